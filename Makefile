@@ -1,0 +1,88 @@
+# Every target sets up what it needs, starting from Python 3.11 alone: uv in .tools, the project in .venv.
+# Another interpreter: make PYTHON=python3.12 test. More arguments for pytest: make test ARGS="-k lease -x".
+
+PYTHON ?= python3
+ARGS ?=
+
+UV_VERSION := 0.13.7
+UV := .tools/bin/uv
+BIN := .venv/bin
+# The certificates this machine trusts, as pip does: behind a proxy, uv's own would not do.
+export UV_SYSTEM_CERTS ?= true
+export UV_PROJECT_ENVIRONMENT := .venv
+
+# The stamps carry versions in their names: another Python or another uv is another set-up.
+python_version := $(shell $(PYTHON) -c 'import platform; print(platform.python_version())' 2>/dev/null)
+uv_ready := .tools/.uv-$(UV_VERSION)-python-$(python_version)
+ready := .venv/.synced-python-$(python_version)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check lint format types imports lengths lock fresh bench docs fmt clean
+
+help:
+	@echo "make demo    run examples/demo.py"
+	@echo "make test    run every test"
+	@echo "make check   lint, format, types, imports, file lengths, lock file, generated docs"
+	@echo "make bench   measure"
+	@echo "make docs    write the generated pages of docs/ again"
+	@echo "make fmt     format the code, and fix what can be fixed"
+	@echo "make setup   only set up .venv"
+	@echo "make clean   remove everything that was set up or built"
+
+setup: $(ready)
+
+demo: $(ready)
+	@$(BIN)/python examples/demo.py
+
+test: $(ready)
+	@$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
+
+check: lint format types imports lengths lock fresh
+
+lint: $(ready)
+	$(BIN)/ruff check
+
+format: $(ready)
+	$(BIN)/ruff format --check
+
+types: $(ready)
+	$(BIN)/pyright
+
+imports: $(ready)
+	$(BIN)/lint-imports --no-logo
+
+lengths: $(ready)
+	$(BIN)/python scripts/check_lengths.py
+
+# Offline: what is asked is whether uv.lock still answers pyproject.toml, not whether there are newer versions.
+lock: $(ready)
+	$(UV) lock --check --offline --no-config --python $(BIN)/python || { \
+		echo "uv.lock does not answer pyproject.toml: run $(UV) lock --no-config" >&2; exit 1; }
+
+fresh: $(ready)
+	$(BIN)/python scripts/generate_docs.py --check
+
+bench: $(ready)
+	@$(BIN)/python -m bench $(ARGS)
+
+docs: $(ready)
+	$(BIN)/python scripts/generate_docs.py
+
+fmt: $(ready)
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+clean:
+	rm -rf .tools .venv .hypothesis .import_linter_cache .pytest_cache .ruff_cache build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(uv_ready):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Taskyard needs Python 3.11 or newer, and '$(PYTHON)' is not: try make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv --clear .tools
+	.tools/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@touch $@
+
+$(ready): $(uv_ready) pyproject.toml uv.lock
+	$(UV) sync --frozen --no-python-downloads --python .tools/bin/python
+	@touch $@

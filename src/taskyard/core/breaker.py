@@ -1,0 +1,103 @@
+"""The circuit breaker of one task type.
+
+Its whole state is a generation and the time it opened. An even generation is closed; an odd one is open, and from
+`half_open_after` on admits one probe at a time, which the claim enforces as a ceiling of one. A half-open state is never
+stored, so a probe that dies cannot leave it half-open for ever.
+
+Every attempt remembers the generation it was claimed under: the result of one from before the breaker moved changes
+nothing, whenever it comes.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple, cast
+
+from taskyard.core.changes import Count, Event, Record, RecordChange
+from taskyard.core.jsonvalue import compact
+from taskyard.core.policy import BreakerPolicy
+from taskyard.core.task import Json
+from taskyard.core.units import Micros
+
+
+class BreakerState(StrEnum):
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+
+
+class Breaker(NamedTuple):
+    workspace: str
+    type: str
+    generation: int
+    opened_at: Micros | None
+    version: int  # of its record; 0: never moved
+
+    def state(self, policy: BreakerPolicy, now: Micros) -> BreakerState:
+        if self.generation % 2 == 0:
+            return BreakerState.CLOSED
+        return BreakerState.HALF_OPEN if now >= self.half_open_at(policy) else BreakerState.OPEN
+
+    def half_open_at(self, policy: BreakerPolicy) -> Micros:
+        return Micros((self.opened_at or 0) + policy.half_open_after)
+
+
+class Move(NamedTuple):
+    """What lands when a breaker opens or closes."""
+
+    record: RecordChange
+    event: Event
+    counts: tuple[Count, ...]
+
+
+def breaker_of(workspace: str, type_: str, record: Record | None) -> Breaker:
+    if record is None:
+        return Breaker(workspace, type_, 0, None, 0)
+    generation, opened_at = cast(int, record.body["generation"]), cast(Micros | None, record.body["opened_at"])
+    return Breaker(workspace, type_, generation, opened_at, record.version)
+
+
+def counter(type_: str, generation: int) -> str:
+    """Consecutive counted failures of a type in one generation."""
+    return f"breaker:{type_}:{generation}"
+
+
+def probe(type_: str, generation: int) -> str:
+    """The ceiling that admits one probe."""
+    return f"probe:{type_}:{generation}"
+
+
+def failed(breaker: Breaker, circuit: int) -> Count | None:
+    """A counted failure of an attempt claimed under `circuit`; a probe's is a `Move` instead."""
+    if circuit % 2 or circuit != breaker.generation:
+        return None
+    return Count(breaker.workspace, counter(breaker.type, circuit), 1)
+
+
+def succeeded(workspace: str, type_: str, circuit: int) -> Count:
+    """Failures are consecutive no longer. Nothing is written where there were none."""
+    return Count(workspace, counter(type_, circuit), 0, clear=True)
+
+
+def trips(breaker: Breaker, policy: BreakerPolicy, failures: int, circuit: int) -> bool:
+    return circuit == breaker.generation and circuit % 2 == 0 and failures >= policy.threshold(breaker.type)
+
+
+def opened(breaker: Breaker, *, why: str, now: Micros) -> Move:
+    """Open, or open again after a probe that failed: either way a new odd generation."""
+    step = 1 if breaker.generation % 2 == 0 else 2
+    return _move(breaker, breaker.generation + step, now, "breaker.opened", why, now)
+
+
+def closed(breaker: Breaker, *, why: str, now: Micros) -> Move:
+    return _move(breaker, breaker.generation + 1, None, "breaker.closed", why, now)
+
+
+def _move(breaker: Breaker, generation: int, opened_at: Micros | None, event: str, why: str, now: Micros) -> Move:
+    body: dict[str, Json] = {"generation": generation, "opened_at": opened_at, "why": why}
+    data: dict[str, Json] = {"type": breaker.type, "why": why, "generation": generation}
+    return Move(
+        RecordChange("breaker", breaker.workspace, breaker.type, breaker.version, body),
+        Event(event, breaker.workspace, None, None, now, None, None, None, compact(data)),
+        (Count(breaker.workspace, counter(breaker.type, breaker.generation), 0, clear=True),),
+    )

@@ -1,0 +1,265 @@
+"""What the core decides and a store writes.
+
+A `Change` is one step of one task. A `ChangeSet` is what must land together, whole or not at all, and only if every row
+it was decided on is still as it was read. Nothing here knows a verb; nothing here knows a database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+from taskyard.core.task import Attempt, DagId, Definition, Hot, Json, Status, TaskId
+from taskyard.core.units import Micros, MicroUsd
+
+
+class Event(NamedTuple):
+    """One stored fact about a change. The store gives it a sequence number after the row locks are taken."""
+
+    event: str  # task.ready, dag.completed, breaker.opened, …
+    workspace: str
+    task_id: TaskId | None
+    dag_id: DagId | None
+    at: Micros
+    version: int | None  # the task's after the change; None for events that are not of a task
+    status: Status | None
+    attempt: int | None
+    data: str | None  # JSON: what else the reader wants to know
+
+
+class StoredEvent(NamedTuple):
+    seq: int
+    event: Event
+
+
+class Change(NamedTuple):
+    """One step of one task: applied where the row is still at `before.version`."""
+
+    before: Hot
+    after: Hot
+    event: Event
+    # Expiring a lease races with its heartbeat, which bumps no version: such a change also requires that the stored
+    # lease_expires_at is the one it was decided on, and past by the store's own clock.
+    expiring: bool = False
+
+
+class Blocker(NamedTuple):
+    """One thing a pending task waits for: task:ID, child:ID, signal:NAME, time, key:K or budget:NAME.
+
+    `task:ID` goes when that task completes; `child:ID` also when it ends otherwise, so that a waiting parent resumes.
+    """
+
+    task_id: TaskId
+    wait: int
+    name: str
+
+
+class Edge(NamedTuple):
+    parent: TaskId
+    child: TaskId
+    kind: str  # depends: child needs parent's output; spawned: parent made child; awaited: and waits for it
+
+
+class NewTask(NamedTuple):
+    hot: Hot  # seq 0: the store gives it
+    definition: Definition
+    event: Event
+
+
+class Lift(NamedTuple):
+    """Take a blocker off: off one task, or off everything it blocks. What has none left becomes ready.
+
+    `ends_wait` takes every blocker of that task's current wait: a time-out.
+    """
+
+    name: str
+    task_id: TaskId | None = None
+    ends_wait: bool = False
+
+
+class Spend(NamedTuple):
+    """A movement on one ceiling: held by attempts under way, spent by those that ended. Commutative."""
+
+    workspace: str
+    name: str  # slots:AGENT, money:agent:ID, money:dag:ID, money:day:DATE, key:K, probe:TYPE:GENERATION
+    held: int
+    spent: int = 0
+
+
+class Count(NamedTuple):
+    """A movement of a counter. `clear` sets it to nothing before adding. Folded per batch in the order of the sets."""
+
+    workspace: str
+    name: str  # dag:ID:live, dag:ID:completed, …, breaker:TYPE:GENERATION
+    add: int
+    clear: bool = False
+
+
+class Record(NamedTuple):
+    """A versioned document: configuration and everything else that changes seldom."""
+
+    kind: str  # dag, agent, runtime, queue, breaker, throttle, workspace, cascade
+    workspace: str
+    id: str
+    version: int  # 0: does not exist
+    body: dict[str, Json]
+
+
+class RecordChange(NamedTuple):
+    """Applied where the record is still at `version` (0: absent). No body: it is removed."""
+
+    kind: str
+    workspace: str
+    id: str
+    version: int
+    body: dict[str, Json] | None
+
+
+# A claim was planned on these: changing one makes the plans of that workspace stale (see ClaimPlan.epoch).
+PLANNED_ON = frozenset({"agent", "queue", "breaker", "throttle", "workspace"})
+
+
+class Expect(NamedTuple):
+    """A row that was read and is not written: it must still be at this version."""
+
+    task_id: TaskId
+    version: int
+
+
+class Ceiling(NamedTuple):
+    """Set or lift (None) a stored ceiling."""
+
+    workspace: str
+    name: str
+    ceiling: int | None
+
+
+class Limit(NamedTuple):
+    """A stored ceiling and what stands against it."""
+
+    workspace: str
+    name: str
+    ceiling: int | None
+    held: int
+    spent: int
+
+
+class Output(NamedTuple):
+    task_id: TaskId
+    attempt: int
+    data: str  # JSON
+    artifacts: tuple[str, ...]
+    decision_report: str | None  # JSON
+
+
+class Checkpoint(NamedTuple):
+    """The result of a named step. Written once."""
+
+    task_id: TaskId
+    name: str
+    attempt: int
+    data: str  # JSON
+
+
+class Signal(NamedTuple):
+    task_id: TaskId
+    name: str
+    data: str  # JSON
+    sent_by: str
+    at: Micros
+
+
+class Outbox(NamedTuple):
+    """Work that follows a change and must not be lost: agent_event, embedding_job, notify."""
+
+    workspace: str
+    topic: str
+    task_id: TaskId | None
+    data: str  # JSON
+    at: Micros
+
+
+class Rescore(NamedTuple):
+    """A task's new place in its lane. Unversioned; applied only while the task waits."""
+
+    task_id: TaskId
+    rank: int
+    height: int
+    rescore_at: Micros | None
+
+
+class Touch(NamedTuple):
+    """When the sweep is to look at a task again. Unversioned; applied only where `due_at` is still `seen`."""
+
+    task_id: TaskId
+    seen: Micros
+    due_at: Micros | None
+    lease_expires_at: Micros | None = None  # given: the lease is forgiven until then
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeSet:
+    """What must land together. Guarded: changes, expects, records, and the keys and ids of what is new."""
+
+    changes: tuple[Change, ...] = ()
+    expects: tuple[Expect, ...] = ()
+    tasks: tuple[NewTask, ...] = ()
+    edges: tuple[Edge, ...] = ()
+    blockers: tuple[Blocker, ...] = ()
+    lifts: tuple[Lift, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    checkpoints: tuple[Checkpoint, ...] = ()
+    signals: tuple[Signal, ...] = ()
+    records: tuple[RecordChange, ...] = ()
+    redefined: tuple[Definition, ...] = ()
+    spends: tuple[Spend, ...] = ()
+    ceilings: tuple[Ceiling, ...] = ()
+    counts: tuple[Count, ...] = ()
+    outbox: tuple[Outbox, ...] = ()
+    rescores: tuple[Rescore, ...] = ()
+    removals: tuple[TaskId, ...] = ()  # each is also expected: pruned only as it was when the sweep saw it
+    events: tuple[Event, ...] = ()  # those that belong to no task's change
+    at: Micros  # when it was decided: what lifting makes ready becomes ready then
+
+
+def merged(sets: Sequence[ChangeSet]) -> ChangeSet:
+    """Make several decisions of one moment land together."""
+    first, *rest = sets
+    if not rest:
+        return first
+    parts = {
+        each.name: tuple(row for one in sets for row in getattr(one, each.name))
+        for each in fields(ChangeSet)
+        if each.name != "at"
+    }
+    return ChangeSet(at=first.at, **parts)
+
+
+class Committed(NamedTuple):
+    counts: dict[str, int]  # the counters this set moved, as they are after the batch
+    readied: tuple[TaskId, ...]  # what became claimable: new, lifted or un-parked
+
+
+class Conflict(NamedTuple):
+    """Something moved. Load and decide again."""
+
+    what: str
+
+
+class Taken(NamedTuple):
+    """An idempotency key, or a task id, is already in use by these tasks."""
+
+    by: dict[str, TaskId]  # key or id -> the task that has it
+
+
+class Beat(NamedTuple):
+    """One heartbeat. Cost and tokens are the attempt's totals so far; None leaves what is stored."""
+
+    task_id: TaskId
+    lease: str  # sealed
+    progress: str | None = None
+    cost: MicroUsd | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None

@@ -1,0 +1,84 @@
+"""A definition as text: how every store keeps it.
+
+Sparse: what is as usual is left out, so a plain task costs few bytes. What counts as usual is part of the format:
+changing a default of `Definition` needs a new FORMAT, or stored tasks would change with it. Nothing here checks a rule
+of the domain; what was stored was sound.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import MISSING, fields
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any
+
+from taskyard.core.errors import SchemaTooNew
+from taskyard.core.retry import RetryPolicy, Strategy
+from taskyard.core.task import Definition, Validation
+
+FORMAT = 1
+
+_ALWAYS = object()  # equal to no value: such a field is never left out
+_FIELDS = tuple(field.name for field in fields(Definition))
+_TUPLES = frozenset(field.name for field in fields(Definition) if field.default == ())
+_USUAL = tuple(
+    None if field.name == "dag_id" else _ALWAYS if field.default is MISSING else field.default
+    for field in fields(Definition)
+)
+_values = attrgetter(*_FIELDS)
+_to_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+_from_text = json.JSONDecoder().decode
+
+
+def encode_definition(definition: Definition) -> str:
+    """The same definition always gives the same text."""
+    body: dict[str, Any] = {"v": FORMAT}
+    fields = zip(_FIELDS, _values(definition), _USUAL, strict=True)
+    body.update({name: value for name, value, usual in fields if value != usual})
+    body["retry"] = _policy_parts(definition.retry)
+    return _to_text(body)
+
+
+def decode_definition(text: str) -> Definition:
+    body: dict[str, Any] = _from_text(text)
+    stored = body.pop("v")
+    if stored != FORMAT:
+        raise SchemaTooNew(stored=stored, known=FORMAT)
+    for name in _TUPLES.intersection(body):
+        body[name] = tuple(body[name])
+    if "validation" in body:
+        body["validation"] = Validation(body["validation"])
+    *plain, retry_on, no_retry_on = body["retry"]
+    body["retry"] = _policy((*plain, tuple(retry_on), tuple(no_retry_on)))
+    body.setdefault("dag_id", None)
+    return Definition(**body)
+
+
+# Few policies are in use at a time, and each is used by many tasks.
+@lru_cache(maxsize=256)
+def _policy_parts(policy: RetryPolicy) -> Sequence[object]:
+    return (
+        policy.strategy,
+        policy.initial_delay,
+        policy.multiplier,
+        policy.max_delay,
+        policy.jitter,
+        sorted(policy.retry_on),
+        sorted(policy.no_retry_on),
+    )
+
+
+@lru_cache(maxsize=256)
+def _policy(parts: tuple[Any, ...]) -> RetryPolicy:
+    strategy, initial_delay, multiplier, max_delay, jitter, retry_on, no_retry_on = parts
+    return RetryPolicy(
+        strategy=Strategy(strategy),
+        initial_delay=initial_delay,
+        multiplier=multiplier,
+        max_delay=max_delay,
+        jitter=jitter,
+        retry_on=frozenset(retry_on),
+        no_retry_on=frozenset(no_retry_on),
+    )

@@ -1,0 +1,331 @@
+"""From what a caller asks for to the two records a new task begins with: its definition and its first row.
+
+A request that breaks a rule is refused whole, with the field and the rule named. What needs a third party to judge,
+whether a schema or an expression is sound, and what needs a store, whether a dependency exists, is not judged here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
+
+from taskyard.core import aliases, transitions
+from taskyard.core.errors import InvalidInput
+from taskyard.core.fields import Placed, text
+from taskyard.core.jsonvalue import DEEPEST, compact, encode, payload_key, size_of
+from taskyard.core.policy import Dedup, Policy
+from taskyard.core.priority import rank, rescore_at
+from taskyard.core.retry import RetryPolicy
+from taskyard.core.task import DagId, Definition, Hot, Json, Lane, LaneId, Status, TaskId, Trait, Validation
+from taskyard.core.units import Micros, MicroUsd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """How much a caller may hand in at once."""
+
+    max_payload_bytes: int = 1 << 20  # payload and prompt together
+    max_output_bytes: int = 1 << 20
+    max_depth: int = DEEPEST
+    max_dag_tasks: int = 10_000
+
+
+class Minted(NamedTuple):
+    """The ids that a caller chose, where it did."""
+
+    task_id: TaskId | None
+    dag_id: DagId | None
+
+
+_RETRY = frozenset(each.name for each in fields(RetryPolicy))
+_TIMES = frozenset({"run_after", "expires_at"})
+_LEASE = frozenset({"heartbeat_sec", "lease_sec"})
+_VALIDATION = frozenset({"validation", "validation_schema"})
+_DECIDED = frozenset({"id", "workspace", "dag_id", "created_by"})
+_RELATIVES = frozenset({"depends_on", "parent_id", "rerun_of"})
+_DEDUP = frozenset({"dedup", "idempotency_key"})
+
+
+def minted(raw: Mapping[str, object], policy: Policy) -> Minted:
+    """The ids in a request, to be handed to `define`: under whichever name the preset takes them."""
+    found: dict[str, Any] = {}
+    names = _names(policy).names
+    for name, value in raw.items():
+        match names.get(name):
+            case aliases.Leaf(path, ("id" | "dag_id") as attribute, read):
+                found[attribute] = read(value, path)
+            case _:
+                pass
+    return Minted(found.get("id"), found.get("dag_id"))
+
+
+def define(
+    raw: Mapping[str, object],
+    *,
+    task_id: TaskId,
+    workspace: str,
+    dag_id: DagId | None,
+    created_by: str,
+    now: Micros,
+    policy: Policy,
+    sizes: Sizes,
+) -> Definition:
+    """What is asked for, with the preset's values where the caller gave none."""
+    decided: dict[str, Any] = {"id": task_id, "workspace": workspace, "dag_id": dag_id, "created_by": created_by}
+    asked: dict[str, Any] = {}
+    _names(policy).gather(raw, asked)
+    if "type" not in asked:
+        raise InvalidInput("type", "must be given")
+    # Most tasks say little: each rule is looked at only where a field that it is about was given.
+    if not _DECIDED.isdisjoint(asked):
+        _check_decided(asked, decided)
+    if not _RELATIVES.isdisjoint(asked):
+        _check_relatives(asked, task_id)
+    if not _TIMES.isdisjoint(asked):
+        _check_times(asked)
+    if not _LEASE.isdisjoint(asked):
+        _settle_lease(asked, policy)
+    if not _VALIDATION.isdisjoint(asked):
+        _settle_validation(asked, sizes)
+    if not _RETRY.isdisjoint(asked):
+        asked["retry"] = replace(policy.retry, **{name: asked.pop(name) for name in _RETRY & asked.keys()})
+    content = _settle_content(asked, sizes)
+    if policy.dedup is not Dedup.EXPLICIT or not _DEDUP.isdisjoint(asked):
+        _settle_keys(asked, content, policy)
+    return Definition(created_at=now, **{**_defaults(policy), **asked, **decided})
+
+
+@lru_cache(maxsize=64)
+def _names(policy: Policy) -> aliases.Group:
+    return aliases.tree(policy)
+
+
+@lru_cache(maxsize=64)
+def _defaults(policy: Policy) -> dict[str, Any]:
+    """What a task of this preset has where the caller says nothing and a Definition would have something else."""
+    values = {
+        "preset": policy.name,
+        "priority": policy.priority.inward(policy.default_priority),
+        "boost": policy.boost,
+        "max_attempts": policy.max_attempts,
+        "max_duration_sec": policy.run_sec,
+        "retry": policy.retry,
+        "claim_ttl_sec": policy.claim_ttl_sec,
+        "heartbeat_sec": policy.heartbeat_sec,
+        "lease_sec": policy.lease_sec,
+    }
+    plain = {each.name: each.default for each in fields(Definition)}
+    return {name: value for name, value in values.items() if plain[name] != value}
+
+
+def _check_decided(asked: dict[str, Any], decided: Mapping[str, object]) -> None:
+    """Who asks, for whom and under which id is decided before; a request may repeat it, not change it."""
+    for name in _DECIDED & asked.keys():
+        if asked.pop(name) not in (None, decided[name]):
+            raise InvalidInput(name, "must be left out, or be the one that this call is made for")
+
+
+def _check_relatives(asked: Mapping[str, Any], task_id: TaskId) -> None:
+    for name in ("depends_on", "parent_id", "rerun_of"):
+        related = asked.get(name)
+        if related == task_id or (isinstance(related, tuple) and task_id in related):
+            raise InvalidInput(name, "must not name the task itself")
+
+
+def _check_times(asked: Mapping[str, Any]) -> None:
+    run_after, expires_at = asked.get("run_after"), asked.get("expires_at")
+    if run_after is not None and expires_at is not None and expires_at <= run_after:
+        raise InvalidInput("expires_at", "must be after run_after")
+
+
+def _settle_lease(asked: dict[str, Any], policy: Policy) -> None:
+    lease = asked.get("lease_sec", policy.lease_sec)
+    # Who asks for a short lease and says nothing of heartbeats gets those that keep it.
+    if asked.setdefault("heartbeat_sec", min(policy.heartbeat_sec, lease // 2)) > lease / 2:
+        raise InvalidInput("timeouts.heartbeat_sec", f"must be at most half of lease_sec, which is {lease}")
+
+
+def _settle_validation(asked: dict[str, Any], sizes: Sizes) -> None:
+    schema, path = asked.pop("validation_schema", Placed(None, "output.validation_schema"))
+    match asked.get("validation", Validation.NONE):
+        case Validation.JSON_SCHEMA:
+            if not issubclass(schema.__class__, dict | bool):
+                raise InvalidInput(path, "must be a JSON schema, an object, where validation is json-schema")
+            size, depth = sizes.max_payload_bytes, sizes.max_depth
+            asked["validation_schema"] = encode(schema, field=path, max_bytes=size, max_depth=depth)
+        case Validation.REGEX:
+            if not isinstance(schema, str):
+                raise InvalidInput(path, "must be a regular expression, a text, where validation is regex")
+            asked["validation_schema"] = text(schema, path, most=10_000)
+        case _:
+            if schema is not None:
+                raise InvalidInput(path, "must only be given where validation is json-schema or regex")
+
+
+def _settle_content(asked: dict[str, Any], sizes: Sizes) -> Json:
+    """Turn payload and prompt into texts; what the payload was is given back."""
+    most = sizes.max_payload_bytes
+    payload: Placed | None = asked.get("payload")
+    encoded = "{}"
+    if payload is not None:
+        encoded = encode(payload.value, field=payload.path, max_bytes=most, max_depth=sizes.max_depth)
+        asked["payload"] = encoded
+    if "prompt" in asked:
+        given, path = cast("Placed", asked["prompt"])
+        asked["prompt"] = prompt = text(given, path, most=most, blank=True)
+        if size_of(prompt, path) + size_of(encoded, path) > most:
+            raise InvalidInput(path, f"must be at most {most} bytes together with the payload")
+    return {} if payload is None else payload.value
+
+
+def _settle_keys(asked: dict[str, Any], content: Json, policy: Policy) -> None:
+    """What makes the task a duplicate of another, and what it may not run beside."""
+    dedup = asked.pop("dedup", None) or policy.dedup
+    pair = _pair(asked.get("subject"), asked.get("agent"))
+    if asked.get("idempotency_key") is None:
+        if dedup is Dedup.PAYLOAD:
+            asked["idempotency_key"] = payload_key(content, prompt=asked.get("prompt", ""), type=asked["type"])
+        elif dedup is Dedup.SUBJECT:
+            asked["idempotency_key"] = pair
+    # Also where the caller wants a duplicate: in such a preset it waits behind the other.
+    if Dedup.SUBJECT in (dedup, policy.dedup) and asked.get("concurrency_key") is None:
+        asked["concurrency_key"] = pair
+
+
+def _pair(subject: str | None, agent: str | None) -> str | None:
+    """The two in one; those that have a bar in them cannot be mistaken for another two."""
+    if subject is None or agent is None:
+        return None
+    return "|".join(part.replace("%", "%25").replace("|", "%7C") for part in (subject, agent))
+
+
+def traits(definition: Definition, policy: Policy) -> Trait:
+    key = definition.idempotency_key
+    found = (
+        (Trait.VALIDATED, definition.validation is not Validation.NONE),
+        (Trait.REPORTED, policy.report_required),
+        (Trait.REMEMBERED, policy.remembers),
+        (Trait.KEY_WHILE_WAITING, key is not None and key == _pair(definition.subject, definition.agent)),
+        (Trait.RUNTIME_KEPT, policy.runtime_keeps_lease),
+        (Trait.COALESCABLE, definition.coalescable),
+    )
+    # As plain numbers: joining flags one by one takes longer than all the rest of a row.
+    return Trait(sum(trait.value for trait, holds in found if holds))
+
+
+def models_for(definition: Definition, failures: int) -> tuple[str, ...]:
+    """The models to try, best first: from the second counted failure on, the fallbacks."""
+    return definition.fallback_models if failures >= 2 and definition.fallback_models else definition.model_preferences
+
+
+def lane_of(definition: Definition, *, failures: int) -> Lane:
+    models = models_for(definition, failures)
+    return Lane(
+        workspace=definition.workspace,
+        queue=definition.queue,
+        type=definition.type,
+        agent=definition.agent,
+        capabilities=tuple(sorted(definition.required_capabilities)),
+        boost=definition.boost,
+        cost_class=(definition.max_cost or 0).bit_length(),
+        model=models[0] if models else None,
+    )
+
+
+def born(
+    definition: Definition,
+    policy: Policy,
+    *,
+    lane: LaneId,
+    blocked: bool,
+    height: int,
+    wake_at: Micros | None,
+    now: Micros,
+) -> Hot:
+    """The first row. Its blockers, where it has any, belong to wait 0."""
+    hot = Hot(
+        id=definition.id,
+        seq=0,
+        workspace=definition.workspace,
+        dag_id=definition.dag_id,
+        lane=lane,
+        rank=rank(
+            priority=definition.priority,
+            boost=definition.boost,
+            created_at=definition.created_at,
+            height=height,
+            deadline=definition.deadline,
+            now=now,
+        ),
+        height=height,
+        status=Status.PENDING if blocked else Status.READY,
+        version=1,
+        attempt=0,
+        failures=0,
+        losses=0,
+        parks=0,
+        wait=0,
+        agent=None,
+        runtime=None,
+        lease=None,
+        claimed_at=None,
+        started_at=None,
+        heartbeat_at=None,
+        lease_expires_at=None,
+        limit_at=None,
+        wake_at=wake_at if blocked else None,
+        due_at=None,
+        rescore_at=rescore_at(definition.deadline, now),
+        circuit=0,
+        reserved=MicroUsd(0),
+        spent=MicroUsd(0),
+        tokens_in=0,
+        tokens_out=0,
+        progress=None,
+        session=_session(definition),
+        ran=Micros(0),
+        why=None,
+        updated_at=now,
+        idempotency_key=definition.idempotency_key,
+        key=definition.concurrency_key,
+        reserve=definition.max_cost,
+        claim_ttl=definition.claim_ttl_sec,
+        lease_sec=definition.lease_sec,
+        run_sec=definition.max_duration_sec,
+        max_attempts=definition.max_attempts,
+        expires_at=definition.expires_at,
+        created_at=definition.created_at,
+        traits=int(traits(definition, policy)),
+    )
+    due = transitions.due(hot)
+    return hot if due is None else hot._replace(due_at=due)
+
+
+def _session(definition: Definition) -> str | None:
+    if definition.fresh or (definition.session_id is None and definition.work_dir is None):
+        return None
+    return compact({"session_id": definition.session_id, "work_dir": definition.work_dir})
+
+
+_FIXED = _DECIDED | _RELATIVES | _DEDUP | {"type", "queue"}
+
+
+def redefine(definition: Definition, raw: Mapping[str, object], *, policy: Policy, sizes: Sizes) -> Definition:
+    """The definition with what a person changed about it, under the same rules. Who and whose it is stays."""
+    asked: dict[str, Any] = {}
+    _names(policy).gather(raw, asked)
+    for name in sorted(_FIXED & asked.keys()):
+        raise InvalidInput(name, "cannot be changed once the task is there")
+    _check_times({"run_after": definition.run_after, "expires_at": definition.expires_at, **asked})
+    if not _LEASE.isdisjoint(asked):
+        asked.setdefault("lease_sec", definition.lease_sec)
+        _settle_lease(asked, policy)
+    if not _VALIDATION.isdisjoint(asked):
+        asked.setdefault("validation", definition.validation)
+        _settle_validation(asked, sizes)
+    if not _RETRY.isdisjoint(asked):
+        asked["retry"] = replace(definition.retry, **{name: asked.pop(name) for name in _RETRY & asked.keys()})
+    _settle_content(asked, sizes)
+    return replace(definition, **asked)

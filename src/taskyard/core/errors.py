@@ -1,0 +1,240 @@
+"""Everything a caller can be refused with.
+
+    TaskyardError
+    ├── InvalidInput          invalid_input             exit 2   HTTP 422
+    ├── CycleFound            cycle                     exit 2   HTTP 422
+    ├── ReportRequired        decision_report_required  exit 2   HTTP 422
+    ├── NotFound              not_found                 exit 3   HTTP 404
+    ├── EventsGone            events_gone               exit 3   HTTP 410
+    ├── Refused                                         exit 4   HTTP 409
+    │   ├── IllegalTransition illegal_transition
+    │   ├── LeaseLost         lease_lost
+    │   └── DuplicateKey      duplicate_key
+    ├── Forbidden             forbidden                 exit 5   HTTP 403
+    └── Unavailable                                     exit 6   HTTP 503
+        ├── Contended         contended                 retryable
+        ├── StoreUnavailable  store_unavailable         retryable
+        ├── StoreFull         store_full                         HTTP 507
+        ├── StoreReadOnly     store_read_only
+        ├── SchemaTooNew      schema_too_new
+        └── YardClosed        yard_closed
+
+An error's facts are the arguments it was made from, so `ERRORS[code](**facts)` beyond a wire is the same error.
+Nothing here knows how an error travels or is shown.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import ClassVar
+
+
+class TaskyardError(Exception):
+    """Anything the yard refuses or cannot do. The sentence it prints says what to do about it."""
+
+    code: ClassVar[str]
+    retryable: ClassVar[bool] = False  # the same call, unchanged, may succeed later
+    exit_status: ClassVar[int]
+    http_status: ClassVar[int]
+    sentence: ClassVar[str]
+
+    def __init__(self, **facts: object) -> None:
+        super().__init__()
+        self.facts = facts
+
+    def __str__(self) -> str:
+        return self.sentence.format(**self.facts)
+
+    def __reduce__(self) -> tuple[Callable[..., "TaskyardError"], tuple[()]]:
+        # An exception is copied and pickled by its positional arguments; this tree is made from facts.
+        return partial(type(self), **self.facts), ()
+
+
+class InvalidInput(TaskyardError):
+    """A field breaks a rule. Nothing was stored."""
+
+    code = "invalid_input"
+    exit_status = 2
+    http_status = 422
+    sentence = "Correct {field}: {rule}. Nothing was stored."
+
+    def __init__(self, field: str, rule: str) -> None:
+        super().__init__(field=field, rule=rule)
+
+
+class CycleFound(TaskyardError):
+    """The tasks would wait for each other for ever. Nothing was stored."""
+
+    code = "cycle"
+    exit_status = 2
+    http_status = 422
+
+    def __init__(self, task_ids: Sequence[str]) -> None:
+        super().__init__(task_ids=list(task_ids))
+        self.task_ids = tuple(task_ids)
+
+    def __str__(self) -> str:
+        return f"Leave out one dependency of this cycle: {' -> '.join(self.task_ids)}. Nothing was stored."
+
+
+class ReportRequired(TaskyardError):
+    """The task is completed only with a decision report. The lease stays usable: complete it again with one."""
+
+    code = "decision_report_required"
+    exit_status = 2
+    http_status = 422
+    sentence = "Complete {task_id} again with a decision report. The lease is still held."
+
+    def __init__(self, task_id: str) -> None:
+        super().__init__(task_id=task_id)
+
+
+class NotFound(TaskyardError):
+    """There is no such thing in this workspace."""
+
+    code = "not_found"
+    exit_status = 3
+    http_status = 404
+    sentence = "Check the id and the workspace: there is no {kind} {id} here."
+
+    def __init__(self, kind: str, id: str) -> None:
+        super().__init__(kind=kind, id=id)
+
+
+class EventsGone(TaskyardError):
+    """The reader was away longer than events are kept, and has missed some for good."""
+
+    code = "events_gone"
+    exit_status = 3
+    http_status = 410
+    sentence = "Load the current state, then follow events from {oldest_seq}: earlier ones are no longer kept."
+
+    def __init__(self, oldest_seq: int) -> None:
+        super().__init__(oldest_seq=oldest_seq)
+
+
+class Refused(TaskyardError):
+    """The request is sound, but what is stored does not allow it."""
+
+    exit_status = 4
+    http_status = 409
+
+
+class IllegalTransition(Refused):
+    """The verb does not apply to a task in this state."""
+
+    code = "illegal_transition"
+    sentence = "Load {task_id} and decide again: it is {status}, and {verb} does not apply to that."
+
+    def __init__(self, task_id: str, status: str, verb: str) -> None:
+        # A plain str, so that a status prints and travels alike whether or not it came as an enum member.
+        super().__init__(task_id=task_id, status=str(status), verb=verb)
+
+
+class LeaseLost(Refused):
+    """The agent no longer holds the task. Stop: another attempt may already be running."""
+
+    code = "lease_lost"
+    sentence = "Stop working on {task_id}: its lease is lost, and another attempt may already be running."
+
+    def __init__(self, task_id: str) -> None:
+        super().__init__(task_id=task_id)
+
+
+class DuplicateKey(Refused):
+    """A live task already has the idempotency key."""
+
+    code = "duplicate_key"
+    sentence = "Use {task_id}, or cancel it first: it is live and has the key {key}."
+
+    def __init__(self, key: str, task_id: str) -> None:
+        super().__init__(key=key, task_id=task_id)
+
+
+class Forbidden(TaskyardError):
+    """The caller may not do this."""
+
+    code = "forbidden"
+    exit_status = 5
+    http_status = 403
+    sentence = "Ask for a token that allows this: {why}."
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why=why)
+
+
+class Unavailable(TaskyardError):
+    """The yard cannot serve the request now. It was not refused for what it asks."""
+
+    exit_status = 6
+    http_status = 503
+
+
+class Contended(Unavailable):
+    """Others kept changing the same rows, through the last try. Nothing was stored."""
+
+    code = "contended"
+    retryable = True
+    sentence = "Call again in a moment: others changed the same rows through all {tries} tries. Nothing was stored."
+
+    def __init__(self, tries: int) -> None:
+        super().__init__(tries=tries)
+
+
+class StoreUnavailable(Unavailable):
+    """The store does not answer. Whether the last write was stored is unknown until it is asked again."""
+
+    code = "store_unavailable"
+    retryable = True
+    sentence = "Call again once the store answers: {detail}."
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail=detail)
+
+
+class StoreFull(Unavailable):
+    """The store has no room left. Nothing was stored."""
+
+    code = "store_full"
+    http_status = 507
+    sentence = "Make room in the store, then call again: {detail}. Nothing was stored."
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail=detail)
+
+
+class StoreReadOnly(Unavailable):
+    """The store takes no writes: a replica, or a file without write permission."""
+
+    code = "store_read_only"
+    sentence = "Connect to a store that takes writes: {detail}."
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail=detail)
+
+
+class SchemaTooNew(Unavailable):
+    """A newer release has changed the store in a way that this one cannot work with."""
+
+    code = "schema_too_new"
+    sentence = "Upgrade this taskyard: the store is at schema {stored}, and it knows up to {known}."
+
+    def __init__(self, stored: int, known: int) -> None:
+        super().__init__(stored=stored, known=known)
+
+
+class YardClosed(Unavailable):
+    """The yard was closed before the call."""
+
+    code = "yard_closed"
+    sentence = "Connect again: this yard is closed."
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+def _leaves(error: type[TaskyardError]) -> list[type[TaskyardError]]:
+    below = error.__subclasses__()
+    return [leaf for each in below for leaf in _leaves(each)] if below else [error]
+
+
+ERRORS: dict[str, type[TaskyardError]] = {error.code: error for error in _leaves(TaskyardError)}

@@ -1,0 +1,170 @@
+"""JSON that every store gives back as it was, or refuses alike.
+
+What one of them cannot hold is refused here, for all: NaN and infinities, NUL, lone surrogates, keys that are no text,
+a key twice, what is nested too deep or too large. Nothing here knows what the JSON is for.
+"""
+
+import json
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+
+from taskyard.core.errors import InvalidInput
+from taskyard.core.task import Json
+
+DEEPEST = 64
+
+NO_NUL = "must not contain a NUL character"
+NO_SURROGATE = "must not contain a lone surrogate, which is no character"
+TEXT_KEYS = "must have only text as keys of its objects"
+NO_SUCH_NUMBER = "must not contain NaN, an infinity, or a whole number of more than 4300 digits"
+
+_NESTED = (dict, list, tuple)
+_EMPTY: tuple[Json, ...] = ({}, [], "")
+
+
+def encode(value: object, *, field: str, max_bytes: int, max_depth: int = DEEPEST) -> str:
+    """The JSON text of `value`, compact; InvalidInput names `field` and the rule that the value breaks.
+
+    Ordinary values cost one pass of the C encoder and one over their objects' keys, which that encoder would convert.
+    """
+    _check_shape(value, field, max_depth)
+    try:
+        text = compact(value)
+    except TypeError as error:
+        raise InvalidInput(field, str(error)) from None
+    except ValueError:
+        raise InvalidInput(field, NO_SUCH_NUMBER) from None
+    # The text also has this where a string spells it out with a backslash, which is harmless.
+    if "\\u0000" in text and any("\0" in each for each in _texts(value)):
+        raise InvalidInput(field, NO_NUL)
+    if (size := size_of(text, field)) > max_bytes:
+        raise InvalidInput(field, f"must be at most {max_bytes} bytes as JSON, and has {size}")
+    return text
+
+
+def compact(value: object) -> str:
+    """The JSON text of a value that is known to be sound, because the yard made it or `encode` let it pass."""
+    return _COMPACT.encode(value)
+
+
+def canonical(value: object) -> str:
+    """The same text for equal values, whatever the order of their keys: for hashing what is known to be sound."""
+    return _SORTED.encode(value)
+
+
+def decode(text: str | bytes, *, field: str = "body", max_depth: int = DEEPEST) -> Json:
+    """The value of JSON text from outside; InvalidInput names `field` and the rule that the text breaks."""
+    try:
+        value = _STRICT.decode(text.decode() if isinstance(text, bytes) else text)
+    except UnicodeDecodeError:
+        raise InvalidInput(field, "must be UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise InvalidInput(field, f"must be JSON: {error.msg} at character {error.pos}") from None
+    except _Refused as refused:
+        raise InvalidInput(field, refused.rule) from None
+    except ValueError:
+        raise InvalidInput(field, NO_SUCH_NUMBER) from None
+    except RecursionError:
+        raise InvalidInput(field, _too_deep(max_depth)) from None
+    _check_shape(value, field, max_depth)
+    for each in _texts(value):
+        check_text(each, field)
+    return value
+
+
+def payload_key(payload: Json, *, prompt: str, type: str) -> str:
+    """What tells two tasks apart by content: SHA-256 of the payload, or of prompt and type where that is empty."""
+    # Not by truth: 0 and false are payloads.
+    content = {"prompt": prompt, "type": type} if payload is None or payload in _EMPTY else payload
+    return sha256(canonical(content).encode()).hexdigest()
+
+
+def check_text(text: str, field: str) -> None:
+    """Refuse what not every store can hold in a text."""
+    if "\0" in text:
+        raise InvalidInput(field, NO_NUL)
+    size_of(text, field)
+
+
+def size_of(text: str, field: str) -> int:
+    """In bytes of UTF-8, which a lone surrogate has none of."""
+    if text.isascii():
+        return len(text)
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError:
+        raise InvalidInput(field, NO_SURROGATE) from None
+
+
+def _check_shape(value: Any, field: str, max_depth: int, depth: int = 0) -> None:
+    """Depth first, so that a list that contains itself ends at the depth rule."""
+    kind: Any = value.__class__
+    if not issubclass(kind, _NESTED):
+        return
+    if depth == max_depth:
+        raise InvalidInput(field, _too_deep(max_depth))
+    items: Any = value
+    if issubclass(kind, dict):
+        for key in value:
+            if not isinstance(key, str):
+                raise InvalidInput(field, TEXT_KEYS)
+        items = value.values()
+    for item in items:
+        if isinstance(item, _NESTED):
+            _check_shape(item, field, max_depth, depth + 1)
+
+
+def _too_deep(max_depth: int) -> str:
+    return f"must not be nested deeper than {max_depth}"
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a value, keys included."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, dict):
+            waiting += each
+            waiting += each.values()
+        elif isinstance(each, (list, tuple)):
+            waiting += each
+
+
+class _Refused(Exception):
+    def __init__(self, rule: str) -> None:
+        self.rule = rule
+
+
+def _unknown(value: object) -> object:
+    raise TypeError(f"must be made of what JSON has, which {type(value).__name__[:100]} is not")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise _Refused("must not have a key twice in one object")
+    return members
+
+
+def _no_constant(_: str) -> float:
+    raise _Refused(NO_SUCH_NUMBER)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if number in (float("inf"), float("-inf")):  # 1e999
+        raise _Refused(NO_SUCH_NUMBER)
+    return number
+
+
+# Circles need no check by the encoder: they ended at the depth rule.
+_COMPACT = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"), default=_unknown
+)
+_SORTED = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"), sort_keys=True
+)
+_STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)

@@ -1,0 +1,44 @@
+"""Leases: the right to finish one attempt.
+
+A token is derived from the yard's secret and the claim's request id, so that repeating a claim whose answer was lost
+gives the same tokens again, and ends in the number of its attempt, so that no two attempts of a task ever share one.
+Stores keep only the seal of a token.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b, sha256
+from typing import NewType
+
+Lease = NewType("Lease", str)
+
+
+def mint(secret: bytes, request_id: str, count: int) -> list[str]:
+    """The stems of one claim's tokens, in the order its tasks are handed out."""
+    stem = blake2b(request_id.encode(), key=secret, digest_size=16)
+    return [f"lease_{_numbered(stem.copy(), index)}" for index in range(count)]
+
+
+def token(stem: str, attempt: int) -> Lease:
+    """What the agent is given."""
+    return Lease(f"{stem}.{attempt}")
+
+
+def seal_stem(stem: str) -> str:
+    return sha256(stem.encode()).hexdigest()[:32]
+
+
+def seal(lease: Lease | str) -> str:
+    """What is stored of a token: enough to check it, not enough to use it."""
+    stem, _, attempt = lease.rpartition(".")
+    return numbered(seal_stem(stem), attempt)
+
+
+def numbered(sealed_stem: str, attempt: int | str) -> str:
+    """The seal that a claim stores, once it knows which attempt this is."""
+    return f"{sealed_stem}.{attempt}"
+
+
+def _numbered(stem: blake2b, index: int) -> str:
+    stem.update(index.to_bytes(4, "big"))
+    return stem.hexdigest()

@@ -1,0 +1,281 @@
+"""What lands when an attempt ends: the task's step, the attempt's record, money and slots given back, blockers lifted.
+
+Everything an attempt held is given back by the change that ends it. That change is guarded by the task's version, so
+nothing is ever given back twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from taskyard.core import breaker, transitions
+from taskyard.core.breaker import Breaker
+from taskyard.core.changes import (
+    Blocker,
+    Change,
+    ChangeSet,
+    Lift,
+    Outbox,
+    Output,
+    RecordChange,
+    Spend,
+)
+from taskyard.core.claiming import money_names
+from taskyard.core.dag import counted
+from taskyard.core.failing import Fate, Verdict
+from taskyard.core.jsonvalue import compact
+from taskyard.core.task import (
+    HELD,
+    KEY_HELD,
+    AgentId,
+    Attempt,
+    DagId,
+    Definition,
+    Failure,
+    Hot,
+    Json,
+    LaneId,
+    Outcome,
+    Status,
+    TaskId,
+    Trait,
+)
+from taskyard.core.units import Micros, MicroUsd, to_iso
+
+
+class Report(NamedTuple):
+    """What an agent says of the attempt that it ends. None: what its heartbeats said stands."""
+
+    verb: str
+    digest: str
+    cost: MicroUsd | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    model: str | None = None
+
+
+BY_THE_YARD = Report("expire", "")  # the yard itself ended the attempt
+
+
+def completed(
+    hot: Hot, *, type_: str, output: Output, validated: bool, report: Report, outbox: tuple[Outbox, ...], now: Micros
+) -> ChangeSet:
+    """The output is accepted: everything that waits for this task may go."""
+    change = transitions.complete(hot, validated=validated, now=now)
+    return replace(
+        _ended(change, Outcome.COMPLETED, report, type_=type_, now=now),
+        outputs=(output,),
+        lifts=lifted(change.after),
+        counts=(
+            *counted(hot.workspace, hot.dag_id, hot.status, Status.COMPLETED),
+            breaker.succeeded(hot.workspace, type_, hot.circuit),
+        ),
+        outbox=outbox,
+    )
+
+
+def failed(
+    hot: Hot,
+    verdict: Verdict,
+    failure: Failure,
+    report: Report,
+    *,
+    circuit: Breaker,
+    now: Micros,
+    lane: LaneId | None = None,
+    facts: dict[str, Json] | None = None,
+    expiring: bool = False,
+) -> ChangeSet:
+    """The attempt failed; the verdict says what follows."""
+    change = _failed_step(hot, verdict, failure, lane=lane, facts=facts, now=now)._replace(expiring=expiring)
+    tried = replace(failure, reason=verdict.reason)
+    ended = _ended(
+        change, Outcome.FAILED, report, type_=circuit.type, now=now, failure=tried, counts_as_attempt=verdict.counted
+    )
+    buried = change.after.status is Status.DEAD_LETTERED
+    tally = breaker.failed(circuit, hot.circuit) if verdict.breaks else None
+    return replace(
+        ended,
+        lifts=_lifted_without_success(change.after) if buried else (),
+        counts=(
+            *counted(hot.workspace, hot.dag_id, hot.status, change.after.status),
+            *(() if tally is None else (tally,)),
+        ),
+        records=(_dead_letter(change.after, verdict, now),) if buried else (),
+        outbox=(_told_of_death(change.after, verdict, now),) if buried else (),
+    )
+
+
+def released(hot: Hot, report: Report, *, type_: str, now: Micros) -> ChangeSet:
+    return _ended(transitions.release(hot, now=now), Outcome.RELEASED, report, type_=type_, now=now)
+
+
+def suspended(
+    hot: Hot, report: Report, *, type_: str, blockers: list[str], wake_at: Micros | None, now: Micros
+) -> ChangeSet:
+    """The task waits, and holds nothing while it does."""
+    change = transitions.suspend(hot, blockers=blockers, wake_at=wake_at, now=now)
+    rows = tuple(Blocker(hot.id, change.after.wait, name) for name in blockers)
+    return replace(_ended(change, Outcome.SUSPENDED, report, type_=type_, now=now), blockers=rows)
+
+
+def cancelled(hot: Hot, *, type_: str, reason: str, now: Micros) -> ChangeSet:
+    """Out of the yard, whatever state it was in."""
+    change = transitions.cancel(hot, reason=reason, now=now)
+    counts = counted(hot.workspace, hot.dag_id, hot.status, Status.CANCELLED)
+    lifts = _lifted_without_success(change.after)
+    if hot.status in HELD:
+        failure = Failure(reason="cancelled", error=reason)
+        ended = _ended(change, Outcome.CANCELLED, Report("cancel", ""), type_=type_, now=now, failure=failure)
+        return replace(ended, counts=counts, lifts=lifts)
+    return ChangeSet(changes=(change,), counts=counts, lifts=lifts, spends=_given_back(hot, type_, MicroUsd(0)), at=now)
+
+
+def adopted(hot: Hot, *, dag_id: DagId, spent: MicroUsd, now: Micros) -> ChangeSet:
+    """A lone task becomes part of a graph; what it reserved and spent stands against the graph's money too."""
+    change = transitions.adopt(hot, dag_id=dag_id, now=now)
+    brought = Spend(hot.workspace, f"dag:{dag_id}", hot.reserved, spent)
+    return ChangeSet(changes=(change,), spends=(brought,) if brought.held or brought.spent else (), at=now)
+
+
+def lifted(after: Hot) -> tuple[Lift, ...]:
+    """What a completion frees. Nothing can wait for a lone task: what depends on it makes it part of a graph."""
+    if after.dag_id is None:
+        return ()
+    return (Lift(f"task:{after.id}"), *_lifted_without_success(after))
+
+
+def remembered(hot: Hot, definition: Definition, output: Output, now: Micros) -> tuple[Outbox, ...]:
+    """An agent event, and the job that embeds it, for tasks whose policy keeps a memory."""
+    if not hot.traits & Trait.REMEMBERED:
+        return ()
+    facts: dict[str, Json] = {
+        "agent": hot.agent,
+        "type": definition.type,
+        "title": definition.title,
+        "outcome": "completed",
+        "attempt": hot.attempt,
+        "at": to_iso(now),
+    }
+    return (
+        Outbox(hot.workspace, "agent_event", hot.id, compact(facts), now),
+        Outbox(hot.workspace, "embedding_job", hot.id, compact({"attempt": output.attempt}), now),
+    )
+
+
+def cost_of(hot: Hot, report: Report) -> MicroUsd:
+    return hot.spent if report.cost is None else report.cost
+
+
+def _ended(
+    change: Change,
+    outcome: Outcome,
+    report: Report,
+    *,
+    type_: str,
+    now: Micros,
+    failure: Failure | None = None,
+    counts_as_attempt: bool = False,
+) -> ChangeSet:
+    hot, after = change.before, change.after
+    cost = cost_of(hot, report)
+    attempt = Attempt(
+        task_id=hot.id,
+        number=hot.attempt,
+        agent=hot.agent or AgentId(""),
+        runtime=hot.runtime,
+        lease=hot.lease or "",
+        claimed_at=hot.claimed_at or now,
+        started_at=hot.started_at,
+        ended_at=now,
+        outcome=outcome,
+        counted=counts_as_attempt,
+        reason=failure.reason if failure else None,
+        error=failure.error if failure else None,
+        details=None if failure is None or failure.details is None else compact(failure.details),
+        model=report.model,
+        cost=cost,
+        tokens_in=hot.tokens_in if report.tokens_in is None else report.tokens_in,
+        tokens_out=hot.tokens_out if report.tokens_out is None else report.tokens_out,
+        session=hot.session,
+        verb=report.verb,
+        digest=report.digest,
+        status=after.status,
+        version=after.version,
+        failures=after.failures,
+        wake_at=after.wake_at,
+    )
+    return ChangeSet(changes=(change,), attempts=(attempt,), spends=_given_back(hot, type_, cost), at=now)
+
+
+def _given_back(hot: Hot, type_: str, cost: MicroUsd) -> tuple[Spend, ...]:
+    spends: list[Spend] = []
+    if hot.agent is not None and hot.status in HELD:
+        spends.append(Spend(hot.workspace, f"slots:{hot.agent}", -1))
+    if hot.status not in KEY_HELD:
+        return ()
+    if hot.key is not None:
+        spends.append(Spend(hot.workspace, f"key:{hot.key}", -1))
+    if hot.circuit % 2:
+        spends.append(Spend(hot.workspace, breaker.probe(type_, hot.circuit), -1))
+    if hot.agent is not None and (hot.reserved or cost):
+        names = money_names(plan_agent=hot.agent, hot=hot, at=hot.claimed_at or hot.updated_at)
+        spends += [Spend(hot.workspace, name, -hot.reserved, cost) for name in names]
+    return tuple(spends)
+
+
+def _failed_step(
+    hot: Hot,
+    verdict: Verdict,
+    failure: Failure,
+    *,
+    lane: LaneId | None,
+    facts: dict[str, Json] | None,
+    now: Micros,
+) -> Change:
+    if verdict.fate is Fate.BURY:
+        return transitions.bury(
+            hot, reason=verdict.reason, error=failure.error, counted=True, poison=verdict.poison, now=now
+        )
+    return transitions.retry(
+        hot,
+        reason=verdict.reason,
+        error=failure.error,
+        counted=verdict.counted,
+        wake_at=verdict.wake_at,
+        parked=verdict.fate is Fate.PARK,
+        lane=lane,
+        facts=facts,
+        now=now,
+    )
+
+
+def _dead_letter(after: Hot, verdict: Verdict, now: Micros) -> RecordChange:
+    # One record per death: a task that dies again leaves the first one's resolution readable.
+    body: dict[str, Json] = {
+        "task_id": after.id,
+        "at": now,
+        "reason": verdict.reason,
+        "poison_pill": verdict.poison,
+        "reviewed": False,
+        "resolution": None,
+        "reviewed_by": None,
+        "reviewed_at": None,
+        "note": None,
+    }
+    return RecordChange("dead", after.workspace, dead_id(after.id, after.attempt), 0, body)
+
+
+def dead_id(task_id: TaskId, attempt: int) -> str:
+    return f"{task_id}.{attempt}"
+
+
+def _told_of_death(after: Hot, verdict: Verdict, now: Micros) -> Outbox:
+    facts: dict[str, Json] = {"kind": "dead_letter", "reason": verdict.reason, "poison_pill": verdict.poison}
+    return Outbox(after.workspace, "notify", after.id, compact(facts), now)
+
+
+def _lifted_without_success(after: Hot) -> tuple[Lift, ...]:
+    # A parent that waits for its child resumes however the child ended; what depends on its output does not.
+    return () if after.dag_id is None else (Lift(f"child:{after.id}"),)

@@ -1,0 +1,271 @@
+"""What a task is: its states, the row that moves, the definition that does not, and what an attempt leaves behind.
+
+Nothing here changes a task; that is `transitions`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntFlag, StrEnum
+from typing import NamedTuple, NewType
+
+from taskyard.core.retry import RetryPolicy
+from taskyard.core.units import Micros, MicroUsd
+
+TaskId = NewType("TaskId", str)
+DagId = NewType("DagId", str)
+LaneId = NewType("LaneId", int)
+AgentId = NewType("AgentId", str)
+RuntimeId = NewType("RuntimeId", str)
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+
+class Status(StrEnum):
+    CREATED = "created"  # passed through: no task rests here
+    PENDING = "pending"  # waits for at least one blocker
+    READY = "ready"  # may be claimed
+    CLAIMED = "claimed"  # leased, not yet started: claim_ttl runs
+    RUNNING = "running"  # leased, heartbeats extend it
+    VALIDATING = "validating"  # output handed in, verdict outstanding; no lease
+    COMPLETED = "completed"
+    FAILED = "failed"  # passed through: no task rests here
+    RETRYING = "retrying"  # waits for its delay
+    DEAD_LETTERED = "dead_lettered"  # out of attempts, waits for a person
+    CANCELLED = "cancelled"
+
+    @property
+    def is_final(self) -> bool:
+        return self in FINAL
+
+    @property
+    def is_held(self) -> bool:
+        """Whether an agent has it under a lease."""
+        return self in HELD
+
+
+FINAL = frozenset({Status.COMPLETED, Status.CANCELLED, Status.DEAD_LETTERED})
+HELD = frozenset({Status.CLAIMED, Status.RUNNING})
+WAITING = frozenset({Status.PENDING, Status.READY, Status.RETRYING})
+KEY_HELD = HELD | {Status.VALIDATING}  # a concurrency key and the money stay taken until the verdict
+KEY_DEAD = frozenset({Status.CANCELLED, Status.DEAD_LETTERED})  # such a task no longer owns its idempotency key
+
+
+class Reason(StrEnum):
+    """Why an attempt failed, in the yard's words; an agent may use its own."""
+
+    TIMEOUT = "timeout"
+    CRASH = "crash"
+    RATE_LIMIT = "rate_limit"
+    INVALID_OUTPUT = "invalid_output"
+    HEARTBEAT_TIMEOUT = "heartbeat_timeout"
+    CLAIM_EXPIRED = "claim_expired"
+    RUNTIME_OFFLINE = "runtime_offline"
+    RUNTIME_RECOVERY = "runtime_recovery"
+    AGENT_ERROR = "agent_error"
+    AUTH_FAILURE = "auth_failure"
+    BUDGET_EXCEEDED = "budget_exceeded"
+    CANCELLED = "cancelled"
+    VALIDATION_UNAVAILABLE = "validation_unavailable"
+
+
+class Trait(IntFlag):
+    """What makes a task more than plain. A finish of a task without traits never needs to read its definition."""
+
+    NONE = 0
+    VALIDATED = 1  # its output is checked
+    REPORTED = 2  # completing needs a decision report
+    REMEMBERED = 4  # completing writes an agent event and an embedding job
+    KEY_WHILE_WAITING = 8  # its idempotency key is let go when it starts (preset multica)
+    RUNTIME_KEPT = 16  # its runtime's heartbeat extends its lease (preset multica)
+    COALESCABLE = 32
+
+
+class Lane(NamedTuple):
+    """What makes tasks alike to a claimer. Tasks of one lane age alike, so their order never changes with time."""
+
+    workspace: str
+    queue: str
+    type: str
+    agent: str | None  # addressed to one agent, by id or by type
+    capabilities: tuple[str, ...]  # required, sorted
+    boost: int  # hundredths of a priority step per minute
+    cost_class: int  # bit length of the reserve in micro-dollars; 0: no maximum given
+    model: str | None  # the first preferred
+
+
+class Hot(NamedTuple):
+    """The moving row of a task.
+
+    A tuple, because copying a frozen dataclass at every step was measured as the slow path (decision 0002).
+    Fields from `rank` to `progress` move; those after them never do, but for `lane` when the models change.
+    """
+
+    id: TaskId
+    seq: int  # given by the store when inserted; first come, first served
+    workspace: str
+    dag_id: DagId | None  # None: a lone task, which has no DAG row
+    lane: LaneId
+    rank: int  # unversioned; see priority
+    height: int  # unversioned: levels of the longest chain of dependents below it
+    status: Status
+    version: int
+    attempt: int  # number of the latest claim
+    failures: int  # counted ones since creation or the last resolution
+    losses: int  # lost leases that did not count (preset loki)
+    parks: int  # rate limits that did not count
+    wait: int  # number of the latest wait; blockers belong to one
+    agent: AgentId | None
+    runtime: RuntimeId | None
+    lease: str | None  # sealed: the token itself is never stored
+    claimed_at: Micros | None
+    started_at: Micros | None
+    heartbeat_at: Micros | None  # unversioned
+    lease_expires_at: Micros | None  # unversioned
+    limit_at: Micros | None  # when the attempt's time is over
+    wake_at: Micros | None  # retrying: its delay ends; pending: the wait's time comes
+    due_at: Micros | None  # unversioned: when the sweep must look at it; may be too early, never too late
+    rescore_at: Micros | None  # unversioned
+    circuit: int  # generation of its type's breaker at the claim; odd: this attempt is the probe
+    reserved: MicroUsd  # by the attempt under way, against agent, DAG and day
+    spent: MicroUsd  # unversioned: reported by the attempt under way
+    tokens_in: int  # unversioned
+    tokens_out: int  # unversioned
+    progress: str | None  # unversioned; JSON
+    session: str | None  # JSON {session_id, work_dir}: outlives the attempt
+    ran: Micros  # time used by this try before it was suspended; counts against run_sec
+    why: str | None  # the reason it was cancelled for
+    updated_at: Micros
+    idempotency_key: str | None
+    key: str | None  # concurrency key
+    reserve: MicroUsd | None  # max_cost_usd
+    claim_ttl: int  # seconds; 0: a claim goes straight to running
+    lease_sec: int
+    run_sec: int | None
+    max_attempts: int
+    expires_at: Micros | None
+    created_at: Micros
+    traits: int
+
+
+# Columns that heartbeats and sweeps write without a version. A change writes them only where it changed them itself.
+UNVERSIONED = frozenset(
+    {
+        "rank",
+        "height",
+        "heartbeat_at",
+        "lease_expires_at",
+        "due_at",
+        "rescore_at",
+        "spent",
+        "tokens_in",
+        "tokens_out",
+        "progress",
+    }
+)
+
+
+class Validation(StrEnum):
+    NONE = "none"
+    JSON_SCHEMA = "json-schema"
+    REGEX = "regex"
+    TEST_PASS = "test-pass"
+    LLM_JUDGE = "llm-judge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """What was asked for. It changes only when a person modifies a dead letter or a priority."""
+
+    id: TaskId
+    workspace: str
+    dag_id: DagId | None
+    type: str
+    created_at: Micros
+    created_by: str
+    preset: str = "standard"
+    queue: str = "default"
+    parent_id: TaskId | None = None
+    rerun_of: TaskId | None = None
+    idempotency_key: str | None = None
+    title: str = ""
+    agent: str | None = None
+    subject: str | None = None
+    prompt: str = ""
+    payload: str = "{}"  # JSON text: decoded only when asked for
+    context_refs: tuple[str, ...] = ()
+    max_cost: MicroUsd | None = None
+    max_duration_sec: int | None = None
+    required_capabilities: tuple[str, ...] = ()
+    model_preferences: tuple[str, ...] = ()
+    fallback_models: tuple[str, ...] = ()
+    priority: int = 50
+    boost: int = 10
+    deadline: Micros | None = None
+    run_after: Micros | None = None
+    expires_at: Micros | None = None
+    depends_on: tuple[TaskId, ...] = ()
+    concurrency_key: str | None = None
+    coalescable: bool = False
+    max_attempts: int = 3
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    claim_ttl_sec: int = 60
+    heartbeat_sec: int = 30
+    lease_sec: int = 90
+    output_type: str = "json"
+    validation: Validation = Validation.NONE
+    validation_schema: str | None = None  # JSON text of a schema, or a regular expression
+    session_id: str | None = None
+    work_dir: str | None = None
+    fresh: bool = False
+    trigger_type: str | None = None
+    trigger_ref: str | None = None
+    trigger_summary: str | None = None
+    tags: tuple[str, ...] = ()
+    spec_version: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    reason: str
+    error: str = ""
+    details: Json = None
+
+
+class Outcome(StrEnum):
+    """How an attempt ended."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    RELEASED = "released"  # given back; not counted
+    SUSPENDED = "suspended"  # waits for a signal, a time or children; not counted
+    CANCELLED = "cancelled"
+    SUBMITTED = "submitted"  # handed in for validation
+
+
+class Attempt(NamedTuple):
+    """One try at a task by one agent, written when it ends. It also answers a repeated call, until the task is pruned."""
+
+    task_id: TaskId
+    number: int
+    agent: AgentId
+    runtime: RuntimeId | None
+    lease: str  # sealed
+    claimed_at: Micros
+    started_at: Micros | None
+    ended_at: Micros
+    outcome: Outcome
+    counted: bool  # whether it used up one of max_attempts
+    reason: str | None
+    error: str | None
+    details: str | None  # JSON
+    model: str | None
+    cost: MicroUsd
+    tokens_in: int
+    tokens_out: int
+    session: str | None  # JSON
+    verb: str  # the call that ended it
+    digest: str  # of that call's arguments: another digest under the same lease is lease_lost
+    status: Status  # the answer that was given: the task's state, version, failures and time of waking after the call
+    version: int
+    failures: int
+    wake_at: Micros | None

@@ -1,0 +1,386 @@
+"""Every change a task can go through, as pure functions.
+
+Nothing here reads a clock, draws a random number, or touches a store. A verb that a task's state does not allow raises
+`IllegalTransition`, which names both. What else lands with a change (attempts, money, blockers) is `outcomes`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from taskyard.core.changes import Beat, Change, Event
+from taskyard.core.errors import IllegalTransition
+from taskyard.core.lease import numbered
+from taskyard.core.task import HELD, WAITING, AgentId, DagId, Hot, Json, LaneId, RuntimeId, Status, TaskId, Trait
+from taskyard.core.units import SECOND, Micros, MicroUsd
+
+# verb -> state it is allowed in -> states it may lead to. The published state machine; docs/state-machine.md is made of it.
+GRAPH: dict[str, dict[Status, frozenset[Status]]] = {
+    "create": {Status.CREATED: frozenset({Status.PENDING, Status.READY})},
+    "ready": {Status.PENDING: frozenset({Status.READY})},
+    "park": {Status.READY: frozenset({Status.PENDING})},
+    "claim": {Status.READY: frozenset({Status.CLAIMED, Status.RUNNING})},
+    "start": {
+        Status.CLAIMED: frozenset({Status.RUNNING}),
+        Status.RUNNING: frozenset({Status.RUNNING}),
+    },
+    "beat": {status: frozenset({status}) for status in HELD},
+    "complete": {Status.RUNNING: frozenset({Status.COMPLETED})},
+    "submit": {Status.RUNNING: frozenset({Status.VALIDATING})},
+    "approve": {Status.VALIDATING: frozenset({Status.COMPLETED})},
+    "retry": {
+        status: frozenset({Status.RETRYING, Status.READY})
+        for status in (Status.CLAIMED, Status.RUNNING, Status.VALIDATING)
+    },
+    "bury": {
+        status: frozenset({Status.DEAD_LETTERED}) for status in (Status.CLAIMED, Status.RUNNING, Status.VALIDATING)
+    },
+    "promote": {Status.RETRYING: frozenset({Status.READY})},
+    "release": {status: frozenset({Status.READY}) for status in HELD},
+    "suspend": {Status.RUNNING: frozenset({Status.PENDING})},
+    "cancel": {
+        **{status: frozenset({Status.CANCELLED}) for status in WAITING | HELD},
+        Status.VALIDATING: frozenset({Status.CANCELLED}),
+        Status.DEAD_LETTERED: frozenset({Status.CANCELLED}),
+    },
+    "revive": {Status.DEAD_LETTERED: frozenset({Status.READY})},
+    "escalate": {Status.DEAD_LETTERED: frozenset({Status.DEAD_LETTERED})},
+    "signal": {status: frozenset({status}) for status in WAITING | HELD},
+    "adopt": {status: frozenset({status}) for status in WAITING | HELD | {Status.VALIDATING, Status.COMPLETED}},
+    "reprioritise": {status: frozenset({status}) for status in WAITING},
+    "pin": {status: frozenset({status}) for status in HELD},
+}
+
+
+def allow(hot: Hot, verb: str) -> None:
+    """Refuse a verb that the state graph has no edge for."""
+    if hot.status not in GRAPH[verb]:
+        raise IllegalTransition(hot.id, hot.status, verb)
+
+
+def created_event(hot: Hot, created_by: str, type_: str) -> Event:
+    through = ["created"] if hot.status is Status.PENDING else ["created", "pending"]
+    return _event(hot, "task.created", hot.created_at, {"through": through, "type": type_, "by": created_by})
+
+
+def ready(hot: Hot, *, now: Micros) -> Change:
+    """The last blocker is gone."""
+    allow(hot, "ready")
+    return _step(hot, "task.ready", now, {}, status=Status.READY, wake_at=None)
+
+
+def park(hot: Hot, *, blocker: str, now: Micros) -> Change:
+    """A claim met a ceiling that more than this agent stands under: put the task aside until there is room."""
+    allow(hot, "park")
+    data: dict[str, Json] = {"blocker": blocker}
+    return _step(hot, "task.parked", now, data, status=Status.PENDING, wait=hot.wait + 1)
+
+
+def claim(
+    hot: Hot,
+    *,
+    agent: AgentId,
+    runtime: RuntimeId | None,
+    lease: str,
+    circuit: int,
+    reserved: MicroUsd,
+    start: bool,
+    now: Micros,
+) -> Change:
+    """Lease the task to an agent. Where there is no claim time, or the agent starts at once, it is running already."""
+    allow(hot, "claim")
+    started = start or hot.claim_ttl == 0
+    expires = now + (hot.lease_sec if started else hot.claim_ttl) * SECOND
+    data: dict[str, Json] = {"agent": agent}
+    if runtime:
+        data["runtime"] = runtime
+    if started:
+        data["through"] = ["claimed"]
+    return _step(
+        hot,
+        "task.running" if started else "task.claimed",
+        now,
+        data,
+        status=Status.RUNNING if started else Status.CLAIMED,
+        attempt=hot.attempt + 1,
+        agent=agent,
+        runtime=runtime,
+        lease=numbered(lease, hot.attempt + 1),
+        claimed_at=now,
+        started_at=now if started else None,
+        heartbeat_at=now,
+        lease_expires_at=Micros(expires),
+        limit_at=_limit(hot, now) if started else None,
+        circuit=circuit,
+        reserved=reserved,
+        # A heartbeat may have written these after the last attempt's end was decided: they are not this one's.
+        spent=MicroUsd(0),
+        tokens_in=0,
+        tokens_out=0,
+        progress=None,
+        idempotency_key=_key_once_started(hot) if started else hot.idempotency_key,
+    )
+
+
+def start(hot: Hot, *, now: Micros) -> Change | None:
+    """The agent begins. Nothing changes where it has begun already."""
+    allow(hot, "start")
+    if hot.status is Status.RUNNING:
+        return None
+    return _step(
+        hot,
+        "task.running",
+        now,
+        {"agent": hot.agent},
+        status=Status.RUNNING,
+        started_at=now,
+        heartbeat_at=now,
+        lease_expires_at=Micros(now + hot.lease_sec * SECOND),
+        limit_at=_limit(hot, now),
+        idempotency_key=_key_once_started(hot),
+    )
+
+
+def beat(hot: Hot, beat: Beat, *, now: Micros) -> Hot:
+    """The row after a heartbeat. Unversioned: a claim that is not started yet keeps its own deadline."""
+    running = hot.status is Status.RUNNING
+    return hot._replace(
+        heartbeat_at=now,
+        lease_expires_at=Micros(now + hot.lease_sec * SECOND) if running else hot.lease_expires_at,
+        progress=hot.progress if beat.progress is None else beat.progress,
+        spent=hot.spent if beat.cost is None else beat.cost,
+        tokens_in=hot.tokens_in if beat.tokens_in is None else beat.tokens_in,
+        tokens_out=hot.tokens_out if beat.tokens_out is None else beat.tokens_out,
+    )
+
+
+def complete(hot: Hot, *, validated: bool, now: Micros) -> Change:
+    """Accept the output. Everything that waits for it may go."""
+    allow(hot, "complete")
+    data: dict[str, Json] = {"agent": hot.agent}
+    if validated:
+        data["through"] = ["validating"]
+    return _step(hot, "task.completed", now, data, status=Status.COMPLETED, **_let_go(hot))
+
+
+def submit(hot: Hot, *, now: Micros) -> Change:
+    """Hand the output in for a verdict. The lease and the slot end; key and money stay taken."""
+    allow(hot, "submit")
+    kept = _let_go(hot) | {"reserved": hot.reserved, "circuit": hot.circuit}
+    return _step(hot, "task.validating", now, {"agent": hot.agent}, status=Status.VALIDATING, **kept)
+
+
+def approve(hot: Hot, *, now: Micros) -> Change:
+    """The verdict is good."""
+    allow(hot, "approve")
+    return _step(hot, "task.completed", now, {"agent": hot.agent}, status=Status.COMPLETED, **_let_go(hot))
+
+
+def retry(
+    hot: Hot,
+    *,
+    reason: str,
+    error: str,
+    counted: bool,
+    wake_at: Micros,
+    now: Micros,
+    lane: LaneId | None = None,
+    parked: bool = False,
+    facts: dict[str, Json] | None = None,
+) -> Change:
+    """The attempt failed and there will be another, after its delay."""
+    allow(hot, "retry")
+    waits = wake_at > now
+    data: dict[str, Json] = {
+        "through": ["failed"] if waits else ["failed", "retrying"],
+        "reason": reason,
+        "error": error[:500],
+        "agent": hot.agent,
+        **(facts or {}),
+    }
+    return _step(
+        hot,
+        "task.retrying",
+        now,
+        data,
+        status=Status.RETRYING if waits else Status.READY,
+        wake_at=wake_at if waits else None,
+        failures=hot.failures + counted,
+        parks=hot.parks + 1 if parked else hot.parks,
+        losses=hot.losses + 1 if not counted and not parked else hot.losses,
+        lane=hot.lane if lane is None else lane,
+        ran=Micros(0),
+        **_let_go(hot),
+    )
+
+
+def bury(hot: Hot, *, reason: str, error: str, counted: bool, poison: bool, now: Micros) -> Change:
+    """The last attempt failed: the task waits for a person."""
+    allow(hot, "bury")
+    data: dict[str, Json] = {
+        "through": ["failed"],
+        "reason": reason,
+        "error": error[:500],
+        "agent": hot.agent,
+        "poison_pill": poison,
+    }
+    return _step(
+        hot,
+        "task.dead_lettered",
+        now,
+        data,
+        status=Status.DEAD_LETTERED,
+        failures=hot.failures + counted,
+        ran=Micros(0),
+        **_let_go(hot),
+    )
+
+
+def promote(hot: Hot, *, now: Micros) -> Change:
+    """The delay is over."""
+    allow(hot, "promote")
+    return _step(hot, "task.ready", now, {}, status=Status.READY, wake_at=None)
+
+
+def release(hot: Hot, *, now: Micros) -> Change:
+    """The agent gives the task back unfinished. No attempt is counted."""
+    allow(hot, "release")
+    return _step(hot, "task.released", now, {"agent": hot.agent}, status=Status.READY, **_let_go(hot))
+
+
+def suspend(hot: Hot, *, blockers: list[str], wake_at: Micros | None, now: Micros) -> Change:
+    """The task waits for something else and frees all it holds; its time limit stops."""
+    allow(hot, "suspend")
+    ran = hot.ran + now - (hot.started_at or now)
+    data: dict[str, Json] = {"agent": hot.agent, "blockers": list[Json](blockers)}
+    return _step(
+        hot,
+        "task.suspended",
+        now,
+        data,
+        status=Status.PENDING,
+        wait=hot.wait + 1,
+        wake_at=wake_at,
+        ran=Micros(ran),
+        **_let_go(hot),
+    )
+
+
+def cancel(hot: Hot, *, reason: str, now: Micros) -> Change:
+    """Take the task out of the yard for good."""
+    allow(hot, "cancel")
+    # A running task is cancelled at once: its agent learns of it from its next heartbeat, and its late result is refused.
+    return _step(
+        hot,
+        "task.cancelled",
+        now,
+        {"reason": reason},
+        status=Status.CANCELLED,
+        why=reason,
+        wake_at=None,
+        **_let_go(hot),
+    )
+
+
+def revive(hot: Hot, *, resolution: str, by: str, lane: LaneId, now: Micros) -> Change:
+    """A person, or an orchestrator, gives a dead letter another set of attempts."""
+    allow(hot, "revive")
+    data: dict[str, Json] = {"resolution": resolution, "by": by}
+    return _step(
+        hot, "task.revived", now, data, status=Status.READY, failures=0, parks=0, losses=0, lane=lane, wake_at=None
+    )
+
+
+def escalate(hot: Hot, *, by: str, note: str, now: Micros) -> Change:
+    """A person puts the dead letter before another person."""
+    allow(hot, "escalate")
+    return _step(hot, "task.escalated", now, {"by": by, "note": note})
+
+
+def signal(hot: Hot, *, name: str, by: str, now: Micros) -> Change:
+    """A signal reached the task. The version moves, so that a wait decided without it is decided again."""
+    allow(hot, "signal")
+    return _step(hot, "task.signalled", now, {"signal": name, "by": by})
+
+
+def adopt(hot: Hot, *, dag_id: DagId, now: Micros) -> Change:
+    """A lone task becomes part of a graph, because something now depends on it."""
+    allow(hot, "adopt")
+    return _step(hot, "task.adopted", now, {"dag_id": dag_id}, dag_id=dag_id)
+
+
+def reprioritise(hot: Hot, *, priority: int, rank: int, by: str, now: Micros) -> Change:
+    """A person moves the task within its lane."""
+    allow(hot, "reprioritise")
+    return _step(hot, "task.reprioritised", now, {"priority": priority, "by": by}, rank=rank)
+
+
+def pin(hot: Hot, *, session: str, now: Micros) -> Change:
+    """Remember where the agent's conversation can be resumed."""
+    allow(hot, "pin")
+    return _step(hot, "task.session", now, {"agent": hot.agent}, session=session)
+
+
+def due(hot: Hot) -> Micros | None:
+    """When the sweep must look at the task next."""
+    match hot.status:
+        case Status.CLAIMED | Status.RUNNING:
+            return _earliest(hot.lease_expires_at, hot.limit_at)
+        case Status.RETRYING | Status.PENDING:
+            return _earliest(hot.wake_at, hot.expires_at)
+        case Status.READY:
+            return hot.expires_at
+        case _:
+            return None
+
+
+def dag_of(hot: Hot) -> DagId:
+    """The graph a task belongs to: its own, for a lone one."""
+    return hot.dag_id or lone_dag(hot.id)
+
+
+def lone_dag(task_id: TaskId) -> DagId:
+    return DagId("dag_" + task_id.removeprefix("task_"))
+
+
+def _earliest(*times: Micros | None) -> Micros | None:
+    return min((at for at in times if at is not None), default=None)
+
+
+def _limit(hot: Hot, now: Micros) -> Micros | None:
+    return None if hot.run_sec is None else Micros(now + hot.run_sec * SECOND - hot.ran)
+
+
+def _key_once_started(hot: Hot) -> str | None:
+    return None if hot.traits & Trait.KEY_WHILE_WAITING else hot.idempotency_key
+
+
+def _let_go(hot: Hot) -> dict[str, Any]:
+    """What an attempt leaves behind when it ends. Who had it last stays, for those who read the row."""
+    if hot.lease is None and not hot.reserved and not hot.circuit:
+        return {}
+    return {
+        "lease": None,
+        "lease_expires_at": None,
+        "limit_at": None,
+        "reserved": MicroUsd(0),
+        "circuit": 0,
+        "spent": MicroUsd(0),
+        "tokens_in": 0,
+        "tokens_out": 0,
+        "progress": None,
+    }
+
+
+def _step(hot: Hot, event: str, now: Micros, data: dict[str, Json], **fields: Any) -> Change:
+    after = hot._replace(version=hot.version + 1, updated_at=now, **fields)
+    after = after._replace(due_at=due(after))
+    if after.status is not hot.status:
+        data = {"from": hot.status.value, **data}
+    return Change(hot, after, _event(after, event, now, data))
+
+
+def _event(hot: Hot, event: str, at: Micros, data: dict[str, Json]) -> Event:
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False) if data else None
+    return Event(event, hot.workspace, hot.id, dag_of(hot), at, hot.version, hot.status, hot.attempt, text)

@@ -1,0 +1,224 @@
+"""How agents get work and keep it: claim, start, heartbeat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from secrets import token_hex
+from time import monotonic
+from typing import NamedTuple
+
+from taskyard.core import transitions
+from taskyard.core.agent import Agent, AgentStatus
+from taskyard.core.changes import Beat, ChangeSet
+from taskyard.core.errors import InvalidInput, NotFound
+from taskyard.core.jsonvalue import encode
+from taskyard.core.lease import Lease, mint, numbered, seal, seal_stem, token
+from taskyard.core.outcomes import Report
+from taskyard.core.planning import Planning
+from taskyard.core.task import AgentId, Failure, Hot, Json, Reason, Status, TaskId
+from taskyard.core.units import SECOND, Micros
+from taskyard.service.engine import Options
+from taskyard.service.finishing import Finishing, cost_in, receipt
+from taskyard.service.planner import Planner
+from taskyard.service.views import Held, Receipt
+from taskyard.stores.contract import Claimed, Store
+
+PATIENCE = 5.0  # seconds a waiting claim sleeps at most before it looks again by itself
+MOST_PROGRESS = 64 * 1024  # bytes of progress that a heartbeat may carry
+
+
+class Heartbeat(NamedTuple):
+    """One task's heartbeat: what its agent reports, and under which lease."""
+
+    task_id: str
+    lease: str
+    progress: Json = None
+    cost_usd: str | float | int | None = None
+    tokens_input: int | None = None
+    tokens_output: int | None = None
+
+
+class Told(NamedTuple):
+    """What an agent must know after a heartbeat."""
+
+    task_id: TaskId
+    words: tuple[str, ...]  # cancelled, lease_lost, budget_exceeded, slowdown, draining; none: go on
+    lease_expires_at: Micros | None
+
+    @property
+    def must_stop(self) -> bool:
+        return any(word in ("cancelled", "lease_lost", "budget_exceeded") for word in self.words)
+
+
+class Claiming(Finishing):
+    def __init__(self, store: Store, options: Options) -> None:
+        super().__init__(store, options)
+        self._planner = Planner(self._configuration)
+
+    # Claiming
+
+    async def claim(
+        self,
+        agent_id: str,
+        *,
+        count: int = 1,
+        queues: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        start: bool = False,
+        wait_sec: float = 0,
+        request_id: str | None = None,
+    ) -> list[Held]:
+        """Lease up to `count` tasks, best first. The same request id gets the same tasks and leases again."""
+        if not 1 <= count <= 1000:
+            raise InvalidInput("count", "must be from 1 to 1000")
+        request = request_id or token_hex(16)
+        stems = mint(self.store.secret, request, count)
+        if request_id is not None and (again := await self._claimed_before(AgentId(agent_id), stems)):
+            return again
+        until = monotonic() + wait_sec
+        while True:
+            mark = await self.store.changed(-1, 0) if wait_sec else 0
+            held = await self._claim_now(AgentId(agent_id), stems, queues, types, start=start)
+            left = until - monotonic()
+            if held or left <= 0:
+                return held
+            await self.store.changed(mark, min(left, PATIENCE))
+
+    async def claim_for_runtime(self, runtime_id: str, *, count: int = 1, start: bool = False) -> list[Held]:
+        """Lease tasks for any agent of a runtime, within each agent's own limit."""
+        planning = await self._configuration.fresh()
+        mine = [agent for agent in planning.agents.values() if agent.runtime == runtime_id]
+        held: list[Held] = []
+        for agent in sorted(mine, key=lambda agent: agent.id):
+            if len(held) < count:
+                held += await self.claim(agent.id, count=count - len(held), start=start)
+        return held
+
+    async def _claim_now(
+        self,
+        agent_id: AgentId,
+        stems: Sequence[str],
+        queues: Sequence[str] | None,
+        types: Sequence[str] | None,
+        *,
+        start: bool,
+    ) -> list[Held]:
+        planning = await self._planning()
+        while True:
+            plan = self._planner.plan(
+                planning,
+                await self._known_agent(agent_id, planning),
+                stems,
+                queues=None if queues is None else frozenset(queues),
+                types=None if types is None else frozenset(types),
+                start=start,
+                now=self.now(),
+            )
+            # The store refuses a plan made on what has moved since, so an empty plan must be asked about too.
+            answer = await self.store.claim(plan)
+            if isinstance(answer, Claimed):
+                return await self._handed_out(answer.tasks, stems)
+            planning = await self._configuration.fresh()
+
+    async def _known_agent(self, agent_id: AgentId, planning: Planning) -> Agent:
+        agent = planning.agents.get(agent_id) or (await self._configuration.fresh()).agents.get(agent_id)
+        if agent is None:
+            raise NotFound("agent", agent_id)
+        return agent
+
+    async def _handed_out(self, tasks: Sequence[Hot], stems: Sequence[str]) -> list[Held]:
+        if not tasks:
+            return []
+        planning = await self._planning()
+        definitions = await self.store.definitions([hot.id for hot in tasks])
+        return [
+            Held(hot, definitions[hot.id], planning.policy_of(definitions[hot.id].queue), token(stem, hot.attempt))
+            for hot, stem in zip(tasks, stems, strict=False)
+        ]
+
+    async def _claimed_before(self, agent_id: AgentId, stems: Sequence[str]) -> list[Held]:
+        """What the same request was given, while its claim time runs: its answer may have been lost."""
+        now = self.now()
+        held = [hot for hot in await self.store.held(agent=agent_id) if hot.workspace == self.workspace]
+        found = [
+            (hot, stem)
+            for stem, sealed in ((stem, seal_stem(stem)) for stem in stems)
+            for hot in held
+            if hot.lease == numbered(sealed, hot.attempt) and _claim_time_runs(hot, now)
+        ]
+        return await self._handed_out([hot for hot, _ in found], [stem for _, stem in found])
+
+    # While it runs
+
+    async def start(self, task_id: str, lease: str) -> Receipt:
+        """Say that work has begun."""
+
+        async def decide() -> tuple[ChangeSet | None, Receipt]:
+            hot = await self._held(TaskId(task_id), Lease(lease))
+            change = transitions.start(hot, now=self.now())
+            if change is None:
+                return None, receipt(hot)
+            return ChangeSet(changes=(change,), at=change.after.updated_at), receipt(change.after)
+
+        return await self._land(decide)
+
+    async def heartbeat(self, task_id: str, lease: str, **report: object) -> Told:
+        """Keep the lease, say how it goes, and hear what there is to know."""
+        (told,) = await self.heartbeat_many([Heartbeat(task_id, lease, **report)])  # pyright: ignore[reportArgumentType]
+        return told
+
+    async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[Told]:
+        beats = [_beat(heartbeat) for heartbeat in heartbeats]
+        extended = await self.store.extend(beats)
+        await self.store.pulse(sorted({f"agent:{each.hot.agent}" for each in extended if each.hot and each.accepted}))
+        planning = await self._planning()
+        told: list[Told] = []
+        for beat, each in zip(beats, extended, strict=True):
+            hot = each.hot
+            if hot is None or hot.workspace != self.workspace:
+                told.append(Told(beat.task_id, ("lease_lost",), None))
+            elif not each.accepted:
+                word = "cancelled" if hot.status is Status.CANCELLED else "lease_lost"
+                told.append(Told(hot.id, (word,), None))
+            else:
+                told.append(await self._told(hot, planning))
+        return told
+
+    async def _told(self, hot: Hot, planning: Planning) -> Told:
+        if hot.reserve is not None and hot.spent > hot.reserve:
+            await self._stop_for_money(hot)
+            return Told(hot.id, ("budget_exceeded",), None)
+        agent = planning.agents.get(hot.agent) if hot.agent else None
+        words: list[str] = []
+        if planning.throttled_until(await self._lane_of(hot)) > self.now():
+            words.append("slowdown")
+        if agent is not None and agent.status is AgentStatus.DRAINING:
+            words.append("draining")
+        return Told(hot.id, tuple(words), hot.lease_expires_at)
+
+    async def _stop_for_money(self, hot: Hot) -> None:
+        failure = Failure(reason=Reason.BUDGET_EXCEEDED, error="reported cost is above max_cost_usd")
+        await self.fail_attempt(hot.id, hot.lease or "", failure, Report("budget", ""))
+
+    async def progress(self, task_id: str, lease: str, progress: Json) -> Told:
+        return await self.heartbeat(task_id, lease, progress=progress)
+
+
+def _beat(heartbeat: Heartbeat) -> Beat:
+    progress = None
+    if heartbeat.progress is not None:
+        progress = encode(heartbeat.progress, field="progress", max_bytes=MOST_PROGRESS)
+    return Beat(
+        TaskId(heartbeat.task_id),
+        seal(heartbeat.lease),
+        progress,
+        cost_in(heartbeat.cost_usd),
+        heartbeat.tokens_input,
+        heartbeat.tokens_output,
+    )
+
+
+def _claim_time_runs(hot: Hot, now: Micros) -> bool:
+    """A claim that went straight to running has no claim time of its own: its first lease stands for it."""
+    allowed = hot.claim_ttl or hot.lease_sec
+    return hot.claimed_at is not None and now < hot.claimed_at + allowed * SECOND

@@ -1,0 +1,61 @@
+"""What claims are planned on, kept in memory and read again when the store says it has moved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from taskyard.core.planning import Planning, planning_of
+from taskyard.core.policy import Policy
+from taskyard.core.task import Lane, LaneId
+from taskyard.stores.contract import Store
+
+
+class Configuration:
+    """One workspace's configuration, and every lane this process has heard of."""
+
+    def __init__(self, store: Store, workspace: str, policy: Policy) -> None:
+        self._store = store
+        self._workspace = workspace
+        self._policy = policy
+        self._planning: Planning | None = None
+        self._lanes: dict[LaneId, Lane] = {}
+        self._ids: dict[Lane, LaneId] = {}
+        self._own: dict[LaneId, Lane] = {}
+        self._seen = LaneId(0)
+
+    async def current(self) -> Planning:
+        """As last read. A claim that was planned on something older is refused by the store."""
+        return self._planning or await self.fresh()
+
+    async def fresh(self) -> Planning:
+        config = await self._store.config(self._workspace, self._seen)
+        for lane_id, lane in config.lanes.items():
+            self._learn(lane_id, lane)
+            self._seen = LaneId(max(self._seen, lane_id))
+        self._planning = planning_of(self._workspace, config.epoch, config.records, self._policy)
+        return self._planning
+
+    def lanes(self) -> dict[LaneId, Lane]:
+        """The lanes of this workspace."""
+        return self._own
+
+    def lane(self, lane_id: LaneId) -> Lane:
+        return self._lanes[lane_id]
+
+    async def known_lane(self, lane_id: LaneId) -> Lane:
+        if lane_id not in self._lanes:
+            await self.fresh()
+        return self._lanes[lane_id]
+
+    async def lane_ids(self, lanes: Sequence[Lane]) -> list[LaneId]:
+        new = [lane for lane in dict.fromkeys(lanes) if lane not in self._ids]
+        if new:
+            for lane, lane_id in zip(new, await self._store.lanes(new), strict=True):
+                self._learn(lane_id, lane)
+        return [self._ids[lane] for lane in lanes]
+
+    def _learn(self, lane_id: LaneId, lane: Lane) -> None:
+        self._lanes[lane_id] = lane
+        self._ids[lane] = lane_id
+        if lane.workspace == self._workspace:
+            self._own[lane_id] = lane

@@ -1,0 +1,207 @@
+"""What every use case stands on: load, decide, commit, and again where something moved.
+
+The use cases are in the modules beside this one, each a part of `Yard`; none of them decides anything itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from ulid import ULID
+
+from taskyard.core import breaker as breakers
+from taskyard.core import dag as dags
+from taskyard.core.changes import ChangeSet, Committed, Conflict, Event, Record, RecordChange, Taken
+from taskyard.core.dag import DagStatus
+from taskyard.core.definition import Sizes
+from taskyard.core.errors import Contended, LeaseLost, NotFound
+from taskyard.core.jsonvalue import compact
+from taskyard.core.lease import Lease, seal
+from taskyard.core.planning import Planning
+from taskyard.core.policy import PRESETS, Policy
+from taskyard.core.task import Attempt, DagId, Definition, Hot, Lane, LaneId, TaskId
+from taskyard.core.units import Micros, MicroUsd
+from taskyard.service.committer import Committer
+from taskyard.service.configuration import Configuration
+from taskyard.stores.contract import Store
+
+TRIES = 40
+PATIENT_AFTER = 3  # conflicts, from which on deciders of this process queue up instead of racing
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a yard is run by this process. What all processes must agree on is stored in it instead."""
+
+    workspace: str = "default"
+    preset: str = "standard"
+    sizes: Sizes = field(default_factory=Sizes)
+    retention_days: float = 7
+    sweeps: bool = True  # keep the yard swept while it is open
+    dice: Callable[[], float] = random.random
+
+
+class Engine:
+    def __init__(self, store: Store, options: Options) -> None:
+        self.store = store
+        self.options = options
+        self.workspace = options.workspace
+        self._committer = Committer(store)
+        self._configuration = Configuration(store, options.workspace, PRESETS[options.preset])
+        self._patience = asyncio.Lock()
+
+    def now(self) -> Micros:
+        return self.store.now()
+
+    # Landing
+
+    async def _land(self, decide: Callable[[], Awaitable[tuple[ChangeSet | None, T]]]) -> T:
+        """Decide and commit until nothing moved in between. No set: there is nothing to write."""
+        for tried in range(TRIES):
+            if tried < PATIENT_AFTER:
+                landed, answer = await self._land_once(decide)
+            else:
+                async with self._patience:
+                    landed, answer = await self._land_once(decide)
+            if landed:
+                return answer
+            await asyncio.sleep(self.options.dice() * min(0.001 * 2**tried, 0.05))
+        raise Contended(tries=TRIES)
+
+    async def _land_once(self, decide: Callable[[], Awaitable[tuple[ChangeSet | None, T]]]) -> tuple[bool, T]:
+        change_set, answer = await decide()
+        if change_set is None:
+            return True, answer
+        match await self._committer.commit(change_set):
+            case Conflict():
+                return False, answer
+            case Taken(by):
+                raise KeyTaken(by)
+            case Committed() as committed:
+                await self._follow_up(change_set, committed)
+                return True, answer
+
+    async def _follow_up(self, change_set: ChangeSet, committed: Committed) -> None:
+        """What a commit makes worth looking at: a graph that may have ended, a breaker that may trip."""
+        if not committed.counts:
+            return
+        for name, value in committed.counts.items():
+            kind, _, rest = name.partition(":")
+            stem, _, word = rest.rpartition(":")
+            # A graph may have ended when nothing in it is live, or when something in it ended other than well.
+            if kind == "dag" and (value == 0 if word == "live" else value > 0 and word in ("dead", "cancelled")):
+                await self._settle_dag(DagId(stem))
+            elif kind == "breaker" and value:
+                await self._look_at_breaker(stem, int(word), value, change_set)
+
+    # Graphs
+
+    async def _settle_dag(self, dag_id: DagId) -> None:
+        """Store how the graph ended, if it did. The sweep does the same for what a crash left."""
+
+        async def decide() -> tuple[ChangeSet | None, None]:
+            record = await self.store.record("dag", self.workspace, dag_id)
+            if record is None:
+                return None, None
+            return await self._concluded(dag_id, record), None
+
+        await self._land(decide)
+
+    async def _concluded(self, dag_id: DagId, record: Record) -> ChangeSet | None:
+        names = dags.count_names(dag_id)
+        counts = await self.store.counts(self.workspace, list(names.values()))
+        got = {word: counts.get(name, 0) for word, name in names.items()}
+        policy = PRESETS[str(record.body["preset"])]
+        status = dags.conclusion(
+            **got,
+            stuck=got["live"] > 0 and await self.store.stuck(dag_id),
+            first_death_fails=policy.dag_fails_at_first_death,
+        )
+        if status is None or record.body["status"] == status:
+            return None
+        return self._dag_moved(record, status, self.now())
+
+    def _dag_moved(self, record: Record, status: DagStatus, now: Micros) -> ChangeSet:
+        body = {**record.body, "status": status.value, "ended_at": now if status.is_final else None}
+        data = compact({"status": status.value, "title": record.body["title"]})
+        word = status.value if status.is_final else "reopened"
+        event = Event(f"dag.{word}", self.workspace, None, DagId(record.id), now, None, None, None, data)
+        change = RecordChange("dag", self.workspace, record.id, record.version, body)
+        return ChangeSet(records=(change,), events=(event,), at=now)
+
+    # Breakers
+
+    async def _look_at_breaker(self, type_: str, circuit: int, failures: int, change_set: ChangeSet) -> None:
+        async def decide() -> tuple[ChangeSet | None, None]:
+            planning = await self._configuration.fresh()
+            breaker = planning.breaker(type_)
+            queue = self._queue_of(change_set)
+            if not breakers.trips(breaker, planning.breaker_policy(queue), failures, circuit):
+                return None, None
+            now = self.now()
+            move = breakers.opened(breaker, why=f"{failures} failures in a row", now=now)
+            return self._moved(move, now), None
+
+        await self._land(decide)
+
+    def _moved(self, move: breakers.Move, now: Micros) -> ChangeSet:
+        return ChangeSet(records=(move.record,), events=(move.event,), counts=move.counts, at=now)
+
+    def _queue_of(self, change_set: ChangeSet) -> str:
+        return self._configuration.lane(change_set.changes[0].before.lane).queue
+
+    # Loading
+
+    async def _load(self, task_id: TaskId) -> Hot:
+        hot = (await self.store.load([task_id])).get(task_id)
+        # The workspace is part of every id: another's task is not there.
+        if hot is None or hot.workspace != self.workspace:
+            raise NotFound("task", task_id)
+        return hot
+
+    async def _define(self, task_id: TaskId) -> Definition:
+        return (await self.store.definitions([task_id]))[task_id]
+
+    async def _type_of(self, hot: Hot) -> str:
+        return (await self._lane_of(hot)).type
+
+    async def _lane_of(self, hot: Hot) -> Lane:
+        return await self._configuration.known_lane(hot.lane)
+
+    async def _policy_of(self, hot: Hot) -> Policy:
+        planning = await self._configuration.current()
+        return planning.policy_of((await self._lane_of(hot)).queue)
+
+    async def _replayed(self, hot: Hot, lease: Lease, verb: str, digest: str) -> Attempt:
+        """The attempt that this very call has ended before; any other call under that lease is too late."""
+        sealed = seal(lease)
+        for attempt in await self.store.attempts(hot.id):
+            if attempt.lease == sealed and attempt.verb == verb and attempt.digest == digest:
+                return attempt
+        raise LeaseLost(hot.id)
+
+    async def _spent(self, hot: Hot) -> MicroUsd:
+        """What the attempts of a task that have ended cost."""
+        return MicroUsd(sum(attempt.cost for attempt in await self.store.attempts(hot.id)))
+
+    async def _planning(self) -> Planning:
+        return await self._configuration.current()
+
+    async def _lanes(self, lanes: Sequence[Lane]) -> list[LaneId]:
+        return await self._configuration.lane_ids(lanes)
+
+    def _mint_task(self) -> TaskId:
+        return TaskId(f"task_{ULID()}")
+
+
+class KeyTaken(Exception):
+    """The set was refused because others have these keys or ids."""
+
+    def __init__(self, by: dict[str, TaskId]) -> None:
+        super().__init__()
+        self.by = by

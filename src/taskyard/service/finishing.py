@@ -1,0 +1,303 @@
+"""How attempts end: complete, fail, release; and what is remembered of them on the way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha256
+
+from taskyard.core import breaker as breakers
+from taskyard.core import outcomes, throttle, transitions
+from taskyard.core.breaker import Breaker
+from taskyard.core.changes import ChangeSet, Checkpoint, Event, Expect, Output, RecordChange
+from taskyard.core.definition import lane_of, models_for
+from taskyard.core.errors import InvalidInput, LeaseLost, ReportRequired
+from taskyard.core.failing import LOST, Verdict, judge
+from taskyard.core.jsonvalue import canonical, compact, encode
+from taskyard.core.lease import Lease, seal
+from taskyard.core.outcomes import BY_THE_YARD, Report
+from taskyard.core.task import (
+    AgentId,
+    Attempt,
+    Definition,
+    Failure,
+    Hot,
+    Json,
+    LaneId,
+    Reason,
+    TaskId,
+    Trait,
+)
+from taskyard.core.units import Micros, MicroUsd, seconds, usd
+from taskyard.service.engine import Engine
+from taskyard.service.validation import objection
+from taskyard.service.views import Receipt
+
+
+class Finishing(Engine):
+    async def complete(
+        self,
+        task_id: str,
+        lease: str,
+        output: Json = None,
+        *,
+        artifacts: Sequence[str] = (),
+        decision_report: Json = None,
+        cost_usd: str | float | int | None = None,
+        tokens_input: int | None = None,
+        tokens_output: int | None = None,
+        model: str | None = None,
+    ) -> Receipt:
+        """Hand the output in. One that fails its validation is a failed attempt, reason `invalid_output`."""
+        text = encode(output, field="output", max_bytes=self.options.sizes.max_output_bytes)
+        reported = None
+        if decision_report is not None:
+            reported = encode(decision_report, field="decision_report", max_bytes=self.options.sizes.max_output_bytes)
+        digest = _digest("complete", output, list(artifacts), decision_report)
+        report = Report("complete", digest, cost_in(cost_usd), tokens_input, tokens_output, model)
+
+        async def decide() -> tuple[ChangeSet | None, Receipt]:
+            hot = await self._load(TaskId(task_id))
+            if hot.lease != seal(lease):
+                return None, _answer(await self._replayed(hot, Lease(lease), "complete", digest))
+            row = Output(hot.id, hot.attempt, text, tuple(artifacts), reported)
+            return await self._completion(hot, row, output, report)
+
+        return await self._land(decide)
+
+    async def _completion(self, hot: Hot, row: Output, output: Json, report: Report) -> tuple[ChangeSet, Receipt]:
+        now = self.now()
+        transitions.allow(hot, "complete")
+        definition = await self._define(hot.id) if hot.traits else None
+        if hot.traits & Trait.REPORTED and row.decision_report is None:
+            raise ReportRequired(hot.id)
+        if hot.reserve is not None and outcomes.cost_of(hot, report) > hot.reserve:
+            failure = Failure(reason=Reason.BUDGET_EXCEEDED, error="reported cost is above max_cost_usd")
+            return await self._failure_set(hot, failure, report)
+        if definition is not None and (wrong := objection(definition, output)) is not None:
+            return await self._failure_set(hot, Failure(reason=Reason.INVALID_OUTPUT, error=wrong), report)
+        change_set = outcomes.completed(
+            hot,
+            type_=await self._type_of(hot),
+            output=row,
+            validated=bool(hot.traits & Trait.VALIDATED),
+            report=report,
+            outbox=() if definition is None else outcomes.remembered(hot, definition, row, now),
+            now=now,
+        )
+        if hot.circuit % 2:
+            change_set = await self._probe_passed(hot, change_set)
+        return change_set, receipt(change_set.changes[0].after)
+
+    async def fail(
+        self,
+        task_id: str,
+        lease: str,
+        reason: str = Reason.AGENT_ERROR,
+        error: str = "",
+        *,
+        details: Json = None,
+        retry_after_sec: float | None = None,
+        cost_usd: str | float | int | None = None,
+        tokens_input: int | None = None,
+        tokens_output: int | None = None,
+        model: str | None = None,
+    ) -> Receipt:
+        """Say that the attempt failed. What follows is decided by the reason and the task's policy."""
+        if not reason or "\0" in reason or len(reason) > 100:
+            raise InvalidInput("reason", "must be a word of at most 100 characters")
+        failure = Failure(reason=str(reason), error=_printable(error), details=details)
+        report = Report(
+            "fail", _digest("fail", reason, error, details), cost_in(cost_usd), tokens_input, tokens_output, model
+        )
+        wait = None if retry_after_sec is None else seconds(retry_after_sec)
+        return await self.fail_attempt(TaskId(task_id), seal(lease), failure, report, retry_after=wait)
+
+    async def fail_attempt(
+        self,
+        task_id: TaskId,
+        sealed: str,
+        failure: Failure,
+        report: Report = BY_THE_YARD,
+        *,
+        retry_after: Micros | None = None,
+    ) -> Receipt:
+        """Fail the attempt under this sealed lease; the answer to a repeated call is the first one's."""
+
+        async def decide() -> tuple[ChangeSet | None, Receipt]:
+            hot = await self._load(task_id)
+            if hot.lease != sealed:
+                return None, await self._failed_before(hot, sealed, report)
+            return await self._failure_set(hot, failure, report, retry_after=retry_after)
+
+        return await self._land(decide)
+
+    async def _failed_before(self, hot: Hot, sealed: str, report: Report) -> Receipt:
+        for attempt in await self.store.attempts(hot.id):
+            if attempt.lease == sealed and attempt.verb == report.verb and attempt.digest == report.digest:
+                return _answer(attempt)
+        raise LeaseLost(hot.id)
+
+    async def _failure_set(
+        self,
+        hot: Hot,
+        failure: Failure,
+        report: Report,
+        *,
+        retry_after: Micros | None = None,
+        expiring: bool = False,
+    ) -> tuple[ChangeSet, Receipt]:
+        now = self.now()
+        definition = await self._define(hot.id)
+        planning = await self._configuration.fresh()
+        policy = planning.policy_of(definition.queue)
+        history = await self.store.attempts(hot.id)
+        verdict = judge(
+            hot,
+            definition,
+            policy,
+            failure,
+            failed_by=_failed_by(history, hot),
+            dice=self.options.dice(),
+            retry_after=retry_after,
+            now=now,
+        )
+        lane, facts = await self._fallback(hot, definition, verdict)
+        circuit = planning.breaker(definition.type)
+        change_set = outcomes.failed(
+            hot, verdict, failure, report, circuit=circuit, lane=lane, facts=facts, expiring=expiring, now=now
+        )
+        if verdict.wait:
+            model = report.model or next(iter(models_for(definition, hot.failures)), None)
+            where = throttle.scope(definition.type, model)
+            standing = planning.throttles.get(where)
+            slowed = throttle.throttled(self.workspace, where, standing, wait=verdict.wait, now=now)
+            change_set = change_set if slowed is None else _with(change_set, *slowed)
+        if hot.circuit % 2 and hot.circuit == circuit.generation and verdict.breaks and verdict.reason not in LOST:
+            change_set = _with_move(change_set, circuit, failure, now)
+        return change_set, receipt(change_set.changes[0].after)
+
+    async def _fallback(
+        self, hot: Hot, definition: Definition, verdict: Verdict
+    ) -> tuple[LaneId | None, dict[str, Json] | None]:
+        """From the second failure on other models are used, which puts the task into another lane."""
+        failures = hot.failures + verdict.counted
+        if not definition.fallback_models or failures != 2:
+            return None, None
+        (lane,) = await self._lanes([lane_of(definition, failures=failures)])
+        return lane, {"models": list[Json](definition.fallback_models)}
+
+    async def _probe_passed(self, hot: Hot, change_set: ChangeSet) -> ChangeSet:
+        planning = await self._configuration.fresh()
+        circuit = planning.breaker(await self._type_of(hot))
+        if circuit.generation != hot.circuit:
+            return change_set
+        move = breakers.closed(circuit, why=f"probe {hot.id} completed", now=change_set.at)
+        return replace(_with(change_set, move.record, move.event), counts=(*change_set.counts, *move.counts))
+
+    async def release(self, task_id: str, lease: str) -> Receipt:
+        """Give the task back unfinished. No attempt is counted."""
+
+        async def decide() -> tuple[ChangeSet | None, Receipt]:
+            hot = await self._load(TaskId(task_id))
+            if hot.lease != seal(lease):
+                return None, _answer(await self._replayed(hot, Lease(lease), "release", ""))
+            change_set = outcomes.released(hot, Report("release", ""), type_=await self._type_of(hot), now=self.now())
+            return change_set, receipt(change_set.changes[0].after)
+
+        return await self._land(decide)
+
+    async def _held(self, task_id: TaskId, lease: Lease) -> Hot:
+        hot = await self._load(task_id)
+        if hot.lease is None or hot.lease != seal(lease):
+            raise LeaseLost(task_id)
+        return hot
+
+    async def checkpoint(self, task_id: str, lease: str, name: str, data: Json) -> Json:
+        """Store the result of a named step once, and answer with the one that is stored."""
+        text = encode(data, field="data", max_bytes=self.options.sizes.max_output_bytes)
+
+        async def decide() -> tuple[ChangeSet | None, Json]:
+            hot = await self._held(TaskId(task_id), Lease(lease))
+            for stored in await self.store.checkpoints(hot.id):
+                if stored.name == name:
+                    return None, json.loads(stored.data)
+            return self._noted(hot, name, text), data
+
+        return await self._land(decide)
+
+    async def checkpoints(self, task_id: str) -> dict[str, Json]:
+        return {row.name: json.loads(row.data) for row in await self.store.checkpoints(TaskId(task_id))}
+
+    async def pin_session(self, task_id: str, lease: str, *, session_id: str, work_dir: str | None = None) -> Receipt:
+        """Remember where the agent's conversation can be resumed, before anything can go wrong."""
+
+        async def decide() -> tuple[ChangeSet | None, Receipt]:
+            hot = await self._held(TaskId(task_id), Lease(lease))
+            session = compact({"session_id": session_id, "work_dir": work_dir, "runtime": hot.runtime})
+            if session == hot.session:
+                return None, receipt(hot)
+            change = transitions.pin(hot, session=session, now=self.now())
+            return ChangeSet(changes=(change,), at=change.after.updated_at), receipt(change.after)
+
+        return await self._land(decide)
+
+    def _noted(self, hot: Hot, name: str, text: str) -> ChangeSet:
+        """A step's result, guarded by the version: whoever lost the lease is behind."""
+        row = Checkpoint(hot.id, name, hot.attempt, text)
+        now = self.now()
+        event = Event(
+            "task.step",
+            hot.workspace,
+            hot.id,
+            transitions.dag_of(hot),
+            now,
+            None,
+            None,
+            hot.attempt,
+            compact({"step": name}),
+        )
+        return ChangeSet(expects=(Expect(hot.id, hot.version),), checkpoints=(row,), events=(event,), at=now)
+
+
+def receipt(hot: Hot) -> Receipt:
+    return Receipt(hot.id, hot.status, hot.version, hot.failures, hot.wake_at)
+
+
+def cost_in(value: str | float | int | None) -> MicroUsd | None:
+    if value is None:
+        return None
+    try:
+        return usd(value)
+    except ValueError as error:
+        raise InvalidInput("cost_usd", str(error)) from None
+
+
+def _answer(attempt: Attempt) -> Receipt:
+    return Receipt(attempt.task_id, attempt.status, attempt.version, attempt.failures, attempt.wake_at)
+
+
+def _digest(*arguments: Json) -> str:
+    """What a repeated call is recognised by."""
+    return sha256(canonical(list(arguments)).encode()).hexdigest()[:32]
+
+
+def _failed_by(history: Sequence[Attempt], hot: Hot) -> list[AgentId]:
+    """The agents of the counted failures that this one adds to."""
+    counted = [attempt.agent for attempt in history if attempt.counted]
+    return counted[len(counted) - hot.failures :] if hot.failures else []
+
+
+def _printable(error: str) -> str:
+    """An error is shown to people and kept by every store alike."""
+    return error.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()[:10_000]
+
+
+def _with(change_set: ChangeSet, record: RecordChange, event: Event) -> ChangeSet:
+    return replace(change_set, records=(*change_set.records, record), events=(*change_set.events, event))
+
+
+def _with_move(change_set: ChangeSet, circuit: Breaker, failure: Failure, now: Micros) -> ChangeSet:
+    move = breakers.opened(circuit, why=f"probe failed: {failure.reason}", now=now)
+    return replace(_with(change_set, move.record, move.event), counts=(*change_set.counts, *move.counts))

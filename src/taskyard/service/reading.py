@@ -1,0 +1,280 @@
+"""What readers ask: tasks, graphs, events, dead letters, figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, cast
+
+from taskyard.core import outcomes
+from taskyard.core.changes import Edge, Record, StoredEvent
+from taskyard.core.dag import DagStatus
+from taskyard.core.errors import InvalidInput, NotFound
+from taskyard.core.events import wire_type
+from taskyard.core.task import DagId, Hot, Json, Status, TaskId
+from taskyard.core.units import MicroUsd, to_iso
+from taskyard.service.engine import Engine
+from taskyard.service.views import Details, Task
+from taskyard.stores.contract import Filter
+
+MOST_LISTED = 200
+EVENTS_AT_ONCE = 500
+INLINED = 1 << 20  # bytes of inputs handed over in all; what is bigger is fetched by reference
+DEFAULT_LISTED = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DagView:
+    """A graph, as it was when it was read."""
+
+    id: DagId
+    title: str
+    status: DagStatus
+    counts: Mapping[Status, int]
+    tasks: tuple[Hot, ...]
+    edges: tuple[Edge, ...]
+    roots: tuple[TaskId, ...]
+    leaves: tuple[TaskId, ...]
+    budget_ceiling: MicroUsd | None
+    spent: MicroUsd
+    reserved: MicroUsd
+    created_by: str
+    tags: tuple[str, ...]
+
+
+class Input(NamedTuple):
+    """What a task builds on: an output of another, inlined, or left by reference where it is too big."""
+
+    ref: str
+    data: Json
+    inlined: bool
+
+
+class DeadLetter(NamedTuple):
+    task: Details
+    record: Record
+
+
+class Reading(Engine):
+    async def get(self, task_id: str) -> Details:
+        """A task with everything that is known of it."""
+        hot = await self._load(TaskId(task_id))
+        blockers = [blocker for blocker in await self.store.blockers([hot.id]) if blocker.wait == hot.wait]
+        dead = await self.store.record("dead", self.workspace, outcomes.dead_id(hot.id, hot.attempt))
+        return Details(
+            hot,
+            await self._define(hot.id),
+            await self._policy_of(hot),
+            attempts=await self.store.attempts(hot.id),
+            blockers=blockers if hot.status is Status.PENDING else [],
+            output=(await self.store.outputs([hot.id])).get(hot.id),
+            dead=dead,
+        )
+
+    async def find(
+        self,
+        *,
+        status: str | Sequence[str] = (),
+        type: str | Sequence[str] = (),
+        queue: str | None = None,
+        agent: str | None = None,
+        subject: str | None = None,
+        dag_id: str | None = None,
+        parent_id: str | None = None,
+        tag: str | None = None,
+        text: str | None = None,
+        limit: int = DEFAULT_LISTED,
+        cursor: int = 0,
+    ) -> list[Task]:
+        """Tasks, newest first. The cursor is the `seq` of the last one seen."""
+        if not 1 <= limit <= MOST_LISTED:
+            raise InvalidInput("limit", f"must be from 1 to {MOST_LISTED}")
+        which = Filter(
+            workspace=self.workspace,
+            statuses=frozenset(_status(word) for word in _several(status)),
+            types=frozenset(_several(type)),
+            queue=queue,
+            agent=agent,
+            subject=subject,
+            dag_id=None if dag_id is None else DagId(dag_id),
+            parent_id=None if parent_id is None else TaskId(parent_id),
+            tag=tag,
+            text=text,
+        )
+        return await self._tasks(await self.store.find(which, after=cursor, limit=limit))
+
+    async def _tasks(self, hots: Sequence[Hot]) -> list[Task]:
+        definitions = await self.store.definitions([hot.id for hot in hots])
+        planning = await self._planning()
+        return [Task(hot, definitions[hot.id], planning.policy_of(definitions[hot.id].queue)) for hot in hots]
+
+    async def dag(self, dag_id: str) -> DagView:
+        """A graph with its tasks. A lone task's graph is the task alone."""
+        record = await self.store.record("dag", self.workspace, dag_id)
+        if record is None:
+            return await self._lone(DagId(dag_id))
+        graph = await self.store.graph(DagId(dag_id))
+        limit = (await self.store.limits(self.workspace, [f"dag:{dag_id}"])).get(f"dag:{dag_id}")
+        return _dag_view(
+            DagId(dag_id),
+            record.body,
+            graph.tasks,
+            graph.edges,
+            ceiling=None if limit is None or limit.ceiling is None else MicroUsd(limit.ceiling),
+            spent=MicroUsd(limit.spent if limit else 0),
+            reserved=MicroUsd(limit.held if limit else 0),
+        )
+
+    async def _lone(self, dag_id: DagId) -> DagView:
+        task_id = TaskId("task_" + dag_id.removeprefix("dag_"))
+        hot = (await self.store.load([task_id])).get(task_id)
+        if hot is None or hot.workspace != self.workspace or hot.dag_id is not None:
+            raise NotFound("dag", dag_id)
+        details = await self.get(task_id)
+        body: dict[str, Json] = {
+            "title": details.definition.title,
+            "created_by": details.definition.created_by,
+            "tags": list[Json](details.definition.tags),
+            "status": _lone_status(hot).value,
+        }
+        return _dag_view(dag_id, body, (hot,), (), ceiling=None, spent=details.cost, reserved=hot.reserved)
+
+    async def dags(self, *, limit: int = DEFAULT_LISTED) -> list[Record]:
+        """Stored graphs, newest first."""
+        records = await self.store.records("dag", self.workspace)
+        return sorted(records, key=lambda record: cast(int, record.body["created_at"]), reverse=True)[:limit]
+
+    async def inputs(self, task_id: str) -> list[Input]:
+        """The outputs of what a task depends on, and what its context refers to."""
+        definition = await self._define(TaskId(task_id))
+        wanted: dict[str, TaskId] = {f"task:{each}:output": each for each in definition.depends_on}
+        for ref in definition.context_refs:
+            kind, _, rest = ref.partition(":")
+            if kind == "task" and rest.endswith(":output"):
+                wanted[ref] = TaskId(rest.removesuffix(":output"))
+        outputs = await self.store.outputs(list(wanted.values()))
+        mine = await self.store.load(list(wanted.values()))
+        found: list[Input] = []
+        room = INLINED
+        for ref, source in wanted.items():
+            output, hot = outputs.get(source), mine.get(source)
+            if output is None or hot is None or hot.workspace != self.workspace:
+                continue
+            room -= len(output.data)
+            found.append(Input(ref, json.loads(output.data) if room >= 0 else None, room >= 0))
+        return found
+
+    async def dead_letters(self, *, reviewed: bool | None = None, limit: int = MOST_LISTED) -> list[DeadLetter]:
+        """Tasks that wait for a person, newest first, with the whole story of their failures."""
+        which = Filter(workspace=self.workspace, statuses=frozenset({Status.DEAD_LETTERED}))
+        letters: list[DeadLetter] = []
+        for hot in await self.store.find(which, after=0, limit=limit):
+            details = await self.get(hot.id)
+            if details.dead is not None and reviewed in (None, details.dead.body["reviewed"]):
+                letters.append(DeadLetter(details, details.dead))
+        return letters
+
+    async def reviews(self) -> list[Record]:
+        """Every decision on a dead letter, in the order they were made."""
+        records = await self.store.records("dead", self.workspace)
+        reviewed = [record for record in records if record.body["reviewed"]]
+        return sorted(reviewed, key=lambda record: cast(int, record.body["reviewed_at"]))
+
+    # Events
+
+    async def events(
+        self, *, after: int = 0, limit: int = EVENTS_AT_ONCE, task_id: str | None = None
+    ) -> list[StoredEvent]:
+        return await self.store.events(
+            after=after, limit=limit, workspace=self.workspace, task_id=None if task_id is None else TaskId(task_id)
+        )
+
+    async def tail(self, *, after: int = 0) -> AsyncIterator[StoredEvent]:
+        """Every event from a sequence number on, and each new one as it comes; none is skipped."""
+        while True:
+            mark = await self.store.changed(-1, 0)
+            events = await self.store.events(after=after, limit=EVENTS_AT_ONCE, workspace=self.workspace)
+            for stored in events:
+                yield stored
+                after = stored.seq
+            if not events:
+                await self.store.changed(mark, 5.0)
+
+    async def stats(self) -> dict[str, dict[str, int]]:
+        """Tasks by status and type."""
+        figures: dict[str, dict[str, int]] = {}
+        for (status, type_), count in (await self.store.tally(self.workspace)).items():
+            figures.setdefault(status.value, {})[type_] = count
+        return figures
+
+
+def event_view(stored: StoredEvent) -> dict[str, Json]:
+    """An event as it goes over a wire, in both vocabularies."""
+    event = stored.event
+    return {
+        "seq": stored.seq,
+        "at": to_iso(event.at),
+        "type": wire_type(event),
+        "event": event.event,
+        "task_id": event.task_id,
+        "dag_id": event.dag_id,
+        "workspace": event.workspace,
+        "payload": {
+            **(cast(dict[str, Json], json.loads(event.data)) if event.data else {}),
+            "status": None if event.status is None else event.status.value,
+            "attempt": event.attempt,
+            "version": event.version,
+        },
+    }
+
+
+def _dag_view(
+    dag_id: DagId,
+    body: Mapping[str, Json],
+    tasks: tuple[Hot, ...],
+    edges: tuple[Edge, ...],
+    *,
+    ceiling: MicroUsd | None,
+    spent: MicroUsd,
+    reserved: MicroUsd,
+) -> DagView:
+    depends = [edge for edge in edges if edge.kind == "depends"]
+    children, parents = {edge.child for edge in depends}, {edge.parent for edge in depends}
+    status = DagStatus(str(body["status"]))
+    if not status.is_final and not any(hot.attempt for hot in tasks):
+        status = DagStatus.PENDING
+    counts: dict[Status, int] = {}
+    for hot in tasks:
+        counts[hot.status] = counts.get(hot.status, 0) + 1
+    return DagView(
+        id=dag_id,
+        title=str(body["title"]),
+        status=status,
+        counts=counts,
+        tasks=tasks,
+        edges=edges,
+        roots=tuple(hot.id for hot in tasks if hot.id not in children),
+        leaves=tuple(hot.id for hot in tasks if hot.id not in parents),
+        budget_ceiling=ceiling,
+        spent=spent,
+        reserved=reserved,
+        created_by=str(body["created_by"]),
+        tags=tuple(str(tag) for tag in cast(list[Json], body["tags"])),
+    )
+
+
+def _lone_status(hot: Hot) -> DagStatus:
+    ends = {Status.COMPLETED: DagStatus.COMPLETED, Status.CANCELLED: DagStatus.CANCELLED}
+    return ends.get(hot.status, DagStatus.FAILED if hot.status.is_final else DagStatus.RUNNING)
+
+
+def _several(words: str | Sequence[str]) -> Sequence[str]:
+    return (words,) if isinstance(words, str) else words
+
+
+def _status(word: str) -> Status:
+    try:
+        return Status(word)
+    except ValueError:
+        raise InvalidInput("status", f"must be one of {', '.join(Status)}") from None

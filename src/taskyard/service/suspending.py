@@ -1,0 +1,206 @@
+"""Waiting without holding anything: sleeps, signals, and children whose outputs a parent needs.
+
+Each wait has a name. A handler that is run again after it resumed, or after a crash, asks for the same wait by the same
+name and finds what it already did.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, cast
+
+from taskyard.core import outcomes, transitions
+from taskyard.core.changes import ChangeSet, Checkpoint, Expect, Lift, Record, Signal, Spend, merged
+from taskyard.core.errors import InvalidInput
+from taskyard.core.jsonvalue import compact, encode
+from taskyard.core.lease import Lease
+from taskyard.core.outcomes import Report
+from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId
+from taskyard.core.units import Micros, seconds
+from taskyard.service.enqueueing import Enqueueing, dag_record
+from taskyard.service.finishing import Finishing, receipt
+from taskyard.service.views import Receipt
+
+
+class Waited(NamedTuple):
+    """How a wait stands. Not over: the task is suspended, its lease is gone, and its handler must stop here."""
+
+    over: bool
+    data: Json = None
+    timed_out: bool = False
+
+
+class Child(NamedTuple):
+    """How a spawned task ended, as its parent sees it."""
+
+    task_id: TaskId
+    status: Status
+    output: Json
+
+
+class Suspending(Enqueueing, Finishing):
+    async def sleep(self, task_id: str, lease: str, name: str, duration_sec: float) -> Waited:
+        """Wait for a time, without a slot."""
+
+        async def decide() -> tuple[ChangeSet | None, Waited]:
+            hot = await self._held(TaskId(task_id), Lease(lease))
+            noted = await self._note(hot, name)
+            until = Micros(self.now() + seconds(duration_sec)) if noted is None else _until(noted)
+            if until is None or until <= self.now():
+                return None if noted else self._noted(hot, name, compact({"until": until})), Waited(True)
+            return await self._suspended(hot, ["time"], until, name, {"until": until}, new=noted is None), Waited(False)
+
+        return await self._land(decide)
+
+    async def wait_for(
+        self, task_id: str, lease: str, name: str, signal: str, *, timeout_sec: float | None = None
+    ) -> Waited:
+        """Wait for a signal. The n-th wait of a task for a signal takes the n-th one sent, also one sent before."""
+
+        async def decide() -> tuple[ChangeSet | None, Waited]:
+            hot = await self._held(TaskId(task_id), Lease(lease))
+            notes = await self.checkpoints(hot.id)
+            noted = cast(Mapping[str, Json] | None, notes.get(name))
+            place = _waits_before(notes, signal) if noted is None else cast(int, noted["place"])
+            sent = [row for row in await self.store.signals(hot.id) if row.name == signal]
+            until = None if timeout_sec is None else Micros(self.now() + seconds(timeout_sec))
+            until = until if noted is None else _until(noted)
+            note: dict[str, Json] = {"signal": signal, "place": place, "until": until}
+            if len(sent) > place:
+                landed = None if noted else self._noted(hot, name, compact(note))
+                return landed, Waited(True, json.loads(sent[place].data))
+            if until is not None and until <= self.now():
+                return None if noted else self._noted(hot, name, compact(note)), Waited(True, timed_out=True)
+            return await self._suspended(hot, [f"signal:{signal}"], until, name, note, new=noted is None), Waited(False)
+
+        return await self._land(decide)
+
+    async def signal(self, task_id: str, name: str, data: Json = None, *, sent_by: str = "human:local") -> Receipt:
+        """Tell a task something it waits for, or will wait for."""
+        if not name or "\0" in name or len(name) > 255:
+            raise InvalidInput("name", "must be a text of 1 to 255 characters")
+        text = encode(data, field="data", max_bytes=self.options.sizes.max_payload_bytes)
+
+        async def decide() -> tuple[ChangeSet, Receipt]:
+            hot, now = await self._load(TaskId(task_id)), self.now()
+            change = transitions.signal(hot, name=name, by=sent_by, now=now)
+            row = Signal(hot.id, name, text, sent_by, now)
+            lift = Lift(f"signal:{name}", hot.id)
+            return ChangeSet(changes=(change,), signals=(row,), lifts=(lift,), at=now), receipt(change.after)
+
+        return await self._land(decide)
+
+    async def spawn(
+        self,
+        task_id: str,
+        lease: str,
+        tasks: Sequence[Mapping[str, object]],
+        *,
+        name: str,
+        wait: bool = False,
+    ) -> list[TaskId]:
+        """Put tasks into the graph of the task at hand; with `wait`, suspend it until they are done.
+
+        Asked again under the same name, it makes nothing: the first call's tasks are the answer.
+        """
+        planning, now = await self._planning(), self.now()
+        parent_id = TaskId(task_id)
+        rows = [{**fields, "parent_id": parent_id} for fields in tasks]
+        named = self._named(rows, planning, created_by=f"task:{parent_id}", dag_id=None, now=now)
+
+        async def decide() -> tuple[ChangeSet | None, list[TaskId]]:
+            hot = await self._held(parent_id, Lease(lease))
+            if (noted := await self._note(hot, name)) is not None:
+                children = [TaskId(str(each)) for each in cast(list[Json], noted["children"])]
+                return await self._waiting_for(hot, children) if wait else None, children
+            drafts = list(named.values())
+            change_set = await self._spawned(hot, drafts, name, wait=wait)
+            return change_set, [draft.id for draft in drafts]
+
+        return await self._land(decide)
+
+    async def children(self, task_id: str, name: str) -> list[Child] | None:
+        """How the tasks spawned under this name ended; None while one of them has not."""
+        noted = (await self.checkpoints(task_id)).get(name)
+        if not isinstance(noted, dict):
+            raise InvalidInput("name", f"{name} is not a spawn of {task_id}")
+        ids = [TaskId(str(each)) for each in cast(list[Json], noted["children"])]
+        hots, outputs = await self.store.load(ids), await self.store.outputs(ids)
+        if not all(hots[each].status.is_final for each in ids):
+            return None
+        return [
+            Child(each, hots[each].status, json.loads(outputs[each].data) if each in outputs else None) for each in ids
+        ]
+
+    async def _spawned(self, hot: Hot, drafts: Sequence[Definition], name: str, *, wait: bool) -> ChangeSet:
+        now = self.now()
+        transitions.allow(hot, "suspend" if wait else "signal")
+        dag_id = transitions.dag_of(hot)
+        mine = [replace(draft, dag_id=dag_id) for draft in drafts]
+        grown = await self._grown(hot, dag_id, mine, awaited=wait)
+        note = Checkpoint(hot.id, name, hot.attempt, compact({"children": [draft.id for draft in mine]}))
+        if wait:
+            blockers = [f"child:{draft.id}" for draft in mine]
+            step = outcomes.suspended(
+                hot, Report("suspend", name), type_=await self._type_of(hot), blockers=blockers, wake_at=None, now=now
+            )
+        elif hot.dag_id is None:
+            step = outcomes.adopted(hot, dag_id=dag_id, spent=await self._spent(hot), now=now)
+        else:
+            # Nothing of the parent moves; but only the holder of its lease may spawn.
+            step = ChangeSet(expects=(Expect(hot.id, hot.version),), at=now)
+        if wait and hot.dag_id is None:
+            # A lone task becomes part of a graph in the same step that suspends it, and brings its costs along.
+            spent = Spend(hot.workspace, f"dag:{dag_id}", 0, await self._spent(hot) + hot.spent)
+            step = replace(step, spends=(*step.spends, spent) if spent.spent else step.spends)
+        joined = tuple(change._replace(after=change.after._replace(dag_id=dag_id)) for change in step.changes)
+        grown = replace(grown, expects=tuple(each for each in grown.expects if each.task_id != hot.id))
+        return replace(merged([replace(step, changes=joined), grown]), checkpoints=(note,))
+
+    async def _grown(self, hot: Hot, dag_id: DagId, drafts: Sequence[Definition], *, awaited: bool) -> ChangeSet:
+        planning = await self._planning()
+        record = await self.store.record("dag", self.workspace, dag_id)
+        if record is None:
+            new = dag_record({}, dag_id, planning, f"task:{hot.id}", self.now())
+            record = Record("dag", self.workspace, dag_id, 0, cast(dict[str, Json], new.body))
+        return await self._addition(record, drafts, planning, parent=hot, awaited=awaited)
+
+    async def _waiting_for(self, hot: Hot, children: Sequence[TaskId]) -> ChangeSet | None:
+        """Suspend for children that were spawned before, while one of them is not done."""
+        ended = await self.store.load(children)
+        blockers = [f"child:{child}" for child in children if not ended[child].status.is_final]
+        if not blockers:
+            return None
+        expects = tuple(Expect(child, ended[child].version) for child in children)
+        return replace(await self._suspended(hot, blockers, None, "", None, new=False), expects=expects)
+
+    async def _suspended(
+        self,
+        hot: Hot,
+        blockers: list[str],
+        wake_at: Micros | None,
+        name: str,
+        note: Mapping[str, Json] | None,
+        *,
+        new: bool,
+    ) -> ChangeSet:
+        type_ = await self._type_of(hot)
+        step = outcomes.suspended(
+            hot, Report("suspend", name), type_=type_, blockers=blockers, wake_at=wake_at, now=self.now()
+        )
+        if not new or note is None:
+            return step
+        return replace(step, checkpoints=(Checkpoint(hot.id, name, hot.attempt, compact(dict(note))),))
+
+    async def _note(self, hot: Hot, name: str) -> Mapping[str, Json] | None:
+        return cast(Mapping[str, Json] | None, (await self.checkpoints(hot.id)).get(name))
+
+
+def _until(noted: Mapping[str, Json]) -> Micros | None:
+    return cast(Micros | None, noted["until"])
+
+
+def _waits_before(notes: Mapping[str, Json], signal: str) -> int:
+    return sum(isinstance(note, dict) and note.get("signal") == signal for note in notes.values())

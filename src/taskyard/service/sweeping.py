@@ -1,0 +1,219 @@
+"""What time does to the yard: leases expire, delays end, ranks drift, old work is pruned, crashed steps are finished.
+
+A sweep lists candidates, the core decides, the commit checks again. Two at once do no harm; one holder per duty is only
+for economy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from taskyard.core import outcomes, transitions
+from taskyard.core.changes import ChangeSet, Committed, Expect, Lift, Touch
+from taskyard.core.dag import DagStatus
+from taskyard.core.errors import IllegalTransition, LeaseLost, NotFound
+from taskyard.core.outcomes import BY_THE_YARD
+from taskyard.core.task import DagId, Failure, Hot, Reason, RuntimeId, Status, TaskId
+from taskyard.core.units import DAY, SECOND, Micros
+from taskyard.service.engine import Options
+from taskyard.service.enqueueing import rescored
+from taskyard.service.roster import Roster
+from taskyard.service.steering import Steering
+from taskyard.stores.contract import Store
+
+BATCH = 500
+EVERY = SECOND
+GAP = Micros(30 * SECOND)  # no sweep for longer than this: the yard itself was away, and agents are not to blame
+SILENT = Micros(75 * SECOND)
+PRUNE_EVERY = Micros(60 * SECOND)
+PRUNED_AT_ONCE = 200
+
+
+class Swept(NamedTuple):
+    """What one sweep did."""
+
+    expired: int = 0
+    woken: int = 0
+    rescored: int = 0
+    pruned: int = 0
+    finished: int = 0  # cascades and graphs that a crash had left half done
+
+
+class Sweeping(Steering, Roster):
+    def __init__(self, store: Store, options: Options) -> None:
+        super().__init__(store, options)
+        self._others: dict[str, Sweeping] = {}
+
+    async def sweep(self) -> Swept:
+        """Do what is due now, in bounded steps. Call it every second, from as many processes as there are."""
+        if not await self._begin():
+            return Swept()
+        expired, woken = await self._sweep_due()
+        return Swept(
+            expired=expired + await self._sweep_silent_runtimes(),
+            woken=woken + await self._sweep_new_day(),
+            rescored=await self._sweep_ranks(),
+            pruned=await self._on_duty("prune", PRUNE_EVERY, self._prune),
+            finished=await self._on_duty("finish", PRUNE_EVERY, self._finish_left_overs),
+        )
+
+    # Leases, delays, waits
+
+    async def _begin(self) -> bool:
+        """Whether this sweep is ours to make.
+
+        After the yard was away, every held lease gets one more of its length before it can expire. That comes before
+        the duty is taken: whoever finds it taken finds the leases forgiven.
+        """
+        now = self.now()
+        last = await self.store.duty("sweep")
+        if last is not None and now - last > GAP:
+            await self.store.touch([_forgiven(hot, now) for hot in await self.store.held() if hot.due_at is not None])
+        return await self.store.take_duty("sweep", now, Micros(now + EVERY)) is not None
+
+    async def _sweep_due(self) -> tuple[int, int]:
+        expired = woken = 0
+        for hot in await self.store.due(self.now(), BATCH):
+            yard = self._beside(hot.workspace)
+            try:
+                if hot.status.is_held:
+                    expired += await yard._expire(hot)
+                else:
+                    woken += await yard._wake(hot)
+            except (LeaseLost, IllegalTransition, NotFound):
+                continue  # it moved on while we were on the way, which is all that was wanted
+        return expired, woken
+
+    async def _expire(self, hot: Hot) -> bool:
+        """Take a task back whose time is over. A heartbeat that comes first wins."""
+        now = self.now()
+        if hot.lease_expires_at is not None and hot.lease_expires_at <= now:
+            reason = Reason.CLAIM_EXPIRED if hot.status is Status.CLAIMED else Reason.HEARTBEAT_TIMEOUT
+            expiring = True
+        elif hot.limit_at is not None and hot.limit_at <= now:
+            reason, expiring = Reason.TIMEOUT, False
+        else:
+            await self.store.touch([Touch(hot.id, hot.due_at or now, transitions.due(hot))])
+            return False
+        failure = Failure(reason=reason, error=_EXPIRED[reason])
+
+        async def decide() -> tuple[ChangeSet | None, bool]:
+            fresh = await self._load(hot.id)
+            if fresh.lease != hot.lease or fresh.lease_expires_at != hot.lease_expires_at:
+                return None, False
+            change_set, _ = await self._failure_set(fresh, failure, BY_THE_YARD, expiring=expiring)
+            return change_set, True
+
+        return await self._land(decide)
+
+    async def _wake(self, hot: Hot) -> bool:
+        async def decide() -> tuple[ChangeSet | None, bool]:
+            fresh, now = await self._load(hot.id), self.now()
+            if fresh.due_at is None or fresh.due_at > now:
+                return None, False
+            return await self._woken(fresh, now), True
+
+        woken = await self._land(decide)
+        # Where other blockers are left, its time is over all the same.
+        await self.store.touch([Touch(hot.id, hot.due_at or self.now(), hot.expires_at)])
+        return woken
+
+    async def _woken(self, hot: Hot, now: Micros) -> ChangeSet:
+        if hot.expires_at is not None and hot.expires_at <= now:
+            return outcomes.cancelled(hot, type_=await self._type_of(hot), reason="expired", now=now)
+        if hot.status is Status.RETRYING:
+            return ChangeSet(changes=(transitions.promote(hot, now=now),), at=now)
+        names = {blocker.name for blocker in await self.store.blockers([hot.id]) if blocker.wait == hot.wait}
+        # A time among other blockers only lifts itself; a time that is none of the blockers is the wait's end.
+        lift = Lift("time", hot.id) if "time" in names else Lift("", hot.id, ends_wait=True)
+        return ChangeSet(expects=(Expect(hot.id, hot.version),), lifts=(lift,), at=now)
+
+    async def _sweep_silent_runtimes(self) -> int:
+        now, failed = self.now(), 0
+        for name, heard in (await self.store.pulses("runtime:")).items():
+            if now - heard > SILENT:
+                for hot in await self.store.held(runtime=RuntimeId(name.removeprefix("runtime:"))):
+                    yard = self._beside(hot.workspace)
+                    failed += await yard._fail_orphan(hot, Reason.RUNTIME_OFFLINE) is not None
+        return failed
+
+    async def _sweep_new_day(self) -> int:
+        """Yesterday's money has no hold on today's tasks."""
+        now = self.now()
+        midnight = Micros(now - now % DAY)
+
+        async def lift() -> int:
+            landed = await self._committer.commit(ChangeSet(lifts=(Lift("budget:day"),), at=now))
+            return len(landed.readied) if isinstance(landed, Committed) else 0
+
+        return await self._on_duty("day", Micros(midnight + DAY - now), lift)
+
+    # Ranks
+
+    async def _sweep_ranks(self) -> int:
+        now = self.now()
+        drifting = await self.store.drifting(now, BATCH)
+        definitions = await self.store.definitions([hot.id for hot in drifting])
+        rows = tuple(rescored(hot, definitions[hot.id], hot.height, now) for hot in drifting if hot.id in definitions)
+        if rows:
+            await self._committer.commit(ChangeSet(rescores=rows, at=now))
+        return len(rows)
+
+    # Housekeeping
+
+    async def _prune(self) -> int:
+        before = Micros(self.now() - int(self.options.retention_days * DAY))
+        policy = (await self._planning()).policy_of("default")
+        old = await self.store.prunable(before, PRUNED_AT_ONCE, dead_too=policy.prunes_dead)
+        graphs: dict[str, list[Hot]] = {}
+        for hot in old:
+            graphs.setdefault(transitions.dag_of(hot), []).append(hot)
+        pruned = 0
+        for tasks in graphs.values():
+            change_set = ChangeSet(
+                expects=tuple(Expect(hot.id, hot.version) for hot in tasks),
+                removals=tuple(hot.id for hot in tasks),
+                at=self.now(),
+            )
+            await self._committer.commit(change_set)
+            pruned += len(tasks)
+        return pruned
+
+    async def _finish_left_overs(self) -> int:
+        """Cascades that were interrupted, and graphs that ended without anyone noticing."""
+        finished = 0
+        for record in await self.store.records("cascade"):
+            await self._beside(record.workspace).finish_cascade(TaskId(record.id))
+            finished += 1
+        for record in await self.store.records("dag"):
+            if not DagStatus(str(record.body["status"])).is_final:
+                await self._beside(record.workspace)._settle_dag(DagId(record.id))
+        return finished
+
+    def _beside(self, workspace: str) -> Sweeping:
+        """The same yard for another workspace: time passes in all of them."""
+        if workspace == self.workspace:
+            return self
+        if workspace not in self._others:
+            self._others[workspace] = type(self)(self.store, replace(self.options, workspace=workspace))
+        return self._others[workspace]
+
+    async def _on_duty(self, name: str, every: Micros, act: Callable[[], Awaitable[int]]) -> int:
+        now = self.now()
+        if await self.store.take_duty(name, now, Micros(now + every)) is None:
+            return 0
+        return await act()
+
+
+def _forgiven(hot: Hot, now: Micros) -> Touch:
+    until = Micros(now + hot.lease_sec * SECOND)
+    return Touch(hot.id, hot.due_at or now, transitions.due(hot._replace(lease_expires_at=until)), until)
+
+
+_EXPIRED = {
+    Reason.CLAIM_EXPIRED: "was claimed and not started in time",
+    Reason.HEARTBEAT_TIMEOUT: "no heartbeat in time",
+    Reason.TIMEOUT: "max_duration_sec has passed",
+}

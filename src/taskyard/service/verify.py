@@ -1,0 +1,262 @@
+"""Checking the stored history against the invariants that the yard promises (GUARANTEES section 2).
+
+It reads only what every store can tell, and trusts nothing that it can work out again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from taskyard.core import breaker, transitions
+from taskyard.core import dag as dags
+from taskyard.core.changes import Edge, Event
+from taskyard.core.claiming import money_names
+from taskyard.core.errors import CycleFound
+from taskyard.core.task import HELD, KEY_DEAD, KEY_HELD, Attempt, DagId, Hot, Status, TaskId
+from taskyard.service.engine import Engine
+from taskyard.stores.contract import Filter
+
+PAGE = 2000
+STEPS = frozenset(
+    (before, after) for edges in transitions.GRAPH.values() for before, to in edges.items() for after in to
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What was looked at, and what is wrong with it."""
+
+    tasks: int
+    events: int
+    attempts: int
+    problems: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+    def __str__(self) -> str:
+        seen = f"{self.tasks} tasks, {self.attempts} attempts, {self.events} events"
+        return (
+            f"verify: ok ({seen})" if self.ok else "\n".join([f"verify: {len(self.problems)} problems", *self.problems])
+        )
+
+
+@dataclass(slots=True)
+class _History:
+    """Everything stored about one workspace."""
+
+    tasks: dict[TaskId, Hot] = field(default_factory=dict[TaskId, Hot])
+    types: dict[TaskId, str] = field(default_factory=dict[TaskId, str])
+    events: dict[TaskId, list[Event]] = field(default_factory=lambda: defaultdict[TaskId, list[Event]](list))
+    attempts: dict[TaskId, list[Attempt]] = field(default_factory=dict[TaskId, list[Attempt]])
+    seen: int = 0
+    whole: bool = True  # nothing of it was pruned
+
+
+class Verifying(Engine):
+    async def verify(self) -> Verified:
+        """Replay the stored history. Meant for a yard at rest: what moves meanwhile may look wrong."""
+        history = await self._history()
+        problems = [
+            *await self.store.checks(),
+            *(problem for task_id in history.tasks for problem in _task_problems(task_id, history)),
+            *_stray_events(history),
+            *await self._blocker_problems(history),
+            *await self._graph_problems(history),
+            *_key_problems(history),
+            *await self._limit_problems(history),
+        ]
+        attempts = sum(len(rows) for rows in history.attempts.values())
+        return Verified(tasks=len(history.tasks), events=history.seen, attempts=attempts, problems=tuple(problems))
+
+    async def _history(self) -> _History:
+        history = _History()
+        after = 0
+        while page := await self.store.find(Filter(workspace=self.workspace), after=after, limit=PAGE):
+            for hot in page:
+                history.tasks[hot.id] = hot
+                history.types[hot.id] = await self._type_of(hot)
+                history.attempts[hot.id] = await self.store.attempts(hot.id)
+            after = page[-1].seq
+        seq = 0
+        while events := await self.store.events(after=seq, limit=PAGE, workspace=self.workspace):
+            for stored in events:
+                history.seen += 1
+                if stored.event.task_id is not None and stored.event.version is not None:
+                    history.events[stored.event.task_id].append(stored.event)
+            seq = events[-1].seq
+        history.whole = not await self.store.pruned()
+        return history
+
+    async def _blocker_problems(self, history: _History) -> list[str]:
+        """I12: what a task waits for is outstanding, and a task that waits for nothing does not wait."""
+        pending = [hot for hot in history.tasks.values() if hot.status is Status.PENDING]
+        by_task: dict[TaskId, list[str]] = defaultdict(list)
+        for start in range(0, len(pending), PAGE):
+            page = {hot.id: hot for hot in pending[start : start + PAGE]}
+            for blocker in await self.store.blockers(list(page)):
+                if blocker.wait == page[blocker.task_id].wait:
+                    by_task[blocker.task_id].append(blocker.name)
+        problems = [f"{hot.id} is pending and waits for nothing" for hot in pending if not by_task[hot.id]]
+        for task_id, names in by_task.items():
+            for name in names:
+                kind, _, rest = name.partition(":")
+                other = history.tasks.get(TaskId(rest)) if kind in ("task", "child") else None
+                if other is None:
+                    continue
+                if other.status is Status.COMPLETED or (kind == "child" and other.status.is_final):
+                    problems.append(f"{task_id} waits for {rest}, which is {other.status.value}")
+        return problems
+
+    async def _graph_problems(self, history: _History) -> list[str]:
+        """I14 and the counters: no cycle, and a graph's counts are its tasks'."""
+        problems: list[str] = []
+        for dag_id in sorted({hot.dag_id for hot in history.tasks.values() if hot.dag_id is not None}):
+            graph = await self.store.graph(dag_id)
+            problems += _cycle_problems(dag_id, graph.tasks, graph.edges)
+            problems += await self._count_problems(dag_id, graph.tasks)
+        return problems
+
+    async def _count_problems(self, dag_id: DagId, tasks: Sequence[Hot]) -> list[str]:
+        names = dags.count_names(dag_id)
+        stored = await self.store.counts(self.workspace, list(names.values()))
+        counted = Counter(_count_word(hot.status) for hot in tasks)
+        return [
+            f"{dag_id} counts {stored.get(name, 0)} {word}, and has {counted[word]}"
+            for word, name in names.items()
+            if stored.get(name, 0) != counted[word]
+        ]
+
+    async def _limit_problems(self, history: _History) -> list[str]:
+        """I22: what is held and spent under every ceiling is what its attempts hold and spent."""
+        stored = {limit.name: limit for limit in (await self.store.limits(self.workspace, None)).values()}
+        held = _held_amounts(history)
+        spent = _spent_amounts(history)
+        problems = [
+            f"{name}: {stored[name].held if name in stored else 0} is held, and its attempts hold {held[name]}"
+            for name in sorted({*stored, *held})
+            if (stored[name].held if name in stored else 0) != held[name]
+        ]
+        if not history.whole:
+            return problems  # the totals outlive the attempts that were pruned
+        return problems + [
+            f"{name}: {stored[name].spent if name in stored else 0} was spent, and its attempts cost {spent[name]}"
+            for name in sorted({*stored, *spent})
+            if (stored[name].spent if name in stored else 0) != spent[name]
+        ]
+
+
+def _task_problems(task_id: TaskId, history: _History) -> Iterable[str]:
+    hot, events, attempts = history.tasks[task_id], history.events.get(task_id, []), history.attempts[task_id]
+    if not events:
+        if history.whole:
+            yield f"{task_id} has no events"
+        return
+    yield from _replay_problems(hot, events)
+    yield from _attempt_problems(hot, events, attempts)
+    if hot.status.is_held != (hot.lease is not None):
+        yield f"{task_id} is {hot.status.value}, and its lease is {'there' if hot.lease else 'missing'}"
+
+
+def _replay_problems(hot: Hot, events: Sequence[Event]) -> Iterable[str]:
+    """I3, I4, I5, I9: versions without a gap, only published steps, and the row is what the events come to."""
+    if [event.version for event in events] != list(range(1, len(events) + 1)):
+        yield f"{hot.id} has versions {[event.version for event in events]}"
+    for before, after in pairwise(events):
+        if before.status and after.status and (before.status, after.status) not in STEPS:
+            yield f"{hot.id} went from {before.status} to {after.status} (event {after.event})"
+    if sum(event.event == "task.completed" for event in events) > 1:
+        yield f"{hot.id} was completed more than once"
+    last = events[-1]
+    if (last.version, last.status, last.attempt) != (hot.version, hot.status, hot.attempt):
+        yield f"{hot.id} is {hot.status} at {hot.version}, and its events end in {last.status} at {last.version}"
+
+
+def _attempt_problems(hot: Hot, events: Sequence[Event], attempts: Sequence[Attempt]) -> Iterable[str]:
+    """I6, I16: one claim per number, every ended attempt on record, and failures counted as they happened."""
+    claims = [event.attempt for event in events if (event.data or "").find('"from":"ready"') >= 0 and _is_claim(event)]
+    if claims != list(range(1, hot.attempt + 1)):
+        yield f"{hot.id} was claimed as attempts {claims}, and its row says {hot.attempt}"
+    numbers = sorted(attempt.number for attempt in attempts)
+    ended = hot.attempt - (hot.status in HELD)
+    if numbers != list(range(1, ended + 1)):
+        yield f"{hot.id} has records of attempts {numbers}, and {ended} have ended"
+    counted = sum(attempt.counted for attempt in attempts if attempt.ended_at >= _last_revival(events))
+    if counted != hot.failures:
+        yield f"{hot.id} counts {hot.failures} failures, and {counted} are on record"
+    if hot.failures > hot.max_attempts:
+        yield f"{hot.id} failed {hot.failures} times of {hot.max_attempts}"
+
+
+def _is_claim(event: Event) -> bool:
+    return event.event == "task.claimed" or (event.event == "task.running" and '"through"' in (event.data or ""))
+
+
+def _last_revival(events: Sequence[Event]) -> int:
+    return max((event.at for event in events if event.event == "task.revived"), default=0)
+
+
+def _stray_events(history: _History) -> list[str]:
+    """I2: nothing happened to a task that is not there."""
+    if not history.whole:
+        return []
+    return [f"{task_id} has events and no row" for task_id in history.events if task_id not in history.tasks]
+
+
+def _cycle_problems(dag_id: DagId, tasks: Sequence[Hot], edges: Sequence[Edge]) -> list[str]:
+    waits = {hot.id: set[TaskId]() for hot in tasks} | dags.waits_for(edges)
+    try:
+        dags.topological(waits)
+    except CycleFound as cycle:
+        return [f"{dag_id} has a cycle: {' -> '.join(cycle.task_ids)}"]
+    return []
+
+
+def _key_problems(history: _History) -> list[str]:
+    """I18, I21: one live task per idempotency key, one held task per concurrency key."""
+    live = Counter(
+        hot.idempotency_key for hot in history.tasks.values() if hot.idempotency_key and hot.status not in KEY_DEAD
+    )
+    held = Counter(hot.key for hot in history.tasks.values() if hot.key and hot.status in KEY_HELD)
+    return [
+        *(f"{count} live tasks have the idempotency key {key}" for key, count in live.items() if count > 1),
+        *(f"{count} tasks hold the concurrency key {key}" for key, count in held.items() if count > 1),
+    ]
+
+
+def _held_amounts(history: _History) -> Mapping[str, int]:
+    held: Counter[str] = Counter()
+    for hot in history.tasks.values():
+        if hot.status in HELD:
+            held[f"slots:{hot.agent}"] += 1
+        if hot.status not in KEY_HELD or hot.agent is None:
+            continue
+        if hot.key is not None:
+            held[f"key:{hot.key}"] += 1
+        if hot.circuit % 2:
+            held[breaker.probe(history.types[hot.id], hot.circuit)] += 1
+        if hot.reserved:
+            held.update(
+                dict.fromkeys(
+                    money_names(plan_agent=hot.agent, hot=hot, at=hot.claimed_at or hot.updated_at), hot.reserved
+                )
+            )
+    return held
+
+
+def _spent_amounts(history: _History) -> Mapping[str, int]:
+    spent: Counter[str] = Counter()
+    for task_id, attempts in history.attempts.items():
+        for attempt in attempts:
+            names = money_names(plan_agent=attempt.agent, hot=history.tasks[task_id], at=attempt.claimed_at)
+            spent.update(dict.fromkeys(names, attempt.cost))
+    return spent
+
+
+def _count_word(status: Status) -> str:
+    words = {Status.COMPLETED: "completed", Status.CANCELLED: "cancelled", Status.DEAD_LETTERED: "dead"}
+    return words.get(status, "live")

@@ -1,0 +1,230 @@
+"""Why is this not running? An answer in words and in data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from taskyard.core.agent import Agent, AgentStatus
+from taskyard.core.breaker import BreakerState
+from taskyard.core.changes import Blocker
+from taskyard.core.planning import Planning, suits
+from taskyard.core.policy import Policy
+from taskyard.core.task import Hot, Json, Lane, Status, TaskId
+from taskyard.core.units import Micros, to_iso, to_usd, utc_date
+from taskyard.service.engine import Engine
+from taskyard.stores.contract import Filter
+
+COUNTED = 1000  # tasks ahead in line are counted up to this
+CLOSEST = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """One thing that keeps the task from running."""
+
+    kind: str
+    words: str
+    facts: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    task_id: TaskId
+    status: Status
+    causes: tuple[Cause, ...]
+
+    @property
+    def words(self) -> str:
+        return "; ".join(cause.words for cause in self.causes)
+
+    def to_dict(self) -> dict[str, Json]:
+        return {
+            "task_id": self.task_id,
+            "status": self.status.value,
+            "words": self.words,
+            "causes": [{"kind": cause.kind, "words": cause.words, **cause.facts} for cause in self.causes],
+        }
+
+
+class Explaining(Engine):
+    async def why(self, task_id: str) -> Why:
+        """What the task is waiting for, or what it is doing."""
+        hot = await self._load(TaskId(task_id))
+        match hot.status:
+            case Status.PENDING:
+                causes = await self._why_pending(hot)
+            case Status.READY:
+                causes = await self._why_ready(hot)
+            case Status.RETRYING:
+                causes = [await self._why_retrying(hot)]
+            case _:
+                causes = [_resting(hot)]
+        return Why(task_id=hot.id, status=hot.status, causes=tuple(causes))
+
+    async def _why_pending(self, hot: Hot) -> list[Cause]:
+        blockers = [each for each in await self.store.blockers([hot.id]) if each.wait == hot.wait]
+        return [await self._blocked(hot, blocker) for blocker in blockers]
+
+    async def _blocked(self, hot: Hot, blocker: Blocker) -> Cause:
+        kind, _, rest = blocker.name.partition(":")
+        match kind:
+            case "task" | "child":
+                return await self._blocked_by_task(TaskId(rest))
+            case "signal":
+                until = f", until {to_iso(hot.wake_at)} at the latest" if hot.wake_at else ""
+                return Cause(kind="signal", words=f"waits for the signal {rest}{until}", facts={"signal": rest})
+            case "time":
+                at = to_iso(hot.wake_at) if hot.wake_at else ""
+                return Cause(kind="run_after", words=f"is not to run before {at}", facts={"run_after": at})
+            case "key":
+                return await self._blocked_by_key(rest)
+            case _:
+                return await self._blocked_by_money(hot, rest)
+
+    async def _blocked_by_task(self, other: TaskId) -> Cause:
+        blocking = (await self.store.load([other])).get(other)
+        state = blocking.status.value if blocking else "gone"
+        hint = {
+            Status.DEAD_LETTERED: ", so it waits until a person resolves that dead letter",
+            Status.CANCELLED: ", so it will never run; cancel it or add what replaces that task",
+        }.get(blocking.status if blocking else Status.CREATED, "")
+        facts: dict[str, Json] = {"task_id": other, "status": state}
+        return Cause(kind="task", words=f"waits for {other}, which is {state}{hint}", facts=facts)
+
+    async def _blocked_by_key(self, key: str) -> Cause:
+        holder = await self._holder(key)
+        held = f", held by {holder}" if holder else ""
+        facts: dict[str, Json] = {"key": key, "held_by": holder}
+        return Cause(kind="concurrency_key", words=f"waits for the concurrency key {key}{held}", facts=facts)
+
+    async def _holder(self, key: str) -> TaskId | None:
+        running = frozenset({Status.CLAIMED, Status.RUNNING, Status.VALIDATING})
+        found = await self.store.find(Filter(workspace=self.workspace, statuses=running), after=0, limit=COUNTED)
+        return next((hot.id for hot in found if hot.key == key), None)
+
+    async def _blocked_by_money(self, hot: Hot, name: str) -> Cause:
+        if name == "day":
+            name = f"day:{utc_date(self.now())}"
+        limit = (await self.store.limits(self.workspace, [name])).get(name)
+        planning = await self._planning()
+        ceiling = planning.settings.daily_budget if name.startswith("day:") else limit.ceiling if limit else None
+        used = limit.held + limit.spent if limit else 0
+        wants = planning.settings.default_reserve if hot.reserve is None else hot.reserve
+        facts: dict[str, Json] = {"limit": name, "ceiling": ceiling, "used": used, "wants": wants}
+        left = "" if ceiling is None else f" of {_dollars(ceiling)}, {_dollars(max(ceiling - used, 0))} is left"
+        words = f"waits for money: it reserves {_dollars(wants)}, and under {name}{left}"
+        return Cause(kind="budget", words=words, facts=facts)
+
+    async def _why_retrying(self, hot: Hot) -> Cause:
+        failed = [attempt for attempt in await self.store.attempts(hot.id) if attempt.reason]
+        reason = failed[-1].reason if failed else None
+        at = to_iso(hot.wake_at) if hot.wake_at else ""
+        parked = "the provider's rate limit" if reason == "rate_limit" else f"failure {hot.failures} ({reason})"
+        facts: dict[str, Json] = {"retry_at": at, "reason": reason, "attempts": hot.failures}
+        return Cause(kind="retry", words=f"is tried again at {at}, after {parked}", facts=facts)
+
+    async def _why_ready(self, hot: Hot) -> list[Cause]:
+        planning = await self._configuration.fresh()
+        lane, now = await self._lane_of(hot), self.now()
+        closed = [*_closed(planning, lane, now)]
+        agents = await self._no_agent(hot, lane, planning)
+        if closed or agents:
+            return [*closed, *agents]
+        place = await self.store.ahead(hot, COUNTED) + 1
+        return [Cause(kind="next_in_line", words=f"next in line, position {place}", facts={"position": place})]
+
+    async def _no_agent(self, hot: Hot, lane: Lane, planning: Planning) -> list[Cause]:
+        """Why none of the agents takes it now; nothing where one may."""
+        policy = planning.policy_of(lane.queue)
+        suitable = [agent for agent in planning.agents.values() if suits(lane, agent, policy)]
+        if not suitable:
+            return [_nobody(lane, planning, policy)]
+        active = [agent for agent in suitable if agent.status is AgentStatus.ACTIVE]
+        if not active:
+            names = ", ".join(f"{agent.id} ({agent.status.value})" for agent in suitable)
+            return [Cause(kind="agents_inactive", words=f"no agent for it is active: {names}", facts={"agents": names})]
+        return await self._all_short(hot, active, planning)
+
+    async def _all_short(self, hot: Hot, active: Sequence[Agent], planning: Planning) -> list[Cause]:
+        names = [f"{kind}:{agent.id}" for agent in active for kind in ("slots", "agent")]
+        limits = await self.store.limits(self.workspace, names)
+        wants = planning.settings.default_reserve if hot.reserve is None else hot.reserve
+        causes: list[Cause] = []
+        for agent in active:
+            slots, money = limits.get(f"slots:{agent.id}"), limits.get(f"agent:{agent.id}")
+            used = money.held + money.spent if money else 0
+            if slots is not None and slots.held >= agent.max_concurrent_tasks:
+                words = f"{agent.id} is busy with {slots.held} of {agent.max_concurrent_tasks}"
+                causes.append(Cause(kind="agent_busy", words=words, facts={"agent": agent.id}))
+            elif agent.budget is not None and used + wants > agent.budget:
+                words = (
+                    f"{agent.id} has {_dollars(max(agent.budget - used, 0))} left, and it reserves {_dollars(wants)}"
+                )
+                causes.append(Cause(kind="agent_budget", words=words, facts={"agent": agent.id}))
+        return causes if len(causes) == len(active) else []
+
+
+def _closed(planning: Planning, lane: Lane, now: Micros) -> list[Cause]:
+    """What keeps everybody from this lane."""
+    causes: list[Cause] = []
+    if lane.queue in planning.paused:
+        causes.append(Cause(kind="paused", words=f"the queue {lane.queue} is paused", facts={"queue": lane.queue}))
+    breaker, policy = planning.breaker(lane.type), planning.breaker_policy(lane.queue)
+    state = breaker.state(policy, now)
+    if state is BreakerState.OPEN:
+        until = to_iso(breaker.half_open_at(policy))
+        words = f"the breaker of {lane.type} is open until {until}"
+        causes.append(Cause(kind="breaker", words=words, facts={"type": lane.type, "open_until": until}))
+    elif state is BreakerState.HALF_OPEN:
+        words = f"the breaker of {lane.type} is half open: one task at a time is tried"
+        causes.append(Cause(kind="breaker", words=words, facts={"type": lane.type, "state": state.value}))
+    if (throttled := planning.throttled_until(lane)) > now:
+        words = f"{lane.type} is throttled until {to_iso(throttled)}, after a rate limit"
+        causes.append(Cause(kind="throttle", words=words, facts={"until": to_iso(throttled)}))
+    return causes
+
+
+def _nobody(lane: Lane, planning: Planning, policy: Policy) -> Cause:
+    """No agent that it is meant for is registered: say which come closest, and what they lack."""
+    wanted = {*lane.capabilities, lane.type} if policy.types_are_capabilities else set(lane.capabilities)
+    missing = sorted(
+        ((sorted(wanted - agent.capabilities), agent) for agent in planning.agents.values()),
+        key=lambda pair: (len(pair[0]), pair[1].id),
+    )[:CLOSEST]
+    near = [f"{agent.id} ({_lacks(lacking, lane, agent)})" for lacking, agent in missing]
+    for_whom = f" addressed to {lane.agent}" if lane.agent else ""
+    needs = f" with {', '.join(lane.capabilities)}" if lane.capabilities else ""
+    closest = f"; closest: {', '.join(near)}" if near else "; none is registered"
+    facts: dict[str, Json] = {
+        "type": lane.type,
+        "agent": lane.agent,
+        "required_capabilities": list[Json](lane.capabilities),
+        "closest": list[Json](near),
+    }
+    return Cause(kind="no_agent", words=f"no agent takes {lane.type}{needs}{for_whom}{closest}", facts=facts)
+
+
+def _lacks(lacking: Sequence[str], lane: Lane, agent: Agent) -> str:
+    if lacking:
+        return f"lacks {', '.join(lacking)}"
+    if agent.types is not None and lane.type not in agent.types:
+        return f"does not handle {lane.type}"
+    return "is another agent"
+
+
+def _resting(hot: Hot) -> Cause:
+    facts: dict[str, Json] = {"agent": hot.agent, "attempt": hot.attempt}
+    words = {
+        Status.CLAIMED: f"is claimed by {hot.agent} and not yet started",
+        Status.RUNNING: f"is running: attempt {hot.attempt} by {hot.agent}",
+        Status.VALIDATING: "its output is being validated",
+        Status.COMPLETED: "is completed",
+        Status.CANCELLED: f"is cancelled: {hot.why}",
+        Status.DEAD_LETTERED: f"is dead after {hot.failures} failed attempts, and waits for a person",
+    }
+    return Cause(kind=hot.status.value, words=words[hot.status], facts=facts)
+
+
+def _dollars(amount: int) -> str:
+    return f"${to_usd(amount)}"  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,1 @@
+"""Where tasks are kept: the contract, and the stores that fulfil it."""

@@ -1,0 +1,216 @@
+"""What every store promises.
+
+The core decides; a store checks that nothing has moved, and writes. A store names no verb and knows no rule but three:
+claim, extend and lift, where choosing and taking must be one step. Each of these leaves a task exactly as its pure
+function in `core.transitions` would, and calls that function where it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from taskyard.core.changes import (
+    Beat,
+    Blocker,
+    ChangeSet,
+    Checkpoint,
+    Committed,
+    Conflict,
+    Edge,
+    Limit,
+    Outbox,
+    Output,
+    Record,
+    Signal,
+    StoredEvent,
+    Taken,
+    Touch,
+)
+from taskyard.core.claiming import ClaimPlan
+from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Lane, LaneId, RuntimeId, Status, TaskId
+from taskyard.core.units import Micros
+
+
+class Clock(Protocol):
+    def now(self) -> Micros: ...
+
+
+class Stale(NamedTuple):
+    """The plan was made on configuration or lanes that have changed: read them again."""
+
+    epoch: int
+
+
+class Claimed(NamedTuple):
+    tasks: tuple[Hot, ...]  # in the order of plan.leases: the n-th has the n-th lease
+    parked: int  # met and put aside, because a key is held or money is gone
+
+
+class Extended(NamedTuple):
+    """What a heartbeat found: the row after it, or the row as it is where the lease is not its own."""
+
+    hot: Hot | None  # None: no such task
+    accepted: bool
+
+
+class Graph(NamedTuple):
+    tasks: tuple[Hot, ...]
+    edges: tuple[Edge, ...]
+
+
+class Config(NamedTuple):
+    """Everything a claim is planned on, read at one moment."""
+
+    epoch: int
+    records: tuple[Record, ...]  # of the kinds in changes.PLANNED_ON
+    lanes: Mapping[LaneId, Lane]  # those with an id above the one asked for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which tasks to list. Everything given must match."""
+
+    workspace: str
+    statuses: frozenset[Status] = frozenset()
+    types: frozenset[str] = frozenset()
+    queue: str | None = None
+    agent: str | None = None  # addressed to, or held by
+    subject: str | None = None
+    dag_id: DagId | None = None
+    parent_id: TaskId | None = None
+    tag: str | None = None
+    text: str | None = None  # found in title, prompt or payload
+
+
+class Store(Protocol):
+    """One yard's data. Safe to share between tasks of one event loop; other processes may have it open too."""
+
+    secret: bytes  # made when the yard was, known to every process of it
+
+    async def open(self) -> None: ...
+    async def close(self) -> None: ...
+
+    def now(self) -> Micros:
+        """The time that counts: never behind what any process of this yard has already been told."""
+        ...
+
+    async def commit(self, sets: Sequence[ChangeSet]) -> list[Committed | Conflict | Taken]:
+        """Apply each set whose rows are all still at the version it was decided on; say which were.
+
+        Sets stand or fall alone. A set that is applied is applied whole: rows, events, blockers, counters, or none.
+        New tasks get their `seq` in the order given. Order within a set: guards, changes, new tasks, edges, blockers,
+        lifts, the rest; limits and counters last, in the order of their names, and after a limit has room again, what
+        is parked on it is un-parked by `claiming.unpark`.
+        """
+        ...
+
+    async def claim(self, plan: ClaimPlan) -> Claimed | Stale:
+        """Take the best tasks of the plan's lanes that every ceiling allows, in one step.
+
+        Reads no more rows than lanes + tasks taken + tasks set aside. Same choice as `claiming.choose`.
+        """
+        ...
+
+    async def extend(self, beats: Sequence[Beat]) -> list[Extended]:
+        """Apply `transitions.beat` to each row whose lease is the beat's. Writes no event and no version."""
+        ...
+
+    async def touch(self, touches: Sequence[Touch]) -> None:
+        """Move `due_at`, and the lease's end where one is given, where `due_at` is still the one that was seen."""
+        ...
+
+    async def pulse(self, names: Sequence[str]) -> None:
+        """Note that these (agent:ID, runtime:ID) were heard of now."""
+        ...
+
+    async def pulses(self, prefix: str) -> dict[str, Micros]: ...
+
+    async def lanes(self, lanes: Sequence[Lane]) -> list[LaneId]:
+        """The ids of these lanes; new ones are added, which makes claim plans stale."""
+        ...
+
+    async def config(self, workspace: str, lanes_above: LaneId) -> Config: ...
+
+    async def duty(self, name: str) -> Micros | None:
+        """When the duty was last due; None where nobody has ever taken it."""
+        ...
+
+    async def take_duty(self, name: str, now: Micros, until: Micros) -> Micros | None:
+        """Become the holder of a sweep's duty: its last time is answered to the one caller that moved it on."""
+        ...
+
+    # Reads. Each sees one moment; two reads may see different ones, which is what versions are for.
+    async def load(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]: ...
+    async def definitions(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]: ...
+    async def outputs(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]: ...
+    async def attempts(self, task_id: TaskId) -> list[Attempt]: ...
+    async def checkpoints(self, task_id: TaskId) -> list[Checkpoint]: ...
+    async def signals(self, task_id: TaskId) -> list[Signal]: ...
+    async def blockers(self, task_ids: Sequence[TaskId]) -> list[Blocker]: ...
+    async def edges(self, parents: Sequence[TaskId]) -> list[Edge]:
+        """The edges that leave these tasks."""
+        ...
+
+    async def graph(self, dag_id: DagId) -> Graph: ...
+    async def stuck(self, dag_id: DagId) -> bool:
+        """Whether nothing in the DAG can proceed: no task is ready, held, validating or retrying, nor pending on
+        anything but tasks."""
+        ...
+
+    async def by_key(self, workspace: str, keys: Sequence[str]) -> dict[str, TaskId]:
+        """The live owner of each idempotency key."""
+        ...
+
+    async def record(self, kind: str, workspace: str, record_id: str) -> Record | None: ...
+    async def records(self, kind: str, workspace: str | None = None) -> list[Record]: ...
+    async def limits(self, workspace: str, names: Sequence[str] | None) -> dict[str, Limit]:
+        """Those of these names that are stored; all of the workspace's where none are named."""
+        ...
+
+    async def counts(self, workspace: str, names: Sequence[str]) -> dict[str, int]: ...
+    async def held(self, *, agent: AgentId | None = None, runtime: RuntimeId | None = None) -> list[Hot]: ...
+    async def due(self, now: Micros, limit: int) -> list[Hot]: ...
+    async def drifting(self, now: Micros, limit: int) -> list[Hot]:
+        """Waiting tasks whose rank must be computed again."""
+        ...
+
+    async def prunable(self, before: Micros, limit: int, *, dead_too: bool) -> list[Hot]:
+        """All tasks of some DAGs, and lone tasks, that have been final since before then."""
+        ...
+
+    async def find(self, which: Filter, *, after: int, limit: int) -> list[Hot]:
+        """Newest first, by `seq` below `after` (0: from the newest)."""
+        ...
+
+    async def tally(self, workspace: str) -> dict[tuple[Status, str], int]:
+        """Tasks by status and type."""
+        ...
+
+    async def ahead(self, hot: Hot, limit: int) -> int:
+        """How many ready tasks of its lane come before it, counted up to the limit."""
+        ...
+
+    async def events(
+        self, *, after: int, limit: int, workspace: str | None = None, task_id: TaskId | None = None
+    ) -> list[StoredEvent]:
+        """In order of sequence, none skipped. `EventsGone` where some after `after` were pruned."""
+        ...
+
+    async def pruned(self) -> int:
+        """The highest sequence number of an event that was pruned; 0 where none was."""
+        ...
+
+    async def outbox(self, topic: str, limit: int) -> list[tuple[int, Outbox]]: ...
+    async def settle(self, outbox_ids: Sequence[int]) -> None:
+        """These outbox rows were delivered."""
+        ...
+
+    async def changed(self, mark: int, timeout: float) -> int:
+        """Return when something may have been written since `mark`, by any process, or at the time-out."""
+        ...
+
+    async def checks(self) -> list[str]:
+        """What is wrong with the stored data as the engine sees it; empty when sound."""
+        ...

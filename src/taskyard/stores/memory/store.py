@@ -1,0 +1,357 @@
+"""A yard in the memory of one process.
+
+The model that the other stores are compared with, so it is plain before it is fast. Every operation runs from its first
+read to its last write without awaiting: on one event loop that makes it one step, and each read one moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from itertools import islice
+from typing import TypeVar
+
+from taskyard.core import claiming, transitions
+from taskyard.core.changes import (
+    PLANNED_ON,
+    Beat,
+    Blocker,
+    ChangeSet,
+    Checkpoint,
+    Committed,
+    Conflict,
+    Edge,
+    Limit,
+    Outbox,
+    Output,
+    Record,
+    Signal,
+    StoredEvent,
+    Taken,
+    Touch,
+)
+from taskyard.core.errors import EventsGone, YardClosed
+from taskyard.core.task import (
+    FINAL,
+    HELD,
+    WAITING,
+    AgentId,
+    Attempt,
+    DagId,
+    Definition,
+    Hot,
+    Lane,
+    LaneId,
+    RuntimeId,
+    Status,
+    TaskId,
+)
+from taskyard.core.units import Micros
+from taskyard.stores.contract import Claimed, Clock, Config, Extended, Filter, Graph, Stale
+from taskyard.stores.memory.landing import land, refuse_nonsense
+from taskyard.stores.memory.tables import Tables
+
+Value = TypeVar("Value")
+
+
+class MemoryStore:
+    def __init__(self, *, clock: Clock, secret: bytes | None = None) -> None:
+        self.secret = secrets.token_bytes(32) if secret is None else secret
+        self._clock = clock
+        self._told = Micros(0)
+        self._rows = Tables()
+        self._closed = False
+        self._written = asyncio.Event()  # a new one for each write: it wakes those who waited for this one
+
+    @property
+    def _tables(self) -> Tables:
+        if self._closed:
+            raise YardClosed
+        return self._rows
+
+    async def open(self) -> None:
+        self._closed = False
+
+    async def close(self) -> None:
+        self._closed = True
+        self._wrote()  # nobody waits for a write that cannot come
+
+    def now(self) -> Micros:
+        self._told = max(self._told, self._clock.now())
+        return self._told
+
+    async def commit(self, sets: Sequence[ChangeSet]) -> list[Committed | Conflict | Taken]:
+        tables, now = self._tables, self.now()
+        for each in sets:
+            refuse_nonsense(each)
+        answers = [land(tables, each, now) for each in sets]
+        if any(isinstance(answer, Committed) for answer in answers):
+            self._wrote()
+        return [
+            answer._replace(counts=_counts_moved(tables, each)) if isinstance(answer, Committed) else answer
+            for each, answer in zip(sets, answers, strict=True)
+        ]
+
+    async def claim(self, plan: claiming.ClaimPlan) -> Claimed | Stale:
+        tables = self._tables
+        if plan.epoch != tables.epochs[plan.workspace]:
+            return Stale(tables.epochs[plan.workspace])
+        rows = {lane.id: (tables.hot[task_id] for _, _, task_id in tables.ready[lane.id]) for lane in plan.lanes}
+        taken, parked, spends = claiming.choose(plan, rows, lambda name: tables.limit(plan.workspace, name))
+        claimed = Claimed(tuple(tables.apply(change) for change in taken), len(parked))
+        for change, blocker in parked:
+            tables.apply(change)
+            tables.block(blocker)
+        for spend in spends:
+            tables.spend(spend)
+        tables.tell(change.event for change in (*taken, *(change for change, _ in parked)))
+        if taken or parked:
+            self._wrote()
+        return claimed
+
+    async def extend(self, beats: Sequence[Beat]) -> list[Extended]:
+        tables, now = self._tables, self.now()
+        answers = [_extend(tables, beat, now) for beat in beats]
+        if any(answer.accepted for answer in answers):
+            self._wrote()
+        return answers
+
+    async def touch(self, touches: Sequence[Touch]) -> None:
+        tables = self._tables
+        for touch in touches:
+            hot = tables.hot.get(touch.task_id)
+            if hot is not None and hot.due_at == touch.seen:
+                expires = hot.lease_expires_at if touch.lease_expires_at is None else touch.lease_expires_at
+                tables.put(hot._replace(due_at=touch.due_at, lease_expires_at=expires))
+        self._wrote()
+
+    async def pulse(self, names: Sequence[str]) -> None:
+        self._tables.pulses.update(dict.fromkeys(names, self.now()))
+        self._wrote()
+
+    async def pulses(self, prefix: str) -> dict[str, Micros]:
+        return {name: at for name, at in self._tables.pulses.items() if name.startswith(prefix)}
+
+    async def lanes(self, lanes: Sequence[Lane]) -> list[LaneId]:
+        tables = self._tables
+        known = len(tables.lanes)
+        ids = [tables.lane_id(lane) for lane in lanes]
+        if len(tables.lanes) > known:
+            self._wrote()
+        return ids
+
+    async def config(self, workspace: str, lanes_above: LaneId) -> Config:
+        tables = self._tables
+        records = self._records(lambda record: record.workspace == workspace and record.kind in PLANNED_ON)
+        lanes = {
+            number: lane
+            for lane, number in tables.lanes.items()
+            if lane.workspace == workspace and number > lanes_above
+        }
+        return Config(tables.epochs[workspace], tuple(records), lanes)
+
+    async def duty(self, name: str) -> Micros | None:
+        return self._tables.duties.get(name)
+
+    async def take_duty(self, name: str, now: Micros, until: Micros) -> Micros | None:
+        duties = self._tables.duties
+        last = duties.get(name, Micros(0))
+        if last > now:
+            return None
+        duties[name] = until
+        self._wrote()
+        return last
+
+    # Reads.
+
+    async def load(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:
+        return _those(self._tables.hot, task_ids)
+
+    async def definitions(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
+        return _those(self._tables.definitions, task_ids)
+
+    async def outputs(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]:
+        return _those(self._tables.outputs, task_ids)
+
+    async def attempts(self, task_id: TaskId) -> list[Attempt]:
+        return sorted(self._tables.attempts.get(task_id, {}).values(), key=lambda attempt: attempt.number)
+
+    async def checkpoints(self, task_id: TaskId) -> list[Checkpoint]:
+        return list(self._tables.checkpoints.get(task_id, {}).values())
+
+    async def signals(self, task_id: TaskId) -> list[Signal]:
+        return list(self._tables.signals.get(task_id, ()))
+
+    async def blockers(self, task_ids: Sequence[TaskId]) -> list[Blocker]:
+        blocked = self._tables.blocked
+        return sorted(blocker for task_id in set(task_ids) for blocker in blocked.get(task_id, ()))
+
+    async def edges(self, parents: Sequence[TaskId]) -> list[Edge]:
+        edges = self._tables.edges
+        return sorted(edge for parent in set(parents) for edge in edges.get(parent, ()))
+
+    async def graph(self, dag_id: DagId) -> Graph:
+        tasks = self._those_where(lambda hot: hot.dag_id == dag_id)
+        return Graph(tuple(tasks), tuple(await self.edges([hot.id for hot in tasks])))
+
+    async def stuck(self, dag_id: DagId) -> bool:
+        tables = self._tables
+        tasks = self._those_where(lambda hot: hot.dag_id == dag_id and not hot.status.is_final)
+        return all(hot.status is Status.PENDING and _waits_for_tasks(tables, hot) for hot in tasks)
+
+    async def by_key(self, workspace: str, keys: Sequence[str]) -> dict[str, TaskId]:
+        owners = self._tables.keys
+        return {key: owners[workspace, key] for key in keys if (workspace, key) in owners}
+
+    async def record(self, kind: str, workspace: str, record_id: str) -> Record | None:
+        return deepcopy(self._tables.records.get((kind, workspace, record_id)))
+
+    async def records(self, kind: str, workspace: str | None = None) -> list[Record]:
+        return self._records(lambda record: record.kind == kind and workspace in (None, record.workspace))
+
+    async def limits(self, workspace: str, names: Sequence[str] | None) -> dict[str, Limit]:
+        limits = self._tables.limits
+        if names is None:
+            return {name: limit for (owner, name), limit in limits.items() if owner == workspace}
+        return {name: limits[workspace, name] for name in names if (workspace, name) in limits}
+
+    async def counts(self, workspace: str, names: Sequence[str]) -> dict[str, int]:
+        counters = self._tables.counters
+        return {name: counters[workspace, name] for name in names if (workspace, name) in counters}
+
+    async def held(self, *, agent: AgentId | None = None, runtime: RuntimeId | None = None) -> list[Hot]:
+        return self._those_where(
+            lambda hot: hot.status in HELD and agent in (None, hot.agent) and runtime in (None, hot.runtime)
+        )
+
+    async def due(self, now: Micros, limit: int) -> list[Hot]:
+        found = [(hot.due_at, hot.seq, hot) for hot in self._tables.hot.values() if _is_past(hot.due_at, now)]
+        return [hot for _, _, hot in sorted(found)[:limit]]
+
+    async def drifting(self, now: Micros, limit: int) -> list[Hot]:
+        waiting = self._those_where(lambda hot: hot.status in WAITING and _is_past(hot.rescore_at, now))
+        return [hot for _, _, hot in sorted((hot.rescore_at, hot.seq, hot) for hot in waiting)[:limit]]
+
+    async def prunable(self, before: Micros, limit: int, *, dead_too: bool) -> list[Hot]:
+        spared = frozenset[Status]() if dead_too else {Status.DEAD_LETTERED}
+        groups: dict[str, list[Hot]] = {}
+        for hot in self._tables.hot.values():
+            groups.setdefault(hot.dag_id or hot.id, []).append(hot)
+        found: list[Hot] = []
+        for group in groups.values():
+            if len(found) < limit and all(h.status in FINAL - spared and h.updated_at < before for h in group):
+                found += group
+        return found
+
+    async def find(self, which: Filter, *, after: int, limit: int) -> list[Hot]:
+        definitions = self._tables.definitions
+        found = self._those_where(
+            lambda hot: (after == 0 or hot.seq < after) and _matches(which, hot, definitions[hot.id])
+        )
+        return found[::-1][:limit]
+
+    async def tally(self, workspace: str) -> dict[tuple[Status, str], int]:
+        definitions = self._tables.definitions
+        tasks = self._those_where(lambda hot: hot.workspace == workspace)
+        return dict(Counter((hot.status, definitions[hot.id].type) for hot in tasks))
+
+    async def ahead(self, hot: Hot, limit: int) -> int:
+        return min(limit, bisect_left(self._tables.ready.get(hot.lane, []), (hot.rank, hot.seq)))
+
+    async def events(
+        self, *, after: int, limit: int, workspace: str | None = None, task_id: TaskId | None = None
+    ) -> list[StoredEvent]:
+        tables = self._tables
+        if 0 < after < tables.pruned_through:
+            raise EventsGone(tables.pruned_through + 1)
+        first = bisect_right(tables.events, after, key=lambda stored: stored.seq)
+        found = (
+            stored
+            for stored in islice(tables.events, first, None)
+            if workspace in (None, stored.event.workspace) and task_id in (None, stored.event.task_id)
+        )
+        return list(islice(found, limit))
+
+    async def pruned(self) -> int:
+        return self._tables.pruned_through
+
+    async def outbox(self, topic: str, limit: int) -> list[tuple[int, Outbox]]:
+        return [(number, row) for number, row in self._tables.outbox.items() if row.topic == topic][:limit]
+
+    async def settle(self, outbox_ids: Sequence[int]) -> None:
+        outbox = self._tables.outbox
+        for number in outbox_ids:
+            outbox.pop(number, None)
+        self._wrote()
+
+    async def changed(self, mark: int, timeout: float) -> int:
+        if mark == self._tables.mark:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._written.wait(), timeout)
+        return self._tables.mark
+
+    async def checks(self) -> list[str]:
+        tables = self._tables
+        return [f"{task_id} has no definition" for task_id in tables.hot if task_id not in tables.definitions]
+
+    def _wrote(self) -> None:
+        self._rows.mark += 1
+        self._written.set()
+        self._written = asyncio.Event()
+
+    def _those_where(self, wanted: Callable[[Hot], bool]) -> list[Hot]:
+        """In the order of seq."""
+        return [hot for hot in self._tables.hot.values() if wanted(hot)]
+
+    def _records(self, wanted: Callable[[Record], bool]) -> list[Record]:
+        """Copies, as from a database: a reader may do with a body what it likes."""
+        found = [record for record in self._tables.records.values() if wanted(record)]
+        return deepcopy(sorted(found, key=lambda record: (record.kind, record.workspace, record.id)))
+
+
+def _counts_moved(tables: Tables, change_set: ChangeSet) -> dict[str, int]:
+    return {count.name: tables.counters.get((count.workspace, count.name), 0) for count in change_set.counts}
+
+
+def _extend(tables: Tables, beat: Beat, now: Micros) -> Extended:
+    hot = tables.hot.get(beat.task_id)
+    if hot is None or hot.lease != beat.lease or not hot.status.is_held:
+        return Extended(hot, False)
+    after = transitions.beat(hot, beat, now=now)
+    tables.put(after)
+    return Extended(after, True)
+
+
+def _waits_for_tasks(tables: Tables, hot: Hot) -> bool:
+    return any(blocker.name.startswith(("task:", "child:")) for blocker in tables.waits_for(hot.id))
+
+
+def _those(table: Mapping[TaskId, Value], task_ids: Sequence[TaskId]) -> dict[TaskId, Value]:
+    return {task_id: table[task_id] for task_id in task_ids if task_id in table}
+
+
+def _is_past(at: Micros | None, now: Micros) -> bool:
+    return at is not None and at <= now
+
+
+def _matches(which: Filter, hot: Hot, definition: Definition) -> bool:
+    """Whether everything that is asked for is so."""
+    holder = hot.agent if hot.status.is_held else None
+    texts = (definition.title, definition.prompt, definition.payload)
+    return (
+        hot.workspace == which.workspace
+        and (not which.statuses or hot.status in which.statuses)
+        and (not which.types or definition.type in which.types)
+        and which.queue in (None, definition.queue)
+        and which.agent in (None, definition.agent, holder)
+        and which.subject in (None, definition.subject)
+        and which.dag_id in (None, hot.dag_id)
+        and which.parent_id in (None, definition.parent_id)
+        and (which.tag is None or which.tag in definition.tags)
+        and (which.text is None or any(which.text.casefold() in text.casefold() for text in texts))
+    )

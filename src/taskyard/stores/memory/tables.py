@@ -1,0 +1,245 @@
+"""The rows of a yard in plain dicts, and the ways to write one.
+
+Nothing here checks a guard, reads a clock or awaits: who calls has looked first, and nobody sees a half-written set.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
+from copy import deepcopy
+from typing import Any
+
+from taskyard.core import claiming, transitions
+from taskyard.core.changes import (
+    PLANNED_ON,
+    Blocker,
+    Change,
+    Checkpoint,
+    Count,
+    Edge,
+    Event,
+    Limit,
+    Outbox,
+    Output,
+    Record,
+    RecordChange,
+    Signal,
+    Spend,
+    StoredEvent,
+)
+from taskyard.core.task import KEY_DEAD, Attempt, DagId, Definition, Hot, Lane, LaneId, Status, TaskId
+from taskyard.core.units import Micros, MicroUsd
+
+
+def owned_key(hot: Hot) -> tuple[str, str] | None:
+    """The idempotency key that is the task's own for as long as it lives."""
+    if hot.idempotency_key is None or hot.status in KEY_DEAD:
+        return None
+    return hot.workspace, hot.idempotency_key
+
+
+class Tables:
+    def __init__(self) -> None:
+        self.hot: dict[TaskId, Hot] = {}  # in the order of seq, since a row keeps its place when it is replaced
+        self.definitions: dict[TaskId, Definition] = {}
+        self.outputs: dict[TaskId, Output] = {}
+        self.attempts: dict[TaskId, dict[int, Attempt]] = {}
+        self.checkpoints: dict[TaskId, dict[str, Checkpoint]] = {}
+        self.signals: dict[TaskId, list[Signal]] = {}
+        self.edges: dict[TaskId, set[Edge]] = {}  # by parent
+        self.records: dict[tuple[str, str, str], Record] = {}
+        self.limits: dict[tuple[str, str], Limit] = {}
+        self.counters: dict[tuple[str, str], int] = {}
+        self.lanes: dict[Lane, LaneId] = {}
+        self.epochs: Counter[str] = Counter()  # by workspace
+        self.pulses: dict[str, Micros] = {}
+        self.duties: dict[str, Micros] = {}
+        self.events: list[StoredEvent] = []
+        self.pruned_through = 0  # the last event that was removed
+        self.outbox: dict[int, Outbox] = {}
+        self.mark = 0  # grows with each write
+
+        # Found by something else than their id. Written by put, block and what undoes these, nowhere else.
+        self.keys: dict[tuple[str, str], TaskId] = {}
+        self.ready: defaultdict[LaneId, list[tuple[int, int, TaskId]]] = defaultdict(list)  # by rank, then seq
+        self.blocking: dict[str, set[Blocker]] = {}
+        self.blocked: dict[TaskId, set[Blocker]] = {}
+
+        self._last_seq = 0
+        self._last_event = 0
+        self._last_outbox = 0
+
+    def put(self, hot: Hot) -> None:
+        if (stored := self.hot.get(hot.id)) is not None:
+            self._unindex(stored)
+        self.hot[hot.id] = hot
+        if (key := owned_key(hot)) is not None:
+            self.keys[key] = hot.id
+        if hot.status is Status.READY:
+            insort(self.ready[hot.lane], (hot.rank, hot.seq, hot.id))
+
+    def apply(self, change: Change) -> Hot:
+        """Write what the change changed, and nothing else: a heartbeat since it was decided stays."""
+        pairs = zip(Hot._fields, change.before, change.after, strict=True)
+        moved: dict[str, Any] = {name: value for name, was, value in pairs if value != was}
+        after = self.hot[change.before.id]._replace(**moved)
+        self.put(after)
+        return after
+
+    def insert(self, hot: Hot, definition: Definition) -> None:
+        self._last_seq += 1
+        self.put(hot._replace(seq=self._last_seq))
+        self.definitions[hot.id] = definition
+
+    def tell(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self._last_event += 1
+            self.events.append(StoredEvent(self._last_event, event))
+
+    def post(self, outbox: Outbox) -> None:
+        self._last_outbox += 1
+        self.outbox[self._last_outbox] = outbox
+
+    def lane_id(self, lane: Lane) -> LaneId:
+        if lane not in self.lanes:
+            self.lanes[lane] = LaneId(len(self.lanes) + 1)
+            self.epochs[lane.workspace] += 1
+        return self.lanes[lane]
+
+    def write_record(self, change: RecordChange) -> None:
+        key = change.kind, change.workspace, change.id
+        if change.body is None:
+            self.records.pop(key, None)
+        else:
+            # Copied, as a database would: what the caller does with its dict later is not stored.
+            self.records[key] = Record(*key, change.version + 1, deepcopy(change.body))
+        if change.kind in PLANNED_ON:
+            self.epochs[change.workspace] += 1
+
+    # Blockers.
+
+    def block(self, blocker: Blocker) -> None:
+        self.blocking.setdefault(blocker.name, set()).add(blocker)
+        self.blocked.setdefault(blocker.task_id, set()).add(blocker)
+
+    def waits_for(self, task_id: TaskId) -> list[Blocker]:
+        """The blockers of the task's current wait."""
+        hot = self.hot.get(task_id)
+        return [] if hot is None else [each for each in self.blocked.get(task_id, ()) if each.wait == hot.wait]
+
+    def lift(self, blockers: Iterable[Blocker], at: Micros) -> list[Change]:
+        """Take these off. What was pending on them and has none left becomes ready."""
+        lifted = sorted(blockers)
+        for blocker in lifted:
+            self._unblock(blocker)
+        changes: list[Change] = []
+        for task_id in dict.fromkeys(blocker.task_id for blocker in lifted):
+            hot = self.hot.get(task_id)
+            if hot is not None and hot.status is Status.PENDING and not self.waits_for(task_id):
+                changes.append(transitions.ready(hot, now=at))
+                self.put(changes[-1].after)
+        return changes
+
+    def unpark(self, limit: Limit, at: Micros) -> list[Change]:
+        """Let go what is parked on this ceiling, as far as it has room."""
+        name = claiming.parked_on(limit.name)
+        if name is None:
+            return []
+        # The name of a key or a budget does not say its workspace: others may have one that is called the same.
+        parked = {
+            each.task_id: each
+            for each in self.blocking.get(name, ())
+            if (hot := self.hot.get(each.task_id)) is not None
+            and (hot.workspace, hot.status, hot.wait) == (limit.workspace, Status.PENDING, each.wait)
+        }
+        reserve = self._default_reserve(limit.workspace)
+        chosen = claiming.unpark(limit, [self.hot[task_id] for task_id in parked], reserve)
+        return [change for task_id in chosen for change in self.lift([parked[task_id]], at)]
+
+    # Ceilings and counters.
+
+    def limit(self, workspace: str, name: str) -> Limit:
+        return self.limits.get((workspace, name), Limit(workspace, name, None, 0, 0))
+
+    def set_limit(self, limit: Limit) -> None:
+        if limit.ceiling is None and not limit.held and not limit.spent:
+            self.limits.pop((limit.workspace, limit.name), None)
+        else:
+            self.limits[limit.workspace, limit.name] = limit
+
+    def spend(self, spend: Spend) -> None:
+        limit = self.limit(spend.workspace, spend.name)
+        self.set_limit(limit._replace(held=limit.held + spend.held, spent=limit.spent + spend.spent))
+
+    def count(self, count: Count) -> None:
+        key = count.workspace, count.name
+        value = count.add if count.clear else self.counters.get(key, 0) + count.add
+        if value:
+            self.counters[key] = value
+        else:
+            self.counters.pop(key, None)
+
+    # Removal.
+
+    def remove(self, task_ids: Collection[TaskId]) -> None:
+        """Forget the tasks and everything that is only theirs."""
+        gone = {task_id: self.hot.pop(task_id) for task_id in task_ids if task_id in self.hot}
+        for hot in gone.values():
+            self._remove_rows(hot)
+        for workspace, dag_id in {(hot.workspace, hot.dag_id) for hot in gone.values() if hot.dag_id is not None}:
+            self._remove_dag(workspace, dag_id)
+        self.edges = {
+            parent: kept
+            for parent, edges in self.edges.items()
+            if parent not in gone and (kept := {edge for edge in edges if edge.child not in gone})
+        }
+        self.outbox = {number: row for number, row in self.outbox.items() if row.task_id not in gone}
+        for key, record in list(self.records.items()):
+            if record.kind == "dead" and str(record.body.get("task_id")) in gone:
+                del self.records[key]
+        self._remove_events(gone)
+
+    def _remove_rows(self, hot: Hot) -> None:
+        self._unindex(hot)
+        for table in (self.definitions, self.outputs, self.attempts, self.checkpoints, self.signals):
+            table.pop(hot.id, None)
+        for blocker in list(self.blocked.get(hot.id, ())):
+            self._unblock(blocker)
+
+    def _remove_dag(self, workspace: str, dag_id: DagId) -> None:
+        self.records.pop(("dag", workspace, dag_id), None)
+        self.limits.pop((workspace, f"dag:{dag_id}"), None)
+        for key in [key for key in self.counters if key[0] == workspace and key[1].startswith(f"dag:{dag_id}:")]:
+            del self.counters[key]
+
+    def _remove_events(self, gone: Collection[TaskId]) -> None:
+        removed = [stored.seq for stored in self.events if stored.event.task_id in gone]
+        self.pruned_through = max([self.pruned_through, *removed])
+        self.events = [stored for stored in self.events if stored.event.task_id not in gone]
+
+    def _unindex(self, hot: Hot) -> None:
+        key = owned_key(hot)
+        # Another task of the same set may have taken the key over by now.
+        if key is not None and self.keys.get(key) == hot.id:
+            del self.keys[key]
+        if hot.status is Status.READY:
+            lane = self.ready[hot.lane]
+            del lane[bisect_left(lane, (hot.rank, hot.seq, hot.id))]
+
+    def _unblock(self, blocker: Blocker) -> None:
+        named, of_task = self.blocking[blocker.name], self.blocked[blocker.task_id]
+        named.discard(blocker)
+        of_task.discard(blocker)
+        if not named:
+            del self.blocking[blocker.name]
+        if not of_task:
+            del self.blocked[blocker.task_id]
+
+    def _default_reserve(self, workspace: str) -> MicroUsd:
+        for record in self.records.values():
+            if (record.kind, record.workspace) == ("workspace", workspace):
+                reserve = record.body.get("default_reserve")
+                return MicroUsd(reserve if isinstance(reserve, int) else 0)
+        return MicroUsd(0)

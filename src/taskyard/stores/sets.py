@@ -1,0 +1,27 @@
+"""What every store asks of a change set before it looks at a row."""
+
+from __future__ import annotations
+
+from taskyard.core.changes import ChangeSet
+from taskyard.core.task import KEY_DEAD, Hot
+
+
+def owned_key(hot: Hot) -> tuple[str, str] | None:
+    """The idempotency key that is the task's own for as long as it lives."""
+    if hot.idempotency_key is None or hot.status in KEY_DEAD:
+        return None
+    return hot.workspace, hot.idempotency_key
+
+
+def refuse_nonsense(change_set: ChangeSet) -> None:
+    """A set at odds with itself is a mistake of the program, not a conflict: nothing of its batch is written."""
+    if len(change_set.changes) + len(change_set.tasks) + len(change_set.records) < 2:
+        return
+    for what, names in (
+        ("changed twice", [change.before.id for change in change_set.changes]),
+        ("written twice", [(record.kind, record.workspace, record.id) for record in change_set.records]),
+        ("new twice", [task.hot.id for task in change_set.tasks]),
+        ("taken twice", [key for task in change_set.tasks if (key := owned_key(task.hot)) is not None]),
+    ):
+        if len(names) != len(set(names)):
+            raise ValueError(f"in one change set, something is {what}: {names}")

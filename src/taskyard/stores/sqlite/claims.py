@@ -1,0 +1,71 @@
+"""Claim and extend: choosing and taking in one step, by the core's own functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from taskyard.core import claiming, transitions
+from taskyard.core.changes import Beat, Limit
+from taskyard.core.claiming import ClaimPlan
+from taskyard.core.task import Hot, LaneId
+from taskyard.stores.contract import Claimed, Extended, Stale
+from taskyard.stores.sqlite import rows
+from taskyard.stores.sqlite.rows import names_text
+from taskyard.stores.sqlite.statements import SQL, move
+from taskyard.stores.sqlite.transaction import Transaction
+
+_NO_CEILING = 2**62
+
+
+def claim(transaction: Transaction, plan: ClaimPlan) -> Claimed | Stale:
+    epoch = transaction.epoch(plan.workspace)
+    if plan.epoch != epoch:
+        return Stale(epoch)
+
+    @cache
+    def limit_of(name: str) -> Limit:
+        return transaction.limit(plan.workspace, name)
+
+    taken, parked, spends = claiming.choose(plan, _lanes(transaction, plan, limit_of), limit_of)
+    changes = [*taken, *(change for change, _ in parked)]
+    transaction.move(changes)
+    transaction.write("insert_blockers", [blocker for _, blocker in parked])
+    transaction.write_limits(
+        limit._replace(held=limit.held + held, spent=limit.spent + spent)
+        for _, name, held, spent in spends
+        if (limit := limit_of(name))
+    )
+    transaction.tell(change.event for change in changes)
+    return Claimed(tuple(change.after for change in taken), len(parked))
+
+
+def _lanes(transaction: Transaction, plan: ClaimPlan, limit_of: claiming.LimitOf) -> dict[LaneId, Iterator[Hot]]:
+    """The ready tasks of each lane, best first, read only as far as they are asked for."""
+    affordable = claiming.Room(plan, limit_of).affordable()
+    money = {"reserve": plan.default_reserve, "affordable": _NO_CEILING if affordable is None else affordable}
+    wanted = {"lanes": names_text(lane.id for lane in plan.lanes), **money}
+    heads = {head.lane: head for head in map(rows.hot, transaction.connection.execute(SQL["heads"], wanted))}
+
+    def walk(lane: LaneId) -> Iterator[Hot]:
+        if (head := heads.get(lane)) is not None:
+            yield head
+            place = {"lane": lane, "rank": head.rank, "seq": head.seq, **money}
+            yield from map(rows.hot, transaction.connection.execute(SQL["behind"], place))
+
+    return {lane.id: walk(lane.id) for lane in plan.lanes}
+
+
+def extend(transaction: Transaction, beats: Sequence[Beat]) -> list[Extended]:
+    before = {hot.id: hot for hot in transaction.load("load", names_text({beat.task_id for beat in beats}))}
+    after = dict(before)
+    answers: list[Extended] = []
+    for beat in beats:
+        hot = after.get(beat.task_id)
+        if hot is None or hot.lease != beat.lease or not hot.status.is_held:
+            answers.append(Extended(hot, accepted=False))
+        else:
+            after[hot.id] = transitions.beat(hot, beat, now=transaction.now)
+            answers.append(Extended(after[hot.id], accepted=True))
+    move(transaction.connection, ((hot, after[hot.id]) for hot in before.values()))
+    return answers

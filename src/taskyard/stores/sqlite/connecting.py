@@ -1,0 +1,149 @@
+"""A connection to the yard's file, as every thread of this store has its own; and what its errors mean to a caller."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from taskyard.core.errors import InvalidInput, StoreFull, StoreReadOnly, StoreUnavailable, Unavailable
+from taskyard.stores import migrate
+from taskyard.stores.sqlite.statements import SQL
+
+PATIENCE = 30.0  # seconds to wait for another process's write
+_STATEMENTS_KEPT = 512
+_MOUNTS = Path("/proc/self/mounts")
+
+# Their locks and shared memory do not reach other machines, or not reliably: the file would be corrupted.
+_NETWORKED = frozenset(
+    {
+        *("nfs", "nfs4", "cifs", "smbfs", "smb3", "ncpfs", "afs", "coda", "ceph", "glusterfs", "lustre", "gpfs"),
+        *("beegfs", "pvfs2", "orangefs", "davfs", "fuse.sshfs", "fuse.s3fs", "fuse.glusterfs", "fuse.rclone"),
+        *("fuse.gcsfuse", "fuse.davfs2", "fuse.cephfs", "fuse.juicefs", "fuse.blobfuse", "fuse.blobfuse2"),
+    }
+)
+
+
+def refuse_network(path: Path, mounts: str | None = None) -> None:
+    """Only a disk of this machine will do."""
+    if mounts is None:
+        mounts = _MOUNTS.read_text(encoding="utf-8", errors="replace") if _MOUNTS.exists() else ""
+    kind = _file_system(path.resolve(), mounts)
+    if kind in _NETWORKED:
+        raise InvalidInput("path", f"must be on a disk of this machine, and {path} is on {kind}")
+
+
+def _file_system(path: Path, mounts: str) -> str | None:
+    """The kind of the mount that the path is under: the longest, and of equals the last, which covers the others."""
+    found: tuple[int, str] | None = None
+    for line in mounts.splitlines():
+        _, where, kind, *_ = line.split(" ")
+        # Blanks in a path are written as \040.
+        where = where.encode().decode("unicode_escape")
+        if path.is_relative_to(where) and (found is None or len(where) >= found[0]):
+            found = len(where), kind
+    return None if found is None else found[1]
+
+
+def connect(path: Path, *, writes: bool) -> apsw.Connection:
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if writes else apsw.SQLITE_OPEN_READONLY
+    connection = apsw.Connection(str(path), flags=flags, statementcachesize=_STATEMENTS_KEPT)
+    connection.set_busy_handler(_wait_a_little())
+    connection.pragma("synchronous", "full")
+    connection.pragma("temp_store", "memory")
+    connection.pragma("cache_size", -16_384)  # KiB
+    connection.pragma("wal_autocheckpoint", 4_000)  # pages; what is hot is copied into the file less often
+    if not writes:
+        connection.create_scalar_function("mentions", _mentions, 2, deterministic=True)
+    return connection
+
+
+def _wait_a_little() -> Callable[[int], bool]:
+    """SQLite's own busy handler sleeps up to 100 ms, and those who came last as short as those who came first."""
+    until = 0.0
+
+    def wait(tries: int) -> bool:
+        nonlocal until
+        if tries == 0:
+            until = time.monotonic() + PATIENCE
+        time.sleep(random.uniform(0.000_1, 0.001))
+        return time.monotonic() < until
+
+    return wait
+
+
+def _mentions(body: str, text: str) -> bool:
+    definition: dict[str, Any] = json.loads(body)
+    wanted = text.casefold()
+    return any(wanted in definition.get(name, "").casefold() for name in ("title", "prompt", "payload"))
+
+
+def prepare(connection: apsw.Connection) -> bytes:
+    """Bring the file to this release's schema, and make it a yard if it is none yet; its secret is answered."""
+    known = migrate.migrations("taskyard.stores.sqlite.migrations")
+    _patiently(lambda: connection.pragma("journal_mode", "wal"))
+    if migrate.outstanding(known, _schema(connection)):
+        connection.execute(SQL["begin"])
+        try:
+            _migrate(connection, known)
+            connection.execute(SQL["commit"])
+        except BaseException:
+            connection.execute(SQL["rollback"])
+            raise
+    return connection.execute(SQL["secret"]).get
+
+
+def _migrate(connection: apsw.Connection, known: list[migrate.Migration]) -> None:
+    connection.execute(SQL["schema_table"])
+    # Read again under the lock: another process may have been faster.
+    for step in migrate.outstanding(known, _schema(connection)):
+        connection.execute(step.sql)
+        connection.execute(SQL["set_schema"], step.schema)
+    connection.execute(SQL["found_yard"], (secrets.token_bytes(32),))
+
+
+def _schema(connection: apsw.Connection) -> migrate.Schema:
+    if not connection.execute(SQL["has_schema"]).get:
+        return migrate.EMPTY
+    row = connection.execute(SQL["schema"]).get
+    return migrate.EMPTY if row is None else migrate.Schema(*row)
+
+
+def _patiently(change: Callable[[], object]) -> None:
+    """Changing the journal mode is refused at once, past the busy handler, while another process does the same."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            change()
+            return
+        except apsw.BusyError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(random.uniform(0.000_1, 0.001))
+
+
+def refusal_of(error: BaseException, path: Path) -> Unavailable | None:
+    """What an error of the engine means to a caller; None where it is a mistake of this program."""
+    detail = f"{path}: {error}"
+    match error:
+        case apsw.FullError():
+            return StoreFull(detail)
+        case apsw.ReadOnlyError():
+            return StoreReadOnly(detail)
+        case apsw.CantOpenError() if path.exists() and not os.access(path, os.W_OK):
+            return StoreReadOnly(detail)
+        case apsw.BusyError():
+            return StoreUnavailable(f"{path}: another process kept it locked for {PATIENCE:.0f} s")
+        case apsw.IOError() | apsw.CantOpenError() | apsw.LockedError() | apsw.ProtocolError() | apsw.NoMemError():
+            return StoreUnavailable(detail)
+        case apsw.CorruptError() | apsw.NotADBError() | apsw.PermissionsError():
+            return StoreUnavailable(detail)
+        case _:
+            return None

@@ -1,0 +1,257 @@
+"""Every read of the contract, each at one moment. Nothing here writes."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import apsw
+
+from taskyard.core.changes import (
+    PLANNED_ON,
+    Blocker,
+    Checkpoint,
+    Edge,
+    Limit,
+    Outbox,
+    Output,
+    Record,
+    Signal,
+    StoredEvent,
+)
+from taskyard.core.codec import decode_definition
+from taskyard.core.errors import EventsGone
+from taskyard.core.task import (
+    AgentId,
+    Attempt,
+    DagId,
+    Definition,
+    Hot,
+    Lane,
+    LaneId,
+    RuntimeId,
+    Status,
+    TaskId,
+)
+from taskyard.core.units import Micros
+from taskyard.stores.contract import Config, Filter, Graph
+from taskyard.stores.sqlite import rows
+from taskyard.stores.sqlite.rows import names_text
+from taskyard.stores.sqlite.statements import SQL
+
+Value = TypeVar("Value")
+
+
+def _ask(connection: apsw.Connection, name: str, *values: Any) -> apsw.Cursor:
+    return connection.execute(SQL[name], values)
+
+
+def _tasks(connection: apsw.Connection, name: str, *values: Any) -> list[Hot]:
+    return [rows.hot(row) for row in connection.execute(SQL[name], values)]
+
+
+@contextmanager
+def _one_moment(connection: apsw.Connection) -> Generator[None]:
+    """Several statements that see the same state."""
+    connection.execute(SQL["begin_read"])
+    try:
+        yield
+    finally:
+        connection.execute(SQL["commit"])
+
+
+# Tasks by id, and what belongs to one.
+
+
+def load(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:
+    found = {hot.id: hot for hot in _tasks(connection, "load", names_text(task_ids))}
+    return _in_order(found, task_ids)
+
+
+def definitions(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
+    found = _ask(connection, "definitions", names_text(task_ids))
+    return _in_order({task_id: decode_definition(body) for task_id, body in found}, task_ids)
+
+
+def outputs(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]:
+    found = map(rows.output, _ask(connection, "outputs", names_text(task_ids)))
+    return _in_order({output.task_id: output for output in found}, task_ids)
+
+
+def _in_order(found: dict[TaskId, Value], task_ids: Sequence[TaskId]) -> dict[TaskId, Value]:
+    return {task_id: found[task_id] for task_id in task_ids if task_id in found}
+
+
+def attempts(connection: apsw.Connection, task_id: TaskId) -> list[Attempt]:
+    return [rows.attempt(row) for row in _ask(connection, "attempts", task_id)]
+
+
+def checkpoints(connection: apsw.Connection, task_id: TaskId) -> list[Checkpoint]:
+    return [Checkpoint._make(row) for row in _ask(connection, "checkpoints", task_id)]
+
+
+def signals(connection: apsw.Connection, task_id: TaskId) -> list[Signal]:
+    return [Signal._make(row) for row in _ask(connection, "signals", task_id)]
+
+
+def blockers(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> list[Blocker]:
+    return [Blocker._make(row) for row in _ask(connection, "blockers", names_text(task_ids))]
+
+
+def edges(connection: apsw.Connection, parents: Sequence[TaskId]) -> list[Edge]:
+    return [Edge._make(row) for row in _ask(connection, "edges", names_text(parents))]
+
+
+def graph(connection: apsw.Connection, dag_id: DagId) -> Graph:
+    with _one_moment(connection):
+        tasks = _tasks(connection, "graph_tasks", dag_id)
+        return Graph(tuple(tasks), tuple(Edge._make(row) for row in _ask(connection, "graph_edges", dag_id)))
+
+
+def stuck(connection: apsw.Connection, dag_id: DagId) -> bool:
+    return not _ask(connection, "can_proceed", dag_id).get
+
+
+def by_key(connection: apsw.Connection, workspace: str, keys: Sequence[str]) -> dict[str, TaskId]:
+    return dict(_ask(connection, "by_key", workspace, names_text(keys)))
+
+
+# Records, ceilings, counters.
+
+
+def record(connection: apsw.Connection, kind: str, workspace: str, record_id: str) -> Record | None:
+    row = _ask(connection, "record", kind, workspace, record_id).get
+    return None if row is None else rows.record(row)
+
+
+def records(connection: apsw.Connection, kind: str, workspace: str | None) -> list[Record]:
+    if workspace is None:
+        found = _ask(connection, "records", kind)
+    else:
+        found = _ask(connection, "records_of_workspace", kind, workspace)
+    return [rows.record(row) for row in found]
+
+
+def limits(connection: apsw.Connection, workspace: str, names: Sequence[str] | None) -> dict[str, Limit]:
+    if names is None:
+        found = _ask(connection, "limits_all", workspace)
+    else:
+        found = _ask(connection, "limits_named", workspace, names_text(names))
+    return {limit.name: limit for limit in map(Limit._make, found)}
+
+
+def counts(connection: apsw.Connection, workspace: str, names: Sequence[str]) -> dict[str, int]:
+    return dict(_ask(connection, "counters_named", workspace, names_text(names)))
+
+
+def duty(connection: apsw.Connection, name: str) -> Micros | None:
+    return _ask(connection, "duty", name).get
+
+
+def pruned(connection: apsw.Connection) -> int:
+    return _ask(connection, "pruned_through").get
+
+
+def config(connection: apsw.Connection, workspace: str, lanes_above: LaneId) -> Config:
+    with _one_moment(connection):
+        epoch: int = _ask(connection, "epoch", workspace).get
+        found = [each for kind in sorted(PLANNED_ON) for each in records(connection, kind, workspace)]
+        lanes = {
+            LaneId(number): rows.lane(text) for number, text in _ask(connection, "lanes_above", workspace, lanes_above)
+        }
+    return Config(epoch, tuple(found), lanes)
+
+
+def lane_ids(connection: apsw.Connection, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
+    """Those that are known."""
+    texts = {rows.lane_text(lane): lane for lane in lanes}
+    return {texts[text]: number for text, number in _ask(connection, "lane_ids", names_text(texts))}
+
+
+def pulses(connection: apsw.Connection, prefix: str) -> dict[str, Micros]:
+    return dict(connection.execute(SQL["pulses"], {"prefix": prefix}))
+
+
+# What sweeps and people look for.
+
+
+def held(connection: apsw.Connection, agent: AgentId | None, runtime: RuntimeId | None) -> list[Hot]:
+    if agent is not None:
+        found = _tasks(connection, "held_by_agent", agent)
+    elif runtime is not None:
+        found = _tasks(connection, "held_by_runtime", runtime)
+    else:
+        found = _tasks(connection, "held")
+    return [hot for hot in found if runtime in (None, hot.runtime)]
+
+
+def due(connection: apsw.Connection, now: Micros, limit: int) -> list[Hot]:
+    return _tasks(connection, "due", now, limit)
+
+
+def drifting(connection: apsw.Connection, now: Micros, limit: int) -> list[Hot]:
+    return _tasks(connection, "drifting", now, limit)
+
+
+def prunable(connection: apsw.Connection, before: Micros, limit: int, dead_too: bool) -> list[Hot]:
+    wanted = {"before": before, "limit": limit, "dead_too": dead_too}
+    with _one_moment(connection):
+        found = [rows.hot(row) for row in connection.execute(SQL["prunable_alone"], wanted)]
+        if len(found) < limit:
+            for dag_id, _ in list(connection.execute(SQL["prunable_dags"], wanted)):
+                if len(found) < limit:
+                    found += _tasks(connection, "graph_tasks", dag_id)
+    return found
+
+
+def find(connection: apsw.Connection, which: Filter, after: int, limit: int) -> list[Hot]:
+    wanted: dict[str, Any] = {
+        "after": after or None,
+        "statuses": names_text(which.statuses) if which.statuses else None,
+        "types": names_text(which.types) if which.types else None,
+        **{name: getattr(which, name) for name in ("queue", "agent", "subject", "dag_id", "parent_id", "tag", "text")},
+    }
+    asked = {name: value for name, value in wanted.items() if value is not None}
+    sql = "\n".join([SQL["find"], *(SQL[f"find_{name}"] for name in asked), SQL["find_newest"]])
+    values = {**asked, "workspace": which.workspace, "limit": limit}
+    return [rows.hot(row) for row in connection.execute(sql, values)]
+
+
+def tally(connection: apsw.Connection, workspace: str) -> dict[tuple[Status, str], int]:
+    return {(rows.STATUSES[status], type_): number for status, type_, number in _ask(connection, "tally", workspace)}
+
+
+def ahead(connection: apsw.Connection, hot: Hot, limit: int) -> int:
+    place = {"lane": hot.lane, "rank": hot.rank, "seq": hot.seq, "limit": limit}
+    return connection.execute(SQL["ahead"], place).get
+
+
+def events(
+    connection: apsw.Connection, after: int, limit: int, workspace: str | None, task_id: TaskId | None
+) -> list[StoredEvent]:
+    with _one_moment(connection):
+        pruned: int = _ask(connection, "pruned_through").get
+        if 0 < after < pruned:
+            raise EventsGone(pruned + 1)
+        if task_id is not None:
+            found = _ask(connection, "events_of_task", after, task_id, limit)
+        elif workspace is not None:
+            found = _ask(connection, "events_of_workspace", after, workspace, limit)
+        else:
+            found = _ask(connection, "events", after, limit)
+        read = [rows.stored_event(row) for row in found]
+    return [each for each in read if workspace in (None, each.event.workspace)]
+
+
+def outbox(connection: apsw.Connection, topic: str, limit: int) -> list[tuple[int, Outbox]]:
+    return [(number, Outbox._make(row)) for number, *row in _ask(connection, "outbox", topic, limit)]
+
+
+_CHECKS = ("without_definition", "definition_without_task", "numbers_behind")
+
+
+def checks(connection: apsw.Connection) -> list[str]:
+    with _one_moment(connection):
+        found = [row[0] for row in _ask(connection, "integrity") if row[0] != "ok"]
+        return [*found, *(row[0] for name in _CHECKS for row in _ask(connection, name))]

@@ -1,0 +1,330 @@
+-- What readers ask. {hot} stands for the columns of core.task.Hot.
+
+-- name: load
+select {hot}
+from task
+where id in (select value from json_each(?))
+
+-- name: definitions
+select task.id, definition.body
+from task
+join definition
+on definition.seq = task.seq
+where task.id in (select value from json_each(?))
+
+-- name: outputs
+select task_id, attempt, data, artifacts, decision_report
+from output
+where task_id in (select value from json_each(?))
+
+-- name: attempts
+select *
+from attempt
+where task_id = ?
+order by number
+
+-- name: checkpoints
+select task_id, name, attempt, data
+from checkpoint
+where task_id = ?
+order by number
+
+-- name: signals
+select task_id, name, data, sent_by, at
+from signal
+where task_id = ?
+order by number
+
+-- name: blockers
+select task_id, wait, name
+from blocker
+where task_id in (select value from json_each(?))
+order by task_id, wait, name
+
+-- name: edges
+select parent, child, kind
+from edge
+where parent in (select value from json_each(?))
+order by parent, child, kind
+
+-- name: graph_tasks
+select {hot}
+from task
+where dag_id = ?
+order by seq
+
+-- name: graph_edges
+select edge.parent, edge.child, edge.kind
+from task
+cross join edge
+on edge.parent = task.id
+where task.dag_id = ?
+order by edge.parent, edge.child, edge.kind
+
+-- name: can_proceed
+-- A task that proceeds without another of the DAG: under way, or pending on something else than tasks alone.
+select exists (
+  select 1
+  from task
+  where dag_id = ?
+  and status not in ('completed', 'cancelled', 'dead_lettered')
+  and (
+    status <> 'pending'
+    or not exists (
+      select 1
+      from blocker
+      where blocker.task_id = task.id
+      and blocker.wait = task.wait
+      and (blocker.name glob 'task:*' or blocker.name glob 'child:*')
+    )
+  )
+)
+
+-- name: by_key
+select idempotency_key, id
+from task
+where workspace = ?
+and idempotency_key in (select value from json_each(?))
+and idempotency_key is not null
+and status not in ('cancelled', 'dead_lettered')
+
+-- name: record
+select kind, workspace, id, version, body
+from record
+where kind = ?
+and workspace = ?
+and id = ?
+
+-- name: records
+select kind, workspace, id, version, body
+from record
+where kind = ?
+order by kind, workspace, id
+
+-- name: records_of_workspace
+select kind, workspace, id, version, body
+from record
+where kind = ?
+and workspace = ?
+order by kind, workspace, id
+
+-- name: limits_named
+select workspace, name, ceiling, held, spent
+from ceiling
+where workspace = ?
+and name in (select value from json_each(?))
+
+-- name: limits_all
+select workspace, name, ceiling, held, spent
+from ceiling
+where workspace = ?
+
+-- name: counters_named
+select name, value
+from counter
+where workspace = ?
+and name in (select value from json_each(?))
+
+-- name: held
+select {hot}
+from task
+where status in ('claimed', 'running')
+order by seq
+
+-- name: held_by_agent
+select {hot}
+from task
+where status in ('claimed', 'running')
+and agent = ?
+order by seq
+
+-- name: held_by_runtime
+select {hot}
+from task
+where status in ('claimed', 'running')
+and runtime = ?
+and runtime is not null
+order by seq
+
+-- name: due
+select {hot}
+from task
+where due_at <= ?
+and due_at is not null
+order by due_at, seq
+limit ?
+
+-- name: drifting
+select {hot}
+from task
+where rescore_at <= ?
+and rescore_at is not null
+and status in ('pending', 'ready', 'retrying')
+order by rescore_at, seq
+limit ?
+
+-- name: prunable_alone
+select {hot}
+from task
+where updated_at < :before
+and status in ('completed', 'cancelled', 'dead_lettered')
+and (:dead_too or status <> 'dead_lettered')
+and dag_id is null
+order by updated_at, seq
+limit :limit
+
+-- name: prunable_dags
+-- Whole ones only: as long as one task of a DAG is needed, so are its neighbours, which say how it came about.
+select dag_id, count(*)
+from task
+where updated_at < :before
+and status in ('completed', 'cancelled', 'dead_lettered')
+and dag_id is not null
+group by dag_id
+having not exists (
+  select 1
+  from task as other
+  where other.dag_id = task.dag_id
+  and not (
+    other.updated_at < :before
+    and other.status in ('completed', 'cancelled', 'dead_lettered')
+    and (:dead_too or other.status <> 'dead_lettered')
+  )
+)
+order by min(seq)
+limit :limit
+
+-- name: ahead
+select count(*)
+from (
+  select 1
+  from task
+  where lane = :lane
+  and status = 'ready'
+  and (rank, seq) < (:rank, :seq)
+  limit :limit
+)
+
+-- name: tally
+select task.status, definition.type, count(*)
+from task
+join definition
+on definition.seq = task.seq
+where task.workspace = ?
+group by task.status, definition.type
+
+-- A list is the first of these, those that were asked for, and the last.
+
+-- name: find
+select {hot}
+from definition
+cross join task
+on task.seq = definition.seq
+where definition.workspace = :workspace
+
+-- name: find_after
+and definition.seq < :after
+
+-- name: find_statuses
+and task.status in (select value from json_each(:statuses))
+
+-- name: find_types
+and definition.type in (select value from json_each(:types))
+
+-- name: find_queue
+and definition.queue = :queue
+
+-- name: find_agent
+and (
+  definition.agent = :agent
+  or task.agent = :agent and task.status in ('claimed', 'running')
+)
+
+-- name: find_subject
+and definition.subject = :subject
+
+-- name: find_dag_id
+and task.dag_id = :dag_id
+
+-- name: find_parent_id
+and definition.parent_id = :parent_id
+
+-- name: find_tag
+and definition.seq in (
+  select seq
+  from tag
+  where workspace = :workspace
+  and tag = :tag
+)
+
+-- name: find_text
+-- A function of `connecting.py`: SQLite's own knows upper and lower case of ASCII only.
+and mentions(definition.body, :text)
+
+-- name: find_newest
+order by definition.seq desc
+limit :limit
+
+-- name: pruned_through
+select pruned_through
+from meta
+
+-- name: events
+select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
+from event
+where seq > ?
+order by seq
+limit ?
+
+-- name: events_of_workspace
+select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
+from event
+where seq > ?
+and workspace = ?
+order by seq
+limit ?
+
+-- name: events_of_task
+select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
+from event
+where seq > ?
+and task_id = ?
+order by seq
+limit ?
+
+-- name: outbox
+select number, workspace, topic, task_id, data, at
+from outbox
+where topic = ?
+order by number
+limit ?
+
+-- name: pulses
+select name, at
+from pulse
+where substr(name, 1, length(:prefix)) = :prefix
+
+-- name: lanes_above
+select id, lane
+from lane
+where workspace = ?
+and id > ?
+
+-- name: integrity
+pragma integrity_check
+
+-- name: without_definition
+select task.id || ' has no definition'
+from task
+where not exists (select 1 from definition where definition.seq = task.seq)
+
+-- name: definition_without_task
+select 'definition ' || definition.seq || ' has no task'
+from definition
+where not exists (select 1 from task where task.seq = definition.seq)
+
+-- name: numbers_behind
+select 'the numbers of tasks or events are behind what is stored'
+from meta
+where task_seq < (select coalesce(max(seq), 0) from task)
+or event_seq < (select coalesce(max(seq), 0) from event)

@@ -1,0 +1,120 @@
+"""A write transaction under way: the numbers it gives out, and the rows that are written as they come.
+
+It knows no change set and no guard; those who use it have looked first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import apsw
+
+from taskyard.core.changes import Change, Event, Limit, NewTask
+from taskyard.core.task import Hot
+from taskyard.core.units import Micros
+from taskyard.stores.contract import Clock
+from taskyard.stores.sqlite import rows
+from taskyard.stores.sqlite.statements import SQL, move, wide
+
+Key = tuple[str, str]  # workspace and name
+
+
+class Told:
+    """The machine's clock, but never behind what somebody was already told."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._told = Micros(0)
+
+    def now(self) -> Micros:
+        self.hear(self._clock.now())
+        return self._told
+
+    def hear(self, at: Micros) -> None:
+        """Another process was told this."""
+        self._told = max(self._told, at)
+
+
+class Transaction:
+    def __init__(self, connection: apsw.Connection, told: Told) -> None:
+        self.connection = connection
+        clock, self._task_seq, self._event_seq, self._pruned_through = connection.execute(SQL["numbers"]).get
+        told.hear(clock)
+        self.now = told.now()
+        self._begun = connection.total_changes()
+        self._events: list[tuple[object, ...]] = []
+
+    def finish(self) -> bool:
+        """Write what is still to be written; whether anything was."""
+        self.flush_events()
+        if self.connection.total_changes() == self._begun:
+            return False
+        numbers = (self.now, self._task_seq, self._event_seq, self._pruned_through)
+        self.connection.execute(SQL["set_numbers"], numbers)
+        return True
+
+    def run(self, name: str, *values: Any) -> None:
+        self.connection.execute(SQL[name], values)
+
+    def write(self, name: str, values: Sequence[rows.Row]) -> None:
+        wide(name).run(self.connection, values)
+
+    # Tasks.
+
+    def move(self, changes: Iterable[Change]) -> None:
+        move(self.connection, ((change.before, change.after) for change in changes))
+
+    def insert(self, tasks: Sequence[NewTask]) -> None:
+        first = self._task_seq + 1
+        self._task_seq += len(tasks)
+        hot: list[rows.Row] = []
+        definitions: list[rows.Row] = []
+        tags: list[rows.Row] = []
+        for seq, (row, definition, _) in enumerate(tasks, first):
+            hot.append((row[0], seq, *row[2:]))
+            definitions.append((seq, *rows.definition_row(definition)))
+            tags += [(definition.workspace, tag, seq) for tag in definition.tags]
+        self.write("insert_tasks", hot)
+        self.write("insert_definitions", definitions)
+        self.write("insert_tags", tags)
+
+    def load(self, name: str, *values: Any) -> list[Hot]:
+        return [rows.hot(row) for row in self.connection.execute(SQL[name], values)]
+
+    # Events.
+
+    def tell(self, events: Iterable[Event]) -> None:
+        for seq, event in enumerate(events, self._event_seq + 1):
+            self._events.append((seq, *event))
+            self._event_seq = seq
+
+    def flush_events(self) -> None:
+        self.write("insert_events", self._events)
+        self._events = []
+
+    def pruned(self, through: int) -> None:
+        self._pruned_through = max(self._pruned_through, through)
+
+    # Ceilings, counters and what claims are planned on.
+
+    def limit(self, workspace: str, name: str) -> Limit:
+        row = self.connection.execute(SQL["limit"], (workspace, name)).get
+        return Limit(workspace, name, None, 0, 0) if row is None else Limit._make(row)
+
+    def limits(self, keys: Sequence[Key]) -> dict[Key, Limit]:
+        """All of them: one that has no row is unlimited and unused."""
+        found = {(row[0], row[1]): Limit._make(row) for row in wide("limits").ask(self.connection, keys)}
+        return {key: found.get(key, Limit(*key, None, 0, 0)) for key in keys}
+
+    def write_limits(self, limits: Iterable[Limit]) -> None:
+        """In the order of their names. One that limits nothing and holds nothing has no row."""
+        ordered = sorted(limits)
+        self.write("write_limits", [each for each in ordered if each[2:] != (None, 0, 0)])
+        self.write("remove_limits", [each[:2] for each in ordered if each[2:] == (None, 0, 0)])
+
+    def epoch(self, workspace: str) -> int:
+        return self.connection.execute(SQL["epoch"], (workspace,)).get
+
+    def bump_epoch(self, workspace: str) -> None:
+        self.run("bump_epoch", workspace)

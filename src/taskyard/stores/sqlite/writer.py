@@ -1,0 +1,188 @@
+"""The one thread of this process that writes.
+
+It takes whatever is waiting and makes one transaction of it, so that many calls share one flush to the disk. Nobody is
+answered before the commit. While idle it looks whether other processes have written, for as long as anybody waits to
+hear of that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any
+
+import apsw
+
+from taskyard.core.changes import ChangeSet
+from taskyard.stores.sqlite.answering import answer, refuse, tell
+from taskyard.stores.sqlite.connecting import connect, prepare, refusal_of
+from taskyard.stores.sqlite.landing import Answer, land
+from taskyard.stores.sqlite.statements import SQL
+from taskyard.stores.sqlite.transaction import Told, Transaction
+
+Work = Callable[[Transaction], Any]
+_MOST_JOBS = 256  # of one transaction, so that the first of them is not kept waiting by the last
+_MOST_SETS = 2_000
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """Something to be done in a transaction, and who waits for it."""
+
+    future: asyncio.Future[Any]
+    work: Work | None = None
+    sets: Sequence[ChangeSet] = ()  # instead of work: sets of several jobs may land together
+    urgent: bool = False
+
+
+class Writer:
+    def __init__(self, path: Path, told: Told, loop: asyncio.AbstractEventLoop, wrote: Callable[[], None]) -> None:
+        self._path = path
+        self._told = told
+        self._loop = loop
+        self._wrote = wrote  # called on the loop after a commit, of this process or another
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._stopping = False
+        self._seen = 0
+        self._thread = Thread(target=self._run, name=f"taskyard writes {path.name}", daemon=True)
+        self._ready: asyncio.Future[bytes] = loop.create_future()
+        self._ended: asyncio.Future[None] = loop.create_future()
+        self._watched = 0  # how many wait for the writes of other processes
+        self.secret = b""
+
+    # Called on the loop.
+
+    async def start(self) -> None:
+        self._thread.start()
+        try:
+            self.secret = await self._ready
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Finish what is waiting, then end."""
+        self._stopping = True
+        self._jobs.put(None)
+        await self._ended
+        self._thread.join()
+
+    async def do(self, work: Work, *, urgent: bool = False) -> Any:
+        return await self._put(Job(self._loop.create_future(), work=work, urgent=urgent))
+
+    async def commit(self, sets: Sequence[ChangeSet]) -> list[Answer]:
+        return await self._put(Job(self._loop.create_future(), sets=sets))
+
+    async def _put(self, job: Job) -> Any:
+        self._jobs.put(job)
+        return await job.future
+
+    def watch(self) -> None:
+        """Look for other processes' writes: now, and until nobody waits any more."""
+        self._watched += 1
+        self._jobs.put(None)
+
+    def unwatch(self) -> None:
+        self._watched -= 1
+
+    # The thread.
+
+    def _run(self) -> None:
+        try:
+            connection = self._connect()
+            while not self._stopping or not self._jobs.empty():
+                self._turn(connection)
+            connection.close()
+        except BaseException as error:
+            tell(self._loop, refuse, [self._ready], refusal_of(error, self._path) or error)
+        finally:
+            tell(self._loop, answer, [(self._ended, None)])
+
+    def _connect(self) -> apsw.Connection:
+        connection = connect(self._path, writes=True)
+        try:
+            secret = prepare(connection)
+            self._told.hear(connection.execute(SQL["numbers"]).get[0])
+            self._seen = connection.execute(SQL["data_version"]).get
+        except BaseException:
+            connection.close()
+            raise
+        tell(self._loop, answer, [(self._ready, secret)])
+        return connection
+
+    def _turn(self, connection: apsw.Connection) -> None:
+        jobs = self._next()
+        if jobs:
+            self._do(connection, jobs)
+        if self._watched and (seen := connection.execute(SQL["data_version"]).get) != self._seen:
+            self._seen = seen
+            tell(self._loop, self._wrote)
+
+    def _next(self) -> list[Job]:
+        """Whatever is waiting, heartbeats first; nothing when it is time to look about."""
+        jobs: list[Job] = []
+        try:
+            job = self._jobs.get(timeout=random.uniform(0.002, 0.003) if self._watched else None)
+            sets = 0
+            while True:
+                if job is not None and not job.future.cancelled():
+                    jobs.append(job)
+                    sets += len(job.sets)
+                if len(jobs) >= _MOST_JOBS or sets >= _MOST_SETS:
+                    break
+                job = self._jobs.get_nowait()
+        except Empty:
+            pass
+        return sorted(jobs, key=lambda job: not job.urgent)
+
+    def _do(self, connection: apsw.Connection, jobs: Sequence[Job]) -> None:
+        try:
+            answers, wrote = self._transact(connection, jobs)
+        except BaseException as error:
+            refusal = refusal_of(error, self._path)
+            if len(jobs) == 1 or isinstance(error, apsw.BusyError):
+                tell(self._loop, refuse, [job.future for job in jobs], refusal or error)
+                return
+            # One of them is at fault, or all of them together are too large: none shall suffer for another.
+            for job in jobs:
+                self._do(connection, [job])
+            return
+        tell(self._loop, answer, list(zip((job.future for job in jobs), answers, strict=True)))
+        if wrote:
+            tell(self._loop, self._wrote)
+
+    def _transact(self, connection: apsw.Connection, jobs: Sequence[Job]) -> tuple[list[Any], bool]:
+        try:
+            connection.execute(SQL["begin"])
+            transaction = Transaction(connection, self._told)
+            answers = _work(transaction, jobs)
+            wrote = transaction.finish()
+            connection.execute(SQL["commit"])
+        except BaseException:
+            # A full disk has rolled it back by itself.
+            if connection.in_transaction:
+                connection.execute(SQL["rollback"])
+            raise
+        return answers, wrote
+
+
+def _work(transaction: Transaction, jobs: Sequence[Job]) -> list[Any]:
+    """Do each; the sets of jobs that follow each other land together."""
+    answers: list[Any] = []
+    place = 0
+    while place < len(jobs):
+        job = jobs[place]
+        if job.work is not None:
+            answers.append(job.work(transaction))
+            place += 1
+            continue
+        alike = next((n for n in range(place, len(jobs)) if jobs[n].work is not None), len(jobs))
+        landed = iter(land(transaction, [each for job in jobs[place:alike] for each in job.sets]))
+        answers += [[next(landed) for _ in job.sets] for job in jobs[place:alike]]
+        place = alike
+    return answers

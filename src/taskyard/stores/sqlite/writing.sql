@@ -1,0 +1,476 @@
+-- What the writer says. `statements.Wide` repeats the one group of question marks of a statement for as many rows as there
+-- are. {hot} stands for the columns of core.task.Hot.
+
+-- name: begin
+-- At once, not when first written: a deferred transaction that becomes a writer late is refused without waiting.
+begin immediate
+
+-- name: begin_read
+begin
+
+-- name: commit
+commit
+
+-- name: rollback
+rollback
+
+-- name: data_version
+-- Changes when another connection, of whatever process, has committed.
+pragma data_version
+
+-- name: schema_table
+create table if not exists schema (
+  only integer primary key check (only = 1),
+  version integer not null,
+  min_reader integer not null,
+  min_writer integer not null
+) strict
+
+-- name: has_schema
+select count(*)
+from sqlite_schema
+where name = 'schema'
+
+-- name: schema
+select version, min_reader, min_writer
+from schema
+
+-- name: set_schema
+insert into schema (only, version, min_reader, min_writer)
+values (1, ?, ?, ?)
+on conflict (only) do update
+set version = excluded.version, min_reader = excluded.min_reader, min_writer = excluded.min_writer
+
+-- name: found_yard
+insert into meta (only, secret)
+values (1, ?)
+on conflict do nothing
+
+-- name: secret
+select secret
+from meta
+
+-- name: numbers
+select clock, task_seq, event_seq, pruned_through
+from meta
+
+-- name: set_numbers
+update meta
+set clock = ?, task_seq = ?, event_seq = ?, pruned_through = ?
+
+-- name: epoch
+select coalesce(max(epoch), 0)
+from epoch
+where workspace = ?
+
+-- name: bump_epoch
+insert into epoch (workspace, epoch)
+values (?, 1)
+on conflict (workspace) do update
+set epoch = epoch + 1
+
+-- Guards.
+
+-- name: moved
+-- Of the rows that were decided on, those that are no longer as they were. Nothing comes back when all is well.
+with expected (id, version, expires) as (
+  values (?, ?, ?)
+)
+select expected.id, expected.version, expected.expires
+from expected
+left join task on task.id = expected.id
+where task.version is not expected.version
+or expected.expires is not null and task.lease_expires_at is not expected.expires
+
+-- name: known_ids
+select id
+from task
+where id in (select value from json_each(?))
+
+-- name: key_owners
+with wanted (workspace, key) as (
+  values (?, ?)
+)
+select task.workspace, task.idempotency_key, task.id
+from wanted
+cross join task
+on task.workspace = wanted.workspace
+and task.idempotency_key = wanted.key
+where task.idempotency_key is not null
+and task.status not in ('cancelled', 'dead_lettered')
+
+-- name: record_versions
+with wanted (kind, workspace, id) as (
+  values (?, ?, ?)
+)
+select record.kind, record.workspace, record.id, record.version
+from wanted
+cross join record
+on record.kind = wanted.kind
+and record.workspace = wanted.workspace
+and record.id = wanted.id
+
+-- name: known_checkpoints
+with wanted (task_id, name) as (
+  values (?, ?)
+)
+select checkpoint.task_id, checkpoint.name
+from wanted
+cross join checkpoint
+on checkpoint.task_id = wanted.task_id
+and checkpoint.name = wanted.name
+
+-- Tasks.
+
+-- name: change_tasks
+-- {columns} are those that moved, and no others: a heartbeat that came in between is not overwritten.
+with moved (id, {columns}) as (
+  values (?, {marks})
+)
+update task
+set {assignments}
+from moved
+where task.id = moved.id
+
+-- name: insert_tasks
+insert into task ({hot_names})
+values ({hot_marks})
+
+-- name: insert_definitions
+insert into definition (seq, workspace, type, queue, agent, subject, parent_id, body)
+values (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: redefine
+update definition
+set workspace = ?, type = ?, queue = ?, agent = ?, subject = ?, parent_id = ?, body = ?
+where seq = (select seq from task where id = ?)
+
+-- name: seqs
+select id, seq
+from task
+where id in (select value from json_each(?))
+
+-- name: insert_tags
+insert into tag (workspace, tag, seq)
+values (?, ?, ?)
+on conflict do nothing
+
+-- name: remove_tags
+delete from tag
+where seq in (select value from json_each(?))
+
+-- name: rescore
+with scored (id, rank, height, rescore_at) as (
+  values (?, ?, ?, ?)
+)
+update task
+set rank = scored.rank, height = scored.height, rescore_at = scored.rescore_at
+from scored
+where task.id = scored.id
+and task.status in ('pending', 'ready', 'retrying')
+
+-- name: touch
+with touched (id, seen, due_at, lease_expires_at) as (
+  values (?, ?, ?, ?)
+)
+update task
+set due_at = touched.due_at, lease_expires_at = coalesce(touched.lease_expires_at, task.lease_expires_at)
+from touched
+where task.id = touched.id
+and task.due_at = touched.seen
+
+-- name: insert_events
+insert into event (seq, event, workspace, task_id, dag_id, at, version, status, attempt, data)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: insert_attempts
+insert or replace into attempt
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: insert_outputs
+insert or replace into output (task_id, attempt, data, artifacts, decision_report)
+values (?, ?, ?, ?, ?)
+
+-- name: insert_edges
+insert into edge (parent, child, kind)
+values (?, ?, ?)
+on conflict do nothing
+
+-- name: insert_checkpoints
+insert into checkpoint (task_id, name, attempt, data)
+values (?, ?, ?, ?)
+on conflict do nothing
+
+-- name: insert_signals
+insert into signal (task_id, name, data, sent_by, at)
+values (?, ?, ?, ?, ?)
+
+-- name: insert_outbox
+insert into outbox (workspace, topic, task_id, data, at)
+values (?, ?, ?, ?, ?)
+
+-- name: settle
+delete from outbox
+where number in (select value from json_each(?))
+
+-- name: write_records
+insert or replace into record (kind, workspace, id, version, body)
+values (?, ?, ?, ?, ?)
+
+-- name: remove_record
+delete from record
+where kind = ?
+and workspace = ?
+and id = ?
+
+-- Blockers.
+
+-- name: insert_blockers
+insert into blocker (task_id, wait, name)
+values (?, ?, ?)
+on conflict do nothing
+
+-- name: blocked_by
+select name, task_id, wait
+from blocker
+where name in (select value from json_each(?))
+
+-- name: names_that_block
+-- Only whether there is one: thousands may be parked on a name.
+select value
+from json_each(?)
+where exists (select 1 from blocker where blocker.name = value)
+
+-- name: blocked_now
+-- What a lift aimed at one task takes: of its present wait the blocker of that name, or all.
+with aimed (number, task_id, name, ends_wait) as (
+  values (?, ?, ?, ?)
+)
+select aimed.number, blocker.task_id, blocker.wait, blocker.name
+from aimed
+cross join task
+on task.id = aimed.task_id
+cross join blocker
+on blocker.task_id = task.id
+and blocker.wait = task.wait
+where aimed.ends_wait
+or blocker.name = aimed.name
+
+-- name: remove_blockers
+delete from blocker
+where (task_id, wait, name) in (
+  values (?, ?, ?)
+)
+
+-- name: remove_blockers_named
+delete from blocker
+where name in (select value from json_each(?))
+
+-- name: freed
+-- In a statement of its own, after the blockers are gone: a task with two of them is looked at once, when both are.
+select {hot}
+from task
+where id in (select value from json_each(?))
+and status = 'pending'
+and not exists (
+  select 1
+  from blocker
+  where blocker.task_id = task.id
+  and blocker.wait = task.wait
+)
+
+-- name: parked
+-- The name of a key or a budget does not say its workspace: others may have one that is called the same.
+select {hot}
+from blocker
+cross join task
+on task.id = blocker.task_id
+and task.wait = blocker.wait
+where blocker.name = ?
+and task.workspace = ?
+and task.status = 'pending'
+
+-- Ceilings and counters.
+
+-- name: limit
+select workspace, name, ceiling, held, spent
+from ceiling
+where workspace = ?
+and name = ?
+
+-- name: limits
+with wanted (workspace, name) as (
+  values (?, ?)
+)
+select ceiling.workspace, ceiling.name, ceiling.ceiling, ceiling.held, ceiling.spent
+from wanted
+cross join ceiling
+on ceiling.workspace = wanted.workspace
+and ceiling.name = wanted.name
+
+-- name: write_limits
+insert or replace into ceiling (workspace, name, ceiling, held, spent)
+values (?, ?, ?, ?, ?)
+
+-- name: remove_limits
+delete from ceiling
+where (workspace, name) in (
+  values (?, ?)
+)
+
+-- name: counters
+with wanted (workspace, name) as (
+  values (?, ?)
+)
+select counter.workspace, counter.name, counter.value
+from wanted
+cross join counter
+on counter.workspace = wanted.workspace
+and counter.name = wanted.name
+
+-- name: write_counters
+insert or replace into counter (workspace, name, value)
+values (?, ?, ?)
+
+-- name: remove_counters
+delete from counter
+where (workspace, name) in (
+  values (?, ?)
+)
+
+-- Claims.
+
+-- name: heads
+-- The best ready task of each lane. What is dearer than the agent can afford is passed over, not read; but not where there
+-- is a concurrency key, since a task whose key is held is to be set aside whatever it costs.
+select {hot}
+from json_each(:lanes) as planned
+cross join task
+on task.seq = (
+  select head.seq
+  from task as head
+  where head.lane = planned.value
+  and head.status = 'ready'
+  and (head.key is not null or coalesce(head.reserve, :reserve) <= :affordable)
+  order by head.rank, head.seq
+  limit 1
+)
+
+-- name: behind
+-- The ready tasks of a lane that come after one, read one by one as far as they are wanted.
+select {hot}
+from task
+where lane = :lane
+and status = 'ready'
+and (rank, seq) > (:rank, :seq)
+and (key is not null or coalesce(reserve, :reserve) <= :affordable)
+order by rank, seq
+
+-- name: insert_lane
+insert into lane (workspace, lane)
+values (?, ?)
+on conflict do nothing
+
+-- name: lane_ids
+select lane, id
+from lane
+where lane in (select value from json_each(?))
+
+-- name: write_pulses
+insert or replace into pulse (name, at)
+values (?, ?)
+
+-- name: duty
+select next_at
+from duty
+where name = ?
+
+-- name: write_duty
+insert or replace into duty (name, next_at)
+values (?, ?)
+
+-- Removal. Everything that is only these tasks'.
+
+-- name: doomed_dags
+select distinct workspace, dag_id
+from task
+where id in (select value from json_each(?))
+and dag_id is not null
+
+-- name: last_doomed_event
+select coalesce(max(seq), 0)
+from event
+where task_id in (select value from json_each(?))
+
+-- name: remove_definitions
+delete from definition
+where seq in (
+  select seq
+  from task
+  where id in (select value from json_each(?))
+)
+
+-- name: remove_tags_of
+delete from tag
+where seq in (
+  select seq
+  from task
+  where id in (select value from json_each(?))
+)
+
+-- name: remove_events
+delete from event
+where task_id in (select value from json_each(?))
+
+-- name: remove_outputs
+delete from output
+where task_id in (select value from json_each(?))
+
+-- name: remove_attempts
+delete from attempt
+where task_id in (select value from json_each(?))
+
+-- name: remove_checkpoints
+delete from checkpoint
+where task_id in (select value from json_each(?))
+
+-- name: remove_signals
+delete from signal
+where task_id in (select value from json_each(?))
+
+-- name: remove_blockers_of
+delete from blocker
+where task_id in (select value from json_each(?))
+
+-- name: remove_edges_from
+delete from edge
+where parent in (select value from json_each(?))
+
+-- name: remove_edges_to
+delete from edge
+where child in (select value from json_each(?))
+
+-- name: remove_outbox
+delete from outbox
+where task_id in (select value from json_each(?))
+
+-- name: remove_dead
+delete from record
+where kind = 'dead'
+and body ->> '$.task_id' in (select value from json_each(?))
+
+-- name: remove_tasks
+delete from task
+where id in (select value from json_each(?))
+
+-- name: remove_dag_counters
+-- The semicolon follows the colon: all names that begin with dag:ID: and no others.
+delete from counter
+where workspace = ?
+and name >= 'dag:' || ? || ':'
+and name < 'dag:' || ? || ';'
+
+-- name: remove_dag_limit
+delete from ceiling
+where workspace = ?
+and name = 'dag:' || ?

@@ -1,0 +1,1 @@
+"""What crosses HTTP: requests, responses, error codes, strict JSON."""

@@ -1,0 +1,47 @@
+"""One `yard` fixture over every store. No test that uses it knows which one it has."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from taskyard.service.clock import ManualClock
+from taskyard.service.engine import Options
+from taskyard.service.yard import Yard
+from tests.storage import asked_for, opener
+from tests.yards import OpenYard
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture(params=asked_for())
+async def open_yard(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock) -> AsyncIterator[OpenYard]:
+    """Opens the same yard as often as wanted, as other processes, workspaces or presets would have it."""
+    open_store = opener(request.param, tmp_path, clock)
+    opened: dict[int, Yard] = {}
+
+    async def open_yard(**options: Any) -> Yard:
+        store = open_store()
+        yard = Yard(store, replace(Options(sweeps=False, dice=lambda: 0.5), **options))
+        if id(store) not in opened:
+            await yard.open()
+            opened[id(store)] = yard
+        return yard
+
+    yield open_yard
+    for yard in opened.values():
+        await yard.close()
+
+
+@pytest.fixture
+async def yard(open_yard: OpenYard) -> AsyncIterator[Yard]:
+    """A yard of the standard preset. Whatever a test does to it, its history must hold together afterwards."""
+    yard = await open_yard()
+    yield yard
+    verified = await yard.verify()
+    assert verified.ok, str(verified)

@@ -1,0 +1,101 @@
+"""One tree, one table: each error has one code, one exit status, and a sentence that helps."""
+
+import copy
+import pickle
+from enum import StrEnum
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from taskyard.core import errors
+from taskyard.core.errors import (
+    ERRORS,
+    Contended,
+    CycleFound,
+    DuplicateKey,
+    EventsGone,
+    Forbidden,
+    IllegalTransition,
+    InvalidInput,
+    LeaseLost,
+    NotFound,
+    Refused,
+    ReportRequired,
+    SchemaTooNew,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+    TaskyardError,
+    Unavailable,
+    YardClosed,
+)
+
+# error, code, exit status, HTTP status, retryable, words that its sentence must have
+TABLE: list[tuple[TaskyardError, str, int, int, bool, tuple[str, ...]]] = [
+    (InvalidInput("priority", "must be from 0 to 100"), "invalid_input", 2, 422, False, ("priority", "from 0 to 100")),
+    (CycleFound(["task_a", "task_b", "task_a"]), "cycle", 2, 422, False, ("task_a -> task_b -> task_a",)),
+    (ReportRequired("task_1"), "decision_report_required", 2, 422, False, ("task_1", "report", "still held")),
+    (NotFound("agent", "agent_1"), "not_found", 3, 404, False, ("agent agent_1",)),
+    (EventsGone(412), "events_gone", 3, 410, False, ("412",)),
+    (IllegalTransition("task_1", "completed", "cancel"), "illegal_transition", 4, 409, False, ("completed", "cancel")),
+    (LeaseLost("task_1"), "lease_lost", 4, 409, False, ("Stop", "task_1")),
+    (DuplicateKey("nightly", "task_1"), "duplicate_key", 4, 409, False, ("nightly", "task_1")),
+    (Forbidden("a viewer may not cancel"), "forbidden", 5, 403, False, ("a viewer may not cancel",)),
+    (Contended(5), "contended", 6, 503, True, ("again", "5")),
+    (StoreUnavailable("connection refused"), "store_unavailable", 6, 503, True, ("again", "connection refused")),
+    (StoreFull("disk is full"), "store_full", 6, 507, False, ("room", "disk is full")),
+    (StoreReadOnly("a standby"), "store_read_only", 6, 503, False, ("a standby",)),
+    (SchemaTooNew(9, 7), "schema_too_new", 6, 503, False, ("Upgrade", "9", "7")),
+    (YardClosed(), "yard_closed", 6, 503, False, ("closed",)),
+]
+
+
+def by_code(row: object) -> str | None:
+    return row.code if isinstance(row, TaskyardError) else ""
+
+
+@pytest.mark.parametrize(("error", "code", "exit_status", "http_status", "retryable", "words"), TABLE, ids=by_code)
+def test_an_error_has_one_code_and_status_and_says_what_to_do(
+    *, error: TaskyardError, code: str, exit_status: int, http_status: int, retryable: bool, words: tuple[str, ...]
+):
+    assert (error.code, error.retryable) == (code, retryable)
+    assert (error.exit_status, error.http_status) == (exit_status, http_status)
+    assert ERRORS[code] is type(error)
+    assert all(word in str(error) for word in words)
+    assert str(error).endswith(".")
+
+
+def test_every_error_of_the_tree_is_in_the_table_under_a_code_of_its_own():
+    families = {TaskyardError, Refused, Unavailable}
+    named = {each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, TaskyardError)}
+    assert set(ERRORS.values()) == named - families == {type(row[0]) for row in TABLE}
+    assert len(ERRORS) == len(named - families)
+
+
+def test_the_drawing_of_the_tree_names_every_error_and_code():
+    drawing = errors.__doc__ or ""
+    assert all(f" {error.__name__} " in drawing and f" {code}" in drawing for code, error in ERRORS.items())
+
+
+@pytest.mark.parametrize("error", [row[0] for row in TABLE], ids=by_code)
+def test_an_error_is_the_same_after_a_wire_a_copy_or_a_pickle(error: TaskyardError):
+    for twin in (ERRORS[error.code](**error.facts), copy.copy(error), pickle.loads(pickle.dumps(error))):
+        assert type(twin) is type(error)
+        assert (str(twin), twin.facts) == (str(error), error.facts)
+
+
+def test_a_status_travels_as_plain_text():
+    class Status(StrEnum):
+        READY = "ready"
+
+    error = IllegalTransition("task_1", Status.READY, "start")
+    assert type(error.facts["status"]) is str
+    assert "it is ready" in str(error)
+
+
+@given(st.text(), st.text())
+def test_no_field_or_rule_breaks_the_sentence(field: str, rule: str):
+    message = str(InvalidInput(field, rule))
+    assert field in message
+    assert rule in message

@@ -1,0 +1,159 @@
+"""The rules about the code are themselves tested: each must catch what it is there to catch."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PYPROJECT = ROOT / "pyproject.toml"
+CORE = ROOT / "src/taskyard/core"
+STORES = ROOT / "src/taskyard/stores"
+
+# A yard of empty modules, one or two for each layer, including those that are not built yet.
+MODULES = (
+    *("cli", "app", "server", "worker", "sources", "service", "service.why", "client", "stores", "stores.contract"),
+    *("stores.memory", "stores.sqlite", "stores.sqlite.store", "wire", "core", "core.task"),
+)
+
+POINTS_DOWN = "Imports point down only"
+ONLY_APP = "Only app names a concrete store"
+APART = "Stores never import each other"
+PURE = "The core is pure"
+
+
+def module_file(folder: Path, name: str) -> Path:
+    return folder.joinpath("taskyard", *name.split("."), "__init__.py")
+
+
+@pytest.fixture
+def yard(tmp_path: Path) -> Path:
+    for name in ("", *MODULES):
+        file = module_file(tmp_path, name)
+        file.parent.mkdir(parents=True)
+        file.touch()
+    # As in the true package: the public names come from the composition root, and that names the stores.
+    module_file(tmp_path, "").write_text("import taskyard.app\n")
+    module_file(tmp_path, "app").write_text("import taskyard.stores.memory\nimport taskyard.stores.sqlite.store\n")
+    return tmp_path
+
+
+def broken_contracts(yard: Path) -> set[str]:
+    """The contracts that import-linter, run on this yard, says are broken."""
+    command = [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--no-logo", "--config", PYPROJECT]
+    ran = subprocess.run(command, cwd=yard, capture_output=True, text=True, check=False)
+    verdicts = dict(line.rsplit(" ", 1) for line in ran.stdout.splitlines() if line.endswith((" KEPT", " BROKEN")))
+    assert set(verdicts) == {POINTS_DOWN, ONLY_APP, APART, PURE}, ran.stdout + ran.stderr
+    broken = {name for name, verdict in verdicts.items() if verdict == "BROKEN"}
+    assert ran.returncode == (1 if broken else 0)
+    return broken
+
+
+def test_the_contracts_hold_for_a_yard_that_keeps_them(yard: Path):
+    assert broken_contracts(yard) == set()
+
+
+@pytest.mark.parametrize(
+    ("importer", "line", "broken"),
+    [
+        ("core.task", "import taskyard.stores.contract", POINTS_DOWN),
+        ("core.task", "from taskyard import app", POINTS_DOWN),
+        ("stores.contract", "import taskyard.service.why", POINTS_DOWN),
+        ("stores.contract", "import taskyard.wire", POINTS_DOWN),
+        ("service.why", "import taskyard.client", POINTS_DOWN),
+        ("worker", "import taskyard.server", POINTS_DOWN),
+        ("server", "import taskyard.app", POINTS_DOWN),
+        ("app", "import taskyard.cli", POINTS_DOWN),
+        ("service.why", "import taskyard.stores.sqlite.store", ONLY_APP),
+        ("service.why", "import taskyard.stores.memory", ONLY_APP),
+        ("cli", "import taskyard.stores.memory", ONLY_APP),
+        ("stores.sqlite.store", "import taskyard.stores.memory", APART),
+        ("stores.memory", "from taskyard.stores import sqlite", APART),
+        ("core.task", "import asyncio", PURE),
+        ("core.task", "from time import monotonic", PURE),
+        ("core.task", "import os.path", PURE),
+        ("core.task", "import apsw", PURE),
+    ],
+)
+def test_a_forbidden_import_breaks_its_contract(yard: Path, importer: str, line: str, broken: str):
+    with module_file(yard, importer).open("a") as file:
+        file.write(f"{line}\n")
+
+    assert broken in broken_contracts(yard)
+
+
+def test_a_module_outside_the_layers_is_refused(yard: Path):
+    module_file(yard, "utils").parent.mkdir()
+    module_file(yard, "utils").touch()
+
+    assert broken_contracts(yard) == {POINTS_DOWN}
+
+
+def test_every_concrete_store_is_under_the_contracts():
+    contracts: list[dict[str, Any]] = tomllib.loads(PYPROJECT.read_text())["tool"]["importlinter"]["contracts"]
+    named = {contract["name"]: contract for contract in contracts}
+    packages = {f"taskyard.stores.{path.parent.name}" for path in STORES.glob("*/__init__.py")}
+    stores = packages | {"taskyard.stores.memory"}
+
+    assert set(named[ONLY_APP]["protected_modules"]) == stores
+    assert set(named[APART]["modules"]) == stores
+
+
+def imported_packages(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name.partition(".")[0] for alias in names)
+            case ast.ImportFrom(module=str(module)):
+                yield module.partition(".")[0]
+            case _:
+                pass
+
+
+def test_the_core_imports_only_the_standard_library_and_itself():
+    sources = {path: path.read_text() for path in CORE.rglob("*.py")}
+    assert sources
+    strangers = {
+        f"{path.relative_to(ROOT)}: {package}"
+        for path, source in sources.items()
+        for package in imported_packages(source)
+        if package not in sys.stdlib_module_names | {"taskyard"}
+    }
+    assert strangers == set()
+
+
+@pytest.fixture
+def working_tree(tmp_path: Path) -> Path:
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    (tmp_path / "src").mkdir()
+    return tmp_path
+
+
+def check_lengths(tree: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, ROOT / "scripts/check_lengths.py"]
+    return subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", ["long.py", "long.sql", "long.lua"])
+def test_a_file_of_501_lines_is_too_long_and_is_named(working_tree: Path, name: str):
+    (working_tree / "src" / name).write_text("-\n" * 501)
+
+    checked = check_lengths(working_tree)
+
+    assert checked.returncode == 1
+    assert f"src/{name}: 501 lines" in checked.stderr
+
+
+def test_a_file_of_500_lines_and_an_ignored_one_are_let_pass(working_tree: Path):
+    (working_tree / ".gitignore").write_text("ignored.py\n")
+    (working_tree / "src/ignored.py").write_text("\n" * 501)
+    (working_tree / "src/full.py").write_text("\n" * 500)
+
+    checked = check_lengths(working_tree)
+
+    assert (checked.returncode, checked.stdout) == (0, "1 files measured, 0 too long\n")

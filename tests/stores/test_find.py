@@ -1,0 +1,171 @@
+"""Lists for people: everything asked for must match, newest first, page by page."""
+
+import pytest
+
+from taskyard.core.task import DagId, Hot, Status
+from taskyard.stores.contract import Filter, Store
+from tests.stores.given import (
+    BOB,
+    ELSEWHERE,
+    HERE,
+    Said,
+    a_dag_id,
+    a_lane,
+    an_id,
+    cancelling,
+    given_a_completed_task,
+    given_a_defined_task,
+    given_a_pending_task,
+    given_a_running_task,
+    given_a_task,
+    given_tasks,
+    ids,
+    step,
+)
+
+
+async def find(store: Store, which: Filter, limit: int = 100) -> list[Hot]:
+    return await store.find(which, after=0, limit=limit)
+
+
+async def test_the_newest_come_first(store: Store):
+    tasks = await given_tasks(store, 5)
+
+    assert await find(store, Filter(workspace=HERE)) == tasks[::-1]
+
+
+async def test_pages_follow_on_without_a_gap_while_new_tasks_come_in(store: Store):
+    tasks = await given_tasks(store, 7)
+
+    pages: list[list[Hot]] = [await find(store, Filter(workspace=HERE), limit=3)]
+    while pages[-1]:
+        await given_a_task(store)
+        pages.append(await store.find(Filter(workspace=HERE), after=pages[-1][-1].seq, limit=3))
+
+    assert [len(page) for page in pages] == [3, 3, 1, 0]
+    assert ids(task for page in pages for task in page) == ids(tasks[::-1])
+
+
+async def test_tasks_of_other_workspaces_are_not_found(store: Store):
+    here, there = await given_a_task(store), await given_a_task(store, workspace=ELSEWHERE)
+
+    assert await find(store, Filter(workspace=HERE)) == [here]
+    assert await find(store, Filter(workspace=ELSEWHERE)) == [there]
+    assert await find(store, Filter(workspace="nowhere")) == []
+
+
+async def test_tasks_are_found_by_the_state_they_are_in_now(store: Store):
+    ready = await given_a_task(store)
+    pending = await given_a_pending_task(store, "signal:go")
+    cancelled = await step(store, cancelling(store, await given_a_task(store)))
+    completed = await given_a_completed_task(store)
+
+    async def in_states(*statuses: Status) -> list[Hot]:
+        return await find(store, Filter(workspace=HERE, statuses=frozenset(statuses)))
+
+    assert await in_states(Status.READY) == [ready]
+    assert await in_states(Status.PENDING, Status.COMPLETED) == [completed, pending]
+    assert await in_states(*Status) == [completed, cancelled, pending, ready]
+    assert await in_states(Status.RUNNING) == []
+
+
+async def test_tasks_are_found_by_type_and_queue(store: Store):
+    code = await given_a_defined_task(store, a_lane(type="code", queue="slow"))
+    review = await given_a_defined_task(store, a_lane(type="review", queue="slow"))
+    mail = await given_a_defined_task(store, a_lane(type="mail", queue="fast"))
+
+    assert await find(store, Filter(workspace=HERE, types=frozenset({"code"}))) == [code]
+    assert await find(store, Filter(workspace=HERE, types=frozenset({"code", "mail"}))) == [mail, code]
+    assert await find(store, Filter(workspace=HERE, queue="slow")) == [review, code]
+    assert await find(store, Filter(workspace=HERE, types=frozenset({"mail"}), queue="slow")) == []
+
+
+async def test_tasks_are_found_by_the_agent_they_are_addressed_to_or_held_by(store: Store):
+    addressed = await given_a_defined_task(store, a_lane(agent="bob"))
+    held = await given_a_running_task(store, agent=BOB)
+    await given_a_running_task(store)
+    await given_a_task(store)
+
+    assert await find(store, Filter(workspace=HERE, agent="bob")) == [held, addressed]
+
+
+async def test_who_had_a_task_last_no_longer_holds_it(store: Store):
+    await given_a_completed_task(store)
+
+    assert await find(store, Filter(workspace=HERE, agent="ada")) == []
+
+
+async def test_tasks_are_found_by_their_dag_and_their_parent(store: Store):
+    dag_id, parent = a_dag_id(), an_id()
+    in_dag = await given_a_task(store, dag_id=dag_id)
+    child = await given_a_defined_task(store, a_lane(), parent_id=parent)
+
+    assert await find(store, Filter(workspace=HERE, dag_id=dag_id)) == [in_dag]
+    assert await find(store, Filter(workspace=HERE, parent_id=parent)) == [child]
+    assert await find(store, Filter(workspace=HERE, dag_id=dag_id, parent_id=parent)) == []
+    assert await find(store, Filter(workspace=ELSEWHERE, dag_id=dag_id)) == []
+    assert await find(store, Filter(workspace=HERE, dag_id=DagId("dag_unknown"))) == []
+
+
+async def test_tasks_are_found_by_subject_and_tag(store: Store):
+    issue = await given_a_defined_task(store, a_lane(), subject="issue:42", tags=("urgent", "ü"))
+    another = await given_a_defined_task(store, a_lane(), subject="issue:421", tags=("urgently",))
+
+    assert await find(store, Filter(workspace=HERE, subject="issue:42")) == [issue]
+    assert await find(store, Filter(workspace=HERE, tag="urgent")) == [issue]
+    assert await find(store, Filter(workspace=HERE, tag="ü")) == [issue]
+    assert await find(store, Filter(workspace=HERE, tag="urgently")) == [another]
+    assert await find(store, Filter(workspace=HERE, tag="gent")) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"title": "pay 100% of it"},
+        {"prompt": "pay\n100% of it"},
+        {"payload": '{"pay":"100% of it"}'},
+    ],
+)
+async def test_tasks_are_found_by_what_is_written_in_them(store: Store, said: Said):
+    await given_a_defined_task(store, a_lane(), title="1000 of it", prompt="x100y of", payload='{"a_b":1}')
+    found = await given_a_defined_task(store, a_lane(), **said)
+
+    assert await find(store, Filter(workspace=HERE, text="100% of")) == [found]
+    assert await find(store, Filter(workspace=HERE, text="100_ of")) == []
+    assert await find(store, Filter(workspace=HERE, text="100% OF")) == [found]
+    assert await find(store, Filter(workspace=HERE, text="'; drop table tasks; --")) == []
+
+
+async def test_everything_that_is_asked_for_must_match(store: Store):
+    lane = a_lane(type="code", queue="slow", agent="bob")
+    wanted = await given_a_defined_task(store, lane, subject="s", tags=("t",), title="needle")
+    await given_a_defined_task(store, lane, tags=("t",), title="needle")
+    await given_a_defined_task(store, lane, subject="s", title="needle")
+    await given_a_defined_task(store, lane, subject="s", tags=("t",))
+
+    which = Filter(
+        workspace=HERE,
+        statuses=frozenset({Status.READY}),
+        types=frozenset({"code"}),
+        queue="slow",
+        agent="bob",
+        subject="s",
+        tag="t",
+        text="needle",
+    )
+
+    assert await find(store, which) == [wanted]
+
+
+async def test_tasks_are_tallied_by_state_and_type(store: Store):
+    for lane in (a_lane(type="code"), a_lane(type="code", queue="slow"), a_lane(type="review")):
+        await given_a_defined_task(store, lane)
+    await step(store, cancelling(store, await given_a_task(store)))
+    await given_a_task(store, workspace=ELSEWHERE)
+
+    assert await store.tally(HERE) == {
+        (Status.READY, "code"): 2,
+        (Status.READY, "review"): 1,
+        (Status.CANCELLED, "code"): 1,
+    }
+    assert await store.tally("nowhere") == {}

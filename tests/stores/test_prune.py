@@ -1,0 +1,206 @@
+"""What has been final for long enough is removed whole; nothing else is."""
+
+import pytest
+
+from taskyard.core.changes import (
+    Blocker,
+    Ceiling,
+    Checkpoint,
+    Conflict,
+    Count,
+    Edge,
+    Expect,
+    Output,
+    RecordChange,
+    Signal,
+    Spend,
+)
+from taskyard.core.errors import EventsGone
+from taskyard.core.task import DagId, Hot
+from taskyard.core.units import Micros
+from taskyard.service.clock import ManualClock
+from taskyard.stores.contract import Store
+from tests.stores.given import (
+    HERE,
+    a_dag_id,
+    an_attempt,
+    cancelling,
+    commit,
+    completing,
+    every_event,
+    given_a_completed_task,
+    given_a_dead_letter,
+    given_a_running_task,
+    given_a_task,
+    history,
+    ids,
+    land,
+    picture,
+    reviving,
+    step,
+)
+
+
+async def prunable(store: Store, *, limit: int = 100, dead_too: bool = False) -> list[str]:
+    """What has been final for a minute."""
+    before = Micros(store.now() - 60_000_000)
+    return sorted(ids(await store.prunable(before, limit, dead_too=dead_too)))
+
+
+async def remove(store: Store, *tasks: Hot) -> None:
+    await land(
+        store,
+        expects=tuple(Expect(task.id, task.version) for task in tasks),
+        removals=tuple(task.id for task in tasks),
+    )
+
+
+async def test_a_task_can_be_pruned_once_it_has_been_final_for_long_enough(store: Store, clock: ManualClock):
+    completed = await given_a_completed_task(store)
+    cancelled = await step(store, cancelling(store, await given_a_task(store)))
+    await given_a_task(store)
+    await given_a_running_task(store)
+    clock.advance(seconds=59)
+    assert await prunable(store) == []
+
+    clock.advance(seconds=2)
+    assert await prunable(store) == sorted([completed.id, cancelled.id])
+
+
+async def test_a_task_that_was_revived_is_not_final(store: Store, clock: ManualClock):
+    dead = await given_a_dead_letter(store)
+    await step(store, reviving(store, dead))
+    clock.advance(seconds=61)
+
+    assert await prunable(store, dead_too=True) == []
+
+
+async def test_a_dag_is_pruned_whole_or_not_at_all(store: Store, clock: ManualClock):
+    live, ended, fresh = a_dag_id(), a_dag_id(), a_dag_id()
+    await given_a_completed_task(store, dag_id=live)
+    await given_a_task(store, dag_id=live)
+    done = [await given_a_completed_task(store, dag_id=ended) for _ in range(3)]
+    await given_a_completed_task(store, dag_id=fresh)
+    clock.advance(seconds=61)
+    await given_a_completed_task(store, dag_id=fresh)
+
+    assert await prunable(store) == sorted(ids(done))
+
+
+async def test_a_dead_letter_keeps_its_dag_until_dead_letters_are_pruned_too(store: Store, clock: ManualClock):
+    dag_id = a_dag_id()
+    in_dag = [await given_a_completed_task(store, dag_id=dag_id), await given_a_dead_letter(store, dag_id=dag_id)]
+    lone = await given_a_dead_letter(store)
+    clock.advance(seconds=61)
+
+    assert await prunable(store) == []
+    assert await prunable(store, dead_too=True) == sorted(ids([*in_dag, lone]))
+
+
+async def test_a_small_limit_still_gives_whole_dags(store: Store, clock: ManualClock):
+    dags: list[DagId] = [a_dag_id(), a_dag_id()]
+    of_dag = {
+        dag_id: sorted(ids([await given_a_completed_task(store, dag_id=dag_id) for _ in range(3)])) for dag_id in dags
+    }
+    clock.advance(seconds=61)
+
+    assert await prunable(store, limit=1) in of_dag.values()
+    assert await prunable(store) == sorted(task_id for each in of_dag.values() for task_id in each)
+
+
+async def test_a_removed_task_leaves_nothing_behind(store: Store):
+    dag_id = a_dag_id()
+    kept = await given_a_completed_task(store)
+    running = await given_a_running_task(store, dag_id=dag_id, idempotency_key="k")
+    counters = [f"dag:{dag_id}:live", f"dag:{dag_id}:completed"]
+    await land(
+        store,
+        changes=(completing(store, running),),
+        attempts=(an_attempt(running, store.now()),),
+        outputs=(Output(running.id, 1, "{}", (), None),),
+        checkpoints=(Checkpoint(running.id, "half way", 1, "{}"),),
+        signals=(Signal(running.id, "go", "{}", "a person", store.now()),),
+        edges=(Edge(running.id, kept.id, "depends"), Edge(kept.id, running.id, "depends")),
+        blockers=(Blocker(running.id, 0, "signal:go"),),
+        records=(
+            RecordChange("dag", HERE, dag_id, 0, {}),
+            RecordChange("dead", HERE, "a dead letter", 0, {"task_id": running.id}),
+            RecordChange("dead", HERE, "of another", 0, {"task_id": kept.id}),
+        ),
+        ceilings=(Ceiling(HERE, f"dag:{dag_id}", 100),),
+        spends=(Spend(HERE, f"dag:{dag_id}", 0, 10),),
+        counts=tuple(Count(HERE, name, 1) for name in counters),
+    )
+    completed = (await store.load([running.id]))[running.id]
+
+    await remove(store, completed)
+
+    seen = await picture(store, [running.id], limits=[f"dag:{dag_id}"], counts=counters)
+    assert [part for part, rows in seen.items() if rows not in ({}, [], [[]])] == ["events", "tally"]
+    assert {stored.event.task_id for stored in await every_event(store)} == {kept.id}
+    assert sum((await store.tally(HERE)).values()) == 1
+    assert await store.by_key(HERE, ["k"]) == {}
+    assert await store.edges([kept.id]) == []
+    assert await store.record("dag", HERE, dag_id) is None
+    assert [record.id for record in await store.records("dead")] == ["of another"]
+    assert (await store.graph(dag_id)).tasks == ()
+
+
+async def test_the_counters_of_a_dag_whose_name_begins_alike_stay(store: Store):
+    dag_id = a_dag_id()
+    task = await given_a_completed_task(store, dag_id=dag_id)
+    names = [f"dag:{dag_id}0:live", f"dag:{dag_id[:-1]}_:live", f"dag:{dag_id}"]
+    await land(store, counts=tuple(Count(HERE, name, 1) for name in names))
+
+    await remove(store, task)
+
+    assert await store.counts(HERE, names) == dict.fromkeys(names, 1)
+
+
+async def test_a_task_that_has_moved_since_is_not_removed(store: Store):
+    dead = await given_a_dead_letter(store)
+    await step(store, reviving(store, dead))
+
+    result = await commit(store, expects=(Expect(dead.id, dead.version),), removals=(dead.id,))
+
+    assert isinstance(result, Conflict)
+    assert len(await history(store, dead.id)) == 4
+
+
+async def test_a_removed_id_and_key_may_be_used_again(store: Store):
+    task = await given_a_completed_task(store, idempotency_key="k")
+    await remove(store, task)
+
+    again = await given_a_task(store, id=task.id, idempotency_key="k")
+
+    assert await history(store, again.id) == ["task.created"]
+    assert again.seq > task.seq
+
+
+async def test_a_reader_that_was_away_while_events_were_pruned_is_told(store: Store):
+    early, pruned, late = [await given_a_completed_task(store) for _ in range(3)]
+    before = await every_event(store)
+    await remove(store, pruned)
+    gone = [stored.seq for stored in before if stored.event.task_id == pruned.id]
+
+    with pytest.raises(EventsGone) as told:
+        await store.events(after=gone[0] - 1, limit=10)
+    with pytest.raises(EventsGone):
+        await store.events(after=gone[-1] - 1, limit=10, workspace=HERE)
+
+    from_start = await store.events(after=0, limit=100)
+    assert [stored.event.task_id for stored in from_start] == [early.id] * 3 + [late.id] * 3
+    assert await store.events(after=gone[-1], limit=100) == [each for each in before if each.event.task_id == late.id]
+    assert isinstance(oldest := told.value.facts["oldest_seq"], int)
+    assert await store.events(after=oldest, limit=100) is not None
+
+
+async def test_numbers_of_pruned_events_and_tasks_are_not_given_again(store: Store):
+    task = await given_a_completed_task(store)
+    last = (await every_event(store))[-1].seq
+    await remove(store, task)
+
+    fresh = await given_a_task(store)
+
+    assert (await every_event(store))[0].seq > last
+    assert fresh.seq > task.seq

@@ -1,0 +1,126 @@
+"""Versioned documents, and what they make stale."""
+
+import pytest
+
+from taskyard.core.changes import (
+    PLANNED_ON,
+    Committed,
+    Conflict,
+    RecordChange,
+)
+from taskyard.core.task import Json, LaneId
+from taskyard.stores.contract import Claimed, Stale, Store
+from tests.stores.given import (
+    ELSEWHERE,
+    HERE,
+    at_once,
+    commit,
+    given_a_record,
+    given_a_task,
+    history,
+    ids,
+    land,
+    row_of,
+)
+from tests.stores.plans import a_plan, take
+
+
+async def test_a_record_is_written_where_it_is_still_at_the_version_that_was_read(store: Store):
+    await land(store, records=(RecordChange("note", HERE, "n", 0, {"text": "first"}),))
+    first = await store.record("note", HERE, "n")
+    assert first
+    assert first.version > 0
+
+    await land(store, records=(RecordChange("note", HERE, "n", first.version, {"text": "second"}),))
+
+    second = await store.record("note", HERE, "n")
+    assert second
+    assert (second.version, second.body) == (first.version + 1, {"text": "second"})
+    for version in (0, first.version, second.version + 1):
+        result = await commit(store, records=(RecordChange("note", HERE, "n", version, {"text": "third"}),))
+        assert isinstance(result, Conflict)
+    assert await store.record("note", HERE, "n") == second
+
+
+async def test_a_record_without_a_body_is_removed(store: Store):
+    await given_a_record(store, "note", "n", {})
+    absent = RecordChange("note", HERE, "n", 0, None)
+    assert isinstance(await commit(store, records=(absent,)), Conflict)
+
+    await land(store, records=(absent._replace(version=1),))
+
+    assert await store.record("note", HERE, "n") is None
+    assert isinstance(await commit(store, records=(absent._replace(version=1),)), Conflict)
+    await given_a_record(store, "note", "n", {"again": True})
+    assert await store.records("note") == [await store.record("note", HERE, "n")]
+
+
+async def test_a_graph_is_not_joined_by_two_at_once(store: Store, other: Store):
+    await given_a_record(store, "dag", "d", {})
+    join = RecordChange("dag", HERE, "d", 1, {"joined": True})
+
+    results = await at_once(*(commit(each, records=(join,)) for each in (store, other) * 5))
+
+    assert sum(isinstance(result, Committed) for result in results) == 1
+
+
+@pytest.mark.parametrize("kind", sorted(PLANNED_ON))
+async def test_a_record_that_claims_are_planned_on_makes_plans_stale_whenever_it_changes(store: Store, kind: str):
+    task = await given_a_task(store)
+    bodies: list[dict[str, Json] | None] = [{"n": 1}, {"n": 2}, None]
+    for version, body in enumerate(bodies):
+        plan = await a_plan(store)
+        await land(store, records=(RecordChange(kind, HERE, "x", version, body),))
+
+        assert await store.claim(plan) == Stale((await store.config(HERE, LaneId(0))).epoch)
+
+    assert await row_of(store, task.id) == task
+    assert await history(store, task.id) == ["task.created"]
+    assert ids((await take(store, await a_plan(store))).tasks) == [task.id]
+
+
+async def test_a_record_that_no_claim_is_planned_on_leaves_plans_alone(store: Store):
+    task = await given_a_task(store)
+    plan = await a_plan(store)
+    await given_a_record(store, "dag", "d", {})
+
+    assert ids((await take(store, plan)).tasks) == [task.id]
+
+
+async def test_a_refused_set_makes_no_plan_stale(store: Store):
+    plan = await a_plan(store)
+    assert isinstance(await commit(store, records=(RecordChange("agent", HERE, "ada", 9, {}),)), Conflict)
+
+    assert await take(store, plan) == Claimed((), 0)
+
+
+async def test_records_are_found_by_kind_and_workspace(store: Store):
+    for kind, record_id, workspace in [("note", "b", HERE), ("note", "a", HERE), ("note", "a", ELSEWHERE)]:
+        await given_a_record(store, kind, record_id, {"in": workspace}, workspace)
+    await given_a_record(store, "other", "a", {})
+
+    here = await store.records("note", HERE)
+    everywhere = await store.records("note")
+
+    assert sorted(record.id for record in here) == ["a", "b"]
+    assert sorted((record.workspace, record.id) for record in everywhere) == [
+        (ELSEWHERE, "a"),
+        (HERE, "a"),
+        (HERE, "b"),
+    ]
+    assert all(record.body == {"in": HERE} for record in here)
+    assert await store.record("note", ELSEWHERE, "b") is None
+
+
+async def test_a_stored_body_is_not_changed_by_what_its_reader_does_with_it(store: Store):
+    body: dict[str, Json] = {"list": [1]}
+    await given_a_record(store, "note", "n", body)
+    body["list"] = "changed by the writer"
+    read = await store.record("note", HERE, "n")
+    assert read
+    read.body["list"] = "changed by the reader"
+
+    again = await store.record("note", HERE, "n")
+
+    assert again
+    assert again.body == {"list": [1]}

@@ -1,0 +1,54 @@
+"""Words for tests that tell stories about a yard."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from taskyard.service.clock import ManualClock
+from taskyard.service.views import Held
+from taskyard.service.yard import Yard
+
+OpenYard = Callable[..., Awaitable[Yard]]
+STEP = 25.0  # seconds: below the gap after which the yard counts as having been away
+
+
+async def elapse(yard: Yard, clock: ManualClock, seconds: float) -> None:
+    """Let time pass as it does in a yard that is kept swept."""
+    await yard.sweep()
+    while seconds > 0:
+        clock.advance(seconds=min(seconds, STEP))
+        seconds -= STEP
+        await yard.sweep()
+
+
+async def given_an_agent(yard: Yard, name: str = "worker", **facts: Any) -> str:
+    facts.setdefault("max_concurrent_tasks", 1000)
+    await yard.register(name, **facts)
+    return name
+
+
+async def given_a_claimed_task(yard: Yard, type_: str = "code", *, by: str = "worker", **fields: Any) -> Held:
+    """A task that an agent has claimed and not started."""
+    await given_an_agent(yard, by)
+    task = await yard.enqueue(type_, **fields)
+    return await claim_that(yard, task.id, by=by)
+
+
+async def given_a_running_task(yard: Yard, type_: str = "code", *, by: str = "worker", **fields: Any) -> Held:
+    held = await given_a_claimed_task(yard, type_, by=by, **fields)
+    await yard.start(held.id, held.lease)
+    return held
+
+
+async def claim_that(yard: Yard, task_id: str, *, by: str = "worker", start: bool = False) -> Held:
+    """Claim one task and be sure that it is the one meant."""
+    (held,) = await yard.claim(by, start=start)
+    assert held.id == task_id, f"{held.id} was claimed, and {task_id} was meant"
+    return held
+
+
+async def fail_once(yard: Yard, clock: ManualClock, task_id: str, *, by: str = "worker", reason: str = "crash") -> None:
+    """One failed attempt, and the wait until the next may begin."""
+    held = await claim_that(yard, task_id, by=by, start=True)
+    receipt = await yard.fail(held.id, held.lease, reason)
+    if receipt.wake_at is not None:
+        await elapse(yard, clock, (receipt.wake_at - yard.now()) / 1_000_000 + 1)

@@ -1,0 +1,26 @@
+"""What Taskyard uses of google-re2, which comes without types."""
+
+class error(Exception): ...  # noqa: N801
+
+class Options:
+    max_mem: int
+    log_errors: bool
+    case_sensitive: bool
+    dot_nl: bool
+    longest_match: bool
+    never_capture: bool
+
+class _Match:
+    def start(self, group: int = 0) -> int: ...
+    def end(self, group: int = 0) -> int: ...
+
+class _Regexp:
+    @property
+    def pattern(self) -> str: ...
+    @property
+    def groups(self) -> int: ...
+    def search(self, text: str, pos: int | None = None, endpos: int | None = None) -> _Match | None: ...
+    def match(self, text: str, pos: int | None = None, endpos: int | None = None) -> _Match | None: ...
+    def fullmatch(self, text: str, pos: int | None = None, endpos: int | None = None) -> _Match | None: ...
+
+def compile(pattern: str, options: Options | None = None) -> _Regexp: ...
