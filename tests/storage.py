@@ -7,6 +7,7 @@ asked for and cannot be made fails its tests.
 import os
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 from taskyard.stores.contract import Clock, Store
 from taskyard.stores.memory import MemoryStore
@@ -34,3 +35,20 @@ def asked_for() -> list[str]:
 def opener(name: str, folder: Path, clock: Clock) -> Opener:
     assert name in STORES, f"TASKYARD_TEST_STORES asks for {name!r}, and there are only {', '.join(STORES)}"
     return STORES[name](folder, clock)
+
+
+# By its URL a store is opened in another process. Memory has none to share.
+URLS: dict[str, Callable[[Path], str]] = {"sqlite": lambda folder: f"sqlite:///{quote(str(folder / 'yard.db'))}"}
+IN_A_FILE = frozenset({"sqlite"})
+
+
+def asked_for_by_url() -> list[str]:
+    return [name for name in asked_for() if name in URLS]
+
+
+def asked_for_in_a_file() -> list[str]:
+    return [name for name in asked_for() if name in IN_A_FILE]
+
+
+def url_of(name: str, folder: Path) -> str:
+    return URLS[name](folder)

@@ -1,5 +1,6 @@
 """Words for tests that tell stories about a yard."""
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -52,3 +53,21 @@ async def fail_once(yard: Yard, clock: ManualClock, task_id: str, *, by: str = "
     receipt = await yard.fail(held.id, held.lease, reason)
     if receipt.wake_at is not None:
         await elapse(yard, clock, (receipt.wake_at - yard.now()) / 1_000_000 + 1)
+
+
+async def given_a_dead_letter(yard: Yard, type_: str = "code", *, by: str = "worker", **fields: Any) -> Held:
+    """A task whose only attempt has failed."""
+    held = await given_a_running_task(yard, type_, by=by, max_attempts=1, **fields)
+    await yard.fail(held.id, held.lease, "crash", "it fell over")
+    return held
+
+
+async def events_of(yard: Yard, task_id: str) -> list[str]:
+    """What happened to a task, in the yard's words."""
+    return [stored.event.event for stored in await yard.events(task_id=task_id)]
+
+
+async def data_of(yard: Yard, event: str) -> list[dict[str, Any]]:
+    """What the events of this name say, in their order."""
+    found = [stored.event for stored in await yard.events()]
+    return [json.loads(each.data or "{}") for each in found if each.event == event]

@@ -1,6 +1,6 @@
 """A durable task queue for AI agents."""
 
-from taskyard.app import connect
+from taskyard.app import Yard, connect, connect_sync
 from taskyard.core.errors import (
     Contended,
     CycleFound,
@@ -17,14 +17,20 @@ from taskyard.core.errors import (
 from taskyard.core.task import Status
 from taskyard.service.clock import ManualClock
 from taskyard.service.views import Details, Held, Receipt, Task
-from taskyard.service.yard import Yard
+from taskyard.worker.agent import Agent
+from taskyard.worker.context import Context, SyncContext
+from taskyard.worker.control import Cancel, Fail, Retry, Snooze
 
 __all__ = [
+    "Agent",
+    "Cancel",
     "Contended",
+    "Context",
     "CycleFound",
     "Details",
     "DuplicateKey",
     "EventsGone",
+    "Fail",
     "Held",
     "IllegalTransition",
     "InvalidInput",
@@ -33,10 +39,14 @@ __all__ = [
     "NotFound",
     "Receipt",
     "ReportRequired",
+    "Retry",
+    "Snooze",
     "Status",
     "StoreUnavailable",
+    "SyncContext",
     "Task",
     "TaskyardError",
     "Yard",
     "connect",
+    "connect_sync",
 ]

@@ -2,20 +2,46 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import preset as named_preset
-from taskyard.service.clock import SystemClock
+from taskyard.portal import SyncYard
+from taskyard.service import yard as service
+from taskyard.service.clock import ManualClock, SystemClock
 from taskyard.service.engine import Options
-from taskyard.service.yard import Yard
 from taskyard.stores.contract import Clock, Store
 from taskyard.stores.memory import MemoryStore
 from taskyard.stores.sqlite import SqliteStore
+from taskyard.worker.agent import Agent
+from taskyard.worker.draining import drain
+from taskyard.worker.runner import GRACE, Worker
 
 DEFAULT_URL = "sqlite:///taskyard.db"
+
+
+class Yard(service.Yard):
+    """A durable queue of work for agents, and the agents that work on it.
+
+    `async with taskyard.connect() as yard: ...`. While it is open it sweeps every second (leases, delays, housekeeping).
+    """
+
+    manual_clock: ManualClock | None = None
+
+    async def work(self, *agents: Agent, grace_sec: float = GRACE) -> None:
+        """Run these agents until the process is asked to stop."""
+        await asyncio.gather(*(Worker(self, agent, grace_sec=grace_sec).run() for agent in agents))
+
+    async def drain(self, *agents: Agent) -> int:
+        """Run these agents here until nothing is left for them, and say how many attempts that took.
+
+        On a manual clock, delays and sleeps pass at once.
+        """
+        return await drain(self, agents, clock=self.manual_clock)
 
 
 def connect(
@@ -37,7 +63,14 @@ def connect(
         retention_days=retention_days,
         sweeps=sweeps,
     )
-    return Yard(_store(url or os.environ.get("TASKYARD_URL") or DEFAULT_URL, clock or SystemClock()), options)
+    yard = Yard(_store(url or os.environ.get("TASKYARD_URL") or DEFAULT_URL, clock or SystemClock()), options)
+    yard.manual_clock = clock if isinstance(clock, ManualClock) else None
+    return yard
+
+
+def connect_sync(url: str | None = None, **options: Any) -> SyncYard:
+    """The same for callers without an event loop: `with taskyard.connect_sync() as yard: yard.enqueue("code")`."""
+    return SyncYard(lambda: connect(url, **options))
 
 
 def _store(url: str, clock: Clock) -> Store:

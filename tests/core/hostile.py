@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 NUL = "a\0b"
 LONE = "a\ud800b"
+MANY = [str(number) for number in range(1001)]
 ID = "task_01J8K2M00000000000000000ZZ"
 
 
@@ -144,6 +145,9 @@ HOSTILE: list[Hostile] = [
     Hostile("a payload with money", task(payload=[Decimal(1)]), "payload", "Decimal"),
     Hostile("references that are a text", task(context_refs="artifact:1"), "context_refs", "must be a list"),
     Hostile("a reference with NUL", spec(context_refs=[NUL]), "spec.context_refs", "NUL"),
+    Hostile("1001 references", spec(context_refs=MANY[:1001]), "spec.context_refs", "1000 entries"),
+    Hostile("a long reference to an artifact", task(context_refs=["x" * 1001]), "context_refs", "1000 characters"),
+    Hostile("a version beyond all", spec(version=2**31), "spec.version", "to 2147483647"),
     Hostile("a version of nought", spec(version=0), "spec.version", "from 1"),
     # Constraints
     Hostile("negative money", task(max_cost_usd=-0.01), "max_cost_usd", "from 0"),
@@ -155,10 +159,14 @@ HOSTILE: list[Hostile] = [
     Hostile("money in a list", task(max_cost_usd=[1]), "max_cost_usd", "decimal number"),
     Hostile("no time to run", task(max_duration_sec=0), "max_duration_sec", "from 1"),
     Hostile("half a second to run", task(max_duration_sec=0.5), "max_duration_sec", "whole number"),
-    Hostile("51 capabilities", task(required_capabilities=list(map(str, range(51)))), "required_capabilities", "50"),
+    Hostile("51 capabilities", task(required_capabilities=MANY[:51]), "required_capabilities", "50"),
     Hostile("a capability that is a text", task(required_capabilities="git"), "required_capabilities", "list"),
     Hostile("a capability that is null", task(required_capabilities=[None]), "required_capabilities", "text"),
     Hostile("a blank model", task(model_preferences=[""]), "model_preferences", "blank"),
+    Hostile("51 models", task(model_preferences=MANY[:51]), "model_preferences", "50"),
+    Hostile("51 fallbacks", task(fallback_models=MANY[:51]), "fallback_models", "50"),
+    Hostile("a long model", task(fallback_models=["x" * 256]), "fallback_models", "255"),
+    Hostile("a long capability", task(required_capabilities=["x" * 256]), "required_capabilities", "255"),
     Hostile("a model with NUL", task(fallback_models=[NUL]), "fallback_models", "NUL"),
     # Priority and attempts
     Hostile("a priority below", task(priority=-1), "priority", "from 0 to 100"),
@@ -189,6 +197,8 @@ HOSTILE: list[Hostile] = [
     Hostile("a deadline before 1970", task(deadline="1969-12-31T23:59:59Z"), "deadline", "1970 to 2255"),
     Hostile("an end after 2255", task(expires_at="9999-12-31T23:59:59Z"), "expires_at", "1970 to 2255"),
     Hostile("an end beyond all calendars", task(expires_at=10**30), "expires_at", "1970 to 2255"),
+    Hostile("an end just too late", task(expires_at=2**53), "expires_at", "1970 to 2255"),
+    Hostile("ADE's time just too late", task(runAfter=2**53 // 1000 + 1), "runAfter", "whole number", "ade"),
     Hostile("a negative time", task(run_after=-1), "run_after", "1970 to 2255"),
     Hostile("a true time", task(run_after=True), "run_after", "must be a time"),
     Hostile("a time in a list", task(run_after=[2026]), "run_after", "must be a time"),
@@ -209,7 +219,7 @@ HOSTILE: list[Hostile] = [
     Hostile("a bad dependency", task(depends_on=[ID, "x"]), "depends_on", "ULID"),
     Hostile("dependencies that are a text", task(depends_on=ID), "depends_on", "list"),
     Hostile("10,001 dependencies", task(depends_on=[ID] * 10_001), "depends_on", "10000"),
-    Hostile("51 tags", task(tags=list(map(str, range(51)))), "tags", "50"),
+    Hostile("51 tags", task(tags=MANY[:51]), "tags", "50"),
     Hostile("a long tag", task(tags=["x" * 101]), "tags", "100"),
     Hostile("a blank tag", task(tags=["a", " "]), "tags", "blank"),
     Hostile("a tag with NUL", task(tags=[NUL]), "tags", "NUL"),
@@ -232,6 +242,10 @@ HOSTILE: list[Hostile] = [
     Hostile("too much jitter", task(retry={"jitter": 1.01}), "retry.jitter", "from 0 to 1"),
     Hostile("negative jitter", task(retry={"jitter": -0.1}), "retry.jitter", "from 0 to 1"),
     Hostile("jitter in words", task(retry={"jitter": "yes"}), "retry.jitter", "number"),
+    Hostile("a delay above ten years", task(retry={"initial_delay_sec": 315_360_001}), "retry.initial_delay_sec", ""),
+    Hostile("ADE's cap above ten years", task(maxBackoffMs=315_360_000_001), "maxBackoffMs", "whole", "ade"),
+    Hostile("51 reasons", task(retry={"retry_on": MANY[:51]}), "retry.retry_on", "50"),
+    Hostile("a long reason", task(retry={"retry_on": ["x" * 256]}), "retry.retry_on", "255"),
     Hostile("reasons that are a text", task(retry={"retry_on": "timeout"}), "retry.retry_on", "list"),
     Hostile("a reason with NUL", task(retry={"no_retry_on": [NUL]}), "retry.no_retry_on", "NUL"),
     Hostile("a heartbeat as long as the lease", task(timeouts={"heartbeat_sec": 90}), "timeouts.heartbeat_sec", "half"),
@@ -284,6 +298,12 @@ HOSTILE: list[Hostile] = [
         task(output={"validation": "regex", "validation_schema": NUL}),
         "output.validation_schema",
         "NUL",
+    ),
+    Hostile(
+        "an expression of 10,001 characters",
+        task(output={"validation": "regex", "validation_schema": "(" * 10_001}),
+        "output.validation_schema",
+        "10000",
     ),
     Hostile("a schema for nothing", task(output={"validation_schema": {}}), "output.validation_schema", "only"),
     Hostile(

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from taskyard.core.aliases import ALIASES
-from taskyard.core.definition import minted
+from taskyard.core.definition import Sizes, minted
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import PRESETS, Dedup
 from taskyard.core.retry import RetryPolicy, Strategy
 from taskyard.core.task import Definition, TaskId, Validation
 from taskyard.core.units import HOUR, MINUTE, SECOND, Micros, from_iso
 from tests.core.defining import DAG, FULL, MINE, NOW, PAIR, defined
-from tests.core.hostile import HOSTILE, HOSTILE_JSON, ID, Hostile, task
+from tests.core.hostile import HOSTILE, HOSTILE_JSON, ID, MANY, Hostile, task
 
 
 @pytest.mark.parametrize("row", HOSTILE, ids=[row.name for row in HOSTILE])
@@ -197,7 +197,9 @@ def test_heartbeats_follow_a_shorter_lease(timeouts: dict[str, int], heartbeat: 
         {"type": "é" * 255, "tags": [f"{n:0100}" for n in range(50)]},
         task(priority=0, max_attempts=1),
         task(priority=100, max_attempts=1000),
-        task(required_capabilities=list(map(str, range(50)))),
+        task(required_capabilities=MANY[:50], model_preferences=MANY[:50], fallback_models=["x" * 255, *MANY[:49]]),
+        task(context_refs=["x" * 1000, *MANY[:999]], spec={"version": 2**31 - 1}),
+        task(retry={"initial_delay_sec": 315_360_000, "retry_on": MANY[:50], "no_retry_on": ["x" * 255]}),
         task(depends_on=[ID] * 10_000),
         task(max_cost_usd="0.000001"),
         task(max_cost_usd=0),
@@ -209,7 +211,9 @@ def test_heartbeats_follow_a_shorter_lease(timeouts: dict[str, int], heartbeat: 
         task(prompt="x" * 1_048_574),
         task(prompt="x" * 500_000, payload="y" * 500_000),
         task(timeouts={"claim_ttl_sec": 0, "heartbeat_sec": 1, "lease_sec": 2}),
-        task(output={"validation": "regex", "validation_schema": "("}),  # whether it compiles is not judged here
+        task(
+            output={"validation": "regex", "validation_schema": "(" * 10_000}
+        ),  # whether it compiles is not judged here
         task(output={"validation": "json-schema", "validation_schema": True}),
         task(output={"validation": "test-pass"}),
         task(output={"validation": "llm-judge"}),
@@ -217,6 +221,10 @@ def test_heartbeats_follow_a_shorter_lease(timeouts: dict[str, int], heartbeat: 
 )
 def test_what_is_just_within_the_rules_is_taken(raw: dict[str, Any]):
     defined(raw)
+
+
+def test_a_mebibyte_is_the_most_unless_more_is_allowed():
+    assert Sizes() == Sizes(max_payload_bytes=1_048_576, max_output_bytes=1_048_576, max_depth=64, max_dag_tasks=10_000)
 
 
 def test_sizes_can_be_set():

@@ -66,7 +66,7 @@ def test_a_lane_is_what_makes_tasks_alike_to_a_claimer():
 
 
 @pytest.mark.parametrize(
-    ("cost", "cost_class"), [(None, 0), (0, 0), ("0.000001", 1), ("0.000002", 2), ("0.000003", 2), (1, 20)]
+    ("cost", "cost_class"), [(None, 0), (0, 1), ("0.000001", 1), ("0.000002", 2), ("0.000003", 2), (1, 20)]
 )
 def test_the_cost_class_is_a_power_of_two(cost: Any, cost_class: int):
     assert lane_of(defined(task(max_cost_usd=cost)), failures=0).cost_class == cost_class

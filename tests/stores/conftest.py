@@ -52,9 +52,8 @@ async def connect(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualC
 
     async def connect() -> Store:
         store = yard()
-        if store not in opened:
-            await store.open()
-            opened.append(store)
+        await store.open()
+        opened.append(store)
         return store
 
     yield connect

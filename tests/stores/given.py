@@ -4,7 +4,7 @@ Everything goes in through the contract; a row is what the core would have made 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from itertools import count
 from typing import TypedDict, TypeVar, Unpack
 
@@ -57,7 +57,7 @@ ELSEWHERE = "elsewhere"
 ADA = AgentId("ada")
 BOB = AgentId("bob")
 
-Connect = Callable[[], Awaitable[Store]]  # opens the yard once more, as another process would
+Connect = Callable[[], Coroutine[None, None, Store]]  # opens the yard once more, as another process would
 Result = TypeVar("Result")
 _numbers = count(1)
 

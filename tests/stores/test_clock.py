@@ -80,6 +80,17 @@ async def test_a_duty_is_taken_once_until_its_time_comes_again(store: Store, clo
     assert await store.take_duty("sweep", soon, Micros(soon + SECOND)) is None
 
 
+async def test_a_duty_tells_when_it_is_due_without_being_taken(store: Store, other: Store):
+    now, soon = store.now(), Micros(store.now() + SECOND)
+    assert await store.duty("sweep") is None
+
+    await store.take_duty("sweep", now, soon)
+
+    assert await other.duty("sweep") == soon
+    assert await store.duty("prune") is None
+    assert await other.take_duty("sweep", soon, Micros(soon + SECOND)) == soon
+
+
 async def test_duties_do_not_stand_in_each_others_way(store: Store):
     now, soon = store.now(), Micros(store.now() + SECOND)
 
@@ -141,6 +152,18 @@ async def test_a_due_time_that_moved_since_is_left_alone(store: Store):
     await store.touch([Touch(running.id, running.due_at, Micros(1)), Touch(an_id(), running.due_at, None)])
 
     assert await row_of(store, running.id) == moved
+
+
+async def test_a_lease_can_be_forgiven_for_a_while(store: Store):
+    running, moved = await given_a_running_task(store), await given_a_running_task(store)
+    assert running.due_at
+    later = Micros(running.due_at + 90 * SECOND)
+    released = await step(store, transitions.release(moved, now=store.now()))
+
+    await store.touch([Touch(task.id, running.due_at, later, later) for task in (running, moved)])
+
+    assert await row_of(store, running.id) == running._replace(due_at=later, lease_expires_at=later)
+    assert await row_of(store, moved.id) == released
 
 
 async def test_a_task_need_not_be_looked_at_again(store: Store):

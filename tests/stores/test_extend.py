@@ -10,6 +10,8 @@ from taskyard.service.clock import ManualClock
 from taskyard.stores.contract import Extended, Store
 from tests.stores.given import (
     ADA,
+    ELSEWHERE,
+    HERE,
     a_beat,
     an_id,
     cancelling,
@@ -84,6 +86,16 @@ async def test_the_heartbeat_of_another_lease_is_refused_and_writes_nothing(stor
 
     assert answered == [Extended(task, accepted=False)] * 5
     assert await row_of(store, task.id) == task
+
+
+async def test_a_heartbeat_from_another_workspace_is_refused(store: Store, clock: ManualClock):
+    task = await given_a_running_task(store)
+    clock.advance(seconds=10)
+    elsewhere, here = [a_beat(task, '"alive"')._replace(workspace=name) for name in (ELSEWHERE, HERE)]
+
+    assert await store.extend([elsewhere]) == [Extended(task, accepted=False)]
+    assert await row_of(store, task.id) == task
+    assert await store.extend([here]) == [Extended(await row_of(store, task.id), accepted=True)]
 
 
 async def test_what_nobody_holds_takes_no_heartbeat(store: Store):

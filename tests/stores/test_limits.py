@@ -2,7 +2,7 @@
 
 import pytest
 
-from taskyard.core import transitions
+from taskyard.core import claiming, transitions
 from taskyard.core.changes import Blocker, Ceiling, Committed, Conflict, Limit, Spend
 from taskyard.core.claiming import PARKED_PER_CLAIM
 from taskyard.core.task import Status
@@ -40,6 +40,13 @@ from tests.stores.plans import a_plan, planned, take
 
 async def limit_of(store: Store, name: str, workspace: str = HERE) -> Limit | None:
     return (await store.limits(workspace, [name])).get(name)
+
+
+def parked_by(limit_name: str) -> str:
+    """The blocker of what waits for room under this ceiling."""
+    blocker = claiming.parked_on(limit_name)
+    assert blocker is not None
+    return blocker
 
 
 async def test_spends_add_up(store: Store):
@@ -155,16 +162,17 @@ async def test_of_many_who_claim_tasks_of_one_key_at_once_one_gets_one(store: St
     assert len(await store.blockers(ids(tasks))) == 11
 
 
-async def test_a_claim_sets_only_so_many_aside_and_leaves_the_rest_where_it_is(store: Store):
+async def test_a_claim_stops_once_it_has_set_enough_aside_and_the_next_goes_on(store: Store):
     tasks = await given_tasks(store, PARKED_PER_CLAIM + 3, key="k")
     free = await given_a_task(store)
 
     claimed = await take(store, await a_plan(store, tasks=2))
 
-    assert ids(claimed.tasks) == [tasks[0].id, free.id]
-    assert claimed.parked == PARKED_PER_CLAIM
-    left = tasks[PARKED_PER_CLAIM + 1 :]
+    assert (ids(claimed.tasks), claimed.parked) == ([tasks[0].id], PARKED_PER_CLAIM)
+    left = [*tasks[PARKED_PER_CLAIM + 1 :], free]
     assert [await row_of(store, task.id) for task in left] == left
+    again = await take(store, await a_plan(store, tasks=2))
+    assert (ids(again.tasks), again.parked) == ([free.id], 2)
 
 
 async def test_freeing_a_key_lets_the_best_of_each_lane_go(store: Store):
@@ -281,7 +289,7 @@ async def test_a_dag_out_of_money_parks_its_tasks_and_not_those_of_others(store:
 
     assert ids(claimed.tasks) == [first.id, third.id, unlimited.id]
     assert [task.reserved for task in claimed.tasks] == [60, 40, 0]
-    assert await store.blockers([second.id]) == [Blocker(second.id, 1, f"budget:dag:{poor}")]
+    assert await store.blockers([second.id]) == [Blocker(second.id, 1, parked_by(f"dag:{poor}"))]
     assert await limit_of(store, f"dag:{poor}") == Limit(HERE, f"dag:{poor}", 100, 100, 0)
     assert await limit_of(store, f"dag:{rich}") is None
 
@@ -293,7 +301,7 @@ async def test_a_day_out_of_money_parks_what_it_meets(store: Store):
     claimed = await take(store, await a_plan(store, tasks=5, day_money=100))
 
     assert ids(claimed.tasks) == [affordable.id]
-    assert await store.blockers([dear.id]) == [Blocker(dear.id, 1, f"budget:{today(store)}")]
+    assert await store.blockers([dear.id]) == [Blocker(dear.id, 1, parked_by(today(store)))]
     assert await limit_of(store, today(store)) == Limit(HERE, today(store), None, 60, 0)
 
 
@@ -303,7 +311,7 @@ async def test_money_that_comes_back_lets_go_what_it_pays_for(store: Store):
     await land(store, ceilings=(Ceiling(HERE, name, 100),), spends=(Spend(HERE, name, 100),))
     prices = [50, 30, 25, 10]
     parked = [
-        await given_a_parked_task(store, f"budget:{name}", dag_id=dag_id, reserve=MicroUsd(price)) for price in prices
+        await given_a_parked_task(store, parked_by(name), dag_id=dag_id, reserve=MicroUsd(price)) for price in prices
     ]
 
     result = await land(store, spends=(Spend(HERE, name, -100, 35),))
@@ -321,7 +329,7 @@ async def test_a_raised_ceiling_lets_go_and_a_lowered_one_does_not(store: Store)
     dag_id = a_dag_id()
     name = f"dag:{dag_id}"
     await land(store, ceilings=(Ceiling(HERE, name, 10),), spends=(Spend(HERE, name, 0, 10),))
-    parked = await given_a_parked_task(store, f"budget:{name}", dag_id=dag_id, reserve=MicroUsd(5))
+    parked = await given_a_parked_task(store, parked_by(name), dag_id=dag_id, reserve=MicroUsd(5))
 
     lowered = await land(store, ceilings=(Ceiling(HERE, name, 9),))
     raised = await land(store, ceilings=(Ceiling(HERE, name, 15),))
@@ -332,7 +340,7 @@ async def test_a_raised_ceiling_lets_go_and_a_lowered_one_does_not(store: Store)
 async def test_a_lifted_ceiling_lets_all_go(store: Store):
     name = f"dag:{(dag_id := a_dag_id())}"
     await given_a_ceiling(store, name, 0)
-    parked = [await given_a_parked_task(store, f"budget:{name}", dag_id=dag_id) for _ in range(3)]
+    parked = [await given_a_parked_task(store, parked_by(name), dag_id=dag_id) for _ in range(3)]
 
     result = await land(store, ceilings=(Ceiling(HERE, name, None),))
 
@@ -342,10 +350,11 @@ async def test_a_lifted_ceiling_lets_all_go(store: Store):
 
 async def test_a_task_without_a_maximum_is_let_go_by_the_default_of_its_workspace(store: Store):
     name = f"dag:{(dag_id := a_dag_id())}"
-    await given_a_record(store, "workspace", HERE, {"default_reserve": 40})
+    await given_a_record(store, "workspace", "another", {"default_reserve": 2})
     await given_a_record(store, "workspace", ELSEWHERE, {"default_reserve": 1}, workspace=ELSEWHERE)
+    await given_a_record(store, "workspace", HERE, {"default_reserve": 40})
     await land(store, ceilings=(Ceiling(HERE, name, 100),), spends=(Spend(HERE, name, 100),))
-    parked = [await given_a_parked_task(store, f"budget:{name}", dag_id=dag_id) for _ in range(3)]
+    parked = [await given_a_parked_task(store, parked_by(name), dag_id=dag_id) for _ in range(3)]
 
     result = await land(store, spends=(Spend(HERE, name, -100),))
 
@@ -354,8 +363,8 @@ async def test_a_task_without_a_maximum_is_let_go_by_the_default_of_its_workspac
 
 async def test_money_of_a_day_that_comes_back_lets_go_in_its_workspace_only(store: Store):
     await land(store, spends=(Spend(HERE, today(store), 60), Spend(ELSEWHERE, today(store), 60)))
-    here = await given_a_parked_task(store, f"budget:{today(store)}")
-    there = await given_a_parked_task(store, f"budget:{today(store)}", workspace=ELSEWHERE)
+    here = await given_a_parked_task(store, parked_by(today(store)))
+    there = await given_a_parked_task(store, parked_by(today(store)), workspace=ELSEWHERE)
 
     result = await land(store, spends=(Spend(HERE, today(store), -60, 20),))
 
@@ -415,6 +424,8 @@ async def test_limits_that_are_not_asked_for_are_not_answered(store: Store):
 
     assert list(await store.limits(HERE, ["slots:bob", "slots:eve"])) == ["slots:bob"]
     assert await store.limits(HERE, []) == {}
+    assert sorted(await store.limits(HERE, None)) == ["slots:ada", "slots:bob"]
+    assert await store.limits(ELSEWHERE, None) == {}
 
 
 async def test_a_ceiling_in_a_refused_set_is_not_set(store: Store):

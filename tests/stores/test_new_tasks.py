@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 
+import pytest
+
 from taskyard.core.changes import (
     Committed,
     Conflict,
+    RecordChange,
     Taken,
 )
-from taskyard.core.task import Trait
+from taskyard.core.task import Status, Trait
 from taskyard.stores.contract import Store
 from tests.stores.given import (
     ELSEWHERE,
@@ -19,6 +22,7 @@ from tests.stores.given import (
     cancelling,
     claiming,
     commit,
+    every_event,
     given_a_completed_task,
     given_a_dead_letter,
     given_a_task,
@@ -158,3 +162,34 @@ async def test_a_changed_definition_replaces_the_one_before(store: Store):
 
     found = await store.definitions([task.hot.id, bystander.hot.id, an_id()])
     assert found == {task.hot.id: changed, bystander.hot.id: bystander.definition}
+
+
+async def test_a_set_may_cancel_the_owner_of_a_key_and_put_its_successor_in(store: Store):
+    owner, heir = await given_a_task(store, idempotency_key="k"), await a_new_task(store, idempotency_key="k")
+
+    await land(store, changes=(cancelling(store, owner),), tasks=(heir,))
+
+    assert await store.by_key(HERE, ["k"]) == {"k": heir.hot.id}
+    assert (await row_of(store, owner.id)).status is Status.CANCELLED
+
+
+async def test_a_set_at_odds_with_itself_is_a_mistake_and_nothing_of_its_batch_is_written(store: Store):
+    task, fresh = await given_a_task(store), await a_new_task(store)
+    twins = [await a_new_task(store, idempotency_key="k") for _ in range(2)]
+    record = RecordChange("note", HERE, "n", 0, {})
+    nonsense = (
+        a_set(store, changes=(cancelling(store, task), signalling(store, task))),
+        a_set(store, tasks=(fresh, fresh)),
+        a_set(store, tasks=tuple(twins)),
+        a_set(store, records=(record, record)),
+    )
+    sound = a_set(store, tasks=(await a_new_task(store),))
+    before = await every_event(store)
+
+    for each in nonsense:
+        with pytest.raises(ValueError, match="one change set"):
+            await store.commit([sound, each])
+
+    assert await every_event(store) == before
+    assert await row_of(store, task.id) == task
+    await store.commit([sound])

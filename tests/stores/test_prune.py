@@ -180,9 +180,11 @@ async def test_a_removed_id_and_key_may_be_used_again(store: Store):
 async def test_a_reader_that_was_away_while_events_were_pruned_is_told(store: Store):
     early, pruned, late = [await given_a_completed_task(store) for _ in range(3)]
     before = await every_event(store)
+    assert await store.pruned() == 0
     await remove(store, pruned)
     gone = [stored.seq for stored in before if stored.event.task_id == pruned.id]
 
+    assert await store.pruned() == gone[-1]
     with pytest.raises(EventsGone) as told:
         await store.events(after=gone[0] - 1, limit=10)
     with pytest.raises(EventsGone):

@@ -153,6 +153,14 @@ async def test_a_dag_is_stuck_when_nothing_in_it_can_proceed(store: Store):
     assert await store.stuck(dag_id)
 
 
+async def test_what_waits_for_a_dead_task_cannot_proceed_whatever_else_it_waits_for(store: Store):
+    dag_id = a_dag_id()
+    dead = await given_a_dead_letter(store, dag_id=dag_id)
+    await given_a_pending_task(store, f"task:{dead.id}", "signal:go", dag_id=dag_id)
+
+    assert await store.stuck(dag_id)
+
+
 async def given_a_validating_task(store: Store, dag_id: DagId) -> Hot:
     running = await given_a_running_task(store, dag_id=dag_id)
     return await step(store, transitions.submit(running, now=store.now()))

@@ -1,8 +1,8 @@
 """The circuit breaker of one task type.
 
 Its whole state is a generation and the time it opened. An even generation is closed; an odd one is open, and from
-`half_open_after` on admits one probe at a time, which the claim enforces as a ceiling of one. A half-open state is never
-stored, so a probe that dies cannot leave it half-open for ever.
+`half_open_after` on admits one probe at a time, which the claim enforces as a ceiling of one. A half-open state is
+never stored, so a probe that dies cannot leave it half-open for ever.
 
 Every attempt remembers the generation it was claimed under: the result of one from before the breaker moved changes
 nothing, whenever it comes.
@@ -67,6 +67,11 @@ def probe(type_: str, generation: int) -> str:
     return f"probe:{type_}:{generation}"
 
 
+def awaits(breaker: Breaker, circuit: int) -> bool:
+    """Whether an attempt claimed under `circuit` is the probe whose result moves the breaker."""
+    return circuit % 2 == 1 and circuit == breaker.generation
+
+
 def failed(breaker: Breaker, circuit: int) -> Count | None:
     """A counted failure of an attempt claimed under `circuit`; a probe's is a `Move` instead."""
     if circuit % 2 or circuit != breaker.generation:
@@ -85,17 +90,18 @@ def trips(breaker: Breaker, policy: BreakerPolicy, failures: int, circuit: int) 
 
 def opened(breaker: Breaker, *, why: str, now: Micros) -> Move:
     """Open, or open again after a probe that failed: either way a new odd generation."""
-    step = 1 if breaker.generation % 2 == 0 else 2
-    return _move(breaker, breaker.generation + step, now, "breaker.opened", why, now)
+    generation = breaker.generation + 1 + breaker.generation % 2
+    return _move(breaker, "breaker.opened", {"generation": generation, "opened_at": now, "why": why}, now)
 
 
 def closed(breaker: Breaker, *, why: str, now: Micros) -> Move:
-    return _move(breaker, breaker.generation + 1, None, "breaker.closed", why, now)
+    """Close: a new even generation, in which nothing has failed yet."""
+    generation = breaker.generation + 2 - breaker.generation % 2
+    return _move(breaker, "breaker.closed", {"generation": generation, "opened_at": None, "why": why}, now)
 
 
-def _move(breaker: Breaker, generation: int, opened_at: Micros | None, event: str, why: str, now: Micros) -> Move:
-    body: dict[str, Json] = {"generation": generation, "opened_at": opened_at, "why": why}
-    data: dict[str, Json] = {"type": breaker.type, "why": why, "generation": generation}
+def _move(breaker: Breaker, event: str, body: dict[str, Json], now: Micros) -> Move:
+    data: dict[str, Json] = {"type": breaker.type, "why": body["why"], "generation": body["generation"]}
     return Move(
         RecordChange("breaker", breaker.workspace, breaker.type, breaker.version, body),
         Event(event, breaker.workspace, None, None, now, None, None, None, compact(data)),

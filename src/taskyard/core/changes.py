@@ -82,7 +82,7 @@ class Spend(NamedTuple):
     """A movement on one ceiling: held by attempts under way, spent by those that ended. Commutative."""
 
     workspace: str
-    name: str  # slots:AGENT, money:agent:ID, money:dag:ID, money:day:DATE, key:K, probe:TYPE:GENERATION
+    name: str  # slots:AGENT, key:K, probe:TYPE:GENERATION; of money agent:ID, dag:ID, day:DATE
     held: int
     spent: int = 0
 
@@ -99,7 +99,7 @@ class Count(NamedTuple):
 class Record(NamedTuple):
     """A versioned document: configuration and everything else that changes seldom."""
 
-    kind: str  # dag, agent, runtime, queue, breaker, throttle, workspace, cascade
+    kind: str  # dag, agent, runtime, queue, breaker, throttle, workspace, cascade, dead
     workspace: str
     id: str
     version: int  # 0: does not exist
@@ -263,3 +263,4 @@ class Beat(NamedTuple):
     cost: MicroUsd | None = None
     tokens_in: int | None = None
     tokens_out: int | None = None
+    workspace: str | None = None  # given: a task of another is left alone, whatever the lease

@@ -12,12 +12,24 @@ from typing import NamedTuple
 
 from taskyard.core import transitions
 from taskyard.core.changes import Blocker, Change, Limit, Spend
-from taskyard.core.priority import aged
-from taskyard.core.task import AgentId, Hot, LaneId, RuntimeId, TaskId
+from taskyard.core.priority import effective
+from taskyard.core.task import AgentId, Hot, LaneId, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros, MicroUsd, utc_date
 
 PARKED_PER_CLAIM = 64  # what one claim sets aside at most, so that it stays short
 UNPARKED_PER_LANE = 64
+
+
+def cost_class(reserve: MicroUsd | None) -> int:
+    """Tasks of one class reserve alike within a factor of two; those without a maximum have a class of their own."""
+    return 0 if reserve is None else max(reserve.bit_length(), 1)
+
+
+def floor_of(cost_class: int, default_reserve: MicroUsd) -> MicroUsd:
+    """The least that a task of the class reserves. The lowest class of those with a maximum has the free ones too."""
+    if cost_class == 0:
+        return default_reserve
+    return MicroUsd(1 << (cost_class - 1) if cost_class > 1 else 0)
 
 
 class PlannedLane(NamedTuple):
@@ -60,21 +72,28 @@ LimitOf = Callable[[str], Limit]
 def choose(plan: ClaimPlan, rows: Mapping[LaneId, Iterator[Hot]], limit_of: LimitOf) -> Choice:
     """Walk the lanes' tasks, best first, and take what every ceiling allows.
 
-    `rows` yields the ready tasks of each lane by (rank, seq). No row is asked for that is not needed.
+    `rows` yields the ready tasks of each lane by (rank, seq). No row is asked for that is not needed. A claim that has
+    set aside as many as it may stops at the next one, though there may be something to take behind it: ask again.
     """
     room = Room(plan, limit_of)
     taken: list[Change] = []
     parked: list[tuple[Change, Blocker]] = []
     for lane, hot in _merged(plan, rows, room):
-        wants = room.wants(hot, lane)
+        if hot.expires_at is not None and hot.expires_at <= plan.now:
+            continue  # it must not run late, though the sweep has not taken it out yet
+        reserved = room.reservation(hot)
+        wants = room.wants(hot, lane, reserved)
         short = room.shortage(wants)
         if short is None:
             room.take(wants)
-            taken.append(_taken(plan, lane, hot, plan.leases[len(taken)], room.reservation(hot)))
-        elif (blocker := _parking(short)) is not None and len(parked) < PARKED_PER_CLAIM:
+            taken.append(_taken(plan, lane, hot, plan.leases[len(taken)], reserved))
+        elif (blocker := parked_on(short)) is not None:
+            if len(parked) == PARKED_PER_CLAIM:
+                break
             change = transitions.park(hot, blocker=blocker, now=plan.now)
             parked.append((change, Blocker(hot.id, change.after.wait, blocker)))
-        if len(taken) == len(plan.leases) or room.full():
+            room.step_back(hot, short)
+        if len(taken) == len(plan.leases):
             break
     return Choice(taken, parked, room.spends())
 
@@ -87,6 +106,7 @@ class Room:
         self._limit_of = limit_of
         self._left: dict[str, int | None] = {}
         self._used: dict[str, int] = {}
+        self._left_to_others: set[str] = set()
         self._slots = f"slots:{plan.agent}"
         self._ceilings: dict[str, int | None] = {
             self._slots: plan.slots,
@@ -94,22 +114,21 @@ class Room:
             f"day:{utc_date(plan.now)}": plan.day_money,
         }
 
-    def wants(self, hot: Hot, lane: PlannedLane) -> list[tuple[str, int]]:
+    def wants(self, hot: Hot, lane: PlannedLane, reserved: MicroUsd | None) -> list[tuple[str, int]]:
         """What taking this task would hold, and under which names."""
+        # The agent's own ceilings come first: what it may not have anyway, it does not set aside for the others.
         wants = [(self._slots, 1)]
-        if hot.key is not None:
-            wants.append((f"key:{hot.key}", 1))
         if lane.probe is not None:
             wants.append((lane.probe, 1))
-        amount = self.reservation(hot)
-        if amount is not None:
-            wants += [(name, amount) for name in money_names(plan_agent=self._plan.agent, hot=hot, at=self._plan.now)]
+        if reserved is not None:
+            wants += [(name, reserved) for name in self._money_names(hot)]
+        if hot.key is not None:
+            wants.append((f"key:{hot.key}", 1))
         return wants
 
     def reservation(self, hot: Hot) -> MicroUsd | None:
         """What the task reserves; None where no ceiling on money applies to it."""
-        names = money_names(plan_agent=self._plan.agent, hot=hot, at=self._plan.now)
-        if all(self._remaining(name) is None for name in names):
+        if all(self._remaining(name) is None for name in self._money_names(hot)):
             return None
         return self._plan.default_reserve if hot.reserve is None else hot.reserve
 
@@ -123,32 +142,39 @@ class Room:
 
     def take(self, wants: Iterable[tuple[str, int]]) -> None:
         for name, amount in wants:
+            if not amount:
+                continue  # a movement of nothing says that others are to look again, and that is not so
             left = self._left[name]
             if left is not None:
                 self._left[name] = left - amount
             self._used[name] = self._used.get(name, 0) + amount
 
-    def full(self) -> bool:
-        return self._exhausted(self._slots)
+    def step_back(self, hot: Hot, short: str) -> None:
+        """Leave to others what a task that is set aside for something else was up for."""
+        self._left_to_others |= {spend.name for spend in stepped_back(hot)} - {short}
 
     def closed(self, lane: PlannedLane) -> bool:
         """Whether nothing of this lane can be taken any more by this agent."""
-        if lane.probe is not None and self._exhausted(lane.probe):
-            return True
         money = self.affordable()
-        return money is not None and lane.floor > money
+        if self._exhausted(self._slots) or (money is not None and lane.floor > money):
+            return True
+        return lane.probe is not None and self._exhausted(lane.probe)
 
     def affordable(self) -> int | None:
         """What this agent may still reserve; a dearer task is left for others."""
         return self._remaining(f"agent:{self._plan.agent}")
 
     def spends(self) -> list[Spend]:
-        return [Spend(self._plan.workspace, name, used) for name, used in sorted(self._used.items())]
+        moved = {**dict.fromkeys(self._left_to_others, 0), **self._used}
+        return [Spend(self._plan.workspace, name, used) for name, used in sorted(moved.items())]
 
     def _exhausted(self, name: str) -> bool:
         # Below nothing where a ceiling was lowered under what is held: then too there is no use in looking further.
         left = self._remaining(name)
         return left is not None and left <= 0
+
+    def _money_names(self, hot: Hot) -> list[str]:
+        return money_names(plan_agent=self._plan.agent, hot=hot, at=self._plan.now)
 
     def _remaining(self, name: str) -> int | None:
         if name not in self._left:
@@ -172,8 +198,35 @@ def ceiling_of(limit: Limit) -> int | None:
 
 
 def parked_on(limit_name: str) -> str | None:
-    """The blocker of tasks that wait for room under this ceiling; None where nothing waits so."""
-    return _parking(limit_name)
+    """The blocker of tasks that wait for room under this ceiling; None where nothing waits so.
+
+    Slots, probes and an agent's own money keep only this agent away; the others keep the task from everybody.
+    """
+    if limit_name.startswith("key:"):
+        return limit_name
+    if limit_name.startswith("day:"):
+        return "budget:day"  # whichever day it was met on, the next one frees it
+    return f"budget:{limit_name}" if limit_name.startswith("dag:") else None
+
+
+def eases(spend: Spend) -> bool:
+    """Whether what is parked on the ceiling is to be looked at again.
+
+    There may be more room than before; or, where nothing moves, the one that was up for the room there is has gone.
+    """
+    return spend.held < 0 or spend.spent < 0 or not (spend.held or spend.spent)
+
+
+def stepped_back(hot: Hot) -> tuple[Spend, ...]:
+    """What a ready task leaves to others when it goes without having been claimed: the room that it was let go for.
+
+    None where it never waited. Not the day's money: for that all are let go together, and the next day the rest.
+    """
+    if hot.status is not Status.READY or not hot.wait:
+        return ()
+    names = [] if hot.key is None else [f"key:{hot.key}"]
+    names += [] if hot.dag_id is None else [f"dag:{hot.dag_id}"]
+    return tuple(Spend(hot.workspace, name, 0) for name in names)
 
 
 def unpark(limit: Limit, parked: Iterable[Hot], default_reserve: MicroUsd) -> list[TaskId]:
@@ -196,23 +249,25 @@ def unpark(limit: Limit, parked: Iterable[Hot], default_reserve: MicroUsd) -> li
 
 
 def _merged(plan: ClaimPlan, rows: Mapping[LaneId, Iterator[Hot]], room: Room) -> Iterator[tuple[PlannedLane, Hot]]:
-    heads: list[tuple[int, int, int, Hot]] = []
-    for index, lane in enumerate(plan.lanes):
-        if not room.closed(lane) and (hot := next(rows[lane.id], None)) is not None:
-            heads.append((hot.rank - aged(lane.boost, plan.now), hot.seq, index, hot))
+    """All lanes as one, best first. The row behind one that was given is read only when the next is asked for."""
+
+    def head_of(index: int) -> tuple[int, int, int, Hot] | None:
+        lane = plan.lanes[index]
+        if room.closed(lane) or (hot := next(rows[lane.id], None)) is None:
+            return None
+        return effective(hot.rank, lane.boost, plan.now), hot.seq, index, hot
+
+    heads = [head for index in range(len(plan.lanes)) if (head := head_of(index)) is not None]
     heapify(heads)
     while heads:
         _, _, index, hot = heads[0]
         lane = plan.lanes[index]
-        if room.closed(lane):
-            heappop(heads)
-            continue
-        yield lane, hot
-        # Only now, when the caller wants more: the row behind the last one taken is never read.
-        if (behind := next(rows[lane.id], None)) is None:
+        if not room.closed(lane):
+            yield lane, hot
+        if (behind := head_of(index)) is None:
             heappop(heads)
         else:
-            heapreplace(heads, (behind.rank - aged(lane.boost, plan.now), behind.seq, index, behind))
+            heapreplace(heads, behind)
 
 
 def _taken(plan: ClaimPlan, lane: PlannedLane, hot: Hot, lease: str, reserved: MicroUsd | None) -> Change:
@@ -226,12 +281,3 @@ def _taken(plan: ClaimPlan, lane: PlannedLane, hot: Hot, lease: str, reserved: M
         start=plan.start,
         now=plan.now,
     )
-
-
-def _parking(limit_name: str) -> str | None:
-    """Slots, probes and an agent's own money keep only this agent away; the others keep the task from everybody."""
-    if limit_name.startswith("key:"):
-        return limit_name
-    if limit_name.startswith("day:"):
-        return "budget:day"  # whichever day it was met on, the next one frees it
-    return f"budget:{limit_name}" if limit_name.startswith("dag:") else None

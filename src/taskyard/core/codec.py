@@ -8,9 +8,9 @@ of the domain; what was stored was sound.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import MISSING, fields
 from functools import lru_cache
+from json.encoder import encode_basestring
 from operator import attrgetter
 from typing import Any
 
@@ -21,12 +21,14 @@ from taskyard.core.task import Definition, Validation
 FORMAT = 1
 
 _ALWAYS = object()  # equal to no value: such a field is never left out
-_FIELDS = tuple(field.name for field in fields(Definition))
+_FIELDS = tuple(field.name for field in fields(Definition) if field.name != "retry")
 _TUPLES = frozenset(field.name for field in fields(Definition) if field.default == ())
 _USUAL = tuple(
     None if field.name == "dag_id" else _ALWAYS if field.default is MISSING else field.default
     for field in fields(Definition)
+    if field.name != "retry"
 )
+_LABELS = tuple(f',"{name}":' for name in _FIELDS)
 _values = attrgetter(*_FIELDS)
 _to_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 _from_text = json.JSONDecoder().decode
@@ -34,11 +36,16 @@ _from_text = json.JSONDecoder().decode
 
 def encode_definition(definition: Definition) -> str:
     """The same definition always gives the same text."""
-    body: dict[str, Any] = {"v": FORMAT}
-    fields = zip(_FIELDS, _values(definition), _USUAL, strict=True)
-    body.update({name: value for name, value, usual in fields if value != usual})
-    body["retry"] = _policy_parts(definition.retry)
-    return _to_text(body)
+    # Put together by hand, because bulk enqueueing spends most of its time here.
+    labelled = zip(_LABELS, _values(definition), _USUAL, strict=True)
+    parts = [label + _value_text(value) for label, value, usual in labelled if value != usual]
+    return f'{{"v":{FORMAT}{"".join(parts)},"retry":{_policy_text(definition.retry)}}}'
+
+
+def _value_text(value: object) -> str:
+    if type(value) is str:
+        return encode_basestring(value)
+    return str(value) if type(value) is int else _to_text(value)
 
 
 def decode_definition(text: str) -> Definition:
@@ -58,15 +65,17 @@ def decode_definition(text: str) -> Definition:
 
 # Few policies are in use at a time, and each is used by many tasks.
 @lru_cache(maxsize=256)
-def _policy_parts(policy: RetryPolicy) -> Sequence[object]:
-    return (
-        policy.strategy,
-        policy.initial_delay,
-        policy.multiplier,
-        policy.max_delay,
-        policy.jitter,
-        sorted(policy.retry_on),
-        sorted(policy.no_retry_on),
+def _policy_text(policy: RetryPolicy) -> str:
+    return _to_text(
+        (
+            policy.strategy,
+            policy.initial_delay,
+            policy.multiplier,
+            policy.max_delay,
+            policy.jitter,
+            sorted(policy.retry_on),
+            sorted(policy.no_retry_on),
+        )
     )
 
 

@@ -23,17 +23,21 @@ class DagStatus(StrEnum):
         return self in (DagStatus.COMPLETED, DagStatus.FAILED, DagStatus.CANCELLED)
 
 
-# The counter that a task in each final state stands in; every other state stands in `live`.
 _ENDS = {Status.COMPLETED: "completed", Status.CANCELLED: "cancelled", Status.DEAD_LETTERED: "dead"}
 
 
 def counted(workspace: str, dag_id: DagId | None, before: Status, after: Status) -> tuple[Count, ...]:
     """How one task's move moves its graph's counters. A lone task has none."""
-    was, now = _ENDS.get(before, "live"), _ENDS.get(after, "live")
+    was, now = count_word(before), count_word(after)
     if dag_id is None or was == now:
         return ()
     # Those that do not move are named too: the store answers with their values, which say how the graph stands.
     return tuple(Count(workspace, name, (word == now) - (word == was)) for word, name in count_names(dag_id).items())
+
+
+def count_word(status: Status) -> str:
+    """The counter that a task in this state stands in."""
+    return _ENDS.get(status, "live")
 
 
 def count_names(dag_id: DagId) -> dict[str, str]:
@@ -101,8 +105,10 @@ def _inverted(parents: Mapping[TaskId, Collection[TaskId]]) -> dict[TaskId, list
 
 def _cycle(parents: Mapping[TaskId, Collection[TaskId]], left: set[TaskId]) -> list[TaskId]:
     # Every task that is left over has a parent that is left over, so walking up must come round.
-    path: list[TaskId] = [min(left)]
-    while (above := min(parent for parent in parents[path[-1]] if parent in left)) not in path:
-        path.append(above)
-    loop = path[path.index(above) :]
+    above, path = min(left), dict[TaskId, None]()  # a dict, as a cycle may have every task of a large graph in it
+    while above not in path:
+        path[above] = None
+        above = min(parent for parent in parents[above] if parent in left)
+    walked = list(path)
+    loop = walked[walked.index(above) :]
     return [*reversed(loop), loop[-1]]

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 from taskyard.core import aliases, transitions
+from taskyard.core.claiming import cost_class
 from taskyard.core.errors import InvalidInput
 from taskyard.core.fields import Placed, text
 from taskyard.core.jsonvalue import DEEPEST, compact, encode, payload_key, size_of
@@ -140,10 +141,10 @@ def _check_times(asked: Mapping[str, Any]) -> None:
         raise InvalidInput("expires_at", "must be after run_after")
 
 
-def _settle_lease(asked: dict[str, Any], policy: Policy) -> None:
-    lease = asked.get("lease_sec", policy.lease_sec)
+def _settle_lease(asked: dict[str, Any], usual: Policy | Definition) -> None:
+    lease = asked.get("lease_sec", usual.lease_sec)
     # Who asks for a short lease and says nothing of heartbeats gets those that keep it.
-    if asked.setdefault("heartbeat_sec", min(policy.heartbeat_sec, lease // 2)) > lease / 2:
+    if asked.setdefault("heartbeat_sec", min(usual.heartbeat_sec, lease // 2)) > lease / 2:
         raise InvalidInput("timeouts.heartbeat_sec", f"must be at most half of lease_sec, which is {lease}")
 
 
@@ -162,6 +163,7 @@ def _settle_validation(asked: dict[str, Any], sizes: Sizes) -> None:
         case _:
             if schema is not None:
                 raise InvalidInput(path, "must only be given where validation is json-schema or regex")
+            asked["validation_schema"] = None
 
 
 def _settle_content(asked: dict[str, Any], sizes: Sizes) -> Json:
@@ -229,7 +231,7 @@ def lane_of(definition: Definition, *, failures: int) -> Lane:
         agent=definition.agent,
         capabilities=tuple(sorted(definition.required_capabilities)),
         boost=definition.boost,
-        cost_class=(definition.max_cost or 0).bit_length(),
+        cost_class=cost_class(definition.max_cost),
         model=models[0] if models else None,
     )
 
@@ -303,6 +305,30 @@ def born(
     return hot if due is None else hot._replace(due_at=due)
 
 
+def reborn(hot: Hot, definition: Definition, policy: Policy, *, now: Micros) -> Hot:
+    """The row of a task that is given another set of attempts, as its definition has it by now."""
+    after = hot._replace(
+        rank=rank(
+            priority=definition.priority,
+            boost=definition.boost,
+            created_at=definition.created_at,
+            height=hot.height,
+            deadline=definition.deadline,
+            now=now,
+        ),
+        rescore_at=rescore_at(definition.deadline, now),
+        key=definition.concurrency_key,
+        reserve=definition.max_cost,
+        claim_ttl=definition.claim_ttl_sec,
+        lease_sec=definition.lease_sec,
+        run_sec=definition.max_duration_sec,
+        max_attempts=definition.max_attempts,
+        expires_at=definition.expires_at,
+        traits=int(traits(definition, policy)),
+    )
+    return after._replace(due_at=transitions.due(after))
+
+
 def _session(definition: Definition) -> str | None:
     if definition.fresh or (definition.session_id is None and definition.work_dir is None):
         return None
@@ -320,8 +346,7 @@ def redefine(definition: Definition, raw: Mapping[str, object], *, policy: Polic
         raise InvalidInput(name, "cannot be changed once the task is there")
     _check_times({"run_after": definition.run_after, "expires_at": definition.expires_at, **asked})
     if not _LEASE.isdisjoint(asked):
-        asked.setdefault("lease_sec", definition.lease_sec)
-        _settle_lease(asked, policy)
+        _settle_lease(asked, definition)
     if not _VALIDATION.isdisjoint(asked):
         asked.setdefault("validation", definition.validation)
         _settle_validation(asked, sizes)

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 from taskyard.core import retry
 from taskyard.core.policy import BreakerCounts, Policy
-from taskyard.core.ratelimit import recognise, wait_hint
+from taskyard.core.ratelimit import LONGEST_WAIT, recognise, wait_hint
 from taskyard.core.task import AgentId, Definition, Failure, Hot, Reason
 from taskyard.core.units import Micros
 
 POISON_AGENTS = 2
 POISON_ATTEMPTS = 3
 
-# The lease went, not the work: a policy may choose not to count these.
-LOST = frozenset({Reason.HEARTBEAT_TIMEOUT, Reason.CLAIM_EXPIRED})
+# The lease went, not the work: a policy may choose not to count these, and as a probe they prove nothing.
+_LOST = frozenset({Reason.HEARTBEAT_TIMEOUT, Reason.CLAIM_EXPIRED})
 # An attempt that ended so says nothing about the type's health.
 _NEVER_BREAKS = frozenset({Reason.RATE_LIMIT, Reason.CANCELLED, Reason.BUDGET_EXCEEDED})
 
@@ -30,11 +30,11 @@ class Fate(StrEnum):
 class Verdict(NamedTuple):
     fate: Fate
     reason: str
-    counted: bool
     wake_at: Micros
-    poison: bool
-    wait: Micros  # for a park: what the provider asked for, which its scope is throttled by
-    breaks: bool  # whether the type's breaker counts it
+    counted: bool = False  # whether it uses up one of max_attempts
+    breaks: bool = False  # whether the type's breaker counts it
+    poison: bool = False
+    wait: Micros = Micros(0)  # for a park: what the provider asked for, which its scope is throttled by
 
 
 def judge(
@@ -49,22 +49,30 @@ def judge(
     retry_after: Micros | None = None,
 ) -> Verdict:
     """Decide what follows. `failed_by` are the agents of the counted failures before this one."""
-    reason = failure.reason
-    if reason == Reason.RATE_LIMIT or recognise(failure.error, policy.recognition):
-        if not policy.parks_rate_limits:
-            reason = Reason.AGENT_ERROR
-        elif hot.parks < policy.rate_limit_parks:
-            return _parked(hot, failure, retry_after=retry_after, dice=dice, now=now)
-        else:
-            reason = Reason.RATE_LIMIT
-    if reason in LOST and not policy.counts_lost_leases and hot.losses < policy.uncounted_losses:
-        return Verdict(Fate.RETRY, reason, False, now, False, Micros(0), False)
-    return _counted(hot, definition, policy, reason, failed_by=failed_by, dice=dice, now=now, retry_after=retry_after)
+    reason = _reason(failure, definition, policy)
+    asked = None if retry_after is None else min(retry_after, LONGEST_WAIT)
+    # What may not be retried is not parked or excused either: both would be another attempt.
+    if reason not in definition.retry.no_retry_on:
+        if reason == Reason.RATE_LIMIT and hot.parks < policy.rate_limit_parks:
+            return _parked(hot, failure, retry_after=asked, dice=dice, now=now)
+        if reason in _LOST and not policy.counts_lost_leases and hot.losses < policy.uncounted_losses:
+            return Verdict(Fate.RETRY, reason, now)
+    return _counted(hot, definition, policy, reason, failed_by=failed_by, dice=dice, now=now, retry_after=asked)
+
+
+def _reason(failure: Failure, definition: Definition, policy: Policy) -> str:
+    """What the failure comes down to, whatever it was called."""
+    if failure.reason != Reason.RATE_LIMIT:
+        # An objection quotes the output that it is about, which may well say "429".
+        stated = failure.reason == Reason.INVALID_OUTPUT or failure.reason in definition.retry.no_retry_on
+        if stated or not recognise(failure.error, policy.recognition):
+            return failure.reason
+    return Reason.RATE_LIMIT if policy.parks_rate_limits else Reason.AGENT_ERROR
 
 
 def _parked(hot: Hot, failure: Failure, *, retry_after: Micros | None, dice: float, now: Micros) -> Verdict:
     wait = retry_after or wait_hint(failure.error, now) or retry.rate_limit_wait(hot.parks + 1, dice)
-    return Verdict(Fate.PARK, Reason.RATE_LIMIT, False, Micros(now + wait), False, wait, False)
+    return Verdict(Fate.PARK, Reason.RATE_LIMIT, Micros(now + wait), wait=wait)
 
 
 def _counted(
@@ -87,13 +95,13 @@ def _counted(
         and definition.trigger_type not in policy.never_retried_triggers
     )
     wait = retry_after or retry.delay(definition.retry, failures, dice)
-    buried_counts = policy.breaker.counts is BreakerCounts.DEAD_LETTER
+    only_deaths = policy.breaker.counts is BreakerCounts.DEAD_LETTER
+    lost_probe = hot.circuit % 2 == 1 and reason in _LOST
     return Verdict(
         fate=Fate.RETRY if again else Fate.BURY,
         reason=reason,
-        counted=True,
         wake_at=Micros(now + wait) if again else now,
+        counted=True,
+        breaks=reason not in _NEVER_BREAKS and not lost_probe and not (again and only_deaths),
         poison=poison,
-        wait=Micros(0),
-        breaks=reason not in _NEVER_BREAKS and (not again if buried_counts else True),
     )

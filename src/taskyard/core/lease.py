@@ -15,7 +15,7 @@ Lease = NewType("Lease", str)
 
 def mint(secret: bytes, request_id: str, count: int) -> list[str]:
     """The stems of one claim's tokens, in the order its tasks are handed out."""
-    stem = blake2b(request_id.encode(), key=secret, digest_size=16)
+    stem = blake2b(_bytes(request_id), key=secret, digest_size=16)
     return [f"lease_{_numbered(stem.copy(), index)}" for index in range(count)]
 
 
@@ -25,7 +25,7 @@ def token(stem: str, attempt: int) -> Lease:
 
 
 def seal_stem(stem: str) -> str:
-    return sha256(stem.encode()).hexdigest()[:32]
+    return sha256(_bytes(stem)).hexdigest()[:32]
 
 
 def seal(lease: Lease | str) -> str:
@@ -37,6 +37,11 @@ def seal(lease: Lease | str) -> str:
 def numbered(sealed_stem: str, attempt: int | str) -> str:
     """The seal that a claim stores, once it knows which attempt this is."""
     return f"{sealed_stem}.{attempt}"
+
+
+def _bytes(text: str) -> bytes:
+    # Whatever a caller makes up is no lease of anything; that it is no text either must not break the answer.
+    return text.encode(errors="surrogatepass")
 
 
 def _numbered(stem: blake2b, index: int) -> str:

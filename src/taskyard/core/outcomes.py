@@ -21,7 +21,7 @@ from taskyard.core.changes import (
     RecordChange,
     Spend,
 )
-from taskyard.core.claiming import money_names
+from taskyard.core.claiming import money_names, stepped_back
 from taskyard.core.dag import counted
 from taskyard.core.failing import Fate, Verdict
 from taskyard.core.jsonvalue import compact
@@ -66,7 +66,7 @@ def completed(
     return replace(
         _ended(change, Outcome.COMPLETED, report, type_=type_, now=now),
         outputs=(output,),
-        lifts=lifted(change.after),
+        lifts=_lifted(change.after),
         counts=(
             *counted(hot.workspace, hot.dag_id, hot.status, Status.COMPLETED),
             breaker.succeeded(hot.workspace, type_, hot.circuit),
@@ -129,7 +129,8 @@ def cancelled(hot: Hot, *, type_: str, reason: str, now: Micros) -> ChangeSet:
         failure = Failure(reason="cancelled", error=reason)
         ended = _ended(change, Outcome.CANCELLED, Report("cancel", ""), type_=type_, now=now, failure=failure)
         return replace(ended, counts=counts, lifts=lifts)
-    return ChangeSet(changes=(change,), counts=counts, lifts=lifts, spends=_given_back(hot, type_, MicroUsd(0)), at=now)
+    spends = (*_given_back(hot, type_, MicroUsd(0)), *stepped_back(hot))
+    return ChangeSet(changes=(change,), counts=counts, lifts=lifts, spends=spends, at=now)
 
 
 def adopted(hot: Hot, *, dag_id: DagId, spent: MicroUsd, now: Micros) -> ChangeSet:
@@ -137,13 +138,6 @@ def adopted(hot: Hot, *, dag_id: DagId, spent: MicroUsd, now: Micros) -> ChangeS
     change = transitions.adopt(hot, dag_id=dag_id, now=now)
     brought = Spend(hot.workspace, f"dag:{dag_id}", hot.reserved, spent)
     return ChangeSet(changes=(change,), spends=(brought,) if brought.held or brought.spent else (), at=now)
-
-
-def lifted(after: Hot) -> tuple[Lift, ...]:
-    """What a completion frees. Nothing can wait for a lone task: what depends on it makes it part of a graph."""
-    if after.dag_id is None:
-        return ()
-    return (Lift(f"task:{after.id}"), *_lifted_without_success(after))
 
 
 def remembered(hot: Hot, definition: Definition, output: Output, now: Micros) -> tuple[Outbox, ...]:
@@ -210,11 +204,12 @@ def _ended(
 
 
 def _given_back(hot: Hot, type_: str, cost: MicroUsd) -> tuple[Spend, ...]:
-    spends: list[Spend] = []
-    if hot.agent is not None and hot.status in HELD:
-        spends.append(Spend(hot.workspace, f"slots:{hot.agent}", -1))
+    # Handing an output in ends the lease and the slot; the rest stays taken until the verdict.
     if hot.status not in KEY_HELD:
         return ()
+    spends: list[Spend] = []
+    if hot.status in HELD:
+        spends.append(Spend(hot.workspace, f"slots:{hot.agent}", -1))
     if hot.key is not None:
         spends.append(Spend(hot.workspace, f"key:{hot.key}", -1))
     if hot.circuit % 2:
@@ -236,7 +231,7 @@ def _failed_step(
 ) -> Change:
     if verdict.fate is Fate.BURY:
         return transitions.bury(
-            hot, reason=verdict.reason, error=failure.error, counted=True, poison=verdict.poison, now=now
+            hot, reason=verdict.reason, error=failure.error, counted=verdict.counted, poison=verdict.poison, now=now
         )
     return transitions.retry(
         hot,
@@ -274,6 +269,11 @@ def dead_id(task_id: TaskId, attempt: int) -> str:
 def _told_of_death(after: Hot, verdict: Verdict, now: Micros) -> Outbox:
     facts: dict[str, Json] = {"kind": "dead_letter", "reason": verdict.reason, "poison_pill": verdict.poison}
     return Outbox(after.workspace, "notify", after.id, compact(facts), now)
+
+
+def _lifted(after: Hot) -> tuple[Lift, ...]:
+    # Nothing can wait for a lone task: what depends on it makes it part of a graph.
+    return () if after.dag_id is None else (Lift(f"task:{after.id}"), *_lifted_without_success(after))
 
 
 def _lifted_without_success(after: Hot) -> tuple[Lift, ...]:

@@ -3,17 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import cast
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, cast
 
+from taskyard.core import fields
 from taskyard.core.agent import Agent, AgentStatus, agent_of
 from taskyard.core.breaker import Breaker, BreakerState, breaker_of, probe
 from taskyard.core.changes import Record
-from taskyard.core.claiming import PlannedLane
+from taskyard.core.claiming import PlannedLane, floor_of
+from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import PRESETS, BreakerPolicy, Policy
-from taskyard.core.task import AgentId, Lane, LaneId
+from taskyard.core.task import AgentId, Json, Lane, LaneId
 from taskyard.core.throttle import scope, until_of
-from taskyard.core.units import Micros, MicroUsd
+from taskyard.core.units import Micros, MicroUsd, seconds
+
+MOST_OVERRIDES = 1000
+_NOTHING = MicroUsd(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakerSettings:
+    """Where a workspace's breakers differ from those of the preset. None: they do not."""
+
+    failure_threshold: int | None = None
+    half_open_after: Micros | None = None
+    thresholds: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))  # by type
+
+    def over(self, policy: BreakerPolicy) -> BreakerPolicy:
+        """The preset's policy with these in place of its own."""
+        threshold, half_open_after = self.failure_threshold, self.half_open_after
+        return replace(
+            policy,
+            failure_threshold=policy.failure_threshold if threshold is None else threshold,
+            half_open_after=policy.half_open_after if half_open_after is None else half_open_after,
+            thresholds={**policy.thresholds, **self.thresholds},
+        )
+
+    def to_body(self) -> dict[str, Json]:
+        return {
+            "failure_threshold": self.failure_threshold,
+            "half_open_after": self.half_open_after,
+            "thresholds": dict[str, Json](self.thresholds),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +54,8 @@ class Settings:
 
     preset: str | None = None  # None: the yard's
     daily_budget: MicroUsd | None = None
-    default_reserve: MicroUsd = MicroUsd(0)
+    default_reserve: MicroUsd = _NOTHING
+    breakers: BreakerSettings | None = None  # None: as in the preset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +79,9 @@ class Planning:
         return self.policy if name is None else PRESETS[name]
 
     def breaker_policy(self, queue: str) -> BreakerPolicy:
-        return self.policy_of(queue).breaker
+        """What opens and half-opens the breakers: the workspace's own word, else its preset's."""
+        policy, own = self.policy_of(queue).breaker, self.settings.breakers
+        return policy if own is None else own.over(policy)
 
     def breaker(self, type_: str) -> Breaker:
         return self.breakers.get(type_) or breaker_of(self.workspace, type_, None)
@@ -80,11 +115,38 @@ def planning_of(workspace: str, epoch: int, records: Iterable[Record], policy: P
 
 
 def settings_of(record: Record) -> Settings:
+    breakers = cast(Mapping[str, Any] | None, record.body.get("breakers"))
     return Settings(
         preset=cast(str | None, record.body.get("preset")),
         daily_budget=cast(MicroUsd | None, record.body.get("daily_budget")),
         default_reserve=cast(MicroUsd, record.body.get("default_reserve", 0)),
+        breakers=None if breakers is None else BreakerSettings(**breakers),
     )
+
+
+def breaker_settings(failure_threshold: object, half_open_after_sec: object, overrides: object) -> BreakerSettings:
+    """What a workspace says of its breakers, if it may; each may be None, for the preset's."""
+    if overrides is not None and not isinstance(overrides, Mapping):
+        raise InvalidInput("overrides", "must be an object of task types and thresholds")
+    thresholds = cast(Mapping[object, object], overrides or {})
+    if len(thresholds) > MOST_OVERRIDES:
+        raise InvalidInput("overrides", f"must have at most {MOST_OVERRIDES} entries")
+    return BreakerSettings(
+        failure_threshold=fields.optional(_threshold)(failure_threshold, "failure_threshold"),
+        half_open_after=fields.optional(_cooling)(half_open_after_sec, "half_open_after_sec"),
+        thresholds={
+            fields.text(type_, "overrides", most=255): _threshold(threshold, "overrides")
+            for type_, threshold in thresholds.items()
+        },
+    )
+
+
+def _threshold(value: object, path: str) -> int:
+    return fields.whole(value, path, least=1, most=1_000_000)
+
+
+def _cooling(value: object, path: str) -> Micros:
+    return seconds(fields.number(value, path, least=0.001, most=fields.LONGEST_SEC))
 
 
 def suits(lane: Lane, agent: Agent, policy: Policy) -> bool:
@@ -129,9 +191,5 @@ def _open_lane(planning: Planning, lane_id: LaneId, lane: Lane, now: Micros) -> 
     if state is BreakerState.OPEN:
         return None
     tried = probe(lane.type, breaker.generation) if state is BreakerState.HALF_OPEN else None
-    return PlannedLane(lane_id, lane.boost, _floor(lane), breaker.generation, tried)
-
-
-def _floor(lane: Lane) -> MicroUsd:
-    """The least that a task of the lane can reserve: its cost class is a power of two."""
-    return MicroUsd(1 << (lane.cost_class - 1) if lane.cost_class else 0)
+    floor = floor_of(lane.cost_class, planning.settings.default_reserve)
+    return PlannedLane(lane_id, lane.boost, floor, breaker.generation, tried)

@@ -5,6 +5,7 @@ Nothing here changes a task; that is `transitions`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntFlag, StrEnum
 from typing import NamedTuple, NewType
@@ -21,16 +22,18 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 class Status(StrEnum):
-    CREATED = "created"  # passed through: no task rests here
-    PENDING = "pending"  # waits for at least one blocker
-    READY = "ready"  # may be claimed
-    CLAIMED = "claimed"  # leased, not yet started: claim_ttl runs
-    RUNNING = "running"  # leased, heartbeats extend it
-    VALIDATING = "validating"  # output handed in, verdict outstanding; no lease
+    """Where a task stands; what each of them means is in `MEANING`."""
+
+    CREATED = "created"
+    PENDING = "pending"
+    READY = "ready"
+    CLAIMED = "claimed"
+    RUNNING = "running"
+    VALIDATING = "validating"
     COMPLETED = "completed"
-    FAILED = "failed"  # passed through: no task rests here
-    RETRYING = "retrying"  # waits for its delay
-    DEAD_LETTERED = "dead_lettered"  # out of attempts, waits for a person
+    FAILED = "failed"
+    RETRYING = "retrying"
+    DEAD_LETTERED = "dead_lettered"
     CANCELLED = "cancelled"
 
     @property
@@ -42,6 +45,21 @@ class Status(StrEnum):
         """Whether an agent has it under a lease."""
         return self in HELD
 
+
+# Published as it stands, in docs/state-machine.md.
+MEANING: Mapping[Status, str] = {
+    Status.CREATED: "passed through within one stored change: no task rests here",
+    Status.PENDING: "waits for at least one blocker",
+    Status.READY: "may be claimed",
+    Status.CLAIMED: "leased, not yet started: its claim time runs",
+    Status.RUNNING: "leased, and heartbeats extend the lease",
+    Status.VALIDATING: "its output is handed in, the verdict outstanding; no lease, but key and money stay taken",
+    Status.COMPLETED: "its output is accepted",
+    Status.FAILED: "passed through within one stored change: no task rests here",
+    Status.RETRYING: "waits for its delay",
+    Status.DEAD_LETTERED: "out of attempts, waits for a person",
+    Status.CANCELLED: "taken out of the yard",
+}
 
 FINAL = frozenset({Status.COMPLETED, Status.CANCELLED, Status.DEAD_LETTERED})
 HELD = frozenset({Status.CLAIMED, Status.RUNNING})
@@ -66,6 +84,7 @@ class Reason(StrEnum):
     BUDGET_EXCEEDED = "budget_exceeded"
     CANCELLED = "cancelled"
     VALIDATION_UNAVAILABLE = "validation_unavailable"
+    POISONED_SESSION = "poisoned_session"  # the agent's conversation is beyond use: the next attempt begins a new one
 
 
 class Trait(IntFlag):
@@ -77,7 +96,7 @@ class Trait(IntFlag):
     REMEMBERED = 4  # completing writes an agent event and an embedding job
     KEY_WHILE_WAITING = 8  # its idempotency key is let go when it starts (preset multica)
     RUNTIME_KEPT = 16  # its runtime's heartbeat extends its lease (preset multica)
-    COALESCABLE = 32
+    COALESCABLE = 32  # may be handed out in one batch with its neighbours
 
 
 class Lane(NamedTuple):
@@ -89,7 +108,7 @@ class Lane(NamedTuple):
     agent: str | None  # addressed to one agent, by id or by type
     capabilities: tuple[str, ...]  # required, sorted
     boost: int  # hundredths of a priority step per minute
-    cost_class: int  # bit length of the reserve in micro-dollars; 0: no maximum given
+    cost_class: int  # power of two of the reserve in micro-dollars; 0: no maximum given
     model: str | None  # the first preferred
 
 
@@ -97,7 +116,9 @@ class Hot(NamedTuple):
     """The moving row of a task.
 
     A tuple, because copying a frozen dataclass at every step was measured as the slow path (decision 0002).
-    Fields from `rank` to `progress` move; those after them never do, but for `lane` when the models change.
+    What stands before `rank` and after `idempotency_key` seldom moves: the graph when a lone task is adopted, the lane
+    when its models change, the terms from `key` on when a person modifies a dead letter.
+    Heartbeats and sweeps write what is unversioned; a change writes it only where it changed it itself.
     """
 
     id: TaskId
@@ -145,23 +166,6 @@ class Hot(NamedTuple):
     expires_at: Micros | None
     created_at: Micros
     traits: int
-
-
-# Columns that heartbeats and sweeps write without a version. A change writes them only where it changed them itself.
-UNVERSIONED = frozenset(
-    {
-        "rank",
-        "height",
-        "heartbeat_at",
-        "lease_expires_at",
-        "due_at",
-        "rescore_at",
-        "spent",
-        "tokens_in",
-        "tokens_out",
-        "progress",
-    }
-)
 
 
 class Validation(StrEnum):
@@ -243,7 +247,7 @@ class Outcome(StrEnum):
 
 
 class Attempt(NamedTuple):
-    """One try at a task by one agent, written when it ends. It also answers a repeated call, until the task is pruned."""
+    """One try at a task by one agent, written when it ends. It answers a repeated call, until the task is pruned."""
 
     task_id: TaskId
     number: int

@@ -6,16 +6,30 @@ Nothing here reads a clock, draws a random number, or touches a store. A verb th
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from taskyard.core.changes import Beat, Change, Event
 from taskyard.core.errors import IllegalTransition
+from taskyard.core.jsonvalue import compact
 from taskyard.core.lease import numbered
-from taskyard.core.task import HELD, WAITING, AgentId, DagId, Hot, Json, LaneId, RuntimeId, Status, TaskId, Trait
+from taskyard.core.task import (
+    HELD,
+    WAITING,
+    AgentId,
+    DagId,
+    Hot,
+    Json,
+    LaneId,
+    Reason,
+    RuntimeId,
+    Status,
+    TaskId,
+    Trait,
+)
 from taskyard.core.units import SECOND, Micros, MicroUsd
 
-# verb -> state it is allowed in -> states it may lead to. The published state machine; docs/state-machine.md is made of it.
+# The published state machine, from which docs/state-machine.md is made.
+# verb -> state it is allowed in -> states it may lead to
 GRAPH: dict[str, dict[Status, frozenset[Status]]] = {
     "create": {Status.CREATED: frozenset({Status.PENDING, Status.READY})},
     "ready": {Status.PENDING: frozenset({Status.READY})},
@@ -52,6 +66,30 @@ GRAPH: dict[str, dict[Status, frozenset[Status]]] = {
     "pin": {status: frozenset({status}) for status in HELD},
 }
 
+# verb -> the event that tells of it. A claim that starts at once is told as a start; a heartbeat tells nothing.
+EVENTS: dict[str, str] = {
+    "create": "task.created",
+    "ready": "task.ready",
+    "park": "task.parked",
+    "claim": "task.claimed",
+    "start": "task.running",
+    "complete": "task.completed",
+    "submit": "task.validating",
+    "approve": "task.completed",
+    "retry": "task.retrying",
+    "bury": "task.dead_lettered",
+    "promote": "task.ready",
+    "release": "task.released",
+    "suspend": "task.suspended",
+    "cancel": "task.cancelled",
+    "revive": "task.revived",
+    "escalate": "task.escalated",
+    "signal": "task.signalled",
+    "adopt": "task.adopted",
+    "reprioritise": "task.reprioritised",
+    "pin": "task.session",
+}
+
 
 def allow(hot: Hot, verb: str) -> None:
     """Refuse a verb that the state graph has no edge for."""
@@ -60,21 +98,22 @@ def allow(hot: Hot, verb: str) -> None:
 
 
 def created_event(hot: Hot, created_by: str, type_: str) -> Event:
-    through = ["created"] if hot.status is Status.PENDING else ["created", "pending"]
-    return _event(hot, "task.created", hot.created_at, {"through": through, "type": type_, "by": created_by})
+    """A task comes in: ready at once, or pending where something blocks it."""
+    through: list[Json] = ["created"] if hot.status is Status.PENDING else ["created", "pending"]
+    return _event(hot, "create", hot.created_at, {"through": through, "type": type_, "by": created_by})
 
 
 def ready(hot: Hot, *, now: Micros) -> Change:
     """The last blocker is gone."""
     allow(hot, "ready")
-    return _step(hot, "task.ready", now, {}, status=Status.READY, wake_at=None)
+    return _step(hot, "ready", now, {}, status=Status.READY, wake_at=None)
 
 
 def park(hot: Hot, *, blocker: str, now: Micros) -> Change:
     """A claim met a ceiling that more than this agent stands under: put the task aside until there is room."""
     allow(hot, "park")
     data: dict[str, Json] = {"blocker": blocker}
-    return _step(hot, "task.parked", now, data, status=Status.PENDING, wait=hot.wait + 1)
+    return _step(hot, "park", now, data, status=Status.PENDING, wait=hot.wait + 1)
 
 
 def claim(
@@ -99,7 +138,7 @@ def claim(
         data["through"] = ["claimed"]
     return _step(
         hot,
-        "task.running" if started else "task.claimed",
+        "start" if started else "claim",
         now,
         data,
         status=Status.RUNNING if started else Status.CLAIMED,
@@ -130,7 +169,7 @@ def start(hot: Hot, *, now: Micros) -> Change | None:
         return None
     return _step(
         hot,
-        "task.running",
+        "start",
         now,
         {"agent": hot.agent},
         status=Status.RUNNING,
@@ -142,16 +181,22 @@ def start(hot: Hot, *, now: Micros) -> Change | None:
     )
 
 
-def beat(hot: Hot, beat: Beat, *, now: Micros) -> Hot:
-    """The row after a heartbeat. Unversioned: a claim that is not started yet keeps its own deadline."""
+def may_beat(hot: Hot, said: Beat) -> bool:
+    """Whether the heartbeat is that of the agent which has the task."""
+    return hot.status in HELD and hot.lease == said.lease and said.workspace in (None, hot.workspace)
+
+
+def beat(hot: Hot, said: Beat, *, now: Micros) -> Hot:
+    """The agent is alive. Unversioned, and a claim that is not started yet keeps its own deadline."""
+    allow(hot, "beat")
     running = hot.status is Status.RUNNING
     return hot._replace(
         heartbeat_at=now,
         lease_expires_at=Micros(now + hot.lease_sec * SECOND) if running else hot.lease_expires_at,
-        progress=hot.progress if beat.progress is None else beat.progress,
-        spent=hot.spent if beat.cost is None else beat.cost,
-        tokens_in=hot.tokens_in if beat.tokens_in is None else beat.tokens_in,
-        tokens_out=hot.tokens_out if beat.tokens_out is None else beat.tokens_out,
+        progress=hot.progress if said.progress is None else said.progress,
+        spent=hot.spent if said.cost is None else said.cost,
+        tokens_in=hot.tokens_in if said.tokens_in is None else said.tokens_in,
+        tokens_out=hot.tokens_out if said.tokens_out is None else said.tokens_out,
     )
 
 
@@ -161,20 +206,20 @@ def complete(hot: Hot, *, validated: bool, now: Micros) -> Change:
     data: dict[str, Json] = {"agent": hot.agent}
     if validated:
         data["through"] = ["validating"]
-    return _step(hot, "task.completed", now, data, status=Status.COMPLETED, **_let_go(hot))
+    return _step(hot, "complete", now, data, status=Status.COMPLETED, **_let_go(hot))
 
 
 def submit(hot: Hot, *, now: Micros) -> Change:
     """Hand the output in for a verdict. The lease and the slot end; key and money stay taken."""
     allow(hot, "submit")
     kept = _let_go(hot) | {"reserved": hot.reserved, "circuit": hot.circuit}
-    return _step(hot, "task.validating", now, {"agent": hot.agent}, status=Status.VALIDATING, **kept)
+    return _step(hot, "submit", now, {"agent": hot.agent}, status=Status.VALIDATING, **kept)
 
 
 def approve(hot: Hot, *, now: Micros) -> Change:
     """The verdict is good."""
     allow(hot, "approve")
-    return _step(hot, "task.completed", now, {"agent": hot.agent}, status=Status.COMPLETED, **_let_go(hot))
+    return _step(hot, "approve", now, {"agent": hot.agent}, status=Status.COMPLETED, **_let_go(hot))
 
 
 def retry(
@@ -201,7 +246,7 @@ def retry(
     }
     return _step(
         hot,
-        "task.retrying",
+        "retry",
         now,
         data,
         status=Status.RETRYING if waits else Status.READY,
@@ -210,6 +255,7 @@ def retry(
         parks=hot.parks + 1 if parked else hot.parks,
         losses=hot.losses + 1 if not counted and not parked else hot.losses,
         lane=hot.lane if lane is None else lane,
+        session=_session_after(hot, reason),
         ran=Micros(0),
         **_let_go(hot),
     )
@@ -227,11 +273,12 @@ def bury(hot: Hot, *, reason: str, error: str, counted: bool, poison: bool, now:
     }
     return _step(
         hot,
-        "task.dead_lettered",
+        "bury",
         now,
         data,
         status=Status.DEAD_LETTERED,
         failures=hot.failures + counted,
+        session=_session_after(hot, reason),
         ran=Micros(0),
         **_let_go(hot),
     )
@@ -240,13 +287,13 @@ def bury(hot: Hot, *, reason: str, error: str, counted: bool, poison: bool, now:
 def promote(hot: Hot, *, now: Micros) -> Change:
     """The delay is over."""
     allow(hot, "promote")
-    return _step(hot, "task.ready", now, {}, status=Status.READY, wake_at=None)
+    return _step(hot, "promote", now, {}, status=Status.READY, wake_at=None)
 
 
 def release(hot: Hot, *, now: Micros) -> Change:
     """The agent gives the task back unfinished. No attempt is counted."""
     allow(hot, "release")
-    return _step(hot, "task.released", now, {"agent": hot.agent}, status=Status.READY, **_let_go(hot))
+    return _step(hot, "release", now, {"agent": hot.agent}, status=Status.READY, **_let_go(hot))
 
 
 def suspend(hot: Hot, *, blockers: list[str], wake_at: Micros | None, now: Micros) -> Change:
@@ -256,7 +303,7 @@ def suspend(hot: Hot, *, blockers: list[str], wake_at: Micros | None, now: Micro
     data: dict[str, Json] = {"agent": hot.agent, "blockers": list[Json](blockers)}
     return _step(
         hot,
-        "task.suspended",
+        "suspend",
         now,
         data,
         status=Status.PENDING,
@@ -270,10 +317,10 @@ def suspend(hot: Hot, *, blockers: list[str], wake_at: Micros | None, now: Micro
 def cancel(hot: Hot, *, reason: str, now: Micros) -> Change:
     """Take the task out of the yard for good."""
     allow(hot, "cancel")
-    # A running task is cancelled at once: its agent learns of it from its next heartbeat, and its late result is refused.
+    # A running task is cancelled at once: its agent hears of it at its next heartbeat, and its late result is refused.
     return _step(
         hot,
-        "task.cancelled",
+        "cancel",
         now,
         {"reason": reason},
         status=Status.CANCELLED,
@@ -287,39 +334,37 @@ def revive(hot: Hot, *, resolution: str, by: str, lane: LaneId, now: Micros) -> 
     """A person, or an orchestrator, gives a dead letter another set of attempts."""
     allow(hot, "revive")
     data: dict[str, Json] = {"resolution": resolution, "by": by}
-    return _step(
-        hot, "task.revived", now, data, status=Status.READY, failures=0, parks=0, losses=0, lane=lane, wake_at=None
-    )
+    return _step(hot, "revive", now, data, status=Status.READY, failures=0, parks=0, losses=0, lane=lane, wake_at=None)
 
 
 def escalate(hot: Hot, *, by: str, note: str, now: Micros) -> Change:
     """A person puts the dead letter before another person."""
     allow(hot, "escalate")
-    return _step(hot, "task.escalated", now, {"by": by, "note": note})
+    return _step(hot, "escalate", now, {"by": by, "note": note})
 
 
 def signal(hot: Hot, *, name: str, by: str, now: Micros) -> Change:
     """A signal reached the task. The version moves, so that a wait decided without it is decided again."""
     allow(hot, "signal")
-    return _step(hot, "task.signalled", now, {"signal": name, "by": by})
+    return _step(hot, "signal", now, {"signal": name, "by": by})
 
 
 def adopt(hot: Hot, *, dag_id: DagId, now: Micros) -> Change:
     """A lone task becomes part of a graph, because something now depends on it."""
     allow(hot, "adopt")
-    return _step(hot, "task.adopted", now, {"dag_id": dag_id}, dag_id=dag_id)
+    return _step(hot, "adopt", now, {"dag_id": dag_id}, dag_id=dag_id)
 
 
 def reprioritise(hot: Hot, *, priority: int, rank: int, by: str, now: Micros) -> Change:
     """A person moves the task within its lane."""
     allow(hot, "reprioritise")
-    return _step(hot, "task.reprioritised", now, {"priority": priority, "by": by}, rank=rank)
+    return _step(hot, "reprioritise", now, {"priority": priority, "by": by}, rank=rank)
 
 
 def pin(hot: Hot, *, session: str, now: Micros) -> Change:
     """Remember where the agent's conversation can be resumed."""
     allow(hot, "pin")
-    return _step(hot, "task.session", now, {"agent": hot.agent}, session=session)
+    return _step(hot, "pin", now, {"agent": hot.agent}, session=session)
 
 
 def due(hot: Hot) -> Micros | None:
@@ -344,6 +389,11 @@ def lone_dag(task_id: TaskId) -> DagId:
     return DagId("dag_" + task_id.removeprefix("task_"))
 
 
+def lone_task(dag_id: DagId) -> TaskId:
+    """The task that such a graph is the graph of, where it is a lone task's."""
+    return TaskId("task_" + dag_id.removeprefix("dag_"))
+
+
 def _earliest(*times: Micros | None) -> Micros | None:
     return min((at for at in times if at is not None), default=None)
 
@@ -354,6 +404,10 @@ def _limit(hot: Hot, now: Micros) -> Micros | None:
 
 def _key_once_started(hot: Hot) -> str | None:
     return None if hot.traits & Trait.KEY_WHILE_WAITING else hot.idempotency_key
+
+
+def _session_after(hot: Hot, reason: str) -> str | None:
+    return None if reason == Reason.POISONED_SESSION else hot.session
 
 
 def _let_go(hot: Hot) -> dict[str, Any]:
@@ -373,14 +427,14 @@ def _let_go(hot: Hot) -> dict[str, Any]:
     }
 
 
-def _step(hot: Hot, event: str, now: Micros, data: dict[str, Json], **fields: Any) -> Change:
+def _step(hot: Hot, verb: str, now: Micros, data: dict[str, Json], **fields: Any) -> Change:
     after = hot._replace(version=hot.version + 1, updated_at=now, **fields)
     after = after._replace(due_at=due(after))
     if after.status is not hot.status:
         data = {"from": hot.status.value, **data}
-    return Change(hot, after, _event(after, event, now, data))
+    return Change(hot, after, _event(after, verb, now, data))
 
 
-def _event(hot: Hot, event: str, at: Micros, data: dict[str, Json]) -> Event:
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False) if data else None
-    return Event(event, hot.workspace, hot.id, dag_of(hot), at, hot.version, hot.status, hot.attempt, text)
+def _event(hot: Hot, verb: str, at: Micros, data: dict[str, Json]) -> Event:
+    text = compact(data) if data else None
+    return Event(EVENTS[verb], hot.workspace, hot.id, dag_of(hot), at, hot.version, hot.status, hot.attempt, text)

@@ -10,18 +10,20 @@ from typing import NamedTuple
 from taskyard.core import transitions
 from taskyard.core.agent import Agent, AgentStatus
 from taskyard.core.changes import Beat, ChangeSet
-from taskyard.core.errors import InvalidInput, NotFound
+from taskyard.core.claiming import PARKED_PER_CLAIM
+from taskyard.core.errors import InvalidInput, LeaseLost, NotFound
 from taskyard.core.jsonvalue import encode
 from taskyard.core.lease import Lease, mint, numbered, seal, seal_stem, token
 from taskyard.core.outcomes import Report
 from taskyard.core.planning import Planning
 from taskyard.core.task import AgentId, Failure, Hot, Json, Reason, Status, TaskId
 from taskyard.core.units import SECOND, Micros
-from taskyard.service.engine import Options
-from taskyard.service.finishing import Finishing, cost_in, receipt
+from taskyard.service import arguments
+from taskyard.service.engine import Options, pulse
+from taskyard.service.finishing import Finishing, receipt
 from taskyard.service.planner import Planner
 from taskyard.service.views import Held, Receipt
-from taskyard.stores.contract import Claimed, Store
+from taskyard.stores.contract import Stale, Store
 
 PATIENCE = 5.0  # seconds a waiting claim sleeps at most before it looks again by itself
 MOST_PROGRESS = 64 * 1024  # bytes of progress that a heartbeat may carry
@@ -71,7 +73,8 @@ class Claiming(Finishing):
         """Lease up to `count` tasks, best first. The same request id gets the same tasks and leases again."""
         if not 1 <= count <= 1000:
             raise InvalidInput("count", "must be from 1 to 1000")
-        request = request_id or token_hex(16)
+        arguments.name("agent_id", agent_id)
+        request = token_hex(16) if request_id is None else arguments.name("request_id", request_id)
         stems = mint(self.store.secret, request, count)
         if request_id is not None and (again := await self._claimed_before(AgentId(agent_id), stems)):
             return again
@@ -84,14 +87,18 @@ class Claiming(Finishing):
                 return held
             await self.store.changed(mark, min(left, PATIENCE))
 
-    async def claim_for_runtime(self, runtime_id: str, *, count: int = 1, start: bool = False) -> list[Held]:
+    async def claim_for_runtime(
+        self, runtime_id: str, *, count: int = 1, start: bool = False, request_id: str | None = None
+    ) -> list[Held]:
         """Lease tasks for any agent of a runtime, within each agent's own limit."""
         planning = await self._configuration.fresh()
         mine = [agent for agent in planning.agents.values() if agent.runtime == runtime_id]
         held: list[Held] = []
         for agent in sorted(mine, key=lambda agent: agent.id):
             if len(held) < count:
-                held += await self.claim(agent.id, count=count - len(held), start=start)
+                # The same request asks the same agents in the same order, and each of them gets its own again.
+                request = None if request_id is None else f"{request_id} for {agent.id}"
+                held += await self.claim(agent.id, count=count - len(held), start=start, request_id=request)
         return held
 
     async def _claim_now(
@@ -116,9 +123,11 @@ class Claiming(Finishing):
             )
             # The store refuses a plan made on what has moved since, so an empty plan must be asked about too.
             answer = await self.store.claim(plan)
-            if isinstance(answer, Claimed):
+            if isinstance(answer, Stale):
+                planning = await self._configuration.fresh()
+            # Where a claim set aside all that one may and took nothing, there may be something behind that.
+            elif answer.tasks or answer.parked < PARKED_PER_CLAIM:
                 return await self._handed_out(answer.tasks, stems)
-            planning = await self._configuration.fresh()
 
     async def _known_agent(self, agent_id: AgentId, planning: Planning) -> Agent:
         agent = planning.agents.get(agent_id) or (await self._configuration.fresh()).agents.get(agent_id)
@@ -168,9 +177,10 @@ class Claiming(Finishing):
         return told
 
     async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[Told]:
-        beats = [_beat(heartbeat) for heartbeat in heartbeats]
+        beats = [_beat(heartbeat, self.workspace) for heartbeat in heartbeats]
         extended = await self.store.extend(beats)
-        await self.store.pulse(sorted({f"agent:{each.hot.agent}" for each in extended if each.hot and each.accepted}))
+        agents = {each.hot.agent for each in extended if each.hot and each.accepted and each.hot.agent}
+        await self.store.pulse(sorted(pulse("agent", self.workspace, agent) for agent in agents))
         planning = await self._planning()
         told: list[Told] = []
         for beat, each in zip(beats, extended, strict=True):
@@ -186,8 +196,7 @@ class Claiming(Finishing):
 
     async def _told(self, hot: Hot, planning: Planning) -> Told:
         if hot.reserve is not None and hot.spent > hot.reserve:
-            await self._stop_for_money(hot)
-            return Told(hot.id, ("budget_exceeded",), None)
+            return Told(hot.id, (await self._stop_for_money(hot),), None)
         agent = planning.agents.get(hot.agent) if hot.agent else None
         words: list[str] = []
         if planning.throttled_until(await self._lane_of(hot)) > self.now():
@@ -196,15 +205,19 @@ class Claiming(Finishing):
             words.append("draining")
         return Told(hot.id, tuple(words), hot.lease_expires_at)
 
-    async def _stop_for_money(self, hot: Hot) -> None:
+    async def _stop_for_money(self, hot: Hot) -> str:
         failure = Failure(reason=Reason.BUDGET_EXCEEDED, error="reported cost is above max_cost_usd")
-        await self.fail_attempt(hot.id, hot.lease or "", failure, Report("budget", ""))
+        try:
+            await self.fail_attempt(hot.id, hot.lease or "", failure, Report("budget", ""))
+        except LeaseLost:
+            return "lease_lost"  # it was ended otherwise between its heartbeat and now
+        return "budget_exceeded"
 
     async def progress(self, task_id: str, lease: str, progress: Json) -> Told:
         return await self.heartbeat(task_id, lease, progress=progress)
 
 
-def _beat(heartbeat: Heartbeat) -> Beat:
+def _beat(heartbeat: Heartbeat, workspace: str) -> Beat:
     progress = None
     if heartbeat.progress is not None:
         progress = encode(heartbeat.progress, field="progress", max_bytes=MOST_PROGRESS)
@@ -212,9 +225,10 @@ def _beat(heartbeat: Heartbeat) -> Beat:
         TaskId(heartbeat.task_id),
         seal(heartbeat.lease),
         progress,
-        cost_in(heartbeat.cost_usd),
-        heartbeat.tokens_input,
-        heartbeat.tokens_output,
+        arguments.money("cost_usd", heartbeat.cost_usd),
+        arguments.tokens("tokens_input", heartbeat.tokens_input),
+        arguments.tokens("tokens_output", heartbeat.tokens_output),
+        workspace,
     )
 
 

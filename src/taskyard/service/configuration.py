@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from taskyard.core.planning import Planning, planning_of
 from taskyard.core.policy import Policy
 from taskyard.core.task import Lane, LaneId
+from taskyard.core.units import SECOND, Micros
 from taskyard.stores.contract import Store
+
+GOOD_FOR = SECOND  # what others changed, such as who is to drain, is known here so long after at the latest
 
 
 class Configuration:
@@ -18,21 +21,32 @@ class Configuration:
         self._workspace = workspace
         self._policy = policy
         self._planning: Planning | None = None
+        self._good_until = Micros(0)
         self._lanes: dict[LaneId, Lane] = {}
         self._ids: dict[Lane, LaneId] = {}
         self._own: dict[LaneId, Lane] = {}
         self._seen = LaneId(0)
 
     async def current(self) -> Planning:
-        """As last read. A claim that was planned on something older is refused by the store."""
-        return self._planning or await self.fresh()
+        """As read lately. A claim that was planned on something older is refused by the store."""
+        if self._planning is None or self._store.now() >= self._good_until:
+            return await self.fresh()
+        return self._planning
+
+    def outdated(self) -> None:
+        """This process has changed something itself, and is to know it at once."""
+        self._good_until = Micros(0)
 
     async def fresh(self) -> Planning:
+        until = Micros(self._store.now() + GOOD_FOR)
         config = await self._store.config(self._workspace, self._seen)
         for lane_id, lane in config.lanes.items():
             self._learn(lane_id, lane)
             self._seen = LaneId(max(self._seen, lane_id))
-        self._planning = planning_of(self._workspace, config.epoch, config.records, self._policy)
+        self._good_until = until
+        # The same object as long as nothing moved: plans that were made from it stay good.
+        if self._planning is None or self._planning.epoch < config.epoch:
+            self._planning = planning_of(self._workspace, config.epoch, config.records, self._policy)
         return self._planning
 
     def lanes(self) -> dict[LaneId, Lane]:

@@ -15,7 +15,7 @@ from ulid import ULID
 
 from taskyard.core import breaker as breakers
 from taskyard.core import dag as dags
-from taskyard.core.changes import ChangeSet, Committed, Conflict, Event, Record, RecordChange, Taken
+from taskyard.core.changes import PLANNED_ON, ChangeSet, Committed, Conflict, Event, Record, RecordChange, Taken
 from taskyard.core.dag import DagStatus
 from taskyard.core.definition import Sizes
 from taskyard.core.errors import Contended, LeaseLost, NotFound
@@ -58,6 +58,14 @@ class Engine:
     def now(self) -> Micros:
         return self.store.now()
 
+    async def mark(self) -> int:
+        """Where the yard stands: to be handed to `changed`, so that nothing written since is missed."""
+        return await self.store.changed(-1, 0)
+
+    async def changed(self, mark: int, timeout_sec: float) -> int:
+        """Return when something may have been written since the mark, by any process, or at the time-out."""
+        return await self.store.changed(mark, timeout_sec)
+
     # Landing
 
     async def _land(self, decide: Callable[[], Awaitable[tuple[ChangeSet | None, T]]]) -> T:
@@ -83,6 +91,8 @@ class Engine:
             case Taken(by):
                 raise KeyTaken(by)
             case Committed() as committed:
+                if any(record.kind in PLANNED_ON for record in change_set.records):
+                    self._configuration.outdated()
                 await self._follow_up(change_set, committed)
                 return True, answer
 
@@ -119,12 +129,19 @@ class Engine:
         policy = PRESETS[str(record.body["preset"])]
         status = dags.conclusion(
             **got,
-            stuck=got["live"] > 0 and await self.store.stuck(dag_id),
+            stuck=got["live"] > 0 and await self._stuck(dag_id),
             first_death_fails=policy.dag_fails_at_first_death,
         )
         if status is None or record.body["status"] == status:
             return None
         return self._dag_moved(record, status, self.now())
+
+    async def _stuck(self, dag_id: DagId) -> bool:
+        """Whether nothing in the graph can proceed. What a cascade has yet to come to is not left behind."""
+        if not await self.store.stuck(dag_id):
+            return False
+        cascades = await self.store.records("cascade", self.workspace)
+        return all(cascade.body["dag"] != dag_id for cascade in cascades)
 
     def _dag_moved(self, record: Record, status: DagStatus, now: Micros) -> ChangeSet:
         body = {**record.body, "status": status.value, "ended_at": now if status.is_final else None}
@@ -158,7 +175,8 @@ class Engine:
     # Loading
 
     async def _load(self, task_id: TaskId) -> Hot:
-        hot = (await self.store.load([task_id])).get(task_id)
+        # What is no text for a store is no id either.
+        hot = (await self.store.load([task_id])).get(task_id) if task_id.isascii() else None
         # The workspace is part of every id: another's task is not there.
         if hot is None or hot.workspace != self.workspace:
             raise NotFound("task", task_id)
@@ -197,6 +215,11 @@ class Engine:
 
     def _mint_task(self) -> TaskId:
         return TaskId(f"task_{ULID()}")
+
+
+def pulse(kind: str, workspace: str, id_: str) -> str:
+    """The name under which a runtime or an agent is heard of: another workspace may have one of the same id."""
+    return f"{kind}:{compact([workspace, id_])}"
 
 
 class KeyTaken(Exception):

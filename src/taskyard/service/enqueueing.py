@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from ulid import ULID
 
@@ -29,15 +29,16 @@ from taskyard.core.definition import born, define, lane_of, minted
 from taskyard.core.errors import Contended, InvalidInput, NotFound
 from taskyard.core.jsonvalue import compact
 from taskyard.core.planning import Planning
-from taskyard.core.policy import Policy
 from taskyard.core.priority import rank, rescore_at
 from taskyard.core.task import WAITING, DagId, Definition, Hot, Json, Status, TaskId
-from taskyard.core.units import Micros, MicroUsd, usd
+from taskyard.core.units import Micros, MicroUsd
+from taskyard.service import arguments
 from taskyard.service.engine import TRIES, Engine, KeyTaken
 from taskyard.service.validation import check_rule
 from taskyard.service.views import Task
 
 BY_DEFAULT = "human:local"
+T = TypeVar("T")
 DAG_FIELDS = frozenset({"title", "tasks", "budget_ceiling_usd", "tags", "id"})
 
 
@@ -60,6 +61,7 @@ class Enqueueing(Engine):
 
     async def enqueue_many(self, tasks: Sequence[Mapping[str, object]], *, created_by: str = BY_DEFAULT) -> list[Task]:
         """Put many tasks in, all or none. One whose key or id is taken is answered with the task that has it."""
+        arguments.name("created_by", created_by)
         planning, now = await self._planning(), self.now()
         drafts = [self._draft(fields, planning, created_by=created_by, dag_id=None, now=now) for fields in tasks]
         chosen = {draft.id for draft, fields in zip(drafts, tasks, strict=True) if draft.id in fields.values()}
@@ -68,6 +70,8 @@ class Enqueueing(Engine):
         for _ in range(TRIES):
             owners = await self._owners(drafts)
             there = await self.store.load(sorted(chosen)) if chosen else {}
+            if any(hot.workspace != self.workspace for hot in there.values()):
+                raise InvalidInput("id", "is taken")  # by somebody this caller may not even know of
             new = {draft.id: draft for draft in drafts if owners[_claim(draft)] == draft.id and draft.id not in there}
             try:
                 made = await self._put_in(list(new.values()), planning)
@@ -78,10 +82,9 @@ class Enqueueing(Engine):
 
     async def submit(self, dag: Mapping[str, object], *, created_by: str = BY_DEFAULT) -> Dag:
         """Put a whole graph in, or nothing. Its tasks name each other by `name`, or by ids they mint."""
-        unknown = sorted(set(dag) - DAG_FIELDS)
-        if unknown:
-            raise InvalidInput(unknown[0], f"is not a field of a DAG; those are {', '.join(sorted(DAG_FIELDS))}")
-        dag_id = DagId(str(dag.get("id") or f"dag_{ULID()}"))
+        _refuse_other_fields(dag)
+        arguments.name("created_by", created_by)
+        dag_id = arguments.dag_id("id", dag["id"]) if "id" in dag else DagId(f"dag_{ULID()}")
         planning, now = await self._planning(), self.now()
         named = self._named(dag.get("tasks"), planning, created_by=created_by, dag_id=dag_id, now=now)
         record = dag_record(dag, dag_id, planning, created_by, now)
@@ -103,12 +106,11 @@ class Enqueueing(Engine):
         )
 
         async def decide() -> tuple[ChangeSet | None, None]:
+            if await self.store.record("dag", self.workspace, dag_id) is not None:
+                raise InvalidInput("id", "is taken by another DAG")
             return change_set, None
 
-        try:
-            await self._land(decide)
-        except KeyTaken as refused:
-            raise InvalidInput("tasks", f"uses keys or ids that are taken: {', '.join(sorted(refused.by))}") from None
+        await self._land_new(decide)
         hots = {task.hot.id: task.hot for task in births.tasks}
         return Dag(
             id=dag_id,
@@ -120,6 +122,7 @@ class Enqueueing(Engine):
 
     async def add(self, dag_id: str, tasks: Sequence[Mapping[str, object]], *, created_by: str = BY_DEFAULT) -> Dag:
         """Add tasks to a graph that exists; a finished one goes on. They may depend on each other and on its tasks."""
+        arguments.name("created_by", created_by)
         planning, now = await self._planning(), self.now()
         named = self._named(list(tasks), planning, created_by=created_by, dag_id=DagId(dag_id), now=now)
         drafts = list(named.values())
@@ -131,7 +134,7 @@ class Enqueueing(Engine):
             change_set = await self._addition(record, drafts, planning)
             return change_set, {task.hot.id: task.hot for task in change_set.tasks}
 
-        hots = await self._land(decide)
+        hots = await self._land_new(decide)
         return Dag(
             id=DagId(dag_id),
             tasks={
@@ -139,6 +142,13 @@ class Enqueueing(Engine):
                 for name, draft in named.items()
             },
         )
+
+    async def _land_new(self, decide: Callable[[], Awaitable[tuple[ChangeSet | None, T]]]) -> T:
+        """Land tasks of a graph. Theirs is not the answer where somebody has their key: the graph needs them all."""
+        try:
+            return await self._land(decide)
+        except KeyTaken as refused:
+            raise InvalidInput("tasks", f"uses keys or ids that are taken: {', '.join(sorted(refused.by))}") from None
 
     # Drafting
 
@@ -151,7 +161,7 @@ class Enqueueing(Engine):
         dag_id: DagId | None,
         now: Micros,
     ) -> Definition:
-        policy = self._policy_for(fields, planning)
+        policy = planning.policy_of(_queue_of(fields))
         task_id = minted(fields, policy).task_id or self._mint_task()
         definition = define(
             fields,
@@ -165,10 +175,6 @@ class Enqueueing(Engine):
         )
         check_rule(definition)
         return definition
-
-    def _policy_for(self, fields: Mapping[str, object], planning: Planning) -> Policy:
-        queue = fields.get("queue")
-        return planning.policy_of(queue if isinstance(queue, str) else "default")
 
     def _named(
         self, tasks: object, planning: Planning, *, created_by: str, dag_id: DagId | None, now: Micros
@@ -193,17 +199,18 @@ class Enqueueing(Engine):
                 )
             except InvalidInput as error:
                 raise InvalidInput(f"tasks[{index}].{error.facts['field']}", str(error.facts["rule"])) from None
+        _refuse_twice(drafts.values())
         return drafts
 
     def _name_of(self, row: object, index: int) -> tuple[str, TaskId]:
         if not isinstance(row, Mapping):
             raise InvalidInput(f"tasks[{index}]", "must be an object")
         fields = cast(Mapping[str, object], row)
-        given = fields.get("id")
+        given = arguments.task_id(f"tasks[{index}].id", fields["id"]) if "id" in fields else None
         name = fields.get("name", given or f"#{index}")
         if not isinstance(name, str) or not name:
             raise InvalidInput(f"tasks[{index}].name", "must be a text that is not empty")
-        return name, TaskId(str(given)) if given else self._mint_task()
+        return name, given or self._mint_task()
 
     # Births
 
@@ -404,6 +411,34 @@ def _with_ids(row: Mapping[str, object], task_id: TaskId, ids: Mapping[str, Task
     return fields
 
 
+def _queue_of(fields: object) -> str:
+    """Where the task goes, as far as that can be told before the request is looked at closely."""
+    if not isinstance(fields, Mapping):
+        raise InvalidInput("task", "must be an object")
+    queue = cast(Mapping[str, object], fields).get("queue")
+    return queue if isinstance(queue, str) else "default"
+
+
+def _refuse_other_fields(dag: object) -> None:
+    if not isinstance(dag, Mapping):
+        raise InvalidInput("dag", "must be an object")
+    for field in cast(Mapping[object, object], dag):
+        if field not in DAG_FIELDS:
+            name = str(field)[:100].encode("ascii", "backslashreplace").decode()
+            raise InvalidInput(name, f"is not a field of a DAG; those are {', '.join(sorted(DAG_FIELDS))}")
+
+
+def _refuse_twice(drafts: Iterable[Definition]) -> None:
+    """Each task of a graph is one of its own: no other in it has its id or its key."""
+    seen: dict[str, set[str]] = {"id": set(), "idempotency_key": set()}
+    for index, draft in enumerate(drafts):
+        for field, value in (("id", draft.id), ("idempotency_key", draft.idempotency_key)):
+            if value in seen[field]:
+                raise InvalidInput(f"tasks[{index}].{field}", "is that of another task of this DAG")
+            if value is not None:
+                seen[field].add(value)
+
+
 def _refuse_unknown(parents: Mapping[TaskId, set[TaskId]]) -> None:
     for task, depends_on in parents.items():
         for dependency in depends_on:
@@ -412,26 +447,16 @@ def _refuse_unknown(parents: Mapping[TaskId, set[TaskId]]) -> None:
 
 
 def _ceiling(dag: Mapping[str, object]) -> MicroUsd | None:
-    given = dag.get("budget_ceiling_usd")
-    if given is None:
-        return None
-    try:
-        return usd(cast(str, given))
-    except ValueError as error:
-        raise InvalidInput("budget_ceiling_usd", str(error)) from None
+    return arguments.money("budget_ceiling_usd", dag.get("budget_ceiling_usd"))
 
 
 def dag_record(
     fields: Mapping[str, object], dag_id: DagId, planning: Planning, created_by: str, now: Micros
 ) -> RecordChange:
-    title, tags = fields.get("title", ""), fields.get("tags", [])
-    if not isinstance(title, str) or "\0" in title:
-        raise InvalidInput("title", "must be a text without NUL characters")
-    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in cast(list[object], tags)):
-        raise InvalidInput("tags", "must be a list of texts")
+    tags = arguments.names("tags", cast(Iterable[str], fields.get("tags", ())), most=50, longest=100)
     body: dict[str, Json] = {
-        "title": title,
-        "tags": list[Json](cast(list[str], tags)),
+        "title": arguments.words("title", fields.get("title", "")),
+        "tags": list[Json](tags),
         "created_by": created_by,
         "created_at": now,
         "status": DagStatus.RUNNING.value,

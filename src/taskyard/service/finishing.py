@@ -8,12 +8,12 @@ from dataclasses import replace
 from hashlib import sha256
 
 from taskyard.core import breaker as breakers
-from taskyard.core import outcomes, throttle, transitions
+from taskyard.core import fields, outcomes, throttle, transitions
 from taskyard.core.breaker import Breaker
 from taskyard.core.changes import ChangeSet, Checkpoint, Event, Expect, Output, RecordChange
 from taskyard.core.definition import lane_of, models_for
-from taskyard.core.errors import InvalidInput, LeaseLost, ReportRequired
-from taskyard.core.failing import LOST, Verdict, judge
+from taskyard.core.errors import LeaseLost, ReportRequired
+from taskyard.core.failing import Verdict, judge
 from taskyard.core.jsonvalue import canonical, compact, encode
 from taskyard.core.lease import Lease, seal
 from taskyard.core.outcomes import BY_THE_YARD, Report
@@ -29,7 +29,8 @@ from taskyard.core.task import (
     TaskId,
     Trait,
 )
-from taskyard.core.units import Micros, MicroUsd, seconds, usd
+from taskyard.core.units import Micros
+from taskyard.service import arguments
 from taskyard.service.engine import Engine
 from taskyard.service.validation import objection
 from taskyard.service.views import Receipt
@@ -54,14 +55,17 @@ class Finishing(Engine):
         reported = None
         if decision_report is not None:
             reported = encode(decision_report, field="decision_report", max_bytes=self.options.sizes.max_output_bytes)
-        digest = _digest("complete", output, list(artifacts), decision_report)
-        report = Report("complete", digest, cost_in(cost_usd), tokens_input, tokens_output, model)
+        made = arguments.names("artifacts", artifacts, longest=1000)
+        digest = _digest("complete", output, list(made), decision_report)
+        report = _report(
+            "complete", digest, cost_usd=cost_usd, tokens_input=tokens_input, tokens_output=tokens_output, model=model
+        )
 
         async def decide() -> tuple[ChangeSet | None, Receipt]:
             hot = await self._load(TaskId(task_id))
             if hot.lease != seal(lease):
-                return None, _answer(await self._replayed(hot, Lease(lease), "complete", digest))
-            row = Output(hot.id, hot.attempt, text, tuple(artifacts), reported)
+                return None, answered(await self._replayed(hot, Lease(lease), "complete", digest))
+            row = Output(hot.id, hot.attempt, text, made, reported)
             return await self._completion(hot, row, output, report)
 
         return await self._land(decide)
@@ -105,13 +109,13 @@ class Finishing(Engine):
         model: str | None = None,
     ) -> Receipt:
         """Say that the attempt failed. What follows is decided by the reason and the task's policy."""
-        if not reason or "\0" in reason or len(reason) > 100:
-            raise InvalidInput("reason", "must be a word of at most 100 characters")
-        failure = Failure(reason=str(reason), error=_printable(error), details=details)
-        report = Report(
-            "fail", _digest("fail", reason, error, details), cost_in(cost_usd), tokens_input, tokens_output, model
+        encode(details, field="details", max_bytes=self.options.sizes.max_output_bytes)
+        failure = Failure(reason=fields.text(reason, "reason", most=100), error=_printable(error), details=details)
+        digest = _digest("fail", failure.reason, failure.error, details)
+        report = _report(
+            "fail", digest, cost_usd=cost_usd, tokens_input=tokens_input, tokens_output=tokens_output, model=model
         )
-        wait = None if retry_after_sec is None else seconds(retry_after_sec)
+        wait = None if retry_after_sec is None else arguments.duration("retry_after_sec", retry_after_sec)
         return await self.fail_attempt(TaskId(task_id), seal(lease), failure, report, retry_after=wait)
 
     async def fail_attempt(
@@ -136,7 +140,7 @@ class Finishing(Engine):
     async def _failed_before(self, hot: Hot, sealed: str, report: Report) -> Receipt:
         for attempt in await self.store.attempts(hot.id):
             if attempt.lease == sealed and attempt.verb == report.verb and attempt.digest == report.digest:
-                return _answer(attempt)
+                return answered(attempt)
         raise LeaseLost(hot.id)
 
     async def _failure_set(
@@ -174,7 +178,7 @@ class Finishing(Engine):
             standing = planning.throttles.get(where)
             slowed = throttle.throttled(self.workspace, where, standing, wait=verdict.wait, now=now)
             change_set = change_set if slowed is None else _with(change_set, *slowed)
-        if hot.circuit % 2 and hot.circuit == circuit.generation and verdict.breaks and verdict.reason not in LOST:
+        if verdict.breaks and breakers.awaits(circuit, hot.circuit):
             change_set = _with_move(change_set, circuit, failure, now)
         return change_set, receipt(change_set.changes[0].after)
 
@@ -191,7 +195,7 @@ class Finishing(Engine):
     async def _probe_passed(self, hot: Hot, change_set: ChangeSet) -> ChangeSet:
         planning = await self._configuration.fresh()
         circuit = planning.breaker(await self._type_of(hot))
-        if circuit.generation != hot.circuit:
+        if not breakers.awaits(circuit, hot.circuit):
             return change_set
         move = breakers.closed(circuit, why=f"probe {hot.id} completed", now=change_set.at)
         return replace(_with(change_set, move.record, move.event), counts=(*change_set.counts, *move.counts))
@@ -202,7 +206,7 @@ class Finishing(Engine):
         async def decide() -> tuple[ChangeSet | None, Receipt]:
             hot = await self._load(TaskId(task_id))
             if hot.lease != seal(lease):
-                return None, _answer(await self._replayed(hot, Lease(lease), "release", ""))
+                return None, answered(await self._replayed(hot, Lease(lease), "release", ""))
             change_set = outcomes.released(hot, Report("release", ""), type_=await self._type_of(hot), now=self.now())
             return change_set, receipt(change_set.changes[0].after)
 
@@ -217,6 +221,7 @@ class Finishing(Engine):
     async def checkpoint(self, task_id: str, lease: str, name: str, data: Json) -> Json:
         """Store the result of a named step once, and answer with the one that is stored."""
         text = encode(data, field="data", max_bytes=self.options.sizes.max_output_bytes)
+        arguments.name("name", name)
 
         async def decide() -> tuple[ChangeSet | None, Json]:
             hot = await self._held(TaskId(task_id), Lease(lease))
@@ -232,6 +237,8 @@ class Finishing(Engine):
 
     async def pin_session(self, task_id: str, lease: str, *, session_id: str, work_dir: str | None = None) -> Receipt:
         """Remember where the agent's conversation can be resumed, before anything can go wrong."""
+        arguments.name("session_id", session_id)
+        arguments.words("work_dir", work_dir or "", most=4096)
 
         async def decide() -> tuple[ChangeSet | None, Receipt]:
             hot = await self._held(TaskId(task_id), Lease(lease))
@@ -242,6 +249,18 @@ class Finishing(Engine):
             return ChangeSet(changes=(change,), at=change.after.updated_at), receipt(change.after)
 
         return await self._land(decide)
+
+    async def message(self, task_id: str, lease: str, message: Json) -> None:
+        """Something the agent said or did, for those who watch. It is an event and nothing more."""
+        text = encode(message, field="message", max_bytes=self.options.sizes.max_output_bytes)
+
+        async def decide() -> tuple[ChangeSet, None]:
+            hot, now = await self._held(TaskId(task_id), Lease(lease)), self.now()
+            dag_id = transitions.dag_of(hot)
+            event = Event("task.message", hot.workspace, hot.id, dag_id, now, None, None, hot.attempt, text)
+            return ChangeSet(expects=(Expect(hot.id, hot.version),), events=(event,), at=now), None
+
+        await self._land(decide)
 
     def _noted(self, hot: Hot, name: str, text: str) -> ChangeSet:
         """A step's result, guarded by the version: whoever lost the lease is behind."""
@@ -265,16 +284,26 @@ def receipt(hot: Hot) -> Receipt:
     return Receipt(hot.id, hot.status, hot.version, hot.failures, hot.wake_at)
 
 
-def cost_in(value: str | float | int | None) -> MicroUsd | None:
-    if value is None:
-        return None
-    try:
-        return usd(value)
-    except ValueError as error:
-        raise InvalidInput("cost_usd", str(error)) from None
+def _report(
+    verb: str,
+    digest: str,
+    *,
+    cost_usd: str | float | int | None,
+    tokens_input: int | None,
+    tokens_output: int | None,
+    model: str | None,
+) -> Report:
+    return Report(
+        verb,
+        digest,
+        arguments.money("cost_usd", cost_usd),
+        arguments.tokens("tokens_input", tokens_input),
+        arguments.tokens("tokens_output", tokens_output),
+        None if model is None else arguments.name("model", model),
+    )
 
 
-def _answer(attempt: Attempt) -> Receipt:
+def answered(attempt: Attempt) -> Receipt:
     return Receipt(attempt.task_id, attempt.status, attempt.version, attempt.failures, attempt.wake_at)
 
 
@@ -290,8 +319,8 @@ def _failed_by(history: Sequence[Attempt], hot: Hot) -> list[AgentId]:
 
 
 def _printable(error: str) -> str:
-    """An error is shown to people and kept by every store alike."""
-    return error.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()[:10_000]
+    """An error is shown to people and kept by every store alike. It is mended where it must be, never refused."""
+    return str(error).replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()[:10_000]
 
 
 def _with(change_set: ChangeSet, record: RecordChange, event: Event) -> ChangeSet:

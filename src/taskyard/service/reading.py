@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
-from taskyard.core import outcomes
-from taskyard.core.changes import Edge, Record, StoredEvent
+from taskyard.core import outcomes, transitions
+from taskyard.core.breaker import BreakerState
+from taskyard.core.changes import Edge, Limit, Record, StoredEvent
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.events import wire_type
@@ -49,6 +50,13 @@ class Input(NamedTuple):
     ref: str
     data: Json
     inlined: bool
+
+
+class BreakerView(NamedTuple):
+    type: str
+    state: BreakerState
+    open_until: str | None
+    why: str
 
 
 class DeadLetter(NamedTuple):
@@ -127,7 +135,7 @@ class Reading(Engine):
         )
 
     async def _lone(self, dag_id: DagId) -> DagView:
-        task_id = TaskId("task_" + dag_id.removeprefix("dag_"))
+        task_id = transitions.lone_task(dag_id)
         hot = (await self.store.load([task_id])).get(task_id)
         if hot is None or hot.workspace != self.workspace or hot.dag_id is not None:
             raise NotFound("dag", dag_id)
@@ -186,20 +194,40 @@ class Reading(Engine):
     async def events(
         self, *, after: int = 0, limit: int = EVENTS_AT_ONCE, task_id: str | None = None
     ) -> list[StoredEvent]:
-        return await self.store.events(
-            after=after, limit=limit, workspace=self.workspace, task_id=None if task_id is None else TaskId(task_id)
-        )
+        """Events in order, from the oldest on after which none was pruned; those of one task all."""
+        if task_id is not None:
+            return await self.store.events(after=after, limit=limit, workspace=self.workspace, task_id=TaskId(task_id))
+        # Some older ones may be left of work that is still there: who read them could not read on.
+        first = after or await self.store.pruned(self.workspace)
+        return await self.store.events(after=first, limit=limit, workspace=self.workspace)
 
     async def tail(self, *, after: int = 0) -> AsyncIterator[StoredEvent]:
         """Every event from a sequence number on, and each new one as it comes; none is skipped."""
         while True:
             mark = await self.store.changed(-1, 0)
-            events = await self.store.events(after=after, limit=EVENTS_AT_ONCE, workspace=self.workspace)
+            events = await self.events(after=after)
             for stored in events:
                 yield stored
                 after = stored.seq
             if not events:
                 await self.store.changed(mark, 5.0)
+
+    async def breakers(self) -> list[BreakerView]:
+        """Breakers that have ever moved, and how they stand now."""
+        planning, now = await self._configuration.fresh(), self.now()
+        policy = planning.breaker_policy("default")
+        views: list[BreakerView] = []
+        for record in await self.store.records("breaker", self.workspace):
+            breaker = planning.breaker(record.id)
+            state = breaker.state(policy, now)
+            until = to_iso(breaker.half_open_at(policy)) if state is BreakerState.OPEN else None
+            views.append(BreakerView(record.id, state, until, str(record.body["why"])))
+        return views
+
+    async def spending(self) -> list[Limit]:
+        """What is reserved and was spent, by agent, by graph and by day."""
+        limits = (await self.store.limits(self.workspace, None)).values()
+        return sorted(limit for limit in limits if limit.name.startswith(("agent:", "dag:", "day:")))
 
     async def stats(self) -> dict[str, dict[str, int]]:
         """Tasks by status and type."""

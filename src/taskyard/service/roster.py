@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
+from taskyard.core import fields
 from taskyard.core.agent import Agent, AgentStatus, agent_of
 from taskyard.core.changes import Beat, ChangeSet, Event, RecordChange
-from taskyard.core.errors import InvalidInput, LeaseLost, NotFound
+from taskyard.core.errors import LeaseLost, NotFound
 from taskyard.core.jsonvalue import compact
 from taskyard.core.outcomes import Report
 from taskyard.core.task import AgentId, Failure, Hot, Json, Reason, RuntimeId, Status, Trait
-from taskyard.core.units import Micros, MicroUsd, usd
+from taskyard.core.units import Micros, MicroUsd
+from taskyard.service import arguments
+from taskyard.service.engine import pulse
 from taskyard.service.finishing import Finishing
 
 MOST_SLOTS = 100_000
@@ -48,42 +51,47 @@ class Roster(Finishing):
     ) -> Agent:
         """Say who can work. Registering again changes what is known and makes the agent active."""
         agent = Agent(
-            id=AgentId(_name("agent_id", agent_id)),
-            type=_name("type", type if type is not None else agent_id),
-            runtime=None if runtime_id is None else RuntimeId(_name("runtime_id", runtime_id)),
-            capabilities=frozenset(_name("capabilities", each) for each in capabilities),
-            models=tuple(_name("models", each) for each in models),
-            types=None if types is None else frozenset(_name("types", each) for each in types),
-            max_concurrent_tasks=_slots(max_concurrent_tasks),
-            budget=_money(budget_usd),
-            poll_interval_sec=poll_interval_sec,
-            claim_ttl_sec=claim_ttl_sec,
+            id=AgentId(arguments.name("agent_id", agent_id)),
+            type=arguments.name("type", agent_id if type is None else type),
+            runtime=None if runtime_id is None else RuntimeId(arguments.name("runtime_id", runtime_id)),
+            capabilities=frozenset(arguments.names("capabilities", capabilities)),
+            models=arguments.names("models", models),
+            types=None if types is None else frozenset(arguments.names("types", types)),
+            max_concurrent_tasks=fields.whole(max_concurrent_tasks, "max_concurrent_tasks", least=1, most=MOST_SLOTS),
+            budget=arguments.money("budget_usd", budget_usd),
+            poll_interval_sec=fields.number(
+                poll_interval_sec, "poll_interval_sec", least=0.001, most=fields.LONGEST_SEC
+            ),
+            claim_ttl_sec=None
+            if claim_ttl_sec is None
+            else fields.whole(claim_ttl_sec, "claim_ttl_sec", least=0, most=fields.LONGEST_SEC),
             orchestrator=orchestrator,
         )
         await self._put_agent(agent.id, lambda _: agent, "agent.registered")
-        await self.store.pulse([f"agent:{agent.id}"])
+        await self.store.pulse([pulse("agent", self.workspace, agent.id)])
         return agent
 
-    async def drain(self, agent_id: str) -> None:
+    async def drain_agent(self, agent_id: str) -> None:
         """Let the agent finish what it holds; it gets nothing new."""
         await self._set_status(agent_id, AgentStatus.DRAINING)
 
-    async def resume(self, agent_id: str) -> None:
+    async def resume_agent(self, agent_id: str) -> None:
         await self._set_status(agent_id, AgentStatus.ACTIVE)
 
-    async def sign_off(self, agent_id: str) -> None:
+    async def sign_off_agent(self, agent_id: str) -> None:
         """The agent is gone on purpose."""
         await self._set_status(agent_id, AgentStatus.OFFLINE)
 
     async def set_agent_budget(self, agent_id: str, budget_usd: str | float | int | None) -> None:
         """What the agent may spend in all. Nothing: no limit."""
-        money = _money(budget_usd)
+        money = arguments.money("budget_usd", budget_usd)
         await self._put_agent(agent_id, lambda agent: replace(_known(agent, agent_id), budget=money), "agent.budget")
 
     async def remove_agent(self, agent_id: str) -> None:
         """Forget an agent; what it holds fails at once and takes the retry path."""
         for hot in await self.store.held(agent=AgentId(agent_id)):
-            await self._fail_orphan(hot, Reason.RUNTIME_OFFLINE)
+            if hot.workspace == self.workspace:
+                await self._fail_orphan(hot, Reason.RUNTIME_OFFLINE)
 
         async def decide() -> tuple[ChangeSet, None]:
             record = await self.store.record("agent", self.workspace, agent_id)
@@ -104,15 +112,19 @@ class Roster(Finishing):
             slots, money = limits.get(f"slots:{agent.id}"), limits.get(f"agent:{agent.id}")
             used = 0 if money is None else money.held + money.spent
             left = None if agent.budget is None else MicroUsd(agent.budget - used)
-            views.append(AgentView(agent, slots.held if slots else 0, left, pulses.get(f"agent:{agent.id}")))
+            views.append(
+                AgentView(agent, slots.held if slots else 0, left, pulses.get(pulse("agent", self.workspace, agent.id)))
+            )
         return views
 
     async def agent_heartbeat(self, agent_id: str) -> AgentStatus:
         """An idle agent says that it is there, and hears whether it should go on."""
-        agent = (await self._planning()).agents.get(AgentId(agent_id))
-        if agent is None:
-            raise NotFound("agent", agent_id)
-        await self.store.pulse([f"agent:{agent_id}"])
+        planning = await self._planning()
+        known = planning.agents.get(AgentId(agent_id)) or (await self._configuration.fresh()).agents.get(
+            AgentId(agent_id)
+        )
+        agent = _known(known, agent_id)
+        await self.store.pulse([pulse("agent", self.workspace, agent_id)])
         return agent.status
 
     # Runtimes
@@ -121,30 +133,41 @@ class Roster(Finishing):
         self, runtime_id: str, *, hostname: str = "", pid: int | None = None, version: str = ""
     ) -> None:
         """A process or machine that hosts agents says that it has started."""
-        body: dict[str, Json] = {"hostname": hostname, "pid": pid, "version": version, "started_at": self.now()}
+        arguments.name("runtime_id", runtime_id)
+        body: dict[str, Json] = {
+            "hostname": arguments.words("hostname", hostname),
+            "pid": None if pid is None else fields.whole(pid, "pid", least=0, most=2**32),
+            "version": arguments.words("version", version),
+            "started_at": self.now(),
+        }
 
         async def decide() -> tuple[ChangeSet, None]:
-            record = await self.store.record("runtime", self.workspace, _name("runtime_id", runtime_id))
+            record = await self.store.record("runtime", self.workspace, runtime_id)
             change = RecordChange("runtime", self.workspace, runtime_id, record.version if record else 0, body)
             return ChangeSet(records=(change,), at=self.now()), None
 
         await self._land(decide)
-        await self.store.pulse([f"runtime:{runtime_id}"])
+        await self.store.pulse([pulse("runtime", self.workspace, runtime_id)])
 
     async def runtime_heartbeat(self, runtime_id: str) -> None:
         """Keep a runtime alive, and with it the leases of tasks whose preset ties them to it."""
-        await self.store.pulse([f"runtime:{runtime_id}"])
-        held = await self.store.held(runtime=RuntimeId(runtime_id))
+        if await self.store.record("runtime", self.workspace, runtime_id) is None:
+            raise NotFound("runtime", runtime_id)
+        await self.store.pulse([pulse("runtime", self.workspace, runtime_id)])
+        held = await self._held_by(RuntimeId(runtime_id))
         kept = [Beat(hot.id, hot.lease) for hot in held if hot.lease and hot.traits & Trait.RUNTIME_KEPT]
         await self.store.extend(kept)
 
     async def orphans(self, runtime_id: str) -> Orphans:
         """A runtime that has restarted gives up what it held before: it fails at once and takes the retry path."""
-        held = await self.store.held(runtime=RuntimeId(runtime_id))
-        mine = [hot for hot in held if hot.workspace == self.workspace]
-        fates = [await self._fail_orphan(hot, Reason.RUNTIME_RECOVERY) for hot in mine]
+        held = await self._held_by(RuntimeId(runtime_id))
+        fates = [await self._fail_orphan(hot, Reason.RUNTIME_RECOVERY) for hot in held]
         failed = [fate for fate in fates if fate is not None]
         return Orphans(len(failed), sum(fate is not Status.DEAD_LETTERED for fate in failed))
+
+    async def _held_by(self, runtime_id: RuntimeId) -> list[Hot]:
+        held = await self.store.held(runtime=runtime_id)
+        return [hot for hot in held if hot.workspace == self.workspace]
 
     async def _fail_orphan(self, hot: Hot, reason: Reason) -> Status | None:
         failure = Failure(reason=reason, error=f"runtime {hot.runtime} no longer has it")
@@ -161,6 +184,8 @@ class Roster(Finishing):
         )
 
     async def _put_agent(self, agent_id: str, change: Callable[[Agent | None], Agent], event: str) -> None:
+        arguments.name("agent_id", agent_id)
+
         async def decide() -> tuple[ChangeSet | None, None]:
             record = await self.store.record("agent", self.workspace, agent_id)
             agent = change(None if record is None else agent_of(record))
@@ -179,22 +204,3 @@ def _known(agent: Agent | None, agent_id: str) -> Agent:
     if agent is None:
         raise NotFound("agent", agent_id)
     return agent
-
-
-def _name(field: str, value: object) -> str:
-    if not isinstance(value, str) or not value.strip() or "\0" in value or len(value) > 255:
-        raise InvalidInput(field, "must be a name of 1 to 255 characters")
-    return value
-
-
-def _slots(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_SLOTS:
-        raise InvalidInput("max_concurrent_tasks", f"must be a whole number from 1 to {MOST_SLOTS}")
-    return value
-
-
-def _money(value: str | float | int | None) -> MicroUsd | None:
-    try:
-        return None if value is None else usd(value)
-    except ValueError as error:
-        raise InvalidInput("budget_usd", str(error)) from None

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple, cast
 from taskyard.core import breaker as breakers
 from taskyard.core import dag as dags
 from taskyard.core import outcomes, transitions
-from taskyard.core.changes import ChangeSet, RecordChange, merged
+from taskyard.core.changes import ChangeSet, Lift, Record, RecordChange, merged
 from taskyard.core.dag import DagStatus
-from taskyard.core.definition import lane_of, redefine
+from taskyard.core.definition import lane_of, reborn, redefine
 from taskyard.core.errors import DuplicateKey, IllegalTransition, InvalidInput, NotFound
-from taskyard.core.planning import Settings
+from taskyard.core.planning import BreakerSettings, Settings, breaker_settings
 from taskyard.core.policy import PRESETS, preset
 from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId
-from taskyard.core.units import usd
+from taskyard.service import arguments
 from taskyard.service.engine import KeyTaken
 from taskyard.service.enqueueing import Enqueueing, rescored
 from taskyard.service.finishing import receipt
@@ -36,6 +36,7 @@ class Steering(Enqueueing):
 
     async def cancel(self, task_id: str, reason: str = "cancelled", *, cascade: bool | None = None) -> Cancelled:
         """Take a task out of the yard, and by default what depends on it and what it spawned."""
+        arguments.words("reason", reason)
         root = TaskId(task_id)
         hot = await self._load(root)
         follows = (await self._policy_of(hot)).cascades if cascade is None else cascade
@@ -44,28 +45,43 @@ class Steering(Enqueueing):
             hot = await self._load(root)
             if hot.status is Status.CANCELLED:
                 return None, False
-            step = outcomes.cancelled(hot, type_=await self._type_of(hot), reason=reason, now=self.now())
-            if not follows or hot.dag_id is None:
-                return step, True
-            # Stored with the root: whoever finds it later finishes what a crash left.
-            intent = RecordChange("cascade", self.workspace, root, 0, {"root": root})
-            return replace(step, records=(intent,)), True
+            return await self._cancellation(hot, reason, follows=follows), True
 
         if not await self._land(decide):
             return Cancelled(())
-        return Cancelled((root, *(await self.finish_cascade(root) if follows and hot.dag_id else ())))
+        return Cancelled((root, *(await self.finish_cascade(root) if follows else ())))
 
-    async def finish_cascade(self, root: TaskId) -> list[TaskId]:
-        """Cancel everything below a cancelled task, each once, in bounded steps; then forget the intent."""
+    async def _cancellation(self, hot: Hot, reason: str, *, follows: bool) -> ChangeSet:
+        """The cancelled task, and the intent to cancel what is below it: whoever finds that finishes the cascade."""
+        step = outcomes.cancelled(hot, type_=await self._type_of(hot), reason=reason, now=self.now())
+        if not follows or hot.dag_id is None:
+            return step  # nothing is below a lone task: what depends on it makes it part of a graph
+        body: dict[str, Json] = {"root": hot.id, "dag": hot.dag_id}
+        return replace(step, records=(RecordChange("cascade", self.workspace, hot.id, 0, body),))
+
+    async def finish_cascade(self, intent: str) -> list[TaskId]:
+        """Cancel what a stored intent is about, each task once, in bounded steps; then forget the intent."""
+        record = await self.store.record("cascade", self.workspace, intent)
+        if record is None:
+            return []
         cancelled: list[TaskId] = []
-        while below := await self._below(root):
-            for start in range(0, len(below), CHUNK):
-                cancelled += await self._cancel_chunk(below[start : start + CHUNK])
-        await self._forget("cascade", root)
+        while left := await self._left(record):
+            for start in range(0, len(left), CHUNK):
+                cancelled += await self._cancel_chunk(left[start : start + CHUNK])
+        await self._forget("cascade", intent)
+        await self._settle_dag(DagId(str(record.body["dag"])))
         return cancelled
 
-    async def _below(self, root: TaskId) -> list[tuple[TaskId, TaskId]]:
-        """What is left to cancel under a cancelled task, each with the parent it is cancelled for."""
+    async def _left(self, intent: Record) -> list[tuple[TaskId, str]]:
+        """What is still to be cancelled, each task with the reason for it."""
+        if "root" in intent.body:
+            return await self._below(TaskId(str(intent.body["root"])))
+        graph = await self.store.graph(DagId(intent.id))
+        mine = [hot for hot in graph.tasks if hot.workspace == self.workspace]
+        return [(hot.id, str(intent.body["reason"])) for hot in mine if not hot.status.is_final]
+
+    async def _below(self, root: TaskId) -> list[tuple[TaskId, str]]:
+        """What is left to cancel under a cancelled task: for the parent that it would wait for."""
         found: dict[TaskId, TaskId] = {}
         seen, frontier = {root}, [root]
         while frontier:
@@ -77,20 +93,15 @@ class Steering(Enqueueing):
             found |= {child: new[child] for child in live}
             # An earlier try may have cancelled a part: what hangs below that part is still to be found.
             frontier = live + [child for child, hot in hots.items() if hot.status is Status.CANCELLED]
-        return list(found.items())
+        return [(child, f"parent {parent} cancelled") for child, parent in found.items()]
 
-    async def _cancel_chunk(self, chunk: Sequence[tuple[TaskId, TaskId]]) -> list[TaskId]:
+    async def _cancel_chunk(self, chunk: Sequence[tuple[TaskId, str]]) -> list[TaskId]:
         async def decide() -> tuple[ChangeSet | None, list[TaskId]]:
-            hots = await self.store.load([child for child, _ in chunk])
+            hots = await self.store.load([task_id for task_id, _ in chunk])
             steps = [
-                outcomes.cancelled(
-                    hots[child],
-                    type_=await self._type_of(hots[child]),
-                    reason=f"parent {parent} cancelled",
-                    now=self.now(),
-                )
-                for child, parent in chunk
-                if not hots[child].status.is_final
+                outcomes.cancelled(hots[each], type_=await self._type_of(hots[each]), reason=reason, now=self.now())
+                for each, reason in chunk
+                if not hots[each].status.is_final
             ]
             done = [step.changes[0].after.id for step in steps]
             return (merged(steps) if steps else None), done
@@ -99,25 +110,19 @@ class Steering(Enqueueing):
 
     async def cancel_dag(self, dag_id: str, reason: str = "cancelled") -> Cancelled:
         """Cancel every task of a graph that has not ended."""
-        graph = await self.store.graph(DagId(dag_id))
-        mine = [hot for hot in graph.tasks if hot.workspace == self.workspace]
-        if not mine:
+        arguments.words("reason", reason)
+        if await self.store.record("dag", self.workspace, dag_id) is None:
+            return await self._cancel_lone(DagId(dag_id), reason)
+        await self._configure("cascade", dag_id, {"dag": dag_id, "reason": reason})
+        return Cancelled(tuple(await self.finish_cascade(dag_id)))
+
+    async def _cancel_lone(self, dag_id: DagId, reason: str) -> Cancelled:
+        """A lone task's graph is the task alone."""
+        task_id = transitions.lone_task(dag_id)
+        hot = (await self.store.load([task_id])).get(task_id)
+        if hot is None or hot.workspace != self.workspace or hot.dag_id is not None:
             raise NotFound("dag", dag_id)
-        done: list[TaskId] = []
-        for hot in mine:
-            if not hot.status.is_final:
-                done += await self._cancel_one(hot.id, reason)
-        return Cancelled(tuple(done))
-
-    async def _cancel_one(self, task_id: TaskId, reason: str) -> list[TaskId]:
-        async def decide() -> tuple[ChangeSet | None, list[TaskId]]:
-            hot = await self._load(task_id)
-            if hot.status.is_final:
-                return None, []
-            step = outcomes.cancelled(hot, type_=await self._type_of(hot), reason=reason, now=self.now())
-            return step, [task_id]
-
-        return await self._land(decide)
+        return Cancelled(()) if hot.status.is_final else await self.cancel(task_id, reason)
 
     # Dead letters
 
@@ -135,6 +140,8 @@ class Steering(Enqueueing):
             raise InvalidInput("resolution", f"must be one of {', '.join(RESOLUTIONS)}")
         if (resolution == "modify_and_retry") != (spec is not None):
             raise InvalidInput("spec", "goes with modify_and_retry, and only with it")
+        arguments.name("by", by)
+        arguments.words("note", note, most=10_000)
 
         async def decide() -> tuple[ChangeSet, Receipt]:
             hot = await self._load(TaskId(task_id))
@@ -151,38 +158,35 @@ class Steering(Enqueueing):
             return whole, receipt(step.changes[0].after)
 
         try:
-            return await self._land(decide)
+            answer = await self._land(decide)
         except KeyTaken as refused:
             ((key, owner),) = refused.by.items()
             raise DuplicateKey(key, owner) from None
+        if resolution == "cancel":
+            await self.finish_cascade(task_id)
+        return answer
 
     async def _resolution(self, hot: Hot, definition: Definition, resolution: str, by: str, note: str) -> ChangeSet:
         now = self.now()
         if resolution == "cancel":
-            return outcomes.cancelled(hot, type_=definition.type, reason=note or "dead letter cancelled", now=now)
+            follows = (await self._policy_of(hot)).cascades
+            return await self._cancellation(hot, note or "dead letter cancelled", follows=follows)
         if resolution == "escalate":
             return ChangeSet(changes=(transitions.escalate(hot, by=by, note=note, now=now),), at=now)
         (lane,) = await self._lanes([lane_of(definition, failures=0)])
         change = transitions.revive(hot, resolution=resolution, by=by, lane=lane, now=now)
-        place = rescored(hot, definition, hot.height, now)
-        change = change._replace(
-            after=change.after._replace(
-                rank=place.rank,
-                rescore_at=place.rescore_at,
-                max_attempts=definition.max_attempts,
-                reserve=definition.max_cost,
-                run_sec=definition.max_duration_sec,
-            )
-        )
+        change = change._replace(after=reborn(change.after, definition, PRESETS[definition.preset], now=now))
         counts = dags.counted(hot.workspace, hot.dag_id, hot.status, Status.READY)
-        return ChangeSet(changes=(change,), counts=counts, records=await self._reopened(hot), at=now)
+        reopened = await self._reopened(hot)
+        return replace(reopened, changes=(change,), counts=counts)
 
-    async def _reopened(self, hot: Hot) -> tuple[RecordChange, ...]:
+    async def _reopened(self, hot: Hot) -> ChangeSet:
+        """The graph goes on. It is written also where it had not ended, so that nobody ends it at the same moment."""
         record = None if hot.dag_id is None else await self.store.record("dag", self.workspace, hot.dag_id)
         if record is None:
-            return ()
-        body: dict[str, Json] = {**record.body, "status": DagStatus.RUNNING.value, "ended_at": None}
-        return (RecordChange("dag", self.workspace, record.id, record.version, body),)
+            return ChangeSet(at=self.now())
+        moved = self._dag_moved(record, DagStatus.RUNNING, self.now())
+        return moved if DagStatus(str(record.body["status"])).is_final else replace(moved, events=())
 
     async def _reviewed(self, hot: Hot, resolution: str, by: str, note: str) -> RecordChange:
         record = await self.store.record("dead", self.workspace, outcomes.dead_id(hot.id, hot.attempt))
@@ -202,6 +206,7 @@ class Steering(Enqueueing):
 
     async def rerun(self, task_id: str, *, created_by: str = "human:local") -> Task:
         """Do a finished task again as a new task with a fresh session. The old one stays as it is."""
+        arguments.name("created_by", created_by)
         hot = await self._load(TaskId(task_id))
         if not hot.status.is_final:
             raise IllegalTransition(hot.id, hot.status, "rerun")
@@ -218,6 +223,7 @@ class Steering(Enqueueing):
             work_dir=None,
             fresh=True,
             run_after=None,
+            expires_at=None,
             created_at=self.now(),
             created_by=created_by,
             trigger_type="manual_rerun",
@@ -228,6 +234,7 @@ class Steering(Enqueueing):
 
     async def set_priority(self, task_id: str, priority: int, *, by: str = "human:local") -> Receipt:
         """Move a waiting task within its lane."""
+        arguments.name("by", by)
 
         async def decide() -> tuple[ChangeSet, Receipt]:
             hot, now = await self._load(TaskId(task_id)), self.now()
@@ -257,13 +264,38 @@ class Steering(Enqueueing):
         self, *, daily_budget_usd: str | float | None = None, default_reserve_usd: str | float = 0
     ) -> Settings:
         """What the workspace may spend in a day, and what a task without a maximum reserves where money is limited."""
-        try:
-            daily = None if daily_budget_usd is None else usd(daily_budget_usd)
-            reserve = usd(default_reserve_usd)
-        except ValueError as error:
-            raise InvalidInput("daily_budget_usd", str(error)) from None
-        await self._configure("workspace", self.workspace, {"daily_budget": daily, "default_reserve": reserve})
+        daily = arguments.money("daily_budget_usd", daily_budget_usd)
+        reserve = arguments.money("default_reserve_usd", default_reserve_usd) or 0
+        limits = await self.store.limits(self.workspace, None)
+        dags = [limit.name for limit in limits.values() if limit.name.startswith("dag:") and limit.ceiling is not None]
+        # With more money today nothing has to wait for tomorrow's; a claim parks anew what it still cannot pay for. And
+        # what reserves less than before may fit into its DAG's.
+        await self._configure(
+            "workspace",
+            self.workspace,
+            {"daily_budget": daily, "default_reserve": reserve},
+            lifts=(Lift("budget:day"),),
+            spends=tuple(Spend(self.workspace, name, 0) for name in dags),
+        )
         return (await self._configuration.fresh()).settings
+
+    async def set_breaker_policy(
+        self,
+        *,
+        failure_threshold: int | None = None,
+        half_open_after_sec: float | None = None,
+        overrides: Mapping[str, int] | None = None,
+        cooldownSeconds: float | None = None,  # noqa: N803 - so the preset loki has it
+    ) -> BreakerSettings:
+        """When the workspace's breakers open and let a probe through; `overrides` are thresholds by type.
+
+        It says the whole policy: what is not given is the preset's again. `cooldownSeconds`, which loki's files have
+        beside the other, is read where `half_open_after_sec` is absent.
+        """
+        wait = cooldownSeconds if half_open_after_sec is None else half_open_after_sec
+        settings = breaker_settings(failure_threshold, wait, overrides)
+        await self._configure("workspace", self.workspace, {"breakers": settings.to_body()})
+        return settings
 
     async def open_breaker(self, type_: str, *, why: str = "opened by hand") -> None:
         await self._move_breaker(type_, why, opening=True)
@@ -272,6 +304,9 @@ class Steering(Enqueueing):
         await self._move_breaker(type_, why, opening=False)
 
     async def _move_breaker(self, type_: str, why: str, *, opening: bool) -> None:
+        arguments.name("type", type_)
+        arguments.words("why", why)
+
         async def decide() -> tuple[ChangeSet | None, None]:
             breaker, now = (await self._configuration.fresh()).breaker(type_), self.now()
             if opening == bool(breaker.generation % 2):
@@ -281,9 +316,16 @@ class Steering(Enqueueing):
 
         await self._land(decide)
 
-    async def _configure(self, kind: str, record_id: str, fields: dict[str, Any]) -> None:
-        if not record_id or "\0" in record_id or len(record_id) > 255:
-            raise InvalidInput(kind, "must be a name of 1 to 255 characters")
+    async def _configure(
+        self,
+        kind: str,
+        record_id: str,
+        fields: dict[str, Any],
+        *,
+        lifts: tuple[Lift, ...] = (),
+        spends: tuple[Spend, ...] = (),
+    ) -> None:
+        arguments.name(kind, record_id)
 
         async def decide() -> tuple[ChangeSet | None, None]:
             record = await self.store.record(kind, self.workspace, record_id)
@@ -292,7 +334,7 @@ class Steering(Enqueueing):
                 return None, None
             version = 0 if record is None else record.version
             change = RecordChange(kind, self.workspace, record_id, version, body)
-            return ChangeSet(records=(change,), at=self.now()), None
+            return ChangeSet(records=(change,), lifts=lifts, spends=spends, at=self.now()), None
 
         await self._land(decide)
 

@@ -7,7 +7,7 @@ name and finds what it already did.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple, cast
 
@@ -15,12 +15,13 @@ from taskyard.core import outcomes, transitions
 from taskyard.core.changes import ChangeSet, Checkpoint, Expect, Lift, Record, Signal, Spend, merged
 from taskyard.core.errors import InvalidInput
 from taskyard.core.jsonvalue import compact, encode
-from taskyard.core.lease import Lease
+from taskyard.core.lease import Lease, seal
 from taskyard.core.outcomes import Report
 from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId
-from taskyard.core.units import Micros, seconds
+from taskyard.core.units import Micros
+from taskyard.service import arguments
 from taskyard.service.enqueueing import Enqueueing, dag_record
-from taskyard.service.finishing import Finishing, receipt
+from taskyard.service.finishing import Finishing, answered, receipt
 from taskyard.service.views import Receipt
 
 
@@ -43,44 +44,70 @@ class Child(NamedTuple):
 class Suspending(Enqueueing, Finishing):
     async def sleep(self, task_id: str, lease: str, name: str, duration_sec: float) -> Waited:
         """Wait for a time, without a slot."""
+        arguments.name("name", name)
+        duration = arguments.duration("duration_sec", duration_sec)
 
         async def decide() -> tuple[ChangeSet | None, Waited]:
             hot = await self._held(TaskId(task_id), Lease(lease))
-            noted = await self._note(hot, name)
-            until = Micros(self.now() + seconds(duration_sec)) if noted is None else _until(noted)
-            if until is None or until <= self.now():
+            noted = await self._note(hot, name, _SLEEP)
+            until = Micros(self.now() + duration) if noted is None else cast(Micros, noted["until"])
+            if until <= self.now():
                 return None if noted else self._noted(hot, name, compact({"until": until})), Waited(True)
             return await self._suspended(hot, ["time"], until, name, {"until": until}, new=noted is None), Waited(False)
+
+        return await self._land(decide)
+
+    async def snooze(self, task_id: str, lease: str, duration_sec: float) -> Receipt:
+        """Not now: the task comes back after a time, and no attempt is counted."""
+        wait = arguments.duration("duration_sec", duration_sec)
+        digest = str(wait)
+
+        async def decide() -> tuple[ChangeSet | None, Receipt]:
+            hot = await self._load(TaskId(task_id))
+            if hot.lease != seal(lease):
+                return None, answered(await self._replayed(hot, Lease(lease), "snooze", digest))
+            until = Micros(self.now() + wait)
+            step = outcomes.suspended(
+                hot,
+                Report("snooze", digest),
+                type_=await self._type_of(hot),
+                blockers=["time"],
+                wake_at=until,
+                now=self.now(),
+            )
+            return step, receipt(step.changes[0].after)
 
         return await self._land(decide)
 
     async def wait_for(
         self, task_id: str, lease: str, name: str, signal: str, *, timeout_sec: float | None = None
     ) -> Waited:
-        """Wait for a signal. The n-th wait of a task for a signal takes the n-th one sent, also one sent before."""
+        """Wait for a signal. Each wait that is not in vain takes one, in the order they were sent, also from before."""
+        arguments.name("name", name)
+        arguments.name("signal", signal)
+        patience = None if timeout_sec is None else arguments.duration("timeout_sec", timeout_sec)
 
         async def decide() -> tuple[ChangeSet | None, Waited]:
             hot = await self._held(TaskId(task_id), Lease(lease))
-            notes = await self.checkpoints(hot.id)
-            noted = cast(Mapping[str, Json] | None, notes.get(name))
-            place = _waits_before(notes, signal) if noted is None else cast(int, noted["place"])
+            noted, now = await self._note(hot, name, _WAIT), self.now()
             sent = [row for row in await self.store.signals(hot.id) if row.name == signal]
-            until = None if timeout_sec is None else Micros(self.now() + seconds(timeout_sec))
-            until = until if noted is None else _until(noted)
-            note: dict[str, Json] = {"signal": signal, "place": place, "until": until}
-            if len(sent) > place:
-                landed = None if noted else self._noted(hot, name, compact(note))
-                return landed, Waited(True, json.loads(sent[place].data))
-            if until is not None and until <= self.now():
-                return None if noted else self._noted(hot, name, compact(note)), Waited(True, timed_out=True)
-            return await self._suspended(hot, [f"signal:{signal}"], until, name, note, new=noted is None), Waited(False)
+            until = None if patience is None else Micros(now + patience)
+            place = _place(await self.checkpoints(hot.id), signal, sent) if noted is None else 0
+            note = noted or {"signal": signal, "place": place, "before": len(sent), "until": until}
+            until = cast(Micros | None, note["until"])
+            heard = _heard(note, sent)
+            if heard is None and (until is None or until > now):
+                blockers = [f"signal:{signal}"]
+                return await self._suspended(hot, blockers, until, name, note, new=noted is None), Waited(False)
+            answer = Waited(True, timed_out=True) if heard is None else Waited(True, json.loads(heard.data))
+            return None if noted else self._noted(hot, name, compact(dict(note))), answer
 
         return await self._land(decide)
 
     async def signal(self, task_id: str, name: str, data: Json = None, *, sent_by: str = "human:local") -> Receipt:
         """Tell a task something it waits for, or will wait for."""
-        if not name or "\0" in name or len(name) > 255:
-            raise InvalidInput("name", "must be a text of 1 to 255 characters")
+        arguments.name("name", name)
+        arguments.name("sent_by", sent_by)
         text = encode(data, field="data", max_bytes=self.options.sizes.max_payload_bytes)
 
         async def decide() -> tuple[ChangeSet, Receipt]:
@@ -105,6 +132,7 @@ class Suspending(Enqueueing, Finishing):
 
         Asked again under the same name, it makes nothing: the first call's tasks are the answer.
         """
+        arguments.name("name", name)
         planning, now = await self._planning(), self.now()
         parent_id = TaskId(task_id)
         rows = [{**fields, "parent_id": parent_id} for fields in tasks]
@@ -112,19 +140,19 @@ class Suspending(Enqueueing, Finishing):
 
         async def decide() -> tuple[ChangeSet | None, list[TaskId]]:
             hot = await self._held(parent_id, Lease(lease))
-            if (noted := await self._note(hot, name)) is not None:
+            if (noted := await self._note(hot, name, _SPAWN)) is not None:
                 children = [TaskId(str(each)) for each in cast(list[Json], noted["children"])]
                 return await self._waiting_for(hot, children) if wait else None, children
             drafts = list(named.values())
             change_set = await self._spawned(hot, drafts, name, wait=wait)
             return change_set, [draft.id for draft in drafts]
 
-        return await self._land(decide)
+        return await self._land_new(decide)
 
     async def children(self, task_id: str, name: str) -> list[Child] | None:
         """How the tasks spawned under this name ended; None while one of them has not."""
-        noted = (await self.checkpoints(task_id)).get(name)
-        if not isinstance(noted, dict):
+        noted = await self._note(await self._load(TaskId(task_id)), name, _SPAWN)
+        if noted is None:
             raise InvalidInput("name", f"{name} is not a spawn of {task_id}")
         ids = [TaskId(str(each)) for each in cast(list[Json], noted["children"])]
         hots, outputs = await self.store.load(ids), await self.store.outputs(ids)
@@ -194,13 +222,34 @@ class Suspending(Enqueueing, Finishing):
             return step
         return replace(step, checkpoints=(Checkpoint(hot.id, name, hot.attempt, compact(dict(note))),))
 
-    async def _note(self, hot: Hot, name: str) -> Mapping[str, Json] | None:
-        return cast(Mapping[str, Json] | None, (await self.checkpoints(hot.id)).get(name))
+    async def _note(self, hot: Hot, name: str, kind: Set[str]) -> Mapping[str, Json] | None:
+        """What is remembered under this name; refused where that is something of another kind."""
+        notes = await self.checkpoints(hot.id)
+        if name not in notes:
+            return None
+        note = notes[name]
+        if not isinstance(note, dict) or note.keys() != kind:
+            raise InvalidInput("name", f"{name} stands for something else in this task already")
+        return note
 
 
-def _until(noted: Mapping[str, Json]) -> Micros | None:
-    return cast(Micros | None, noted["until"])
+# What is remembered of each kind of wait, by which they are told apart.
+_SLEEP = frozenset({"until"})
+_WAIT = frozenset({"signal", "place", "before", "until"})  # before: how many were sent before it began
+_SPAWN = frozenset({"children"})
 
 
-def _waits_before(notes: Mapping[str, Json], signal: str) -> int:
-    return sum(isinstance(note, dict) and note.get("signal") == signal for note in notes.values())
+def _heard(note: Mapping[str, Json], sent: Sequence[Signal]) -> Signal | None:
+    """The signal that a wait took. One that came after its end is not it, however often the handler is run again."""
+    place, before, until = cast(tuple[int, int, Micros | None], (note["place"], note["before"], note["until"]))
+    if len(sent) <= place:
+        return None
+    in_time = until is None or place < before or sent[place].at < until
+    return sent[place] if in_time else None
+
+
+def _place(notes: Mapping[str, Json], signal: str, sent: Sequence[Signal]) -> int:
+    """Which of the signals sent is the next wait's: the one after the last that was taken."""
+    waits = [note for note in notes.values() if isinstance(note, dict) and note.keys() == _WAIT]
+    mine = [note for note in waits if note["signal"] == signal]
+    return max((cast(int, note["place"]) + (_heard(note, sent) is not None) for note in mine), default=0)

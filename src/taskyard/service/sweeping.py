@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from taskyard.core import outcomes, transitions
+from taskyard.core import transitions
 from taskyard.core.changes import ChangeSet, Committed, Expect, Lift, Touch
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import IllegalTransition, LeaseLost, NotFound
 from taskyard.core.outcomes import BY_THE_YARD
-from taskyard.core.task import DagId, Failure, Hot, Reason, RuntimeId, Status, TaskId
+from taskyard.core.task import DagId, Failure, Hot, Reason, RuntimeId, Status
 from taskyard.core.units import DAY, SECOND, Micros
-from taskyard.service.engine import Options
+from taskyard.service.engine import Options, pulse
 from taskyard.service.enqueueing import rescored
 from taskyard.service.roster import Roster
 from taskyard.service.steering import Steering
@@ -71,6 +71,8 @@ class Sweeping(Steering, Roster):
         last = await self.store.duty("sweep")
         if last is not None and now - last > GAP:
             await self.store.touch([_forgiven(hot, now) for hot in await self.store.held() if hot.due_at is not None])
+            # Nobody could be heard of meanwhile, so nobody was silent.
+            await self.store.pulse(sorted(await self.store.pulses("runtime:")))
         return await self.store.take_duty("sweep", now, Micros(now + EVERY)) is not None
 
     async def _sweep_due(self) -> tuple[int, int]:
@@ -116,13 +118,15 @@ class Sweeping(Steering, Roster):
             return await self._woken(fresh, now), True
 
         woken = await self._land(decide)
+        if hot.expires_at is not None and hot.expires_at <= self.now():
+            await self.finish_cascade(hot.id)
         # Where other blockers are left, its time is over all the same.
         await self.store.touch([Touch(hot.id, hot.due_at or self.now(), hot.expires_at)])
         return woken
 
     async def _woken(self, hot: Hot, now: Micros) -> ChangeSet:
         if hot.expires_at is not None and hot.expires_at <= now:
-            return outcomes.cancelled(hot, type_=await self._type_of(hot), reason="expired", now=now)
+            return await self._cancellation(hot, "expired", follows=(await self._policy_of(hot)).cascades)
         if hot.status is Status.RETRYING:
             return ChangeSet(changes=(transitions.promote(hot, now=now),), at=now)
         names = {blocker.name for blocker in await self.store.blockers([hot.id]) if blocker.wait == hot.wait}
@@ -132,10 +136,12 @@ class Sweeping(Steering, Roster):
 
     async def _sweep_silent_runtimes(self) -> int:
         now, failed = self.now(), 0
-        for name, heard in (await self.store.pulses("runtime:")).items():
-            if now - heard > SILENT:
-                for hot in await self.store.held(runtime=RuntimeId(name.removeprefix("runtime:"))):
-                    yard = self._beside(hot.workspace)
+        heard = await self.store.pulses("runtime:")
+        for record in await self.store.records("runtime"):
+            started = cast(Micros, record.body["started_at"])
+            if now - heard.get(pulse("runtime", record.workspace, record.id), started) > SILENT:
+                yard = self._beside(record.workspace)
+                for hot in await yard._held_by(RuntimeId(record.id)):
                     failed += await yard._fail_orphan(hot, Reason.RUNTIME_OFFLINE) is not None
         return failed
 
@@ -185,7 +191,7 @@ class Sweeping(Steering, Roster):
         """Cascades that were interrupted, and graphs that ended without anyone noticing."""
         finished = 0
         for record in await self.store.records("cascade"):
-            await self._beside(record.workspace).finish_cascade(TaskId(record.id))
+            await self._beside(record.workspace).finish_cascade(record.id)
             finished += 1
         for record in await self.store.records("dag"):
             if not DagStatus(str(record.body["status"])).is_final:
@@ -208,7 +214,8 @@ class Sweeping(Steering, Roster):
 
 
 def _forgiven(hot: Hot, now: Micros) -> Touch:
-    until = Micros(now + hot.lease_sec * SECOND)
+    # Never earlier than before: a claim time may be longer than a lease.
+    until = Micros(max(now + hot.lease_sec * SECOND, hot.lease_expires_at or now))
     return Touch(hot.id, hot.due_at or now, transitions.due(hot._replace(lease_expires_at=until)), until)
 
 

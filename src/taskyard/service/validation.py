@@ -57,17 +57,20 @@ def _schema(text: str) -> Any:
     if (remote := _remote_reference(schema)) is not None:
         raise InvalidInput(FIELD, f"may refer only to itself, not to {remote[:SHOWN]}")
     try:
-        return jsonschema_rs.validator_for(schema)
+        return jsonschema_rs.validator_for(schema, pattern_options=jsonschema_rs.RegexOptions())
     except (ValueError, jsonschema_rs.ReferencingError) as error:
         raise InvalidInput(FIELD, f"must be a JSON Schema: {str(error)[:SHOWN]}") from None
 
 
 @lru_cache(maxsize=256)
 def _expression(text: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False  # the caller is told; stderr is not ours
     try:
-        return re2.compile(text)
+        return re2.compile(text, options)
     except re2.error as error:
-        raise InvalidInput(FIELD, f"must be a regular expression that RE2 accepts: {str(error)[:SHOWN]}") from None
+        why = error.args[0].decode("utf-8", "replace")[:SHOWN]
+        raise InvalidInput(FIELD, f"must be a regular expression that RE2 accepts: {why}") from None
 
 
 def _remote_reference(schema: Json) -> str | None:

@@ -82,14 +82,16 @@ class Verifying(Engine):
                 history.types[hot.id] = await self._type_of(hot)
                 history.attempts[hot.id] = await self.store.attempts(hot.id)
             after = page[-1].seq
-        seq = 0
-        while events := await self.store.events(after=seq, limit=PAGE, workspace=self.workspace):
-            for stored in events:
-                history.seen += 1
-                if stored.event.task_id is not None and stored.event.version is not None:
-                    history.events[stored.event.task_id].append(stored.event)
-            seq = events[-1].seq
-        history.whole = not await self.store.pruned()
+        history.whole = not await self.store.pruned(self.workspace)
+        # Where some were pruned there is no reading all in order; those of a task that is there are all there.
+        for of in (None,) if history.whole else history.tasks:
+            seq = 0
+            while events := await self.store.events(after=seq, limit=PAGE, workspace=self.workspace, task_id=of):
+                for stored in events:
+                    history.seen += 1
+                    if stored.event.task_id is not None and stored.event.version is not None:
+                        history.events[stored.event.task_id].append(stored.event)
+                seq = events[-1].seq
         return history
 
     async def _blocker_problems(self, history: _History) -> list[str]:
@@ -124,7 +126,7 @@ class Verifying(Engine):
     async def _count_problems(self, dag_id: DagId, tasks: Sequence[Hot]) -> list[str]:
         names = dags.count_names(dag_id)
         stored = await self.store.counts(self.workspace, list(names.values()))
-        counted = Counter(_count_word(hot.status) for hot in tasks)
+        counted = Counter(dags.count_word(hot.status) for hot in tasks)
         return [
             f"{dag_id} counts {stored.get(name, 0)} {word}, and has {counted[word]}"
             for word, name in names.items()
@@ -185,7 +187,7 @@ def _attempt_problems(hot: Hot, events: Sequence[Event], attempts: Sequence[Atte
     ended = hot.attempt - (hot.status in HELD)
     if numbers != list(range(1, ended + 1)):
         yield f"{hot.id} has records of attempts {numbers}, and {ended} have ended"
-    counted = sum(attempt.counted for attempt in attempts if attempt.ended_at >= _last_revival(events))
+    counted = sum(attempt.counted for attempt in attempts if attempt.number > _revived_after(events))
     if counted != hot.failures:
         yield f"{hot.id} counts {hot.failures} failures, and {counted} are on record"
     if hot.failures > hot.max_attempts:
@@ -196,8 +198,9 @@ def _is_claim(event: Event) -> bool:
     return event.event == "task.claimed" or (event.event == "task.running" and '"through"' in (event.data or ""))
 
 
-def _last_revival(events: Sequence[Event]) -> int:
-    return max((event.at for event in events if event.event == "task.revived"), default=0)
+def _revived_after(events: Sequence[Event]) -> int:
+    """The attempt after which failures were counted from nothing again. Not by time: two may happen at one moment."""
+    return max((event.attempt or 0 for event in events if event.event == "task.revived"), default=0)
 
 
 def _stray_events(history: _History) -> list[str]:
@@ -255,8 +258,3 @@ def _spent_amounts(history: _History) -> Mapping[str, int]:
             names = money_names(plan_agent=attempt.agent, hot=history.tasks[task_id], at=attempt.claimed_at)
             spent.update(dict.fromkeys(names, attempt.cost))
     return spent
-
-
-def _count_word(status: Status) -> str:
-    words = {Status.COMPLETED: "completed", Status.CANCELLED: "cancelled", Status.DEAD_LETTERED: "dead"}
-    return words.get(status, "live")

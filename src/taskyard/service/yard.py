@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -31,6 +32,11 @@ class Yard(Claiming, Suspending, Sweeping, Reading, Explaining, Verifying):
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
         self._sweeper: asyncio.Task[None] | None = None
+
+    def twin(self) -> Self | None:
+        """Another connection to the same yard, for another thread's loop; None where there can be none."""
+        store = self.store.twin()
+        return None if store is None else type(self)(store, replace(self.options, sweeps=False))
 
     async def open(self) -> Self:
         await self.store.open()

@@ -89,6 +89,10 @@ class Store(Protocol):
 
     secret: bytes  # made when the yard was, known to every process of it
 
+    def twin(self) -> Store | None:
+        """Another connection to the same yard, not yet open, for another thread; None where there can be none."""
+        ...
+
     async def open(self) -> None: ...
     async def close(self) -> None: ...
 
@@ -195,11 +199,14 @@ class Store(Protocol):
     async def events(
         self, *, after: int, limit: int, workspace: str | None = None, task_id: TaskId | None = None
     ) -> list[StoredEvent]:
-        """In order of sequence, none skipped. `EventsGone` where some after `after` were pruned."""
+        """In order of sequence, none skipped. `EventsGone` where some of the workspace's after `after` were pruned.
+
+        From 0 on, a reader gets what is kept. A task's events are kept for as long as the task is.
+        """
         ...
 
-    async def pruned(self) -> int:
-        """The highest sequence number of an event that was pruned; 0 where none was."""
+    async def pruned(self, workspace: str | None = None) -> int:
+        """The highest sequence number of an event that was pruned, there or anywhere; 0 where none was."""
         ...
 
     async def outbox(self, topic: str, limit: int) -> list[tuple[int, Outbox]]: ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from taskyard.core import claiming
 from taskyard.core.changes import Blocker, Change, ChangeSet, Committed, Conflict, Lift, Taken
 from taskyard.core.task import WAITING, Hot, Status, TaskId
 from taskyard.core.units import Micros
@@ -46,6 +47,10 @@ def _moved(tables: Tables, change_set: ChangeSet, now: Micros) -> Iterator[str]:
         record = tables.records.get((change.kind, change.workspace, change.id))
         if change.version != (0 if record is None else record.version):
             yield f"{change.kind}:{change.id}"
+    for checkpoint in change_set.checkpoints:
+        # A step has one result: the first.
+        if checkpoint.name in tables.checkpoints.get(checkpoint.task_id, {}):
+            yield f"checkpoint:{checkpoint.name}"
 
 
 def _expired(stored: Hot, before: Hot, now: Micros) -> bool:
@@ -106,7 +111,7 @@ def _write_papers(tables: Tables, change_set: ChangeSet) -> None:
     for output in change_set.outputs:
         tables.outputs[output.task_id] = output
     for checkpoint in change_set.checkpoints:
-        tables.checkpoints.setdefault(checkpoint.task_id, {}).setdefault(checkpoint.name, checkpoint)
+        tables.checkpoints.setdefault(checkpoint.task_id, {})[checkpoint.name] = checkpoint
     for signal in change_set.signals:
         tables.signals.setdefault(signal.task_id, []).append(signal)
     for record in change_set.records:
@@ -127,7 +132,7 @@ def _move_limits(tables: Tables, change_set: ChangeSet) -> list[Change]:
         tables.spend(spend)
     for workspace, name, ceiling in change_set.ceilings:
         tables.set_limit(tables.limit(workspace, name)._replace(ceiling=ceiling))
-    eased = {(each.workspace, each.name) for each in change_set.spends if each.held < 0 or each.spent < 0}
+    eased = {(each.workspace, each.name) for each in change_set.spends if claiming.eases(each)}
     eased |= {(each.workspace, each.name) for each in change_set.ceilings}
     return [change for key in sorted(eased) for change in tables.unpark(tables.limit(*key), change_set.at)]
 

@@ -74,6 +74,10 @@ class MemoryStore:
             raise YardClosed
         return self._rows
 
+    def twin(self) -> None:
+        """There is none: its tables belong to one loop."""
+        return
+
     async def open(self) -> None:
         self._closed = False
 
@@ -109,7 +113,9 @@ class MemoryStore:
             tables.block(blocker)
         for spend in spends:
             tables.spend(spend)
-        tables.tell(change.event for change in (*taken, *(change for change, _ in parked)))
+        eased = [tables.limit(plan.workspace, spend.name) for spend in spends if claiming.eases(spend)]
+        let_go = [change for limit in eased for change in tables.unpark(limit, plan.now)]
+        tables.tell(change.event for change in (*taken, *(change for change, _ in parked), *let_go))
         if taken or parked:
             self._wrote()
         return claimed
@@ -267,8 +273,9 @@ class MemoryStore:
         self, *, after: int, limit: int, workspace: str | None = None, task_id: TaskId | None = None
     ) -> list[StoredEvent]:
         tables = self._tables
-        if 0 < after < tables.pruned_through:
-            raise EventsGone(tables.pruned_through + 1)
+        pruned = 0 if task_id is not None else await self.pruned(workspace)
+        if 0 < after < pruned:
+            raise EventsGone(pruned + 1)
         first = bisect_right(tables.events, after, key=lambda stored: stored.seq)
         found = (
             stored
@@ -277,8 +284,9 @@ class MemoryStore:
         )
         return list(islice(found, limit))
 
-    async def pruned(self) -> int:
-        return self._tables.pruned_through
+    async def pruned(self, workspace: str | None = None) -> int:
+        pruned = self._tables.pruned
+        return max(pruned.values(), default=0) if workspace is None else pruned.get(workspace, 0)
 
     async def outbox(self, topic: str, limit: int) -> list[tuple[int, Outbox]]:
         return [(number, row) for number, row in self._tables.outbox.items() if row.topic == topic][:limit]
@@ -320,7 +328,7 @@ def _counts_moved(tables: Tables, change_set: ChangeSet) -> dict[str, int]:
 
 def _extend(tables: Tables, beat: Beat, now: Micros) -> Extended:
     hot = tables.hot.get(beat.task_id)
-    if hot is None or hot.lease != beat.lease or not hot.status.is_held:
+    if hot is None or not transitions.may_beat(hot, beat):
         return Extended(hot, False)
     after = transitions.beat(hot, beat, now=now)
     tables.put(after)

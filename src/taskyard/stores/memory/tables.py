@@ -57,7 +57,7 @@ class Tables:
         self.pulses: dict[str, Micros] = {}
         self.duties: dict[str, Micros] = {}
         self.events: list[StoredEvent] = []
-        self.pruned_through = 0  # the last event that was removed
+        self.pruned: dict[str, int] = {}  # by workspace: the last of its events that was removed
         self.outbox: dict[int, Outbox] = {}
         self.mark = 0  # grows with each write
 
@@ -188,7 +188,8 @@ class Tables:
         gone = {task_id: self.hot.pop(task_id) for task_id in task_ids if task_id in self.hot}
         for hot in gone.values():
             self._remove_rows(hot)
-        for workspace, dag_id in {(hot.workspace, hot.dag_id) for hot in gone.values() if hot.dag_id is not None}:
+        dags = {(hot.workspace, hot.dag_id) for hot in gone.values() if hot.dag_id is not None}
+        for workspace, dag_id in dags:
             self._remove_dag(workspace, dag_id)
         self.edges = {
             parent: kept
@@ -199,7 +200,7 @@ class Tables:
         for key, record in list(self.records.items()):
             if record.kind == "dead" and str(record.body.get("task_id")) in gone:
                 del self.records[key]
-        self._remove_events(gone)
+        self._remove_events(gone, dags)
 
     def _remove_rows(self, hot: Hot) -> None:
         self._unindex(hot)
@@ -214,10 +215,15 @@ class Tables:
         for key in [key for key in self.counters if key[0] == workspace and key[1].startswith(f"dag:{dag_id}:")]:
             del self.counters[key]
 
-    def _remove_events(self, gone: Collection[TaskId]) -> None:
-        removed = [stored.seq for stored in self.events if stored.event.task_id in gone]
-        self.pruned_through = max([self.pruned_through, *removed])
-        self.events = [stored for stored in self.events if stored.event.task_id not in gone]
+    def _remove_events(self, gone: Collection[TaskId], dags: Collection[tuple[str, DagId]]) -> None:
+        kept: list[StoredEvent] = []
+        for stored in self.events:
+            event = stored.event
+            if event.task_id in gone or (event.task_id is None and (event.workspace, event.dag_id) in dags):
+                self.pruned[event.workspace] = max(self.pruned.get(event.workspace, 0), stored.seq)
+            else:
+                kept.append(stored)
+        self.events = kept
 
     def _unindex(self, hot: Hot) -> None:
         key = owned_key(hot)
@@ -238,8 +244,6 @@ class Tables:
             del self.blocked[blocker.task_id]
 
     def _default_reserve(self, workspace: str) -> MicroUsd:
-        for record in self.records.values():
-            if (record.kind, record.workspace) == ("workspace", workspace):
-                reserve = record.body.get("default_reserve")
-                return MicroUsd(reserve if isinstance(reserve, int) else 0)
-        return MicroUsd(0)
+        record = self.records.get(("workspace", workspace, workspace))
+        reserve = None if record is None else record.body.get("default_reserve")
+        return MicroUsd(reserve if isinstance(reserve, int) else 0)

@@ -10,7 +10,7 @@ from taskyard.core.changes import Beat, Limit
 from taskyard.core.claiming import ClaimPlan
 from taskyard.core.task import Hot, LaneId
 from taskyard.stores.contract import Claimed, Extended, Stale
-from taskyard.stores.sqlite import rows
+from taskyard.stores.sqlite import lifting, rows
 from taskyard.stores.sqlite.rows import names_text
 from taskyard.stores.sqlite.statements import SQL, move
 from taskyard.stores.sqlite.transaction import Transaction
@@ -36,21 +36,27 @@ def claim(transaction: Transaction, plan: ClaimPlan) -> Claimed | Stale:
         for _, name, held, spent in spends
         if (limit := limit_of(name))
     )
-    transaction.tell(change.event for change in changes)
+    eased = [limit_of(spend.name) for spend in spends if claiming.eases(spend)]
+    let_go = [change for limit in eased for change in lifting.unpark(transaction, limit, plan.now)]
+    transaction.tell(change.event for change in (*changes, *let_go))
     return Claimed(tuple(change.after for change in taken), len(parked))
 
 
 def _lanes(transaction: Transaction, plan: ClaimPlan, limit_of: claiming.LimitOf) -> dict[LaneId, Iterator[Hot]]:
     """The ready tasks of each lane, best first, read only as far as they are asked for."""
     affordable = claiming.Room(plan, limit_of).affordable()
-    money = {"reserve": plan.default_reserve, "affordable": _NO_CEILING if affordable is None else affordable}
-    wanted = {"lanes": names_text(lane.id for lane in plan.lanes), **money}
+    allowed = {
+        "reserve": plan.default_reserve,
+        "affordable": _NO_CEILING if affordable is None else affordable,
+        "now": plan.now,
+    }
+    wanted = {"lanes": names_text(lane.id for lane in plan.lanes), **allowed}
     heads = {head.lane: head for head in map(rows.hot, transaction.connection.execute(SQL["heads"], wanted))}
 
     def walk(lane: LaneId) -> Iterator[Hot]:
         if (head := heads.get(lane)) is not None:
             yield head
-            place = {"lane": lane, "rank": head.rank, "seq": head.seq, **money}
+            place = {"lane": lane, "rank": head.rank, "seq": head.seq, **allowed}
             yield from map(rows.hot, transaction.connection.execute(SQL["behind"], place))
 
     return {lane.id: walk(lane.id) for lane in plan.lanes}
@@ -62,7 +68,7 @@ def extend(transaction: Transaction, beats: Sequence[Beat]) -> list[Extended]:
     answers: list[Extended] = []
     for beat in beats:
         hot = after.get(beat.task_id)
-        if hot is None or hot.lease != beat.lease or not hot.status.is_held:
+        if hot is None or not transitions.may_beat(hot, beat):
             answers.append(Extended(hot, accepted=False))
         else:
             after[hot.id] = transitions.beat(hot, beat, now=transaction.now)

@@ -79,9 +79,10 @@ def _wait_a_little() -> Callable[[int], bool]:
     return wait
 
 
-def _mentions(body: str, text: str) -> bool:
-    definition: dict[str, Any] = json.loads(body)
-    wanted = text.casefold()
+def _mentions(*given: Any) -> bool:
+    body, text = given
+    definition: dict[str, str] = json.loads(body)
+    wanted: str = text.casefold()
     return any(wanted in definition.get(name, "").casefold() for name in ("title", "prompt", "payload"))
 
 
@@ -137,7 +138,7 @@ def refusal_of(error: BaseException, path: Path) -> Unavailable | None:
             return StoreFull(detail)
         case apsw.ReadOnlyError():
             return StoreReadOnly(detail)
-        case apsw.CantOpenError() if path.exists() and not os.access(path, os.W_OK):
+        case apsw.CantOpenError() if path.exists() and not os.access(path, os.W_OK, effective_ids=True):
             return StoreReadOnly(detail)
         case apsw.BusyError():
             return StoreUnavailable(f"{path}: another process kept it locked for {PATIENCE:.0f} s")

@@ -114,7 +114,7 @@ def _wants(change_set: ChangeSet) -> Iterator[tuple[Key, TaskId]]:
 def _taken_of(change_set: ChangeSet, known: set[TaskId], owners: dict[Key, TaskId]) -> dict[str, TaskId]:
     changed = {change.before.id: owned_key(change.after) for change in change_set.changes}
     kept = {key: task_id for task_id, key in changed.items() if key is not None}
-    taken = {task.hot.id: task.hot.id for task in change_set.tasks if task.hot.id in known}
+    taken: dict[str, TaskId] = {task.hot.id: task.hot.id for task in change_set.tasks if task.hot.id in known}
     for key, wanted_by in _wants(change_set):
         owner = owners.get(key)
         # Changes come first: a set may cancel the owner of a key and enqueue its successor.

@@ -1,19 +1,17 @@
 """How change sets land: many at once, each as if it were alone and they came one after the other.
 
-Sets are taken in waves. In a wave nothing that one set writes is read or written by another, so its guards are checked
-together and its rows are written together. A set that depends on one before it begins the next wave.
+Sets are taken in waves, in which none depends on another: the guards of a wave are checked together, and its rows are
+written together. Every guard is looked at before anything is written, so a set that is refused leaves no trace.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 
-from taskyard.core import claiming
 from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Committed, Conflict, Limit, Taken
 from taskyard.core.task import Definition, Status, TaskId
-from taskyard.stores.sets import owned_key
-from taskyard.stores.sqlite import guards, lifting, rows
+from taskyard.stores.sqlite import guards, lifting, rows, waves
 from taskyard.stores.sqlite.rows import names_text
 from taskyard.stores.sqlite.statements import SQL, wide
 from taskyard.stores.sqlite.transaction import Key, Transaction
@@ -24,126 +22,28 @@ Answer = Committed | Conflict | Taken
 def land(transaction: Transaction, sets: Sequence[ChangeSet]) -> list[Answer]:
     answers: list[Answer] = []
     while len(answers) < len(sets):
-        wave = _wave(transaction, sets[len(answers) :])
-        answers += _land_wave(transaction, wave)
+        answers += _land_wave(transaction, waves.first(transaction, sets[len(answers) :]))
     return _count(transaction, sets, answers)
 
 
-# Waves.
-
-
-class _Reach:
-    """What the sets of a wave touch."""
-
-    def __init__(self) -> None:
-        self.read: set[object] = set()
-        self.written: set[object] = set()
-        self.blocking: set[str] = set()  # names of blockers that are put on
-        self.lifting: set[str] = set()  # names of those that are taken off everything
-        self.parking: set[str] = set()  # names of those that are taken off as far as there is room
-
-    def add(self, change_set: ChangeSet) -> bool:
-        """Take the set in, if it is apart from all that are in."""
-        read, written = {each.task_id for each in change_set.expects}, set(_written(change_set))
-        blocking = {each.name for each in change_set.blockers}
-        lifting = {each.name for each in change_set.lifts if each.task_id is None}
-        parking = {name for _, name in _parking(change_set)}
-        if not (
-            written.isdisjoint(self.written)
-            and written.isdisjoint(self.read)
-            and read.isdisjoint(self.written)
-            and blocking.isdisjoint(self.lifting)
-            and blocking.isdisjoint(self.parking)
-            and lifting.isdisjoint(self.blocking)
-            and parking.isdisjoint(self.blocking)
-        ):
-            return False
-        self.read |= read
-        self.written |= written
-        self.blocking |= blocking
-        self.lifting |= lifting
-        self.parking |= parking
-        return True
-
-
-def _written(change_set: ChangeSet) -> Iterator[object]:
-    """The rows a set writes whoever else is about: ids of tasks, idempotency keys, records."""
-    for before, after, _, _ in change_set.changes:
-        yield before.id
-        if before.idempotency_key is not None or after.idempotency_key is not None:
-            yield from {key for hot in (before, after) if (key := owned_key(hot)) is not None}
-    for hot, _, _ in change_set.tasks:
-        yield hot.id
-        if (key := owned_key(hot)) is not None:
-            yield key
-    for each in chain(change_set.blockers, change_set.rescores):
-        yield each.task_id
-    for lift in change_set.lifts:
-        if lift.task_id is not None:
-            yield lift.task_id
-    yield from change_set.removals
-    yield from (definition.id for definition in change_set.redefined)
-    yield from ((record.kind, record.workspace, record.id) for record in change_set.records)
-    yield from (checkpoint[:2] for checkpoint in change_set.checkpoints)
-
-
-def _wave(transaction: Transaction, sets: Sequence[ChangeSet]) -> Sequence[ChangeSet]:
-    """As many of the first sets as may land together: at least one."""
-    reach = _Reach()
-    apart = next((place for place, each in enumerate(sets) if not reach.add(each)), len(sets))
-    blocked = lifting.blocked_by(transaction, reach.lifting) if reach.lifting else {}
-    parked = lifting.blocking(transaction, reach.parking) if reach.parking else set[str]()
-    return sets[: _undisturbed(sets[:apart], blocked, parked)] if blocked or parked else sets[:apart]
-
-
-def _undisturbed(sets: Sequence[ChangeSet], blocked: dict[str, list[TaskId]], parked: set[str]) -> int:
-    """How many of the first sets touch nothing that one before them lifts or un-parks."""
-    lifted: set[object] = set()
-    for place, each in enumerate(sets):
-        touched = {expect.task_id for expect in each.expects}.union(_written(each))
-        if not touched.isdisjoint(lifted):
-            return place
-        if any(name in parked for _, name in _parking(each)):
-            return place + 1
-        for lift in each.lifts:
-            lifted.update(blocked.get(lift.name, ()))
-    return len(sets)
-
-
-def _eased(change_set: ChangeSet) -> set[Key]:
-    """The ceilings that may have more room after the set than before."""
-    eased = {(each.workspace, each.name) for each in change_set.ceilings}
-    eased.update((each.workspace, each.name) for each in change_set.spends if each.held < 0 or each.spent < 0)
-    return eased
-
-
-def _parking(change_set: ChangeSet) -> Iterator[tuple[Key, str]]:
-    """Those of them that tasks may be parked on, and the name of the blocker."""
-    if change_set.spends or change_set.ceilings:
-        for key in sorted(_eased(change_set)):
-            if (name := claiming.parked_on(key[1])) is not None:
-                yield key, name
-
-
-# One wave.
-
-
-def _land_wave(transaction: Transaction, wave: Sequence[ChangeSet]) -> list[Answer]:
-    refused = guards.refused(transaction, wave)
-    passed = {place: each for place, each in enumerate(wave) if place not in refused}
+def _land_wave(transaction: Transaction, wave: waves.Wave) -> list[Answer]:
+    refused = guards.refused(transaction, wave.sets)
+    passed = {place: each for place, each in enumerate(wave.sets) if place not in refused}
     sets = list(passed.values())
     _write_tasks(transaction, sets)
     freed = _lift(transaction, passed)
     _write_papers(transaction, sets)
     _remove(transaction, [task_id for each in sets for task_id in each.removals])
-    for place, changes in _move_limits(transaction, passed).items():
-        freed.setdefault(place, []).extend(changes)
+    limits = _move_limits(transaction, sets)
+    last = len(wave.sets) - 1
+    if wave.unparks and last in passed:
+        freed.setdefault(last, []).extend(_unpark(transaction, wave.sets[last], limits))
     for place, each in passed.items():
-        stepped = chain(each.changes, each.tasks, freed.get(place, ()))
-        transaction.tell(chain((step.event for step in stepped), each.events))
+        transaction.tell([step.event for step in (*each.changes, *each.tasks, *freed.get(place, ()))])
+        transaction.tell(each.events)
     return [
-        Committed({}, _readied(each, freed.get(place, []))) if place in passed else refused[place]
-        for place, each in enumerate(wave)
+        refused[place] if place in refused else Committed({}, _readied(each, freed.get(place, [])))
+        for place, each in enumerate(wave.sets)
     ]
 
 
@@ -209,8 +109,12 @@ def _remove(transaction: Transaction, task_ids: Sequence[TaskId]) -> None:
         return
     transaction.flush_events()
     ids = names_text(task_ids)
-    transaction.pruned(transaction.connection.execute(SQL["last_doomed_event"], (ids,)).get)
-    for workspace, dag_id in list(transaction.connection.execute(SQL["doomed_dags"], (ids,))):
+    ask = transaction.connection.execute
+    dags = list(ask(SQL["doomed_dags"], (ids,)))
+    last = [*ask(SQL["last_doomed_events"], (ids,)), *(row for dag in dags for row in ask(SQL["last_dag_event"], dag))]
+    transaction.write("write_pruned", last)
+    for workspace, dag_id in dags:
+        transaction.run("remove_dag_events", workspace, dag_id)
         transaction.run("remove_record", "dag", workspace, dag_id)
         transaction.run("remove_dag_limit", workspace, dag_id)
         transaction.run("remove_dag_counters", workspace, dag_id, dag_id)
@@ -224,20 +128,22 @@ def _remove(transaction: Transaction, task_ids: Sequence[TaskId]) -> None:
 # Ceilings and counters: last, and in the order of their names.
 
 
-def _move_limits(transaction: Transaction, passed: dict[int, ChangeSet]) -> dict[int, list[Change]]:
-    """Write spends and ceilings, then un-park where there may be more room than before."""
-    keys = {(each.workspace, each.name) for s in passed.values() for each in chain(s.spends, s.ceilings)}
+def _move_limits(transaction: Transaction, sets: Sequence[ChangeSet]) -> dict[Key, Limit]:
+    """Write spends and ceilings; the limits that moved are answered."""
+    keys = {row[:2] for each in sets for row in chain(each.spends, each.ceilings)}
     if not keys:
         return {}
     limits = transaction.limits(sorted(keys))
-    for each in passed.values():
+    for each in sets:
         _fold_limits(limits, each)
     transaction.write_limits(limits.values())
-    freed: dict[int, list[Change]] = {}
-    for place, each in passed.items():
-        for key, _ in _parking(each):
-            freed.setdefault(place, []).extend(lifting.unpark(transaction, limits[key], each.at))
-    return freed
+    return limits
+
+
+def _unpark(transaction: Transaction, change_set: ChangeSet, limits: dict[Key, Limit]) -> list[Change]:
+    """Let go where there may be more room than before."""
+    eased = (limits[key] for key, _ in waves.parking(change_set))
+    return [change for limit in eased for change in lifting.unpark(transaction, limit, change_set.at)]
 
 
 def _fold_limits(limits: dict[Key, Limit], change_set: ChangeSet) -> None:
@@ -268,7 +174,9 @@ def _count(transaction: Transaction, sets: Sequence[ChangeSet], answers: list[An
     ]
 
 
-def _readied(change_set: ChangeSet, freed: Iterable[Change]) -> tuple[TaskId, ...]:
-    new = [task.hot.id for task in change_set.tasks if task.hot.status is Status.READY]
-    steps = chain(change_set.changes, freed)
-    return (*new, *(after.id for before, after, _, _ in steps if Status.READY is after.status is not before.status))
+def _readied(change_set: ChangeSet, freed: list[Change]) -> tuple[TaskId, ...]:
+    readied = [task.hot.id for task in change_set.tasks if task.hot.status is Status.READY]
+    for before, after, _, _ in chain(change_set.changes, freed):
+        if after.status is Status.READY and before.status is not Status.READY:
+            readied.append(after.id)
+    return tuple(readied)

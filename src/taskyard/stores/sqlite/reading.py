@@ -149,8 +149,10 @@ def duty(connection: apsw.Connection, name: str) -> Micros | None:
     return _ask(connection, "duty", name).get
 
 
-def pruned(connection: apsw.Connection) -> int:
-    return _ask(connection, "pruned_through").get
+def pruned(connection: apsw.Connection, workspace: str | None) -> int:
+    if workspace is None:
+        return _ask(connection, "pruned").get
+    return _ask(connection, "pruned_of_workspace", workspace).get
 
 
 def config(connection: apsw.Connection, workspace: str, lanes_above: LaneId) -> Config:
@@ -231,9 +233,9 @@ def events(
     connection: apsw.Connection, after: int, limit: int, workspace: str | None, task_id: TaskId | None
 ) -> list[StoredEvent]:
     with _one_moment(connection):
-        pruned: int = _ask(connection, "pruned_through").get
-        if 0 < after < pruned:
-            raise EventsGone(pruned + 1)
+        gone = 0 if task_id is not None else pruned(connection, workspace)
+        if 0 < after < gone:
+            raise EventsGone(gone + 1)
         if task_id is not None:
             found = _ask(connection, "events_of_task", after, task_id, limit)
         elif workspace is not None:

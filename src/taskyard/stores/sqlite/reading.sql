@@ -265,9 +265,14 @@ and mentions(definition.body, :text)
 order by definition.seq desc
 limit :limit
 
--- name: pruned_through
-select pruned_through
-from meta
+-- name: pruned
+select coalesce(max(through), 0)
+from pruned
+
+-- name: pruned_of_workspace
+select coalesce(max(through), 0)
+from pruned
+where workspace = ?
 
 -- name: events
 select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data

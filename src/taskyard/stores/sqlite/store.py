@@ -54,12 +54,16 @@ class SqliteStore:
 
     def __init__(self, path: Path, *, clock: Clock) -> None:
         self._path = path
+        self._clock = clock
         self._told = Told(clock)
         self._writer: Writer | None = None
         self._readers: Readers | None = None
         self._process = 0
         self._mark = 1
         self._waiting: set[asyncio.Future[None]] = set()
+
+    def twin(self) -> SqliteStore:
+        return SqliteStore(self._path, clock=self._clock)
 
     async def open(self) -> None:
         refuse_network(self._path)
@@ -77,8 +81,9 @@ class SqliteStore:
         self._writer = self._readers = None
         self._wrote()  # nobody waits for a write that cannot come
         if writer is not None and readers is not None:
-            await writer.stop()
+            # The writer last: only a connection that may write brings what is in the log into the file when it closes.
             await readers.stop()
+            await writer.stop()
 
     def now(self) -> Micros:
         return self._told.now()
@@ -165,8 +170,8 @@ class SqliteStore:
     async def duty(self, name: str) -> Micros | None:
         return await self._read(reading.duty, name)
 
-    async def pruned(self) -> int:
-        return await self._read(reading.pruned)
+    async def pruned(self, workspace: str | None = None) -> int:
+        return await self._read(reading.pruned, workspace)
 
     async def config(self, workspace: str, lanes_above: LaneId) -> Config:
         return await self._read(reading.config, workspace, lanes_above)

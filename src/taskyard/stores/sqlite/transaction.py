@@ -39,7 +39,7 @@ class Told:
 class Transaction:
     def __init__(self, connection: apsw.Connection, told: Told) -> None:
         self.connection = connection
-        clock, self._task_seq, self._event_seq, self._pruned_through = connection.execute(SQL["numbers"]).get
+        clock, self._task_seq, self._event_seq = connection.execute(SQL["numbers"]).get
         told.hear(clock)
         self.now = told.now()
         self._begun = connection.total_changes()
@@ -50,8 +50,7 @@ class Transaction:
         self.flush_events()
         if self.connection.total_changes() == self._begun:
             return False
-        numbers = (self.now, self._task_seq, self._event_seq, self._pruned_through)
-        self.connection.execute(SQL["set_numbers"], numbers)
+        self.connection.execute(SQL["set_numbers"], (self.now, self._task_seq, self._event_seq))
         return True
 
     def run(self, name: str, *values: Any) -> None:
@@ -92,9 +91,6 @@ class Transaction:
     def flush_events(self) -> None:
         self.write("insert_events", self._events)
         self._events = []
-
-    def pruned(self, through: int) -> None:
-        self._pruned_through = max(self._pruned_through, through)
 
     # Ceilings, counters and what claims are planned on.
 

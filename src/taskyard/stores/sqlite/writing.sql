@@ -51,12 +51,12 @@ select secret
 from meta
 
 -- name: numbers
-select clock, task_seq, event_seq, pruned_through
+select clock, task_seq, event_seq
 from meta
 
 -- name: set_numbers
 update meta
-set clock = ?, task_seq = ?, event_seq = ?, pruned_through = ?
+set clock = ?, task_seq = ?, event_seq = ?
 
 -- name: epoch
 select coalesce(max(epoch), 0)
@@ -341,8 +341,7 @@ where (workspace, name) in (
 -- Claims.
 
 -- name: heads
--- The best ready task of each lane. What is dearer than the agent can afford is passed over, not read; but not where there
--- is a concurrency key, since a task whose key is held is to be set aside whatever it costs.
+-- The best ready task of each lane. What is dearer than the agent can afford is passed over, not read.
 select {hot}
 from json_each(:lanes) as planned
 cross join task
@@ -351,7 +350,7 @@ on task.seq = (
   from task as head
   where head.lane = planned.value
   and head.status = 'ready'
-  and (head.key is not null or coalesce(head.reserve, :reserve) <= :affordable)
+  and coalesce(head.reserve, :reserve) <= :affordable
   order by head.rank, head.seq
   limit 1
 )
@@ -363,7 +362,7 @@ from task
 where lane = :lane
 and status = 'ready'
 and (rank, seq) > (:rank, :seq)
-and (key is not null or coalesce(reserve, :reserve) <= :affordable)
+and coalesce(reserve, :reserve) <= :affordable
 order by rank, seq
 
 -- name: insert_lane
@@ -397,10 +396,30 @@ from task
 where id in (select value from json_each(?))
 and dag_id is not null
 
--- name: last_doomed_event
-select coalesce(max(seq), 0)
+-- name: last_doomed_events
+select workspace, max(seq)
 from event
 where task_id in (select value from json_each(?))
+group by workspace
+
+-- name: last_dag_event
+select workspace, max(seq)
+from event
+where workspace = ?
+and dag_id = ?
+and task_id is null
+group by workspace
+
+-- name: write_pruned
+insert into pruned (workspace, through)
+values (?, ?)
+on conflict do update set through = max(through, excluded.through)
+
+-- name: remove_dag_events
+delete from event
+where workspace = ?
+and dag_id = ?
+and task_id is null
 
 -- name: remove_definitions
 delete from definition

@@ -9,9 +9,14 @@ create table meta (
   secret blob not null,
   clock integer not null default 0, -- the latest time that any process was told
   task_seq integer not null default 0,
-  event_seq integer not null default 0,
-  pruned_through integer not null default 0 -- the highest number of an event that was removed
+  event_seq integer not null default 0
 ) strict;
+
+-- The highest number of an event that was removed.
+create table pruned (
+  workspace text primary key,
+  through integer not null
+) strict, without rowid;
 
 -- Grows when something changes that claims are planned on.
 create table epoch (
@@ -162,6 +167,7 @@ create table event (
   data text
 ) strict;
 create index event_task on event (task_id) where task_id is not null;
+create index event_dag on event (dag_id) where task_id is null; -- found by their dag only when it is pruned
 
 create table blocker (
   task_id text not null,

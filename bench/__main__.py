@@ -1,0 +1,57 @@
+"""The command line: what to measure, how large, and where the results go."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from argparse import ArgumentDefaultsHelpFormatter, ArgumentParser, Namespace
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import apsw
+
+from bench.growth import claims
+from bench.rates import rates
+from bench.runner import Table, markdown, report
+
+WHAT = ("claims", "rates")
+
+
+def arguments() -> Namespace:
+    parser = ArgumentParser("bench", description=__doc__, formatter_class=ArgumentDefaultsHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=WHAT, default=WHAT, help="what to measure")
+    parser.add_argument(
+        "--waiting", type=int, nargs="+", default=[1_000, 1_000_000], help="how many wait, fewest first"
+    )
+    parser.add_argument("--lanes", type=int, default=200, help="lanes that they are spread over")
+    parser.add_argument("--claims", type=int, default=200, help="claims that are timed for each number waiting")
+    parser.add_argument("--tasks", type=int, default=10_000, help="tasks that a rate is measured on")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds that a rate is measured in")
+    parser.add_argument("--json", type=Path, default=Path("build/bench.json"), help="where the results go")
+    parser.add_argument("--folder", type=Path, help="where the yards are made; a temporary one where none is given")
+    return parser.parse_args()
+
+
+async def run(given: Namespace, folder: Path) -> list[Table]:
+    tables: list[Table] = []
+    if "claims" in given.only:
+        tables.append(await claims(folder, sizes=given.waiting, lanes=given.lanes, rounds=given.claims))
+    if "rates" in given.only:
+        tables.append(await rates(folder, tasks=given.tasks, rounds=given.rounds))
+    return tables
+
+
+def main() -> int:
+    given = arguments()
+    with TemporaryDirectory(dir=given.folder) as folder:
+        tables = asyncio.run(run(given, Path(folder)))
+    versions = {"taskyard": version("taskyard"), "sqlite": apsw.sqlite_lib_version()}
+    given.json.parent.mkdir(parents=True, exist_ok=True)
+    given.json.write_text(report(tables, versions) + "\n", encoding="utf-8")
+    print(markdown(tables))
+    return 0 if all(row.kept for table in tables for row in table.rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,5 @@
+"""`python -m taskyard` is `taskyard`."""
+
+from taskyard.cli.main import main
+
+main()

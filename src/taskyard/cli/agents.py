@@ -1,0 +1,181 @@
+"""Agents, queues, breakers and money: see them, and act on them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from taskyard.app import Yard
+from taskyard.cli.running import AsJson, in_yard, show
+from taskyard.cli.tables import age, dollars, table
+from taskyard.core.breaker import BreakerState
+from taskyard.core.task import Json
+from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd, utc_date
+from taskyard.service.roster import AgentView
+
+agents = typer.Typer(help="Who can work.", no_args_is_help=True)
+queues = typer.Typer(help="Pause and resume queues.", no_args_is_help=True)
+breakers = typer.Typer(help="Circuit breakers, one for each task type.", no_args_is_help=True)
+budget = typer.Typer(help="What may be spent, and what was.", no_args_is_help=True)
+
+AgentArgument = Annotated[str, typer.Argument(metavar="AGENT")]
+
+
+@agents.command("ls")
+def agents_listed(context: typer.Context, as_json: AsJson = False) -> None:
+    """Agents with their state, load, money and last sign of life."""
+
+    async def use(yard: Yard) -> tuple[list[AgentView], Micros]:
+        return await yard.agents(), yard.now()
+
+    views, now = in_yard(context, use)
+    rows = [
+        (
+            view.agent.id,
+            view.agent.type,
+            view.agent.status.value,
+            f"{view.current_tasks}/{view.agent.max_concurrent_tasks}",
+            dollars(view.budget_left),
+            f"{age(view.last_heartbeat, now)} ago" if view.last_heartbeat else "never",
+            ", ".join(sorted(view.agent.capabilities)),
+        )
+        for view in views
+    ]
+    columns = ("agent", "type", "state", "tasks", "left", "heard", "capabilities")
+    value: list[Json] = [
+        {
+            **view.agent.body(),
+            "id": view.agent.id,
+            "current_tasks": view.current_tasks,
+            "budget_remaining_usd": None if view.budget_left is None else to_usd(view.budget_left),
+            "last_heartbeat": None if view.last_heartbeat is None else to_iso(view.last_heartbeat),
+        }
+        for view in views
+    ]
+    empty = Text("no agents: run one with `taskyard work MODULE:AGENT`", style="dim")
+    show(as_json, value, table(*columns, rows=rows, right=("tasks", "left")) if rows else empty)
+
+
+@agents.command()
+def drain(context: typer.Context, agent: AgentArgument) -> None:
+    """Let it finish what it holds, and give it nothing new."""
+    in_yard(context, lambda yard: yard.drain_agent(agent))
+
+
+@agents.command()
+def resume(context: typer.Context, agent: AgentArgument) -> None:
+    """Let it take work again."""
+    in_yard(context, lambda yard: yard.resume_agent(agent))
+
+
+@agents.command("budget")
+def agent_budget(
+    context: typer.Context,
+    agent: AgentArgument,
+    dollars_: Annotated[str | None, typer.Argument(metavar="[DOLLARS]", help="Nothing: no limit.")] = None,
+) -> None:
+    """Set what an agent may spend in all."""
+    in_yard(context, lambda yard: yard.set_agent_budget(agent, dollars_))
+
+
+@agents.command("rm")
+def removed(context: typer.Context, agent: AgentArgument) -> None:
+    """Forget an agent; what it holds goes to others."""
+    in_yard(context, lambda yard: yard.remove_agent(agent))
+
+
+@queues.command()
+def pause(context: typer.Context, queue: str) -> None:
+    """Hand out nothing of a queue."""
+    in_yard(context, lambda yard: yard.pause_queue(queue))
+
+
+@queues.command("resume")
+def queue_resumed(context: typer.Context, queue: str) -> None:
+    """Hand out a paused queue's tasks again."""
+    in_yard(context, lambda yard: yard.resume_queue(queue))
+
+
+@queues.command()
+def preset(context: typer.Context, queue: str, name: str) -> None:
+    """Let a queue's new tasks follow a preset."""
+    in_yard(context, lambda yard: yard.set_queue_preset(queue, name))
+
+
+@breakers.command("ls")
+def breakers_listed(context: typer.Context, as_json: AsJson = False) -> None:
+    """Breakers that have ever opened."""
+    views = in_yard(context, lambda yard: yard.breakers())
+    value = [{"type": view.type, "state": view.state.value, "open_until": view.open_until} for view in views]
+    rows = [
+        (
+            view.type,
+            Text(view.state.value, style="green" if view.state is BreakerState.CLOSED else "bold red"),
+            view.open_until or "",
+            view.why,
+        )
+        for view in views
+    ]
+    empty = Text("no breaker has opened", style="green")
+    show(as_json, value, table("type", "state", "open until", "why", rows=rows) if rows else empty)
+
+
+@breakers.command("open")
+def opened(context: typer.Context, type: str, why: Annotated[str, typer.Option()] = "opened by hand") -> None:
+    """Hand out nothing of a type for a while."""
+    in_yard(context, lambda yard: yard.open_breaker(type, why=why))
+
+
+@breakers.command("close")
+def closed(context: typer.Context, type: str, why: Annotated[str, typer.Option()] = "closed by hand") -> None:
+    """Let a type through again."""
+    in_yard(context, lambda yard: yard.close_breaker(type, why=why))
+
+
+@budget.command("show")
+def spent(context: typer.Context, as_json: AsJson = False) -> None:
+    """What was spent today, by agents and by DAGs."""
+
+    async def use(yard: Yard) -> list[dict[str, Json]]:
+        limits = await yard.spending()
+        return [
+            {
+                "name": limit.name,
+                "ceiling_usd": None if limit.ceiling is None else to_usd(MicroUsd(limit.ceiling)),
+                "reserved_usd": to_usd(MicroUsd(limit.held)),
+                "spent_usd": to_usd(MicroUsd(limit.spent)),
+                "today": limit.name == f"day:{utc_date(yard.now())}",
+            }
+            for limit in limits
+        ]
+
+    rows = in_yard(context, use)
+    shown = table(
+        "what",
+        "spent",
+        "reserved",
+        "ceiling",
+        right=("spent", "reserved", "ceiling"),
+        rows=[
+            (
+                "today" if row["today"] else str(row["name"]),
+                f"${row['spent_usd']}",
+                f"${row['reserved_usd']}",
+                f"${row['ceiling_usd']}" if row["ceiling_usd"] is not None else "",
+            )
+            for row in rows
+        ],
+    )
+    show(as_json, rows, shown if rows else Text("nothing was spent", style="dim"))
+
+
+@budget.command("set")
+def limited(
+    context: typer.Context,
+    daily: Annotated[str | None, typer.Option(help="What the workspace may spend in a UTC day, in dollars.")] = None,
+    reserve: Annotated[str, typer.Option(help="What a task without a maximum reserves where money is limited.")] = "0",
+) -> None:
+    """Limit what the workspace spends in a day."""
+    in_yard(context, lambda yard: yard.set_budget(daily_budget_usd=daily, default_reserve_usd=reserve))

@@ -1,0 +1,379 @@
+"""Looking at the yard: ls, show, why, tree, watch, events, stats."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Annotated, Any, cast
+
+import typer
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from taskyard.app import Yard, connect
+from taskyard.cli.running import AsJson, TaskArgument, chosen, console_for_people, find_task, in_yard, show
+from taskyard.cli.tables import COLOURS, age, dollars, seconds, short, state, table
+from taskyard.core.changes import StoredEvent
+from taskyard.core.errors import NotFound
+from taskyard.core.task import HELD, Json, Status, TaskId
+from taskyard.core.transitions import dag_of
+from taskyard.core.units import Micros, to_iso
+from taskyard.service.reading import DagView, event_view
+from taskyard.service.views import Details, Task
+
+REFRESH = 0.5  # seconds between looks of `watch`, at most
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("ls")(listed)
+    for command in (show_task, why, tree, watch, events, stats):
+        app.command(command.__name__.removesuffix("_task"))(command)
+
+
+def listed(
+    context: typer.Context,
+    status: Annotated[list[str] | None, typer.Option("--status", "-s", help="May be repeated.")] = None,
+    type: Annotated[list[str] | None, typer.Option("--type", "-t", help="May be repeated.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Addressed to it, or held by it.")] = None,
+    subject: Annotated[str | None, typer.Option()] = None,
+    dag: Annotated[str | None, typer.Option()] = None,
+    tag: Annotated[str | None, typer.Option()] = None,
+    text: Annotated[str | None, typer.Option("--text", "-q", help="Found in title, prompt or payload.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """List tasks, newest first."""
+
+    async def use(yard: Yard) -> tuple[list[Task], Micros]:
+        tasks = await yard.find(
+            status=status or (),
+            type=type or (),
+            agent=agent,
+            subject=subject,
+            dag_id=dag,
+            tag=tag,
+            text=text,
+            limit=limit,
+        )
+        return tasks, yard.now()
+
+    tasks, now = in_yard(context, use)
+    value = [{"id": task.id, "type": task.type, "status": task.status.value, "dag_id": task.dag_id} for task in tasks]
+    empty = Text("no tasks: put one in with `taskyard enqueue TYPE --prompt …`", style="dim")
+    show(as_json, value, _tasks(tasks, now) if tasks else empty)
+
+
+def _tasks(tasks: Sequence[Task], now: Micros) -> Table:
+    return table(
+        "task",
+        "type",
+        "state",
+        "agent",
+        "fails",
+        "age",
+        "title",
+        right=("fails", "age"),
+        rows=[
+            (
+                short(task.id),
+                task.type,
+                state(task.status),
+                (task.hot.agent or "") if task.status in HELD else (task.definition.agent or ""),
+                str(task.hot.failures or ""),
+                age(task.definition.created_at, now),
+                _one_line(task.definition.title or task.prompt),
+            )
+            for task in tasks
+        ],
+    )
+
+
+def show_task(context: typer.Context, task: TaskArgument, as_json: AsJson = False) -> None:
+    """Everything about one task."""
+
+    async def use(yard: Yard) -> tuple[Details, str, Micros]:
+        details = await yard.get(await find_task(yard, task))
+        return details, (await yard.why(details.id)).words, yard.now()
+
+    details, because, now = in_yard(context, use)
+    show(as_json, details.to_dict(), *_details(details, because, now))
+
+
+def _details(task: Details, because: str, now: Micros) -> list[RenderableType]:
+    spec = task.definition
+    facts = {
+        "type": spec.type,
+        "state": state(task.status),
+        "": because,
+        "title": spec.title,
+        "dag": task.dag_id,
+        "queue": spec.queue if spec.queue != "default" else "",
+        "priority": str(task.policy.priority.outward(spec.priority)),
+        "agent": spec.agent or "",
+        "needs": ", ".join(spec.required_capabilities),
+        "created": f"{age(spec.created_at, now)} ago by {spec.created_by}",
+        "deadline": to_iso(spec.deadline) if spec.deadline else "",
+        "cost": f"{dollars(task.cost)} of {dollars(spec.max_cost)}" if spec.max_cost else dollars(task.cost),
+        "attempts": f"{task.hot.failures} of {task.hot.max_attempts} used up",
+        "tags": ", ".join(spec.tags),
+        "prompt": spec.prompt,
+        "payload": spec.payload if spec.payload != "{}" else "",
+        "output": json.dumps(task.result, ensure_ascii=False) if task.output else "",
+    }
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in facts.items():
+        if value:
+            grid.add_row(name, value)
+    parts: list[RenderableType] = [Text(task.id, style="bold"), grid]
+    if task.attempts:
+        parts += [Text(""), _attempts(task)]
+    return parts
+
+
+def _attempts(task: Details) -> Table:
+    return table(
+        "attempt",
+        "agent",
+        "outcome",
+        "took",
+        "cost",
+        "reason",
+        right=("attempt", "took", "cost"),
+        rows=[
+            (
+                str(attempt.number),
+                attempt.agent,
+                attempt.outcome.value,
+                seconds((attempt.ended_at - (attempt.started_at or attempt.claimed_at)) / 1_000_000),
+                dollars(attempt.cost),
+                _one_line(f"{attempt.reason}: {attempt.error}" if attempt.reason else ""),
+            )
+            for attempt in task.attempts
+        ],
+    )
+
+
+def why(context: typer.Context, task: TaskArgument, as_json: AsJson = False) -> None:
+    """Why a task is not running."""
+
+    async def use(yard: Yard) -> dict[str, Json]:
+        return (await yard.why(await find_task(yard, task))).to_dict()
+
+    answer = in_yard(context, use)
+    lines = Text.assemble((short(str(answer["task_id"])), "bold"), f" is {answer['status']}")
+    for cause in cast(list[Mapping[str, Any]], answer["causes"]):
+        lines.append(f"\n  {cause['words']}")
+    show(as_json, answer, lines)
+
+
+def tree(
+    context: typer.Context,
+    identifier: Annotated[str, typer.Argument(metavar="DAG|TASK", help="A DAG, or a task of it.")],
+    as_json: AsJson = False,
+) -> None:
+    """Draw a DAG with the states of its tasks."""
+
+    async def use(yard: Yard) -> tuple[DagView, dict[TaskId, Details]]:
+        dag = await _dag(yard, identifier)
+        return dag, {hot.id: await yard.get(hot.id) for hot in dag.tasks}
+
+    dag, tasks = in_yard(context, use)
+    value = {
+        "dag_id": dag.id,
+        "title": dag.title,
+        "status": dag.status.value,
+        "tasks": [task.to_dict() for task in tasks.values()],
+    }
+    show(as_json, value, drawn(dag, tasks))
+
+
+async def _dag(yard: Yard, identifier: str) -> DagView:
+    if identifier.startswith("dag_"):
+        return await yard.dag(identifier)
+    task = await yard.get(await find_task(yard, identifier))
+    with suppress(NotFound):
+        return await yard.dag(dag_of(task.hot))
+    return await yard.dag(task.dag_id)
+
+
+def drawn(dag: DagView, tasks: Mapping[TaskId, Task]) -> Tree:
+    """Each task under the first it depends on, or under the task that spawned it; other dependencies by name."""
+    spent = f"  {dollars(dag.spent)}" + (f" of {dollars(dag.budget_ceiling)}" if dag.budget_ceiling else "")
+    label = Text.assemble((dag.title or dag.id, "bold"), f"  {dag.status.value}", spent if dag.spent else "")
+    root = Tree(label, guide_style="dim")
+    placed: dict[TaskId, Tree] = {}
+    above: dict[TaskId, list[TaskId]] = {}
+    for edge in dag.edges:
+        above.setdefault(edge.child, []).append(edge.parent)
+    waiting = sorted(dag.tasks, key=lambda hot: hot.seq)
+    while waiting:
+        ready = [hot for hot in waiting if all(parent in placed for parent in above.get(hot.id, []) if parent in tasks)]
+        for hot in ready or waiting[:1]:
+            parents = [parent for parent in above.get(hot.id, []) if parent in placed]
+            place = placed[parents[-1]] if parents else root
+            others = f"  (and {', '.join(_label(tasks[each]) for each in parents[:-1])})" if len(parents) > 1 else ""
+            placed[hot.id] = place.add(_node(tasks[hot.id], others))
+            waiting.remove(hot)
+    return root
+
+
+def _node(task: Task, others: str) -> Text:
+    node = Text.assemble(state(task.status), "  ", (_label(task), "bold"), (f"  {short(task.id)}", "dim"))
+    if task.hot.failures:
+        node.append(f"  {task.hot.failures} failed", style="yellow")
+    if task.status in HELD:
+        node.append(f"  {task.hot.agent}", style="blue")
+    return node.append(others, style="dim")
+
+
+def _label(task: Task) -> str:
+    return _one_line(task.definition.title) or task.type
+
+
+def watch(
+    context: typer.Context,
+    for_sec: Annotated[float, typer.Option("--for", help="Stop after so many seconds.")] = 0.0,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Tasks shown.")] = 20,
+) -> None:
+    """Watch the yard live: what runs, how far it is, what waits. Ctrl-C ends it."""
+    settings = chosen(context)
+
+    async def run() -> None:
+        async with connect(settings.url, workspace=settings.workspace, preset=settings.preset, sweeps=False) as yard:
+            loop = asyncio.get_running_loop()
+            until = loop.time() + for_sec
+            with Live(await picture(yard, limit), console=console_for_people(), auto_refresh=False) as live:
+                while not for_sec or loop.time() < until:
+                    mark = await yard.mark()
+                    live.update(await picture(yard, limit), refresh=True)
+                    await yard.changed(mark, REFRESH)
+                    await asyncio.sleep(0.1)  # a busy yard is drawn ten times a second, not a thousand
+
+    asyncio.run(run())
+
+
+async def picture(yard: Yard, limit: int) -> RenderableType:
+    """The yard at a glance."""
+    figures = {status: sum(types.values()) for status, types in (await yard.stats()).items()}
+    counts = Text("  ").join(
+        Text.assemble(state(Status(word)), f" {figures[word]}") for word in Status if figures.get(word)
+    )
+    held = await yard.find(status=["claimed", "running", "validating"], limit=limit)
+    waiting = await yard.find(status=["ready", "pending", "retrying"], limit=max(limit - len(held), 1))
+    rows = [
+        (short(task.id), task.type, state(task.status), *_progress(task), _label(task)) for task in [*held, *waiting]
+    ]
+    grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in ("task", "type", "state", "progress", "", "title"):
+        grid.add_column(column)
+    for row in rows:
+        grid.add_row(*row)
+    return Group(counts or Text("the yard is empty", style="dim"), Text(""), grid)
+
+
+def _progress(task: Task) -> tuple[RenderableType, str]:
+    if task.status not in HELD or not task.hot.progress:
+        return "", ""
+    said: Any = json.loads(task.hot.progress)
+    told = cast(dict[str, Any], said) if isinstance(said, dict) else {"note": said}
+    fraction, note = told.get("fraction"), str(told.get("note", ""))
+    bar = ProgressBar(total=1, completed=float(fraction), width=16) if isinstance(fraction, int | float) else ""
+    return bar, _one_line(note)
+
+
+def events(
+    context: typer.Context,
+    task: Annotated[str | None, typer.Argument(metavar="[TASK]", help="Only this task's.")] = None,
+    after: Annotated[int, typer.Option(help="From this sequence number on.")] = 0,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n")] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """What happened, one event a line."""
+
+    async def use(yard: Yard) -> None:
+        task_id = None if task is None else await find_task(yard, task)
+        seen = after
+        for stored in await yard.events(after=after, limit=limit, task_id=task_id):
+            _print_event(event_view(stored), as_json)
+            seen = stored.seq
+        if follow:
+            async for stored in yard.tail(after=seen):
+                if task_id in (None, stored.event.task_id):
+                    _print_event(event_view(stored), as_json)
+
+    in_yard(context, use)
+
+
+SAID = {
+    "task.created": "",
+    "task.ready": "is ready",
+    "task.running": "is begun by",
+    "task.suspended": "waits, and holds nothing meanwhile",
+    "task.retrying": "failed",
+    "task.dead_lettered": "is dead",
+    "task.completed": "is completed by",
+    "task.cancelled": "is cancelled:",
+    "task.parked": "is put aside:",
+    "task.signalled": "gets the signal",
+}
+
+
+def event_line(stored: StoredEvent, names: Mapping[TaskId, str]) -> Text | None:
+    """An event as one sentence; None where it is not worth one."""
+    event = stored.event
+    if event.task_id is None or not SAID.get(event.event):
+        return None
+    facts: dict[str, Any] = json.loads(event.data) if event.data else {}
+    words = [
+        str(facts[name]) for name in ("agent", "signal", "blocker") if facts.get(name) and name in _TOLD[event.event]
+    ]
+    if "reason" in _TOLD[event.event]:
+        words.append(f"({facts.get('reason')}) {facts.get('error', '')}".replace("() ", ""))
+    style = COLOURS.get(event.status, "") if event.status else ""
+    name = names.get(event.task_id, "a subtask")
+    return Text.assemble((f"{name:<10}", "bold"), (f"{SAID[event.event]} ", style), _one_line(" ".join(words)))
+
+
+_TOLD: dict[str, tuple[str, ...]] = {
+    "task.running": ("agent",),
+    "task.completed": ("agent",),
+    "task.retrying": ("reason",),
+    "task.dead_lettered": ("reason",),
+    "task.cancelled": ("reason",),
+    "task.parked": ("blocker",),
+    "task.signalled": ("signal",),
+    "task.ready": (),
+    "task.suspended": (),
+}
+
+
+def _print_event(event: Mapping[str, Json], as_json: bool) -> None:
+    payload = cast(dict[str, Json], event["payload"])
+    facts = " ".join(f"{name}={value}" for name, value in payload.items() if value not in (None, "", []))
+    at, who = str(event["at"])[11:23], short(str(event["task_id"] or ""))
+    line = Text(f"{event['seq']:>6}  {at}  {event['event']:<20} {who}  {facts}")
+    show(as_json, event, line)
+
+
+def stats(context: typer.Context, as_json: AsJson = False) -> None:
+    """Tasks by state and type."""
+    figures = in_yard(context, lambda yard: yard.stats())
+    types = sorted({type_ for counts in figures.values() for type_ in counts})
+    words = [status for status in Status if status.value in figures]
+    rows = [(type_, *(str(figures[word].get(type_, "")) for word in words)) for type_ in types]
+    shown = table("type", *words, rows=rows, right=words) if rows else Text("the yard is empty", style="dim")
+    show(as_json, figures, shown)
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else line[:59] + "…"

@@ -1,0 +1,62 @@
+"""`taskyard`: the commands, and how the program ends."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from taskyard.cli import agents, dead, demo, look, producing, upkeep, working
+from taskyard.cli.settings import settings
+from taskyard.core.errors import TaskyardError
+
+app = typer.Typer(
+    name="taskyard",
+    help="A durable task queue for AI agents.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def taskyard(
+    context: typer.Context,
+    url: Annotated[
+        str | None,
+        typer.Option("--url", "-u", help="The yard: sqlite:///FILE or memory://.", envvar="TASKYARD_URL"),
+    ] = None,
+    workspace: Annotated[str | None, typer.Option("--workspace", "-w", help="The tenant.")] = None,
+    preset: Annotated[str | None, typer.Option("--preset", help="standard, factory, loki, multica, …")] = None,
+) -> None:
+    context.obj = settings(url=url, workspace=workspace, preset=preset)
+
+
+for module in (producing, look, working, upkeep):
+    module.add_to(app)
+app.command()(demo.demo)
+app.add_typer(dead.app, name="dead")
+app.add_typer(agents.agents, name="agents")
+app.add_typer(agents.queues, name="queues")
+app.add_typer(agents.breakers, name="breakers")
+app.add_typer(agents.budget, name="budget")
+
+
+def main() -> None:
+    """Run, and turn an error into one line on standard error and a status by its class."""
+    try:
+        app()
+    except TaskyardError as error:
+        # As text: what an agent or a file said may look like markup.
+        Console(stderr=True, soft_wrap=True).print(Text.assemble((error.code, "bold red"), f": {error}"))
+        sys.exit(error.exit_status)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader has gone, as `head` does; there is nobody to tell.
+        sys.stderr.close()
+        sys.exit(0)

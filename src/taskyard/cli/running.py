@@ -1,0 +1,90 @@
+"""Running one command: open the yard, do the thing, show it, and end with a status that a script can use."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, cast
+
+import typer
+from rich.console import Console, RenderableType
+
+from taskyard.app import Yard, connect
+from taskyard.cli.settings import Settings
+from taskyard.core.errors import InvalidInput
+from taskyard.core.jsonvalue import decode
+from taskyard.core.task import Json
+
+Answer = TypeVar("Answer")
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="A task's id, or the end of it.")]
+LeaseOption = Annotated[str, typer.Option("--lease", help="The lease that `claim` gave.", show_default=False)]
+By = Annotated[str, typer.Option("--by", help="Who is doing this.", envvar="TASKYARD_USER")]
+
+
+def chosen(context: typer.Context) -> Settings:
+    return cast(Settings, context.obj)
+
+
+def in_yard(context: typer.Context, use: Callable[[Yard], Awaitable[Answer]]) -> Answer:
+    """Do something with the yard that was asked for. Single commands do not sweep; servers and workers do."""
+    settings = chosen(context)
+
+    async def run() -> Answer:
+        async with connect(settings.url, workspace=settings.workspace, preset=settings.preset, sweeps=False) as yard:
+            return await use(yard)
+
+    return asyncio.run(run())
+
+
+def show(as_json: bool, value: Any, *shown: RenderableType) -> None:
+    """Print the same thing for a program or for a person."""
+    if as_json:
+        sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=None if not sys.stdout.isatty() else 2) + "\n")
+        return
+    console = console_for_people()
+    for each in shown:
+        console.print(each)
+
+
+def console_for_people() -> Console:
+    # Without a terminal nothing wraps: a script that reads lines gets whole ones.
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty(), emoji=False)
+
+
+def json_given(field: str, text: str | None) -> Json:
+    """JSON from the command line: itself, @FILE, or - for standard input."""
+    if text is None:
+        return None
+    return decode(_read(field, text), field=field)
+
+
+def text_given(field: str, text: str) -> str:
+    """A text, @FILE, or - for standard input."""
+    return _read(field, text) if text == "-" or text.startswith("@") else text
+
+
+def _read(field: str, text: str) -> str:
+    if text == "-":
+        return sys.stdin.read()
+    if not text.startswith("@"):
+        return text
+    try:
+        return Path(text[1:]).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(field, f"names a file that cannot be read: {error}") from None
+
+
+async def find_task(yard: Yard, given: str) -> str:
+    """A task's whole id, where its end is enough to know it."""
+    if given.startswith("task_"):
+        return given
+    tasks = await yard.find(limit=200)
+    ends = [task.id for task in tasks if task.id.endswith(given.upper())]
+    if len(ends) != 1:
+        found = "fits no recent task" if not ends else f"fits {len(ends)} tasks; give more of it"
+        raise InvalidInput("TASK", f"{given} {found}")
+    return ends[0]

@@ -1,0 +1,44 @@
+"""Where the command line looks for the yard: a flag, then the environment, then taskyard.toml, then the default."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from taskyard.app import DEFAULT_URL
+from taskyard.core.errors import InvalidInput
+
+FILE = "taskyard.toml"
+KNOWN = ("url", "workspace", "preset")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    url: str = DEFAULT_URL
+    workspace: str = "default"
+    preset: str = "standard"
+
+
+def settings(*, url: str | None, workspace: str | None, preset: str | None) -> Settings:
+    """What this call is about."""
+    flags = {"url": url, "workspace": workspace, "preset": preset}
+    filed = _filed()
+    chosen = {name: flags[name] or os.environ.get(f"TASKYARD_{name.upper()}") or filed.get(name) for name in KNOWN}
+    return Settings(**{name: value for name, value in chosen.items() if value})
+
+
+def _filed() -> dict[str, Any]:
+    path = Path(FILE)
+    if not path.is_file():
+        return {}
+    try:
+        found = tomllib.loads(path.read_text())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(FILE, f"must be TOML: {error}") from None
+    for name, value in found.items():
+        if name not in KNOWN or not isinstance(value, str):
+            raise InvalidInput(f"{FILE}: {name}", f"must be a text, and one of {', '.join(KNOWN)}")
+    return found

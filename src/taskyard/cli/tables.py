@@ -1,0 +1,76 @@
+"""How things look in a terminal: one manner for all tables, states, times and money."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from taskyard.core.task import Status
+from taskyard.core.units import Micros, MicroUsd, to_usd
+
+COLOURS = {
+    Status.PENDING: "bright_black",
+    Status.READY: "cyan",
+    Status.CLAIMED: "blue",
+    Status.RUNNING: "bold blue",
+    Status.VALIDATING: "magenta",
+    Status.COMPLETED: "green",
+    Status.RETRYING: "yellow",
+    Status.DEAD_LETTERED: "bold red",
+    Status.CANCELLED: "bright_black",
+}
+MARKS = {
+    Status.PENDING: "·",
+    Status.READY: "○",
+    Status.CLAIMED: "◔",
+    Status.RUNNING: "◐",
+    Status.VALIDATING: "◕",
+    Status.COMPLETED: "✓",
+    Status.RETRYING: "↻",
+    Status.DEAD_LETTERED: "✗",
+    Status.CANCELLED: "–",
+}
+SHORT = 10  # characters at the end of an id that tell tasks apart
+
+
+def table(*columns: str, rows: Iterable[Sequence[str | Text]], right: Sequence[str] = ()) -> Table:
+    made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in columns:
+        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def state(status: Status) -> Text:
+    return Text(f"{MARKS[status]} {status.value}", style=COLOURS[status])
+
+
+def short(identifier: str) -> str:
+    """The end of an id: enough to tell recent ones apart, and enough to name one to a command."""
+    return identifier[-SHORT:]
+
+
+def age(at: Micros | None, now: Micros) -> str:
+    """How long ago, in the largest unit that fits; in the future: in how long."""
+    if at is None:
+        return ""
+    left = (now - at) / 1_000_000
+    for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
+        if abs(left) >= length:
+            return _signed(left / length, unit)
+    return _signed(left, "s")
+
+
+def dollars(amount: MicroUsd | int | None) -> str:
+    return "" if amount is None else f"${to_usd(MicroUsd(amount))}"
+
+
+def seconds(duration: float) -> str:
+    return f"{duration:.2f} s" if duration < 10 else f"{duration:.0f} s"
+
+
+def _signed(amount: float, unit: str) -> str:
+    return f"in {-amount:.0f}{unit}" if amount < 0 else f"{amount:.0f}{unit}"

@@ -1,0 +1,222 @@
+"""Doing work from a shell, and running workers."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+import shlex
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from taskyard.app import Yard, connect
+from taskyard.cli.running import (
+    AsJson,
+    LeaseOption,
+    TaskArgument,
+    chosen,
+    find_task,
+    in_yard,
+    json_given,
+    show,
+    text_given,
+)
+from taskyard.cli.tables import short
+from taskyard.core.errors import InvalidInput, LeaseLost
+from taskyard.core.task import Json
+from taskyard.service.claiming import Told
+from taskyard.service.views import Held, Receipt
+from taskyard.worker.adapters import Adapter, adapter
+from taskyard.worker.agent import Agent
+from taskyard.worker.command import Command, command_agent
+
+Cost = Annotated[str | None, typer.Option("--cost", help="What it cost in all, in dollars.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    for command in (work, claim, start, heartbeat, progress, complete, fail, release):
+        app.command()(command)
+
+
+def work(
+    context: typer.Context,
+    agents: Annotated[
+        list[str] | None, typer.Argument(metavar="MODULE:AGENT", help="Agents to run, e.g. myagents:coder.")
+    ] = None,
+    program: Annotated[str | None, typer.Option("--exec", help="A command that is given the task as JSON.")] = None,
+    with_adapter: Annotated[
+        str | None, typer.Option("--adapter", help="Speak a coding agent's own protocol: claude, codex, …")
+    ] = None,
+    agent: Annotated[str, typer.Option(help="With --exec: the agent's type.")] = "command",
+    agent_id: Annotated[str | None, typer.Option(help="With --exec: a fixed id, which keeps its budget.")] = None,
+    type: Annotated[
+        list[str] | None, typer.Option("--type", help="With --exec: a task type it takes; default: all.")
+    ] = None,
+    capability: Annotated[list[str] | None, typer.Option("--capability", help="With --exec; may be repeated.")] = None,
+    env: Annotated[list[str] | None, typer.Option("--env", help="With --exec: a variable to pass on.")] = None,
+    concurrency: Annotated[int, typer.Option(help="With --exec: tasks at a time.")] = 1,
+    budget: Annotated[str | None, typer.Option(help="With --exec: what it may spend, in dollars.")] = None,
+    grace: Annotated[float, typer.Option(help="Seconds to finish in when stopped.")] = 30.0,
+) -> None:
+    """Run agents until stopped (SIGTERM or Ctrl-C): finish what runs, give back the rest."""
+    found = [_named_agent(each) for each in agents or []]
+    if program is not None or with_adapter is not None:
+        spoken = adapter(with_adapter) if with_adapter else Adapter()
+        command = Command(words=shlex.split(program or ""), adapter=spoken, passed=env or ())
+        mine = Agent(
+            agent, id=agent_id, capabilities=capability or (), max_concurrent_tasks=concurrency, budget_usd=budget
+        )
+        found.append(command_agent(mine, command, *(type or ())))
+    if not found:
+        raise InvalidInput("MODULE:AGENT", "must be given, or a command with --exec")
+    settings = chosen(context)
+
+    async def run() -> None:
+        async with connect(settings.url, workspace=settings.workspace, preset=settings.preset) as yard:
+            await yard.work(*found, grace_sec=grace)
+
+    asyncio.run(run())
+
+
+def claim(
+    context: typer.Context,
+    agent: Annotated[str, typer.Option("--agent", "-a", help="Who claims. Registered here if it is new.")],
+    count: Annotated[int, typer.Option(help="How many at most.")] = 1,
+    wait: Annotated[float, typer.Option(help="Seconds to wait for work.")] = 0.0,
+    capability: Annotated[
+        list[str] | None, typer.Option("--capability", help="What the agent can; may be repeated.")
+    ] = None,
+    type: Annotated[list[str] | None, typer.Option("--type", help="Only these types; may be repeated.")] = None,
+    start: Annotated[bool, typer.Option("--start/--no-start", help="Begin at once.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Take the best task there is. Prints nothing and exits with 1 where there is none."""
+
+    async def use(yard: Yard) -> list[dict[str, Json]]:
+        known = {view.agent.id: view.agent for view in await yard.agents()}
+        if agent not in known or capability:
+            await yard.register(agent, capabilities=capability or (), max_concurrent_tasks=max(count, 1))
+        await yard.sweep()  # where only shell scripts work, nobody else lets delays end and leases expire
+        held = await yard.claim(agent, count=count, wait_sec=wait, types=type, start=start)
+        return [await _claimed(yard, each) for each in held]
+
+    tasks = in_yard(context, use)
+    shown = [Text(f"{each['id']}  {each['type']}  --lease {each['lease']}") for each in tasks]
+    if as_json:
+        show(True, {"tasks": tasks})
+    else:
+        show(False, None, *shown)
+    if not tasks:
+        raise typer.Exit(1)
+
+
+def start(context: typer.Context, task: TaskArgument, lease: LeaseOption, as_json: AsJson = False) -> None:
+    """Say that work on a claimed task has begun."""
+    _settled(context, task, as_json, lambda yard, task_id: yard.start(task_id, lease))
+
+
+def heartbeat(
+    context: typer.Context, task: TaskArgument, lease: LeaseOption, cost: Cost = None, as_json: AsJson = False
+) -> None:
+    """Keep the lease, and hear what there is to know."""
+
+    async def use(yard: Yard) -> Told:
+        return await yard.heartbeat(await find_task(yard, task), lease, cost_usd=cost)
+
+    told = in_yard(context, use)
+    value: dict[str, Json] = {"id": told.task_id, "words": list[Json](told.words), "stop": told.must_stop}
+    show(as_json, value, Text(", ".join(told.words) or "go on"))
+    if told.must_stop:
+        raise typer.Exit(LeaseLost.exit_status)
+
+
+def progress(
+    context: typer.Context,
+    task: TaskArgument,
+    lease: LeaseOption,
+    fraction: Annotated[float | None, typer.Argument(help="0 to 1.")] = None,
+    note: Annotated[str, typer.Option(help="What is being done.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Say how far it is."""
+
+    async def use(yard: Yard) -> dict[str, Json]:
+        said: dict[str, Json] = {"fraction": fraction, "note": note}
+        told = await yard.progress(await find_task(yard, task), lease, said)
+        return {"id": told.task_id, "words": list[Json](told.words)}
+
+    show(as_json, in_yard(context, use), Text("noted"))
+
+
+def complete(
+    context: typer.Context,
+    task: TaskArgument,
+    lease: LeaseOption,
+    output: Annotated[str, typer.Option("--output", "-o", help="JSON, @FILE or -.")] = "null",
+    report: Annotated[str | None, typer.Option(help="Decision report: JSON, @FILE or -.")] = None,
+    cost: Cost = None,
+    as_json: AsJson = False,
+) -> None:
+    """Hand the output in."""
+    data, reported = json_given("--output", output), json_given("--report", report)
+    _settled(
+        context,
+        task,
+        as_json,
+        lambda yard, task_id: yard.complete(task_id, lease, data, decision_report=reported, cost_usd=cost),
+    )
+
+
+def fail(
+    context: typer.Context,
+    task: TaskArgument,
+    lease: LeaseOption,
+    reason: Annotated[
+        str, typer.Option(help="timeout, crash, rate_limit, auth_failure, … or your own word.")
+    ] = "agent_error",
+    error: Annotated[str, typer.Option(help="What went wrong; @FILE or - to read it.")] = "",
+    cost: Cost = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say that the attempt failed. The policy decides what follows."""
+    told = text_given("--error", error)
+    _settled(context, task, as_json, lambda yard, task_id: yard.fail(task_id, lease, reason, told, cost_usd=cost))
+
+
+def release(context: typer.Context, task: TaskArgument, lease: LeaseOption, as_json: AsJson = False) -> None:
+    """Give the task back unfinished; no attempt is counted."""
+    _settled(context, task, as_json, lambda yard, task_id: yard.release(task_id, lease))
+
+
+def _settled(context: typer.Context, task: str, as_json: bool, act: Callable[[Yard, str], Awaitable[Receipt]]) -> None:
+    async def use(yard: Yard) -> Receipt:
+        return await act(yard, await find_task(yard, task))
+
+    receipt = in_yard(context, use)
+    value = {"id": receipt.task_id, "status": receipt.status.value, "attempts": receipt.failures}
+    show(as_json, value, Text(f"{short(receipt.task_id)} is {receipt.status.value}"))
+
+
+async def _claimed(yard: Yard, task: Held) -> dict[str, Json]:
+    details = (await yard.get(task.id)).to_dict()
+    inputs = [{"ref": each.ref, "data": each.data} for each in await yard.inputs(task.id)]
+    return {**details, "lease": task.lease, "attempt": task.attempt, "inputs": list[Json](inputs)}
+
+
+def _named_agent(name: str) -> Agent:
+    module, colon, attribute = name.partition(":")
+    if not colon:
+        raise InvalidInput("MODULE:AGENT", f"{name} must have a colon, as in myagents:coder")
+    sys.path.insert(0, os.fspath(Path.cwd()))
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise InvalidInput("MODULE:AGENT", f"{name} cannot be loaded: {error}") from None
+    if not isinstance(found, Agent):
+        raise InvalidInput("MODULE:AGENT", f"{name} is not a taskyard.Agent")
+    return found

@@ -1,0 +1,1 @@
+"""The agents' side: handlers, their context, and the process that runs them."""

@@ -1,0 +1,108 @@
+"""How the command lines of coding agents are spoken to, as data: one TOML file each.
+
+An adapter says which words to add to the command, how the prompt is handed over, and what the program's own JSON lines
+mean in the yard's terms.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any, cast
+
+from taskyard.core.errors import InvalidInput
+from taskyard.core.task import Json
+
+OWN = frozenset({"progress", "message", "session", "spend", "output", "fail"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A line of the program that has these values at these places means that message."""
+
+    when: Mapping[str, Json]
+    message: Mapping[str, str]  # field of the message -> `=text`, or the place of the value in the line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapter:
+    """The yard's own protocol, unless a file says otherwise."""
+
+    name: str = "taskyard"
+    command: Sequence[str] = ()
+    resume: Sequence[str] = ()  # added where there is a session to resume
+    model: Sequence[str] = ()  # added where a model is preferred
+    prompt: str = (
+        "task"  # task: the whole task as JSON on standard input; stdin: the prompt; argument: the prompt, last
+    )
+    rules: tuple[Rule, ...] = ()
+
+    def words(self, given: Sequence[str], *, session_id: str | None, prompt: str, model: str | None) -> list[str]:
+        """The command line for one attempt."""
+        words = [*(given or self.command)]
+        if session_id is not None:
+            words += [word.replace("{session_id}", session_id) for word in self.resume]
+        if model is not None:
+            words += [word.replace("{model}", model) for word in self.model]
+        return [*words, prompt] if self.prompt == "argument" else words
+
+    def request(self, task: Mapping[str, Json], prompt: str) -> str:
+        """What is written to standard input."""
+        match self.prompt:
+            case "task":
+                return json.dumps(task, ensure_ascii=False) + "\n"
+            case "stdin":
+                return prompt
+            case _:
+                return ""
+
+    def understood(self, line: Mapping[str, Any] | None) -> list[Mapping[str, Any]] | None:
+        """The messages in a line; None where it is just text."""
+        if line is None:
+            return None
+        if not self.rules:
+            return [line] if line.get("type") in OWN else None
+        return [
+            {field: _value(place, line) for field, place in rule.message.items()}
+            for rule in self.rules
+            if all(_at(line, place) == value for place, value in rule.when.items())
+        ]
+
+
+def names() -> list[str]:
+    files = resources.files(__name__).iterdir()
+    return sorted(each.name.removesuffix(".toml") for each in files if each.name.endswith(".toml"))
+
+
+def adapter(name: str) -> Adapter:
+    """A ready-made adapter by its name."""
+    if name not in names():
+        raise InvalidInput("adapter", f"must be one of {', '.join(names())}")
+    data = tomllib.loads((resources.files(__name__) / f"{name}.toml").read_text())
+    return Adapter(
+        name=name,
+        command=tuple(data["command"]),
+        resume=tuple(data.get("resume", ())),
+        model=tuple(data.get("model", ())),
+        prompt=data.get("prompt", "task"),
+        rules=tuple(Rule(when=rule["when"], message=rule["message"]) for rule in data.get("line", ())),
+    )
+
+
+def _value(place: str, line: Mapping[str, Any]) -> Any:
+    return place[1:] if place.startswith("=") else _at(line, place)
+
+
+def _at(line: Any, place: str) -> Any:
+    """The value at a dotted place; numbers are positions in lists."""
+    for part in place.split("."):
+        if isinstance(line, dict):
+            line = cast(dict[str, Any], line).get(part)
+        elif isinstance(line, list) and part.isdigit() and int(part) < len(cast(list[Any], line)):
+            line = cast(list[Any], line)[int(part)]
+        else:
+            return None
+    return line

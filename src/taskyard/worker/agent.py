@@ -1,0 +1,96 @@
+"""What an agent is and which functions do its work."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from taskyard.core.errors import InvalidInput
+from taskyard.core.task import Json
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handler:
+    """One function and how it wants to be called."""
+
+    function: Callable[..., Any]
+    is_async: bool
+    payload_type: Any  # None: it does not ask for the payload
+
+    def arguments(self, payload: Json) -> tuple[Any, ...]:
+        """What the function gets after its context."""
+        if self.payload_type is None:
+            return ()
+        return (_typed(self.payload_type, payload),)
+
+
+@dataclass(slots=True)
+class Agent:
+    """A worker identity: what it can do, how much at once, and for how much money.
+
+    Register functions with `@agent.handles("type")`. They get a `Context`, and the payload too where they ask for it.
+    Each process that runs it is an agent of its own, unless it is given an id: limit and budget belong to the id.
+    """
+
+    type: str
+    id: str | None = None
+    capabilities: Iterable[str] = ()
+    models: Iterable[str] = ()
+    max_concurrent_tasks: int = 1
+    budget_usd: str | float | int | None = None
+    queues: Iterable[str] | None = None
+    poll_interval_sec: float = 5.0
+    orchestrator: bool = False
+    handlers: dict[str, Handler] = field(default_factory=dict[str, Handler])
+
+    def handles(self, *types: str) -> Callable[[Function], Function]:
+        """Register a function, async or not, for tasks of these types; "*" is for every other type."""
+        if not types:
+            raise InvalidInput("type", "must be given: @agent.handles('code')")
+
+        def register(function: Function) -> Function:
+            handler = _handler(function)
+            for type_ in types:
+                if type_ in self.handlers:
+                    raise InvalidInput("type", f"{type_} is handled twice by {self.type}")
+                self.handlers[type_] = handler
+            return function
+
+        return register
+
+
+def _handler(function: Callable[..., Any]) -> Handler:
+    names = [
+        parameter.name
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    if not 1 <= len(names) <= 2:
+        raise InvalidInput("handler", f"{function.__name__} must take a context, and may take the payload")
+    wants = None
+    if len(names) == 2:
+        wants = typing.get_type_hints(function).get(names[1], typing.Any)
+    return Handler(function=function, is_async=inspect.iscoroutinefunction(function), payload_type=wants)
+
+
+def _typed(wanted: Any, payload: Json) -> Any:
+    """The payload as the handler wants it: a pydantic model, a dataclass, or plain JSON."""
+    if hasattr(wanted, "model_validate"):
+        return wanted.model_validate(payload)
+    if hasattr(wanted, "__dataclass_fields__") and isinstance(payload, dict):
+        return wanted(**payload)
+    return payload
+
+
+def plain(output: Any) -> Json:
+    """What a handler returned, as JSON: models and dataclasses become objects."""
+    if hasattr(output, "model_dump"):
+        return output.model_dump(mode="json")
+    if hasattr(output, "__dataclass_fields__"):
+        return {name: plain(getattr(output, name)) for name in output.__dataclass_fields__}
+    return output

@@ -1,0 +1,209 @@
+"""Any program as an agent: the task as JSON on its standard input, JSON lines on its standard output.
+
+A line is an object whose `type` is progress, message, session, spend, output or fail. Everything else that is printed
+is the output, as text, where no `output` line comes. The exit status says how it ended where the program does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from taskyard.core.task import Json
+from taskyard.worker.adapters import Adapter
+from taskyard.worker.agent import Agent
+from taskyard.worker.context import Context
+from taskyard.worker.control import Fail
+
+# What a program gets of this process's environment. Keys and tokens are passed only where they are named.
+ALWAYS_PASSED = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "SHELL")
+LINE_LIMIT = 1 << 20
+LAST_WORDS = 4000  # characters of standard error that are kept of a failure
+PATIENCE = 5.0  # seconds between asking a process group to end and ending it
+REASONS = {75: "rate_limit", 77: "auth_failure", 124: "timeout"}  # sysexits' TEMPFAIL and NOPERM; timeout(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A program, and what it is given."""
+
+    words: Sequence[str]
+    adapter: Adapter = field(default_factory=Adapter)
+    passed: Sequence[str] = ()  # names of environment variables
+    most_output: int = 1 << 20
+
+
+@dataclass(slots=True)
+class _Said:
+    """What a program has said so far."""
+
+    text: list[str] = field(default_factory=list[str])
+    size: int = 0
+    output: Json = None
+    has_output: bool = False
+    failure: Fail | None = None
+
+
+def command_agent(agent: Agent, command: Command, *types: str) -> Agent:
+    """Make a program do the work of an agent, for these types or for all."""
+
+    @agent.handles(*(types or ("*",)))
+    async def run(task: Context) -> Any:
+        return await _run(task, command)
+
+    del run
+    return agent
+
+
+async def _run(task: Context, command: Command) -> Any:
+    process = await asyncio.create_subprocess_exec(
+        *command.adapter.words(command.words, session_id=task.session_id, prompt=task.prompt, model=task.model),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=_directory(task.work_dir),
+        env=_environment(task, command.passed),
+        limit=LINE_LIMIT,
+        start_new_session=True,  # so that what it starts ends with it
+    )
+    said = _Said()
+    try:
+        _, _, errors = await asyncio.gather(
+            _hand_over(process, command.adapter.request(await _request(task), task.prompt)),
+            _listen(task, process, command, said),
+            _last_words(process),
+        )
+        status = await process.wait()
+    except BaseException:
+        await _end(process)
+        raise
+    return _result(status, errors, said)
+
+
+async def _request(task: Context) -> dict[str, Json]:
+    """What the program is told of its task."""
+    spec = task.task.definition
+    return {
+        "id": task.id,
+        "type": task.type,
+        "title": spec.title,
+        "attempt": task.attempt,
+        "prompt": task.prompt,
+        "payload": task.payload,
+        "models": list[Json](task.models),
+        "inputs": [{"ref": each.ref, "data": each.data} for each in await task.inputs()],
+        "previous_attempts": list[Json](await task.previous_attempts()),
+        "session": {"session_id": task.session_id, "work_dir": task.work_dir},
+        "subject": spec.subject,
+        "tags": list[Json](spec.tags),
+    }
+
+
+async def _hand_over(process: asyncio.subprocess.Process, request: str) -> None:
+    assert process.stdin is not None
+    with suppress(BrokenPipeError, ConnectionResetError):  # a program need not read its task
+        process.stdin.write(request.encode())
+        await process.stdin.drain()
+    process.stdin.close()
+
+
+async def _listen(task: Context, process: asyncio.subprocess.Process, command: Command, said: _Said) -> None:
+    assert process.stdout is not None
+    while True:
+        try:
+            line = await process.stdout.readline()
+        except ValueError:
+            raise Fail("invalid_output", f"a line is longer than {LINE_LIMIT} bytes") from None
+        if not line:
+            return
+        text = line.decode("utf-8", "replace")
+        said.size += len(line)
+        if said.size > command.most_output:
+            raise Fail("invalid_output", f"more than {command.most_output} bytes were printed")
+        messages = command.adapter.understood(_object(text))
+        if messages is None:
+            said.text.append(text)
+        for message in messages or ():
+            await _heard(task, message, said)
+
+
+async def _heard(task: Context, message: Mapping[str, Any], said: _Said) -> None:
+    match message.get("type"):
+        case "progress":
+            await task.progress(message.get("fraction"), str(message.get("note", "")))
+        case "message":
+            await task.message(str(message.get("text", "")), kind=str(message.get("kind", "text")))
+        case "session":
+            if session_id := message.get("session_id"):
+                await task.session(str(session_id), work_dir=message.get("work_dir"))
+        case "spend":
+            await task.spend(
+                message.get("usd") or 0,
+                input_tokens=int(message.get("input_tokens") or 0),
+                output_tokens=int(message.get("output_tokens") or 0),
+                model=message.get("model"),
+            )
+        case "output":
+            said.output, said.has_output = message.get("data"), True
+        case "fail":
+            said.failure = Fail(str(message.get("reason", "agent_error")), str(message.get("error", "")))
+        case _:
+            pass
+
+
+async def _last_words(process: asyncio.subprocess.Process) -> str:
+    """The end of what it printed to standard error; the rest is let go as it comes."""
+    assert process.stderr is not None
+    kept = b""
+    while part := await process.stderr.read(65536):
+        kept = (kept + part)[-LAST_WORDS:]
+    return kept.decode("utf-8", "replace")
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End the program and everything it started: first ask, then insist."""
+    for number, patience in ((signal.SIGTERM, PATIENCE), (signal.SIGKILL, PATIENCE)):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(process.wait()), patience)
+            # The leader has gone; what it left behind in its group goes too.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            return
+
+
+def _result(status: int, errors: str, said: _Said) -> Json:
+    if said.failure is not None:
+        raise said.failure
+    if status:
+        reason = "crash" if status < 0 or status > 128 else REASONS.get(status, "agent_error")
+        raise Fail(reason, f"exit status {status}: {errors.strip() or ''.join(said.text).strip()}"[-LAST_WORDS:])
+    return said.output if said.has_output else "".join(said.text).strip()
+
+
+def _directory(work_dir: str | None) -> str | None:
+    """Where an earlier attempt worked, if it is still there."""
+    return work_dir if work_dir and Path(work_dir).is_dir() else None
+
+
+def _environment(task: Context, passed: Sequence[str]) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in (*ALWAYS_PASSED, *passed) if name in os.environ}
+    return kept | {"TASKYARD_TASK_ID": task.id, "TASKYARD_ATTEMPT": str(task.attempt), "TASKYARD_TYPE": task.type}
+
+
+def _object(text: str) -> Mapping[str, Any] | None:
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return cast(Mapping[str, Any], found) if isinstance(found, dict) else None

@@ -1,0 +1,222 @@
+"""What a handler sees of its task, and what it can do with it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, cast
+
+from taskyard.core.task import Json
+from taskyard.core.units import MicroUsd, to_usd, usd
+from taskyard.service.reading import Input
+from taskyard.service.suspending import Child
+from taskyard.service.views import Held, Task, attempt_view
+from taskyard.service.yard import Yard
+from taskyard.worker.agent import plain
+from taskyard.worker.control import Stopped, Suspended
+
+
+class Context:
+    """One attempt at one task.
+
+    Everything that is stored through it carries the attempt's lease: once that is lost, nothing more is accepted and
+    the handler is stopped.
+    """
+
+    def __init__(self, yard: Yard, task: Held) -> None:
+        self._yard = yard
+        self._stopped: str | None = None
+        self._ordinals: dict[str, int] = {}
+        self.task: Task = task
+        self.id = task.id
+        self.lease = task.lease
+        self.attempt = task.attempt
+        self.model: str | None = next(iter(task.models), None)
+        self.cost = MicroUsd(0)
+        self.tokens_input = 0
+        self.tokens_output = 0
+        self._latest_progress: Json = None
+
+    # What the task is
+
+    @property
+    def type(self) -> str:
+        return self.task.type
+
+    @property
+    def prompt(self) -> str:
+        return self.task.prompt
+
+    @property
+    def payload(self) -> Any:
+        return self.task.payload
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models to use, best first."""
+        return self.task.models
+
+    @property
+    def session_id(self) -> str | None:
+        """The conversation to resume, where an earlier attempt left one."""
+        return self._session().get("session_id")
+
+    @property
+    def work_dir(self) -> str | None:
+        return self._session().get("work_dir")
+
+    async def inputs(self) -> list[Input]:
+        """The outputs of what the task depends on, and what its context refers to."""
+        return await self._yard.inputs(self.id)
+
+    async def previous_attempts(self) -> list[dict[str, Json]]:
+        """How earlier attempts ended: what went wrong is the best hint at what to do otherwise."""
+        return [attempt_view(attempt) for attempt in await self._yard.store.attempts(self.id)]
+
+    # What is remembered
+
+    async def step(self, name: str, function: Callable[[], Any]) -> Any:
+        """Do something once: a later attempt gets the stored result instead of doing it again."""
+        stored = await self.stored_steps()
+        if name in stored:
+            return stored[name]
+        result = function()
+        if inspect.isawaitable(result):
+            result = await result
+        return await self.store_step(name, result)
+
+    async def stored_steps(self) -> dict[str, Json]:
+        self._check()
+        return await self._yard.checkpoints(self.id)
+
+    async def store_step(self, name: str, result: Any) -> Any:
+        self._check()
+        return await self._yard.checkpoint(self.id, self.lease, name, plain(result))
+
+    async def sleep(self, seconds: float, *, name: str | None = None) -> None:
+        """Wait without a slot. The handler runs again from its beginning, and finds its steps done."""
+        waited = await self._yard.sleep(self.id, self.lease, name or self._named("sleep"), seconds)
+        if not waited.over:
+            raise Suspended
+
+    async def wait_for(self, signal: str, *, timeout: float | None = None, name: str | None = None) -> Any:
+        """Wait for a signal, such as an approval, and get what was sent with it. `TimeoutError` when none came."""
+        waited = await self._yard.wait_for(
+            self.id, self.lease, name or self._named(f"wait_for:{signal}"), signal, timeout_sec=timeout
+        )
+        if not waited.over:
+            raise Suspended
+        if waited.timed_out:
+            raise TimeoutError(f"no signal {signal} within {timeout} s")
+        return waited.data
+
+    async def spawn(self, type: str, *, wait: bool = False, name: str | None = None, **fields: Any) -> Any:
+        """Put a task into this one's graph. With `wait`, suspend until it is done, and get its output."""
+        children = await self.spawn_all([{"type": type, **fields}], wait=wait, name=name)
+        return children[0].output if wait else children[0].task_id
+
+    async def spawn_all(
+        self, tasks: Sequence[Mapping[str, object]], *, wait: bool = False, name: str | None = None
+    ) -> list[Child]:
+        """Several at once. With `wait`, how each of them ended; one that ended badly has its status and no output."""
+        named = name or self._named("spawn")
+        ids = await self._yard.spawn(self.id, self.lease, tasks, name=named, wait=wait)
+        ended = await self._yard.children(self.id, named)
+        if wait and ended is None:
+            raise Suspended
+        return ended if ended is not None else [Child(each, self.task.status, None) for each in ids]
+
+    # What is told
+
+    async def progress(self, fraction: float | None = None, note: str = "", **more: Json) -> None:
+        """Say how far it is. It goes out with this call, and is what a reader sees until the next."""
+        shown: dict[str, Json] = {"fraction": fraction, "note": note, **more}
+        self._latest_progress = shown
+        await self._tell()
+
+    async def message(self, text: str, *, kind: str = "text", **more: Json) -> None:
+        """Something the agent said or did, for those who watch."""
+        await self._yard.message(self.id, self.lease, {"kind": kind, "text": text, **more})
+
+    async def spend(
+        self, dollars: str | float | int = 0, *, input_tokens: int = 0, output_tokens: int = 0, model: str | None = None
+    ) -> None:
+        """Report what a call cost. Above the task's maximum, the attempt is stopped."""
+        self.cost = MicroUsd(self.cost + usd(dollars))
+        self.tokens_input += input_tokens
+        self.tokens_output += output_tokens
+        self.model = model or self.model
+        await self._tell()
+
+    async def session(self, session_id: str, *, work_dir: str | None = None) -> None:
+        """Remember where this conversation can be resumed, before anything can go wrong."""
+        await self._yard.pin_session(self.id, self.lease, session_id=session_id, work_dir=work_dir)
+
+    # For the runner
+
+    def stop(self, word: str) -> None:
+        """The attempt is over: the next call of the handler says so."""
+        self._stopped = word
+
+    @property
+    def stopped(self) -> str | None:
+        return self._stopped
+
+    async def _tell(self) -> None:
+        self._check()
+        told = await self._yard.heartbeat(
+            self.id,
+            self.lease,
+            progress=self._latest_progress,
+            cost_usd=to_usd(self.cost),
+            tokens_input=self.tokens_input,
+            tokens_output=self.tokens_output,
+        )
+        if told.must_stop:
+            self.stop(told.words[0])
+            self._check()
+
+    def _check(self) -> None:
+        if self._stopped is not None:
+            raise Stopped(self._stopped)
+
+    def _named(self, kind: str) -> str:
+        """The kind and how many there were before: the same in every run of the same handler."""
+        self._ordinals[kind] = self._ordinals.get(kind, 0) + 1
+        return f"{kind}:{self._ordinals[kind]}"
+
+    def _session(self) -> Mapping[str, Any]:
+        pinned = cast(dict[str, Any], json.loads(self.task.hot.session)) if self.task.hot.session else {}
+        # A conversation lives where it was held: another machine cannot resume it.
+        return pinned if pinned.get("runtime") == self.task.hot.runtime else {}
+
+
+class SyncContext:
+    """The same for handlers that are plain functions: each call waits for its answer.
+
+    Made by forwarding, not by hand, so that it cannot fall behind `Context`.
+    """
+
+    def __init__(self, context: Context, loop: asyncio.AbstractEventLoop) -> None:
+        self._context = context
+        self._loop = loop
+
+    def step(self, name: str, function: Callable[[], Any]) -> Any:
+        """As `Context.step`, with the function run here and not in the loop, which it would block."""
+        stored = self._wait(self._context.stored_steps())
+        return stored[name] if name in stored else self._wait(self._context.store_step(name, function()))
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._context, name)
+        if not inspect.iscoroutinefunction(value):
+            return value
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            return self._wait(value(*arguments, **named))
+
+        return call
+
+    def _wait(self, answer: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(answer, self._loop).result()

@@ -1,0 +1,259 @@
+"""The process that works: claims what its agent can take, runs handlers, finishes, and stops gracefully."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from secrets import token_hex
+from time import monotonic
+from typing import Any
+
+from taskyard.core.errors import InvalidInput, LeaseLost, TaskyardError, Unavailable
+from taskyard.core.units import to_usd
+from taskyard.service.views import Held
+from taskyard.service.yard import Yard
+from taskyard.worker.agent import Agent, plain
+from taskyard.worker.context import Context, SyncContext
+from taskyard.worker.control import Cancel, Control, Fail, Retry, Snooze, Stopped, Suspended
+from taskyard.worker.pulse import Heart
+
+logger = logging.getLogger("taskyard.worker")
+GRACE = 30.0  # seconds that handlers get to finish when the worker is asked to stop
+AT_ONCE = 1000  # tasks that one claim takes at most
+
+
+class Worker:
+    """Runs one agent until it is told to stop."""
+
+    def __init__(self, yard: Yard, agent: Agent, *, grace_sec: float = GRACE) -> None:
+        self._yard = yard
+        self._agent = agent
+        self._grace = grace_sec
+        # The pid of a process and the name of a host come again: an incarnation does not.
+        incarnation = token_hex(4)
+        self.id = agent.id or f"{agent.type}-{incarnation}"
+        self._runtime = f"{socket.gethostname()}:{incarnation}"
+        self._heart = Heart(yard)
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._contexts: dict[str, Context] = {}
+        self._stopping = asyncio.Event()
+
+    async def run(self, *, handle_signals: bool = True) -> None:
+        """Work until `stop` is called or a signal comes; then finish, or give back what is not finished in time."""
+        loop = asyncio.get_running_loop()
+        if handle_signals:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, self.stop)
+        await self.register()
+        self._heart.start()
+        try:
+            await self._work()
+        finally:
+            await self._finish()
+            if handle_signals:
+                for number in (signal.SIGTERM, signal.SIGINT):
+                    loop.remove_signal_handler(number)
+
+    def stop(self) -> None:
+        """Take nothing new."""
+        self._stopping.set()
+
+    async def register(self) -> None:
+        agent = self._agent
+        await self._yard.register(
+            self.id,
+            agent.type,
+            capabilities=agent.capabilities,
+            models=agent.models,
+            types=None if "*" in agent.handlers else sorted(agent.handlers),
+            max_concurrent_tasks=agent.max_concurrent_tasks,
+            budget_usd=agent.budget_usd,
+            runtime_id=self._runtime,
+            poll_interval_sec=agent.poll_interval_sec,
+            orchestrator=agent.orchestrator,
+        )
+
+    async def work_once(self) -> int:
+        """Do what there is to do now, and say how many attempts that were."""
+        begun = await self._claim(self._agent.max_concurrent_tasks)
+        if self._running:
+            await asyncio.wait(list(self._running.values()))
+        return begun
+
+    async def _work(self) -> None:
+        while not self._stopping.is_set():
+            free = self._agent.max_concurrent_tasks - len(self._running)
+            if free > 0:
+                mark = await self._yard.mark()
+                if await self._claim(free):
+                    continue
+                # Only the wait is cut short by a stop: a claim is not, for it may have taken something.
+                await self._until_stopping_or(self._yard.changed(mark, self._agent.poll_interval_sec))
+            else:
+                await self._until_stopping_or(self._one_has_ended())
+
+    async def _one_has_ended(self) -> None:
+        await asyncio.wait(list(self._running.values()), return_when=asyncio.FIRST_COMPLETED)
+
+    async def _claim(self, count: int) -> int:
+        """Take what there is, up to `count`, and begin it."""
+        asked = monotonic()
+        try:
+            held = await self._yard.claim(
+                self.id,
+                count=min(count, AT_ONCE),
+                start=True,
+                queues=None if self._agent.queues is None else list(self._agent.queues),
+            )
+        except Unavailable as error:
+            logger.warning("claim failed, will be tried again: %s", error)
+            return 0
+        for task in held:
+            self._begin(task, asked)
+        return len(held)
+
+    def _begin(self, task: Held, asked: float) -> None:
+        context = Context(self._yard, task)
+        loop = asyncio.get_running_loop()
+        running = asyncio.create_task(self._attempt(context), name=f"{task.type} {task.id}")
+        self._running[task.lease] = running
+        self._contexts[task.lease] = context
+        self._heart.add(task, asked, lambda word: loop.call_soon_threadsafe(self._told, task.lease, word))
+
+    def _told(self, lease: str, word: str) -> None:
+        """A heartbeat brought news. What ends the attempt reaches the handler where it waits."""
+        context, running = self._contexts.get(lease), self._running.get(lease)
+        if context is None or running is None or word in ("slowdown", "draining"):
+            return
+        context.stop(word)
+        running.cancel(word)
+
+    async def _attempt(self, context: Context) -> None:
+        try:
+            await self._attempt_and_finish(context)
+        except LeaseLost:
+            logger.warning("%s: lease lost, its result was refused", context.id)
+        except TaskyardError as error:
+            # It cannot be said how it ended: the lease will expire, and the task is tried again.
+            logger.error("%s: could not be finished: %s", context.id, error)
+        finally:
+            self._heart.remove(context.lease)
+            self._running.pop(context.lease, None)
+            self._contexts.pop(context.lease, None)
+
+    async def _attempt_and_finish(self, context: Context) -> None:
+        try:
+            output = await self._call(context)
+        except Suspended:
+            return
+        except (Stopped, asyncio.CancelledError):
+            if context.stopped is None:
+                raise
+            logger.info("%s: stopped: %s", context.id, context.stopped)
+            if context.stopped == "stopping":
+                await self._yard.release(context.id, context.lease)
+        except Control as outcome:
+            await self._controlled(context, outcome)
+        except Exception as error:
+            logger.info("%s: failed: %s", context.id, error, exc_info=error)
+            await self._fail(context, "crash" if isinstance(error, MemoryError) else "agent_error", _described(error))
+        else:
+            await self._yard.complete(context.id, context.lease, plain(output), **_report(context))
+
+    async def _call(self, context: Context) -> Any:
+        handler = self._agent.handlers.get(context.type) or self._agent.handlers.get("*")
+        if handler is None:
+            raise Fail("agent_error", f"{self._agent.id} has no handler for {context.type}")
+        try:
+            arguments = handler.arguments(context.payload)
+        except (TypeError, ValueError) as error:
+            raise Fail("invalid_input", _described(error)) from error
+        if handler.is_async:
+            return await handler.function(context, *arguments)
+        sync = SyncContext(context, asyncio.get_running_loop())
+        return await in_thread(lambda: handler.function(sync, *arguments))
+
+    async def _controlled(self, context: Context, outcome: Control) -> None:
+        match outcome:
+            case Fail():
+                await self._fail(context, outcome.reason, outcome.error, details=outcome.details)
+            case Retry():
+                await self._fail(context, outcome.reason, outcome.error, retry_after_sec=outcome.after_sec)
+            case Snooze():
+                await self._yard.snooze(context.id, context.lease, outcome.seconds)
+            case Cancel():
+                await self._yard.cancel(context.id, outcome.reason)
+            case _:
+                raise InvalidInput("outcome", f"{type(outcome).__name__} is not one the yard knows")
+
+    async def _fail(self, context: Context, reason: str, error: str, **more: Any) -> None:
+        await self._yard.fail(context.id, context.lease, reason, error, **more, **_report(context))
+
+    async def _until_stopping_or(self, event: Coroutine[Any, Any, Any]) -> None:
+        waiting = [asyncio.create_task(self._stopping.wait()), asyncio.create_task(event)]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waiting:
+                each.cancel()
+        for ended in await asyncio.gather(*waiting, return_exceptions=True):
+            if isinstance(ended, Exception) and not isinstance(ended, Unavailable):
+                raise ended
+
+    async def _finish(self) -> None:
+        """Let what runs finish within the grace period, give the rest back, and sign off."""
+        with suppress(TaskyardError):
+            await self._yard.drain_agent(self.id)
+        if self._running:
+            await asyncio.wait(list(self._running.values()), timeout=self._grace)
+        for lease, running in list(self._running.items()):
+            self._contexts[lease].stop("stopping")
+            running.cancel("stopping")
+        if self._running:
+            await asyncio.wait(list(self._running.values()))
+        await self._heart.stop()
+        with suppress(TaskyardError):
+            await self._yard.sign_off_agent(self.id)
+
+
+async def in_thread(function: Callable[[], Any]) -> Any:
+    """Run a plain function beside the loop. Its thread does not outlive the process, so a stop need not wait for it."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def settle(result: Any, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
+
+    def run() -> None:
+        try:
+            result, error = function(), None
+        except BaseException as raised:
+            result, error = None, raised
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=run, name="taskyard handler", daemon=True).start()
+    return await future
+
+
+def _report(context: Context) -> dict[str, Any]:
+    return {
+        "cost_usd": to_usd(context.cost),
+        "tokens_input": context.tokens_input,
+        "tokens_output": context.tokens_output,
+        "model": context.model,
+    }
+
+
+def _described(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

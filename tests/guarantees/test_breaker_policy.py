@@ -1,0 +1,74 @@
+"""A workspace decides when its breakers open and let a probe through, for all types or for one."""
+
+import pytest
+
+from taskyard.core.errors import InvalidInput
+from taskyard.service.clock import ManualClock
+from taskyard.service.yard import Yard
+from tests.yards import OpenYard, elapse, given_an_agent
+
+
+async def failures_until_it_opens(yard: Yard, type_: str) -> int:
+    """Attempts of this type that fail, each of another task, until nothing of it is to be had."""
+    await given_an_agent(yard)
+    failures = 0
+    await yard.enqueue(type_, max_attempts=1)
+    while held := await yard.claim("worker", types=[type_], start=True):
+        await yard.fail(held[0].id, held[0].lease, "crash")
+        await yard.enqueue(type_, max_attempts=1)
+        failures += 1
+    return failures
+
+
+async def test_a_threshold_holds_for_every_type_but_those_with_their_own(yard: Yard):
+    await yard.set_breaker_policy(failure_threshold=2, overrides={"deploy": 1, "chat": 4})
+
+    assert await failures_until_it_opens(yard, "code") == 2
+    assert await failures_until_it_opens(yard, "deploy") == 1
+    assert await failures_until_it_opens(yard, "chat") == 4
+
+
+async def test_a_probe_is_let_through_when_the_workspace_says(yard: Yard, clock: ManualClock):
+    await yard.set_breaker_policy(failure_threshold=1, half_open_after_sec=5)
+    await failures_until_it_opens(yard, "code")
+
+    await elapse(yard, clock, 4.9)
+    assert await yard.claim("worker") == []
+    await elapse(yard, clock, 0.1)
+    assert len(await yard.claim("worker")) == 1
+
+
+async def test_the_word_of_loki_is_read_where_ours_is_absent(yard: Yard):
+    assert (await yard.set_breaker_policy(cooldownSeconds=300)).half_open_after == 300_000_000
+    assert (await yard.set_breaker_policy(half_open_after_sec=60, cooldownSeconds=300)).half_open_after == 60_000_000
+
+
+async def test_what_is_not_said_again_is_the_presets_again(yard: Yard):
+    await yard.set_breaker_policy(failure_threshold=1)
+    await yard.set_breaker_policy()
+
+    assert await failures_until_it_opens(yard, "code") == 5
+
+
+async def test_breakers_and_budget_of_a_workspace_do_not_undo_each_other(yard: Yard):
+    await yard.set_breaker_policy(failure_threshold=1)
+    await yard.set_budget(daily_budget_usd="12.50")
+    settings = await yard.set_budget(daily_budget_usd="20")
+
+    assert settings.daily_budget == 20_000_000
+    assert await failures_until_it_opens(yard, "code") == 1
+
+
+async def test_another_workspace_keeps_its_own_breakers(yard: Yard, open_yard: OpenYard):
+    other = await open_yard(workspace="other")
+    await yard.set_breaker_policy(failure_threshold=1)
+
+    assert await failures_until_it_opens(other, "code") == 5
+
+
+async def test_a_policy_that_makes_no_sense_changes_nothing(yard: Yard):
+    await yard.set_breaker_policy(failure_threshold=2)
+    with pytest.raises(InvalidInput):
+        await yard.set_breaker_policy(failure_threshold=0, half_open_after_sec=1)
+
+    assert await failures_until_it_opens(yard, "code") == 2

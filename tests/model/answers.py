@@ -1,0 +1,53 @@
+"""What was answered to a call: a value or a refusal, in a form that two stores can be compared by."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from taskyard.core.errors import TaskyardError
+from taskyard.service.enqueueing import Dag
+from taskyard.service.views import Details, Held, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Ok:
+    shown: Any
+    value: Any = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    code: str
+    sentence: str
+
+
+Answer = Ok | Refused
+
+
+async def answered(calling: Awaitable[Any]) -> Answer:
+    """Anything but a value or one of the yard's own refusals is a mistake of the program, and is let through."""
+    try:
+        value = await calling
+    except TaskyardError as error:
+        return Refused(error.code, str(error))
+    return Ok(_shown(value), value)
+
+
+def _shown(value: Any) -> Any:
+    match value:
+        case Details():
+            return value.to_dict()
+        case Held():
+            return value.hot, value.definition, value.lease
+        case Task():
+            return value.hot, value.definition, value.created
+        case Dag():
+            return value.id, _shown(dict(value.tasks))
+        case Mapping():
+            return {name: _shown(each) for name, each in cast(Mapping[str, Any], value).items()}
+        case list() | tuple():
+            return tuple(_shown(each) for each in cast(list[Any], value))
+        case _:
+            return value

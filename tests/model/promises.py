@@ -1,0 +1,233 @@
+"""What must hold whatever happens: the invariants of the yard, told apart from the code that keeps them.
+
+Nothing here asks the core what is right. What `verify` finds on the stored history is asked for too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from taskyard.core.changes import ChangeSet, Committed, StoredEvent
+from taskyard.core.lease import seal
+from taskyard.core.task import HELD, WAITING, Hot, Outcome, Status, TaskId
+from taskyard.core.units import SECOND, Micros
+from taskyard.service.claiming import Told as ToldByHeartbeat
+from tests.model.answers import Answer, Ok, Refused
+from tests.model.claims import check_claim
+from tests.model.log import Log
+from tests.model.sides import Holds, Side
+from tests.model.steps import ELSEWHERE, ENDING, HERE, LEASED, Step, hold_of
+from tests.model.stored import Stored
+from tests.model.violations import require
+
+EVERYWHERE = frozenset({"sweep", "deliver", "again", "advance", "reopen"})  # what is nobody's call in one workspace
+UNKNOWN = frozenset({"store_unavailable", "contended"})  # nobody can say whether something was stored
+_LOST = {"claim_expired": Status.CLAIMED, "heartbeat_timeout": Status.RUNNING}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A step that was made: what was answered, and the tasks before and after it."""
+
+    step: Step
+    answers: Sequence[Answer]
+    before: Mapping[TaskId, Hot]
+    after: Mapping[TaskId, Hot]
+    events: Sequence[StoredEvent]
+    holds: Holds
+
+    @property
+    def answer(self) -> Answer:
+        return self.answers[-1]
+
+    @property
+    def calls(self) -> list[tuple[Step, Answer]]:
+        """Also the one that came in between."""
+        inner = self.step.mishap.step if self.step.mishap else None
+        steps = [self.step] if inner is None or len(self.answers) == 1 else [inner, self.step]
+        return list(zip(steps, self.answers, strict=True))
+
+
+class Promises:
+    def __init__(self, guide: Side) -> None:
+        self._guide = guide
+        self._log = Log()
+        self._ended: dict[str, tuple[str, Answer]] = {}  # by hold: the call that ended it, and what it was answered
+        self._leased_until: dict[tuple[TaskId, int, Status], Micros] = {}
+
+    async def check(self, told: Told) -> None:
+        """After every step."""
+        self._log.read(told.events)
+        self._check_leases_kept(told)
+        if told.step.mishap is None:
+            self._check_refused(told)
+            self._check_workspace(told)
+            self._check_lease(told)
+            self._check_again(told)
+            await self._check_call(told)
+        for call, answer in told.calls:
+            if call.verb in ENDING and isinstance(answer, Ok):
+                self._ended.setdefault(call.given["hold"], (_called(call), answer))
+
+    async def _check_call(self, told: Told) -> None:
+        match told.step.verb, told.answer:
+            case "claim", Ok():
+                await check_claim(self._guide, told.step, told.answer.value, told.before, told.after)
+            case "cancel", Ok():
+                await self._check_cascade(told)
+            case "enqueue" | "enqueue_many", Ok():
+                tasks = told.answer.value if isinstance(told.answer.value, list) else [told.answer.value]
+                for each in cast(list[Hot], tasks):
+                    require(each.id in told.after, "I1 what was enqueued is there", each.id)
+            case _:
+                pass
+
+    def _check_refused(self, told: Told) -> None:
+        """A call that is refused changes nothing."""
+        if isinstance(told.answer, Refused) and told.answer.code not in UNKNOWN:
+            words = f"{told.step.verb} was refused: {told.answer.sentence}"
+            require(not told.events, "refused, and changes nothing", f"{words}; {told.events}")
+            require(told.before == told.after, "refused, and changes nothing", words)
+
+    def _check_workspace(self, told: Told) -> None:
+        """I25: what is done in one workspace is not seen in the other."""
+        if told.step.verb in EVERYWHERE:
+            return
+        for each in told.events:
+            require(each.event.workspace == told.step.workspace, "I25 nothing crosses a workspace", f"{each.event}")
+        for task_id, hot in told.before.items():
+            if hot.workspace != told.step.workspace:
+                require(hot == told.after.get(task_id), "I25 nothing crosses a workspace", f"{task_id} was changed")
+
+    def _check_lease(self, told: Told) -> None:
+        """I8: only the current lease opens anything; a repeated call is answered as before, another is refused."""
+        step = told.step
+        if step.verb not in LEASED:
+            return
+        held_id, lease = told.holds[step.given["hold"]]
+        hot = told.before.get(step.given.get("task_id", held_id))
+        if hot is None or hot.workspace != step.workspace:
+            code = told.answer.code if isinstance(told.answer, Refused) else f"{_words(told.answer)}"
+            refused = code in ("not_found", "invalid_input", "('lease_lost',)")
+            require(refused, "P8 what is elsewhere is not found", f"{told.answer}")
+            return
+        current = hot.status in HELD and hot.lease == seal(lease)
+        if current:
+            lost = isinstance(told.answer, Refused) and told.answer.code == "lease_lost"
+            require(not lost, "I8 who holds the lease is heard", f"{step}")
+            return
+        require(told.before == told.after and not told.events, "P3 a stale call changes nothing", f"{step}")
+        if step.verb == "heartbeat":
+            require(_words(told.answer) in (("lease_lost",), ("cancelled",)), "P3 no stale write", f"{told.answer}")
+        elif isinstance(told.answer, Ok):
+            first = self._ended.get(step.given["hold"])
+            require(first is None or first == (_called(step), told.answer), "I8 answered as the first time", f"{step}")
+
+    def _check_leases_kept(self, told: Told) -> None:
+        """A lease that an agent was promised is neither shortened nor expired before its time."""
+        for call, answer in told.calls:
+            if call.verb == "heartbeat" and isinstance(answer, Ok) and "task_id" not in call.given:
+                self._promise(told, call, cast(ToldByHeartbeat, answer.value).lease_expires_at)
+        for each in told.events:
+            event = each.event
+            reason = next((reason for reason in _LOST if f'"reason":"{reason}"' in (event.data or "")), None)
+            if event.event in ("task.retrying", "task.dead_lettered") and reason and event.task_id and event.attempt:
+                until = self._leased_until.get((event.task_id, event.attempt, _LOST[reason]), Micros(0))
+                require(until <= event.at, "a kept lease does not expire", f"{event.task_id} had it until {until}")
+        for hot in told.after.values():
+            if hot.status in HELD and hot.lease_expires_at is not None:
+                key = hot.id, hot.attempt, hot.status
+                kept = self._leased_until.get(key, Micros(0))
+                require(hot.lease_expires_at >= kept, "a lease is not shortened", f"{hot.id} had it until {kept}")
+                self._leased_until[key] = hot.lease_expires_at
+
+    def _promise(self, told: Told, call: Step, until: Micros | None) -> None:
+        task_id = told.holds[call.given["hold"]][0]
+        hot = told.after.get(task_id)
+        if until is None or hot is None or hot.workspace != call.workspace:
+            return
+        attempt = int(call.given["hold"].rpartition(".")[2])
+        key = task_id, attempt, Status.RUNNING
+        # A heartbeat before the start is told the end of the claim time, which starting replaces.
+        kept = min(until, self._guide.store.now() + hot.lease_sec * SECOND)
+        self._leased_until[key] = Micros(max(kept, self._leased_until.get(key, 0)))
+
+    def _check_again(self, told: Told) -> None:
+        """A write that has landed, or was refused for what had moved, does not land when it comes again."""
+        if told.step.verb != "again" or not self._guide.committed:
+            return
+        sets: Sequence[ChangeSet] = self._guide.committed[told.step.given["which"]]
+        assert isinstance(told.answer, Ok)
+        for change_set, result in zip(sets, told.answer.value, strict=True):
+            landed = isinstance(result, Committed) and change_set.changes
+            require(not landed, "P3 nothing lands twice", f"{[change.event for change in change_set.changes]}")
+
+    async def _check_cascade(self, told: Told) -> None:
+        """I15: cancelled with everything below it."""
+        root = told.before[told.step.given["task_id"]]
+        if told.step.given.get("cascade") is False or root.status is Status.CANCELLED:
+            return
+        frontier, seen = [root.id], {root.id}
+        while frontier:
+            below = {edge.child for edge in await self._guide.store.edges(frontier)} - seen
+            seen |= below
+            for task_id in below:
+                require(told.after[task_id].status.is_final, "I15 a cascade is complete", f"{task_id} was left")
+            frontier = [each for each in below if told.after[each].status is Status.CANCELLED]
+
+    # On everything that is stored.
+
+    async def look(self, found: Stored) -> None:
+        for workspace in (HERE, ELSEWHERE):
+            verified = await self._guide.observer(workspace).verify()
+            require(verified.ok, "verify", f"{verified}")
+        for task_id, attempts in found.attempts.items():
+            loki = found.definitions[task_id].queue == "loki"
+            for attempt in attempts:
+                spared = attempt.reason == "rate_limit" or (loki and attempt.reason in _LOST)
+                counts = attempt.outcome is Outcome.FAILED and not spared
+                right = attempt.counted if counts else spared or not attempt.counted
+                require(right, "I16 failures count, and nothing else", f"{attempt}")
+        self._check_parked(found)
+        self._log.check_probes(found.tasks.values(), found.definitions)
+
+    def _check_parked(self, found: Stored) -> None:
+        """Nothing stays put aside for room that there is, unless another of its lane is up before it."""
+        for hot in found.tasks.values():
+            for name in found.blocked(hot) if hot.status is Status.PENDING else ():
+                room = found.room(hot, name, self._guide.store.now())
+                if room is None or found.wanted(hot, name) > room:
+                    continue
+                rivals = [each for each in found.tasks.values() if each.lane == hot.lane and each.id != hot.id]
+                up = any(each.status is Status.READY and found.shares(each, hot, name) for each in rivals)
+                require(up, "P2 what is put aside comes back", f"{hot.id} waits for {name}, and has room of {room}")
+
+    def ended(self, found: Stored) -> None:
+        """Liveness: what has not ended waits for what never will."""
+        left = {hot.id: hot for hot in found.tasks.values() if not hot.status.is_final}
+        for hot in left.values():
+            require(hot.status in WAITING - {Status.READY, Status.RETRYING}, "P2 the yard drains", f"{hot}")
+            waits = found.blocked(hot)
+            gone = any(_never(name, found) for name in waits)
+            require(gone, "P2 the yard drains", f"{hot.id} is left, and waits for {waits}")
+        require(not any(each.kind == "cascade" for each in found.records), "I15 a cascade is complete", "not even now")
+
+
+def _never(name: str, found: Stored) -> bool:
+    kind, _, rest = name.partition(":")
+    if kind in ("task", "child"):
+        other = found.tasks.get(TaskId(rest))
+        return other is None or other.status in (Status.CANCELLED, Status.DEAD_LETTERED) or not other.status.is_final
+    return name.startswith("budget:dag:")
+
+
+def _called(step: Step) -> str:
+    """The verb and the arguments that a repeated call is recognised by."""
+    told = ("output", "decision_report", "reason", "error")
+    return f"{step.verb} {[(name, step.given.get(name)) for name in told]} {step.given.get('task_id')}"
+
+
+def _words(answer: Answer) -> tuple[str, ...]:
+    return answer.value.words if isinstance(answer, Ok) and isinstance(answer.value, ToldByHeartbeat) else ()

@@ -1,0 +1,186 @@
+"""One store and the processes that use it: two of them, each with a yard for every workspace.
+
+Processes reach the store through a door. What goes wrong between them and it goes wrong there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from itertools import count
+from typing import Any, cast
+
+from taskyard.core.changes import ChangeSet
+from taskyard.core.errors import StoreUnavailable
+from taskyard.core.task import TaskId
+from taskyard.service.clock import ManualClock
+from taskyard.service.engine import Options
+from taskyard.service.yard import Yard
+from taskyard.stores.contract import Store
+from tests.model.answers import Answer, answered
+from tests.model.steps import ELSEWHERE, HERE, Mishap, Step, task
+from tests.storage import Opener
+
+SECRET = b"the same on every store, so that leases agree"
+PROCESSES = 2
+WRITES = frozenset({"commit", "claim", "extend", "touch", "pulse", "lanes", "take_duty", "settle"})
+MINTED = 500_000  # ids that the yard mints itself begin here
+REMEMBERED = 12  # commits that may arrive once more
+
+Holds = dict[str, tuple[TaskId, str]]
+
+
+class MintingYard(Yard):
+    """Mints ids in turn: the same on every store."""
+
+    def _mint_task(self) -> TaskId:
+        return task(next(cast(Door, self.store).numbers))
+
+
+class Door:
+    """A process's way to the store. It counts what passes, and breaks as it was told to."""
+
+    secret = SECRET
+
+    def __init__(self, store: Store, numbers: Iterator[int]) -> None:
+        self._store = store
+        self.numbers = numbers
+        self._calls = self._writes = 0
+        self._mishap: Mishap | None = None
+        self._meanwhile: Callable[[], Awaitable[None]] | None = None
+        self.dead = False
+        self.bit = False  # whether the mishap came about
+        self.committed: list[Sequence[ChangeSet]] = []
+        self.delayed: Sequence[ChangeSet] | None = None
+
+    def expect(self, mishap: Mishap | None, meanwhile: Callable[[], Awaitable[None]] | None) -> None:
+        self._calls = self._writes = 0
+        self._mishap, self._meanwhile, self.bit = mishap, meanwhile, False
+
+    def now(self) -> int:
+        return self._store.now()
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        async def call(*arguments: Any, **named: Any) -> Any:
+            return await self._pass(name, arguments, named)
+
+        return call
+
+    async def _pass(self, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        if self.dead:
+            raise StoreUnavailable("this process is dead")
+        mishap, kind = self._mishap, ""
+        if mishap is not None:
+            if mishap.kind == "meanwhile":
+                await self._let_others_in(mishap)
+            elif name in WRITES:
+                kind = mishap.kind if self._writes == mishap.nth else ""
+                self._writes += 1
+        if kind == "delayed" and name == "commit":
+            self.delayed = arguments[0]
+        if kind in ("dies_before", "delayed"):
+            self._die()
+        answer = await getattr(self._store, name)(*arguments, **named)
+        if name == "commit":
+            self.committed.append(arguments[0])
+        if kind == "dies_after":
+            self._die()
+        return answer
+
+    async def _let_others_in(self, mishap: Mishap) -> None:
+        calls, meanwhile = self._calls, self._meanwhile
+        self._calls += 1
+        if calls == mishap.nth and meanwhile is not None:
+            self.bit = True
+            await meanwhile()
+
+    def _die(self) -> None:
+        self.dead = self.bit = True
+        raise StoreUnavailable("this process has just died")
+
+
+class Side:
+    def __init__(self, open_store: Opener, clock: ManualClock) -> None:
+        self._open_store = open_store
+        self._clock = clock
+        self.store = open_store()
+        self._numbers = count(MINTED)
+        self.roll = 0.5
+        self.delayed: list[Sequence[ChangeSet]] = []
+        self.committed: list[Sequence[ChangeSet]] = []
+        self.bites = 0
+        self.doors: list[Door] = []
+        self._yards: list[dict[str, MintingYard]] = []
+
+    async def open(self) -> None:
+        await self.store.open()
+        for number in range(PROCESSES):
+            self._start(number)
+
+    async def close(self) -> None:
+        await self.store.close()
+
+    async def reopen(self) -> None:
+        """As after a reboot: nobody has anything in memory any more."""
+        await self.store.close()
+        self.store = self._open_store()
+        self.doors, self._yards = [], []
+        await self.open()
+
+    def observer(self, workspace: str) -> Yard:
+        """Somebody who only looks: what a process has in memory is the same on all sides, whoever was looked at."""
+        return self._yard_on(Door(self.store, self._numbers), workspace)
+
+    async def perform(self, step: Step, holds: Holds) -> list[Answer]:
+        """What was answered: to the call, and before that to the one that came in between."""
+        answers: list[Answer] = []
+        door, mishap = self.doors[step.process], step.mishap
+
+        async def meanwhile() -> None:
+            if mishap is not None and mishap.step is not None:
+                answers.append(await answered(self._call(mishap.step, holds)))
+
+        door.expect(mishap, meanwhile)
+        answers.append(await answered(self._call(step, holds)))
+        self.bites += door.bit
+        door.expect(None, None)
+        self._look_after(step.process)
+        return answers
+
+    async def _call(self, step: Step, holds: Holds) -> Any:
+        self.roll = step.roll
+        given = dict(step.given)
+        match step.verb:
+            case "advance":
+                return None  # one clock for all sides: who runs the steps moves it
+            case "reopen":
+                return await self.reopen()
+            case "deliver":
+                sets = self.delayed.pop(given["which"]) if given["which"] < len(self.delayed) else []
+                return await self.store.commit(sets)
+            case "again":
+                return await self.store.commit(self.committed[given["which"]] if self.committed else [])
+            case _:
+                leased = holds[given.pop("hold")] if "hold" in given else ()
+                leased = (given.pop("task_id"), leased[1]) if leased and "task_id" in given else leased
+                return await getattr(self._yards[step.process][step.workspace], step.verb)(*leased, **given)
+
+    def _look_after(self, process: int) -> None:
+        if process >= len(self.doors):
+            return
+        door = self.doors[process]
+        self.committed = (self.committed + door.committed)[-REMEMBERED:]
+        door.committed = []
+        if door.dead:
+            if door.delayed is not None:
+                self.delayed.append(door.delayed)
+            self._start(process)
+
+    def _start(self, number: int) -> None:
+        door = Door(self.store, self._numbers)
+        yards = {name: self._yard_on(door, name) for name in (HERE, ELSEWHERE)}
+        self.doors[number : number + 1] = [door]
+        self._yards[number : number + 1] = [yards]
+
+    def _yard_on(self, door: Door, workspace: str) -> MintingYard:
+        options = Options(workspace=workspace, sweeps=False, dice=lambda: self.roll)
+        return MintingYard(cast(Store, door), options)

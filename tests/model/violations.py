@@ -1,0 +1,16 @@
+"""What a run can be guilty of, and how its history is made short enough to be understood."""
+
+from __future__ import annotations
+
+
+class Violation(AssertionError):
+    """A promise was broken, or two stores did not agree."""
+
+    def __init__(self, promise: str, what: str) -> None:
+        super().__init__(f"{promise}: {what}")
+        self.promise = promise
+
+
+def require(holds: object, promise: str, what: str) -> None:
+    if not holds:
+        raise Violation(promise, what)

@@ -1,0 +1,33 @@
+"""Real processes on one store, by its URL, on the machine's own clock."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+import taskyard
+from taskyard.service.yard import Yard
+from tests.processes.crew import Crew
+from tests.storage import asked_for_by_url, url_of
+
+
+@pytest.fixture(params=asked_for_by_url())
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return url_of(request.param, tmp_path)
+
+
+@pytest.fixture
+async def crew() -> AsyncIterator[Crew]:
+    crew = Crew()
+    yield crew
+    await crew.end()
+
+
+@pytest.fixture
+async def yard(url: str, crew: Crew) -> AsyncIterator[Yard]:
+    """The test's own view of the yard that its children share. When they are gone, its history must hold together."""
+    async with taskyard.connect(url, sweeps=False) as yard:
+        yield yard
+        await crew.end()
+        verified = await yard.verify()
+        assert verified.ok, str(verified)

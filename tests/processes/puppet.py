@@ -1,0 +1,42 @@
+"""An agent that does what it is told, one call on its yard after the other: puppet.py URL [sweeps] [unprivileged]."""
+
+import asyncio
+import sys
+from typing import Any, cast
+
+import taskyard
+from taskyard.service.views import Held, Task
+from tests.processes.child import hear, say
+from tests.processes.privileges import give_up_privileges
+
+
+async def main(url: str, *, sweeps: bool) -> None:
+    async with taskyard.connect(url, sweeps=sweeps) as yard:
+        say(up=True)
+        while (told := await hear()) is not None:
+            try:
+                answer = await getattr(yard, told["verb"])(**told["arguments"])
+            except taskyard.TaskyardError as refused:
+                say(refused=refused.code)
+            else:
+                say(answer=_shown(answer))
+
+
+def _shown(answer: Any) -> Any:
+    match answer:
+        case list():
+            return [_shown(each) for each in cast(list[Any], answer)]
+        case Held():
+            return {"id": answer.id, "lease": answer.lease, "attempt": answer.attempt}
+        case Task():
+            return {"id": answer.id, "created": answer.created, "key": answer.definition.idempotency_key}
+        case tuple():
+            return cast(Any, answer)._asdict()  # every answer that is a tuple has names
+        case _:
+            return answer
+
+
+if __name__ == "__main__":
+    if "unprivileged" in sys.argv[2:]:
+        give_up_privileges()
+    asyncio.run(main(sys.argv[1], sweeps="sweeps" in sys.argv[2:]))

@@ -1,0 +1,37 @@
+"""One task per key, however many processes put it in, and whatever order their dictionaries have."""
+
+import asyncio
+
+import pytest
+
+from taskyard.service.yard import Yard
+from tests.processes.crew import Crew
+
+PROCESSES = 8
+TIMES = 100
+
+pytestmark = pytest.mark.xdist_group("processes")
+
+
+async def test_eight_processes_put_in_the_same_key_and_make_one_task(yard: Yard, url: str, crew: Crew):
+    producers = await crew.start_many(PROCESSES, "producer", url)
+    for producer in producers:
+        producer.tell(times=TIMES, idempotency_key="release-7")
+    answers = await asyncio.gather(*(producer.hear() for producer in producers))
+
+    (task,) = await yard.find()
+    assert [answer["ids"] for answer in answers] == [[task.id]] * PROCESSES
+    assert sum(answer["created"] for answer in answers) == 1
+
+
+async def test_processes_with_different_hash_seeds_find_the_same_payload_the_same(yard: Yard, url: str, crew: Crew):
+    producers = [await crew.start("producer", url, hash_seed=seed) for seed in range(1, PROCESSES + 1)]
+    for producer in producers:
+        producer.tell(times=1, dedup="payload")
+    answers = [await producer.hear() for producer in producers]
+
+    orders = {tuple(answer["order"]) for answer in answers}
+    assert len(orders) > 1, "every process has the same order, so nothing was tried"
+    (task,) = await yard.find()
+    assert [answer["ids"] for answer in answers] == [[task.id]] * PROCESSES
+    assert {answer["key"] for answer in answers} == {task.definition.idempotency_key}

@@ -1,0 +1,31 @@
+"""Waits for a task, and would not look again by itself for hours: waiter.py URL AGENT.
+
+It says when it has found nothing and waits for a sign.
+"""
+
+import asyncio
+import sys
+
+import taskyard
+from taskyard.service import claiming
+from tests.processes.child import say
+
+
+async def main(url: str, agent: str) -> None:
+    claiming.PATIENCE = 3600.0
+    async with taskyard.connect(url, sweeps=False) as yard:
+        changed = yard.store.changed
+
+        async def announced(mark: int, timeout: float) -> int:
+            if timeout:
+                say(waiting=timeout)
+            return await changed(mark, timeout)
+
+        yard.store.changed = announced
+        say(up=True)
+        (held,) = await yard.claim(agent, wait_sec=3600)
+        say(claimed=held.id)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

@@ -1,0 +1,41 @@
+"""A yard in one file, and the thread behind it for those who want to get at its connection."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from taskyard.service.clock import ManualClock
+from taskyard.stores.sqlite import SqliteStore
+from taskyard.stores.sqlite.transaction import Told
+from taskyard.stores.sqlite.writer import Writer
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "yard.db"
+
+
+@pytest.fixture
+async def store(path: Path, clock: ManualClock) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(path, clock=clock)
+    await store.open()
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def other(store: SqliteStore, path: Path, clock: ManualClock) -> AsyncIterator[SqliteStore]:
+    other = SqliteStore(path, clock=clock)
+    await other.open()
+    yield other
+    await other.close()
+
+
+@pytest.fixture
+async def writer(path: Path, clock: ManualClock) -> AsyncIterator[Writer]:
+    writer = Writer(path, Told(clock), asyncio.get_running_loop(), lambda: None)
+    await writer.start()
+    yield writer
+    await writer.stop()

@@ -1,0 +1,71 @@
+"""Files of other releases, and what is made once for the life of a file."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from taskyard.core import errors
+from taskyard.core.task import Hot
+from taskyard.service.clock import ManualClock
+from taskyard.stores import migrate
+from taskyard.stores.sqlite import SqliteStore
+from tests.stores.given import given_a_task, row_of
+from tests.stores.sqlite.inside import opened
+
+
+async def test_a_schema_that_this_release_cannot_write_is_refused(store: SqliteStore, path: Path, clock: ManualClock):
+    with opened(path) as connection:
+        connection.execute("update schema set version = 99, min_reader = 1, min_writer = 98")
+
+    with pytest.raises(errors.SchemaTooNew, match="99"):
+        await SqliteStore(path, clock=clock).open()
+
+
+async def test_a_newer_schema_that_says_it_may_be_written_is_worked_with(
+    store: SqliteStore, path: Path, clock: ManualClock
+):
+    with opened(path) as connection:
+        connection.execute("update schema set version = 99")
+
+    later = SqliteStore(path, clock=clock)
+    await later.open()
+    task = await given_a_task(later)
+    await later.close()
+
+    assert await row_of(store, task.id) == task
+    with opened(path) as connection:
+        assert connection.execute("select version from schema").get == 99
+
+
+async def test_the_columns_of_a_task_are_those_of_the_core_in_its_order(store: SqliteStore, path: Path):
+    with opened(path) as connection:
+        assert tuple(row[1] for row in connection.execute("pragma table_info(task)")) == Hot._fields
+
+
+async def test_the_secret_is_made_once_and_known_to_all(store: SqliteStore, path: Path, clock: ManualClock):
+    other = SqliteStore(path, clock=clock)
+    await other.open()
+    await other.close()
+
+    assert len(store.secret) == 32
+    assert other.secret == store.secret
+
+
+def test_migrations_are_numbered_without_a_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    header = "-- min_reader: 1\n-- min_writer: 1\n"
+    package = tmp_path / "numbered"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    for name in ("0001_first.sql", "0003_third.sql"):
+        (package / name).write_text(header)
+
+    with pytest.raises(ValueError, match="gap"):
+        migrate.migrations("numbered")
+
+    (package / "0002_second.sql").write_text(header)
+    assert [each.name for each in migrate.migrations("numbered")] == ["first", "second", "third"]
+    assert [each.name for each in migrate.outstanding(migrate.migrations("numbered"), migrate.Schema(2, 1, 1))] == [
+        "third"
+    ]

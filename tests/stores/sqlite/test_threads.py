@@ -1,0 +1,134 @@
+"""One thread writes, others read, and the event loop waits for neither."""
+
+import asyncio
+import threading
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from taskyard.core import errors
+from taskyard.core.changes import Committed
+from taskyard.core.units import MicroUsd
+from taskyard.service.clock import ManualClock
+from taskyard.stores.sqlite import SqliteStore, claims
+from taskyard.stores.sqlite.writer import Writer
+from tests.stores.given import (
+    a_beat,
+    a_lane,
+    a_new_task,
+    a_set,
+    cancelling,
+    commit,
+    given_a_running_task,
+    given_tasks,
+    lane_of,
+)
+from tests.stores.plans import a_plan
+from tests.stores.sqlite.inside import commits_of, held_back, one_new, opened, tasks_of, tasks_read
+
+
+async def test_writes_that_wait_together_share_one_transaction(writer: Writer, path: Path, clock: ManualClock):
+    commits = await commits_of(writer)
+    go_on = await held_back(writer)
+    sets = [one_new(clock) for _ in range(50)]
+    calls = [asyncio.ensure_future(writer.commit([each])) for each in sets]
+    await asyncio.sleep(0)
+    go_on.set()
+
+    results = await asyncio.gather(*calls)
+
+    assert all(isinstance(each, Committed) for [each] in results)
+    assert len(commits) == 1
+    with opened(path) as connection:
+        assert tasks_of(connection) == {each.tasks[0].hot.id for each in sets}
+
+
+async def test_nobody_is_answered_before_the_commit(writer: Writer, path: Path, clock: ManualClock):
+    change_set = one_new(clock)
+    call = asyncio.ensure_future(writer.commit([change_set]))
+    with opened(path) as connection:
+        seen = call.get_loop().create_future()
+        call.add_done_callback(lambda _: seen.set_result(tasks_of(connection)))
+        await call
+
+        assert await seen == {change_set.tasks[0].hot.id}
+
+
+async def test_heartbeats_go_before_everything_that_waits(store: SqliteStore, writer: Writer):
+    running = [await given_a_running_task(store) for _ in range(5)]
+    go_on = await held_back(writer)
+    sets = [a_set(store, changes=(cancelling(store, task),)) for task in running]
+    beats = [a_beat(task) for task in running]
+
+    calls = [asyncio.ensure_future(writer.commit([each])) for each in sets]
+    beaten = asyncio.ensure_future(writer.do(partial(claims.extend, beats=beats), urgent=True))
+    await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.gather(*calls)
+
+    assert [each.accepted for each in await beaten] == [True] * 5
+
+
+async def test_a_claim_reads_no_more_rows_than_it_takes_and_there_are_lanes(store: SqliteStore, writer: Writer):
+    lanes = [await lane_of(store, a_lane(type=f"t{number}")) for number in range(7)]
+    for lane in lanes:
+        await given_tasks(store, 40, lane=lane)
+    plan = await a_plan(store, *lanes, tasks=25)
+    read = await tasks_read(writer)
+    claimed = await writer.do(lambda transaction: claims.claim(transaction, plan))
+
+    assert len(claimed.tasks) == 25
+    assert len(read) <= 7 + 25
+
+
+async def test_what_is_dearer_than_the_agent_can_pay_is_not_read(store: SqliteStore, writer: Writer):
+    lane = await lane_of(store)
+    await given_tasks(store, 50, lane=lane, reserve=MicroUsd(100))
+    [cheap] = await given_tasks(store, 1, lane=lane, reserve=MicroUsd(5), rank=2**40)
+    plan = await a_plan(store, lane, tasks=10, agent_money=50)
+    read = await tasks_read(writer)
+    claimed = await writer.do(lambda transaction: claims.claim(transaction, plan))
+
+    assert [task.id for task in claimed.tasks] == read == [cheap.id]
+
+
+async def test_closing_waits_for_the_writes_under_way_and_leaves_no_thread(path: Path, clock: ManualClock):
+    store = SqliteStore(path, clock=clock)
+    await store.open()
+    tasks = [await a_new_task(store) for _ in range(100)]
+    calls = [asyncio.ensure_future(commit(store, tasks=(task,))) for task in tasks]
+    await asyncio.sleep(0)
+
+    await store.close()
+
+    assert all(isinstance(each, Committed) for each in await asyncio.gather(*calls))
+    assert [thread.name for thread in threading.enumerate() if "taskyard" in thread.name] == []
+    with pytest.raises(errors.YardClosed):
+        await store.load([tasks[0].hot.id])
+    with pytest.raises(errors.YardClosed):
+        await store.commit([a_set(store)])
+
+
+async def test_a_yard_that_could_not_be_opened_leaves_no_thread(tmp_path: Path, clock: ManualClock):
+    store = SqliteStore(tmp_path, clock=clock)  # a folder
+
+    with pytest.raises(errors.StoreUnavailable):
+        await store.open()
+
+    assert [thread.name for thread in threading.enumerate() if "taskyard" in thread.name] == []
+    with pytest.raises(errors.YardClosed):
+        await store.load([])
+
+
+async def test_what_a_caller_gave_up_before_its_turn_is_not_done(writer: Writer, path: Path, clock: ManualClock):
+    go_on = await held_back(writer)
+    call = asyncio.ensure_future(writer.commit([one_new(clock)]))
+    await asyncio.sleep(0)
+    call.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    await writer.do(lambda _: None)
+
+    with opened(path) as connection:
+        assert tasks_of(connection) == set()
