@@ -49,7 +49,7 @@ types: $(ready)
 	$(BIN)/pyright
 
 imports: $(ready)
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/lint-imports --no-logo --no-cache
 
 lengths: $(ready)
 	$(BIN)/python scripts/check_lengths.py
@@ -60,13 +60,13 @@ lock: $(ready)
 		echo "uv.lock does not answer pyproject.toml: run $(UV) lock --no-config" >&2; exit 1; }
 
 fresh: $(ready)
-	$(BIN)/python scripts/generate_docs.py --check
+	$(BIN)/python -m scripts.generate_docs --check
 
 bench: $(ready)
 	@$(BIN)/python -m bench $(ARGS)
 
 docs: $(ready)
-	$(BIN)/python scripts/generate_docs.py
+	$(BIN)/python -m scripts.generate_docs
 
 fmt: $(ready)
 	$(BIN)/ruff check --fix-only

@@ -10,6 +10,7 @@ import pytest
 from taskyard.service.clock import ManualClock
 from taskyard.service.engine import Options
 from taskyard.service.yard import Yard
+from tests import servers
 from tests.storage import asked_for, opener
 from tests.yards import OpenYard
 
@@ -21,9 +22,13 @@ def clock() -> ManualClock:
 
 @pytest.fixture(params=asked_for())
 async def open_yard(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock) -> AsyncIterator[OpenYard]:
-    """Opens the same yard as often as wanted, as other processes, workspaces or presets would have it."""
+    """Opens the same yard as often as wanted, as other processes, workspaces or presets would have it.
+
+    Whatever a test does to them, the history of each workspace must hold together afterwards.
+    """
     open_store = opener(request.param, tmp_path, clock)
     opened: dict[int, Yard] = {}
+    workspaces: dict[str, Yard] = {}
 
     async def open_yard(**options: Any) -> Yard:
         store = open_store()
@@ -31,17 +36,21 @@ async def open_yard(request: pytest.FixtureRequest, tmp_path: Path, clock: Manua
         if id(store) not in opened:
             await yard.open()
             opened[id(store)] = yard
+        workspaces.setdefault(yard.workspace, yard)
         return yard
 
     yield open_yard
+    verified = [await yard.verify() for yard in workspaces.values()]
     for yard in opened.values():
         await yard.close()
+    assert all(each.ok for each in verified), "\n".join(map(str, verified))
 
 
 @pytest.fixture
-async def yard(open_yard: OpenYard) -> AsyncIterator[Yard]:
-    """A yard of the standard preset. Whatever a test does to it, its history must hold together afterwards."""
-    yard = await open_yard()
-    yield yard
-    verified = await yard.verify()
-    assert verified.ok, str(verified)
+async def yard(open_yard: OpenYard) -> Yard:
+    """A yard of the standard preset."""
+    return await open_yard()
+
+
+def pytest_sessionfinish() -> None:
+    servers.end_all()

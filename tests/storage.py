@@ -1,17 +1,20 @@
 """The stores that tests run on. A new store is plugged into every suite by one more entry here.
 
-TASKYARD_TEST_STORES names the stores to test, separated by commas; all of them where it says nothing. A store that is
+TASKYARD_TEST_STORES names the stores to test, separated by commas; the usual ones where it says nothing. A store that is
 asked for and cannot be made fails its tests.
 """
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 from taskyard.stores.contract import Clock, Store
 from taskyard.stores.memory import MemoryStore
+from taskyard.stores.postgres import PostgresStore
 from taskyard.stores.sqlite import SqliteStore
+from tests import servers
 
 Opener = Callable[[], Store]  # each call is another process's view of the same data
 
@@ -25,11 +28,25 @@ def sqlite(folder: Path, clock: Clock) -> Opener:
     return lambda: SqliteStore(folder / "yard.db", clock=clock)
 
 
-STORES: dict[str, Callable[[Path, Clock], Opener]] = {"memory": memory, "sqlite": sqlite}
+def postgres(version: int) -> Callable[[Path, Clock], Opener]:
+    def opener(folder: Path, clock: Clock) -> Opener:
+        url = servers.postgres_yard(version, folder)
+        return lambda: PostgresStore(url, clock=clock)
+
+    return opener
+
+
+STORES: dict[str, Callable[[Path, Clock], Opener]] = {
+    "memory": memory,
+    "sqlite": sqlite,
+    "postgres": postgres(16),
+    "postgres18": postgres(18),
+}
+USUAL = ("memory", "sqlite", "postgres")
 
 
 def asked_for() -> list[str]:
-    return [name.strip() for name in os.environ.get("TASKYARD_TEST_STORES", ",".join(STORES)).split(",")]
+    return [name.strip() for name in os.environ.get("TASKYARD_TEST_STORES", ",".join(USUAL)).split(",")]
 
 
 def opener(name: str, folder: Path, clock: Clock) -> Opener:
@@ -38,7 +55,11 @@ def opener(name: str, folder: Path, clock: Clock) -> Opener:
 
 
 # By its URL a store is opened in another process. Memory has none to share.
-URLS: dict[str, Callable[[Path], str]] = {"sqlite": lambda folder: f"sqlite:///{quote(str(folder / 'yard.db'))}"}
+URLS: dict[str, Callable[[Path], str]] = {
+    "sqlite": lambda folder: f"sqlite:///{quote(str(folder / 'yard.db'))}",
+    "postgres": partial(servers.postgres_yard, 16),
+    "postgres18": partial(servers.postgres_yard, 18),
+}
 IN_A_FILE = frozenset({"sqlite"})
 
 

@@ -5,7 +5,7 @@ from dataclasses import MISSING, fields, replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from taskyard.core.codec import FORMAT, decode_definition, encode_definition
@@ -15,6 +15,8 @@ from taskyard.core.units import Micros
 from tests.stores import values
 from tests.stores.given import NO_RETRY
 
+# A definition has over forty fields: on a busy machine it takes a while to make one up.
+anything = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 rows = values.hots(TaskId("task_1"), "here", [LaneId(1)])
 PLAIN = Definition(
     id=TaskId("task_1"),
@@ -27,11 +29,13 @@ PLAIN = Definition(
 )
 
 
+@anything
 @given(rows.flatmap(values.definitions))
 def test_any_definition_comes_back_as_it_went_in(definition: Definition):
     assert decode_definition(encode_definition(definition)) == definition
 
 
+@anything
 @given(rows.flatmap(values.definitions), st.randoms())
 def test_the_same_definition_always_gives_the_same_text(definition: Definition, chance: Any):
     reasons = list(definition.retry.retry_on)

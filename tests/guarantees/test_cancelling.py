@@ -17,6 +17,7 @@ from tests.graphs import (
     claim_all,
     dag_history,
     diamond,
+    fan_out,
     given_a_graph,
     happened,
     history,
@@ -198,14 +199,18 @@ async def test_the_graph_of_a_lone_task_is_cancelled_with_it(yard: Yard):
 
 @pytest.mark.parametrize("stored", [1, 2, 3])
 async def test_a_cascade_that_a_crash_interrupted_is_finished_by_the_sweep(yard: Yard, stored: int):
-    """The process dies after the root alone is stored, after the first chunk, and before its intent is forgotten."""
-    dag = await given_a_graph(yard, *diamond(2 * CHUNK - 1))
+    """The process dies after the root alone is stored, after the first chunk, and before its intent is forgotten.
+
+    The first chunk is just what depends on the root: all that is left then is below what is cancelled already.
+    """
+    lower = [task(f"lower {number}", f"middle {number}") for number in range(CHUNK)]
+    dag = await given_a_graph(yard, *fan_out(CHUNK), *lower)
     top = dag.tasks["top"].id
 
     with pytest.raises(ProcessDied):
         await dying_after(yard, stored).cancel(top)
     left = [name for name, status in (await states(yard, dag)).items() if status is not Status.CANCELLED]
-    assert len(left) == 2 * CHUNK - (stored - 1) * CHUNK
+    assert len(left) == (3 - stored) * CHUNK
     await yard.sweep()
 
     assert await happened(yard, "task.cancelled") == {each.id: 1 for each in dag.tasks.values()}

@@ -328,13 +328,6 @@ async def test_multica_tries_twice(open_yard: OpenYard, clock: ManualClock):
     assert (await yard.fail(held.id, held.lease, "timeout")).status is Status.DEAD_LETTERED
 
 
-async def test_multica_never_retries_what_an_autopilot_began(open_yard: OpenYard):
-    yard = await open_yard(preset="multica")
-    held = await given_a_running_task(yard, trigger={"type": "autopilot"})
-
-    assert (await yard.fail(held.id, held.lease, "timeout")).status is Status.DEAD_LETTERED
-
-
 @pytest.mark.parametrize(("preset", "run_sec", "heartbeat_sec"), [("ade", 300, 20), ("multica", 9000, 60)])
 async def test_a_preset_may_limit_how_long_every_attempt_runs(
     open_yard: OpenYard, clock: ManualClock, preset: str, run_sec: int, heartbeat_sec: int
@@ -350,14 +343,3 @@ async def test_a_preset_may_limit_how_long_every_attempt_runs(
 
     await elapse(yard, clock, 1)
     assert (await yard.get(held.id)).attempts[0].reason == "timeout"
-
-
-async def test_automechanica_remembers_what_was_done(open_yard: OpenYard):
-    yard = await open_yard(preset="automechanica")
-    held = await given_a_running_task(yard, title="Fit the brakes")
-    await yard.complete(held.id, held.lease, {"done": True})
-
-    ((_, event),) = await yard.store.outbox("agent_event", 10)
-    ((_, job),) = await yard.store.outbox("embedding_job", 10)
-    assert event.task_id == job.task_id == held.id
-    assert "Fit the brakes" in event.data

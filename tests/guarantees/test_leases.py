@@ -433,15 +433,3 @@ async def test_each_preset_has_its_own_lease(open_yard: OpenYard, clock: ManualC
     await elapse(yard, clock, 2)
     assert (await yard.get(task.id)).status is not Status.RUNNING
     assert (await yard.get(task.id)).attempts[0].reason == "heartbeat_timeout"
-
-
-@pytest.mark.parametrize("preset", ["loki", "ade", "automechanica"])
-async def test_where_a_preset_has_no_claim_time_a_claim_runs_at_once(open_yard: OpenYard, preset: str):
-    yard = await open_yard(preset=preset)
-    await given_an_agent(yard, capabilities=["code"])
-    task = await yard.enqueue("code")
-    held = await claim_that(yard, task.id)
-    assert held.status is Status.RUNNING
-
-    version = (await yard.start(held.id, held.lease)).version
-    assert version == held.hot.version

@@ -7,14 +7,14 @@ from typing import Any, cast
 
 from taskyard.core.agent import Agent, AgentStatus, agent_of
 from taskyard.core.breaker import breaker_of
-from taskyard.core.changes import Record
-from taskyard.core.lease import seal
+from taskyard.core.changes import Limit, Record
+from taskyard.core.lease import mint, numbered, seal, seal_stem
 from taskyard.core.planning import settings_of
 from taskyard.core.task import HELD, Hot, Lane, LaneId, Status, TaskId
-from taskyard.core.units import MINUTE, Micros, utc_date
+from taskyard.core.units import MINUTE, SECOND, Micros, utc_date
 from taskyard.service.views import Held
 from taskyard.stores.contract import Config
-from tests.model.sides import Side
+from tests.model.sides import SECRET, Side
 from tests.model.steps import Step
 from tests.model.violations import require
 
@@ -26,10 +26,13 @@ async def check_claim(
 ) -> None:
     for each in held:
         require(after[each.id].lease == seal(each.lease), "I7 one live lease", f"{each} got one that is not stored")
+    store, now = side.store, side.store.now()
     new = [each for each in held if before[each.id].version != after[each.id].version]
+    known = _claimed_before(step, before, now)
+    again = not known or (not new and known == {each.id for each in held})
+    require(again, "4.4 the same request gets the same tasks again", f"{known} were claimed, and {held} were answered")
     if not new:
         return
-    store, now = side.store, side.store.now()
     config = await store.config(step.workspace, LaneId(0))
     agent = next(agent_of(each) for each in _of(config, "agent") if each.id == step.given["agent_id"])
     for each in new:
@@ -41,7 +44,22 @@ async def check_claim(
     count = sum(hot.workspace == step.workspace for hot in mine)
     require(count <= agent.max_concurrent_tasks, PROMISE, f"{agent.id} holds {count}")
     _check_order(config, [before[each.id] for each in new], after, now)
-    await _check_money(side, step, config, agent, [after[each.id] for each in new], now)
+    limits = await store.limits(step.workspace, None)
+    for name, ceiling in _ceilings(config, limits, agent, [after[each.id] for each in new], now).items():
+        used = limits[name].held + limits[name].spent if name in limits else 0
+        require(ceiling is None or used <= ceiling, "I22 within every ceiling", f"{name}: {used} of {ceiling}")
+
+
+def _claimed_before(step: Step, before: Mapping[TaskId, Hot], now: Micros) -> set[TaskId]:
+    """What the same request has got already, while its claim time runs."""
+    stems = [seal_stem(stem) for stem in mint(SECRET, step.given["request_id"], step.given["count"])]
+    return {
+        hot.id
+        for hot in before.values()
+        if (hot.status in HELD and hot.workspace == step.workspace and hot.agent == step.given["agent_id"])
+        and hot.lease in {numbered(stem, hot.attempt) for stem in stems}
+        and now < (hot.claimed_at or 0) + (hot.claim_ttl or hot.lease_sec) * SECOND
+    }
 
 
 def _of(config: Config, kind: str) -> list[Record]:
@@ -93,14 +111,14 @@ def _place(config: Config, hot: Hot, now: Micros) -> tuple[int, int]:
     return hot.rank - boost * now * 1_000_000 // (100 * MINUTE), hot.seq
 
 
-async def _check_money(side: Side, step: Step, config: Config, agent: Agent, taken: Sequence[Hot], now: Micros) -> None:
-    """I22: reserved and spent together are within every ceiling that was claimed under."""
-    limits = await side.store.limits(step.workspace, None)
+def _ceilings(
+    config: Config, limits: Mapping[str, Limit], agent: Agent, taken: Sequence[Hot], now: Micros
+) -> dict[str, int | None]:
+    """I22: the ceilings on money that were claimed under, within which is what is reserved and what was spent."""
     settings = [settings_of(each) for each in _of(config, "workspace")]
-    ceilings = {f"agent:{agent.id}": agent.budget}
-    ceilings[f"day:{utc_date(now)}"] = settings[0].daily_budget if settings else None
-    for name in {f"dag:{hot.dag_id}" for hot in taken if hot.dag_id}:
-        ceilings[name] = cast(Any, limits[name].ceiling if name in limits else None)
-    for name, ceiling in ceilings.items():
-        used = limits[name].held + limits[name].spent if name in limits else 0
-        require(ceiling is None or used <= ceiling, "I22 within every ceiling", f"{name}: {used} of {ceiling}")
+    graphs = {f"dag:{hot.dag_id}" for hot in taken if hot.dag_id}
+    return {
+        f"agent:{agent.id}": agent.budget,
+        f"day:{utc_date(now)}": settings[0].daily_budget if settings else None,
+        **{name: limits[name].ceiling for name in graphs if name in limits},
+    }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
+from dataclasses import replace
 
-from taskyard.core.task import HELD, Hot, Status
-from tests.model.choosing import AGENTS, QUEUES, TYPES, Seen
+from taskyard.core.task import HELD, Hot, LaneId, Status
+from tests.model.choosing import Seen
 from tests.model.sides import Side
-from tests.model.steps import ELSEWHERE, HERE, Step, hold_of
+from tests.model.steps import Step, hold_of
+from tests.model.wishes import AGENTS, TYPES
 
 ROUNDS = 12
 LONG_SEC = 8000  # longer than any delay, throttle or time-out of a run
@@ -16,34 +18,32 @@ LONG_SEC = 8000  # longer than any delay, throttle or time-out of a run
 async def drained(side: Side, seen: Seen) -> AsyncIterator[Step]:
     """The steps that bring a yard to rest. What is yielded is made before the next is chosen."""
     yield Step("reopen")
-    for workspace in (HERE, ELSEWHERE):
-        for step in _freed(workspace):
+    for workspace in sorted({hot.workspace for hot in seen.tasks.values() if not hot.status.is_final}):
+        for step in await _freed(side, workspace):
             yield step
     for number in range(ROUNDS):
-        for type_ in TYPES:
-            yield Step("close_breaker", {"type_": type_})
         yield Step("advance", {"seconds": LONG_SEC if number else 2})
         yield Step("sweep")
         for step in await _signals(side, seen):
             yield step
         async for step in _worked(seen, f"drain {number}"):
             yield step
-        if all(hot.status.is_final for hot in seen.tasks.values()):
+        # Not before a sweep has been through everything that a crash may have left.
+        if number and all(hot.status.is_final for hot in seen.tasks.values()):
             return
 
 
-def _freed(workspace: str) -> Iterator[Step]:
-    """No queue is paused, no money is short, and every agent can do everything."""
-    for queue in QUEUES:
-        yield Step("resume_queue", {"queue": queue}, workspace=workspace)
-    yield Step("set_budget", workspace=workspace)
-    yield Step("set_breaker_policy", workspace=workspace)
-    for agent in AGENTS:
-        facts = {"capabilities": ["gpu", *TYPES], "max_concurrent_tasks": 100}
-        yield Step("register", {"agent_id": agent}, workspace=workspace)
-        # What an agent held when it went is given up: a lease whose answer was lost is nobody's to give back.
-        yield Step("remove_agent", {"agent_id": agent}, workspace=workspace)
-        yield Step("register", {"agent_id": agent, **facts}, workspace=workspace)
+async def _freed(side: Side, workspace: str) -> list[Step]:
+    """No queue is paused, no money is short, no breaker is open, and every agent can do everything."""
+    records = (await side.store.config(workspace, LaneId(0))).records
+    skilled = {"capabilities": ["gpu", *TYPES], "max_concurrent_tasks": 100}
+    steps = [Step("set_budget")]
+    steps += [Step("resume_queue", {"queue": each.id}) for each in records if each.body.get("paused")]
+    steps += [Step("close_breaker", {"type_": each.id}) for each in records if each.kind == "breaker"]
+    # What an agent holds is given up: a lease whose answer was lost is nobody's to give back.
+    steps += [Step("remove_agent", {"agent_id": each.id}) for each in records if each.kind == "agent"]
+    steps += [Step("register", {"agent_id": agent, **skilled}) for agent in AGENTS]
+    return [replace(step, workspace=workspace) for step in steps]
 
 
 async def _signals(side: Side, seen: Seen) -> list[Step]:
@@ -62,18 +62,18 @@ async def _signals(side: Side, seen: Seen) -> list[Step]:
 
 async def _worked(seen: Seen, request: str) -> AsyncIterator[Step]:
     """Claim and complete until nothing more is to be had."""
-    workspaces = {hot.workspace for hot in seen.tasks.values()}
-    busy, number = True, 0
-    while busy:
-        busy = False
-        for workspace in sorted(workspaces):
-            for agent in AGENTS:
+    number = 0
+    for workspace in sorted({hot.workspace for hot in seen.tasks.values()}):
+        for agent in AGENTS:
+            while any(hot.status is Status.READY for hot in seen.tasks.values() if hot.workspace == workspace):
                 number += 1
-                given = {"agent_id": agent, "count": 50, "start": True, "request_id": f"{request} {number}"}
+                given = {"agent_id": agent, "count": 10, "start": True, "request_id": f"{request} {number}"}
                 yield Step("claim", given, workspace=workspace)
-                for hot in [hot for hot in seen.tasks.values() if hot.status in HELD]:
-                    busy = True
+                held = [hot for hot in seen.tasks.values() if hot.status in HELD]
+                for hot in held:
                     yield _completed(hot)
+                if not held:
+                    break
 
 
 def _completed(hot: Hot) -> Step:

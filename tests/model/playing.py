@@ -5,12 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
+from taskyard.service.clock import ManualClock
 from tests.model.choosing import Chooser, opening
 from tests.model.running import History, OpenSides, Run
 from tests.model.steps import Step
+from tests.storage import Opener, opener
 
+MODEL = "memory"  # the store that says what is right, where the promises leave it open
 LOOK_EVERY = 20
 PATIENCE_SEC = 25.0  # spent on making a history shorter
 
@@ -18,18 +23,35 @@ PATIENCE_SEC = 25.0  # spent on making a history shorter
 class Failed(AssertionError):
     """A history broke a promise. It prints as what to paste into a test, and as the seed it came from."""
 
-    def __init__(self, cause: BaseException, steps: Sequence[Step], seed: int | None = None) -> None:
+    def __init__(
+        self, cause: BaseException, steps: Sequence[Step], *, draining: bool = False, seed: int | None = None
+    ) -> None:
         said = "\n".join(f"    {step!r}," for step in steps)
+        when = f"{len(steps)} steps, and while the yard was drained" if draining else f"{len(steps)} steps"
         origin = "" if seed is None else f"seed {seed}: "
-        super().__init__(f"{origin}{type(cause).__name__}: {cause}\n{len(steps)} steps:\n[\n{said}\n]")
+        super().__init__(f"{origin}{type(cause).__name__}: {cause}\n{when}:\n[\n{said}\n]")
         self.cause = cause
         self.steps = list(steps)
+        self.draining = draining  # the steps of that are not among these: they follow from them
+
+
+def stage(stores: Sequence[str], folder: Path) -> OpenSides:
+    """A place of its own for every run, with these stores side by side."""
+
+    def sides(clock: ManualClock) -> list[Opener]:
+        return [opener(name, Path(mkdtemp(dir=folder)), clock) for name in stores]
+
+    return sides
+
+
+def beside_the_model(store: str, folder: Path) -> OpenSides:
+    return stage([MODEL] if store == MODEL else [MODEL, store], folder)
 
 
 async def play_seed(open_sides: OpenSides, seed: int, steps: int, *, drain: bool = True) -> History:
     """A history drawn from the seed: the same on every store, and every time."""
-    run, chooser = Run(open_sides), Chooser(seed)
-    return await _played(run, opening(), lambda: chooser.next(run.seen), steps, drain=drain)
+    run = Run(open_sides)
+    return await _played(run, opening(), Chooser(seed, run.seen).next, steps, drain=drain)
 
 
 async def play(open_sides: OpenSides, steps: Iterable[Step], *, drain: bool = True) -> History:
@@ -40,6 +62,7 @@ async def play(open_sides: OpenSides, steps: Iterable[Step], *, drain: bool = Tr
 
 
 async def _played(run: Run, first: Sequence[Step], draw: Any, steps: int, *, drain: bool) -> History:
+    drained_from: int | None = None
     await run.open()
     try:
         for step in first:
@@ -50,11 +73,13 @@ async def _played(run: Run, first: Sequence[Step], draw: Any, steps: int, *, dra
                 await run.look()
         await run.look()
         if drain:
+            drained_from = len(run.history.steps)
             await run.drain()
             await run.look()
         return run.history
     except Exception as error:
-        raise Failed(error, run.history.steps) from error
+        steps_before = run.history.steps[:drained_from]
+        raise Failed(error, steps_before, draining=drained_from is not None) from error
     finally:
         await run.close()
 
@@ -65,12 +90,10 @@ async def shortened(open_sides: OpenSides, failed: Failed, seed: int) -> Failed:
     until = time.monotonic() + PATIENCE_SEC
 
     async def still_fails(steps: Sequence[Step]) -> Failed | None:
-        for drain in (False, True):
-            try:
-                await play(open_sides, steps, drain=drain)
-            except Failed as again:
-                if _reason(again.cause) == reason:
-                    return again
+        try:
+            await play(open_sides, steps, drain=failed.draining)
+        except Failed as again:
+            return again if _reason(again.cause) == reason else None
         return None
 
     size = max(len(best.steps) // 2, 1)
@@ -82,7 +105,7 @@ async def shortened(open_sides: OpenSides, failed: Failed, seed: int) -> Failed:
             break
         size = max(min(size if shorter else size // 2, len(best.steps) // 2), 1)
     best = await _simpler(best, still_fails, until)
-    return Failed(best.cause, best.steps, seed)
+    return Failed(best.cause, best.steps, draining=best.draining, seed=seed)
 
 
 async def _first_shorter(best: Failed, size: int, still_fails: Any, until: float) -> Failed | None:

@@ -56,6 +56,10 @@ class Run:
         calls = [step] if step.mishap is None or step.mishap.step is None else [step.mishap.step, step]
         if any("hold" in call.given and call.given["hold"] not in self.seen.holds for call in calls):
             return  # in a history that was made shorter: nobody has claimed that
+        if step.verb in ("deliver", "again"):
+            there = self.seen.delayed if step.verb == "deliver" else self.seen.committed
+            if step.given["which"] >= there:
+                return
         self.history.steps.append(step)
         if step.verb == "advance":
             self.clock.advance(seconds=step.given["seconds"])

@@ -26,6 +26,7 @@ WRITES = frozenset({"commit", "claim", "extend", "touch", "pulse", "lanes", "tak
 MINTED = 500_000  # ids that the yard mints itself begin here
 REMEMBERED = 12  # commits that may arrive once more
 
+Sets = Sequence[ChangeSet]
 Holds = dict[str, tuple[TaskId, str]]
 
 
@@ -49,8 +50,8 @@ class Door:
         self._meanwhile: Callable[[], Awaitable[None]] | None = None
         self.dead = False
         self.bit = False  # whether the mishap came about
-        self.committed: list[Sequence[ChangeSet]] = []
-        self.delayed: Sequence[ChangeSet] | None = None
+        self.committed: list[Sets] = []
+        self.delayed: Sets | None = None
 
     def expect(self, mishap: Mishap | None, meanwhile: Callable[[], Awaitable[None]] | None) -> None:
         self._calls = self._writes = 0
@@ -105,8 +106,8 @@ class Side:
         self.store = open_store()
         self._numbers = count(MINTED)
         self.roll = 0.5
-        self.delayed: list[Sequence[ChangeSet]] = []
-        self.committed: list[Sequence[ChangeSet]] = []
+        self.delayed: list[Sets] = []
+        self.committed: list[Sets] = []
         self.bites = 0
         self.doors: list[Door] = []
         self._yards: list[dict[str, MintingYard]] = []
@@ -155,10 +156,9 @@ class Side:
             case "reopen":
                 return await self.reopen()
             case "deliver":
-                sets = self.delayed.pop(given["which"]) if given["which"] < len(self.delayed) else []
-                return await self.store.commit(sets)
+                return await self.store.commit(self.delayed.pop(given["which"]))
             case "again":
-                return await self.store.commit(self.committed[given["which"]] if self.committed else [])
+                return await self.store.commit(self.committed[int(given["which"])])
             case _:
                 leased = holds[given.pop("hold")] if "hold" in given else ()
                 leased = (given.pop("task_id"), leased[1]) if leased and "task_id" in given else leased

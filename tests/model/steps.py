@@ -17,6 +17,7 @@ LEASED = frozenset(
         *("checkpoint", "pin_session", "sleep", "wait_for", "spawn"),
     }
 )
+NO_CALL = frozenset({"advance", "deliver", "again", "reopen"})  # what happens to a yard without being asked of it
 ENDING = frozenset({"complete", "fail", "release"})  # answered as the first time when repeated
 
 
@@ -55,7 +56,7 @@ def _shown(what: Step | Mishap) -> str:
     words = [repr(getattr(what, first.name))]
     for each in rest:
         value = getattr(what, each.name)
-        if value != each.default and value != {}:
+        if value not in (each.default, {}):
             words.append(f"{each.name}={value!r}")
     return f"{type(what).__name__}({', '.join(words)})"
 

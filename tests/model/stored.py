@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import chain
 from math import inf
+from typing import Any, cast
 
 from taskyard.core import breaker, dag
 from taskyard.core.changes import Blocker, Checkpoint, Edge, Limit, Outbox, Output, Record, Signal
@@ -119,22 +120,25 @@ def _counters(records: list[Record], workspace: str) -> list[str]:
     return sorted(chain(*graphs, failures))
 
 
-def difference(one: object, other: object, name: str = "") -> str:
+def difference(one: Any, other: Any, name: str = "") -> str:
     """Where two values first differ, short enough to be read."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        for key in [*one, *(key for key in other if key not in one)]:  # pyright: ignore[reportUnknownVariableType]
-            if key not in one or key not in other or one[key] != other[key]:
-                return difference(one.get(key), other.get(key), f"{name}[{key}]")  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-    fields = getattr(one, "_fields", None) or getattr(one, "__slots__", None)
-    if type(one) is type(other) and fields:
-        for field_name in fields:
-            mine, theirs = getattr(one, field_name), getattr(other, field_name)
-            if mine != theirs:
-                return difference(mine, theirs, f"{name}.{field_name}")
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        for place, (mine, theirs) in enumerate(zip(one, other, strict=False)):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-            if mine != theirs:
-                return difference(mine, theirs, f"{name}[{place}]")  # pyright: ignore[reportUnknownArgumentType]
-        if len(one) != len(other):  # pyright: ignore[reportUnknownArgumentType]
-            return f"{name}: {len(one)} and {len(other)} of them"  # pyright: ignore[reportUnknownArgumentType]
+    for step, mine, theirs in _parts(one, other):
+        if mine != theirs:
+            return difference(mine, theirs, f"{name}{step}")
     return f"{name}: {one!r} and {other!r}"
+
+
+def _parts(one: Any, other: Any) -> list[tuple[str, Any, Any]]:
+    """What two values of one kind consist of, side by side; nothing where they are not made alike."""
+    if type(one) is not type(other):
+        return []
+    if isinstance(one, dict):
+        mine, theirs = cast(dict[object, Any], one), cast(dict[object, Any], other)
+        return [(f"[{key}]", mine.get(key), theirs.get(key)) for key in {**mine, **theirs}]
+    if is_dataclass(one) or hasattr(one, "_fields"):
+        names = [each.name for each in fields(one)] if is_dataclass(one) else one._fields
+        return [(f".{name}", getattr(one, name), getattr(other, name)) for name in names]
+    if isinstance(one, list | tuple):
+        several = list(zip(cast(list[Any], one), cast(list[Any], other), strict=False))
+        return [(f"[{place}]", *pair) for place, pair in enumerate(several)]
+    return []

@@ -16,6 +16,7 @@ from tests.processes.worker import complete
 
 BATCH = 50
 BATCHES = 4
+FIRST = 10  # so many of a batch are taken back when it is handed in
 
 
 async def main(url: str, agent: str) -> None:
@@ -24,20 +25,21 @@ async def main(url: str, agent: str) -> None:
         say(up=True)
         events = yard.tail()
         for _ in range(BATCHES):
-            batch = await yard.claim(agent, count=BATCH, start=True, wait_sec=10)
-            await _first_taken_back(batch, events)
+            if not (batch := await yard.claim(agent, count=BATCH, start=True, wait_sec=5)):
+                break
+            await _begun_to_be_taken_back(batch, events)
             handed_in += len(batch)
             accepted += sum(await asyncio.gather(*(complete(yard, held, agent) for held in batch)))
         await wait_for_the_end()
     say(completed=accepted, refused=handed_in - accepted)
 
 
-async def _first_taken_back(batch: list[Held], events: AsyncIterator[StoredEvent]) -> None:
+async def _begun_to_be_taken_back(batch: list[Held], events: AsyncIterator[StoredEvent]) -> None:
     mine = {(held.id, held.attempt) for held in batch}
-    async for stored in events:
-        event = stored.event
-        if event.event == "task.retrying" and (event.task_id, event.attempt) in mine:
-            return
+    taken = 0
+    while taken < min(FIRST, len(batch)):
+        event = (await anext(events)).event
+        taken += event.event == "task.retrying" and (event.task_id, event.attempt) in mine
 
 
 if __name__ == "__main__":

@@ -371,6 +371,11 @@ def retrying(store: Store, hot: Hot, *, until: Micros) -> Change:
     return transitions.retry(hot, reason="crash", error="", counted=True, wake_at=until, now=store.now())
 
 
+def expiring(store: Store, hot: Hot) -> Change:
+    """The lease is over: it is tried again at once."""
+    return retrying(store, hot, until=store.now())._replace(expiring=True)
+
+
 def reviving(store: Store, hot: Hot) -> Change:
     return transitions.revive(hot, resolution="retry", by="a person", lane=hot.lane, now=store.now())
 

@@ -161,6 +161,17 @@ async def test_only_what_is_ready_is_taken(store: Store):
     assert await store.load(ids(busy)) == {task.id: task for task in busy}
 
 
+async def test_what_has_expired_is_not_handed_out_though_no_sweep_has_come_by(store: Store, clock: ManualClock):
+    expired = await given_a_task(store, expires_at=Micros(store.now() + SECOND))
+    fresh = await given_a_task(store, expires_at=Micros(store.now() + 2 * SECOND))
+    clock.advance(seconds=1)
+
+    claimed = await take(store, await a_plan(store, tasks=5))
+
+    assert (ids(claimed.tasks), claimed.parked) == ([fresh.id], 0)
+    assert await row_of(store, expired.id) == expired
+
+
 async def test_what_becomes_ready_by_any_way_can_be_claimed(store: Store):
     released = await given_a_running_task(store)
     await step(store, transitions.release(released, now=store.now()))

@@ -15,10 +15,10 @@ from tests.stores.given import (
     cancelling,
     commit,
     every_event,
+    expiring,
     given_a_record,
     given_a_running_task,
     given_a_task,
-    retrying,
     row_of,
     step,
 )
@@ -64,7 +64,7 @@ async def test_a_lease_is_not_expired_by_a_clock_that_was_set_back(store: Store,
     clock.advance(seconds=-100)
     beaten = await row_of(store, task.id)
 
-    result = await commit(store, changes=(retrying(store, beaten, until=store.now())._replace(expiring=True),))
+    result = await commit(store, changes=(expiring(store, beaten),))
 
     assert isinstance(result, Conflict)
     assert beaten.lease_expires_at == store.now() + 90 * SECOND

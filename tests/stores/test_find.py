@@ -1,5 +1,7 @@
 """Lists for people: everything asked for must match, newest first, page by page."""
 
+from dataclasses import replace
+
 import pytest
 
 from taskyard.core.task import DagId, Hot, Status
@@ -20,6 +22,7 @@ from tests.stores.given import (
     given_a_task,
     given_tasks,
     ids,
+    land,
     step,
 )
 
@@ -116,6 +119,19 @@ async def test_tasks_are_found_by_subject_and_tag(store: Store):
     assert await find(store, Filter(workspace=HERE, tag="ü")) == [issue]
     assert await find(store, Filter(workspace=HERE, tag="urgently")) == [another]
     assert await find(store, Filter(workspace=HERE, tag="gent")) == []
+
+
+async def test_tasks_are_found_by_what_they_were_redefined_to(store: Store):
+    task = await given_a_defined_task(store, a_lane(), subject="old", tags=("old", "both"), title="old")
+    definition = (await store.definitions([task.id]))[task.id]
+
+    await land(store, redefined=(replace(definition, subject="new", tags=("both", "new"), title="new"),))
+
+    for word, found in (("old", []), ("new", [task])):
+        assert await find(store, Filter(workspace=HERE, subject=word)) == found
+        assert await find(store, Filter(workspace=HERE, tag=word)) == found
+        assert await find(store, Filter(workspace=HERE, text=word)) == found
+    assert await find(store, Filter(workspace=HERE, tag="both")) == [task]
 
 
 @pytest.mark.parametrize(

@@ -232,6 +232,35 @@ async def test_what_was_cancelled_while_parked_is_not_let_go(store: Store):
     assert await row_of(store, gone.id) == gone
 
 
+async def test_a_task_that_steps_back_leaves_its_room_to_the_next(store: Store):
+    waiting = await given_a_parked_task(store, "key:k", key="k")
+    up_for_it = await given_a_task(store, key="k")
+    there = await given_a_parked_task(store, "key:k", key="k", workspace=ELSEWHERE)
+
+    result = await land(store, changes=(cancelling(store, up_for_it),), spends=(Spend(HERE, "key:k", 0),))
+
+    assert result.readied == (waiting.id,)
+    assert await row_of(store, there.id) == there
+    assert await store.limits(HERE, None) == {}
+
+
+async def test_a_claim_that_sets_a_task_aside_leaves_the_key_it_was_up_for_to_the_next(store: Store):
+    dag_id = a_dag_id()
+    await given_a_ceiling(store, f"dag:{dag_id}", 10)
+    await land(store, spends=(Spend(HERE, "key:k", 1),))
+    dear = await given_a_parked_task(store, "key:k", key="k", dag_id=dag_id, reserve=MicroUsd(20), rank=1)
+    waiting = await given_a_parked_task(store, "key:k", key="k", rank=2)
+    await land(store, spends=(Spend(HERE, "key:k", -1),))
+    plan = await a_plan(store)
+
+    assert await take(store, plan) == Claimed((), parked=1)
+
+    assert [blocker.name for blocker in await store.blockers([dear.id, waiting.id])] == [parked_by(f"dag:{dag_id}")]
+    assert await row_of(store, waiting.id) == transitions.ready(waiting, now=plan.now).after
+    assert await history(store, waiting.id) == ["task.created", "task.parked", "task.ready"]
+    assert ids((await take(store, await a_plan(store))).tasks) == [waiting.id]
+
+
 async def test_a_task_that_is_signalled_while_parked_is_let_go_at_its_new_version(store: Store):
     await land(store, spends=(Spend(HERE, "key:k", 1),))
     parked = await given_a_parked_task(store, "key:k", key="k")

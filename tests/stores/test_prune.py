@@ -9,6 +9,7 @@ from taskyard.core.changes import (
     Conflict,
     Count,
     Edge,
+    Event,
     Expect,
     Output,
     RecordChange,
@@ -21,6 +22,7 @@ from taskyard.core.units import Micros
 from taskyard.service.clock import ManualClock
 from taskyard.stores.contract import Store
 from tests.stores.given import (
+    ELSEWHERE,
     HERE,
     a_dag_id,
     an_attempt,
@@ -130,7 +132,9 @@ async def test_a_removed_task_leaves_nothing_behind(store: Store):
         ceilings=(Ceiling(HERE, f"dag:{dag_id}", 100),),
         spends=(Spend(HERE, f"dag:{dag_id}", 0, 10),),
         counts=tuple(Count(HERE, name, 1) for name in counters),
+        events=(Event("dag.completed", HERE, None, dag_id, store.now(), None, None, None, None),),
     )
+    last = (await every_event(store))[-1].seq
     completed = (await store.load([running.id]))[running.id]
 
     await remove(store, completed)
@@ -138,6 +142,7 @@ async def test_a_removed_task_leaves_nothing_behind(store: Store):
     seen = await picture(store, [running.id], limits=[f"dag:{dag_id}"], counts=counters)
     assert [part for part, rows in seen.items() if rows not in ({}, [], [[]])] == ["events", "tally"]
     assert {stored.event.task_id for stored in await every_event(store)} == {kept.id}
+    assert await store.pruned() == last
     assert sum((await store.tally(HERE)).values()) == 1
     assert await store.by_key(HERE, ["k"]) == {}
     assert await store.edges([kept.id]) == []
@@ -195,6 +200,21 @@ async def test_a_reader_that_was_away_while_events_were_pruned_is_told(store: St
     assert await store.events(after=gone[-1], limit=100) == [each for each in before if each.event.task_id == late.id]
     assert isinstance(oldest := told.value.facts["oldest_seq"], int)
     assert await store.events(after=oldest, limit=100) is not None
+
+
+async def test_only_the_readers_of_what_was_pruned_are_told(store: Store):
+    here, there = await given_a_completed_task(store), await given_a_completed_task(store, workspace=ELSEWHERE)
+    kept = await given_a_task(store)
+    events = await every_event(store)
+    await remove(store, here)
+
+    assert await store.pruned(HERE) == await store.pruned() == events[2].seq
+    assert await store.pruned(ELSEWHERE) == 0
+    assert await store.events(after=events[0].seq, limit=10, workspace=ELSEWHERE) == events[3:6]
+    assert await store.events(after=events[0].seq, limit=10, task_id=kept.id) == events[6:]
+    assert await store.events(after=events[3].seq, limit=10, task_id=there.id) == events[4:6]
+    with pytest.raises(EventsGone):
+        await store.events(after=events[0].seq, limit=10)
 
 
 async def test_numbers_of_pruned_events_and_tasks_are_not_given_again(store: Store):

@@ -13,6 +13,7 @@ from tests.stores.given import (
     an_id,
     commit,
     completing,
+    expiring,
     given_a_claimed_task,
     given_a_completed_task,
     given_a_dead_letter,
@@ -22,7 +23,6 @@ from tests.stores.given import (
     given_a_task,
     history,
     land,
-    retrying,
     row_of,
     signalling,
 )
@@ -100,7 +100,7 @@ async def test_a_rescoring_of_a_task_that_is_gone_is_let_pass(store: Store):
 async def test_a_lease_is_not_expired_where_a_heartbeat_came_first(store: Store, clock: ManualClock):
     read = await given_a_running_task(store)
     clock.advance(seconds=91)
-    expiry = retrying(store, read, until=store.now())._replace(expiring=True)
+    expiry = expiring(store, read)
     [beaten] = await store.extend([a_beat(read)])
 
     result = await commit(store, changes=(expiry,))
@@ -109,10 +109,24 @@ async def test_a_lease_is_not_expired_where_a_heartbeat_came_first(store: Store,
     assert await row_of(store, read.id) == beaten.hot
 
 
+async def test_a_lease_that_a_heartbeat_prolonged_is_looked_at_again_though_it_has_ended_since(
+    store: Store, clock: ManualClock
+):
+    read = await given_a_running_task(store)
+    clock.advance(seconds=30)
+    await store.extend([a_beat(read)])
+    clock.advance(seconds=1000)
+
+    assert isinstance(await commit(store, changes=(expiring(store, read),)), Conflict)
+
+    await land(store, changes=(expiring(store, await row_of(store, read.id)),))
+    assert (await row_of(store, read.id)).status is Status.READY
+
+
 async def test_a_lease_is_not_expired_before_its_time_by_the_clock_of_the_store(store: Store, clock: ManualClock):
     task = await given_a_running_task(store)
     clock.advance(seconds=89)
-    expiry = retrying(store, task, until=store.now())._replace(expiring=True)
+    expiry = expiring(store, task)
 
     assert isinstance(await commit(store, changes=(expiry,)), Conflict)
 
@@ -126,6 +140,6 @@ async def test_a_task_that_lost_its_lease_is_not_expired(store: Store, clock: Ma
     clock.advance(seconds=91)
     await land(store, changes=(completing(store, read),))
 
-    result = await commit(store, changes=(retrying(store, read, until=store.now())._replace(expiring=True),))
+    result = await commit(store, changes=(expiring(store, read),))
 
     assert isinstance(result, Conflict)

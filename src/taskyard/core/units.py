@@ -6,6 +6,7 @@ Nothing here rounds money, guesses a time zone, or knows what time it is.
 import re
 from datetime import UTC, datetime, timedelta
 from decimal import Context, Decimal
+from functools import lru_cache
 from typing import NewType
 
 Micros = NewType("Micros", int)  # since 1970 in UTC, or a length of time
@@ -48,7 +49,12 @@ def to_iso(at: Micros) -> str:
 
 
 def utc_date(at: Micros) -> str:
-    return to_iso(at)[:10]
+    return _date(at // DAY)
+
+
+@lru_cache(maxsize=16)  # every claim and every end of an attempt asks for the same few days
+def _date(day: int) -> str:
+    return to_iso(Micros(day * DAY))[:10]
 
 
 def moment(at: Micros) -> datetime:

@@ -106,7 +106,7 @@ class Enqueueing(Engine):
         )
 
         async def decide() -> tuple[ChangeSet | None, None]:
-            if await self.store.record("dag", self.workspace, dag_id) is not None:
+            if "id" in dag and await self._is_taken(dag_id):
                 raise InvalidInput("id", "is taken by another DAG")
             return change_set, None
 
@@ -119,6 +119,12 @@ class Enqueueing(Engine):
                 for name, draft in named.items()
             },
         )
+
+    async def _is_taken(self, dag_id: DagId) -> bool:
+        """Whether there is such a graph, if only a lone task's, in whichever workspace: their tasks must not mix."""
+        if await self.store.record("dag", self.workspace, dag_id) is not None:
+            return True
+        return bool(await self.store.load([transitions.lone_task(dag_id)]) or (await self.store.graph(dag_id)).tasks)
 
     async def add(self, dag_id: str, tasks: Sequence[Mapping[str, object]], *, created_by: str = BY_DEFAULT) -> Dag:
         """Add tasks to a graph that exists; a finished one goes on. They may depend on each other and on its tasks."""
@@ -225,6 +231,7 @@ class Enqueueing(Engine):
         awaited: bool = False,
     ) -> ChangeSet:
         """The rows of new tasks. `done` are dependencies that are completed already."""
+        await self._check_relatives(drafts)
         lanes = await self._lanes([lane_of(draft, failures=0) for draft in drafts])
         tasks: list[NewTask] = []
         blockers: list[Blocker] = []
@@ -248,6 +255,15 @@ class Enqueueing(Engine):
             if draft.parent_id is not None:
                 edges.append(Edge(draft.parent_id, hot.id, "awaited" if awaited else "spawned"))
         return ChangeSet(tasks=tuple(tasks), blockers=tuple(blockers), edges=tuple(edges), at=now)
+
+    async def _check_relatives(self, drafts: Sequence[Definition]) -> None:
+        """Where a task is said to come from another, that one is there, and in this workspace."""
+        said = [("parent_id", draft.parent_id) for draft in drafts] + [("rerun_of", draft.rerun_of) for draft in drafts]
+        named = {(field, task_id) for field, task_id in said if task_id is not None}
+        there = await self.store.load(sorted({task_id for _, task_id in named})) if named else {}
+        for field, task_id in sorted(named):
+            if task_id not in there or there[task_id].workspace != self.workspace:
+                raise InvalidInput(field, f"{task_id} is unknown")
 
     async def _put_in(self, drafts: Sequence[Definition], planning: Planning) -> dict[TaskId, Hot]:
         """Lone tasks in one set; those that depend on something join its graph in the same one."""

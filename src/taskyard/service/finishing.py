@@ -233,7 +233,11 @@ class Finishing(Engine):
         return await self._land(decide)
 
     async def checkpoints(self, task_id: str) -> dict[str, Json]:
-        return {row.name: json.loads(row.data) for row in await self.store.checkpoints(TaskId(task_id))}
+        """What is remembered of the task's steps and waits, by their names."""
+        return await self._notes(await self._load(TaskId(task_id)))
+
+    async def _notes(self, hot: Hot) -> dict[str, Json]:
+        return {row.name: json.loads(row.data) for row in await self.store.checkpoints(hot.id)}
 
     async def pin_session(self, task_id: str, lease: str, *, session_id: str, work_dir: str | None = None) -> Receipt:
         """Remember where the agent's conversation can be resumed, before anything can go wrong."""

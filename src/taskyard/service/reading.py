@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
@@ -155,7 +155,7 @@ class Reading(Engine):
 
     async def inputs(self, task_id: str) -> list[Input]:
         """The outputs of what a task depends on, and what its context refers to."""
-        definition = await self._define(TaskId(task_id))
+        definition = await self._define((await self._load(TaskId(task_id))).id)
         wanted: dict[str, TaskId] = {f"task:{each}:output": each for each in definition.depends_on}
         for ref in definition.context_refs:
             kind, _, rest = ref.partition(":")
@@ -201,7 +201,7 @@ class Reading(Engine):
         first = after or await self.store.pruned(self.workspace)
         return await self.store.events(after=first, limit=limit, workspace=self.workspace)
 
-    async def tail(self, *, after: int = 0) -> AsyncIterator[StoredEvent]:
+    async def tail(self, *, after: int = 0) -> AsyncGenerator[StoredEvent, None]:
         """Every event from a sequence number on, and each new one as it comes; none is skipped."""
         while True:
             mark = await self.store.changed(-1, 0)

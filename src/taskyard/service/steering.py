@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 from taskyard.core import breaker as breakers
 from taskyard.core import dag as dags
 from taskyard.core import outcomes, transitions
-from taskyard.core.changes import ChangeSet, Lift, Record, RecordChange, merged
+from taskyard.core.changes import ChangeSet, Lift, Record, RecordChange, Spend, merged
 from taskyard.core.dag import DagStatus
 from taskyard.core.definition import lane_of, reborn, redefine
 from taskyard.core.errors import DuplicateKey, IllegalTransition, InvalidInput, NotFound

@@ -92,7 +92,7 @@ class Suspending(Enqueueing, Finishing):
             noted, now = await self._note(hot, name, _WAIT), self.now()
             sent = [row for row in await self.store.signals(hot.id) if row.name == signal]
             until = None if patience is None else Micros(now + patience)
-            place = _place(await self.checkpoints(hot.id), signal, sent) if noted is None else 0
+            place = _place(await self._notes(hot), signal, sent) if noted is None else 0
             note = noted or {"signal": signal, "place": place, "before": len(sent), "until": until}
             until = cast(Micros | None, note["until"])
             heard = _heard(note, sent)
@@ -135,7 +135,7 @@ class Suspending(Enqueueing, Finishing):
         arguments.name("name", name)
         planning, now = await self._planning(), self.now()
         parent_id = TaskId(task_id)
-        rows = [{**fields, "parent_id": parent_id} for fields in tasks]
+        rows = [_child_of(parent_id, fields) for fields in tasks]
         named = self._named(rows, planning, created_by=f"task:{parent_id}", dag_id=None, now=now)
 
         async def decide() -> tuple[ChangeSet | None, list[TaskId]]:
@@ -224,7 +224,7 @@ class Suspending(Enqueueing, Finishing):
 
     async def _note(self, hot: Hot, name: str, kind: Set[str]) -> Mapping[str, Json] | None:
         """What is remembered under this name; refused where that is something of another kind."""
-        notes = await self.checkpoints(hot.id)
+        notes = await self._notes(hot)
         if name not in notes:
             return None
         note = notes[name]
@@ -237,6 +237,11 @@ class Suspending(Enqueueing, Finishing):
 _SLEEP = frozenset({"until"})
 _WAIT = frozenset({"signal", "place", "before", "until"})  # before: how many were sent before it began
 _SPAWN = frozenset({"children"})
+
+
+def _child_of(parent_id: TaskId, fields: object) -> object:
+    """The task as its parent spawns it; what is no task is left for the rules to refuse."""
+    return {**cast(Mapping[str, object], fields), "parent_id": parent_id} if isinstance(fields, Mapping) else fields
 
 
 def _heard(note: Mapping[str, Json], sent: Sequence[Signal]) -> Signal | None:

@@ -115,7 +115,8 @@ class Sweeping(Steering, Roster):
             fresh, now = await self._load(hot.id), self.now()
             if fresh.due_at is None or fresh.due_at > now:
                 return None, False
-            return await self._woken(fresh, now), True
+            change_set = await self._woken(fresh, now)
+            return change_set, change_set is not None
 
         woken = await self._land(decide)
         if hot.expires_at is not None and hot.expires_at <= self.now():
@@ -124,14 +125,20 @@ class Sweeping(Steering, Roster):
         await self.store.touch([Touch(hot.id, hot.due_at or self.now(), hot.expires_at)])
         return woken
 
-    async def _woken(self, hot: Hot, now: Micros) -> ChangeSet:
+    async def _woken(self, hot: Hot, now: Micros) -> ChangeSet | None:
         if hot.expires_at is not None and hot.expires_at <= now:
             return await self._cancellation(hot, "expired", follows=(await self._policy_of(hot)).cascades)
         if hot.status is Status.RETRYING:
             return ChangeSet(changes=(transitions.promote(hot, now=now),), at=now)
         names = {blocker.name for blocker in await self.store.blockers([hot.id]) if blocker.wait == hot.wait}
-        # A time among other blockers only lifts itself; a time that is none of the blockers is the wait's end.
-        lift = Lift("time", hot.id) if "time" in names else Lift("", hot.id, ends_wait=True)
+        # A time among other blockers only lifts itself; that of a wait for a signal is the wait's end. What waits for
+        # neither was woken before, by a sweep that did not live to move its due time.
+        if "time" in names:
+            lift = Lift("time", hot.id)
+        elif any(name.startswith("signal:") for name in names):
+            lift = Lift("", hot.id, ends_wait=True)
+        else:
+            return None
         return ChangeSet(expects=(Expect(hot.id, hot.version),), lifts=(lift,), at=now)
 
     async def _sweep_silent_runtimes(self) -> int:

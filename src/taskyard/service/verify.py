@@ -14,6 +14,7 @@ from taskyard.core import breaker, transitions
 from taskyard.core import dag as dags
 from taskyard.core.changes import Edge, Event
 from taskyard.core.claiming import money_names
+from taskyard.core.dag import DagStatus
 from taskyard.core.errors import CycleFound
 from taskyard.core.task import HELD, KEY_DEAD, KEY_HELD, Attempt, DagId, Hot, Status, TaskId
 from taskyard.service.engine import Engine
@@ -53,6 +54,7 @@ class _History:
     types: dict[TaskId, str] = field(default_factory=dict[TaskId, str])
     events: dict[TaskId, list[Event]] = field(default_factory=lambda: defaultdict[TaskId, list[Event]](list))
     attempts: dict[TaskId, list[Attempt]] = field(default_factory=dict[TaskId, list[Attempt]])
+    waits: dict[TaskId, set[str]] = field(default_factory=lambda: defaultdict[TaskId, set[str]](set))  # blockers
     seen: int = 0
     whole: bool = True  # nothing of it was pruned
 
@@ -97,15 +99,14 @@ class Verifying(Engine):
     async def _blocker_problems(self, history: _History) -> list[str]:
         """I12: what a task waits for is outstanding, and a task that waits for nothing does not wait."""
         pending = [hot for hot in history.tasks.values() if hot.status is Status.PENDING]
-        by_task: dict[TaskId, list[str]] = defaultdict(list)
         for start in range(0, len(pending), PAGE):
             page = {hot.id: hot for hot in pending[start : start + PAGE]}
             for blocker in await self.store.blockers(list(page)):
                 if blocker.wait == page[blocker.task_id].wait:
-                    by_task[blocker.task_id].append(blocker.name)
-        problems = [f"{hot.id} is pending and waits for nothing" for hot in pending if not by_task[hot.id]]
-        for task_id, names in by_task.items():
-            for name in names:
+                    history.waits[blocker.task_id].add(blocker.name)
+        problems = [f"{hot.id} is pending and waits for nothing" for hot in pending if not history.waits[hot.id]]
+        for task_id, names in history.waits.items():
+            for name in sorted(names):
                 kind, _, rest = name.partition(":")
                 other = history.tasks.get(TaskId(rest)) if kind in ("task", "child") else None
                 if other is None:
@@ -115,13 +116,23 @@ class Verifying(Engine):
         return problems
 
     async def _graph_problems(self, history: _History) -> list[str]:
-        """I14 and the counters: no cycle, and a graph's counts are its tasks'."""
+        """I13, I14 and the counters: nothing runs before what it depends on, no cycle, and counts are the tasks'."""
         problems: list[str] = []
         for dag_id in sorted({hot.dag_id for hot in history.tasks.values() if hot.dag_id is not None}):
             graph = await self.store.graph(dag_id)
             problems += _cycle_problems(dag_id, graph.tasks, graph.edges)
+            problems += _release_problems(graph.tasks, graph.edges, history.waits)
             problems += await self._count_problems(dag_id, graph.tasks)
+            problems += await self._ending_problems(dag_id, graph.tasks)
         return problems
+
+    async def _ending_problems(self, dag_id: DagId, tasks: Sequence[Hot]) -> list[str]:
+        record = await self.store.record("dag", self.workspace, dag_id)
+        live = sum(not hot.status.is_final for hot in tasks)
+        if record is None:
+            return [f"{dag_id} has tasks and no record"]
+        ended = record.body["status"] in (DagStatus.COMPLETED, DagStatus.CANCELLED)
+        return [f"{dag_id} is {record.body['status']}, and {live} of its tasks are not over"] if ended and live else []
 
     async def _count_problems(self, dag_id: DagId, tasks: Sequence[Hot]) -> list[str]:
         names = dags.count_names(dag_id)
@@ -208,6 +219,17 @@ def _stray_events(history: _History) -> list[str]:
     if not history.whole:
         return []
     return [f"{task_id} has events and no row" for task_id in history.events if task_id not in history.tasks]
+
+
+def _release_problems(tasks: Sequence[Hot], edges: Sequence[Edge], waits: Mapping[TaskId, set[str]]) -> Iterable[str]:
+    """What depends on a task that is not completed waits for it, or is cancelled."""
+    there = {hot.id: hot.status for hot in tasks}
+    for parent, child, kind in edges:
+        if kind != "depends" or child not in there or there[parent] is Status.COMPLETED:
+            continue
+        waiting = there[child] is Status.PENDING and f"task:{parent}" in waits.get(child, ())
+        if not waiting and there[child] is not Status.CANCELLED:
+            yield f"{child} is {there[child].value}, and {parent}, which it depends on, is {there[parent].value}"
 
 
 def _cycle_problems(dag_id: DagId, tasks: Sequence[Hot], edges: Sequence[Edge]) -> list[str]:

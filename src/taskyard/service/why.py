@@ -112,8 +112,10 @@ class Explaining(Engine):
         used = limit.held + limit.spent if limit else 0
         wants = planning.settings.default_reserve if hot.reserve is None else hot.reserve
         facts: dict[str, Json] = {"limit": name, "ceiling": ceiling, "used": used, "wants": wants}
-        left = "" if ceiling is None else f" of {_dollars(ceiling)}, {_dollars(max(ceiling - used, 0))} is left"
-        words = f"waits for money: it reserves {_dollars(wants)}, and under {name}{left}"
+        whose = "the day's" if name.startswith("day:") else "its DAG's"
+        words = f"waits for money: it reserves {_dollars(wants)}"
+        if ceiling is not None:
+            words += f", and {_dollars(max(ceiling - used, 0))} of {whose} {_dollars(ceiling)} is left"
         return Cause(kind="budget", words=words, facts=facts)
 
     async def _why_retrying(self, hot: Hot) -> Cause:

@@ -154,7 +154,8 @@ class Worker:
         except (Stopped, asyncio.CancelledError):
             if context.stopped is None:
                 raise
-            logger.info("%s: stopped: %s", context.id, context.stopped)
+            lost = context.stopped == "lease_lost"
+            logger.log(logging.WARNING if lost else logging.INFO, "%s: stopped: %s", context.id, context.stopped)
             if context.stopped == "stopping":
                 await self._yard.release(context.id, context.lease)
         except Control as outcome:

@@ -56,6 +56,8 @@ def connect(path: Path, *, writes: bool) -> apsw.Connection:
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if writes else apsw.SQLITE_OPEN_READONLY
     connection = apsw.Connection(str(path), flags=flags, statementcachesize=_STATEMENTS_KEPT)
     connection.set_busy_handler(_wait_a_little())
+    # Without this, a statement that meets a partial index is prepared anew whenever it is given other values: 50 µs.
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     connection.pragma("synchronous", "full")
     connection.pragma("temp_store", "memory")
     connection.pragma("cache_size", -16_384)  # KiB

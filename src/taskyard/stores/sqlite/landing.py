@@ -15,6 +15,7 @@ from taskyard.stores.sqlite import guards, lifting, rows, waves
 from taskyard.stores.sqlite.rows import names_text
 from taskyard.stores.sqlite.statements import SQL, wide
 from taskyard.stores.sqlite.transaction import Key, Transaction
+from taskyard.stores.waves import Wave, parking
 
 Answer = Committed | Conflict | Taken
 
@@ -26,7 +27,7 @@ def land(transaction: Transaction, sets: Sequence[ChangeSet]) -> list[Answer]:
     return _count(transaction, sets, answers)
 
 
-def _land_wave(transaction: Transaction, wave: waves.Wave) -> list[Answer]:
+def _land_wave(transaction: Transaction, wave: Wave) -> list[Answer]:
     refused = guards.refused(transaction, wave.sets)
     passed = {place: each for place, each in enumerate(wave.sets) if place not in refused}
     sets = list(passed.values())
@@ -142,7 +143,7 @@ def _move_limits(transaction: Transaction, sets: Sequence[ChangeSet]) -> dict[Ke
 
 def _unpark(transaction: Transaction, change_set: ChangeSet, limits: dict[Key, Limit]) -> list[Change]:
     """Let go where there may be more room than before."""
-    eased = (limits[key] for key, _ in waves.parking(change_set))
+    eased = (limits[key] for key, _ in parking(change_set))
     return [change for limit in eased for change in lifting.unpark(transaction, limit, change_set.at)]
 
 

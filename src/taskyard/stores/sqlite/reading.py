@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -41,6 +41,7 @@ from taskyard.stores.sqlite.rows import names_text
 from taskyard.stores.sqlite.statements import SQL
 
 Value = TypeVar("Value")
+_DEFAULT_QUEUE = "default"  # where nearly all is: it has no index
 
 
 def _ask(connection: apsw.Connection, name: str, *values: Any) -> apsw.Cursor:
@@ -200,19 +201,32 @@ def prunable(connection: apsw.Connection, before: Micros, limit: int, dead_too: 
     wanted = {"before": before, "limit": limit, "dead_too": dead_too}
     with _one_moment(connection):
         found = [rows.hot(row) for row in connection.execute(SQL["prunable_alone"], wanted)]
-        if len(found) < limit:
-            for dag_id, _ in list(connection.execute(SQL["prunable_dags"], wanted)):
-                if len(found) < limit:
-                    found += _tasks(connection, "graph_tasks", dag_id)
+        for dag_id in _dags_over(connection, before, dead_too):
+            if len(found) >= limit:
+                break
+            found += _tasks(connection, "graph_tasks", dag_id)
     return found
+
+
+def _dags_over(connection: apsw.Connection, before: Micros, dead_too: bool) -> Iterator[DagId]:
+    seen: set[DagId] = set()
+    for (dag_id,) in connection.execute(SQL["prunable_members"], {"before": before}):
+        if dag_id not in seen:
+            seen.add(dag_id)
+            which = {"dag_id": dag_id, "before": before, "dead_too": dead_too}
+            if not connection.execute(SQL["is_needed"], which).get:
+                yield dag_id
 
 
 def find(connection: apsw.Connection, which: Filter, after: int, limit: int) -> list[Hot]:
     wanted: dict[str, Any] = {
         "after": after or None,
         "statuses": names_text(which.statuses) if which.statuses else None,
-        "types": names_text(which.types) if which.types else None,
-        **{name: getattr(which, name) for name in ("queue", "agent", "subject", "dag_id", "parent_id", "tag", "text")},
+        "type": next(iter(which.types)) if len(which.types) == 1 else None,
+        "types": names_text(which.types) if len(which.types) > 1 else None,
+        "queue": which.queue if which.queue != _DEFAULT_QUEUE else None,
+        "default_queue": which.queue if which.queue == _DEFAULT_QUEUE else None,
+        **{name: getattr(which, name) for name in ("agent", "subject", "dag_id", "parent_id", "tag", "text")},
     }
     asked = {name: value for name, value in wanted.items() if value is not None}
     sql = "\n".join([SQL["find"], *(SQL[f"find_{name}"] for name in asked), SQL["find_newest"]])

@@ -126,8 +126,10 @@ where workspace = ?
 and name in (select value from json_each(?))
 
 -- name: held
+-- SQLite reads the whole table here, if it is not told better.
 select {hot}
 from task
+indexed by task_held
 where status in ('claimed', 'running')
 order by seq
 
@@ -173,26 +175,27 @@ and dag_id is null
 order by updated_at, seq
 limit :limit
 
--- name: prunable_dags
--- Whole ones only: as long as one task of a DAG is needed, so are its neighbours, which say how it came about.
-select dag_id, count(*)
+-- name: prunable_members
+-- The DAGs that may be over, by the task that has been final for longest; each as often as it has such tasks.
+select dag_id
 from task
 where updated_at < :before
 and status in ('completed', 'cancelled', 'dead_lettered')
 and dag_id is not null
-group by dag_id
-having not exists (
+order by updated_at, seq
+
+-- name: is_needed
+-- Whole DAGs only: as long as one task is needed, so are its neighbours, which say how it came about.
+select exists (
   select 1
-  from task as other
-  where other.dag_id = task.dag_id
+  from task
+  where dag_id = :dag_id
   and not (
-    other.updated_at < :before
-    and other.status in ('completed', 'cancelled', 'dead_lettered')
-    and (:dead_too or other.status <> 'dead_lettered')
+    updated_at < :before
+    and status in ('completed', 'cancelled', 'dead_lettered')
+    and (:dead_too or status <> 'dead_lettered')
   )
 )
-order by min(seq)
-limit :limit
 
 -- name: ahead
 select count(*)
@@ -213,14 +216,15 @@ on definition.seq = task.seq
 where task.workspace = ?
 group by task.status, definition.type
 
--- A list is the first of these, those that were asked for, and the last.
+-- A list is the first of these, those that were asked for, and the last. It is walked from the newest on, which is soon
+-- done where much matches; the plus keeps SQLite from sorting the whole workspace instead. What is seldom has an index.
 
 -- name: find
 select {hot}
 from definition
 cross join task
 on task.seq = definition.seq
-where definition.workspace = :workspace
+where +definition.workspace = :workspace
 
 -- name: find_after
 and definition.seq < :after
@@ -228,23 +232,44 @@ and definition.seq < :after
 -- name: find_statuses
 and task.status in (select value from json_each(:statuses))
 
+-- name: find_type
+and definition.workspace = :workspace
+and definition.type = :type
+
 -- name: find_types
 and definition.type in (select value from json_each(:types))
 
 -- name: find_queue
+and definition.workspace = :workspace
 and definition.queue = :queue
+and definition.queue <> 'default'
+
+-- name: find_default_queue
+and definition.queue = :default_queue
 
 -- name: find_agent
-and (
-  definition.agent = :agent
-  or task.agent = :agent and task.status in ('claimed', 'running')
+and definition.seq in (
+  select seq
+  from definition
+  where workspace = :workspace
+  and agent = :agent
+  union
+  select seq
+  from task
+  where agent = :agent
+  and status in ('claimed', 'running')
 )
 
 -- name: find_subject
+and definition.workspace = :workspace
 and definition.subject = :subject
 
 -- name: find_dag_id
-and task.dag_id = :dag_id
+and definition.seq in (
+  select seq
+  from task
+  where dag_id = :dag_id
+)
 
 -- name: find_parent_id
 and definition.parent_id = :parent_id

@@ -20,6 +20,8 @@ from taskyard.core.task import Hot
 
 Row = Sequence[Any]
 
+_FILES = ("writing.sql", "removing.sql", "reading.sql")
+
 # How many rows one statement takes: few widths, so that each is prepared once and found again.
 _WIDTHS = (128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1)
 _MARKS = re.compile(r"\(\?(?:, \?)*\)")
@@ -28,7 +30,7 @@ _LONGEST = 16_000  # apsw does not keep longer statements prepared
 
 def _statements() -> dict[str, str]:
     folder = files(__package__ or "taskyard.stores.sqlite")
-    text = "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in ("writing.sql", "reading.sql"))
+    text = "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in _FILES)
     names = {
         "{hot}": ", ".join(f"task.{name}" for name in Hot._fields),
         "{hot_names}": ", ".join(Hot._fields),

@@ -1,0 +1,148 @@
+"""Writes the pages of docs/ that are made from the code; with --check, fails where one of them is stale.
+
+A page is a function that gives its text. What a page says comes from the code alone, so that it cannot be wrong.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from scripts import reference
+from taskyard.core import transitions
+from taskyard.core.changes import Event
+from taskyard.core.events import wire_type
+from taskyard.core.task import FINAL, HELD, MEANING, Status
+from taskyard.core.transitions import EVENTS, GRAPH
+from taskyard.core.units import Micros
+
+ROOT = Path(__file__).parent.parent
+MADE = "<!-- Made by scripts/generate_docs.py: change the code it is made from, then run `make docs`. -->"
+
+EVENTS_INTRODUCED = """\
+One event tells of each stored change, also of one that passes through several states: a claim that starts at once is
+told as a start. The type is what a client of seed 002 knows it by."""
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def in_order(states: Iterable[Status]) -> list[Status]:
+    """As a task goes through them."""
+    return sorted(states, key=list(Status).index)
+
+
+# docs/state-machine.md
+
+
+def state_machine() -> str:
+    parts = [
+        "# The states of a task",
+        MADE,
+        "A verb that a task's state does not allow changes nothing: it is refused with an error that names both.",
+        "## Diagram",
+        f"```mermaid\n{diagram()}\n```",
+        "## States",
+        table(["state", "meaning", ""], [[f"`{status}`", MEANING[status], kind_of(status)] for status in Status]),
+        "## Verbs",
+        table(["verb", "meaning", "event"], [[f"`{verb}`", meaning_of(verb), told_by(verb)] for verb in GRAPH]),
+        "## What a verb does in each state",
+        "An empty cell is refused. Where there are two, what the verb is given decides; `=` leaves the state as it is.",
+        table(["", *(f"`{status}`" for status in columns())], [[f"`{verb}`", *cells(verb)] for verb in GRAPH]),
+        "## Events",
+        EVENTS_INTRODUCED,
+        table(["event", "verbs", "type"], event_rows()),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def diagram() -> str:
+    """Every verb that moves a task, from where it rests to where it comes to rest."""
+    verbs: dict[tuple[Status, Status], list[str]] = {}
+    for verb, edges in GRAPH.items():
+        for before in in_order(edges):
+            for after in in_order(edges[before] - {before}):
+                verbs.setdefault((before, after), []).append(verb)
+    moves = [
+        f"    {before} --> {after}: {', '.join(names)}" for (before, after), names in sorted(verbs.items(), key=_place)
+    ]
+    left = {before for before, _ in verbs}
+    ends = [f"    {status} --> [*]" for status in in_order(FINAL - left)]
+    return "\n".join(["stateDiagram-v2", f"    [*] --> {Status.CREATED}", *moves, *ends])
+
+
+def _place(move: tuple[tuple[Status, Status], list[str]]) -> list[int]:
+    return [list(Status).index(status) for status in move[0]]
+
+
+def kind_of(status: Status) -> str:
+    if status in HELD:
+        return "held"
+    return "final" if status in FINAL else ""
+
+
+def meaning_of(verb: str) -> str:
+    documented = getattr(transitions, verb, transitions.created_event)
+    return (documented.__doc__ or "").partition("\n")[0]
+
+
+def told_by(verb: str) -> str:
+    return f"`{EVENTS[verb]}`" if verb in EVENTS else ""
+
+
+def columns() -> list[Status]:
+    """The states that some verb is allowed in."""
+    return in_order({status for edges in GRAPH.values() for status in edges})
+
+
+def cells(verb: str) -> Iterable[str]:
+    for status in columns():
+        reached = in_order(GRAPH[verb].get(status, ()))
+        yield " or ".join("=" if after is status else f"{after}" for after in reached)
+
+
+def event_rows() -> Iterable[Sequence[str]]:
+    for name in dict.fromkeys(EVENTS.values()):
+        verbs = ", ".join(f"`{verb}`" for verb, event in EVENTS.items() if event == name)
+        yield [f"`{name}`", verbs, " or ".join(f"`{word}`" for word in words_for(name))]
+
+
+def words_for(name: str) -> Iterable[str]:
+    """What the event is called on the wire, which may depend on the state that was reached."""
+    reached = {after for verb, event in EVENTS.items() if event == name for to in GRAPH[verb].values() for after in to}
+    events = (Event(name, "", None, None, Micros(0), None, status, None, None) for status in in_order(reached))
+    return dict.fromkeys(wire_type(event) for event in events)
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "docs/state-machine.md": state_machine,
+    "docs/reference/cli.md": lambda: reference.command_line(MADE),
+    "docs/reference/python.md": lambda: reference.python(MADE),
+}
+
+
+def stale(root: Path) -> dict[Path, str]:
+    """The pages that are not what the code would make of them now, with what they ought to be."""
+    wanted = {root / path: page() for path, page in PAGES.items()}
+    return {path: text for path, text in wanted.items() if not path.exists() or path.read_text() != text}
+
+
+def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; fail where a page is stale")
+    check = bool(parser.parse_args(arguments).check)
+    pages = stale(root)
+    for path, text in pages.items():
+        if check:
+            print(f"{path.relative_to(root)} is stale: run make docs", file=sys.stderr)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    print(f"{len(PAGES)} made from the code, {len(pages)} {'stale' if check else 'written'}")
+    return 1 if check and pages else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,235 @@
+-- Claims, heartbeats, and the small writes that are no change sets.
+
+-- name: pick
+-- The best ready tasks behind a place in each lane, over all these lanes, locked as far as nobody else has them. Read
+-- unlocked are at most $11 of each lane; where a lane has more, nothing is taken that comes after the last one read of
+-- it, for there might be better behind that. A place: nothing that was looked at before is looked at again.
+-- $1 lanes, $2 what ageing is worth there now, $3 $4 rank and seq to begin behind; $5 how many, $6 what a task without a
+-- maximum reserves, $7 what the agent can afford, $8 the time, $9 workspace, $10 names of ceilings.
+with lane as materialized (
+  select *
+  from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) as lane (id, aged, rank, seq)
+), head as materialized (
+  select found.id, lane.id as lane, found.rank, found.seq, found.rank - lane.aged as worth,
+    count(*) over (partition by lane.id) as alike,
+    row_number() over (partition by lane.id order by found.rank desc, found.seq desc) as from_end
+  from lane
+  cross join lateral (
+    select task.id, task.rank, task.seq
+    from yard.task
+    where task.lane = lane.id
+    and task.status = 'ready'
+    and (task.rank, task.seq) > (lane.rank, lane.seq)
+    and coalesce(task.reserve, $6::bigint) <= $7::bigint
+    and (task.expires_at is null or task.expires_at > $8::bigint)
+    order by task.rank, task.seq
+    limit $11::bigint
+  ) as found
+), horizon as materialized (
+  select worth, seq
+  from head
+  where alike = $11::bigint
+  and from_end = 1
+  order by worth, seq
+  limit 1
+), best as materialized (
+  select head.*
+  from head
+  where not exists (select 1 from horizon)
+  or (head.worth, head.seq) <= (select worth, seq from horizon)
+  order by head.worth, head.seq
+  limit $5::bigint
+), picked as materialized (
+  -- Materialized, because a limit above a lock that skips may take more than it says. The conditions are looked at again
+  -- on the row as it is once it is locked.
+  select {hot}
+  from best
+  join yard.task
+  on task.id = best.id
+  where task.status = 'ready'
+  and task.lane = best.lane
+  and task.rank = best.rank
+  order by best.worth, best.seq
+  for no key update of task
+  skip locked
+), fact as materialized (
+  select
+    (select coalesce(max(epoch.epoch), 0) from yard.epoch where epoch.workspace = $9::text) as epoch,
+    exists (select 1 from horizon) as more,
+    (
+      select json_agg(json_build_array(ceiling.name, ceiling.ceiling, ceiling.held, ceiling.spent))
+      from yard.ceiling
+      where ceiling.workspace = $9::text
+      and ceiling.name = any($10::text[])
+    ) as limits
+)
+select
+  case when best.place = 1 or best.place is null then fact.epoch end,
+  case when best.place = 1 or best.place is null then fact.more end,
+  case when best.place = 1 or best.place is null then fact.limits end,
+  best.lane, best.rank, best.seq, {picked}
+from fact
+left join (
+  select *, row_number() over (order by worth, seq) as place
+  from best
+) as best
+on true
+left join picked
+on picked.id = best.id
+order by best.place
+
+-- name: touch
+update yard.task
+set due_at = touched.due_at, lease_expires_at = coalesce(touched.lease_expires_at, task.lease_expires_at)
+from (
+  select task.id, given.due_at, given.lease_expires_at
+  from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) as given (id, seen, due_at, lease_expires_at)
+  join yard.task
+  on task.id = given.id
+  where task.due_at = given.seen
+  order by task.id
+  for no key update of task
+) as touched
+where task.id = touched.id
+
+-- name: write_pulses
+insert into yard.pulse as stored (name, at)
+select name, $2::bigint
+from unnest($1::text[]) as name
+order by name
+on conflict (name) do update
+set at = greatest(stored.at, excluded.at)
+
+-- name: insert_lane
+insert into yard.lane (workspace, lane, digest)
+values ($1, $2, $3)
+
+-- name: lane_ids
+select digest, id
+from yard.lane
+where digest = any($1::bytea[])
+
+-- name: take_duty
+-- By compare and set: of two who come at once, the second sees the time that the first has set, and goes.
+with before as (
+  select next_at
+  from yard.duty
+  where name = $1
+  for no key update
+)
+update yard.duty
+set next_at = $3
+from before
+where duty.name = $1
+and before.next_at <= $2
+returning before.next_at
+
+-- name: first_duty
+insert into yard.duty (name, next_at)
+values ($1, 0)
+on conflict do nothing
+
+-- name: settle
+delete from yard.outbox
+where number = any($1::bigint[])
+
+-- name: notify
+-- After the commit and outside of it: notifying inside would make all commits of the server wait for each other.
+select pg_notify($1, $2)
+
+-- name: clock
+select (extract(epoch from clock_timestamp()) * 1000000)::bigint
+
+-- name: event_count
+-- Whether anything was written, without reading any of it.
+select last_value
+from yard.event_seq
+
+-- Removal. Everything that is only these tasks'.
+
+-- name: doomed_dags
+select distinct workspace, dag_id
+from yard.task
+where id = any($1::text[])
+and dag_id is not null
+
+-- name: last_doomed_event
+select coalesce(max(seq), 0)
+from yard.event
+where task_id = any($1::text[])
+
+-- name: set_pruned_through
+update yard.meta
+set pruned_through = greatest(pruned_through, $1)
+
+-- name: remove_definitions
+delete from yard.definition
+where seq in (select seq from yard.task where id = any($1::text[]))
+
+-- name: remove_tags_of
+delete from yard.tag
+where seq in (select seq from yard.task where id = any($1::text[]))
+
+-- name: remove_events
+delete from yard.event
+where task_id = any($1::text[])
+
+-- name: remove_outputs
+delete from yard.output
+where task_id = any($1::text[])
+
+-- name: remove_attempts
+delete from yard.attempt
+where task_id = any($1::text[])
+
+-- name: remove_checkpoints
+delete from yard.checkpoint
+where task_id = any($1::text[])
+
+-- name: remove_signals
+delete from yard.signal
+where task_id = any($1::text[])
+
+-- name: remove_blockers_of
+delete from yard.blocker
+where task_id = any($1::text[])
+
+-- name: remove_edges_from
+delete from yard.edge
+where parent = any($1::text[])
+
+-- name: remove_edges_to
+delete from yard.edge
+where child = any($1::text[])
+
+-- name: remove_outbox
+delete from yard.outbox
+where task_id = any($1::text[])
+
+-- name: remove_dead
+delete from yard.record
+where kind = 'dead'
+and body::json ->> 'task_id' = any($1::text[])
+
+-- name: remove_tasks
+delete from yard.task
+where id = any($1::text[])
+
+-- name: remove_dag_records
+delete from yard.record
+using unnest($1::text[], $2::text[]) as given (workspace, dag_id)
+where record.kind = 'dag'
+and record.workspace = given.workspace
+and record.id = given.dag_id
+
+-- name: remove_dag_limits
+delete from yard.ceiling
+using unnest($1::text[], $2::text[]) as given (workspace, dag_id)
+where ceiling.workspace = given.workspace
+and ceiling.name = 'dag:' || given.dag_id
+
+-- name: remove_dag_counters
+delete from yard.counter
+using unnest($1::text[], $2::text[]) as given (workspace, dag_id)
+where counter.workspace = given.workspace
+and starts_with(counter.name, 'dag:' || given.dag_id || ':')

@@ -1,0 +1,194 @@
+"""Claim and extend: choosing and taking in one step, by the core's own functions.
+
+The best tasks of the lanes are read unlocked, merged and locked in one statement, passing over what others have. The
+core chooses among them by the ceilings as they were read; then all is written in one statement, which locks the
+ceilings and says what they were. Where they were not what the choice was made on, it is made again under their locks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from taskyard.core import claiming, transitions
+from taskyard.core.changes import Beat, Limit
+from taskyard.core.claiming import Choice, ClaimPlan
+from taskyard.core.priority import aged
+from taskyard.core.task import Hot, LaneId, TaskId
+from taskyard.core.units import utc_date
+from taskyard.stores.contract import Claimed, Extended, Stale
+from taskyard.stores.postgres import lifting, rows
+from taskyard.stores.postgres.landing import remove_idle
+from taskyard.stores.postgres.transaction import CeilingsMoved, Transaction, limit_of
+
+_NO_CEILING = 2**62
+_FIRST = (-(2**62), 0)  # a place before every rank
+_EACH = 8  # tasks of one lane that are read at once at least, where more than one is wanted
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is known so far of the lanes and the ceilings."""
+
+    tasks: dict[LaneId, list[Hot]] = field(default_factory=dict[LaneId, list[Hot]])
+    places: dict[LaneId, tuple[int, int]] = field(default_factory=dict[LaneId, tuple[int, int]])
+    limits: dict[str, Limit] = field(default_factory=dict[str, Limit])
+    asked: set[str] = field(default_factory=set[str])  # the ceilings that the choice looked at
+    given: int = 0  # tasks that the choice asked for
+    more: bool = True  # whether there may be tasks that were not looked at
+
+    def walk(self, lane: LaneId) -> Iterator[Hot]:
+        for hot in self.tasks.get(lane, ()):
+            self.given += 1
+            yield hot
+
+    def limit_of(self, name: str) -> Limit:
+        self.asked.add(name)
+        return self.limits[name]
+
+
+async def claim(transaction: Transaction, plan: ClaimPlan, lock_first: Collection[str]) -> Claimed | Stale:
+    await transaction.ask("let_no_change_in", plan.workspace)
+    found = _Found()
+    epoch = await _look(transaction, plan, found)
+    if epoch != plan.epoch:
+        return Stale(epoch)
+    if lock_first:
+        await _lock_limits(transaction, plan, found, lock_first)
+    choice = _choose(plan, found)
+    while _is_short(plan, choice, found):
+        await _look(transaction, plan, found)
+        choice = _choose(plan, found)
+    taken, parked, _ = choice
+    if taken or parked:
+        await _write(transaction, plan, choice, found)
+    return Claimed(tuple(change.after for change in taken), len(parked))
+
+
+def _choose(plan: ClaimPlan, found: _Found) -> Choice:
+    found.given = 0
+    found.asked.clear()
+    return claiming.choose(plan, {lane.id: found.walk(lane.id) for lane in plan.lanes}, found.limit_of)
+
+
+def _is_short(plan: ClaimPlan, choice: Choice, found: _Found) -> bool:
+    """Whether the choice came to an end only because it was not given more."""
+    known = sum(map(len, found.tasks.values()))
+    return found.more and len(choice.taken) < len(plan.leases) and found.given == known
+
+
+async def _look(transaction: Transaction, plan: ClaimPlan, found: _Found) -> int:
+    """Lock some more of the best tasks, and read the ceilings they stand under. The epoch is answered."""
+    wanted = min(len(plan.leases), max(plan.slots, 1))
+    each = min(wanted, max(_EACH, 4 * wanted // max(len(plan.lanes), 1)))
+    places = [found.places.get(lane.id, _FIRST) for lane in plan.lanes]
+    own = _own_ceilings(plan)
+    answer = await transaction.ask(
+        "pick",
+        [lane.id for lane in plan.lanes],
+        [aged(lane.boost, plan.now) for lane in plan.lanes],
+        [rank for rank, _ in places],
+        [seq for _, seq in places],
+        wanted,
+        plan.default_reserve,
+        _NO_CEILING if plan.agent_money is None else plan.agent_money,
+        plan.now,
+        plan.workspace,
+        own,
+        each,
+    )
+    epoch, found.more, limits = answer[0][:3]
+    if not found.limits:
+        found.limits = {name: Limit(plan.workspace, name, None, 0, 0) for name in own}
+        found.limits |= {row[0]: Limit(plan.workspace, *row) for row in json.loads(limits or "[]")}
+    new: list[Hot] = []
+    for _, _, _, lane, rank, seq, *row in answer:
+        if lane is not None:
+            found.places[lane] = rank, seq
+        if lane is not None and row[0] is not None:
+            new.append(rows.hot(row))
+            found.tasks.setdefault(lane, []).append(new[-1])
+    await _read_limits(transaction, plan, found, new)
+    return epoch
+
+
+def _own_ceilings(plan: ClaimPlan) -> list[str]:
+    """Those that do not depend on the task."""
+    probes = {lane.probe for lane in plan.lanes if lane.probe is not None}
+    return [f"slots:{plan.agent}", f"agent:{plan.agent}", f"day:{utc_date(plan.now)}", *probes]
+
+
+async def _read_limits(transaction: Transaction, plan: ClaimPlan, found: _Found, tasks: Sequence[Hot]) -> None:
+    names = {f"key:{hot.key}" for hot in tasks if hot.key is not None}
+    names |= {f"dag:{hot.dag_id}" for hot in tasks if hot.dag_id is not None}
+    names -= found.limits.keys()
+    if names:
+        found.limits |= await transaction.limits(plan.workspace, names)
+
+
+async def _lock_limits(transaction: Transaction, plan: ClaimPlan, found: _Found, names: Collection[str]) -> None:
+    """Wait for these, before any choice is made."""
+    transaction.write("move_limits", [(plan.workspace, name, 0, 0) for name in names])
+    read = await transaction.flush(["move_limits"])
+    found.limits |= {row[1]: limit_of(row)[1] for row in read}
+
+
+async def _write(transaction: Transaction, plan: ClaimPlan, choice: Choice, found: _Found) -> None:
+    taken, parked, spends = choice
+    changes = [*taken, *(change for change, _ in parked)]
+    moved = {spend.name: spend.held for spend in spends}
+    # Also those that were only looked at, where they limit something: that they have no room must stay true.
+    looked_at = {name for name in found.asked if _limits(plan, found.limits[name])}
+    names = sorted(looked_at | moved.keys())
+    eased = [spend.name for spend in spends if claiming.eases(spend)]
+    transaction.move(changes)
+    transaction.write("insert_blockers", [blocker for _, blocker in parked])
+    transaction.write("move_limits", [(plan.workspace, name, moved.get(name, 0), 0) for name in names])
+    transaction.tell(change.event for change in changes)
+    if not eased:
+        transaction.tell_now()
+    after = dict(limit_of(row) for row in await transaction.flush(["move_limits"]))
+    stored = {name: limit for (_, name), limit in after.items()}
+    before = {name: limit._replace(held=limit.held - moved.get(name, 0)) for name, limit in stored.items()}
+    if any(before[name][2:] != found.limits[name][2:] for name in looked_at):
+        # They moved in between, but are locked now: perhaps the choice would have been the same.
+        found.limits |= before
+        if _choose(plan, found) != choice:
+            raise CeilingsMoved(names)
+    await remove_idle(transaction, stored.values())
+    for name in eased:
+        let_go = await lifting.unpark(transaction, stored[name], plan.now)
+        transaction.tell(change.event for change in let_go)
+    if eased:
+        transaction.tell_now()
+        await transaction.flush()
+
+
+def _limits(plan: ClaimPlan, limit: Limit) -> bool:
+    """Whether there is a ceiling under this name, stored, planned or understood."""
+    planned = {
+        f"slots:{plan.agent}": plan.slots,
+        f"agent:{plan.agent}": plan.agent_money,
+        f"day:{utc_date(plan.now)}": plan.day_money,
+    }
+    return planned.get(limit.name, claiming.ceiling_of(limit)) is not None
+
+
+async def extend(transaction: Transaction, beats: Sequence[Beat]) -> list[Extended]:
+    task_ids = list({beat.task_id for beat in beats})
+    before: dict[TaskId, Hot] = {hot.id: hot for hot in await transaction.load("lock_hot", task_ids)}
+    after = dict(before)
+    answers: list[Extended] = []
+    for beat in beats:
+        hot = after.get(beat.task_id)
+        if hot is None or not transitions.may_beat(hot, beat):
+            answers.append(Extended(hot, accepted=False))
+        else:
+            after[hot.id] = transitions.beat(hot, beat, now=transaction.now)
+            answers.append(Extended(after[hot.id], accepted=True))
+    transaction.move_hot((hot, after[hot.id]) for hot in before.values())
+    await transaction.flush()
+    return answers
+
+

@@ -1,0 +1,164 @@
+"""Connections to the database, pooled; and what its errors mean to a caller.
+
+No session state is kept on a pooled connection, so PgBouncer in transaction mode may stand in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import asyncpg
+
+from taskyard.core.errors import StoreFull, StoreReadOnly, StoreUnavailable, TaskyardError, YardClosed
+
+Connection = Any  # asyncpg has no types of its own that a strict checker can follow
+
+_PATIENCE = 10.0  # seconds to make one connection
+_TRIES = 4  # to reach a server, with growing pauses: one may be taking over from another
+_MOST_CONNECTIONS = 10
+_STATEMENTS_KEPT = 1000
+_LONGEST_KEPT = 256 * 1024
+
+# Errors after which the same transaction may do better.
+CONTENDED = (
+    asyncpg.DeadlockDetectedError,
+    asyncpg.SerializationError,
+    asyncpg.UniqueViolationError,
+    asyncpg.LockNotAvailableError,
+)
+# Errors that say that the connection is of no use any more.
+GONE = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.InterfaceError,
+    OSError,
+)
+
+
+class Address(NamedTuple):
+    """Where the database is, and how it may be spoken to."""
+
+    url: str
+    direct_url: str  # for LISTEN, which PgBouncer in transaction mode cannot pass on
+    connections: int
+    prepared: bool  # whether statements may stay prepared between transactions
+    schema: str
+
+    @property
+    def name(self) -> str:
+        """For messages: without the password."""
+        parts = urlsplit(self.url)
+        return f"{parts.netloc.rpartition('@')[2] or 'the local socket'}{parts.path}"
+
+
+def address(url: str, schema: str) -> Address:
+    """Take our own options out of the URL: schema, pool_size, pgbouncer=true, listen_url."""
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    size = int(options.pop("pool_size", _MOST_CONNECTIONS))
+    pooler = options.pop("pgbouncer", "false").lower() in ("true", "1", "yes")
+    listen = options.pop("listen_url", "")
+    schema = options.pop("schema", schema)
+    plain = urlunsplit(parts._replace(scheme="postgresql", query=urlencode(options)))
+    return Address(plain, listen or ("" if pooler else plain), max(size, 1), not pooler, schema)
+
+
+async def connect(where: Address, *, direct: bool = False) -> Connection:
+    """One connection, tried a few times: a server that starts or takes over is worth waiting for."""
+    for tried in range(_TRIES):
+        try:
+            return await asyncpg.connect(
+                where.direct_url if direct else where.url,
+                timeout=_PATIENCE,
+                statement_cache_size=_STATEMENTS_KEPT if where.prepared else 0,
+                max_cached_statement_lifetime=0,
+                max_cacheable_statement_size=_LONGEST_KEPT,
+            )
+        except (*GONE, asyncpg.TooManyConnectionsError, TimeoutError) as error:
+            if tried == _TRIES - 1:
+                raise StoreUnavailable(f"{where.name}: {error or type(error).__name__}") from error
+            await asyncio.sleep(random.uniform(0.5, 1) * 0.1 * 3**tried)
+        except asyncpg.PostgresError as error:
+            raise StoreUnavailable(f"{where.name}: {error}") from error
+    raise AssertionError("the last try raises")
+
+
+class Pool:
+    """As many connections as are in use at once, up to a number. The last one given back is the next one taken."""
+
+    def __init__(self, where: Address) -> None:
+        self._where = where
+        self._idle: list[Connection] = []
+        self._free = asyncio.Semaphore(where.connections)
+        self._closed = False
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        async with self._free:
+            if self._closed:
+                raise YardClosed
+            connection = self._known() or await connect(self._where)
+            try:
+                yield connection
+            except (*GONE, asyncio.CancelledError, TimeoutError):
+                # Whatever it was in the middle of, it is not to be met by the next one.
+                connection.terminate()
+                raise
+            finally:
+                await self._take_back(connection)
+
+    def _known(self) -> Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.is_closed():
+                return connection
+        return None
+
+    async def _take_back(self, connection: Connection) -> None:
+        if connection.is_closed():
+            return
+        if self._closed:
+            await _end(connection)
+        else:
+            self._idle.append(connection)
+
+    async def close(self) -> None:
+        self._closed = True
+        await self.forget_idle()
+
+    async def forget_idle(self) -> None:
+        """When one is found dead, the others are likely to be."""
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            await _end(connection)
+
+
+async def _end(connection: Connection) -> None:
+    with suppress(*GONE, TimeoutError, asyncpg.PostgresError):
+        await connection.close(timeout=5)
+
+
+def refusal_of(error: BaseException, where: Address) -> TaskyardError | None:
+    """What an error of the driver means to a caller; None where it is a mistake of this program."""
+    detail = f"{where.name}: {error or type(error).__name__}"
+    match error:
+        case asyncpg.DiskFullError():
+            return StoreFull(detail)
+        case asyncpg.ReadOnlySQLTransactionError():
+            return StoreReadOnly(detail)
+        case asyncpg.InterfaceError() if "connection" not in str(error):
+            return None
+        case asyncpg.InsufficientResourcesError() | asyncpg.OperatorInterventionError() | asyncpg.PostgresIOError():
+            return StoreUnavailable(detail)
+        case asyncpg.PostgresConnectionError() | asyncpg.InterfaceError() | OSError() | TimeoutError():
+            return StoreUnavailable(detail)
+        case _:
+            return None

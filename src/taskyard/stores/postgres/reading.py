@@ -1,0 +1,272 @@
+"""Every read of the contract. Each statement sees one moment; where one needs several, they share a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from itertools import count
+from typing import Any, TypeVar
+
+from taskyard.core.changes import (
+    PLANNED_ON,
+    Blocker,
+    Checkpoint,
+    Edge,
+    Limit,
+    Outbox,
+    Output,
+    Record,
+    Signal,
+    StoredEvent,
+)
+from taskyard.core.codec import decode_definition
+from taskyard.core.errors import EventsGone
+from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Lane, LaneId, RuntimeId, Status, TaskId
+from taskyard.core.units import Micros
+from taskyard.stores.contract import Config, Filter, Graph
+from taskyard.stores.postgres import rows
+from taskyard.stores.postgres.connecting import Connection
+from taskyard.stores.postgres.statements import Statements
+
+Value = TypeVar("Value")
+_WIDTH = len(Hot._fields)
+_PAGE = 500  # tasks whose text is looked through at once
+
+
+class Reader:
+    """A connection to read on."""
+
+    def __init__(self, connection: Connection, sql: Statements) -> None:
+        self.connection = connection
+        self.sql = sql
+
+    async def ask(self, name: str, *values: Any) -> list[rows.Row]:
+        return await self.connection.fetch(self.sql[name], *values)
+
+    async def value(self, name: str, *values: Any) -> Any:
+        return await self.connection.fetchval(self.sql[name], *values)
+
+    async def tasks(self, name: str, *values: Any) -> list[Hot]:
+        return [rows.hot(row) for row in await self.ask(name, *values)]
+
+    @asynccontextmanager
+    async def one_moment(self) -> AsyncIterator[None]:
+        """Several statements that see the same state."""
+        async with self.connection.transaction(isolation="repeatable_read", readonly=True):
+            yield
+
+
+# Tasks by id, and what belongs to one.
+
+
+async def load(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:
+    found = {hot.id: hot for hot in await reader.tasks("load", list(task_ids))}
+    return _in_order(found, task_ids)
+
+
+async def definitions(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
+    found = await reader.ask("definitions", list(task_ids))
+    return _in_order({task_id: decode_definition(body) for task_id, body in found}, task_ids)
+
+
+async def outputs(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]:
+    found = map(rows.output, await reader.ask("outputs", list(task_ids)))
+    return _in_order({output.task_id: output for output in found}, task_ids)
+
+
+def _in_order(found: dict[TaskId, Value], task_ids: Sequence[TaskId]) -> dict[TaskId, Value]:
+    return {task_id: found[task_id] for task_id in task_ids if task_id in found}
+
+
+async def attempts(reader: Reader, task_id: TaskId) -> list[Attempt]:
+    return [rows.attempt(row) for row in await reader.ask("attempts", task_id)]
+
+
+async def checkpoints(reader: Reader, task_id: TaskId) -> list[Checkpoint]:
+    return [Checkpoint._make(row) for row in await reader.ask("checkpoints", task_id)]
+
+
+async def signals(reader: Reader, task_id: TaskId) -> list[Signal]:
+    return [Signal._make(row) for row in await reader.ask("signals", task_id)]
+
+
+async def blockers(reader: Reader, task_ids: Sequence[TaskId]) -> list[Blocker]:
+    return [Blocker._make(row) for row in await reader.ask("blockers", list(task_ids))]
+
+
+async def edges(reader: Reader, parents: Sequence[TaskId]) -> list[Edge]:
+    return [Edge._make(row) for row in await reader.ask("edges", list(parents))]
+
+
+async def graph(reader: Reader, dag_id: DagId) -> Graph:
+    async with reader.one_moment():
+        tasks = await reader.tasks("graph_tasks", dag_id)
+        return Graph(tuple(tasks), tuple(Edge._make(row) for row in await reader.ask("graph_edges", dag_id)))
+
+
+async def stuck(reader: Reader, dag_id: DagId) -> bool:
+    return not await reader.value("can_proceed", dag_id)
+
+
+async def by_key(reader: Reader, workspace: str, keys: Sequence[str]) -> dict[str, TaskId]:
+    return {row[0]: row[1] for row in await reader.ask("by_key", workspace, list(keys))}
+
+
+# Records, ceilings, counters.
+
+
+async def record(reader: Reader, kind: str, workspace: str, record_id: str) -> Record | None:
+    found = await reader.ask("record", kind, workspace, record_id)
+    return rows.record(found[0]) if found else None
+
+
+async def records(reader: Reader, kind: str, workspace: str | None) -> list[Record]:
+    if workspace is None:
+        found = await reader.ask("records", kind)
+    else:
+        found = await reader.ask("records_of_workspace", [kind], workspace)
+    return [rows.record(row) for row in found]
+
+
+async def limits(reader: Reader, workspace: str, names: Sequence[str] | None) -> dict[str, Limit]:
+    if names is None:
+        found = await reader.ask("limits_all", workspace)
+    else:
+        found = await reader.ask("limits_named", workspace, list(names))
+    return {limit.name: limit for limit in map(Limit._make, found)}
+
+
+async def counts(reader: Reader, workspace: str, names: Sequence[str]) -> dict[str, int]:
+    return {row[0]: row[1] for row in await reader.ask("counters_named", workspace, list(names))}
+
+
+async def duty(reader: Reader, name: str) -> Micros | None:
+    return await reader.value("duty", name)
+
+
+async def pruned(reader: Reader) -> int:
+    return await reader.value("pruned_through")
+
+
+async def config(reader: Reader, workspace: str, lanes_above: LaneId) -> Config:
+    async with reader.one_moment():
+        epoch: int = await reader.value("epoch", workspace)
+        found = await reader.ask("records_of_workspace", sorted(PLANNED_ON), workspace)
+        lanes = {
+            LaneId(number): rows.lane(text)
+            for number, text in await reader.ask("lanes_above", workspace, lanes_above)
+        }
+    return Config(epoch, tuple(rows.record(row) for row in found), lanes)
+
+
+async def lane_ids(reader: Reader, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
+    """Those that are known."""
+    digests = {rows.digest(lane): lane for lane in lanes}
+    return {digests[digest]: LaneId(number) for digest, number in await reader.ask("lane_ids", list(digests))}
+
+
+async def pulses(reader: Reader, prefix: str) -> dict[str, Micros]:
+    return {row[0]: row[1] for row in await reader.ask("pulses", prefix)}
+
+
+# What sweeps and people look for.
+
+
+async def held(reader: Reader, agent: AgentId | None, runtime: RuntimeId | None) -> list[Hot]:
+    if agent is not None:
+        found = await reader.tasks("held_by_agent", agent)
+    elif runtime is not None:
+        found = await reader.tasks("held_by_runtime", runtime)
+    else:
+        found = await reader.tasks("held")
+    return [hot for hot in found if runtime in (None, hot.runtime)]
+
+
+async def due(reader: Reader, now: Micros, limit: int) -> list[Hot]:
+    return await reader.tasks("due", now, limit)
+
+
+async def drifting(reader: Reader, now: Micros, limit: int) -> list[Hot]:
+    return await reader.tasks("drifting", now, limit)
+
+
+async def prunable(reader: Reader, before: Micros, limit: int, dead_too: bool) -> list[Hot]:
+    async with reader.one_moment():
+        found = await reader.tasks("prunable_alone", before, limit, dead_too)
+        if len(found) < limit:
+            for [dag_id] in await reader.ask("prunable_dags", before, limit, dead_too):
+                if len(found) < limit:
+                    found += await reader.tasks("graph_tasks", dag_id)
+    return found
+
+
+async def find(reader: Reader, which: Filter, after: int, limit: int) -> list[Hot]:
+    if which.text is None:
+        return [rows.hot(row[:_WIDTH]) for row in await _found(reader, which, after, limit)]
+    # PostgreSQL before 18 cannot fold case as Python does, and every store must find the same.
+    wanted, found = which.text.casefold(), list[Hot]()
+    while len(found) < limit and (page := await _found(reader, which, after, _PAGE)):
+        found += [rows.hot(row[:_WIDTH]) for row in page if _mentions(row[_WIDTH], wanted)]
+        after = page[-1][1]
+    return found[:limit]
+
+
+async def _found(reader: Reader, which: Filter, after: int, limit: int) -> list[rows.Row]:
+    wanted: dict[str, Any] = {
+        "after": after or None,
+        "statuses": list(which.statuses) or None,
+        "types": list(which.types) or None,
+        **{name: getattr(which, name) for name in ("queue", "agent", "subject", "dag_id", "parent_id", "tag")},
+    }
+    numbers = count(2)
+    asked = {name: value for name, value in wanted.items() if value is not None}
+    pieces = [reader.sql["find"]]
+    pieces += [reader.sql[f"find_{name}"].replace("$1", f"${next(numbers)}") for name in asked]
+    pieces.append(reader.sql["find_newest"].replace("$1", f"${next(numbers)}"))
+    return await reader.connection.fetch("\n".join(pieces), which.workspace, *asked.values(), limit)
+
+
+def _mentions(body: str, text: str) -> bool:
+    definition = decode_definition(body)
+    return any(text in each.casefold() for each in (definition.title, definition.prompt, definition.payload))
+
+
+async def tally(reader: Reader, workspace: str) -> dict[tuple[Status, str], int]:
+    return {(rows.STATUSES[row[0]], row[1]): row[2] for row in await reader.ask("tally", workspace)}
+
+
+async def ahead(reader: Reader, hot: Hot, limit: int) -> int:
+    return await reader.value("ahead", hot.lane, hot.rank, hot.seq, limit)
+
+
+async def events(
+    reader: Reader, after: int, limit: int, workspace: str | None, task_id: TaskId | None
+) -> list[StoredEvent]:
+    """Up to the horizon only: beyond it, a number may be missing because its transaction is still under way."""
+    if task_id is not None:
+        found = await reader.ask("events_of_task", after, task_id, limit)
+    else:
+        # Before the events are read, and not in one snapshot with them: what it calls settled must be there to see.
+        horizon = await reader.value("event_horizon")
+        if workspace is not None:
+            found = await reader.ask("events_of_workspace", after, horizon, limit, workspace)
+        else:
+            found = await reader.ask("events", after, horizon, limit)
+    # After the events: what was pruned while they were read is told, not skipped.
+    pruned: int = await reader.value("pruned_through")
+    if 0 < after < pruned:
+        raise EventsGone(pruned + 1)
+    read = [rows.stored_event(row) for row in found]
+    return [each for each in read if workspace in (None, each.event.workspace)]
+
+
+async def outbox(reader: Reader, topic: str, limit: int) -> list[tuple[int, Outbox]]:
+    return [(number, Outbox._make(row)) for number, *row in await reader.ask("outbox", topic, limit)]
+
+
+_CHECKS = ("without_definition", "definition_without_task", "numbers_behind")
+
+
+async def checks(reader: Reader) -> list[str]:
+    async with reader.one_moment():
+        return [row[0] for name in _CHECKS for row in await reader.ask(name)]

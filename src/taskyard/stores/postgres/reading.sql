@@ -1,0 +1,348 @@
+-- What is asked outside of a write transaction. Each statement sees one moment. {hot} stands for the columns of
+-- core.task.Hot. Order is that of code points, as everywhere else: "C".
+
+-- name: load
+select {hot}
+from yard.task
+where task.id = any($1::text[])
+
+-- name: definitions
+select task.id, definition.body
+from yard.task
+join yard.definition
+on definition.seq = task.seq
+where task.id = any($1::text[])
+
+-- name: outputs
+select task_id, attempt, data, artifacts, decision_report
+from yard.output
+where task_id = any($1::text[])
+
+-- name: attempts
+select *
+from yard.attempt
+where task_id = $1
+order by number
+
+-- name: checkpoints
+select task_id, name, attempt, data
+from yard.checkpoint
+where task_id = $1
+order by number
+
+-- name: signals
+select task_id, name, data, sent_by, at
+from yard.signal
+where task_id = $1
+order by number
+
+-- name: blockers
+select task_id, wait, name
+from yard.blocker
+where task_id = any($1::text[])
+order by task_id, wait, name collate "C"
+
+-- name: edges
+select parent, child, kind
+from yard.edge
+where parent = any($1::text[])
+order by parent, child, kind collate "C"
+
+-- name: graph_tasks
+select {hot}
+from yard.task
+where task.dag_id = $1
+order by task.seq
+
+-- name: graph_edges
+select edge.parent, edge.child, edge.kind
+from yard.task
+join yard.edge
+on edge.parent = task.id
+where task.dag_id = $1
+order by edge.parent, edge.child, edge.kind collate "C"
+
+-- name: can_proceed
+-- A task that proceeds without another of the DAG: under way, or pending on something else than tasks alone.
+select exists (
+  select 1
+  from yard.task
+  where dag_id = $1
+  and status not in ('completed', 'cancelled', 'dead_lettered')
+  and (
+    status <> 'pending'
+    or not exists (
+      select 1
+      from yard.blocker
+      where blocker.task_id = task.id
+      and blocker.wait = task.wait
+      and (starts_with(blocker.name, 'task:') or starts_with(blocker.name, 'child:'))
+    )
+  )
+)
+
+-- name: by_key
+select idempotency_key, id
+from yard.task
+where workspace = $1
+and idempotency_key = any($2::text[])
+and idempotency_key is not null
+and status not in ('cancelled', 'dead_lettered')
+
+-- name: record
+select kind, workspace, id, version, body
+from yard.record
+where kind = $1
+and workspace = $2
+and id = $3
+
+-- name: records
+select kind, workspace, id, version, body
+from yard.record
+where kind = $1
+order by kind, workspace collate "C", id collate "C"
+
+-- name: records_of_workspace
+select kind, workspace, id, version, body
+from yard.record
+where kind = any($1::text[])
+and workspace = $2
+order by kind collate "C", id collate "C"
+
+-- name: limits_named
+-- A ceiling that limits nothing and holds nothing is not there, though its row may be kept for the next one.
+select workspace, name, ceiling, held, spent
+from yard.ceiling
+where workspace = $1
+and name = any($2::text[])
+and (ceiling is not null or held <> 0 or spent <> 0)
+
+-- name: limits_all
+select workspace, name, ceiling, held, spent
+from yard.ceiling
+where workspace = $1
+and (ceiling is not null or held <> 0 or spent <> 0)
+
+-- name: counters_named
+select name, value
+from yard.counter
+where workspace = $1
+and name = any($2::text[])
+and value <> 0
+
+-- name: duty
+select next_at
+from yard.duty
+where name = $1
+
+-- name: held
+select {hot}
+from yard.task
+where task.status in ('claimed', 'running')
+order by task.seq
+
+-- name: held_by_agent
+select {hot}
+from yard.task
+where task.status in ('claimed', 'running')
+and task.agent = $1
+order by task.seq
+
+-- name: held_by_runtime
+select {hot}
+from yard.task
+where task.status in ('claimed', 'running')
+and task.runtime = $1
+and task.runtime is not null
+order by task.seq
+
+-- name: due
+select {hot}
+from yard.task
+where task.due_at <= $1
+and task.due_at is not null
+order by task.due_at, task.seq
+limit $2
+
+-- name: drifting
+select {hot}
+from yard.task
+where task.rescore_at <= $1
+and task.rescore_at is not null
+and task.status in ('pending', 'ready', 'retrying')
+order by task.rescore_at, task.seq
+limit $2
+
+-- name: prunable_alone
+select {hot}
+from yard.task
+where task.updated_at < $1
+and task.status in ('completed', 'cancelled', 'dead_lettered')
+and ($3::boolean or task.status <> 'dead_lettered')
+and task.dag_id is null
+order by task.updated_at, task.seq
+limit $2
+
+-- name: prunable_dags
+-- Whole ones only: as long as one task of a DAG is needed, so are its neighbours, which say how it came about.
+select ended.dag_id
+from yard.task as ended
+where ended.updated_at < $1
+and ended.status in ('completed', 'cancelled', 'dead_lettered')
+and ended.dag_id is not null
+group by ended.dag_id
+having not exists (
+  select 1
+  from yard.task as other
+  where other.dag_id = ended.dag_id
+  and not (
+    other.updated_at < $1
+    and other.status in ('completed', 'cancelled', 'dead_lettered')
+    and ($3::boolean or other.status <> 'dead_lettered')
+  )
+)
+order by min(ended.seq)
+limit $2
+
+-- name: ahead
+select count(*)
+from (
+  select 1
+  from yard.task
+  where lane = $1
+  and status = 'ready'
+  and (rank, seq) < ($2, $3)
+  limit $4
+) as before
+
+-- name: tally
+select task.status, definition.type, count(*)
+from yard.task
+join yard.definition
+on definition.seq = task.seq
+where task.workspace = $1
+group by task.status, definition.type
+
+-- A list is the first of these, those that were asked for, and the last.
+
+-- name: find
+select {hot}, definition.body
+from yard.definition
+join yard.task
+on task.seq = definition.seq
+where definition.workspace = $1
+
+-- name: find_after
+and definition.seq < $1
+
+-- name: find_statuses
+and task.status = any($1::text[])
+
+-- name: find_types
+and definition.type = any($1::text[])
+
+-- name: find_queue
+and definition.queue = $1
+
+-- name: find_agent
+and (
+  definition.agent = $1
+  or task.agent = $1 and task.status in ('claimed', 'running')
+)
+
+-- name: find_subject
+and definition.subject = $1
+
+-- name: find_dag_id
+and task.dag_id = $1
+
+-- name: find_parent_id
+and definition.parent_id = $1
+
+-- name: find_tag
+and definition.seq in (
+  select tag.seq
+  from yard.tag
+  where tag.workspace = definition.workspace
+  and tag.tag = $1
+)
+
+-- name: find_newest
+order by definition.seq desc
+limit $1
+
+-- name: pruned_through
+select pruned_through
+from yard.meta
+
+-- name: event_horizon
+select yard.event_horizon()
+
+-- name: events
+select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
+from yard.event
+where seq > $1
+and seq <= $2
+order by seq
+limit $3
+
+-- name: events_of_workspace
+select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
+from yard.event
+where seq > $1
+and seq <= $2
+and workspace = $4
+order by seq
+limit $3
+
+-- name: events_of_task
+-- Without a horizon: the events of one task are written under its row's lock, so they come in order.
+select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
+from yard.event
+where seq > $1
+and task_id = $2
+order by seq
+limit $3
+
+-- name: outbox
+select number, workspace, topic, task_id, data, at
+from yard.outbox
+where topic = $1
+order by number
+limit $2
+
+-- name: pulses
+select name, at
+from yard.pulse
+where starts_with(name, $1)
+
+-- name: lanes_above
+select id, lane
+from yard.lane
+where workspace = $1
+and id > $2
+
+-- name: last_told
+-- The latest time that anybody was told, as far as it was written.
+select coalesce(max(at), 0)
+from (
+  select at
+  from yard.event
+  order by seq desc
+  limit 100
+) as latest
+
+-- name: without_definition
+select task.id || ' has no definition'
+from yard.task
+where not exists (select 1 from yard.definition where definition.seq = task.seq)
+
+-- name: definition_without_task
+select 'definition ' || definition.seq || ' has no task'
+from yard.definition
+where not exists (select 1 from yard.task where task.seq = definition.seq)
+
+-- name: numbers_behind
+select 'the numbers of tasks or events are behind what is stored'
+where (select last_value from yard.task_seq) < (select coalesce(max(seq), 0) from yard.task)
+or (select last_value from yard.event_seq) < (select coalesce(max(seq), 0) from yard.event)

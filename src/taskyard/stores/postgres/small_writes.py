@@ -1,0 +1,56 @@
+"""The writes that are no change sets: each takes what it is given and looks at next to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from taskyard.core.changes import Touch
+from taskyard.core.task import Lane, LaneId
+from taskyard.core.units import Micros
+from taskyard.stores.postgres import rows
+from taskyard.stores.postgres.statements import columns
+from taskyard.stores.postgres.transaction import Transaction
+
+
+async def touch(transaction: Transaction, touches: Sequence[Touch]) -> None:
+    if touches:
+        await transaction.run("touch", *columns(touches, 4))
+
+
+async def pulse(transaction: Transaction, names: Sequence[str]) -> None:
+    if names:
+        await transaction.run("write_pulses", list(set(names)), transaction.now)
+
+
+async def lane_ids(transaction: Transaction, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
+    """Those that are known."""
+    digests = {rows.digest(lane): lane for lane in lanes}
+    return {digests[digest]: LaneId(number) for digest, number in await transaction.ask("lane_ids", list(digests))}
+
+
+async def lanes(transaction: Transaction, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
+    """Their ids, in the order they are given where they are new.
+
+    Under the lock that claims share, so that the ids of a workspace can be seen in order: who asks for those above the
+    last one it knows misses none.
+    """
+    await transaction.ask("let_no_claim_in", list({lane.workspace for lane in lanes}))
+    known = await lane_ids(transaction, lanes)
+    for lane in dict.fromkeys(lanes):
+        if lane not in known:
+            await transaction.run("insert_lane", lane.workspace, rows.lane_text(lane), rows.digest(lane))
+            await transaction.run("bump_epochs", [lane.workspace])
+    return await lane_ids(transaction, lanes)
+
+
+async def take_duty(transaction: Transaction, name: str, now: Micros, until: Micros) -> Micros | None:
+    taken = await transaction.ask("take_duty", name, now, until)
+    if not taken:
+        await transaction.run("first_duty", name)
+        taken = await transaction.ask("take_duty", name, now, until)
+    transaction.wrote = bool(taken)
+    return taken[0][0] if taken else None
+
+
+async def settle(transaction: Transaction, outbox_ids: Sequence[int]) -> None:
+    await transaction.run("settle", list(outbox_ids))

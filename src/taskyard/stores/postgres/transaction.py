@@ -1,0 +1,126 @@
+"""A write transaction under way: what it has locked, and the rows that are still to be written.
+
+It knows no change set and no guard; those who use it have looked first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from taskyard.core.changes import Change, Event, Limit, NewTask
+from taskyard.core.task import Hot, TaskId
+from taskyard.core.units import Micros
+from taskyard.stores.postgres import rows
+from taskyard.stores.postgres.connecting import Connection
+from taskyard.stores.postgres.statements import Part, Statements
+from taskyard.stores.waves import Key
+
+
+class Contended(Exception):
+    """Rows were wanted out of order that others have. Roll back, and begin by waiting for them."""
+
+    def __init__(self, task_ids: Collection[TaskId]) -> None:
+        super().__init__()
+        self.task_ids = frozenset(task_ids)
+
+
+class CeilingsMoved(Exception):
+    """Between reading them and writing. Roll back, and begin by locking these."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        super().__init__()
+        self.names = frozenset(names)
+
+
+class Transaction:
+    def __init__(self, connection: Connection, sql: Statements, now: Micros, *, store_clock: bool) -> None:
+        self.connection = connection
+        self.sql = sql
+        self.now = now
+        self.locked: set[TaskId] = set()
+        self.wrote = False
+        self._store_clock = store_clock  # whether the database's own clock decides, and not a given one
+        self._parts: list[Part] = []
+        self._events: list[Event] = []
+
+    async def ask(self, name: str, *values: Any) -> list[rows.Row]:
+        return await self.connection.fetch(self.sql[name], *values)
+
+    async def run(self, name: str, *values: Any) -> None:
+        await self.connection.execute(self.sql[name], *values)
+        self.wrote = True
+
+    # Locks.
+
+    async def lock(self, task_ids: Collection[TaskId]) -> dict[TaskId, tuple[int, Micros | None]]:
+        """Wait for these rows, in the order of their ids; version and end of the lease of those that are there."""
+        if not task_ids:
+            return {}
+        found = await self.ask("lock_tasks", list(task_ids))
+        self.locked.update(row[0] for row in found)
+        if self._store_clock and found:
+            self.now = Micros(max(self.now, max(row[3] for row in found)))
+        return {row[0]: (row[1], row[2]) for row in found}
+
+    async def lock_more(self, task_ids: Iterable[TaskId]) -> None:
+        """Rows that nobody knew of when the others were locked: without waiting, for that might be for ever."""
+        wanted = set(task_ids) - self.locked
+        if wanted:
+            self.locked.update(row[0] for row in await self.ask("lock_more_tasks", list(wanted)))
+        if missing := wanted - self.locked:
+            raise Contended(missing)
+
+    # What is to be written goes out together, when something has to be known that depends on it.
+
+    def write(self, name: str, values: Sequence[rows.Row]) -> None:
+        if values:
+            self._parts.append(self.sql.part(name, values))
+
+    def move(self, changes: Iterable[Change]) -> None:
+        self._parts += self.sql.moves((change.before, change.after) for change in changes)
+
+    def move_hot(self, steps: Iterable[tuple[Hot, Hot]]) -> None:
+        self._parts += self.sql.moves(steps)
+
+    def insert(self, tasks: Sequence[NewTask]) -> None:
+        if not tasks:
+            return
+        self.write("new_tasks", [rows.new_task(task) for task in tasks])
+        self._parts += [Part(name, self.sql[name], ()) for name in ("insert_tasks", "insert_definitions")]
+        tags = [(place, tag) for place, task in enumerate(tasks, 1) for tag in task.definition.tags]
+        self.write("insert_new_tags", tags)
+
+    def tell(self, events: Iterable[Event]) -> None:
+        self._events += events
+
+    def tell_now(self) -> None:
+        """Put the events into what goes out next."""
+        events, self._events = self._events, []
+        self.write("insert_events", events)
+
+    @property
+    def has_parts(self) -> bool:
+        return bool(self._parts)
+
+    async def flush(self, answering: Sequence[str] = ()) -> list[rows.Row]:
+        """Send what is to be written, in one statement."""
+        parts, self._parts = self._parts, []
+        if not parts:
+            return []
+        sql, values = self.sql.bundle(parts, answering)
+        found = await self.connection.fetch(sql, *values)
+        self.wrote = True
+        return found
+
+    async def load(self, name: str, *values: Any) -> list[Hot]:
+        return [rows.hot(row) for row in await self.ask(name, *values)]
+
+    async def limits(self, workspace: str, names: Collection[str]) -> dict[str, Limit]:
+        """As they are now, unlocked. One that has no row is unlimited and unused."""
+        found = {row[1]: Limit._make(row) for row in await self.ask("limits", workspace, list(names))}
+        return {name: found.get(name, Limit(workspace, name, None, 0, 0)) for name in names}
+
+
+def limit_of(row: rows.Row) -> tuple[Key, Limit]:
+    return (row[0], row[1]), Limit(*row[:5])

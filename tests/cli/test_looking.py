@@ -1,0 +1,190 @@
+"""What people see."""
+
+from pathlib import Path
+
+import pytest
+
+from taskyard.cli.main import app
+from tests.cli.conftest import Command
+
+PAGE = """
+title: Landing page
+budget_ceiling_usd: 2
+tasks:
+  - {name: research, type: research, title: look around}
+  - {name: design, type: design}
+  - {name: page, type: code, depends_on: [research, design], max_cost_usd: 0.5}
+"""
+PAGE_TOML = """
+title = "Landing page"
+[[tasks]]
+name = "research"
+type = "research"
+[[tasks]]
+name = "page"
+type = "code"
+depends_on = ["research"]
+"""
+
+
+def given_a_page(taskyard: Command) -> dict[str, str]:
+    Path("page.yaml").write_text(PAGE)
+    submitted = taskyard("submit", "page.yaml", "--json").json
+    return {**submitted["tasks"], "dag": submitted["dag_id"]}
+
+
+def test_a_dag_comes_from_yaml_toml_json_or_standard_input(taskyard: Command) -> None:
+    Path("page.yaml").write_text(PAGE)
+    Path("page.toml").write_text(PAGE_TOML)
+    Path("page.json").write_text('{"tasks": [{"type": "code"}]}')
+
+    sizes = [len(taskyard("submit", name, "--json").json["tasks"]) for name in ("page.yaml", "page.toml", "page.json")]
+
+    assert sizes == [3, 2, 1]
+    assert len(taskyard("submit", "-", "--json", stdin=PAGE).json["tasks"]) == 3
+
+
+def test_a_file_that_breaks_a_rule_is_refused_with_the_place(taskyard: Command) -> None:
+    Path("bad.yaml").write_text("tasks: [{type: code}, {type: code, depends_on: [nobody]}]")
+
+    said = taskyard("submit", "bad.yaml")
+
+    assert said.status == 2
+    assert "tasks[1].depends_on" in said.out
+    assert taskyard("ls", "--json").json == []
+
+
+def test_the_schema_of_dag_files_accepts_what_submit_accepts(taskyard: Command) -> None:
+    import json  # noqa: PLC0415
+
+    import jsonschema_rs  # noqa: PLC0415
+    import yaml  # noqa: PLC0415
+
+    schema = json.loads(taskyard("schema").out)
+
+    assert jsonschema_rs.is_valid(schema, yaml.safe_load(PAGE))
+    assert not jsonschema_rs.is_valid(schema, {"tasks": [{"type": "code", "colour": "red"}]})
+
+
+def test_a_tree_shows_each_task_once_with_its_state(taskyard: Command) -> None:
+    ids = given_a_page(taskyard)
+
+    tree = taskyard("tree", ids["dag"]).out
+
+    assert tree.count("look around") == 2  # in its own place, and as the other parent of the page
+    assert "Landing page" in tree
+    assert "○ ready" in tree
+    assert "· pending" in tree
+    assert taskyard("tree", ids["page"][-8:]).out == tree
+
+
+def test_why_says_what_a_task_waits_for(taskyard: Command) -> None:
+    ids = given_a_page(taskyard)
+
+    assert f"waits for {ids['research']}, which is ready" in taskyard("why", ids["page"]).out
+    assert "no agent takes research" in taskyard("why", ids["research"]).out
+    assert taskyard("why", ids["page"], "--json").json["causes"][0]["kind"] == "task"
+
+
+def test_lists_are_filtered_and_empty_ones_say_what_to_do(taskyard: Command) -> None:
+    assert "taskyard enqueue" in taskyard("ls").out
+    given_a_page(taskyard)
+
+    assert {row["type"] for row in taskyard("ls", "--status", "ready", "--json").json} == {"research", "design"}
+    assert [row["type"] for row in taskyard("ls", "--text", "look AROUND", "--json").json] == ["research"]
+
+
+def test_events_are_told_one_a_line(taskyard: Command) -> None:
+    ids = given_a_page(taskyard)
+
+    lines = taskyard("events", ids["page"]).out.splitlines()
+
+    assert len(lines) == 1
+    assert "task.created" in lines[0]
+
+
+def test_a_watch_without_a_terminal_ends_by_itself_and_shows_the_yard(taskyard: Command) -> None:
+    given_a_page(taskyard)
+
+    picture = taskyard("watch", "--for", "0.1").out
+
+    assert "○ ready 2" in picture
+    assert "look around" in picture
+
+
+def test_the_doctor_names_what_is_wrong_and_what_to_do(taskyard: Command) -> None:
+    given_a_page(taskyard)
+
+    said = taskyard("doctor")
+
+    assert said.status == 1
+    assert "none is active, and tasks are ready" in said.out
+    assert "taskyard work" in said.out
+
+
+def test_verify_says_ok_of_a_sound_yard(taskyard: Command) -> None:
+    given_a_page(taskyard)
+
+    assert taskyard("verify").out.startswith("verify: ok (3 tasks")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["agents", "ls"],
+        ["breakers", "ls"],
+        ["budget", "show"],
+        ["stats"],
+        ["dead", "ls"],
+        ["sweep"],
+        ["ls"],
+        ["events"],
+    ],
+    ids=" ".join,
+)
+def test_an_empty_yard_is_shown_too(taskyard: Command, words: list[str]) -> None:
+    assert taskyard(*words).status == 0
+
+
+def test_queues_agents_breakers_and_budgets_are_steered(taskyard: Command) -> None:
+    task = taskyard("enqueue", "code", "--max-cost", "1", "--json").json["id"]
+    taskyard("queues", "pause", "default")
+    assert "paused" in taskyard("why", task).out
+    taskyard("queues", "resume", "default")
+
+    taskyard("breakers", "open", "code")
+    assert "breaker of code is open" in taskyard("why", task).out
+    assert taskyard("breakers", "ls", "--json").json[0]["state"] == "open"
+    taskyard("breakers", "close", "code")
+
+    taskyard("budget", "set", "--daily", "0.5")
+    assert taskyard("claim", "--agent", "me").status == 1
+    assert "waits for money" in taskyard("why", task).out
+    taskyard("budget", "set", "--daily", "5")
+    assert taskyard("claim", "--agent", "me").status == 0
+
+    taskyard("agents", "drain", "me")
+    assert taskyard("agents", "ls", "--json").json[0]["status"] == "draining"
+
+
+def test_settings_come_from_the_flag_then_the_environment_then_the_file(
+    taskyard: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("taskyard.toml").write_text('workspace = "filed"\n')
+    taskyard("enqueue", "one")
+    monkeypatch.setenv("TASKYARD_WORKSPACE", "told")
+    taskyard("enqueue", "two")
+    taskyard("--workspace", "flagged", "enqueue", "three")
+
+    def types(workspace: str) -> list[str]:
+        return [row["type"] for row in taskyard("--workspace", workspace, "ls", "--json").json]
+
+    assert (types("filed"), types("told"), types("flagged")) == (["one"], ["two"], ["three"])
+
+
+def test_every_command_says_what_it_is_for() -> None:
+    unsaid = [
+        command.name for command in app.registered_commands if not (command.callback and command.callback.__doc__)
+    ]
+
+    assert unsaid == []

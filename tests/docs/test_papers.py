@@ -1,0 +1,54 @@
+"""What the papers say is run: every program, and every link."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAPERS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PROGRAM = re.compile(r"```python\n(.*?)```", re.DOTALL)
+PRINTED = re.compile(r"\nprints\n```\n(.*?)```", re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
+
+
+def programs() -> list[tuple[str, str]]:
+    return [
+        (f"{paper.relative_to(ROOT)} {number}", program)
+        for paper in PAPERS
+        for number, program in enumerate(PROGRAM.findall(paper.read_text()), start=1)
+        if "import " in program
+    ]
+
+
+def run(program: str, folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(("where", "program"), programs(), ids=lambda value: value if "\n" not in value else "")
+def test_every_program_in_the_papers_runs(where: str, program: str, tmp_path: Path) -> None:
+    run(program, tmp_path)
+
+
+def test_the_program_in_the_readme_does_something_real_and_prints_what_it_says(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text()
+    (program, *_), (printed, *_) = PROGRAM.findall(readme), PRINTED.findall(readme)
+
+    assert run(program, tmp_path) == printed
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: str(paper.relative_to(ROOT)))
+def test_every_link_leads_somewhere(paper: Path) -> None:
+    dead = [link for link in LINK.findall(paper.read_text()) if not (paper.parent / link).exists()]
+
+    assert dead == []
+
+
+def test_the_readme_is_short_enough_to_be_read() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) < 150

@@ -1,0 +1,345 @@
+"""`verify` finds what it is there to find: each damage is planted in a yard that was sound, and is then reported."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import pytest
+
+from taskyard.core import transitions
+from taskyard.core.changes import Blocker, Change, ChangeSet, Committed, Count, Edge, NewTask, RecordChange, Spend
+from taskyard.core.task import Hot, Status, TaskId
+from taskyard.service.clock import ManualClock
+from taskyard.service.enqueueing import Dag
+from taskyard.service.views import Held
+from taskyard.service.yard import Yard
+from taskyard.stores.contract import Store
+from tests.graphs import bury, claim_all, given_a_graph, task, work_off
+from tests.yards import OpenYard, claim_that, elapse, given_a_running_task, given_an_agent
+
+NOBODY = TaskId("task_01ARZ3NDEKTSV4RRFFQ69G5FAV")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sound:
+    """A yard with something in every state that damage is done to."""
+
+    yard: Yard
+    ready: str
+    running: Held
+    completed: str
+    dead: str
+    dag: Dag  # first is completed, second is ready, third waits for it
+
+    async def row(self, task_id: str) -> Hot:
+        return (await self.yard.store.load([TaskId(task_id)]))[TaskId(task_id)]
+
+    async def plant(self, **parts: Any) -> None:
+        """Write past every rule: the store keeps its guards, and knows nothing of what a change means."""
+        (landed,) = await self.yard.store.commit([ChangeSet(at=self.yard.now(), **parts)])
+        assert isinstance(landed, Committed), landed
+
+    async def move(self, task_id: str, event: str = "task.damaged", **fields: Any) -> None:
+        """A change that no verb would make, with an event that says just what was done."""
+        hot = await self.row(task_id)
+        after = hot._replace(**{"version": hot.version + 1, **fields})
+        told = transitions.created_event(after, "nobody", "code")._replace(event=event, data=None)
+        await self.plant(changes=(Change(hot, after, told),))
+
+
+async def given_a_sound_yard(open_yard: OpenYard) -> Sound:
+    yard = await open_yard()
+    await given_an_agent(yard)
+    dead = await given_a_running_task(yard)
+    await bury(yard, dead)
+    completed = await given_a_running_task(yard, idempotency_key="once")
+    await yard.complete(completed.id, completed.lease, cost_usd="0.25")
+    running = await given_a_running_task(yard, concurrency_key="repository")
+    dag = await given_a_graph(yard, task("first", priority=0), task("second", "first"), task("third", "second"))
+    first = await claim_that(yard, dag.tasks["first"].id, start=True)
+    await yard.complete(first.id, first.lease)
+    ready = await yard.enqueue("code")
+    assert (await yard.verify()).problems == ()
+    return Sound(yard=yard, ready=ready.id, running=running, completed=completed.id, dead=dead.id, dag=dag)
+
+
+Damage = Callable[[Sound], Awaitable[None]]
+
+
+async def a_version_is_skipped(sound: Sound) -> None:
+    await sound.move(sound.ready, version=3)
+
+
+async def a_task_goes_where_no_verb_leads(sound: Sound) -> None:
+    await sound.move(sound.ready, status=Status.COMPLETED)
+
+
+async def a_final_state_is_left(sound: Sound) -> None:
+    await sound.move(sound.completed, status=Status.READY)
+
+
+async def a_task_is_completed_twice(sound: Sound) -> None:
+    await sound.move(sound.completed, event="task.completed")
+
+
+async def a_row_moves_without_its_event(sound: Sound) -> None:
+    hot = await sound.row(sound.ready)
+    told = transitions.created_event(hot, "nobody", "code")._replace(event="task.damaged", version=2)
+    await sound.plant(changes=(Change(hot, hot._replace(version=2, status=Status.RETRYING), told),))
+
+
+async def a_task_appears_that_nobody_enqueued(sound: Sound) -> None:
+    hot = await sound.row(sound.ready)
+    (definition,) = (await sound.yard.store.definitions([hot.id])).values()
+    told = transitions.created_event(hot, "nobody", "code")
+    born = NewTask(hot._replace(id=NOBODY, seq=0), replace(definition, id=NOBODY), told._replace(task_id=None))
+    await sound.plant(tasks=(born,))
+
+
+async def something_happens_to_a_task_that_is_not_there(sound: Sound) -> None:
+    hot = await sound.row(sound.ready)
+    await sound.plant(events=(transitions.created_event(hot._replace(id=NOBODY), "nobody", "code"),))
+
+
+async def an_attempt_number_is_skipped(sound: Sound) -> None:
+    hot = await sound.row(sound.ready)
+    # The event says it too, so that only the numbers are wrong.
+    told = transitions.created_event(hot, "nobody", "code")._replace(
+        event="task.running", version=2, status=Status.RUNNING, attempt=2, data='{"from":"ready","through":["claimed"]}'
+    )
+    after = hot._replace(version=2, status=Status.RUNNING, attempt=2, lease="held", agent=sound.running.hot.agent)
+    await sound.plant(changes=(Change(hot, after, told),))
+
+
+async def an_attempt_ends_without_a_record(sound: Sound) -> None:
+    await sound.move(sound.running.id, status=Status.COMPLETED, event="task.completed", lease=None)
+
+
+async def a_failure_is_forgotten(sound: Sound) -> None:
+    await sound.move(sound.dead, failures=0)
+
+
+async def a_task_fails_more_often_than_it_may(sound: Sound) -> None:
+    await sound.move(sound.dead, failures=4)
+
+
+async def a_lease_is_missing(sound: Sound) -> None:
+    await sound.move(sound.running.id, lease=None)
+
+
+async def a_lease_is_left_behind(sound: Sound) -> None:
+    await sound.move(sound.completed, lease="left behind")
+
+
+async def a_task_waits_for_nothing(sound: Sound) -> None:
+    await sound.move(sound.ready, status=Status.PENDING, wait=1)
+
+
+async def a_task_waits_for_what_is_done(sound: Sound) -> None:
+    await sound.move(sound.ready, status=Status.PENDING, wait=1)
+    await sound.plant(blockers=(Blocker(TaskId(sound.ready), 1, f"task:{sound.completed}"),))
+
+
+async def a_parent_waits_for_a_child_that_is_dead(sound: Sound) -> None:
+    await sound.move(sound.ready, status=Status.PENDING, wait=1)
+    await sound.plant(blockers=(Blocker(TaskId(sound.ready), 1, f"child:{sound.dead}"),))
+
+
+async def a_dependent_is_released_too_early(sound: Sound) -> None:
+    await sound.move(sound.dag.tasks["third"].id, status=Status.READY)
+
+
+async def a_blocker_is_missing(sound: Sound) -> None:
+    third = TaskId(sound.dag.tasks["third"].id)
+    await sound.move(third, wait=1)
+    await sound.plant(blockers=(Blocker(third, 1, "signal:approval"),))
+
+
+async def a_graph_gets_a_cycle(sound: Sound) -> None:
+    first, third = (TaskId(sound.dag.tasks[name].id) for name in ("first", "third"))
+    await sound.plant(edges=(Edge(third, first, "depends"),))
+
+
+async def a_graph_miscounts_its_tasks(sound: Sound) -> None:
+    await sound.plant(counts=(Count("default", f"dag:{sound.dag.id}:live", 1),))
+
+
+async def a_graph_ends_too_early(sound: Sound) -> None:
+    record = await sound.yard.store.record("dag", "default", sound.dag.id)
+    assert record is not None
+    body = {**record.body, "status": "completed"}
+    await sound.plant(records=(RecordChange("dag", "default", sound.dag.id, record.version, body),))
+
+
+async def a_slot_is_never_given_back(sound: Sound) -> None:
+    await sound.plant(spends=(Spend("default", "slots:worker", 1),))
+
+
+async def a_slot_is_given_back_twice(sound: Sound) -> None:
+    await sound.plant(spends=(Spend("default", "slots:worker", -1),))
+
+
+async def a_key_is_held_by_nobody(sound: Sound) -> None:
+    await sound.plant(spends=(Spend("default", "key:other", 1),))
+
+
+async def a_probe_is_leaked(sound: Sound) -> None:
+    await sound.plant(spends=(Spend("default", "probe:code:1", 1),))
+
+
+async def money_is_lost(sound: Sound) -> None:
+    await sound.plant(spends=(Spend("default", "agent:worker", 0, -1),))
+
+
+async def money_is_spent_that_nobody_spent(sound: Sound) -> None:
+    await sound.plant(spends=(Spend("default", f"dag:{sound.dag.id}", 0, 1),))
+
+
+@pytest.mark.parametrize(
+    ("damage", "report"),
+    [
+        (a_version_is_skipped, "{ready} has versions [1, 3]"),
+        (a_task_goes_where_no_verb_leads, "{ready} went from ready to completed (event task.damaged)"),
+        (a_final_state_is_left, "{completed} went from completed to ready (event task.damaged)"),
+        (a_task_is_completed_twice, "{completed} was completed more than once"),
+        (a_row_moves_without_its_event, "{ready} is retrying at 2, and its events end in ready at 2"),
+        (a_task_appears_that_nobody_enqueued, "{nobody} has no events"),
+        (something_happens_to_a_task_that_is_not_there, "{nobody} has events and no row"),
+        (an_attempt_number_is_skipped, "{ready} was claimed as attempts [2], and its row says 2"),
+        (an_attempt_ends_without_a_record, "{running} has records of attempts [], and 1 have ended"),
+        (a_failure_is_forgotten, "{dead} counts 0 failures, and 1 are on record"),
+        (a_task_fails_more_often_than_it_may, "{dead} failed 4 times of 3"),
+        (a_lease_is_missing, "{running} is running, and its lease is missing"),
+        (a_lease_is_left_behind, "{completed} is completed, and its lease is there"),
+        (a_task_waits_for_nothing, "{ready} is pending and waits for nothing"),
+        (a_task_waits_for_what_is_done, "{ready} waits for {completed}, which is completed"),
+        (a_parent_waits_for_a_child_that_is_dead, "{ready} waits for {dead}, which is dead_lettered"),
+        (a_dependent_is_released_too_early, "{third} is ready, and {second}, which it depends on, is ready"),
+        (a_blocker_is_missing, "{third} is pending, and {second}, which it depends on, is ready"),
+        (a_graph_gets_a_cycle, "{dag} has a cycle: "),
+        (a_graph_miscounts_its_tasks, "{dag} counts 3 live, and has 2"),
+        (a_graph_ends_too_early, "{dag} is completed, and 2 of its tasks are not over"),
+        (a_slot_is_never_given_back, "slots:worker: 2 is held, and its attempts hold 1"),
+        (a_slot_is_given_back_twice, "slots:worker: 0 is held, and its attempts hold 1"),
+        (a_key_is_held_by_nobody, "key:other: 1 is held, and its attempts hold 0"),
+        (a_probe_is_leaked, "probe:code:1: 1 is held, and its attempts hold 0"),
+        (money_is_lost, "agent:worker: 249999 was spent, and its attempts cost 250000"),
+        (money_is_spent_that_nobody_spent, "dag:{dag}: 1 was spent, and its attempts cost 0"),
+    ],
+)
+async def test_damage_is_found_where(open_yard: OpenYard, damage: Damage, report: str):
+    sound = await given_a_sound_yard(open_yard)
+
+    await damage(sound)
+
+    verified = await sound.yard.verify()
+    names = {name: each.id for name, each in sound.dag.tasks.items()}
+    ids = {"ready": sound.ready, "running": sound.running.id, "completed": sound.completed, "dead": sound.dead}
+    expected = report.format(**names, **ids, dag=sound.dag.id, nobody=NOBODY)
+    assert any(problem.startswith(expected) for problem in verified.problems), str(verified)
+    assert not verified.ok
+    assert str(verified).startswith(f"verify: {len(verified.problems)} problem")
+
+
+# What no store would take is told by one that lies.
+
+
+class Lying:
+    def __init__(self, store: Store, **lies: Any) -> None:
+        self._store = store
+        self._lies = lies
+
+    def __getattr__(self, name: str) -> Any:
+        return self._lies.get(name) or getattr(self._store, name)
+
+
+def lying(yard: Yard, **lies: Any) -> Yard:
+    return Yard(cast(Store, Lying(yard.store, **lies)), yard.options)
+
+
+async def test_two_live_tasks_of_one_idempotency_key_are_found(open_yard: OpenYard):
+    yard = (await given_a_sound_yard(open_yard)).yard
+
+    async def find(*arguments: Any, **options: Any) -> list[Hot]:
+        return [hot._replace(idempotency_key="once") for hot in await yard.store.find(*arguments, **options)]
+
+    # The dead one does not count: it no longer owns its key.
+    problems = (await lying(yard, find=find).verify()).problems
+    assert "6 live tasks have the idempotency key once" in problems
+
+
+async def test_two_holders_of_one_concurrency_key_are_found(open_yard: OpenYard):
+    sound = await given_a_sound_yard(open_yard)
+    yard = sound.yard
+    await claim_that(yard, sound.dag.tasks["second"].id)
+
+    async def find(*arguments: Any, **options: Any) -> list[Hot]:
+        return [hot._replace(key="repository") for hot in await yard.store.find(*arguments, **options)]
+
+    problems = (await lying(yard, find=find).verify()).problems
+    assert "2 tasks hold the concurrency key repository" in problems
+
+
+async def test_what_the_store_says_of_itself_is_passed_on(open_yard: OpenYard):
+    yard = await open_yard()
+
+    async def checks() -> list[str]:
+        return ["page 7 is torn"]
+
+    assert (await lying(yard, checks=checks).verify()).problems == ("page 7 is torn",)
+
+
+# A sound yard is called sound
+
+
+async def test_a_yard_with_everything_in_it_is_sound_and_says_how_much_was_looked_at(open_yard: OpenYard):
+    yard = (await given_a_sound_yard(open_yard)).yard
+
+    assert str(await yard.verify()) == "verify: ok (7 tasks, 3 attempts, 20 events)"
+
+
+async def test_a_yard_that_has_forgotten_old_work_is_sound(yard: Yard, clock: ManualClock):
+    await given_an_agent(yard)
+    left = await yard.enqueue("code", run_after="2026-02-01T00:00:00Z")
+    await given_a_graph(yard, task("a"), task("b", "a"))
+    await work_off(yard)
+    clock.advance(seconds=8 * 24 * 3600)
+    await yard.sweep()
+    await given_a_graph(yard, task("a"), task("b", "a"))
+
+    verified = await yard.verify()
+
+    assert verified.problems == ()
+    assert verified.tasks == 3
+    assert left.id in {each.id for each in await yard.find()}
+
+
+async def test_damage_is_found_also_where_old_work_is_forgotten(open_yard: OpenYard, clock: ManualClock):
+    sound = await given_a_sound_yard(open_yard)
+    lone = await sound.yard.enqueue("review")
+    (held,) = await sound.yard.claim("worker", types=["review"], start=True)
+    assert held.id == lone.id
+    await sound.yard.complete(held.id, held.lease)
+    await elapse(sound.yard, clock, 60)
+    clock.advance(seconds=8 * 24 * 3600)
+    await sound.yard.sweep()
+    assert await sound.yard.store.pruned()
+
+    await a_version_is_skipped(sound)
+
+    assert f"{sound.ready} has versions [1, 3]" in (await sound.yard.verify()).problems
+
+
+async def test_every_state_of_a_long_story_is_sound(yard: Yard, clock: ManualClock):
+    """Failures, a revival at the same moment as the death, and money that is still reserved."""
+    await yard.set_budget(daily_budget_usd="10")
+    await given_an_agent(yard, budget_usd="5")
+    doomed = await yard.enqueue("code", max_attempts=1, max_cost_usd="1")
+    for _ in range(2):
+        held = await claim_that(yard, doomed.id, start=True)
+        await yard.fail(held.id, held.lease, "crash", cost_usd="0.10")
+        await yard.resolve(doomed.id, "retry", by="human:ada")
+    (held,) = await claim_all(yard, 1)
+    await yard.heartbeat(held.id, held.lease, cost_usd="0.50")
+
+    assert (await yard.verify()).problems == ()

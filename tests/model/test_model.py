@@ -1,0 +1,98 @@
+"""The stateful property test: histories drawn at random, on every store beside the model, with every promise checked.
+
+TASKYARD_MODEL_RUNS   histories for each store
+TASKYARD_MODEL_STEPS  steps of each
+TASKYARD_MODEL_SEED   the first seed; `random` for others every time. A failure prints the seed and the shortest history
+                      that was found to fail in the same way, to be pasted into a test.
+"""
+
+import os
+from collections import Counter
+from pathlib import Path
+from random import SystemRandom
+
+import pytest
+
+from tests.model.choosing import opening
+from tests.model.playing import MODEL, Failed, beside_the_model, play, play_seed, shortened, stage
+from tests.model.running import History
+from tests.model.steps import Mishap, Step, task
+from tests.storage import asked_for
+
+RUNS = int(os.environ.get("TASKYARD_MODEL_RUNS", "500"))
+STEPS = int(os.environ.get("TASKYARD_MODEL_STEPS", "60"))
+SEED = os.environ.get("TASKYARD_MODEL_SEED", "0")
+AT_ONCE = 25  # histories of one test, so that workers share the rest
+DRAIN_EVERY = 4
+
+first_seed = SystemRandom().randrange(10**9) if SEED == "random" else int(SEED)
+
+
+@pytest.mark.parametrize("part", range(-(-RUNS // AT_ONCE)))
+@pytest.mark.parametrize("store", asked_for())
+async def test_every_history_keeps_every_promise_and_is_that_of_the_model(store: str, part: int, folder: Path):
+    for number in range(part * AT_ONCE, min((part + 1) * AT_ONCE, RUNS)):
+        seed = first_seed + number
+        sides = beside_the_model(store, folder)
+        try:
+            await play_seed(sides, seed, STEPS, drain=number % DRAIN_EVERY == 0)
+        except Failed as failed:
+            raise await shortened(sides, failed, seed) from failed.cause
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("store", asked_for())
+async def test_the_same_seed_gives_the_same_history_on_every_store(store: str, seed: int, folder: Path):
+    here = await play_seed(stage([store], folder), seed, STEPS)
+    model = await play_seed(stage([MODEL], folder), seed, STEPS)
+
+    assert here.steps == model.steps
+    assert told(here) == told(model)
+
+
+def told(history: History) -> list[tuple[object, ...]]:
+    events = [stored.event for stored in history.events]
+    return [(event.event, event.task_id, event.version, event.status) for event in events]
+
+
+async def test_the_histories_go_everywhere(folder: Path):
+    seen, verbs, mishaps = Counter[str](), Counter[str](), 0
+    for seed in range(60):
+        history = await play_seed(stage([MODEL], folder), seed, STEPS, drain=False)
+        seen.update(stored.event.event for stored in history.events)
+        seen.update(history.refused)
+        verbs.update(step.verb for step in history.steps)
+        mishaps += history.bites
+
+    for word in (
+        *("ready", "parked", "claimed", "running", "completed", "retrying", "dead_lettered", "released", "suspended"),
+        *("cancelled", "revived", "signalled", "adopted", "reprioritised", "session"),
+    ):
+        assert seen[f"task.{word}"] >= 3, f"task.{word} was hardly ever seen: {seen}"
+    for code in ("lease_lost", "not_found", "illegal_transition", "invalid_input", "store_unavailable"):
+        assert seen[code] >= 3, f"{code} was hardly ever answered: {seen}"
+    assert seen["breaker.opened"] >= 3
+    assert min(verbs[verb] for verb in ("deliver", "again", "reopen", "sweep", "spawn", "wait_for", "cancel")) >= 3
+    assert mishaps >= 60
+
+
+async def test_a_mishap_in_the_middle_of_a_call_comes_about_on_every_side(folder: Path):
+    claim = Step("claim", {"agent_id": "ann", "count": 1, "start": True, "request_id": "lost"})
+    history = await play(
+        beside_the_model(asked_for()[-1], folder),
+        [
+            *opening(),
+            Step("enqueue", {"id": task(1), "type": "code"}),
+            Step(claim.verb, claim.given, mishap=Mishap("dies_after")),
+            claim,
+            Step("complete", {"hold": "1.1", "output": 1}, mishap=Mishap("delayed")),
+            Step("heartbeat", {"hold": "1.1", "progress": "still there"}),
+            Step("deliver", {"which": 0}),
+            Step("complete", {"hold": "1.1", "output": 1}),
+        ],
+    )
+
+    assert history.bites == 2
+    assert [event for event, *_ in told(history) if str(event).startswith("task.")] == [
+        *("task.created", "task.running", "task.completed")
+    ]

@@ -1,0 +1,51 @@
+"""No statement that is said often reads a whole table: the time it takes must not grow with what is stored."""
+
+import re
+from collections.abc import Generator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from taskyard.stores.sqlite import connecting
+from taskyard.stores.sqlite.statements import SQL
+
+# Asked for by people, or over tables that stay small.
+SELDOM = frozenset({"tally", "pulses", "without_definition", "definition_without_task"})
+# No statements of their own: they are put together before they are said.
+FRAGMENTS = frozenset(name for name in SQL if name.startswith("find") or name == "change_tasks")
+TABLES = "|".join(("task", "definition", "event", "attempt", "output", "blocker", "edge", "record", "counter", "head"))
+
+
+@pytest.fixture(scope="module")
+def yard(tmp_path_factory: pytest.TempPathFactory) -> Generator[apsw.Connection]:
+    path: Path = tmp_path_factory.mktemp("plans") / "yard.db"
+    connection = connecting.connect(path, writes=True)
+    connecting.prepare(connection)
+    yield connection
+    connection.close()
+
+
+def plan_of(yard: apsw.Connection, sql: str) -> list[str]:
+    return [row[3] for row in yard.execute(f"explain query plan {re.sub(r':[a-z_]+|[?]', '1', sql)}")]
+
+
+@pytest.mark.parametrize("name", sorted(SQL.keys() - SELDOM - FRAGMENTS))
+def test_a_statement_finds_its_rows_by_an_index(yard: apsw.Connection, name: str):
+    if SQL[name].split()[0] in ("begin", "commit", "rollback", "pragma", "create"):
+        return
+    assert [step for step in plan_of(yard, SQL[name]) if re.match(rf"SCAN ({TABLES})\b(?! USING INDEX)", step)] == []
+
+
+@pytest.mark.parametrize("name", ["type", "queue", "agent", "subject", "dag_id", "parent_id", "tag"])
+def test_a_list_of_what_is_seldom_finds_its_rows_by_an_index(yard: apsw.Connection, name: str):
+    plan = plan_of(yard, "\n".join([SQL["find"], SQL[f"find_{name}"], SQL["find_newest"]]))
+
+    assert [step for step in plan if step.startswith("SCAN")] == []
+
+
+@pytest.mark.parametrize("name", ["find_after", "find_statuses", "find_types", "find_default_queue"])
+def test_a_list_is_walked_from_the_newest_on_and_not_sorted(yard: apsw.Connection, name: str):
+    plan = plan_of(yard, "\n".join([SQL["find"], SQL[name], SQL["find_newest"]]))
+
+    assert [step for step in plan if "TEMP B-TREE" in step] == []

@@ -1,0 +1,44 @@
+"""A yard on the machine's clock, over every store: agents live in real time."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from taskyard.app import Yard
+from taskyard.core.task import Status
+from taskyard.service.clock import SystemClock
+from taskyard.service.engine import Options
+from taskyard.worker.agent import Agent
+from taskyard.worker.runner import Worker
+from tests.storage import asked_for, opener
+
+
+@pytest.fixture(params=asked_for())
+async def yard(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Yard]:
+    async with Yard(opener(request.param, tmp_path, SystemClock())(), Options()) as yard:
+        yield yard
+        verified = await yard.verify()
+        assert verified.ok, str(verified)
+
+
+@asynccontextmanager
+async def working(yard: Yard, agent: Agent, *, grace_sec: float = 5) -> AsyncGenerator[Worker]:
+    """The agent at work, until the block is left."""
+    worker = Worker(yard, agent, grace_sec=grace_sec)
+    running = asyncio.create_task(worker.run(handle_signals=False))
+    try:
+        yield worker
+    finally:
+        worker.stop()
+        await running
+
+
+async def until(yard: Yard, task_id: str, status: Status) -> None:
+    """Wait for the event, not for a time."""
+    async with asyncio.timeout(20):
+        async for stored in yard.tail():
+            if stored.event.task_id == task_id and stored.event.status is status:
+                return

@@ -1,0 +1,218 @@
+"""Leases and stops: what a worker keeps, what it loses, and how it goes."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from taskyard import Agent, Context, Status
+from taskyard.app import Yard, connect
+from taskyard.core.agent import AgentStatus
+from taskyard.worker import pulse
+from tests.worker.conftest import until, working
+
+SHORT = {"lease_sec": 2, "heartbeat_sec": 1}
+
+
+async def test_a_handler_that_blocks_the_loop_for_three_lease_times_keeps_its_lease(yard: Yard) -> None:
+    agent = Agent("worker")
+
+    @agent.handles("block")
+    async def block(task: Context) -> str:
+        time.sleep(6)  # the point of the test: nothing in this loop can run meanwhile  # noqa: ASYNC251
+        return "still mine"
+
+    task = await yard.enqueue("block", timeouts=SHORT)
+    async with working(yard, agent):
+        await until(yard, task.id, Status.COMPLETED)
+
+    details = await yard.get(task.id)
+    assert (details.result, len(details.attempts)) == ("still mine", 1)
+
+
+async def test_a_cancelled_task_stops_its_handler_where_it_waits(yard: Yard) -> None:
+    agent = Agent("worker")
+    stopped = asyncio.Event()
+
+    @agent.handles("long")
+    async def long(task: Context) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    task = await yard.enqueue("long", timeouts=SHORT)
+    async with working(yard, agent):
+        await until(yard, task.id, Status.RUNNING)
+        await yard.cancel(task.id, "changed my mind")
+        async with asyncio.timeout(10):
+            await stopped.wait()
+
+    assert (await yard.get(task.id)).status is Status.CANCELLED
+
+
+async def test_a_worker_that_stops_lets_its_handlers_finish(yard: Yard) -> None:
+    agent = Agent("worker", id="w")
+    go_on = asyncio.Event()
+
+    @agent.handles("work")
+    async def work(task: Context) -> str:
+        await go_on.wait()
+        return "finished"
+
+    task = await yard.enqueue("work")
+    async with working(yard, agent) as worker:
+        await until(yard, task.id, Status.RUNNING)
+        worker.stop()
+        go_on.set()
+
+    assert (await yard.get(task.id)).result == "finished"
+    (view,) = await yard.agents()
+    assert view.agent.status is AgentStatus.OFFLINE
+
+
+async def test_what_is_not_finished_within_the_grace_period_is_given_back_uncounted(yard: Yard) -> None:
+    agent = Agent("worker")
+
+    @agent.handles("long")
+    async def long(task: Context) -> None:
+        await asyncio.Event().wait()
+
+    task = await yard.enqueue("long")
+    async with working(yard, agent, grace_sec=0.05):
+        await until(yard, task.id, Status.RUNNING)
+
+    details = await yard.get(task.id)
+    assert (details.status, details.hot.failures) == (Status.READY, 0)
+    assert details.attempts[0].outcome == "released"
+
+
+async def test_a_worker_takes_no_more_than_it_may_at_a_time(yard: Yard) -> None:
+    agent = Agent("worker", max_concurrent_tasks=3)
+    at_once: list[int] = []
+    running = 0
+
+    @agent.handles("work")
+    async def work(task: Context) -> None:
+        nonlocal running
+        running += 1
+        at_once.append(running)
+        await asyncio.sleep(0)
+        running -= 1
+
+    tasks = await yard.enqueue_many([{"type": "work"}] * 20)
+    async with working(yard, agent):
+        for task in tasks:
+            await until(yard, task.id, Status.COMPLETED)
+
+    assert max(at_once) <= 3
+
+
+async def test_the_poll_alone_finds_work_that_no_wake_up_told_of(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = Agent("worker", poll_interval_sec=0.2)
+
+    @agent.handles("work")
+    async def work(task: Context) -> str:
+        return "found"
+
+    async def deaf(mark: int, timeout_sec: float) -> int:
+        await asyncio.sleep(timeout_sec)  # no wake-up ever comes: only the time-out
+        return mark
+
+    monkeypatch.setattr(yard, "changed", deaf)
+    async with working(yard, agent):
+        task = await yard.enqueue("work")
+        await until(yard, task.id, Status.COMPLETED)
+
+    assert (await yard.get(task.id)).result == "found"
+
+
+async def test_a_worker_that_cannot_reach_the_yard_gives_its_lease_up_by_its_own_clock(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heart = pulse.Heart(yard)
+    words: list[str] = []
+    await yard.register("w")
+    await yard.enqueue("work", timeouts=SHORT)
+    (held,) = await yard.claim("w", start=True)
+    asked_for_it = time.monotonic() - 10
+
+    heart.add(held, asked_for_it, words.append)
+    heart._give_up()  # pyright: ignore[reportPrivateUsage]
+
+    assert words == ["lease_lost"]
+    await yard.release(held.id, held.lease)
+
+
+PROGRAM = """
+import asyncio, sys
+import taskyard
+agent = taskyard.Agent("worker")
+
+@agent.handles("long")
+async def long(task):
+    print("begun", flush=True)
+    await asyncio.sleep(float(sys.argv[2]))
+    return "late"
+
+async def main():
+    async with taskyard.connect(sys.argv[1], sweeps=False) as yard:
+        await yard.work(agent, grace_sec=0.2)
+
+asyncio.run(main())
+"""
+
+
+async def start_worker(url: str, seconds: float) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-c", PROGRAM, url, str(seconds), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+
+
+async def begun(process: asyncio.subprocess.Process) -> None:
+    """Wait until the handler runs. Nothing is being written then: a process stopped while it writes blocks others."""
+    assert process.stdout is not None
+    async with asyncio.timeout(20):
+        assert await process.stdout.readline() == b"begun\n"
+
+
+async def test_a_terminated_process_gives_back_what_it_held_and_goes(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'yard.db'}"
+    async with connect(url) as yard:
+        task = await yard.enqueue("long")
+        process = await start_worker(url, 60)
+        await begun(process)
+
+        process.terminate()
+        async with asyncio.timeout(10):
+            await process.communicate()
+
+        details = await yard.get(task.id)
+        assert process.returncode == 0
+        assert (details.status, details.hot.failures) == (Status.READY, 0)
+
+
+async def test_a_process_that_was_stopped_for_two_lease_times_has_its_late_completion_refused(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'yard.db'}"
+    async with connect(url) as yard:
+        task = await yard.enqueue("long", timeouts=SHORT, max_attempts=1)
+        process = await start_worker(url, 3)
+        await begun(process)
+
+        os.kill(process.pid, signal.SIGSTOP)
+        await until(yard, task.id, Status.DEAD_LETTERED)
+        os.kill(process.pid, signal.SIGCONT)
+        assert process.stderr is not None
+        async with asyncio.timeout(20):
+            while b"lease" not in (line := await process.stderr.readline()):
+                assert line, "the worker said nothing of its lost lease"
+        process.terminate()
+        await process.communicate()
+
+        details = await yard.get(task.id)
+        assert (details.status, details.result) == (Status.DEAD_LETTERED, None)
+        assert [attempt.reason for attempt in details.attempts] == ["heartbeat_timeout"]
