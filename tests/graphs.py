@@ -53,11 +53,6 @@ async def states(yard: Yard, dag: Dag) -> dict[str, Status]:
     return {name: rows[each.id] for name, each in dag.tasks.items()}
 
 
-async def history(yard: Yard, task_id: str) -> list[str]:
-    """What happened to a task, in the words of its events."""
-    return [stored.event.event for stored in await yard.events(task_id=task_id)]
-
-
 async def every_event(yard: Yard) -> list[Event]:
     found: list[Event] = []
     after = 0

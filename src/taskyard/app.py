@@ -27,7 +27,7 @@ DEFAULT_URL = "sqlite:///taskyard.db"
 class Yard(service.Yard):
     """A durable queue of work for agents, and the agents that work on it.
 
-    `async with taskyard.connect() as yard: ...`. While it is open it sweeps every second (leases, delays, housekeeping).
+    `async with taskyard.connect() as yard: ...`. While open it sweeps every second (leases, delays, housekeeping).
     """
 
     manual_clock: ManualClock | None = None
@@ -53,7 +53,7 @@ def connect(
     sweeps: bool = True,
     clock: Clock | None = None,
 ) -> Yard:
-    """A yard on the store that the URL names: `sqlite:///file.db` or `memory://`.
+    """A yard on the store that the URL names: `sqlite:///file.db`, `postgresql://host/database` or `memory://`.
 
     Without a URL, `TASKYARD_URL` decides, then the default, a SQLite file in the working directory.
     """
@@ -63,7 +63,7 @@ def connect(
         retention_days=retention_days,
         sweeps=sweeps,
     )
-    yard = Yard(_store(url or os.environ.get("TASKYARD_URL") or DEFAULT_URL, clock or SystemClock()), options)
+    yard = Yard(_store(url or os.environ.get("TASKYARD_URL") or DEFAULT_URL, clock), options)
     yard.manual_clock = clock if isinstance(clock, ManualClock) else None
     return yard
 
@@ -73,11 +73,14 @@ def connect_sync(url: str | None = None, **options: Any) -> SyncYard:
     return SyncYard(lambda: connect(url, **options))
 
 
-def _store(url: str, clock: Clock) -> Store:
+def _store(url: str, given: Clock | None) -> Store:
     parts = urlsplit(url)
+    clock = given or SystemClock()
     match parts.scheme:
         case "memory":
             return MemoryStore(clock=clock)
+        case "postgresql" | "postgres":
+            return _postgres_store(url, given)
         case "sqlite":
             # sqlite:///name is relative to the working directory, sqlite:////name is absolute.
             path = unquote(parts.path.removeprefix("/"))
@@ -85,4 +88,15 @@ def _store(url: str, clock: Clock) -> Store:
                 raise InvalidInput("url", "must be sqlite:///FILE or, for an absolute path, sqlite:////DIRECTORY/FILE")
             return SqliteStore(Path(path), clock=clock)
         case _:
-            raise InvalidInput("url", "must begin with sqlite:/// or memory://")
+            raise InvalidInput("url", "must begin with sqlite:///, postgresql:// or memory://")
+
+
+def _postgres_store(url: str, given: Clock | None) -> Store:
+    """On the database's own clock, where none was given: machines that share a yard need not agree on the time."""
+    try:
+        from taskyard.stores.postgres import PostgresStore  # noqa: PLC0415 - its driver is an extra
+    except ModuleNotFoundError as missing:
+        if missing.name != "asyncpg":
+            raise
+        raise InvalidInput("url", "needs the PostgreSQL driver: pip install 'taskyard[postgres]'") from missing
+    return PostgresStore(url, clock=given)

@@ -20,7 +20,6 @@ from tests.graphs import (
     fan_out,
     given_a_graph,
     happened,
-    history,
     several,
     states,
     status_of,
@@ -28,7 +27,15 @@ from tests.graphs import (
     work_off,
 )
 from tests.interference import ProcessDied, dying_after, while_deciding
-from tests.yards import OpenYard, claim_that, elapse, given_a_claimed_task, given_a_running_task, given_an_agent
+from tests.yards import (
+    OpenYard,
+    claim_that,
+    elapse,
+    events_of,
+    given_a_claimed_task,
+    given_a_running_task,
+    given_an_agent,
+)
 
 WIDE = 1000
 
@@ -107,6 +114,19 @@ async def test_a_cascade_never_goes_from_a_child_to_the_parent_that_waits_for_it
     assert await status_of(yard, held.id) is Status.READY
 
 
+async def test_a_dead_letter_that_a_person_cancels_takes_its_dependents_along(yard: Yard):
+    await given_an_agent(yard)
+    dag = await given_a_graph(yard, task("doomed"), task("after it", "doomed"))
+    (doomed,) = await claim_all(yard, 1)
+    await bury(yard, doomed)
+
+    await yard.resolve(doomed.id, "cancel", by="human:ada", note="not worth it")
+
+    assert await reason_of(yard, doomed.id) == "not worth it"
+    assert await reason_of(yard, dag.tasks["after it"].id) == f"parent {doomed.id} cancelled"
+    assert (await yard.dag(dag.id)).status is DagStatus.CANCELLED
+
+
 async def test_cancelling_again_changes_nothing(yard: Yard):
     lone = await yard.enqueue("code")
     await yard.cancel(lone.id, "first")
@@ -114,7 +134,7 @@ async def test_cancelling_again_changes_nothing(yard: Yard):
     assert (await yard.cancel(lone.id, "second")).task_ids == ()
 
     assert await reason_of(yard, lone.id) == "first"
-    assert await history(yard, lone.id) == ["task.created", "task.cancelled"]
+    assert await events_of(yard, lone.id) == ["task.created", "task.cancelled"]
 
 
 async def test_what_is_completed_cannot_be_cancelled(yard: Yard):
@@ -216,6 +236,18 @@ async def test_a_cascade_that_a_crash_interrupted_is_finished_by_the_sweep(yard:
     assert await happened(yard, "task.cancelled") == {each.id: 1 for each in dag.tasks.values()}
     assert (await yard.dag(dag.id)).status is DagStatus.CANCELLED
     assert await yard.store.records("cascade") == []
+
+
+async def test_a_graph_that_was_cancelled_half_when_its_process_died_is_cancelled_whole_by_the_sweep(yard: Yard):
+    dag = await given_a_graph(yard, *(task(f"task {number}") for number in range(CHUNK + 1)))
+
+    with pytest.raises(ProcessDied):
+        await dying_after(yard, 2).cancel_dag(dag.id, "wound up")
+    assert sorted((await states(yard, dag)).values()) == [*[Status.CANCELLED] * CHUNK, Status.READY]
+    await yard.sweep()
+
+    assert {hot.why for hot in (await yard.dag(dag.id)).tasks} == {"wound up"}
+    assert (await yard.dag(dag.id)).status is DagStatus.CANCELLED
 
 
 async def test_what_is_added_below_a_cascade_that_is_under_way_is_cancelled_too(yard: Yard):

@@ -20,14 +20,13 @@ from tests.graphs import (
     fan_out,
     given_a_graph,
     happened,
-    history,
     several,
     states,
     task,
     work_off,
 )
 from tests.interference import ProcessDied, dying_after
-from tests.yards import OpenYard, claim_that, elapse, given_an_agent
+from tests.yards import OpenYard, claim_that, elapse, events_of, given_an_agent
 
 WIDE = 1000
 COMPLETERS = 8
@@ -115,7 +114,7 @@ async def test_a_task_becomes_ready_when_the_last_that_it_depends_on_is_complete
     assert (await states(yard, dag))["both"] is Status.PENDING
     await yard.complete(second.id, second.lease)
 
-    assert await history(yard, dag.tasks["both"].id) == ["task.created", "task.ready"]
+    assert await events_of(yard, dag.tasks["both"].id) == ["task.created", "task.ready"]
 
 
 async def test_what_many_finish_at_once_frees_their_child_once(yard: Yard, open_yard: OpenYard):
@@ -124,7 +123,7 @@ async def test_what_many_finish_at_once_frees_their_child_once(yard: Yard, open_
 
     await complete_at_once(await several(open_yard, COMPLETERS), await claim_all(yard, WIDE))
 
-    assert await history(yard, dag.tasks["bottom"].id) == ["task.created", "task.ready"]
+    assert await events_of(yard, dag.tasks["bottom"].id) == ["task.created", "task.ready"]
     await claim_that(yard, dag.tasks["bottom"].id)
 
 

@@ -7,9 +7,17 @@ from taskyard.core.task import Outcome, Status
 from taskyard.service.clock import ManualClock
 from taskyard.service.views import Held
 from taskyard.service.yard import Yard
-from tests.graphs import bury, claim_all, history, status_of, task
+from tests.graphs import bury, claim_all, status_of, task
 from tests.interference import while_deciding
-from tests.yards import claim_that, elapse, fail_once, given_a_claimed_task, given_a_running_task, given_an_agent
+from tests.yards import (
+    claim_that,
+    elapse,
+    events_of,
+    fail_once,
+    given_a_claimed_task,
+    given_a_running_task,
+    given_an_agent,
+)
 
 
 async def take_back(yard: Yard, clock: ManualClock, held: Held) -> Held:
@@ -29,7 +37,7 @@ async def test_a_step_is_stored_once_and_its_first_result_is_the_answer(yard: Ya
     assert await yard.checkpoint(held.id, held.lease, "plan", {"question": 2}) == {"question": 1}
 
     assert await yard.checkpoints(held.id) == {"plan": {"question": 1}}
-    assert (await history(yard, held.id)).count("task.step") == 1
+    assert (await events_of(yard, held.id)).count("task.step") == 1
 
 
 async def test_the_next_attempt_finds_the_steps_of_the_one_that_died(yard: Yard, clock: ManualClock):

@@ -20,12 +20,19 @@ from tests.graphs import (
     dag_history,
     every_event,
     given_a_graph,
-    history,
     several,
     task,
     work_off,
 )
-from tests.yards import OpenYard, claim_that, elapse, given_a_claimed_task, given_a_running_task, given_an_agent
+from tests.yards import (
+    OpenYard,
+    claim_that,
+    elapse,
+    events_of,
+    given_a_claimed_task,
+    given_a_running_task,
+    given_an_agent,
+)
 
 STEPS = {(before, after) for edges in GRAPH.values() for before, to in edges.items() for after in to}
 
@@ -125,7 +132,7 @@ async def test_a_repeated_call_is_no_second_event(yard: Yard):
     for _ in range(3):
         await yard.complete(held.id, held.lease, {"same": True})
 
-    assert (await history(yard, held.id)).count("task.completed") == 1
+    assert (await events_of(yard, held.id)).count("task.completed") == 1
 
 
 async def test_what_happens_in_one_step_is_told_in_one_order(yard: Yard):

@@ -15,7 +15,6 @@ from tests.graphs import (
     complete_at_once,
     dag_history,
     given_a_graph,
-    history,
     several,
     states,
     status_of,
@@ -23,7 +22,7 @@ from tests.graphs import (
     work_off,
 )
 from tests.interference import while_deciding
-from tests.yards import OpenYard, claim_that, given_a_running_task, given_an_agent
+from tests.yards import OpenYard, claim_that, events_of, given_a_running_task, given_an_agent
 
 NOBODY = "task_01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
@@ -151,7 +150,7 @@ async def test_a_parent_that_finishes_while_an_edge_to_it_is_drawn_does_not_stra
 
     added = await slow.add(dag.id, [task("late", held.id)])
 
-    assert await history(yard, added.tasks["late"].id) == ["task.created"]
+    assert await events_of(yard, added.tasks["late"].id) == ["task.created"]
     assert await work_off(yard) == [added.tasks["late"].id, dag.tasks["still open"].id]
     assert (await yard.dag(dag.id)).status is DagStatus.COMPLETED
 

@@ -6,8 +6,8 @@ from taskyard.core.errors import IllegalTransition, InvalidInput, NotFound
 from taskyard.core.task import Status
 from taskyard.service.clock import ManualClock
 from taskyard.service.yard import Yard
-from tests.graphs import bury, claim_all, given_a_graph, history, status_of, task, work_off
-from tests.yards import OpenYard, claim_that, elapse, given_a_running_task, given_an_agent
+from tests.graphs import bury, claim_all, given_a_graph, status_of, task, work_off
+from tests.yards import OpenYard, claim_that, elapse, events_of, given_a_running_task, given_an_agent
 
 NOBODY = "task_01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
@@ -104,7 +104,7 @@ async def test_a_waiting_task_is_moved_within_its_lane(yard: Yard):
 
     assert [each.id for each in await yard.claim("worker", count=2)] == [second.id, first.id]
     assert (await yard.get(second.id)).to_dict()["priority"] == 10
-    assert "task.reprioritised" in await history(yard, second.id)
+    assert "task.reprioritised" in await events_of(yard, second.id)
 
 
 async def test_a_moved_task_keeps_its_age_and_its_deadline(yard: Yard, clock: ManualClock):

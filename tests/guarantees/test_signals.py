@@ -7,9 +7,9 @@ from taskyard.core.task import Status
 from taskyard.service.clock import ManualClock
 from taskyard.service.views import Held
 from taskyard.service.yard import Yard
-from tests.graphs import history, status_of
+from tests.graphs import status_of
 from tests.interference import while_deciding
-from tests.yards import claim_that, elapse, given_a_running_task, given_an_agent
+from tests.yards import claim_that, elapse, events_of, given_a_running_task, given_an_agent
 
 
 async def resume(yard: Yard, held: Held) -> Held:
@@ -181,4 +181,4 @@ async def test_every_signal_is_an_event(yard: Yard):
     await yard.signal(held.id, "approval")
     await yard.signal(held.id, "approval")
 
-    assert (await history(yard, held.id))[-2:] == ["task.signalled", "task.signalled"]
+    assert (await events_of(yard, held.id))[-2:] == ["task.signalled", "task.signalled"]

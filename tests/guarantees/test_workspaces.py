@@ -9,8 +9,8 @@ from taskyard.core.task import Status
 from taskyard.service.clock import ManualClock
 from taskyard.service.views import Held
 from taskyard.service.yard import Yard
-from tests.graphs import bury, every_event, given_a_graph, history, status_of, task, work_off
-from tests.yards import OpenYard, claim_that, elapse, given_a_running_task, given_an_agent
+from tests.graphs import bury, every_event, given_a_graph, status_of, task, work_off
+from tests.yards import OpenYard, claim_that, elapse, events_of, given_a_running_task, given_an_agent
 
 Call = Callable[[Yard, Held], Awaitable[object]]
 
@@ -198,7 +198,7 @@ async def test_no_edge_leads_into_another_workspace(yard: Yard, other: Yard):
         with pytest.raises(InvalidInput, match=field):
             await other.submit({"tasks": [task("b", **{field: mine.id})]})
 
-    assert await history(yard, mine.id) == ["task.created"]
+    assert await events_of(yard, mine.id) == ["task.created"]
     assert len(await other.find()) == 1
 
 

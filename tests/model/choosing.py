@@ -205,8 +205,13 @@ class Chooser:
     def _hold(self) -> str | None:
         held = [hold_of(hot.id, hot.attempt) for hot in self._seen.tasks.values() if hot.status in HELD]
         current = [each for each in held if each in self._seen.holds]
-        holds = list(self._seen.holds) if self._dice.random() < 0.1 else current
+        holds = current if self._dice.random() > 0.12 else self._superseded() or list(self._seen.holds)
         return self._dice.choice(holds) if holds else None
+
+    def _superseded(self) -> list[str]:
+        """Leases of tasks that are in other hands by now."""
+        held = {hot.id: hold_of(hot.id, hot.attempt) for hot in self._seen.tasks.values() if hot.status in HELD}
+        return [hold for hold, (task_id, _) in self._seen.holds.items() if held.get(task_id, hold) != hold]
 
     def repeat(self) -> Step | None:
         """A call whose answer was lost, or that took two ways through the network."""

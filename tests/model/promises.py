@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from taskyard.core.changes import Committed, StoredEvent
+from taskyard.core.changes import Committed, Edge, StoredEvent
 from taskyard.core.lease import seal
 from taskyard.core.task import HELD, WAITING, Hot, Outcome, Status, TaskId
 from taskyard.core.units import SECOND, Micros
@@ -57,6 +57,7 @@ class Promises:
         self._log = Log()
         self._ended: dict[str, tuple[str, Answer]] = {}  # by hold: the call that ended it, and what it was answered
         self._leased_until: dict[tuple[TaskId, int, Status], Micros] = {}
+        self._cascades: set[TaskId] = set()  # what was to be cancelled with everything below it
         self._swept: Micros | None = None  # when the duty of sweeping was next due, when last looked at
 
     async def check(self, told: Told) -> None:
@@ -71,9 +72,13 @@ class Promises:
             self._check_lease(told)
             self._check_again(told)
             await self._check_call(told)
+        cancelled = {each.event.task_id for each in told.events if each.event.event == "task.cancelled"}
         for call, answer in told.calls:
             if call.verb in ENDING and isinstance(answer, Ok):
                 self._ended.setdefault(call.given["hold"], (_called(call), answer))
+            # Also where the process died over it: what was begun is finished by whoever comes next.
+            if call.verb == "cancel" and call.given.get("cascade") is not False:
+                self._cascades |= {TaskId(call.given["task_id"])} & cancelled
 
     async def _check_call(self, told: Told) -> None:
         match told.step.verb, told.answer:
@@ -178,13 +183,8 @@ class Promises:
         root = told.before[told.step.given["task_id"]]
         if told.step.given.get("cascade") is False or root.status is Status.CANCELLED:
             return
-        frontier, seen = [root.id], {root.id}
-        while frontier:
-            below = {edge.child for edge in await self._guide.store.edges(frontier)} - seen
-            seen |= below
-            for task_id in below:
-                require(told.after[task_id].status.is_final, "I15 a cascade is complete", f"{task_id} was left")
-            frontier = [each for each in below if told.after[each].status is Status.CANCELLED]
+        members = [hot.id for hot in told.after.values() if hot.dag_id == told.after[root.id].dag_id]
+        _check_below(root.id, await self._guide.store.edges(members), told.after)
 
     async def _check_swept(self, told: Told) -> None:
         """P5: after a sweep nothing is held, or waits, beyond its time."""
@@ -237,11 +237,24 @@ class Promises:
             waits = found.blocked(hot)
             gone = any(_never(name, found) for name in waits)
             require(gone, "P2 the yard drains", f"{hot.id} is left, and waits for {waits}")
+        for root in self._cascades & found.tasks.keys():
+            _check_below(root, found.edges, found.tasks)
         require(not any(each.kind == "cascade" for each in found.records), "I15 a cascade is complete", "not even now")
         for record in found.records:
             if record.kind == "dag":
                 status, right = record.body["status"], _conclusion(record.id, found)
                 require(status == right, "4.2 how a graph ended", f"{record.id} is {status}, and should be {right}")
+
+
+def _check_below(root: TaskId, edges: Sequence[Edge], tasks: Mapping[TaskId, Hot]) -> None:
+    """Nothing goes on below a task that was cancelled together with it."""
+    frontier, seen = {root}, {root}
+    while frontier:
+        below = {edge.child for edge in edges if edge.parent in frontier} - seen
+        for task_id in below:
+            require(tasks[task_id].status.is_final, "I15 a cascade is complete", f"{task_id} was left by {root}")
+        seen |= below
+        frontier = {each for each in below if tasks[each].status is Status.CANCELLED}
 
 
 def _check_dependencies(found: Stored) -> None:

@@ -17,8 +17,21 @@ STORES = ROOT / "src/taskyard/stores"
 
 # A yard of empty modules, one or two for each layer, including those that are not built yet.
 MODULES = (
-    *("cli", "app", "server", "worker", "sources", "service", "service.why", "client", "stores", "stores.contract"),
-    *("stores.memory", "stores.sqlite", "stores.sqlite.store", "wire", "core", "core.task"),
+    *(
+        "__main__",
+        "cli",
+        "app",
+        "portal",
+        "server",
+        "worker",
+        "sources",
+        "service",
+        "service.why",
+        "client",
+        "stores",
+        "stores.contract",
+    ),
+    *("stores.memory", "stores.sqlite", "stores.sqlite.store", "stores.postgres", "wire", "core", "core.task"),
 )
 
 POINTS_DOWN = "Imports point down only"
@@ -39,7 +52,9 @@ def yard(tmp_path: Path) -> Path:
         file.touch()
     # As in the true package: the public names come from the composition root, and that names the stores.
     module_file(tmp_path, "").write_text("import taskyard.app\n")
-    module_file(tmp_path, "app").write_text("import taskyard.stores.memory\nimport taskyard.stores.sqlite.store\n")
+    module_file(tmp_path, "app").write_text(
+        "import taskyard.stores.memory\nimport taskyard.stores.sqlite.store\nimport taskyard.stores.postgres\n"
+    )
     return tmp_path
 
 

@@ -10,6 +10,7 @@ from taskyard.stores.contract import Store
 from tests.storage import asked_for, opener
 from tests.stores.given import Connect
 
+
 @pytest.fixture
 def clock() -> ManualClock:
     return ManualClock()

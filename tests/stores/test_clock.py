@@ -57,6 +57,18 @@ async def test_a_process_that_comes_later_is_told_no_earlier_time_than_what_was_
     assert later.now() >= written.created_at
 
 
+async def test_a_process_that_writes_after_another_is_told_no_earlier_time_than_that_one_was(
+    store: Store, other: Store, clock: ManualClock
+):
+    clock.advance(seconds=3600)
+    written = await given_a_task(store)
+    clock.advance(seconds=-3600)
+
+    await given_a_task(other)
+
+    assert other.now() >= written.created_at
+
+
 async def test_a_lease_is_not_expired_by_a_clock_that_was_set_back(store: Store, clock: ManualClock):
     task = await given_a_running_task(store)
     clock.advance(seconds=100)

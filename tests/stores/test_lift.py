@@ -296,6 +296,22 @@ async def test_a_child_added_before_its_parent_finishes_in_the_same_batch_is_fre
     assert (await row_of(store, child.hot.id)).status is Status.READY
 
 
+async def test_a_set_decided_on_a_task_that_an_earlier_one_of_its_batch_frees_is_a_conflict(store: Store):
+    parent = await given_a_running_task(store)
+    written, read = [await given_a_child_of(store, parent) for _ in range(2)]
+
+    results = await store.commit(
+        [
+            finish(store, parent),
+            a_set(store, changes=(cancelling(store, written),)),
+            a_set(store, expects=(Expect(read.id, read.version),)),
+        ]
+    )
+
+    assert [type(result) for result in results] == [Committed, Conflict, Conflict]
+    assert (await row_of(store, written.id)).status is Status.READY
+
+
 async def test_adding_a_child_and_finishing_its_parent_at_once_never_strands_the_child(store: Store, other: Store):
     for _ in range(10):
         parent = await given_a_running_task(store)

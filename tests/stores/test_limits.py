@@ -22,6 +22,7 @@ from tests.stores.given import (
     every_event,
     given_a_ceiling,
     given_a_parked_task,
+    given_a_pending_task,
     given_a_record,
     given_a_running_task,
     given_a_task,
@@ -218,6 +219,18 @@ async def test_room_that_did_not_come_back_lets_nothing_go(store: Store):
 
     assert result == Committed({}, ())
     assert await row_of(store, parked.id) == parked
+
+
+async def test_what_waited_for_a_key_in_an_earlier_wait_does_not_stand_in_the_way(store: Store):
+    await land(store, spends=(Spend(HERE, "key:k", 1),))
+    elsewhere = await given_a_pending_task(store, "signal:go", key="k", wait=2, rank=1)
+    await land(store, blockers=(Blocker(elsewhere.id, 1, "key:k"),))
+    waiting = await given_a_parked_task(store, "key:k", key="k", rank=2)
+
+    result = await land(store, spends=(Spend(HERE, "key:k", -1),))
+
+    assert result.readied == (waiting.id,)
+    assert await row_of(store, elsewhere.id) == elsewhere
 
 
 async def test_what_was_cancelled_while_parked_is_not_let_go(store: Store):

@@ -24,7 +24,8 @@ def program(text: str, **how: Any) -> Agent:
 
 
 async def outcome(yard: Yard, agent: Agent, **fields: Any) -> Details:
-    task = await yard.enqueue("code", **{"max_attempts": 1, **fields})
+    fields.setdefault("max_attempts", 1)
+    task = await yard.enqueue("code", **fields)
     await yard.drain(agent)
     return await yard.get(task.id)
 
@@ -120,7 +121,7 @@ async def test_a_cancelled_task_ends_the_program_and_everything_it_started(yard:
 
 async def _gone(pid: int) -> None:
     async with asyncio.timeout(10):
-        while _is_there(pid):
+        while _is_there(pid):  # another program's process tells nobody when it goes  # noqa: ASYNC110
             await asyncio.sleep(0)
 
 

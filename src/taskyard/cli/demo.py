@@ -92,8 +92,8 @@ class Demo:
             Text("Taskyard demo: a yard in a temporary folder, four agents, four processes", style="bold")
         )
         async with connect(self._url) as yard:
+            dag = await yard.submit(CLIENT_X, created_by="human:adam")
             try:
-                dag = await yard.submit(CLIENT_X, created_by="human:adam")
                 for name in AGENTS:
                     await self._start(name)
                 async with asyncio.timeout(LONGEST):
@@ -230,7 +230,8 @@ def _as_it_should_be(dag: DagView, tasks: dict[TaskId, Details], console: Consol
     reasons = {attempt.reason for task in tasks.values() for attempt in task.attempts}
     missing = {"heartbeat_timeout", "rate_limit", "invalid_output"} - reasons
     synthesis = next(task for task in tasks.values() if task.type == "synthesis")
-    survived = (synthesis.result or {}).get("outline_by_attempt") == 1
+    outline: dict[str, Any] = synthesis.result or {}
+    survived = outline.get("outline_by_attempt") == 1
     if dag.status != "completed" or missing or not survived:
         console.print(Text(f"the demo did not go as it should: {dag.status}, missing {missing}", style="bold red"))
         return False

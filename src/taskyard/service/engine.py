@@ -176,7 +176,7 @@ class Engine:
 
     async def _load(self, task_id: TaskId) -> Hot:
         # What is no text for a store is no id either.
-        hot = (await self.store.load([task_id])).get(task_id) if task_id.isascii() else None
+        hot = (await self.store.load([task_id])).get(task_id) if task_id.isascii() and "\0" not in task_id else None
         # The workspace is part of every id: another's task is not there.
         if hot is None or hot.workspace != self.workspace:
             raise NotFound("task", task_id)

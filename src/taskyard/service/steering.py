@@ -17,8 +17,9 @@ from taskyard.core.planning import BreakerSettings, Settings, breaker_settings
 from taskyard.core.policy import PRESETS, preset
 from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId
 from taskyard.service import arguments
+from taskyard.service.drafting import rescored
 from taskyard.service.engine import KeyTaken
-from taskyard.service.enqueueing import Enqueueing, rescored
+from taskyard.service.enqueueing import Enqueueing
 from taskyard.service.finishing import receipt
 from taskyard.service.validation import check_rule
 from taskyard.service.views import Receipt, Task

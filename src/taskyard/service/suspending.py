@@ -20,8 +20,9 @@ from taskyard.core.outcomes import Report
 from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId
 from taskyard.core.units import Micros
 from taskyard.service import arguments
-from taskyard.service.enqueueing import Enqueueing, dag_record
+from taskyard.service.enqueueing import Enqueueing
 from taskyard.service.finishing import Finishing, answered, receipt
+from taskyard.service.growing import dag_record
 from taskyard.service.views import Receipt
 
 

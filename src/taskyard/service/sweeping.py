@@ -17,8 +17,8 @@ from taskyard.core.errors import IllegalTransition, LeaseLost, NotFound
 from taskyard.core.outcomes import BY_THE_YARD
 from taskyard.core.task import DagId, Failure, Hot, Reason, RuntimeId, Status
 from taskyard.core.units import DAY, SECOND, Micros
+from taskyard.service.drafting import rescored
 from taskyard.service.engine import Options, pulse
-from taskyard.service.enqueueing import rescored
 from taskyard.service.roster import Roster
 from taskyard.service.steering import Steering
 from taskyard.stores.contract import Store

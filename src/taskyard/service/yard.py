@@ -11,6 +11,7 @@ from typing import Self
 from taskyard.core.errors import TaskyardError
 from taskyard.service.claiming import Claiming
 from taskyard.service.engine import Options
+from taskyard.service.joining import Joining
 from taskyard.service.reading import Reading
 from taskyard.service.suspending import Suspending
 from taskyard.service.sweeping import Sweeping
@@ -22,7 +23,7 @@ logger = logging.getLogger("taskyard")
 SWEEP_EVERY = 1.0  # seconds
 
 
-class Yard(Claiming, Suspending, Sweeping, Reading, Explaining, Verifying):
+class Yard(Claiming, Suspending, Joining, Sweeping, Reading, Explaining, Verifying):
     """A durable queue of work for agents.
 
     Use it as an async context manager: `async with taskyard.connect() as yard`. While it is open it sweeps every second

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from taskyard.core.changes import (
     Beat,
@@ -20,6 +20,7 @@ from taskyard.core.changes import (
     Conflict,
     Edge,
     Limit,
+    NewTask,
     Outbox,
     Output,
     Record,
@@ -84,6 +85,14 @@ class Filter:
     text: str | None = None  # found in title, prompt or payload
 
 
+class Guest(Protocol):
+    """The caller's own transaction on the yard's database. Nothing here begins, commits or rolls back."""
+
+    async def lanes(self, lanes: Sequence[Lane]) -> list[LaneId]: ...
+    async def by_key(self, workspace: str, keys: Sequence[str]) -> dict[str, TaskId]: ...
+    async def insert(self, tasks: Sequence[NewTask], blockers: Sequence[Blocker]) -> None: ...
+
+
 class Store(Protocol):
     """One yard's data. Safe to share between tasks of one event loop; other processes may have it open too."""
 
@@ -91,6 +100,10 @@ class Store(Protocol):
 
     def twin(self) -> Store | None:
         """Another connection to the same yard, not yet open, for another thread; None where there can be none."""
+        ...
+
+    def join(self, connection: Any) -> Guest:
+        """Take part in a transaction of the caller's; `InvalidInput` where this store cannot."""
         ...
 
     async def open(self) -> None: ...

@@ -35,7 +35,7 @@ from taskyard.core.changes import (
     Taken,
     Touch,
 )
-from taskyard.core.errors import EventsGone, YardClosed
+from taskyard.core.errors import EventsGone, InvalidInput, YardClosed
 from taskyard.core.task import (
     FINAL,
     HELD,
@@ -52,7 +52,7 @@ from taskyard.core.task import (
     TaskId,
 )
 from taskyard.core.units import Micros
-from taskyard.stores.contract import Claimed, Clock, Config, Extended, Filter, Graph, Stale
+from taskyard.stores.contract import Claimed, Clock, Config, Extended, Filter, Graph, Guest, Stale
 from taskyard.stores.memory.landing import land, refuse_nonsense
 from taskyard.stores.memory.tables import Tables
 
@@ -77,6 +77,10 @@ class MemoryStore:
     def twin(self) -> None:
         """There is none: its tables belong to one loop."""
         return
+
+    def join(self, connection: object) -> Guest:
+        del connection
+        raise InvalidInput("connection", "must be to a SQLite or PostgreSQL yard: one in memory has no transactions")
 
     async def open(self) -> None:
         self._closed = False

@@ -49,7 +49,6 @@ class _Found:
 
 
 async def claim(transaction: Transaction, plan: ClaimPlan, lock_first: Collection[str]) -> Claimed | Stale:
-    await transaction.ask("let_no_change_in", plan.workspace)
     found = _Found()
     epoch = await _look(transaction, plan, found)
     if epoch != plan.epoch:
@@ -190,5 +189,3 @@ async def extend(transaction: Transaction, beats: Sequence[Beat]) -> list[Extend
     transaction.move_hot((hot, after[hot.id]) for hot in before.values())
     await transaction.flush()
     return answers
-
-

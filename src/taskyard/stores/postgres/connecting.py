@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
-from taskyard.core.errors import StoreFull, StoreReadOnly, StoreUnavailable, TaskyardError, YardClosed
+from taskyard.core.errors import StoreFull, StoreReadOnly, StoreUnavailable, Unavailable, YardClosed
 
-Connection = Any  # asyncpg has no types of its own that a strict checker can follow
+Connection = asyncpg.Connection
 
 _PATIENCE = 10.0  # seconds to make one connection
 _TRIES = 4  # to reach a server, with growing pauses: one may be taking over from another
@@ -101,7 +101,7 @@ class Pool:
         self._closed = False
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[Connection]:
+    async def connection(self) -> AsyncGenerator[Connection]:
         async with self._free:
             if self._closed:
                 raise YardClosed
@@ -146,7 +146,7 @@ async def _end(connection: Connection) -> None:
         await connection.close(timeout=5)
 
 
-def refusal_of(error: BaseException, where: Address) -> TaskyardError | None:
+def refusal_of(error: BaseException, where: Address) -> Unavailable | None:
     """What an error of the driver means to a caller; None where it is a mistake of this program."""
     detail = f"{where.name}: {error or type(error).__name__}"
     match error:

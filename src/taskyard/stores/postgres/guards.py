@@ -66,10 +66,9 @@ def _moved(transaction: Transaction, wave: Sequence[ChangeSet], stored: Stored) 
 def _not_as_it_was(change_set: ChangeSet, stored: Stored, now: Micros) -> Iterator[TaskId]:
     for before, _, _, expiring in change_set.changes:
         version, expires_at = stored.get(before.id, (0, None))
-        if version != before.version:
-            yield before.id
-        # No heartbeat came since, and the lease is over by this store's clock.
-        elif expiring and (expires_at is None or expires_at != before.lease_expires_at or expires_at > now):
+        # No heartbeat may have come since, and the lease must be over by this store's clock.
+        is_over = expires_at is not None and expires_at == before.lease_expires_at and expires_at <= now
+        if version != before.version or (expiring and not is_over):
             yield before.id
     for task_id, version in change_set.expects:
         if stored.get(task_id, (0, None))[0] != version:
@@ -105,8 +104,8 @@ async def _known_checkpoints(transaction: Transaction, wave: Sequence[ChangeSet]
 
 
 async def _taken(transaction: Transaction, wave: Sequence[ChangeSet], *, wary: bool) -> dict[int, Taken]:
-    known = await _known_ids(transaction, wave) if wary else set[TaskId]()
     owners = await _owners(transaction, wave)
+    known = await _known_ids(transaction, wave) if wary or owners else set[TaskId]()
     if not known and not owners:
         return {}
     taken = {place: _taken_of(each, known, owners) for place, each in enumerate(wave)}

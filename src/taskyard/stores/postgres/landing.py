@@ -64,7 +64,7 @@ async def _keep_claims_out(transaction: Transaction, sets: Sequence[ChangeSet]) 
         new = {f"dag:{task.hot.dag_id}" for task in each.tasks}
         workspaces.update(ceiling.workspace for ceiling in each.ceilings if ceiling.name not in new)
     if workspaces:
-        await transaction.ask("let_no_claim_in", list(workspaces))
+        await transaction.keep_claims_out(workspaces)
 
 
 async def _write_tasks(transaction: Transaction, sets: Sequence[ChangeSet]) -> None:
@@ -148,8 +148,8 @@ async def _move(
     """Move ceilings and counters, un-park where there is room again, and tell the events."""
     sets = list(passed.values())
     spends, folded = _folded_limits(sets), _folded_counts(sets)
-    if easing or any(each.ceilings or each.tasks or each.records for each in sets):
-        # What waits for others by other rules goes out before a ceiling is locked.
+    if easing or ((spends or folded) and any(each.tasks or each.records or each.checkpoints for each in sets)):
+        # What is new may wait for others who have the same, and that comes before a ceiling is waited for.
         await transaction.flush()
     if easing or any(each.ceilings for each in sets):
         limits = await _move_limits(transaction, sets, spends)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any, TypeVar
@@ -50,7 +50,7 @@ class Reader:
         return [rows.hot(row) for row in await self.ask(name, *values)]
 
     @asynccontextmanager
-    async def one_moment(self) -> AsyncIterator[None]:
+    async def one_moment(self) -> AsyncGenerator[None]:
         """Several statements that see the same state."""
         async with self.connection.transaction(isolation="repeatable_read", readonly=True):
             yield
@@ -144,8 +144,10 @@ async def duty(reader: Reader, name: str) -> Micros | None:
     return await reader.value("duty", name)
 
 
-async def pruned(reader: Reader) -> int:
-    return await reader.value("pruned_through")
+async def pruned(reader: Reader, workspace: str | None) -> int:
+    if workspace is None:
+        return await reader.value("pruned")
+    return await reader.value("pruned_of_workspace", workspace)
 
 
 async def config(reader: Reader, workspace: str, lanes_above: LaneId) -> Config:
@@ -153,8 +155,7 @@ async def config(reader: Reader, workspace: str, lanes_above: LaneId) -> Config:
         epoch: int = await reader.value("epoch", workspace)
         found = await reader.ask("records_of_workspace", sorted(PLANNED_ON), workspace)
         lanes = {
-            LaneId(number): rows.lane(text)
-            for number, text in await reader.ask("lanes_above", workspace, lanes_above)
+            LaneId(number): rows.lane(text) for number, text in await reader.ask("lanes_above", workspace, lanes_above)
         }
     return Config(epoch, tuple(rows.record(row) for row in found), lanes)
 
@@ -253,9 +254,9 @@ async def events(
         else:
             found = await reader.ask("events", after, horizon, limit)
     # After the events: what was pruned while they were read is told, not skipped.
-    pruned: int = await reader.value("pruned_through")
-    if 0 < after < pruned:
-        raise EventsGone(pruned + 1)
+    gone = 0 if task_id is not None or after == 0 else await pruned(reader, workspace)
+    if after < gone:
+        raise EventsGone(gone + 1)
     read = [rows.stored_event(row) for row in found]
     return [each for each in read if workspace in (None, each.event.workspace)]
 

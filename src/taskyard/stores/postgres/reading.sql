@@ -271,9 +271,14 @@ and definition.seq in (
 order by definition.seq desc
 limit $1
 
--- name: pruned_through
-select pruned_through
-from yard.meta
+-- name: pruned
+select coalesce(max(through), 0)
+from yard.pruned
+
+-- name: pruned_of_workspace
+select coalesce(max(through), 0)
+from yard.pruned
+where workspace = $1
 
 -- name: event_horizon
 select yard.event_horizon()

@@ -19,10 +19,10 @@ async def remove(transaction: Transaction, task_ids: Sequence[TaskId]) -> None:
         return
     await transaction.flush()
     ids = list(task_ids)
-    [[last]] = await transaction.ask("last_doomed_event", ids)
-    await transaction.run("set_pruned_through", last)
-    if dags := await transaction.ask("doomed_dags", ids):
-        for what in ("records", "limits", "counters"):
-            await transaction.run(f"remove_dag_{what}", *columns(dags, 2))
+    dags = columns(await transaction.ask("doomed_dags", ids), 2)
+    await transaction.run("note_doomed_events", ids, *dags)
+    if dags[0]:
+        for what in ("events", "records", "limits", "counters"):
+            await transaction.run(f"remove_dag_{what}", *dags)
     for what in _PARTS:
         await transaction.run(f"remove_{what}", ids)

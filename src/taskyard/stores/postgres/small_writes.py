@@ -34,7 +34,7 @@ async def lanes(transaction: Transaction, lanes: Sequence[Lane]) -> dict[Lane, L
     Under the lock that claims share, so that the ids of a workspace can be seen in order: who asks for those above the
     last one it knows misses none.
     """
-    await transaction.ask("let_no_claim_in", list({lane.workspace for lane in lanes}))
+    await transaction.keep_claims_out({lane.workspace for lane in lanes})
     known = await lane_ids(transaction, lanes)
     for lane in dict.fromkeys(lanes):
         if lane not in known:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from operator import itemgetter, ne
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from taskyard.core.task import Attempt, Hot
 
 Row = Sequence[Any]
 
-_FILES = ("opening.sql", "writing.sql", "claiming.sql", "reading.sql")
+_FILES = ("opening.sql", "writing.sql", "claiming.sql", "removing.sql", "reading.sql")
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,47}")
 _YARD = re.compile(r"\byard\.")
 _PARAMETER = re.compile(r"\$(\d+)")
@@ -65,6 +66,9 @@ class Statements:
             text = text.replace(mark, meant)
         return _YARD.sub(f"{self.schema}.", text.replace("{schema}", self.schema))
 
+    def begin_claim(self, workspace: str) -> str:
+        return self._sql["begin_claim"].replace("{workspace}", str(number_of(workspace)))
+
     def part(self, name: str, rows: Sequence[Row]) -> Part:
         return Part(name, self._sql[name], columns(rows, 0))
 
@@ -100,6 +104,11 @@ class Statements:
         if key not in self._bundles:
             self._bundles[key] = _joined(parts, answering)
         return self._bundles[key], [value for part in parts for value in part.values]
+
+
+def number_of(workspace: str) -> int:
+    """The name of a workspace as that of a lock: 32 bits. Two that share one wait for each other, and that is all."""
+    return int.from_bytes(sha256(workspace.encode()).digest()[:4], signed=True)
 
 
 @cache

@@ -36,6 +36,7 @@ from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Config, Extended, Filter, Graph, Stale
 from taskyard.stores.postgres import claims, landing, opening, reading, small_writes
 from taskyard.stores.postgres.connecting import Pool, address
+from taskyard.stores.postgres.guest import PostgresGuest
 from taskyard.stores.postgres.reading import Reader
 from taskyard.stores.postgres.statements import statements
 from taskyard.stores.postgres.telling_time import MEASURED_EVERY, StoreTime
@@ -66,6 +67,9 @@ class PostgresStore:
 
     def twin(self) -> PostgresStore:
         return PostgresStore(self._url, clock=self._clock, schema=self._sql.schema)
+
+    def join(self, connection: Any) -> PostgresGuest:
+        return PostgresGuest(connection, self._sql)
 
     async def open(self) -> None:
         pool = Pool(self._where)
@@ -128,7 +132,7 @@ class PostgresStore:
         async def work(transaction: Transaction, met: Met) -> Claimed | Stale:
             return await claims.claim(transaction, plan, met.limits)
 
-        return await self._transact(work)
+        return await self._transact(work, begin=self._sql.begin_claim(plan.workspace))
 
     async def extend(self, beats: Sequence[Beat]) -> list[Extended]:
         return await self._write(claims.extend, beats)
@@ -257,9 +261,9 @@ class PostgresStore:
 
     # How.
 
-    async def _transact(self, work: Callable[[Transaction, Met], Awaitable[Answer]]) -> Answer:
+    async def _transact(self, work: Callable[[Transaction, Met], Awaitable[Answer]], *, begin: str = "") -> Answer:
         """Write, and have others hear of it."""
-        answer, wrote = await self._to_its_end(self._open().write(work))
+        answer, wrote = await self._to_its_end(self._open().write(work, begin=begin))
         self._wrote(wrote, tell=True)
         return answer
 
@@ -283,7 +287,7 @@ class PostgresStore:
             self._waking.wrote(tell=tell)
 
     async def _to_its_end(self, writing: Coroutine[Any, Any, Answer]) -> Answer:
-        """A caller that goes away does not break off a transaction: a commit that waits for a standby would be half done."""
+        """A caller that goes away breaks nothing off: a commit that waits for a standby would be half done."""
         task = asyncio.create_task(writing)
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)

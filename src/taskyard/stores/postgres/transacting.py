@@ -50,12 +50,12 @@ class Transactions:
 
         return await self._on_some_connection(on)
 
-    async def write(self, work: Work[Answer]) -> tuple[Answer, bool]:
+    async def write(self, work: Work[Answer], *, begin: str = "") -> tuple[Answer, bool]:
         """Do the work in a transaction, again until nobody is in the way; whether anything was written."""
-        met = Met()
+        met, begin = Met(), begin or self._sql["begin"]
         for tried in range(_TRIES):
             try:
-                return await self._on_some_connection(lambda connection: self._transact(connection, work, met))
+                return await self._on_some_connection(lambda connection: self._transact(connection, begin, work, met))
             except Contended as contended:
                 met.task_ids |= contended.task_ids
             except CeilingsMoved as moved:
@@ -68,7 +68,7 @@ class Transactions:
         raise StoreUnavailable(f"{self._where.name}: others were in the way {_TRIES} times")
 
     async def _on_some_connection(self, use: Callable[[Connection], Awaitable[Answer]]) -> Answer:
-        """One that was lost while idle is noticed only when it is used: then the next, until the server is asked anew."""
+        """One that was lost while idle is noticed only when it is used: then all that are idle are given up."""
         for tried in range(_CONNECTIONS):
             try:
                 async with self._pool.connection() as connection:
@@ -84,8 +84,8 @@ class Transactions:
                 await self._pool.forget_idle()
         raise AssertionError("the last try raises")
 
-    async def _transact(self, connection: Connection, work: Work[Answer], met: Met) -> tuple[Answer, bool]:
-        await connection.execute(self._sql["begin"])
+    async def _transact(self, connection: Connection, begin: str, work: Work[Answer], met: Met) -> tuple[Answer, bool]:
+        await connection.execute(begin)
         transaction = Transaction(connection, self._sql, self._time.now(), store_clock=self._time.is_the_stores)
         try:
             answer = await work(transaction, met)

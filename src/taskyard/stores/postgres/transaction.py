@@ -13,7 +13,7 @@ from taskyard.core.task import Hot, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.postgres import rows
 from taskyard.stores.postgres.connecting import Connection
-from taskyard.stores.postgres.statements import Part, Statements
+from taskyard.stores.postgres.statements import Part, Statements, number_of
 from taskyard.stores.waves import Key
 
 
@@ -53,6 +53,10 @@ class Transaction:
 
     # Locks.
 
+    async def keep_claims_out(self, workspaces: Collection[str]) -> None:
+        """Until this transaction ends no claim is made there, and none is under way."""
+        await self.ask("let_no_claim_in", sorted({number_of(workspace) for workspace in workspaces}))
+
     async def lock(self, task_ids: Collection[TaskId]) -> dict[TaskId, tuple[int, Micros | None]]:
         """Wait for these rows, in the order of their ids; version and end of the lease of those that are there."""
         if not task_ids:
@@ -60,7 +64,7 @@ class Transaction:
         found = await self.ask("lock_tasks", list(task_ids))
         self.locked.update(row[0] for row in found)
         if self._store_clock and found:
-            self.now = Micros(max(self.now, max(row[3] for row in found)))
+            self.now = Micros(max(self.now, *(row[3] for row in found)))
         return {row[0]: (row[1], row[2]) for row in found}
 
     async def lock_more(self, task_ids: Iterable[TaskId]) -> None:

@@ -7,10 +7,22 @@
 
 -- name: begin
 -- Ended if this process stops in the middle: others wait for its rows, and the tail of events for its numbers.
--- Without sequential scans: a statement is planned once, often while its tables are still small.
+-- Without sequential scans: a statement is planned once, often while its tables are still small. Where there is nothing
+-- but a sequential scan, that makes it look so dear that it would be compiled, which takes longer than it runs.
 begin;
-set local idle_in_transaction_session_timeout = '30s';
-set local enable_seqscan = off
+select
+  set_config('idle_in_transaction_session_timeout', '30s', true),
+  set_config('enable_seqscan', 'off', true),
+  set_config('jit', 'off', true)
+
+-- name: begin_claim
+-- What claims are planned on does not change while one is under way: see let_no_claim_in.
+begin;
+select
+  set_config('idle_in_transaction_session_timeout', '30s', true),
+  set_config('enable_seqscan', 'off', true),
+  set_config('jit', 'off', true),
+  pg_advisory_xact_lock_shared('yard.epoch'::regclass::oid::int, {workspace})
 
 -- name: commit
 commit
@@ -20,16 +32,8 @@ rollback
 
 -- name: let_no_claim_in
 -- What claims are planned on is about to change: those under way finish first, those to come wait and see it.
-select pg_advisory_xact_lock('yard.epoch'::regclass::oid::int, key)
-from (
-  select distinct hashtext(workspace) as key
-  from unnest($1::text[]) as workspace
-  order by key
-) as keys
-
--- name: let_no_change_in
--- Shared by claims: see let_no_claim_in.
-select pg_advisory_xact_lock_shared('yard.epoch'::regclass::oid::int, hashtext($1::text))
+select pg_advisory_xact_lock('yard.epoch'::regclass::oid::int, workspace)
+from unnest($1::int[]) as workspace
 
 -- name: epoch
 select coalesce(max(epoch), 0)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import apsw
 
@@ -41,6 +41,7 @@ from taskyard.stores.contract import Claimed, Clock, Config, Extended, Filter, G
 from taskyard.stores.sets import refuse_nonsense
 from taskyard.stores.sqlite import claims, reading, small_writes
 from taskyard.stores.sqlite.connecting import refuse_network
+from taskyard.stores.sqlite.guest import SqliteGuest
 from taskyard.stores.sqlite.readers import Readers
 from taskyard.stores.sqlite.transaction import Told, Transaction
 from taskyard.stores.sqlite.writer import Writer
@@ -64,6 +65,9 @@ class SqliteStore:
 
     def twin(self) -> SqliteStore:
         return SqliteStore(self._path, clock=self._clock)
+
+    def join(self, connection: Any) -> SqliteGuest:
+        return SqliteGuest(connection)
 
     async def open(self) -> None:
         refuse_network(self._path)

@@ -132,6 +132,12 @@ set {assignments}
 from moved
 where task.id = moved.id
 
+-- name: draw_numbers
+-- For whoever writes without the writer's thread: its own numbers are drawn and stored once a transaction.
+update meta
+set task_seq = task_seq + ?, event_seq = event_seq + ?
+returning task_seq, event_seq
+
 -- name: insert_tasks
 insert into task ({hot_names})
 values ({hot_marks})

@@ -7,12 +7,16 @@
 
 create table yard.meta (
   only_row boolean primary key default true check (only_row),
-  secret bytea not null,
-  pruned_through bigint not null default 0
+  secret bytea not null
 );
 comment on table yard.meta is 'One row: what is true of the whole yard.';
 comment on column yard.meta.secret is 'Leases are derived from it. Every process of the yard knows it.';
-comment on column yard.meta.pruned_through is 'The highest number of an event that was removed.';
+
+create table yard.pruned (
+  workspace text primary key,
+  through bigint not null
+);
+comment on table yard.pruned is 'The highest number of an event of the workspace that was removed.';
 
 -- Sequences, and not counters in a row, so that no commit waits for another. Numbers become visible out of order:
 -- see event_horizon.
@@ -234,6 +238,7 @@ comment on table yard.event is 'Every stored change, in order: what tails, histo
 comment on column yard.event.version is 'That of the task after the change; null where the event is not of a task.';
 create index event_task on yard.event (task_id, seq) where task_id is not null;
 create index event_workspace on yard.event (workspace, seq);
+create index event_dag on yard.event (dag_id) where task_id is null; -- found by their DAG only when it is pruned
 
 create table yard.blocker (
   task_id text collate "C" not null,

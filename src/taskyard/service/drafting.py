@@ -1,0 +1,179 @@
+"""From what a caller asks for to the rows of new tasks: names become ids, rules are checked, nothing is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar, cast
+
+from taskyard.core import transitions
+from taskyard.core.changes import (
+    Blocker,
+    ChangeSet,
+    Edge,
+    NewTask,
+    Rescore,
+)
+from taskyard.core.definition import born, define, lane_of, minted
+from taskyard.core.errors import InvalidInput
+from taskyard.core.planning import Planning
+from taskyard.core.priority import rank, rescore_at
+from taskyard.core.task import DagId, Definition, Hot, LaneId, TaskId
+from taskyard.core.units import Micros
+from taskyard.service import arguments
+from taskyard.service.engine import Engine
+from taskyard.service.validation import check_rule
+
+BY_DEFAULT = "human:local"
+T = TypeVar("T")
+DAG_FIELDS = frozenset({"title", "tasks", "budget_ceiling_usd", "tags", "id"})
+
+
+class Drafting(Engine):
+    def _draft(
+        self,
+        fields: Mapping[str, object],
+        planning: Planning,
+        *,
+        created_by: str,
+        dag_id: DagId | None,
+        now: Micros,
+    ) -> Definition:
+        policy = planning.policy_of(_queue_of(fields))
+        task_id = minted(fields, policy).task_id or self._mint_task()
+        definition = define(
+            fields,
+            task_id=task_id,
+            workspace=self.workspace,
+            dag_id=dag_id,
+            created_by=created_by,
+            now=now,
+            policy=policy,
+            sizes=self.options.sizes,
+        )
+        check_rule(definition)
+        return definition
+
+    def _named(
+        self, tasks: object, planning: Planning, *, created_by: str, dag_id: DagId | None, now: Micros
+    ) -> dict[str, Definition]:
+        """The tasks of a graph, with the names they call each other by turned into ids."""
+        if not isinstance(tasks, list) or not tasks:
+            raise InvalidInput("tasks", "must be a list of at least one task")
+        rows = cast(list[object], tasks)
+        if len(rows) > self.options.sizes.max_dag_tasks:
+            raise InvalidInput("tasks", f"must be at most {self.options.sizes.max_dag_tasks}")
+        ids: dict[str, TaskId] = {}
+        for index, row in enumerate(rows):
+            name, task_id = self._name_of(row, index)
+            if name in ids:
+                raise InvalidInput(f"tasks[{index}].name", f"{name} is used twice")
+            ids[name] = task_id
+        drafts: dict[str, Definition] = {}
+        for index, (name, row) in enumerate(zip(ids, cast(list[Mapping[str, object]], rows), strict=True)):
+            try:
+                drafts[name] = self._draft(
+                    _with_ids(row, ids[name], ids), planning, created_by=created_by, dag_id=dag_id, now=now
+                )
+            except InvalidInput as error:
+                raise InvalidInput(f"tasks[{index}].{error.facts['field']}", str(error.facts["rule"])) from None
+        _refuse_twice(drafts.values())
+        return drafts
+
+    def _name_of(self, row: object, index: int) -> tuple[str, TaskId]:
+        if not isinstance(row, Mapping):
+            raise InvalidInput(f"tasks[{index}]", "must be an object")
+        fields = cast(Mapping[str, object], row)
+        given = arguments.task_id(f"tasks[{index}].id", fields["id"]) if "id" in fields else None
+        name = fields.get("name", given or f"#{index}")
+        if not isinstance(name, str) or not name:
+            raise InvalidInput(f"tasks[{index}].name", "must be a text that is not empty")
+        return name, given or self._mint_task()
+
+    async def _births(
+        self,
+        drafts: Sequence[Definition],
+        planning: Planning,
+        *,
+        heights: Mapping[TaskId, int],
+        done: frozenset[TaskId],
+        now: Micros,
+        awaited: bool = False,
+        lanes: Sequence[LaneId] | None = None,
+    ) -> ChangeSet:
+        """The rows of new tasks. `done` are dependencies that are completed already."""
+        await self._check_relatives(drafts)
+        lanes = lanes or await self._lanes([lane_of(draft, failures=0) for draft in drafts])
+        tasks: list[NewTask] = []
+        blockers: list[Blocker] = []
+        edges: list[Edge] = []
+        for draft, lane in zip(drafts, lanes, strict=True):
+            waits = [f"task:{each}" for each in draft.depends_on if each not in done]
+            later = draft.run_after is not None and draft.run_after > now
+            names = [*waits, "time"] if later else waits
+            hot = born(
+                draft,
+                planning.policy_of(draft.queue),
+                lane=lane,
+                blocked=bool(names),
+                height=heights.get(draft.id, 0),
+                wake_at=draft.run_after if later else None,
+                now=now,
+            )
+            tasks.append(NewTask(hot, draft, transitions.created_event(hot, draft.created_by, draft.type)))
+            blockers += [Blocker(hot.id, hot.wait, name) for name in names]
+            edges += [Edge(parent, hot.id, "depends") for parent in draft.depends_on]
+            if draft.parent_id is not None:
+                edges.append(Edge(draft.parent_id, hot.id, "awaited" if awaited else "spawned"))
+        return ChangeSet(tasks=tuple(tasks), blockers=tuple(blockers), edges=tuple(edges), at=now)
+
+    async def _check_relatives(self, drafts: Sequence[Definition]) -> None:
+        """Where a task is said to come from another, that one is there, and in this workspace."""
+        said = [("parent_id", draft.parent_id) for draft in drafts] + [("rerun_of", draft.rerun_of) for draft in drafts]
+        named = {(field, task_id) for field, task_id in said if task_id is not None}
+        there = await self.store.load(sorted({task_id for _, task_id in named})) if named else {}
+        for field, task_id in sorted(named):
+            if task_id not in there or there[task_id].workspace != self.workspace:
+                raise InvalidInput(field, f"{task_id} is unknown")
+
+
+def _with_ids(row: Mapping[str, object], task_id: TaskId, ids: Mapping[str, TaskId]) -> dict[str, object]:
+    """The task as the yard knows it: with its id, and with ids where it named its neighbours."""
+    fields = {key: value for key, value in row.items() if key != "name"} | {"id": task_id}
+    depends = fields.get("depends_on")
+    if isinstance(depends, list | tuple):
+        named = cast(Iterable[object], depends)
+        fields["depends_on"] = [ids.get(each, each) if isinstance(each, str) else each for each in named]
+    return fields
+
+
+def _queue_of(fields: object) -> str:
+    """Where the task goes, as far as that can be told before the request is looked at closely."""
+    if not isinstance(fields, Mapping):
+        raise InvalidInput("task", "must be an object")
+    queue = cast(Mapping[str, object], fields).get("queue")
+    return queue if isinstance(queue, str) else "default"
+
+
+def _refuse_twice(drafts: Iterable[Definition]) -> None:
+    """Each task of a graph is one of its own: no other in it has its id or its key."""
+    seen: dict[str, set[str]] = {"id": set(), "idempotency_key": set()}
+    for index, draft in enumerate(drafts):
+        for field, value in (("id", draft.id), ("idempotency_key", draft.idempotency_key)):
+            if value in seen[field]:
+                raise InvalidInput(f"tasks[{index}].{field}", "is that of another task of this DAG")
+            if value is not None:
+                seen[field].add(value)
+
+
+def rescored(hot: Hot, definition: Definition, height: int, now: Micros) -> Rescore:
+    """A waiting task's place in its lane as of now."""
+    place = rank(
+        priority=definition.priority,
+        boost=definition.boost,
+        created_at=definition.created_at,
+        height=height,
+        deadline=definition.deadline,
+        now=now,
+    )
+    again = None if definition.deadline is None else rescore_at(definition.deadline, now)
+    return Rescore(hot.id, place, height, again)

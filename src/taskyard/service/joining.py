@@ -1,0 +1,32 @@
+"""Putting work in as part of the caller's own transaction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from taskyard.core.definition import lane_of
+from taskyard.core.errors import InvalidInput
+from taskyard.service.enqueueing import BY_DEFAULT, Enqueueing
+from taskyard.service.views import Task
+
+
+class Joining(Enqueueing):
+    async def enqueue_in(self, connection: Any, type: str, *, created_by: str = BY_DEFAULT, **fields: Any) -> Task:
+        """Put one task in through the caller's connection: it commits or vanishes with the caller's transaction.
+
+        The connection is to the yard's own database and has a transaction open. Agents see the task once that commits.
+        """
+        guest = self.store.join(connection)
+        planning, now = await self._planning(), self.now()
+        draft = self._draft({"type": type, **fields}, planning, created_by=created_by, dag_id=None, now=now)
+        if draft.depends_on:
+            raise InvalidInput("depends_on", "cannot be given here: put the task in on its own, or submit a DAG")
+        policy = planning.policy_of(draft.queue)
+        if draft.idempotency_key is not None:
+            owners = await guest.by_key(self.workspace, [draft.idempotency_key])
+            if owner := owners.get(draft.idempotency_key):
+                return Task(await self._load(owner), await self._define(owner), policy)
+        lanes = await guest.lanes([lane_of(draft, failures=0)])
+        births = await self._births([draft], planning, heights={}, done=frozenset(), lanes=lanes, now=now)
+        await guest.insert(births.tasks, births.blockers)
+        return Task(births.tasks[0].hot, draft, policy, created=True)

@@ -1,0 +1,104 @@
+"""What random histories found (tests/model), each told once more as the plain story that it comes down to."""
+
+from typing import Any, cast
+
+import pytest
+
+from taskyard.core.task import Status
+from taskyard.core.units import SECOND
+from taskyard.service.clock import ManualClock
+from taskyard.service.yard import Yard
+from taskyard.stores.contract import Store
+from tests.interference import ProcessDied
+from tests.yards import claim_that, given_a_running_task, given_an_agent
+
+
+async def status_of(yard: Yard, task_id: str) -> Status:
+    return (await yard.get(task_id)).status
+
+
+async def test_what_has_expired_is_not_claimed_before_the_sweep_has_seen_it(yard: Yard, clock: ManualClock):
+    await given_an_agent(yard)
+    late = await yard.enqueue("code", expires_at=yard.now() + 60 * SECOND)
+    other = await yard.enqueue("code")
+    clock.advance(seconds=60)
+
+    assert [held.id for held in await yard.claim("worker", count=2)] == [other.id]
+    assert await status_of(yard, late.id) is Status.READY
+
+
+@pytest.mark.parametrize("going", ["cancelled", "expired"])
+async def test_when_the_next_for_a_key_goes_the_one_after_it_is_next(yard: Yard, clock: ManualClock, going: str):
+    first = await given_a_running_task(yard, concurrency_key="repo")
+    second = await yard.enqueue("code", concurrency_key="repo", expires_at=yard.now() + 60 * SECOND)
+    third = await yard.enqueue("code", concurrency_key="repo")
+    assert await yard.claim("worker", count=2) == []
+    await yard.complete(first.id, first.lease)
+    assert (await status_of(yard, second.id), await status_of(yard, third.id)) == (Status.READY, Status.PENDING)
+
+    if going == "cancelled":
+        await yard.cancel(second.id)
+    else:
+        clock.advance(seconds=60)
+        await yard.sweep()
+
+    assert await status_of(yard, third.id) is Status.READY
+    await claim_that(yard, third.id)
+
+
+async def test_when_the_next_for_a_key_lacks_the_money_the_one_after_it_is_next(yard: Yard):
+    first = await given_a_running_task(yard, concurrency_key="repo")
+    dag = await yard.submit(
+        {
+            "budget_ceiling_usd": "1",
+            "tasks": [
+                {"name": "dear", "type": "code", "max_cost_usd": "0.6", "concurrency_key": "repo", "priority": 1},
+                {"name": "spends", "type": "ops", "max_cost_usd": "0.6"},
+            ],
+        }
+    )
+    free = await yard.enqueue("code", max_cost_usd="0.6", concurrency_key="repo")
+    assert await yard.claim("worker", count=2, types=["code"]) == []
+    await yard.complete(first.id, first.lease)
+    assert await status_of(yard, dag.tasks["dear"].id) is Status.READY
+    assert len(await yard.claim("worker", types=["ops"])) == 1
+
+    assert await yard.claim("worker", types=["code"]) == []
+    assert await status_of(yard, dag.tasks["dear"].id) is Status.PENDING
+
+    await claim_that(yard, free.id)
+
+
+async def test_what_reserves_less_than_before_comes_back_to_its_graph(yard: Yard):
+    await given_an_agent(yard)
+    await yard.set_budget(default_reserve_usd="2")
+    dag = await yard.submit({"budget_ceiling_usd": "1", "tasks": [{"name": "only", "type": "code"}]})
+    assert await yard.claim("worker") == []
+
+    await yard.set_budget(default_reserve_usd="0.5")
+
+    await claim_that(yard, dag.tasks["only"].id)
+
+
+class _DiesOverATouch:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def touch(self, _: object) -> None:
+        raise ProcessDied
+
+
+async def test_a_sweep_that_dies_on_the_way_frees_nothing_that_still_waits(yard: Yard, clock: ManualClock):
+    first = await yard.enqueue("code")
+    second = await yard.enqueue("code", depends_on=[first.id], run_after=yard.now() + 5 * SECOND)
+    clock.advance(seconds=6)
+    with pytest.raises(ProcessDied):
+        await Yard(cast(Store, _DiesOverATouch(yard.store)), yard.options).sweep()
+
+    clock.advance(seconds=6)
+    await yard.sweep()
+
+    assert await status_of(yard, second.id) is Status.PENDING

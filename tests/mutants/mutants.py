@@ -1,0 +1,392 @@
+"""Planted mistakes, each a trap that has caught a real system, and what must catch it here.
+
+A mutant is a few texts to be replaced in a copy of the package. A text that is not found exactly once fails its test:
+the code has moved on, and the mutant must follow it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    file: str  # below src/taskyard
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hunt:
+    """Histories on a store beside the model, told as a story, or drawn from the first seeds."""
+
+    store: str
+    story: str = ""
+    seeds: int = 0
+
+    @property
+    def quarry(self) -> str:
+        return self.story or f"0-{self.seeds}"
+
+    def __str__(self) -> str:
+        return f"{self.store}-{self.quarry}"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Tests of another layer."""
+
+    tests: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "named"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    name: str
+    trap: str
+    edits: tuple[Edit, ...]
+    caught_by: Hunt | Named
+
+
+MEMORY_LANDING, MEMORY_TABLES, MEMORY_STORE = (f"stores/memory/{name}.py" for name in ("landing", "tables", "store"))
+SQLITE_SQL, SQLITE_CLAIMS, SQLITE_GUARDS = (
+    f"stores/sqlite/{name}" for name in ("writing.sql", "claims.py", "guards.py")
+)
+
+BREAKERS = "tests/guarantees/test_breakers.py"
+ZOMBIE = "a_zombie_comes_back_to_a_task_in_other_hands"
+
+MUTANTS = (
+    Mutant(
+        name="version_guard_dropped_in_memory",
+        trap="A zombie's write, decided on what was there before, lands on its successor's.",
+        edits=(
+            Edit(
+                MEMORY_LANDING,
+                "if stored is None or stored.version != before.version or (",
+                "if stored is None or (",
+            ),
+        ),
+        caught_by=Hunt("memory", seeds=20),
+    ),
+    Mutant(
+        name="version_guard_dropped_in_sqlite",
+        trap="A zombie's write, decided on what was there before, lands on its successor's.",
+        edits=(Edit(SQLITE_SQL, "where task.version is not expected.version\n", "where task.id is null\n"),),
+        caught_by=Hunt("sqlite", seeds=20),
+    ),
+    Mutant(
+        name="lease_check_dropped",
+        trap="Zombie after lease expiry completes the task of its successor.",
+        edits=(
+            Edit(
+                "service/finishing.py",
+                "            if hot.lease != seal(lease):\n"
+                '                return None, answered(await self._replayed(hot, Lease(lease), "complete", digest))\n',
+                "",
+            ),
+        ),
+        caught_by=Hunt("memory", ZOMBIE),
+    ),
+    Mutant(
+        name="lease_check_dropped_for_steps",
+        trap="Zombie after lease expiry writes the steps of its successor.",
+        edits=(
+            Edit(
+                "service/finishing.py",
+                "if hot.lease is None or hot.lease != seal(lease):",
+                "if hot.lease is None:",
+            ),
+        ),
+        caught_by=Hunt("memory", ZOMBIE),
+    ),
+    Mutant(
+        name="heartbeat_of_anybody",
+        trap="Zombie after lease expiry heartbeats its successor's lease.",
+        edits=(
+            Edit("core/transitions.py", "hot.status in HELD and hot.lease == said.lease and", "hot.status in HELD and"),
+        ),
+        caught_by=Hunt("memory", ZOMBIE),
+    ),
+    Mutant(
+        name="child_released_twice",
+        trap="A dependent is released by every parent that finishes, also when it has gone on already.",
+        edits=(
+            Edit(
+                MEMORY_TABLES,
+                "if hot is not None and hot.status is Status.PENDING and not self.waits_for(task_id):",
+                "if hot is not None and not self.waits_for(task_id):",
+            ),
+            Edit("core/transitions.py", '    allow(hot, "ready")\n', ""),
+        ),
+        caught_by=Hunt("memory", seeds=60),
+    ),
+    Mutant(
+        name="attempts_not_counted_on_a_crash",
+        trap="A crash that is no attempt loops for ever.",
+        edits=(
+            Edit(
+                "core/failing.py",
+                "if reason in _LOST and not policy.counts_lost_leases and",
+                "if reason in _LOST and",
+            ),
+        ),
+        caught_by=Hunt("memory", seeds=30),
+    ),
+    Mutant(
+        name="claim_time_without_end",
+        trap="A claimed task whose heartbeat never comes is never reaped.",
+        edits=(Edit("core/transitions.py", "case Status.CLAIMED | Status.RUNNING:", "case Status.RUNNING:"),),
+        caught_by=Hunt("memory", seeds=60),
+    ),
+    Mutant(
+        name="rank_order_reversed_between_lanes",
+        trap="What is urgent waits behind what is not.",
+        edits=(
+            Edit(
+                "core/claiming.py",
+                "return effective(hot.rank, lane.boost, plan.now), hot.seq",
+                "return -effective(hot.rank, lane.boost, plan.now), hot.seq",
+            ),
+        ),
+        caught_by=Hunt("memory", seeds=60),
+    ),
+    Mutant(
+        name="rank_order_reversed_in_sqlite",
+        trap="What is urgent waits behind what is not.",
+        edits=(Edit(SQLITE_SQL, "order by head.rank, head.seq\n", "order by head.rank desc, head.seq\n"),),
+        caught_by=Hunt("sqlite", seeds=20),
+    ),
+    Mutant(
+        name="breaker_probe_leaked",
+        trap="Half-open breaker whose probe dies stays half-open.",
+        edits=(
+            Edit(
+                "core/outcomes.py", "    if hot.circuit % 2:\n        spends", "    if hot.circuit < 0:\n        spends"
+            ),
+        ),
+        caught_by=Hunt("memory", seeds=60),
+    ),
+    Mutant(
+        name="slot_given_back_twice",
+        trap="A slot released twice lets 11 run where 1 may.",
+        edits=(
+            Edit(
+                "core/outcomes.py",
+                'Spend(hot.workspace, f"slots:{hot.agent}", -1)',
+                'Spend(hot.workspace, f"slots:{hot.agent}", -2)',
+            ),
+        ),
+        caught_by=Hunt("memory", seeds=20),
+    ),
+    Mutant(
+        name="heartbeat_overwritten_in_memory",
+        trap="A change writes the whole row, and a heartbeat that came meanwhile is lost with the lease it had kept.",
+        edits=(
+            Edit(
+                MEMORY_TABLES,
+                "after = self.hot[change.before.id]._replace(**moved)",
+                "after = change.after",
+            ),
+        ),
+        caught_by=Hunt("memory", "a_heartbeat_comes_while_a_late_change_is_on_its_way"),
+    ),
+    Mutant(
+        name="heartbeat_overwritten_in_sqlite",
+        trap="A change writes the whole row, and a heartbeat that came meanwhile is lost with the lease it had kept.",
+        edits=(
+            Edit(
+                "stores/sqlite/statements.py",
+                "alike.setdefault(tuple(map(ne, before, after)), []).append(after)",
+                "alike.setdefault(tuple(True for _ in after), []).append(after)",
+            ),
+        ),
+        caught_by=Hunt("sqlite", "a_heartbeat_comes_while_a_late_change_is_on_its_way"),
+    ),
+    Mutant(
+        name="expiry_without_a_second_look_in_memory",
+        trap="Reaper reads, then writes without re-checking.",
+        edits=(Edit(MEMORY_LANDING, " or (expiring and not _expired(stored, before, now)):", ":"),),
+        caught_by=Hunt("memory", "a_heartbeat_comes_while_its_lease_expires"),
+    ),
+    Mutant(
+        name="expiry_without_a_second_look_in_sqlite",
+        trap="Reaper reads, then writes without re-checking.",
+        edits=(
+            Edit(
+                SQLITE_SQL,
+                "or expected.expires is not null and task.lease_expires_at is not expected.expires\n",
+                "",
+            ),
+        ),
+        caught_by=Hunt("sqlite", "a_heartbeat_comes_while_its_lease_expires"),
+    ),
+    Mutant(
+        name="key_never_unparked",
+        trap="What was put aside for a held key is forgotten when the key is free.",
+        edits=(
+            Edit(
+                "core/claiming.py",
+                "            chosen.append(hot.id)\n    return chosen",
+                "            chosen.append(hot.id)\n    return []",
+            ),
+        ),
+        caught_by=Hunt("memory", seeds=60),
+    ),
+    Mutant(
+        name="room_left_behind",
+        trap="The one that was let go for a free key is cancelled, and those behind it wait for ever.",
+        edits=(Edit("core/claiming.py", " or not (spend.held or spend.spent)", ""),),
+        caught_by=Hunt("memory", "who_was_up_for_a_key_goes_without_it"),
+    ),
+    Mutant(
+        name="other_blockers_forgotten_in_memory",
+        trap="The first parent that finishes frees the child, which others still block.",
+        edits=(
+            Edit(
+                MEMORY_TABLES,
+                "hot.status is Status.PENDING and not self.waits_for(task_id):",
+                "hot.status is Status.PENDING:",
+            ),
+        ),
+        caught_by=Hunt("memory", seeds=60),
+    ),
+    Mutant(
+        name="other_blockers_forgotten_in_sqlite",
+        trap="The first parent that finishes frees the child, which others still block.",
+        edits=(
+            Edit(
+                SQLITE_SQL,
+                "  where blocker.task_id = task.id\n  and blocker.wait = task.wait\n)\n\n-- name: parked",
+                "  where blocker.task_id is null\n)\n\n-- name: parked",
+            ),
+        ),
+        caught_by=Hunt("sqlite", seeds=60),
+    ),
+    Mutant(
+        name="key_checked_and_then_inserted_in_memory",
+        trap="Idempotency by check-then-insert races.",
+        edits=(Edit(MEMORY_LANDING, "if owner not in (None, hot.id):", "if owner in ():"),),
+        caught_by=Hunt("memory", "two_producers_use_one_key_at_once"),
+    ),
+    Mutant(
+        name="cascade_intent_not_stored",
+        trap="A crash in the middle of a large cancel leaves half of it.",
+        edits=(
+            Edit(
+                "service/steering.py",
+                "        if not follows or hot.dag_id is None:\n            return step",
+                "        if self:\n            return step",
+            ),
+        ),
+        caught_by=Hunt("memory", "a_cascade_is_cut_short"),
+    ),
+    Mutant(
+        name="claim_ignores_the_epoch_in_memory",
+        trap="A worker claims on what it remembers, and takes from a queue that was paused meanwhile.",
+        edits=(Edit(MEMORY_STORE, "if plan.epoch != tables.epochs[plan.workspace]:", "if plan.epoch < 0:"),),
+        caught_by=Hunt("memory", "a_queue_is_paused_by_another_process"),
+    ),
+    Mutant(
+        name="claim_ignores_the_epoch_in_sqlite",
+        trap="A worker claims on what it remembers, and takes from a queue that was paused meanwhile.",
+        edits=(Edit(SQLITE_CLAIMS, "if plan.epoch != epoch:", "if plan.epoch < 0:"),),
+        caught_by=Hunt("sqlite", "a_queue_is_paused_by_another_process"),
+    ),
+    Mutant(
+        name="events_skipped",
+        trap="A task becomes ready, and no event tells of it.",
+        edits=(
+            Edit(
+                MEMORY_LANDING,
+                "(*change_set.changes, *change_set.tasks, *let_go))",
+                "(*change_set.changes, *change_set.tasks))",
+            ),
+        ),
+        caught_by=Hunt("memory", seeds=30),
+    ),
+    Mutant(
+        name="workspace_check_dropped",
+        trap="A task of another workspace is found by its id.",
+        edits=(Edit("service/engine.py", "if hot is None or hot.workspace != self.workspace:", "if hot is None:"),),
+        caught_by=Hunt("memory", seeds=30),
+    ),
+    Mutant(
+        name="wait_ended_by_a_time_that_was_not_its_own",
+        trap="A sweep that dies on the way makes the next one free what still waits for its parents.",
+        edits=(
+            Edit(
+                "service/sweeping.py",
+                'elif any(name.startswith("signal:") for name in names):',
+                "elif names:",
+            ),
+        ),
+        caught_by=Hunt("memory", "a_sweep_dies_between_a_time_and_the_next"),
+    ),
+    Mutant(
+        name="two_probes_at_once",
+        trap="A half-open breaker lets through as many as ask.",
+        edits=(Edit("core/claiming.py", 'startswith(("key:", "probe:"))', 'startswith("key:")'),),
+        caught_by=Hunt("memory", "a_breaker_is_half_open"),
+    ),
+    Mutant(
+        name="an_old_success_closes_a_breaker",
+        trap="A success of a task claimed before the breaker opened must not close it.",
+        edits=(Edit("core/breaker.py", "return circuit % 2 == 1 and circuit == breaker.generation", "return True"),),
+        caught_by=Named((f"{BREAKERS}::test_a_success_of_a_task_claimed_before_it_opened_does_not_close_it[memory]",)),
+    ),
+    Mutant(
+        name="backoff_compounds",
+        trap="Backoff multiplied into its stored base compounds (60, 120, 480, …).",
+        edits=(Edit("core/retry.py", "failures - 1)", "failures * (failures - 1) // 2)"),),
+        caught_by=Named(("tests/core/test_retry.py::test_each_delay_comes_from_the_base",)),
+    ),
+    Mutant(
+        name="jitter_after_the_cap",
+        trap="Jitter after the cap exceeds it.",
+        edits=(
+            Edit(
+                "core/retry.py",
+                "Micros(min(round(base * (1 + policy.jitter * (2 * dice - 1))), cap))",
+                "Micros(round(base * (1 + policy.jitter * (2 * dice - 1))))",
+            ),
+        ),
+        caught_by=Named(("tests/core/test_retry.py::test_jitter_does_not_lift_a_delay_over_the_cap",)),
+    ),
+    Mutant(
+        name="power_unbounded",
+        trap="`2 ** n` overflows: bound n.",
+        edits=(Edit("core/retry.py", " if exponent * log2(multiplier) < 60 else 2.0**60", ""),),
+        caught_by=Named(("tests/core/test_retry.py::test_any_number_of_failures_is_safe_without_a_cap",)),
+    ),
+    Mutant(
+        name="outage_blamed_on_agents",
+        trap="Retry after a long outage burns all attempts at once.",
+        edits=(
+            Edit("service/sweeping.py", "if last is not None and now - last > GAP:", "if last is None and now < 0:"),
+        ),
+        caught_by=Named(
+            ("tests/guarantees/test_leases.py::test_a_long_outage_burns_no_more_than_one_attempt[memory]",)
+        ),
+    ),
+    Mutant(
+        name="prose_taken_for_a_rate_limit",
+        trap='Rate-limit recognition by substring waits minutes because an agent wrote "added a 429 handler".',
+        edits=(
+            Edit(
+                "core/policy.py",
+                "recognition: Recognition = Recognition.STRICT",
+                "recognition: Recognition = Recognition.LITERAL",
+            ),
+        ),
+        caught_by=Named(("tests/guarantees/test_throttles.py::test_an_agents_own_prose_about_rate_limits_is_none",)),
+    ),
+    Mutant(
+        name="commits_not_on_the_disk",
+        trap="`synchronous=NORMAL` loses acknowledged commits on power loss.",
+        edits=(Edit("stores/sqlite/connecting.py", '"synchronous", "full"', '"synchronous", "normal"'),),
+        caught_by=Named(("tests/stores/sqlite/test_disk.py::test_every_commit_is_on_the_disk_when_it_is_answered",)),
+    ),
+)

@@ -1,0 +1,73 @@
+"""Every planted mistake is caught, and nothing is caught where none was planted."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from shutil import copytree, ignore_patterns
+
+import pytest
+
+from tests.mutants.hunting import CAUGHT
+from tests.mutants.mutants import MUTANTS, Edit, Hunt, Mutant, Named
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src/taskyard"
+PATIENCE_SEC = 110
+
+
+def planted(mutant: Mutant, folder: Path) -> Path:
+    """A copy of the package with the mistake in it."""
+    copytree(PACKAGE, folder / "taskyard", ignore=ignore_patterns("__pycache__"))
+    for edit in mutant.edits:
+        _apply(edit, folder / "taskyard" / edit.file)
+    return folder
+
+
+def _apply(edit: Edit, file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    found = text.count(edit.old)
+    assert found == 1, f"{edit.file} has this {found} times, so the mutant must follow the code: {edit.old}"
+    file.write_text(text.replace(edit.old, edit.new), encoding="utf-8")
+
+
+def run(catch: Hunt | Named, package: Path) -> subprocess.CompletedProcess[str]:
+    """Hunt in the package, in a process of its own: this one has the true package already."""
+    if isinstance(catch, Named):
+        command = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *catch.tests]
+    else:
+        command = ["-m", "tests.mutants.hunting", catch.store, catch.quarry]
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(("TASKYARD_", "PYTEST_"))}
+    environment = ours | {"PYTHONPATH": os.pathsep.join([str(package), str(ROOT)]), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SEC,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_planted_mistake_is_caught(mutant: Mutant, tmp_path: Path):
+    ran = run(mutant.caught_by, planted(mutant, tmp_path))
+
+    caught = pytest.ExitCode.TESTS_FAILED if isinstance(mutant.caught_by, Named) else CAUGHT
+    assert ran.returncode == caught, f"{mutant.name} got away: {ran.stdout}{ran.stderr}"
+
+
+def unplanted() -> list[Hunt | Named]:
+    """Everything that mutants are caught by, each once; of the seeds as many as any of them needs."""
+    hunts = {mutant.caught_by for mutant in MUTANTS if isinstance(mutant.caught_by, Hunt)}
+    furthest = {hunt.store: hunt for hunt in sorted(hunts, key=lambda hunt: hunt.seeds) if hunt.seeds}
+    named = {test: None for mutant in MUTANTS if isinstance(mutant.caught_by, Named) for test in mutant.caught_by.tests}
+    return [*sorted(hunts - {hunt for hunt in hunts if hunt.seeds}, key=str), *furthest.values(), Named(tuple(named))]
+
+
+@pytest.mark.parametrize("catch", unplanted(), ids=str)
+def test_nothing_is_caught_where_nothing_was_planted(catch: Hunt | Named):
+    ran = run(catch, PACKAGE.parent)
+
+    assert ran.returncode == 0, f"{ran.stdout}{ran.stderr}"
