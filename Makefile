@@ -20,7 +20,7 @@ ready := .venv/.synced-python-$(python_version)
 .PHONY: help setup demo test check lint format types imports lengths lock fresh bench docs fmt clean
 
 help:
-	@echo "make demo    run examples/demo.py"
+	@echo "make demo    watch four agents build a landing page"
 	@echo "make test    run every test"
 	@echo "make check   lint, format, types, imports, file lengths, lock file, generated docs"
 	@echo "make bench   measure"
@@ -32,7 +32,7 @@ help:
 setup: $(ready)
 
 demo: $(ready)
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/taskyard demo
 
 test: $(ready)
 	@$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)

@@ -25,7 +25,12 @@ def programs() -> list[tuple[str, str]]:
 
 def run(program: str, folder: Path) -> str:
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-W", "error", "-c", program],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -102,3 +102,14 @@ async def test_a_sweep_that_dies_on_the_way_frees_nothing_that_still_waits(yard:
     await yard.sweep()
 
     assert await status_of(yard, second.id) is Status.PENDING
+
+
+async def test_a_claim_goes_on_in_other_lanes_when_a_breaker_admits_only_its_probe(yard: Yard, clock: ManualClock):
+    await given_an_agent(yard)
+    probe, behind = [await yard.enqueue("code") for _ in range(2)]
+    await yard.open_breaker("code")
+    other = await yard.enqueue("research")
+    clock.advance(seconds=61)
+
+    assert [held.id for held in await yard.claim("worker", count=2)] == [probe.id, other.id]
+    assert await status_of(yard, behind.id) is Status.READY

@@ -285,14 +285,16 @@ async def test_a_request_that_is_repeated_too_late_gets_another_lease(yard: Yard
 
 async def test_a_request_that_is_repeated_after_its_claim_time_asks_for_more(yard: Yard, clock: ManualClock):
     await given_an_agent(yard)
-    for _ in range(2):
+    for _ in range(3):
         await yard.enqueue("code")
     (first,) = await yard.claim("worker", request_id="r1", start=True)
     clock.advance(seconds=61)
     await yard.heartbeat(first.id, first.lease)
     (second,) = await yard.claim("worker", request_id="r1")
-
     assert second.id != first.id
+
+    (again,) = await yard.claim("worker", request_id="r1")
+    assert again.id == second.id
 
 
 async def test_what_a_request_was_given_is_not_handed_to_another_agent(yard: Yard):

@@ -17,6 +17,7 @@ from taskyard.stores.contract import Store
 from tests.graphs import bury, claim_all, given_a_graph, task, work_off
 from tests.yards import OpenYard, claim_that, elapse, given_a_running_task, given_an_agent
 
+DAMAGED = "damaged"
 NOBODY = TaskId("task_01ARZ3NDEKTSV4RRFFQ69G5FAV")
 
 
@@ -48,7 +49,9 @@ class Sound:
 
 
 async def given_a_sound_yard(open_yard: OpenYard) -> Sound:
-    yard = await open_yard()
+    opened = await open_yard()
+    # Of this workspace the fixture does not know: what it knows of must be sound afterwards.
+    yard = Yard(opened.store, replace(opened.options, workspace=DAMAGED))
     await given_an_agent(yard)
     dead = await given_a_running_task(yard)
     await bury(yard, dead)
@@ -161,38 +164,38 @@ async def a_graph_gets_a_cycle(sound: Sound) -> None:
 
 
 async def a_graph_miscounts_its_tasks(sound: Sound) -> None:
-    await sound.plant(counts=(Count("default", f"dag:{sound.dag.id}:live", 1),))
+    await sound.plant(counts=(Count(DAMAGED, f"dag:{sound.dag.id}:live", 1),))
 
 
 async def a_graph_ends_too_early(sound: Sound) -> None:
-    record = await sound.yard.store.record("dag", "default", sound.dag.id)
+    record = await sound.yard.store.record("dag", DAMAGED, sound.dag.id)
     assert record is not None
     body = {**record.body, "status": "completed"}
-    await sound.plant(records=(RecordChange("dag", "default", sound.dag.id, record.version, body),))
+    await sound.plant(records=(RecordChange("dag", DAMAGED, sound.dag.id, record.version, body),))
 
 
 async def a_slot_is_never_given_back(sound: Sound) -> None:
-    await sound.plant(spends=(Spend("default", "slots:worker", 1),))
+    await sound.plant(spends=(Spend(DAMAGED, "slots:worker", 1),))
 
 
 async def a_slot_is_given_back_twice(sound: Sound) -> None:
-    await sound.plant(spends=(Spend("default", "slots:worker", -1),))
+    await sound.plant(spends=(Spend(DAMAGED, "slots:worker", -1),))
 
 
 async def a_key_is_held_by_nobody(sound: Sound) -> None:
-    await sound.plant(spends=(Spend("default", "key:other", 1),))
+    await sound.plant(spends=(Spend(DAMAGED, "key:other", 1),))
 
 
 async def a_probe_is_leaked(sound: Sound) -> None:
-    await sound.plant(spends=(Spend("default", "probe:code:1", 1),))
+    await sound.plant(spends=(Spend(DAMAGED, "probe:code:1", 1),))
 
 
 async def money_is_lost(sound: Sound) -> None:
-    await sound.plant(spends=(Spend("default", "agent:worker", 0, -1),))
+    await sound.plant(spends=(Spend(DAMAGED, "agent:worker", 0, -1),))
 
 
 async def money_is_spent_that_nobody_spent(sound: Sound) -> None:
-    await sound.plant(spends=(Spend("default", f"dag:{sound.dag.id}", 0, 1),))
+    await sound.plant(spends=(Spend(DAMAGED, f"dag:{sound.dag.id}", 0, 1),))
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
 from taskyard.core.errors import TaskyardError
+from taskyard.core.task import Hot
 from taskyard.service.enqueueing import Dag
+from taskyard.service.reading import DagView
 from taskyard.service.views import Details, Held, Task
 
 
@@ -37,12 +39,16 @@ async def answered(calling: Awaitable[Any]) -> Answer:
 
 def _shown(value: Any) -> Any:
     match value:
+        case Hot():
+            return value._replace(seq=0)  # the order counts, not the number: a store may leave some out
         case Details():
             return value.to_dict()
         case Held():
-            return value.hot, value.definition, value.lease
+            return _shown(value.hot), value.definition, value.lease
         case Task():
-            return value.hot, value.definition, value.created
+            return _shown(value.hot), value.definition, value.created
+        case DagView():
+            return {each.name: _shown(getattr(value, each.name)) for each in fields(value)}
         case Dag():
             return value.id, _shown(dict(value.tasks))
         case Mapping():

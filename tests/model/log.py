@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from taskyard.core.changes import Event, StoredEvent
+from taskyard.core.changes import Event
 from taskyard.core.task import Definition, Hot, Status, TaskId
 from tests.model.violations import require
 
@@ -47,9 +47,8 @@ class Log:
         self._version: dict[TaskId, int] = {}
         self._attempt: dict[TaskId, int] = {}
 
-    def read(self, events: Iterable[StoredEvent]) -> None:
-        for stored in events:
-            event = stored.event
+    def read(self, events: Iterable[Event]) -> None:
+        for event in events:
             if event.task_id is not None and event.version is not None and event.status is not None:
                 self._read(event.task_id, event, event.version, event.status, event.attempt or 0)
 

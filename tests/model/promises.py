@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from taskyard.core.changes import Committed, Edge, StoredEvent
+from taskyard.core.changes import Committed, Edge, Event
 from taskyard.core.lease import seal
 from taskyard.core.task import HELD, WAITING, Hot, Outcome, Status, TaskId
 from taskyard.core.units import SECOND, Micros
@@ -18,7 +18,7 @@ from taskyard.service.views import Task
 from tests.model.answers import Answer, Ok, Refused
 from tests.model.claims import check_claim
 from tests.model.log import Log
-from tests.model.sides import Holds, Sets, Side
+from tests.model.sides import Holds, Side
 from tests.model.steps import ELSEWHERE, ENDING, HERE, LEASED, NO_CALL, Step
 from tests.model.stored import Stored
 from tests.model.violations import require
@@ -36,7 +36,7 @@ class Told:
     answers: Sequence[Answer]
     before: Mapping[TaskId, Hot]
     after: Mapping[TaskId, Hot]
-    events: Sequence[StoredEvent]
+    events: Sequence[Event]
     holds: Holds
 
     @property
@@ -72,7 +72,7 @@ class Promises:
             self._check_lease(told)
             self._check_again(told)
             await self._check_call(told)
-        cancelled = {each.event.task_id for each in told.events if each.event.event == "task.cancelled"}
+        cancelled = {each.task_id for each in told.events if each.event == "task.cancelled"}
         for call, answer in told.calls:
             if call.verb in ENDING and isinstance(answer, Ok):
                 self._ended.setdefault(call.given["hold"], (_called(call), answer))
@@ -109,9 +109,9 @@ class Promises:
         # With more money for one, what waits for the day's is let go in all: the next claim decides for each.
         letting_go = told.step.verb == "set_budget"
         for each in told.events:
-            if letting_go and each.event.event == "task.ready":
+            if letting_go and each.event == "task.ready":
                 continue
-            require(each.event.workspace == told.step.workspace, "I25 nothing crosses a workspace", f"{each.event}")
+            require(each.workspace == told.step.workspace, "I25 nothing crosses a workspace", f"{each}")
         for task_id, hot in told.before.items():
             if hot.workspace != told.step.workspace and not letting_go:
                 require(hot == told.after.get(task_id), "I25 nothing crosses a workspace", f"{task_id} was changed")
@@ -145,8 +145,7 @@ class Promises:
         for call, answer in told.calls:
             if call.verb == "heartbeat" and isinstance(answer, Ok) and "task_id" not in call.given:
                 self._promise(told, call, cast(ToldByHeartbeat, answer.value).lease_expires_at)
-        for each in told.events:
-            event = each.event
+        for event in told.events:
             reason = next((reason for reason in _LOST if f'"reason":"{reason}"' in (event.data or "")), None)
             if event.event in ("task.retrying", "task.dead_lettered") and reason and event.task_id and event.attempt:
                 until = self._leased_until.get((event.task_id, event.attempt, _LOST[reason]), Micros(0))
@@ -173,8 +172,7 @@ class Promises:
         """A write that has landed, or was refused for what had moved, does not land when it comes again."""
         if told.step.verb != "again" or not isinstance(told.answer, Ok):
             return
-        sets: Sets = self._guide.committed[int(told.step.given["which"])]
-        for change_set, result in zip(sets, told.answer.value, strict=True):
+        for change_set, result in zip(self._guide.repeated, told.answer.value, strict=True):
             landed = isinstance(result, Committed) and change_set.changes
             require(not landed, "P3 nothing lands twice", f"{[change.event for change in change_set.changes]}")
 
@@ -288,7 +286,7 @@ def _never(name: str, found: Stored) -> bool:
 def _called(step: Step) -> str:
     """The verb and the arguments that a repeated call is recognised by."""
     told = ("output", "decision_report", "reason", "error")
-    return f"{step.verb} {[(name, step.given.get(name)) for name in told]} {step.given.get('task_id')}"
+    return f"{step.verb} {[(name, step.given.get(name)) for name in told]}"
 
 
 def _words(answer: Answer) -> tuple[str, ...]:

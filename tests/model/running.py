@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from taskyard.core.changes import StoredEvent
+from taskyard.core.changes import Event
 from taskyard.core.task import TaskId
 from taskyard.service.clock import ManualClock
 from taskyard.service.views import Held
@@ -16,7 +16,7 @@ from tests.model.draining import drained
 from tests.model.promises import Promises, Told
 from tests.model.sides import Side
 from tests.model.steps import Step, hold_of
-from tests.model.stored import ALL, difference, stored
+from tests.model.stored import difference, stored
 from tests.model.violations import require
 from tests.storage import Opener
 
@@ -28,7 +28,7 @@ class History:
     """What a run did, and what came of it."""
 
     steps: list[Step] = field(default_factory=list[Step])
-    events: list[StoredEvent] = field(default_factory=list[StoredEvent])
+    events: list[Event] = field(default_factory=list[Event])
     refused: dict[str, int] = field(default_factory=dict[str, int])
     bites: int = 0  # mishaps that came about
 
@@ -36,7 +36,7 @@ class History:
 class Run:
     def __init__(self, open_sides: OpenSides) -> None:
         self.clock = ManualClock()
-        self.sides = [Side(each, self.clock) for each in open_sides(self.clock)]
+        self.sides = [Side(each) for each in open_sides(self.clock)]
         self.guide = self.sides[0]  # what is asked of one side only is asked of this one
         self.seen = Seen(self.clock.now())
         self.history = History()
@@ -87,21 +87,16 @@ class Run:
             await self.step(step)
         self.promises.ended(await stored(self.guide.store))
 
-    async def _events(self) -> list[StoredEvent]:
+    async def _events(self) -> list[Event]:
         """Those since the last step, on which all sides agree."""
-        last = self.history.events[-1].seq if self.history.events else 0
-        # From the first on where something was pruned meanwhile: a reader that stayed behind would be told so.
-        after = last if last >= await self.guide.store.pruned() else 0
-        heard = [
-            [each for each in await side.store.events(after=after, limit=ALL) if each.seq > last] for side in self.sides
-        ]
+        heard = [await side.new_events() for side in self.sides]
         for other in heard[1:]:
             _compare("the events", heard[0], other)
         self.history.events += heard[0]
         return heard[0]
 
-    async def _see(self, calls: Sequence[Step], answers: Sequence[Answer], events: Iterable[StoredEvent]) -> None:
-        created = (each.event.task_id for each in events if each.event.event == "task.created")
+    async def _see(self, calls: Sequence[Step], answers: Sequence[Answer], events: Iterable[Event]) -> None:
+        created = (each.task_id for each in events if each.event == "task.created")
         self._ids += [task_id for task_id in created if task_id is not None]
         seen = self.seen
         seen.now = self.clock.now()

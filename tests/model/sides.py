@@ -9,10 +9,9 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import count
 from typing import Any, cast
 
-from taskyard.core.changes import ChangeSet
+from taskyard.core.changes import ChangeSet, Event
 from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import TaskId
-from taskyard.service.clock import ManualClock
 from taskyard.service.engine import Options
 from taskyard.service.yard import Yard
 from taskyard.stores.contract import Store
@@ -24,6 +23,7 @@ SECRET = b"the same on every store, so that leases agree"
 PROCESSES = 2
 WRITES = frozenset({"commit", "claim", "extend", "touch", "pulse", "lanes", "take_duty", "settle"})
 MINTED = 500_000  # ids that the yard mints itself begin here
+EVENTS = 10_000
 REMEMBERED = 12  # commits that may arrive once more
 
 Sets = Sequence[ChangeSet]
@@ -100,14 +100,15 @@ class Door:
 
 
 class Side:
-    def __init__(self, open_store: Opener, clock: ManualClock) -> None:
+    def __init__(self, open_store: Opener) -> None:
         self._open_store = open_store
-        self._clock = clock
         self.store = open_store()
         self._numbers = count(MINTED)
+        self._heard = 0
         self.roll = 0.5
         self.delayed: list[Sets] = []
         self.committed: list[Sets] = []
+        self.repeated: Sets = ()
         self.bites = 0
         self.doors: list[Door] = []
         self._yards: list[dict[str, MintingYard]] = []
@@ -131,6 +132,15 @@ class Side:
         """Somebody who only looks: what a process has in memory is the same on all sides, whoever was looked at."""
         return self._yard_on(Door(self.store, self._numbers), workspace)
 
+    async def new_events(self) -> list[Event]:
+        """Those since it was last asked."""
+        # From the first on where something was pruned meanwhile: a reader that stayed behind would be told so.
+        after = self._heard if self._heard >= await self.store.pruned() else 0
+        events = await self.store.events(after=after, limit=EVENTS)
+        new = [each for each in events if each.seq > self._heard]
+        self._heard = max((each.seq for each in new), default=self._heard)
+        return [each.event for each in new]
+
     async def perform(self, step: Step, holds: Holds) -> list[Answer]:
         """What was answered: to the call, and before that to the one that came in between."""
         answers: list[Answer] = []
@@ -144,7 +154,8 @@ class Side:
         answers.append(await answered(self._call(step, holds)))
         self.bites += door.bit
         door.expect(None, None)
-        self._look_after(step.process)
+        for number in range(PROCESSES):
+            self._look_after(number)
         return answers
 
     async def _call(self, step: Step, holds: Holds) -> Any:
@@ -158,15 +169,14 @@ class Side:
             case "deliver":
                 return await self.store.commit(self.delayed.pop(given["which"]))
             case "again":
-                return await self.store.commit(self.committed[int(given["which"])])
+                self.repeated = self.committed[int(given["which"])]
+                return await self.store.commit(self.repeated)
             case _:
                 leased = holds[given.pop("hold")] if "hold" in given else ()
                 leased = (given.pop("task_id"), leased[1]) if leased and "task_id" in given else leased
                 return await getattr(self._yards[step.process][step.workspace], step.verb)(*leased, **given)
 
     def _look_after(self, process: int) -> None:
-        if process >= len(self.doors):
-            return
         door = self.doors[process]
         self.committed = (self.committed + door.committed)[-REMEMBERED:]
         door.committed = []

@@ -37,7 +37,7 @@ class Stored:
     lanes: dict[LaneId, Lane] = field(default_factory=dict[LaneId, Lane])
     pulses: dict[str, Micros] = field(default_factory=dict[str, Micros])
     duties: dict[str, Micros | None] = field(default_factory=dict[str, Micros | None])
-    outbox: list[tuple[int, Outbox]] = field(default_factory=list[tuple[int, Outbox]])
+    outbox: list[Outbox] = field(default_factory=list[Outbox])
 
     def blocked(self, hot: Hot) -> list[str]:
         """What the task waits for now."""
@@ -82,7 +82,8 @@ async def stored(store: Store) -> Stored:
     found = Stored()
     for workspace in (HERE, ELSEWHERE):
         tasks = await store.find(Filter(workspace=workspace), after=0, limit=ALL)
-        found.tasks |= {hot.id: hot for hot in tasks}
+        # Numbered anew: the order counts, and a store may leave numbers out.
+        found.tasks |= {hot.id: hot._replace(seq=place) for place, hot in enumerate(reversed(tasks), 1)}
         found.limits += sorted((await store.limits(workspace, None)).values())
         found.lanes |= (await store.config(workspace, LaneId(0))).lanes
     ids = sorted(found.tasks)
@@ -102,7 +103,7 @@ async def stored(store: Store) -> Stored:
         found.counts |= {f"{workspace}/{name}": count for name, count in counts.items()}
     found.pulses = await store.pulses("")
     found.duties = {name: await store.duty(name) for name in DUTIES}
-    found.outbox = [row for topic in TOPICS for row in await store.outbox(topic, ALL)]
+    found.outbox = [row for topic in TOPICS for _, row in await store.outbox(topic, ALL)]
     return found
 
 

@@ -51,15 +51,14 @@ async def test_the_same_seed_gives_the_same_history_on_every_store(store: str, s
 
 
 def told(history: History) -> list[tuple[object, ...]]:
-    events = [stored.event for stored in history.events]
-    return [(event.event, event.task_id, event.version, event.status) for event in events]
+    return [(event.event, event.task_id, event.version, event.status) for event in history.events]
 
 
 async def test_the_histories_go_everywhere(folder: Path):
     seen, verbs, mishaps = Counter[str](), Counter[str](), 0
     for seed in range(60):
         history = await play_seed(stage([MODEL], folder), seed, STEPS, drain=False)
-        seen.update(stored.event.event for stored in history.events)
+        seen.update(event.event for event in history.events)
         seen.update(history.refused)
         verbs.update(step.verb for step in history.steps)
         mishaps += history.bites

@@ -55,7 +55,7 @@ with lane as materialized (
 ), fact as materialized (
   select
     (select coalesce(max(epoch.epoch), 0) from yard.epoch where epoch.workspace = $9::text) as epoch,
-    exists (select 1 from horizon) as more,
+    exists (select 1 from horizon) or (select count(*) from head) > (select count(*) from best) as more,
     (
       select json_agg(json_build_array(ceiling.name, ceiling.ceiling, ceiling.held, ceiling.spent))
       from yard.ceiling
@@ -141,6 +141,6 @@ select pg_notify($1, $2)
 select (extract(epoch from clock_timestamp()) * 1000000)::bigint
 
 -- name: event_count
--- Whether anything was written, without reading any of it.
-select last_value
+-- Whether anything was written, without reading any of it. A sequence says 1 before its first number as well as after.
+select case when is_called then last_value else 0 end
 from yard.event_seq

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from taskyard.core import claiming, transitions
 from taskyard.core.changes import Beat, Limit
-from taskyard.core.claiming import Choice, ClaimPlan
+from taskyard.core.claiming import Choice, ClaimPlan, PlannedLane
 from taskyard.core.priority import aged
 from taskyard.core.task import Hot, LaneId, TaskId
 from taskyard.core.units import utc_date
@@ -35,13 +35,12 @@ class _Found:
     places: dict[LaneId, tuple[int, int]] = field(default_factory=dict[LaneId, tuple[int, int]])
     limits: dict[str, Limit] = field(default_factory=dict[str, Limit])
     asked: set[str] = field(default_factory=set[str])  # the ceilings that the choice looked at
-    given: int = 0  # tasks that the choice asked for
+    beyond: set[LaneId] = field(default_factory=set[LaneId])  # where the choice asked for more than is known
     more: bool = True  # whether there may be tasks that were not looked at
 
     def walk(self, lane: LaneId) -> Iterator[Hot]:
-        for hot in self.tasks.get(lane, ()):
-            self.given += 1
-            yield hot
+        yield from self.tasks.get(lane, ())
+        self.beyond.add(lane)
 
     def limit_of(self, name: str) -> Limit:
         self.asked.add(name)
@@ -50,14 +49,15 @@ class _Found:
 
 async def claim(transaction: Transaction, plan: ClaimPlan, lock_first: Collection[str]) -> Claimed | Stale:
     found = _Found()
-    epoch = await _look(transaction, plan, found)
+    epoch = await _look(transaction, plan, plan.lanes, found)
     if epoch != plan.epoch:
         return Stale(epoch)
     if lock_first:
         await _lock_limits(transaction, plan, found, lock_first)
     choice = _choose(plan, found)
     while _is_short(plan, choice, found):
-        await _look(transaction, plan, found)
+        # Not into lanes that the choice has closed: their backlog costs nothing.
+        await _look(transaction, plan, [lane for lane in plan.lanes if lane.id in found.beyond], found)
         choice = _choose(plan, found)
     taken, parked, _ = choice
     if taken or parked:
@@ -66,27 +66,28 @@ async def claim(transaction: Transaction, plan: ClaimPlan, lock_first: Collectio
 
 
 def _choose(plan: ClaimPlan, found: _Found) -> Choice:
-    found.given = 0
+    found.beyond.clear()
     found.asked.clear()
     return claiming.choose(plan, {lane.id: found.walk(lane.id) for lane in plan.lanes}, found.limit_of)
 
 
 def _is_short(plan: ClaimPlan, choice: Choice, found: _Found) -> bool:
     """Whether the choice came to an end only because it was not given more."""
-    known = sum(map(len, found.tasks.values()))
-    return found.more and len(choice.taken) < len(plan.leases) and found.given == known
+    free = plan.slots - found.limits[f"slots:{plan.agent}"].held
+    ended = len(choice.taken) >= min(len(plan.leases), free) or len(choice.parked) == claiming.PARKED_PER_CLAIM
+    return found.more and bool(found.beyond) and not ended
 
 
-async def _look(transaction: Transaction, plan: ClaimPlan, found: _Found) -> int:
+async def _look(transaction: Transaction, plan: ClaimPlan, lanes: Sequence[PlannedLane], found: _Found) -> int:
     """Lock some more of the best tasks, and read the ceilings they stand under. The epoch is answered."""
     wanted = min(len(plan.leases), max(plan.slots, 1))
-    each = min(wanted, max(_EACH, 4 * wanted // max(len(plan.lanes), 1)))
-    places = [found.places.get(lane.id, _FIRST) for lane in plan.lanes]
+    each = min(wanted, max(_EACH, 4 * wanted // max(len(lanes), 1)))
+    places = [found.places.get(lane.id, _FIRST) for lane in lanes]
     own = _own_ceilings(plan)
     answer = await transaction.ask(
         "pick",
-        [lane.id for lane in plan.lanes],
-        [aged(lane.boost, plan.now) for lane in plan.lanes],
+        [lane.id for lane in lanes],
+        [aged(lane.boost, plan.now) for lane in lanes],
         [rank for rank, _ in places],
         [seq for _, seq in places],
         wanted,

@@ -39,6 +39,7 @@ GONE = (
     asyncpg.CannotConnectNowError,
     asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # the server said good-bye while nobody asked it anything
     OSError,
 )
 
@@ -157,6 +158,8 @@ def refusal_of(error: BaseException, where: Address) -> Unavailable | None:
         case asyncpg.InterfaceError() if "connection" not in str(error):
             return None
         case asyncpg.InsufficientResourcesError() | asyncpg.OperatorInterventionError() | asyncpg.PostgresIOError():
+            return StoreUnavailable(detail)
+        case asyncpg.IdleInTransactionSessionTimeoutError() | asyncpg.InternalClientError():
             return StoreUnavailable(detail)
         case asyncpg.PostgresConnectionError() | asyncpg.InterfaceError() | OSError() | TimeoutError():
             return StoreUnavailable(detail)

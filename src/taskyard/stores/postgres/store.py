@@ -36,6 +36,7 @@ from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Config, Extended, Filter, Graph, Stale
 from taskyard.stores.postgres import claims, landing, opening, reading, small_writes
 from taskyard.stores.postgres.connecting import Pool, address
+from taskyard.stores.postgres.gathering import Gathering
 from taskyard.stores.postgres.guest import PostgresGuest
 from taskyard.stores.postgres.reading import Reader
 from taskyard.stores.postgres.statements import statements
@@ -63,6 +64,7 @@ class PostgresStore:
         self._waking: Waking | None = None
         self._measuring: asyncio.Task[None] | None = None
         self._writing: set[asyncio.Task[Any]] = set()
+        self._loading = Gathering[Hot](lambda task_ids: self._read(reading.load, task_ids))
         self._process = 0
 
     def twin(self) -> PostgresStore:
@@ -98,6 +100,7 @@ class PostgresStore:
                 await measuring
         if pool is not None and waking is not None:
             await asyncio.gather(*self._writing, return_exceptions=True)
+            await self._loading.close()
             await waking.close()
             await pool.close()
 
@@ -162,7 +165,8 @@ class PostgresStore:
     # Reads.
 
     async def load(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:
-        return await self._read(reading.load, task_ids)
+        self._open()
+        return await self._loading.ask(task_ids)
 
     async def definitions(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
         return await self._read(reading.definitions, task_ids)

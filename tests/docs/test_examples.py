@@ -1,0 +1,47 @@
+"""The examples run as a reader would run them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+BIN = Path(sys.executable).parent
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    yard = f"sqlite:///{tmp_path / 'yard.db'}"
+    return {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "TASKYARD_URL": yard}
+
+
+def run(environment: dict[str, str], *words: str | Path) -> str:
+    return subprocess.run(words, env=environment, check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def test_the_research_team_answers_and_leaves_a_sound_yard(environment: dict[str, str]) -> None:
+    said = run(environment, sys.executable, EXAMPLES / "research_team.py")
+
+    assert "'cheapest': 'Acme'" in said
+    assert "verify: ok" in said
+
+
+def test_the_shell_agent_works_until_there_is_nothing_left(environment: dict[str, str]) -> None:
+    run(environment, "taskyard", "enqueue", "count", "--prompt", "how many words is this")
+    run(environment, "taskyard", "enqueue", "count", "--prompt", "three more words")
+
+    run(environment, EXAMPLES / "shell_agent.sh")
+
+    listed = json.loads(run(environment, "taskyard", "ls", "--json"))
+    outputs = [json.loads(run(environment, "taskyard", "show", task["id"], "--json"))["output"] for task in listed]
+    assert sorted(output["data"]["words"] for output in outputs) == [3, 5]
+
+
+def test_the_dag_file_is_accepted_and_drawn(environment: dict[str, str]) -> None:
+    dag_id = json.loads(run(environment, "taskyard", "submit", EXAMPLES / "landing_page.yaml", "--json"))["dag_id"]
+
+    assert "requirements" not in run(environment, "taskyard", "tree", dag_id)  # names are for the file only
+    assert "synthesis" in run(environment, "taskyard", "tree", dag_id)

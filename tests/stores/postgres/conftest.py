@@ -1,0 +1,100 @@
+"""A yard in a schema of its own, several processes that have it open, and a gate that holds them at a row."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from taskyard.service.clock import ManualClock
+from taskyard.stores.postgres import PostgresStore
+from taskyard.stores.postgres.connecting import address
+from tests import servers
+
+VERSION = 16
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return servers.postgres_yard(VERSION, tmp_path)
+
+
+@pytest.fixture
+async def connect(url: str, clock: ManualClock) -> AsyncIterator[Callable[[], Awaitable[PostgresStore]]]:
+    opened: list[PostgresStore] = []
+
+    async def connect() -> PostgresStore:
+        store = PostgresStore(url, clock=clock)
+        await store.open()
+        opened.append(store)
+        return store
+
+    yield connect
+    for store in opened:
+        await store.close()
+
+
+@pytest.fixture
+async def store(connect: Callable[[], Awaitable[PostgresStore]]) -> AsyncIterator[PostgresStore]:
+    store = await connect()
+    yield store
+    assert await store.checks() == []
+
+
+@pytest.fixture
+async def other(connect: Callable[[], Awaitable[PostgresStore]], store: PostgresStore) -> PostgresStore:
+    return await connect()
+
+
+class Gate:
+    """A stranger's session. While it holds a row, whoever wants that row stands still, and can be seen to."""
+
+    def __init__(self, connection: asyncpg.Connection, watcher: asyncpg.Connection, schema: str) -> None:
+        self.session = connection
+        self._watcher = watcher
+        self.schema = schema
+
+    async def shut(self, table: str, **where: str) -> None:
+        """Hold the rows that are so."""
+        names = " and ".join(f"{name} = ${number}" for number, name in enumerate(where, 1))
+        await self.session.execute("begin")
+        held = await self.session.fetch(
+            f"select 1 from {self.schema}.{table} where {names} for update", *where.values()
+        )
+        assert held, f"there is no such row of {table}: {where}"
+
+    async def open(self) -> None:
+        await self.session.execute("rollback")
+
+    async def standing(self, number: int) -> None:
+        """Wait until so many sessions of this database wait for a lock."""
+        sql = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+        await self.until(sql, number)
+
+    async def until(self, sql: str, number: int) -> None:
+        """Look until the statement counts so many: a server tells nobody that a session waits."""
+        async with asyncio.timeout(20):
+            while await self._watcher.fetchval(sql) < number:  # noqa: ASYNC110 - there is no event to wait for
+                await asyncio.sleep(0.002)
+
+    async def ask(self, sql: str, *values: Any) -> Any:
+        return await self._watcher.fetchval(sql.replace("yard.", f"{self.schema}."), *values)
+
+
+@pytest.fixture
+async def gate(url: str, store: PostgresStore) -> AsyncIterator[Gate]:
+    where = address(url, "")
+    connections = [await asyncpg.connect(where.url) for _ in range(2)]
+    yield Gate(connections[0], connections[1], where.schema)
+    for connection in connections:
+        await connection.close()
+
+
+@pytest.fixture
+async def mine(url: str, store: PostgresStore) -> AsyncIterator[asyncpg.Connection]:
+    """A connection of the caller's own."""
+    connection = await asyncpg.connect(address(url, "").url)
+    yield connection
+    await connection.close()

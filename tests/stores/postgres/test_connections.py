@@ -1,0 +1,117 @@
+"""Connections that are lost, servers that refuse, a schema that is newer, and the database's own clock."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from taskyard.core.errors import InvalidInput, SchemaTooNew, StoreReadOnly, StoreUnavailable
+from taskyard.core.units import SECOND
+from taskyard.service.clock import ManualClock
+from taskyard.stores.postgres import PostgresStore
+from taskyard.stores.postgres.connecting import address
+from tests.stores.given import a_new_task, given_a_task, land
+from tests.stores.postgres.conftest import Gate
+
+KILL_OTHERS = (
+    "select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = current_database()"
+    " and pid <> pg_backend_pid() and application_name = '' and query not like '%pg_stat_activity%' and query <> ''"
+)
+
+
+async def test_a_yard_whose_connections_were_cut_goes_on(store: PostgresStore, gate: Gate, mine: Any):
+    await asyncio.gather(*(given_a_task(store) for _ in range(5)))
+
+    await mine.fetchval(KILL_OTHERS)
+
+    task = await given_a_task(store)
+    assert await store.load([task.id]) == {task.id: task}
+
+
+async def test_who_waits_is_woken_after_the_listening_connection_was_cut(
+    store: PostgresStore, other: PostgresStore, mine: Any, gate: Gate
+):
+    mark = await store.changed(0, 0)
+    waiting = asyncio.create_task(store.changed(mark, 20))
+    listening = "select count(*) from pg_stat_activity where query like 'LISTEN%' or query like '%event_seq%'"
+    await gate.until(listening, 1)
+    await mine.fetchval(KILL_OTHERS)
+
+    await given_a_task(other)
+
+    assert await asyncio.wait_for(waiting, 10) != mark
+
+
+async def test_a_server_that_is_not_there_is_said_to_be_unavailable(clock: ManualClock):
+    store = PostgresStore("postgresql://somebody:secret@127.0.0.1:1/nowhere", clock=clock)
+
+    with pytest.raises(StoreUnavailable) as told:
+        await store.open()
+
+    assert "127.0.0.1:1/nowhere" in str(told.value)
+    assert "secret" not in str(told.value)
+
+
+async def test_a_server_that_takes_no_writes_is_said_to_be_read_only(
+    url: str, store: PostgresStore, clock: ManualClock
+):
+    fresh = await a_new_task(store)
+    reader = PostgresStore(f"{url}&options=-cdefault_transaction_read_only%3Don", clock=clock)
+    await reader.open()
+
+    with pytest.raises(StoreReadOnly):
+        await land(reader, tasks=(fresh,))
+
+    assert await reader.load([fresh.hot.id]) == {}
+    await reader.close()
+
+
+async def test_a_newer_schema_is_refused(url: str, store: PostgresStore, gate: Gate, clock: ManualClock):
+    await gate.ask("update yard.schema_version set version = 99, min_reader = 98, min_writer = 98")
+
+    with pytest.raises(SchemaTooNew):
+        await PostgresStore(url, clock=clock).open()
+
+
+async def test_without_a_clock_the_time_is_the_databases(url: str, store: PostgresStore, gate: Gate):
+    own = PostgresStore(url)
+    await own.open()
+    there = await gate.ask("select (extract(epoch from clock_timestamp()) * 1000000)::bigint")
+
+    assert abs(own.now() - there) < SECOND
+    await own.close()
+
+
+async def test_it_works_where_no_session_is_kept(url: str, store: PostgresStore, clock: ManualClock):
+    pooled = PostgresStore(f"{url}&pgbouncer=true&pool_size=2", clock=clock)
+    await pooled.open()
+    mark = await pooled.changed(0, 0)
+
+    task = await given_a_task(store)
+
+    assert await asyncio.wait_for(pooled.changed(mark, 20), 10) != mark
+    assert await pooled.load([task.id]) == {task.id: task}
+    await asyncio.gather(*(given_a_task(pooled) for _ in range(20)))
+    await pooled.close()
+
+
+def test_the_name_of_a_schema_is_plain():
+    with pytest.raises(InvalidInput):
+        PostgresStore("postgresql://localhost/db", schema='x"; drop schema public')
+
+
+def test_options_of_ours_do_not_reach_the_driver():
+    where = address("postgres://h1:1,h2:2/db?schema=s&pool_size=3&target_session_attrs=primary", "taskyard")
+
+    assert where.url == "postgresql://h1:1,h2:2/db?target_session_attrs=primary"
+    assert (where.schema, where.connections, where.direct_url) == ("s", 3, where.url)
+
+
+async def test_people_find_tasks_in_plain_words(store: PostgresStore, gate: Gate):
+    task = await given_a_task(store)
+
+    status = await gate.ask("select status from yard.tasks where id = $1 and lease_owner is null", task.id)
+
+    assert status == "ready"
+    assert await gate.ask("select tasks_created from yard.task_queue_metrics") == 1
+    assert await gate.ask("select count(*) from yard.history") == 1
