@@ -12,12 +12,13 @@ from taskyard.cli.running import AsJson, in_yard, show
 from taskyard.cli.tables import age, dollars, table
 from taskyard.core.breaker import BreakerState
 from taskyard.core.task import Json
-from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd, utc_date
+from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd, usd, utc_date
 from taskyard.service.roster import AgentView
 
 agents = typer.Typer(help="Who can work.", no_args_is_help=True)
 queues = typer.Typer(help="Pause and resume queues.", no_args_is_help=True)
 breakers = typer.Typer(help="Circuit breakers, one for each task type.", no_args_is_help=True)
+_MONEY = ("spent_usd", "reserved_usd", "ceiling_usd")
 budget = typer.Typer(help="What may be spent, and what was.", no_args_is_help=True)
 
 AgentArgument = Annotated[str, typer.Argument(metavar="AGENT")]
@@ -161,9 +162,7 @@ def spent(context: typer.Context, as_json: AsJson = False) -> None:
         rows=[
             (
                 "today" if row["today"] else str(row["name"]),
-                f"${row['spent_usd']}",
-                f"${row['reserved_usd']}",
-                f"${row['ceiling_usd']}" if row["ceiling_usd"] is not None else "",
+                *(dollars(None if row[name] is None else usd(str(row[name]))) for name in _MONEY),
             )
             for row in rows
         ],

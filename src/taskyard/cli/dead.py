@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from taskyard.app import Yard
-from taskyard.cli.look import show_task
+from taskyard.cli.look import one_line, show_task
 from taskyard.cli.running import AsJson, By, TaskArgument, find_task, in_yard, json_given, show
 from taskyard.cli.tables import age, dollars, short, table
 from taskyard.core.changes import Record
@@ -52,7 +52,7 @@ def _row(letter: DeadLetter, now: Micros) -> tuple[str | Text, ...]:
         reason.append(" poison pill", style="bold red")
     if body["reviewed"]:
         reason.append(f" ({body['resolution']})", style="dim")
-    error = " ".join((last.error or "").split())[:60] if last else ""
+    error = one_line(last.error or "") if last else ""
     died = Micros(cast(int, body["at"]))
     return short(task.id), task.type, reason, str(task.hot.failures), dollars(task.cost), f"{age(died, now)} ago", error
 

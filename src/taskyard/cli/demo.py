@@ -221,8 +221,8 @@ def _summary(tasks: Sequence[Details]) -> RenderableType:
         )
         for task in sorted(tasks, key=lambda task: task.hot.seq)
     ]
-    columns = ("task", "state", "attempts", "agent", "worked", "cost", "went wrong")
-    return table(*columns, rows=rows, right=("attempts", "worked", "cost"))
+    columns = ("task", "state", "tries", "agent", "worked", "cost", "went wrong")
+    return table(*columns, rows=rows, right=("tries", "worked", "cost"), wraps=("task",))
 
 
 def _as_it_should_be(dag: DagView, tasks: dict[TaskId, Details], console: Console) -> bool:

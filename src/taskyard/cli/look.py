@@ -87,7 +87,7 @@ def _tasks(tasks: Sequence[Task], now: Micros) -> Table:
                 (task.hot.agent or "") if task.status in HELD else (task.definition.agent or ""),
                 str(task.hot.failures or ""),
                 age(task.definition.created_at, now),
-                _one_line(task.definition.title or task.prompt),
+                one_line(task.definition.title or task.prompt),
             )
             for task in tasks
         ],
@@ -154,7 +154,7 @@ def _attempts(task: Details) -> Table:
                 attempt.outcome.value,
                 seconds((attempt.ended_at - (attempt.started_at or attempt.claimed_at)) / 1_000_000),
                 dollars(attempt.cost),
-                _one_line(f"{attempt.reason}: {attempt.error}" if attempt.reason else ""),
+                one_line(f"{attempt.reason}: {attempt.error}" if attempt.reason else ""),
             )
             for attempt in task.attempts
         ],
@@ -235,7 +235,7 @@ def _node(task: Task, others: str) -> Text:
 
 
 def _label(task: Task) -> str:
-    return _one_line(task.definition.title) or task.type
+    return one_line(task.definition.title) or task.type
 
 
 def watch(
@@ -286,7 +286,7 @@ def _progress(task: Task) -> tuple[RenderableType, str]:
     told = cast(dict[str, Any], said) if isinstance(said, dict) else {"note": said}
     fraction, note = told.get("fraction"), str(told.get("note", ""))
     bar = ProgressBar(total=1, completed=float(fraction), width=16) if isinstance(fraction, int | float) else ""
-    return bar, _one_line(note)
+    return bar, one_line(note)
 
 
 def events(
@@ -340,7 +340,7 @@ def event_line(stored: StoredEvent, names: Mapping[TaskId, str]) -> Text | None:
         words.append(f"({facts.get('reason')}) {facts.get('error', '')}".replace("() ", ""))
     style = COLOURS.get(event.status, "") if event.status else ""
     name = names.get(event.task_id, "a subtask")
-    return Text.assemble((f"{name:<10}", "bold"), (f"{SAID[event.event]} ", style), _one_line(" ".join(words)))
+    return Text.assemble((f"{name:<10}", "bold"), (f"{SAID[event.event]} ", style), one_line(" ".join(words)))
 
 
 _TOLD: dict[str, tuple[str, ...]] = {
@@ -374,6 +374,6 @@ def stats(context: typer.Context, as_json: AsJson = False) -> None:
     show(as_json, figures, shown)
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= 60 else line[:59] + "…"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from taskyard.core.jsonvalue import decode
 from taskyard.core.task import Json
 
 Answer = TypeVar("Answer")
+WIDTH = 120  # columns, where there is no terminal that has some
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="A task's id, or the end of it.")]
 LeaseOption = Annotated[str, typer.Option("--lease", help="The lease that `claim` gave.", show_default=False)]
@@ -51,8 +53,11 @@ def show(as_json: bool, value: Any, *shown: RenderableType) -> None:
 
 
 def console_for_people() -> Console:
-    # Without a terminal nothing wraps: a script that reads lines gets whole ones.
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty(), emoji=False)
+    if sys.stdout.isatty():
+        return Console(highlight=False, emoji=False)
+    # Without a terminal there is no width to keep to: a script that reads lines gets whole ones.
+    width = None if "COLUMNS" in os.environ else WIDTH
+    return Console(highlight=False, emoji=False, soft_wrap=True, width=width)
 
 
 def json_given(field: str, text: str | None) -> Json:

@@ -35,10 +35,15 @@ MARKS = {
 SHORT = 10  # characters at the end of an id that tell tasks apart
 
 
-def table(*columns: str, rows: Iterable[Sequence[str | Text]], right: Sequence[str] = ()) -> Table:
+def table(
+    *columns: str, rows: Iterable[Sequence[str | Text]], right: Sequence[str] = (), wraps: Sequence[str] = ()
+) -> Table:
+    """Columns keep their words whole; where it is too narrow, the last one gives way, or those that are named."""
     made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for column in columns:
-        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
+        gives_way = column in (wraps or columns[-1:])
+        side = "right" if column in right else "left"
+        made.add_column(column, justify=side, overflow="fold", no_wrap=not gives_way)
     for row in rows:
         made.add_row(*row)
     return made
@@ -65,7 +70,11 @@ def age(at: Micros | None, now: Micros) -> str:
 
 
 def dollars(amount: MicroUsd | int | None) -> str:
-    return "" if amount is None else f"${to_usd(MicroUsd(amount))}"
+    """To the cent, and further only where there is more."""
+    if amount is None:
+        return ""
+    whole, _, cents = to_usd(MicroUsd(amount)).partition(".")
+    return f"${whole}.{cents:0<2}"
 
 
 def seconds(duration: float) -> str:

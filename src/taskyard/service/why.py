@@ -223,9 +223,13 @@ def _resting(hot: Hot) -> Cause:
         Status.VALIDATING: "its output is being validated",
         Status.COMPLETED: "is completed",
         Status.CANCELLED: f"is cancelled: {hot.why}",
-        Status.DEAD_LETTERED: f"is dead after {hot.failures} failed attempts, and waits for a person",
+        Status.DEAD_LETTERED: f"is dead after {_times(hot.failures)}, and waits for a person",
     }
     return Cause(kind=hot.status.value, words=words[hot.status], facts=facts)
+
+
+def _times(failures: int) -> str:
+    return "one failed attempt" if failures == 1 else f"{failures} failed attempts"
 
 
 def _dollars(amount: int) -> str:

@@ -12,7 +12,6 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from copy import deepcopy
 from itertools import islice
 from typing import TypeVar
 
@@ -54,7 +53,7 @@ from taskyard.core.task import (
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Config, Extended, Filter, Graph, Guest, Stale
 from taskyard.stores.memory.landing import land, refuse_nonsense
-from taskyard.stores.memory.tables import Tables
+from taskyard.stores.memory.tables import Tables, copied
 
 Value = TypeVar("Value")
 
@@ -219,7 +218,8 @@ class MemoryStore:
         return {key: owners[workspace, key] for key in keys if (workspace, key) in owners}
 
     async def record(self, kind: str, workspace: str, record_id: str) -> Record | None:
-        return deepcopy(self._tables.records.get((kind, workspace, record_id)))
+        found = self._tables.records.get((kind, workspace, record_id))
+        return None if found is None else copied(found)
 
     async def records(self, kind: str, workspace: str | None = None) -> list[Record]:
         return self._records(lambda record: record.kind == kind and workspace in (None, record.workspace))
@@ -323,7 +323,7 @@ class MemoryStore:
     def _records(self, wanted: Callable[[Record], bool]) -> list[Record]:
         """Copies, as from a database: a reader may do with a body what it likes."""
         found = [record for record in self._tables.records.values() if wanted(record)]
-        return deepcopy(sorted(found, key=lambda record: (record.kind, record.workspace, record.id)))
+        return [copied(each) for each in sorted(found, key=lambda record: (record.kind, record.workspace, record.id))]
 
 
 def _counts_moved(tables: Tables, change_set: ChangeSet) -> dict[str, int]:

@@ -86,6 +86,9 @@ class Transactions:
 
     async def _transact(self, connection: Connection, begin: str, work: Work[Answer], met: Met) -> tuple[Answer, bool]:
         await connection.execute(begin)
+        if not self._time.is_the_stores:
+            # Clocks of several processes may differ; that of the database is one for all.
+            self._time.hear(await connection.fetchval(self._sql["last_told"]))
         transaction = Transaction(connection, self._sql, self._time.now(), store_clock=self._time.is_the_stores)
         try:
             answer = await work(transaction, met)
