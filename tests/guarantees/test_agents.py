@@ -289,12 +289,13 @@ async def test_a_runtime_of_the_same_name_in_another_workspace_is_another(open_y
     yard, other = await open_yard(preset="multica"), await open_yard(preset="multica", workspace="other")
     await given_a_runtime(yard, "laptop", "ada")
     await given_a_runtime(other, "laptop", "ada")
-    mine, theirs = await given_work_of(yard, "ada"), await given_work_of(other, "ada")
+    mine = await given_work_of(yard, "ada", timeouts={"lease_sec": 3600})
+    theirs = await given_work_of(other, "ada")
     for _ in range(4):
         await elapse(yard, clock, 20)
         await other.runtime_heartbeat("laptop")
 
-    assert (await yard.get(mine.id)).status is Status.READY  # theirs was heard of, mine was not
+    assert (await yard.get(mine.id)).attempts[0].reason == "runtime_offline"  # it was theirs that was heard of
     assert (await other.get(theirs.id)).status is Status.RUNNING
     assert await yard.orphans("laptop") == (0, 0)
     assert (await other.get(theirs.id)).status is Status.RUNNING

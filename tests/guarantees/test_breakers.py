@@ -225,6 +225,16 @@ async def test_a_success_of_a_task_claimed_before_it_opened_does_not_close_it(ya
     assert await state(yard) is BreakerState.HALF_OPEN
 
 
+async def test_a_failure_of_a_task_claimed_before_it_opened_does_not_keep_it_open(yard: Yard, clock: ManualClock):
+    early = await given_a_running_task(yard)
+    await fail_some(yard, 5)
+    await elapse(yard, clock, 59)
+    await yard.fail(early.id, early.lease, "crash")
+    await elapse(yard, clock, 1)
+
+    assert await state(yard) is BreakerState.HALF_OPEN
+
+
 async def test_a_failure_of_a_task_claimed_before_it_opened_does_not_open_it_again(yard: Yard, clock: ManualClock):
     early = await given_a_running_task(yard)
     probe = await given_a_probe(yard, clock)
@@ -241,6 +251,20 @@ async def fail_some_behind(yard: Yard, count: int) -> None:
         await yard.enqueue("code")
         (held,) = await yard.claim("worker", start=True)
         await yard.fail(held.id, held.lease, "crash")
+
+
+async def test_the_result_of_a_probe_moves_nothing_once_a_person_has_moved_it(yard: Yard, clock: ManualClock):
+    probe = await given_a_probe(yard, clock)
+    await yard.close_breaker("code")
+    await yard.open_breaker("code")
+    await yard.complete(probe.id, probe.lease)
+    assert await state(yard) is BreakerState.OPEN
+
+    await elapse(yard, clock, 60)
+    (probe,) = await yard.claim("worker", start=True)
+    await yard.close_breaker("code")
+    await yard.fail(probe.id, probe.lease, "crash")
+    assert await state(yard) is BreakerState.CLOSED
 
 
 async def test_the_result_of_a_probe_that_was_lost_moves_nothing(yard: Yard, clock: ManualClock):

@@ -49,12 +49,19 @@ class Mutant:
     edits: tuple[Edit, ...]
     caught_by: Hunt | Named
 
+    @property
+    def stores(self) -> set[str]:
+        """Those that it is planted in, where it is planted in a store."""
+        return {edit.file.split("/")[1] for edit in self.edits if edit.file.startswith("stores/")}
+
 
 MEMORY_LANDING, MEMORY_TABLES, MEMORY_STORE = (f"stores/memory/{name}.py" for name in ("landing", "tables", "store"))
 SQLITE_SQL, SQLITE_CLAIMS, SQLITE_GUARDS = (
     f"stores/sqlite/{name}" for name in ("writing.sql", "claims.py", "guards.py")
 )
 
+POSTGRES_GUARDS = "stores/postgres/guards.py"
+INTERLEAVINGS = "tests/stores/postgres/test_interleavings.py"
 BREAKERS = "tests/guarantees/test_breakers.py"
 ZOMBIE = "a_zombie_comes_back_to_a_task_in_other_hands"
 
@@ -76,6 +83,12 @@ MUTANTS = (
         trap="A zombie's write, decided on what was there before, lands on its successor's.",
         edits=(Edit(SQLITE_SQL, "where task.version is not expected.version\n", "where task.id is null\n"),),
         caught_by=Hunt("sqlite", seeds=20),
+    ),
+    Mutant(
+        name="version_guard_dropped_in_postgres",
+        trap="A zombie's write, decided on what was there before, lands on its successor's.",
+        edits=(Edit(POSTGRES_GUARDS, "if version != before.version or (expiring", "if version < 0 or (expiring"),),
+        caught_by=Hunt("postgres", seeds=4),
     ),
     Mutant(
         name="lease_check_dropped",
@@ -224,6 +237,24 @@ MUTANTS = (
         caught_by=Hunt("sqlite", "a_heartbeat_comes_while_its_lease_expires"),
     ),
     Mutant(
+        name="expiry_without_a_second_look_in_postgres",
+        trap="Reaper reads, then writes without re-checking.",
+        edits=(Edit(POSTGRES_GUARDS, " or (expiring and not is_over):", ":"),),
+        caught_by=Hunt("postgres", "a_heartbeat_comes_while_its_lease_expires"),
+    ),
+    Mutant(
+        name="children_not_locked_in_postgres",
+        trap="Two parents finish at once and neither frees the child.",
+        edits=(
+            Edit(
+                "stores/postgres/writing.sql",
+                "order by task.id\nfor no key update\n\n-- name: lock_more_tasks",
+                "order by task.id\n\n-- name: lock_more_tasks",
+            ),
+        ),
+        caught_by=Named((f"{INTERLEAVINGS}::test_two_parents_that_end_at_once_free_their_child_once",)),
+    ),
+    Mutant(
         name="key_never_unparked",
         trap="What was put aside for a held key is forgotten when the key is free.",
         edits=(
@@ -294,6 +325,12 @@ MUTANTS = (
         trap="A worker claims on what it remembers, and takes from a queue that was paused meanwhile.",
         edits=(Edit(SQLITE_CLAIMS, "if plan.epoch != epoch:", "if plan.epoch < 0:"),),
         caught_by=Hunt("sqlite", "a_queue_is_paused_by_another_process"),
+    ),
+    Mutant(
+        name="claim_ignores_the_epoch_in_postgres",
+        trap="A worker claims on what it remembers, and takes from a queue that was paused meanwhile.",
+        edits=(Edit("stores/postgres/claims.py", "if epoch != plan.epoch:", "if epoch < 0:"),),
+        caught_by=Hunt("postgres", "a_queue_is_paused_by_another_process"),
     ),
     Mutant(
         name="events_skipped",

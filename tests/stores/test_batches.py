@@ -161,20 +161,22 @@ PARTS: dict[str, Callable[[Yard, Hot, int, int], Parts]] = {
     "rescore": lambda _, row, more, place: {"rescores": (Rescore(row.id, place, more, None),)},
 }
 
-# Parts that get into each other's way.
-CLOSE = (
-    ("cancel", "signal", "complete", "expect", "new", "lift", "lift one", "end wait", "block", "rescore"),
-    ("cancel", "signal", "expect", "park", "hold", "free", "ceiling", "lift one"),
-    ("cancel", "new", "count", "clear", "record", "checkpoint"),
-    tuple(PARTS),
-)
+# Parts, and the tasks they are about, that get into each other's way.
+CLOSE: list[tuple[tuple[str, ...], tuple[int, ...]]] = [
+    (("cancel", "complete", "expect", "new", "lift", "lift one", "end wait", "block", "rescore"), (0, 2)),
+    (("complete", "signal", "expect", "lift", "block"), (0, 1, 3)),
+    (("cancel", "signal", "expect", "park", "hold", "free", "ceiling", "lift one"), (2, 4)),
+    (("cancel", "new", "count", "clear", "record", "checkpoint", "rescore"), (4, 5)),
+    (tuple(PARTS), tuple(range(TASKS))),
+]
 
 Part = tuple[str, int, int]  # what, of which task, and a number
 
 
-def batches_of(kinds: tuple[str, ...]) -> st.SearchStrategy[list[list[Part]]]:
-    parts = st.tuples(st.sampled_from(kinds), st.integers(0, TASKS - 1), st.integers(0, 3))
-    return st.lists(st.lists(parts, min_size=1, max_size=3), min_size=2, max_size=6)
+def batches_of(close: tuple[tuple[str, ...], tuple[int, ...]]) -> st.SearchStrategy[list[list[Part]]]:
+    kinds, tasks = close
+    parts = st.tuples(st.sampled_from(kinds), st.sampled_from(tasks), st.integers(0, 3))
+    return st.lists(st.lists(parts, min_size=1, max_size=2), min_size=3, max_size=6)
 
 
 def as_sets(yard: Yard, batch: list[list[Part]]) -> list[ChangeSet]:

@@ -233,6 +233,17 @@ async def test_what_waited_for_a_key_in_an_earlier_wait_does_not_stand_in_the_wa
     assert await row_of(store, elsewhere.id) == elsewhere
 
 
+async def test_what_a_set_parks_on_a_key_that_it_frees_is_let_go_at_once(store: Store):
+    await land(store, spends=(Spend(HERE, "key:k", 1),))
+    parking = transitions.park(await given_a_task(store, key="k"), blocker="key:k", now=store.now())
+    blocker = Blocker(parking.after.id, parking.after.wait, "key:k")
+
+    result = await land(store, changes=(parking,), blockers=(blocker,), spends=(Spend(HERE, "key:k", -1),))
+
+    assert result.readied == (blocker.task_id,)
+    assert await row_of(store, blocker.task_id) == transitions.ready(parking.after, now=store.now()).after
+
+
 async def test_what_was_cancelled_while_parked_is_not_let_go(store: Store):
     await land(store, spends=(Spend(HERE, "key:k", 1),))
     gone = await given_a_parked_task(store, "key:k", key="k", rank=1)

@@ -108,6 +108,15 @@ async def test_of_two_sets_of_one_batch_with_one_key_the_second_is_told_the_firs
     assert results[1] == Taken({"k": first.hot.id})
 
 
+async def test_a_key_that_one_set_of_a_batch_lets_go_the_next_may_take(store: Store):
+    owner, heir = await given_a_task(store, idempotency_key="k"), await a_new_task(store, idempotency_key="k")
+
+    results = await store.commit([a_set(store, changes=(cancelling(store, owner),)), a_set(store, tasks=(heir,))])
+
+    assert [type(result) for result in results] == [Committed, Committed]
+    assert await store.by_key(HERE, ["k"]) == {"k": heir.hot.id}
+
+
 async def test_of_many_processes_that_want_one_key_exactly_one_gets_it(store: Store, other: Store):
     tasks = [await a_new_task(store, idempotency_key="k") for _ in range(10)]
 

@@ -154,7 +154,7 @@ async def test_a_removed_task_leaves_nothing_behind(store: Store):
 async def test_the_counters_of_a_dag_whose_name_begins_alike_stay(store: Store):
     dag_id = a_dag_id()
     task = await given_a_completed_task(store, dag_id=dag_id)
-    names = [f"dag:{dag_id}0:live", f"dag:{dag_id[:-1]}_:live", f"dag:{dag_id}"]
+    names = [f"dag:{dag_id}", f"dag:{dag_id[:-1]}_:live", *(f"dag:{dag_id}{more}:live" for more in "0A_z~")]
     await land(store, counts=tuple(Count(HERE, name, 1) for name in names))
 
     await remove(store, task)

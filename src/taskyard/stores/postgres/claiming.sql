@@ -134,8 +134,9 @@ delete from yard.outbox
 where number = any($1::bigint[])
 
 -- name: notify
--- After the commit and outside of it: notifying inside would make all commits of the server wait for each other.
-select pg_notify($1, $2)
+-- After the commit and outside of it: notifying inside would make all commits of the server wait for each other. A hint
+-- need not be on the disk.
+select pg_notify($1, $2), set_config('synchronous_commit', 'off', true)
 
 -- name: clock
 select (extract(epoch from clock_timestamp()) * 1000000)::bigint
