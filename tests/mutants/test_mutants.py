@@ -66,7 +66,7 @@ def test_a_planted_mistake_is_caught(mutant: Mutant, tmp_path: Path):
 def unplanted() -> list[Hunt | Named]:
     """Everything that mutants are caught by, each once; of the seeds as many as any of them needs."""
     hunts = {mutant.caught_by for mutant in WANTED if isinstance(mutant.caught_by, Hunt)}
-    furthest = {hunt.store: hunt for hunt in sorted(hunts, key=lambda hunt: hunt.seeds) if hunt.seeds}
+    furthest = {hunt.store: hunt for hunt in sorted(hunts, key=lambda hunt: (hunt.seeds, str(hunt))) if hunt.seeds}
     named = {test: None for mutant in WANTED if isinstance(mutant.caught_by, Named) for test in mutant.caught_by.tests}
     return [*sorted(hunts - {hunt for hunt in hunts if hunt.seeds}, key=str), *furthest.values(), Named(tuple(named))]
 
