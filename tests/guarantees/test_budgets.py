@@ -70,6 +70,19 @@ async def test_what_is_parked_stays_so_while_there_is_too_little(yard: Yard):
     assert await yard.claim("worker") == []
 
 
+@pytest.mark.parametrize("ceiling", ["5", None], ids=["more", "no limit"])
+async def test_more_money_for_the_graph_frees_what_was_parked(yard: Yard, ceiling: str | None):
+    await given_an_agent(yard)
+    dag_id = await given_a_dag(yard, "1.00", "5.00")
+    assert await yard.claim("worker") == []
+
+    await yard.set_dag_budget(dag_id, ceiling)
+
+    (held,) = await yard.claim("worker", start=True)
+    await yard.complete(held.id, held.lease, cost_usd="4.50")
+    assert await money_of(yard, dag_id) == ("4.5", "0")
+
+
 async def test_two_agents_that_race_for_the_last_dollar_never_exceed_it(yard: Yard, open_yard: OpenYard):
     other = await open_yard()
     await given_an_agent(yard, "ada")

@@ -1,5 +1,6 @@
 """What random histories found (tests/model), each told once more as the plain story that it comes down to."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from taskyard.core.task import Status
 from taskyard.core.units import SECOND
 from taskyard.service.clock import ManualClock
+from taskyard.service.views import Held
 from taskyard.service.yard import Yard
 from taskyard.stores.contract import Store
 from tests.interference import ProcessDied
@@ -113,3 +115,21 @@ async def test_a_claim_goes_on_in_other_lanes_when_a_breaker_admits_only_its_pro
 
     assert [held.id for held in await yard.claim("worker", count=2)] == [probe.id, other.id]
     assert await status_of(yard, behind.id) is Status.READY
+
+
+WAITS: dict[str, Callable[[Yard, Held], Awaitable[object]]] = {
+    "sleep": lambda yard, held: yard.sleep(held.id, held.lease, "nap", 100),
+    "wait_for": lambda yard, held: yard.wait_for(held.id, held.lease, "ask", "approved"),
+    "spawn": lambda yard, held: yard.spawn(held.id, held.lease, [{"type": "research"}], name="facts", wait=True),
+}
+
+
+@pytest.mark.parametrize("wait", WAITS)
+async def test_a_call_that_has_suspended_its_task_is_answered_the_same_when_it_is_repeated(yard: Yard, wait: str):
+    held = await given_a_running_task(yard)
+
+    first = await WAITS[wait](yard, held)
+    suspended = await yard.get(held.id)
+
+    assert await WAITS[wait](yard, held) == first
+    assert (await yard.get(held.id)).hot == suspended.hot

@@ -8,15 +8,20 @@ TASKYARD_MODEL_SEED   the first seed; `random` for others every time. A failure 
 
 import os
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from random import SystemRandom
 
 import pytest
 
+from taskyard.core.changes import Event
 from tests.model.choosing import opening
-from tests.model.playing import MODEL, Failed, beside_the_model, play, play_seed, shortened, stage
+from tests.model.log import Log
+from tests.model.playing import MODEL, Failed, beside_the_model, play, play_seed, stage
 from tests.model.running import History
+from tests.model.shortening import shortened
 from tests.model.steps import Mishap, Step, task
+from tests.model.violations import require
 from tests.storage import asked_for, asked_for_by_url, asked_for_in_a_file
 
 RUNS = os.environ.get("TASKYARD_MODEL_RUNS")
@@ -104,3 +109,18 @@ async def test_a_mishap_in_the_middle_of_a_call_comes_about_on_every_side(folder
     assert [event for event, *_ in told(history) if str(event).startswith("task.")] == [
         *("task.created", "task.running", "task.completed")
     ]
+
+
+async def test_a_history_that_fails_is_made_short(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    def no_cancelling(log: Log, events: Iterable[Event]) -> None:
+        require(all(event.event != "task.cancelled" for event in events), "nothing is cancelled", "something was")
+
+    monkeypatch.setattr(Log, "read", no_cancelling)
+    sides = stage([MODEL], folder)
+    with pytest.raises(Failed) as failed:
+        await play_seed(sides, 0, 500, drain=False)
+
+    short = await shortened(sides, failed.value, seed=0)
+
+    assert [step.verb for step in short.steps][-1] in ("cancel", "cancel_dag", "sweep", "resolve")
+    assert len(short.steps) <= 4, str(short)

@@ -1,4 +1,4 @@
-"""What a run can be guilty of, and how its history is made short enough to be understood."""
+"""What a history can be guilty of."""
 
 from __future__ import annotations
 

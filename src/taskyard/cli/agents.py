@@ -170,6 +170,16 @@ def spent(context: typer.Context, as_json: AsJson = False) -> None:
     show(as_json, rows, shown if rows else Text("nothing was spent", style="dim"))
 
 
+@budget.command("dag")
+def dag_limited(
+    context: typer.Context,
+    dag: Annotated[str, typer.Argument(metavar="DAG")],
+    dollars_: Annotated[str | None, typer.Argument(metavar="[DOLLARS]", help="Nothing: no limit.")] = None,
+) -> None:
+    """Set what a DAG may spend in all."""
+    in_yard(context, lambda yard: yard.set_dag_budget(dag, dollars_))
+
+
 @budget.command("set")
 def limited(
     context: typer.Context,

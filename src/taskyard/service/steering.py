@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 from taskyard.core import breaker as breakers
 from taskyard.core import dag as dags
 from taskyard.core import outcomes, transitions
-from taskyard.core.changes import ChangeSet, Lift, Record, RecordChange, Spend, merged
+from taskyard.core.changes import Ceiling, ChangeSet, Lift, Record, RecordChange, Spend, merged
 from taskyard.core.dag import DagStatus
 from taskyard.core.definition import lane_of, reborn, redefine
 from taskyard.core.errors import DuplicateKey, IllegalTransition, InvalidInput, NotFound
@@ -279,6 +279,19 @@ class Steering(Enqueueing):
             spends=tuple(Spend(self.workspace, name, 0) for name in dags),
         )
         return (await self._configuration.fresh()).settings
+
+    async def set_dag_budget(self, dag_id: str, ceiling_usd: str | float | None) -> None:
+        """What a graph may spend in all; nothing: no limit. What waited for its money gets another chance."""
+        ceiling = arguments.money("ceiling_usd", ceiling_usd)
+        name = f"dag:{dag_id}"
+
+        async def decide() -> tuple[ChangeSet, None]:
+            if await self.store.record("dag", self.workspace, dag_id) is None:
+                raise NotFound("dag", dag_id)
+            freed = (Lift(f"budget:{name}"),) if ceiling is None else ()
+            return ChangeSet(ceilings=(Ceiling(self.workspace, name, ceiling),), lifts=freed, at=self.now()), None
+
+        await self._land(decide)
 
     async def set_breaker_policy(
         self,

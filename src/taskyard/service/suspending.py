@@ -49,7 +49,9 @@ class Suspending(Enqueueing, Finishing):
         duration = arguments.duration("duration_sec", duration_sec)
 
         async def decide() -> tuple[ChangeSet | None, Waited]:
-            hot = await self._held(TaskId(task_id), Lease(lease))
+            hot = await self._held_until(TaskId(task_id), Lease(lease), name)
+            if hot is None:
+                return None, Waited(False)
             noted = await self._note(hot, name, _SLEEP)
             until = Micros(self.now() + duration) if noted is None else cast(Micros, noted["until"])
             if until <= self.now():
@@ -89,7 +91,9 @@ class Suspending(Enqueueing, Finishing):
         patience = None if timeout_sec is None else arguments.duration("timeout_sec", timeout_sec)
 
         async def decide() -> tuple[ChangeSet | None, Waited]:
-            hot = await self._held(TaskId(task_id), Lease(lease))
+            hot = await self._held_until(TaskId(task_id), Lease(lease), name)
+            if hot is None:
+                return None, Waited(False)
             noted, now = await self._note(hot, name, _WAIT), self.now()
             sent = [row for row in await self.store.signals(hot.id) if row.name == signal]
             until = None if patience is None else Micros(now + patience)
@@ -140,10 +144,13 @@ class Suspending(Enqueueing, Finishing):
         named = self._named(rows, planning, created_by=f"task:{parent_id}", dag_id=None, now=now)
 
         async def decide() -> tuple[ChangeSet | None, list[TaskId]]:
-            hot = await self._held(parent_id, Lease(lease))
+            held = await (
+                self._held_until(parent_id, Lease(lease), name) if wait else self._held(parent_id, Lease(lease))
+            )
+            hot = await self._load(parent_id) if held is None else held
             if (noted := await self._note(hot, name, _SPAWN)) is not None:
                 children = [TaskId(str(each)) for each in cast(list[Json], noted["children"])]
-                return await self._waiting_for(hot, children) if wait else None, children
+                return await self._waiting_for(held, name, children) if wait and held else None, children
             drafts = list(named.values())
             change_set = await self._spawned(hot, drafts, name, wait=wait)
             return change_set, [draft.id for draft in drafts]
@@ -196,14 +203,22 @@ class Suspending(Enqueueing, Finishing):
             record = Record("dag", self.workspace, dag_id, 0, cast(dict[str, Json], new.body))
         return await self._addition(record, drafts, planning, parent=hot, awaited=awaited)
 
-    async def _waiting_for(self, hot: Hot, children: Sequence[TaskId]) -> ChangeSet | None:
+    async def _held_until(self, task_id: TaskId, lease: Lease, name: str) -> Hot | None:
+        """The task at hand; None where this very call has suspended it before, and its answer may have been lost."""
+        hot = await self._load(task_id)
+        if hot.lease is not None and hot.lease == seal(lease):
+            return hot
+        await self._replayed(hot, lease, "suspend", name)
+        return None
+
+    async def _waiting_for(self, hot: Hot, name: str, children: Sequence[TaskId]) -> ChangeSet | None:
         """Suspend for children that were spawned before, while one of them is not done."""
         ended = await self.store.load(children)
         blockers = [f"child:{child}" for child in children if not ended[child].status.is_final]
         if not blockers:
             return None
         expects = tuple(Expect(child, ended[child].version) for child in children)
-        return replace(await self._suspended(hot, blockers, None, "", None, new=False), expects=expects)
+        return replace(await self._suspended(hot, blockers, None, name, None, new=False), expects=expects)
 
     async def _suspended(
         self,
