@@ -1,7 +1,7 @@
 """The same yard for callers without an event loop: every call waits for its answer.
 
-One thread runs the loop; calls are forwarded to it. Nothing is written twice, so nothing can fall behind: the stub
-beside this module (portal.pyi) is generated from `Yard`, and a test holds the two together.
+One thread runs the loop; calls are forwarded to it. Nothing is written twice, so nothing can fall behind, and a test
+holds the two together.
 """
 
 from __future__ import annotations

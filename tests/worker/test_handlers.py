@@ -90,6 +90,21 @@ async def test_a_plain_function_has_the_same_context_without_await(yard: Yard) -
     assert done == ["first"]
 
 
+async def test_the_files_a_handler_names_are_handed_in_with_its_output(yard: Yard) -> None:
+    agent = Agent("worker")
+
+    @agent.handles("build")
+    async def build(task: Context) -> str:
+        await task.artifact("dist/page.html")
+        return "built"
+
+    task = await yard.enqueue("build")
+    await yard.drain(agent)
+
+    details = await yard.get(task.id)
+    assert (details.result, details.output and details.output.artifacts) == ("built", ("dist/page.html",))
+
+
 async def test_what_a_handler_raises_fails_the_attempt_with_its_words(yard: Yard) -> None:
     agent = Agent("worker")
 

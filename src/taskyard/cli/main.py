@@ -28,7 +28,9 @@ def taskyard(
     context: typer.Context,
     url: Annotated[
         str | None,
-        typer.Option("--url", "-u", help="The yard: sqlite:///FILE, postgresql://… or memory://.", envvar="TASKYARD_URL"),
+        typer.Option(
+            "--url", "-u", help="The yard: sqlite:///FILE, postgresql://… or memory://.", envvar="TASKYARD_URL"
+        ),
     ] = None,
     workspace: Annotated[str | None, typer.Option("--workspace", "-w", help="The tenant.")] = None,
     preset: Annotated[str | None, typer.Option("--preset", help="standard, factory, loki, multica, …")] = None,

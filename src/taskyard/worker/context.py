@@ -37,6 +37,7 @@ class Context:
         self.cost = MicroUsd(0)
         self.tokens_input = 0
         self.tokens_output = 0
+        self.artifacts: list[str] = []
         self._latest_progress: Json = None
 
     # What the task is
@@ -149,6 +150,10 @@ class Context:
         self.tokens_output += output_tokens
         self.model = model or self.model
         await self._tell()
+
+    async def artifact(self, reference: str) -> None:
+        """Name a file that the task made, by path or URL: it is handed in with the output."""
+        self.artifacts.append(reference)
 
     async def session(self, session_id: str, *, work_dir: str | None = None) -> None:
         """Remember where this conversation can be resumed, before anything can go wrong."""

@@ -164,7 +164,9 @@ class Worker:
             logger.info("%s: failed: %s", context.id, error, exc_info=error)
             await self._fail(context, "crash" if isinstance(error, MemoryError) else "agent_error", _described(error))
         else:
-            await self._yard.complete(context.id, context.lease, plain(output), **_report(context))
+            await self._yard.complete(
+                context.id, context.lease, plain(output), artifacts=context.artifacts, **_report(context)
+            )
 
     async def _call(self, context: Context) -> Any:
         handler = self._agent.handlers.get(context.type) or self._agent.handlers.get("*")
