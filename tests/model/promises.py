@@ -295,7 +295,7 @@ def _ends(call: Step, answer: Ok) -> bool:
 
 def _called(step: Step) -> str:
     """The verb and the arguments that a repeated call is recognised by."""
-    told = ("output", "decision_report", "reason", "error", "name")
+    told = ("output", "decision_report", "reason", "error", "name", "wait")
     return f"{step.verb} {[(name, step.given.get(name)) for name in told]}"
 
 
