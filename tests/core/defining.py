@@ -74,7 +74,7 @@ FULL: dict[str, Any] = {
     },
     "timeouts": {"claim_ttl_sec": 10, "heartbeat_sec": 20, "lease_sec": 40},
     "output": {"type": "markdown", "validation": "json-schema", "validation_schema": {"type": "object"}},
-    "session": {"session_id": "s1", "work_dir": "/work", "fresh": False},
+    "session": {"session_id": "s1", "work_dir": "/srv/page", "fresh": False},
     "trigger": {"type": "mention", "ref": "comment:5", "summary": "please"},
     "tags": ["repo:myapp", "sprint:12", "repo:myapp"],
 }

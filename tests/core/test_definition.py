@@ -84,7 +84,7 @@ def test_everything_a_task_can_say_is_kept():
         validation=Validation.JSON_SCHEMA,
         validation_schema='{"type":"object"}',
         session_id="s1",
-        work_dir="/work",
+        work_dir="/srv/page",
         trigger_type="mention",
         trigger_ref="comment:5",
         trigger_summary="please",

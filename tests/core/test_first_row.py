@@ -80,7 +80,7 @@ def test_a_task_begins_ready_with_nothing_behind_it():
     assert (hot.idempotency_key, hot.key, hot.reserve) == ("pr-123-lint", "repo:myapp", 500_000)
     assert (hot.claim_ttl, hot.lease_sec, hot.run_sec, hot.max_attempts) == (10, 40, 300, 5)
     assert (hot.expires_at, hot.due_at, hot.wake_at) == (NOW + HOUR, NOW + HOUR, None)
-    assert json.loads(hot.session or "") == {"session_id": "s1", "work_dir": "/work"}
+    assert json.loads(hot.session or "") == {"session_id": "s1", "work_dir": "/srv/page"}
     deadline = definition.deadline
     assert hot.rank == rank(priority=20, boost=25, created_at=NOW, height=3, deadline=deadline, now=NOW)
     assert hot.rescore_at == rescore_at(deadline, NOW) != None  # noqa: E711 - it has one

@@ -314,13 +314,13 @@ async def test_in_multica_an_autopilots_task_is_never_retried_and_others_keep_th
     assert await status_of(yard, autopilot.id) is Status.DEAD_LETTERED
 
     held = await given_a_claimed_task(yard)
-    await yard.pin_session(held.id, held.lease, session_id="s1", work_dir="/work")
+    await yard.pin_session(held.id, held.lease, session_id="s1", work_dir="/srv/page")
     await yard.fail(held.id, held.lease, "timeout")
 
     again = await claim_that(yard, held.id)
     assert (await yard.get(again.id)).to_dict()["session"] == {
         "session_id": "s1",
-        "work_dir": "/work",
+        "work_dir": "/srv/page",
         "fresh": False,
     }
 

@@ -20,7 +20,7 @@ async def test_a_rerun_is_a_new_task_that_asks_for_the_same_in_a_fresh_session(y
         priority=7,
         tags=["night"],
         idempotency_key="once",
-        session={"session_id": "s1", "work_dir": "/tmp/work"},
+        session={"session_id": "s1", "work_dir": "/srv/page"},
     )
     await yard.complete(held.id, held.lease, {"best": "b"})
 
