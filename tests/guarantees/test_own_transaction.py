@@ -22,19 +22,20 @@ async def types(yard: Yard) -> list[str]:
 
 async def test_it_commits_and_vanishes_with_the_callers_own_rows(file: Path) -> None:
     async with taskyard.connect(f"sqlite:///{file}", sweeps=False) as yard:
-        mine = sqlite3.connect(file)
+        mine = apsw.Connection(str(file))
         mine.execute("create table orders (id integer primary key)")
-        mine.commit()
 
-        with mine:
-            mine.execute("insert into orders default values")
-            kept = await yard.enqueue_in(mine, "ship", payload={"order": 1}, tags=["new"], priority=10)
-            assert await types(yard) == []
+        mine.execute("begin")
+        mine.execute("insert into orders default values")
+        kept = await yard.enqueue_in(mine, "ship", payload={"order": 1}, tags=["new"], priority=10)
+        assert await types(yard) == []
+        mine.execute("commit")
+        mine.execute("begin")
         mine.execute("insert into orders default values")
         await yard.enqueue_in(mine, "never", payload={"order": 2})
-        mine.rollback()
+        mine.execute("rollback")
 
-        assert mine.execute("select count(*) from orders").fetchone() == (1,)
+        assert mine.execute("select count(*) from orders").get == 1
         mine.close()
         assert await types(yard) == ["ship"]
         await yard.register("worker")
@@ -44,7 +45,7 @@ async def test_it_commits_and_vanishes_with_the_callers_own_rows(file: Path) -> 
         assert (await yard.verify()).ok
 
 
-async def test_the_other_driver_works_too_and_neighbours_are_not_disturbed(file: Path) -> None:
+async def test_neighbours_are_not_disturbed(file: Path) -> None:
     async with taskyard.connect(f"sqlite:///{file}", sweeps=False) as yard:
         await yard.enqueue("before")
         mine = apsw.Connection(str(file))
@@ -60,10 +61,10 @@ async def test_the_other_driver_works_too_and_neighbours_are_not_disturbed(file:
 async def test_a_key_that_is_taken_gives_the_task_that_has_it(file: Path) -> None:
     async with taskyard.connect(f"sqlite:///{file}", sweeps=False) as yard:
         there = await yard.enqueue("code", idempotency_key="k")
-        mine = sqlite3.connect(file)
-        with mine:
-            mine.execute("create table note (id)")
-            again = await yard.enqueue_in(mine, "code", idempotency_key="k")
+        mine = apsw.Connection(str(file))
+        mine.execute("begin")
+        again = await yard.enqueue_in(mine, "code", idempotency_key="k")
+        mine.execute("commit")
         mine.close()
 
         assert (again.id, again.created) == (there.id, False)
@@ -71,7 +72,7 @@ async def test_a_key_that_is_taken_gives_the_task_that_has_it(file: Path) -> Non
 
 async def test_what_breaks_a_rule_is_refused_and_the_transaction_stays_usable(file: Path) -> None:
     async with taskyard.connect(f"sqlite:///{file}", sweeps=False) as yard:
-        mine = sqlite3.connect(file)
+        mine = apsw.Connection(str(file))
         with mine:
             with pytest.raises(InvalidInput):
                 await yard.enqueue_in(mine, " ")
@@ -79,6 +80,14 @@ async def test_what_breaks_a_rule_is_refused_and_the_transaction_stays_usable(fi
         mine.close()
 
         assert await types(yard) == ["good"]
+
+
+async def test_another_copy_of_the_engine_is_refused_for_it_would_break_the_yards_locks(file: Path) -> None:
+    async with taskyard.connect(f"sqlite:///{file}", sweeps=False) as yard:
+        elsewhere = sqlite3.connect(":memory:")
+        with pytest.raises(InvalidInput, match=r"apsw\.Connection"):
+            await yard.enqueue_in(elsewhere, "code")
+        elsewhere.close()
 
 
 async def test_a_yard_that_has_no_transactions_says_so() -> None:

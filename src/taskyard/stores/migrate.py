@@ -38,7 +38,7 @@ class Migration(NamedTuple):
 
 def migrations(package: str) -> list[Migration]:
     """Those in the package's folder, in order; numbered from 1 without a gap."""
-    named = {entry.name: entry.read_text(encoding="utf-8") for entry in files(package).iterdir()}
+    named = {entry.name: entry.read_text(encoding="utf-8") for entry in files(package).iterdir() if entry.is_file()}
     found = [
         _migration(int(match[1]), match[2], named[name])
         for name in sorted(named)

@@ -1,13 +1,15 @@
 """Writing in the caller's own transaction: what is put in commits or vanishes with it.
 
-The connection is the caller's, from whichever driver (the standard library's sqlite3, or apsw), and only what both have
-is asked of it: `execute`, and rows by iteration.
+The connection is the caller's, and of apsw, as the yard's own are. The standard library's sqlite3 is another copy of
+SQLite: when one copy closes a file, the system drops the locks that the other holds on it, in the same process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+import apsw
 
 from taskyard.core.changes import Blocker, NewTask
 from taskyard.core.task import Lane, LaneId, TaskId
@@ -17,7 +19,7 @@ from taskyard.stores.sqlite.statements import SQL
 
 
 class SqliteGuest:
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
     async def lanes(self, lanes: Sequence[Lane]) -> list[LaneId]:

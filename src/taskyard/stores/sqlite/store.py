@@ -34,7 +34,7 @@ from taskyard.core.changes import (
     Touch,
 )
 from taskyard.core.claiming import ClaimPlan
-from taskyard.core.errors import StoreUnavailable, YardClosed
+from taskyard.core.errors import InvalidInput, StoreUnavailable, YardClosed
 from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Lane, LaneId, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Config, Extended, Filter, Graph, Stale
@@ -67,6 +67,9 @@ class SqliteStore:
         return SqliteStore(self._path, clock=self._clock)
 
     def join(self, connection: Any) -> SqliteGuest:
+        if not isinstance(connection, apsw.Connection):
+            rule = "must be an apsw.Connection: another copy of SQLite in this process would break the yard's locks"
+            raise InvalidInput("connection", rule)
         return SqliteGuest(connection)
 
     async def open(self) -> None:
