@@ -23,7 +23,8 @@ reviewer = Agent("reviewer", capabilities={"judgement"}, max_concurrent_tasks=2)
 @researcher.handles("research")
 async def research(task: Context) -> dict[str, Any]:
     """Find out about the competitors; a question comes up that is a task of its own."""
-    await _work(task, "reading three competitors' pages", cost=0.04)
+    # In a step, because the handler begins anew when its subtask is done: what is paid for once is done once.
+    await task.step("read", lambda: _work(task, "reading three competitors' pages", cost=0.04))
     prices = await task.spawn("investigate", title="their prices", prompt="What do they charge?", wait=True)
     await _work(task, "writing it up", cost=0.03)
     return {"competitors": ["Acme", "Globex", "Initech"], "prices": prices["prices"]}
