@@ -16,7 +16,7 @@ from taskyard.core.errors import (
 )
 from taskyard.core.task import Status
 from taskyard.service.clock import ManualClock
-from taskyard.service.views import Details, Held, Receipt, Task
+from taskyard.wire.tasks import Details, Held, Receipt, Task
 from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context, SyncContext
 from taskyard.worker.control import Cancel, Fail, Retry, Snooze

@@ -10,8 +10,8 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Status
 from taskyard.core.units import MicroUsd, to_usd
 from taskyard.service.clock import ManualClock
-from taskyard.service.views import Held
 from taskyard.service.yard import Yard
+from taskyard.wire.tasks import Held
 from tests.yards import OpenYard, claim_that, elapse, given_a_running_task, given_an_agent
 
 

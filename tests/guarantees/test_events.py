@@ -12,8 +12,8 @@ from taskyard.core.errors import IllegalTransition, InvalidInput, LeaseLost
 from taskyard.core.transitions import GRAPH
 from taskyard.core.units import to_iso
 from taskyard.service.clock import ManualClock
-from taskyard.service.reading import event_view
 from taskyard.service.yard import Yard
+from taskyard.wire.answers import event_view
 from tests.graphs import (
     bury,
     claim_all,

@@ -8,9 +8,9 @@ import pytest
 from taskyard.core.task import Status
 from taskyard.core.units import SECOND
 from taskyard.service.clock import ManualClock
-from taskyard.service.views import Held
 from taskyard.service.yard import Yard
 from taskyard.stores.contract import Store
+from taskyard.wire.tasks import Held
 from tests.interference import ProcessDied
 from tests.yards import claim_that, given_a_running_task, given_an_agent
 

@@ -9,8 +9,8 @@ from taskyard.core.errors import LeaseLost, Refused
 from taskyard.core.task import Hot, Status
 from taskyard.core.units import Micros
 from taskyard.service.clock import ManualClock
-from taskyard.service.views import Held
 from taskyard.service.yard import Yard
+from taskyard.wire.tasks import Held
 from tests.yards import (
     OpenYard,
     claim_that,

@@ -9,7 +9,7 @@ from typing import Any, cast
 from taskyard.core.changes import Event
 from taskyard.core.task import TaskId
 from taskyard.service.clock import ManualClock
-from taskyard.service.views import Held
+from taskyard.wire.tasks import Held
 from tests.model.answers import Answer, Ok, Refused
 from tests.model.choosing import Seen
 from tests.model.draining import drained

@@ -5,7 +5,7 @@ import sys
 from typing import Any, cast
 
 import taskyard
-from taskyard.service.views import Held, Task
+from taskyard.wire.tasks import Held, Task
 from tests.processes.child import hear, say
 from tests.processes.privileges import give_up_privileges
 

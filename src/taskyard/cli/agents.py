@@ -13,7 +13,7 @@ from taskyard.cli.tables import age, dollars, table
 from taskyard.core.breaker import BreakerState
 from taskyard.core.task import Json
 from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd, usd, utc_date
-from taskyard.service.roster import AgentView
+from taskyard.wire.answers import AgentView
 
 agents = typer.Typer(help="Who can work.", no_args_is_help=True)
 queues = typer.Typer(help="Pause and resume queues.", no_args_is_help=True)

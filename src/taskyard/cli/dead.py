@@ -16,7 +16,7 @@ from taskyard.core.changes import Record
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Json
 from taskyard.core.units import Micros, to_iso, utc_date
-from taskyard.service.reading import DeadLetter
+from taskyard.wire.answers import DeadLetter
 
 app = typer.Typer(help="Tasks out of attempts: look at them and decide.", no_args_is_help=True)
 

@@ -24,8 +24,8 @@ from taskyard.cli.running import console_for_people
 from taskyard.cli.tables import dollars, seconds, state, table
 from taskyard.core.changes import StoredEvent
 from taskyard.core.task import TaskId
-from taskyard.service.reading import DagView
-from taskyard.service.views import Details
+from taskyard.wire.answers import DagView
+from taskyard.wire.tasks import Details
 
 AGENTS = ("researcher", "designer", "coder", "reviewer")
 LONGEST = 60.0  # seconds: it takes about 20; something is wrong where it takes this

@@ -24,8 +24,8 @@ from taskyard.core.errors import NotFound
 from taskyard.core.task import HELD, Json, Status, TaskId
 from taskyard.core.transitions import dag_of
 from taskyard.core.units import Micros, to_iso
-from taskyard.service.reading import DagView, event_view
-from taskyard.service.views import Details, Task
+from taskyard.wire.answers import DagView, event_view
+from taskyard.wire.tasks import Details, Task
 
 REFRESH = 0.5  # seconds between looks of `watch`, at most
 

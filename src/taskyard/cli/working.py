@@ -29,8 +29,8 @@ from taskyard.cli.running import (
 from taskyard.cli.tables import short
 from taskyard.core.errors import InvalidInput, LeaseLost
 from taskyard.core.task import Json
-from taskyard.service.claiming import Told
-from taskyard.service.views import Held, Receipt
+from taskyard.wire.answers import Told
+from taskyard.wire.tasks import Held, Receipt
 from taskyard.worker.adapters import Adapter, adapter
 from taskyard.worker.agent import Agent
 from taskyard.worker.command import Command, command_agent

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from secrets import token_hex
 from time import monotonic
-from typing import NamedTuple
 
 from taskyard.core import transitions
 from taskyard.core.agent import Agent, AgentStatus
@@ -22,34 +21,12 @@ from taskyard.service import arguments
 from taskyard.service.engine import Options, pulse
 from taskyard.service.finishing import Finishing, receipt
 from taskyard.service.planner import Planner
-from taskyard.service.views import Held, Receipt
 from taskyard.stores.contract import Stale, Store
+from taskyard.wire.answers import Heartbeat, Told
+from taskyard.wire.tasks import Held, Receipt
 
 PATIENCE = 5.0  # seconds a waiting claim sleeps at most before it looks again by itself
 MOST_PROGRESS = 64 * 1024  # bytes of progress that a heartbeat may carry
-
-
-class Heartbeat(NamedTuple):
-    """One task's heartbeat: what its agent reports, and under which lease."""
-
-    task_id: str
-    lease: str
-    progress: Json = None
-    cost_usd: str | float | int | None = None
-    tokens_input: int | None = None
-    tokens_output: int | None = None
-
-
-class Told(NamedTuple):
-    """What an agent must know after a heartbeat."""
-
-    task_id: TaskId
-    words: tuple[str, ...]  # cancelled, lease_lost, budget_exceeded, slowdown, draining; none: go on
-    lease_expires_at: Micros | None
-
-    @property
-    def must_stop(self) -> bool:
-        return any(word in ("cancelled", "lease_lost", "budget_exceeded") for word in self.words)
 
 
 class Claiming(Finishing):

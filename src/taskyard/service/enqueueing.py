@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from ulid import ULID
@@ -25,19 +25,12 @@ from taskyard.core.units import MicroUsd
 from taskyard.service import arguments
 from taskyard.service.engine import TRIES, KeyTaken
 from taskyard.service.growing import Growing, dag_record
-from taskyard.service.views import Task
+from taskyard.wire.answers import Dag
+from taskyard.wire.tasks import Task
 
 BY_DEFAULT = "human:local"
 T = TypeVar("T")
 DAG_FIELDS = frozenset({"title", "tasks", "budget_ceiling_usd", "tags", "id"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dag:
-    """A graph that was submitted: its id, and its tasks by the names they were submitted under."""
-
-    id: DagId
-    tasks: Mapping[str, Task]
 
 
 class Enqueueing(Growing):

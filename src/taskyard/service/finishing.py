@@ -33,7 +33,7 @@ from taskyard.core.units import Micros
 from taskyard.service import arguments
 from taskyard.service.engine import Engine
 from taskyard.service.validation import objection
-from taskyard.service.views import Receipt
+from taskyard.wire.tasks import Receipt
 
 
 class Finishing(Engine):

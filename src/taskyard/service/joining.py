@@ -7,7 +7,7 @@ from typing import Any
 from taskyard.core.definition import lane_of
 from taskyard.core.errors import InvalidInput
 from taskyard.service.enqueueing import BY_DEFAULT, Enqueueing
-from taskyard.service.views import Task
+from taskyard.wire.tasks import Task
 
 
 class Joining(Enqueueing):

@@ -4,64 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import cast
 
 from taskyard.core import outcomes, transitions
 from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Edge, Limit, Record, StoredEvent
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import InvalidInput, NotFound
-from taskyard.core.events import wire_type
 from taskyard.core.task import DagId, Hot, Json, Status, TaskId
 from taskyard.core.units import MicroUsd, to_iso
 from taskyard.service.engine import Engine
-from taskyard.service.views import Details, Task
 from taskyard.stores.contract import Filter
+from taskyard.wire.answers import BreakerView, DagView, DeadLetter, Input
+from taskyard.wire.tasks import Details, Task
 
 MOST_LISTED = 200
 EVENTS_AT_ONCE = 500
 INLINED = 1 << 20  # bytes of inputs handed over in all; what is bigger is fetched by reference
 DEFAULT_LISTED = 50
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DagView:
-    """A graph, as it was when it was read."""
-
-    id: DagId
-    title: str
-    status: DagStatus
-    counts: Mapping[Status, int]
-    tasks: tuple[Hot, ...]
-    edges: tuple[Edge, ...]
-    roots: tuple[TaskId, ...]
-    leaves: tuple[TaskId, ...]
-    budget_ceiling: MicroUsd | None
-    spent: MicroUsd
-    reserved: MicroUsd
-    created_by: str
-    tags: tuple[str, ...]
-
-
-class Input(NamedTuple):
-    """What a task builds on: an output of another, inlined, or left by reference where it is too big."""
-
-    ref: str
-    data: Json
-    inlined: bool
-
-
-class BreakerView(NamedTuple):
-    type: str
-    state: BreakerState
-    open_until: str | None
-    why: str
-
-
-class DeadLetter(NamedTuple):
-    task: Details
-    record: Record
 
 
 class Reading(Engine):
@@ -235,26 +195,6 @@ class Reading(Engine):
         for (status, type_), count in (await self.store.tally(self.workspace)).items():
             figures.setdefault(status.value, {})[type_] = count
         return figures
-
-
-def event_view(stored: StoredEvent) -> dict[str, Json]:
-    """An event as it goes over a wire, in both vocabularies."""
-    event = stored.event
-    return {
-        "seq": stored.seq,
-        "at": to_iso(event.at),
-        "type": wire_type(event),
-        "event": event.event,
-        "task_id": event.task_id,
-        "dag_id": event.dag_id,
-        "workspace": event.workspace,
-        "payload": {
-            **(cast(dict[str, Json], json.loads(event.data)) if event.data else {}),
-            "status": None if event.status is None else event.status.value,
-            "attempt": event.attempt,
-            "version": event.version,
-        },
-    }
 
 
 def _dag_view(

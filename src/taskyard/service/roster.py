@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import NamedTuple
 
 from taskyard.core import fields
 from taskyard.core.agent import Agent, AgentStatus, agent_of
@@ -13,24 +12,13 @@ from taskyard.core.errors import LeaseLost, NotFound
 from taskyard.core.jsonvalue import compact
 from taskyard.core.outcomes import Report
 from taskyard.core.task import AgentId, Failure, Hot, Json, Reason, RuntimeId, Status, Trait
-from taskyard.core.units import Micros, MicroUsd
+from taskyard.core.units import MicroUsd
 from taskyard.service import arguments
 from taskyard.service.engine import pulse
 from taskyard.service.finishing import Finishing
+from taskyard.wire.answers import AgentView, Orphans
 
 MOST_SLOTS = 100_000
-
-
-class AgentView(NamedTuple):
-    agent: Agent
-    current_tasks: int
-    budget_left: MicroUsd | None
-    last_heartbeat: Micros | None
-
-
-class Orphans(NamedTuple):
-    orphaned: int
-    retried: int
 
 
 class Roster(Finishing):

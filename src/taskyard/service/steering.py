@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from taskyard.core import breaker as breakers
 from taskyard.core import dag as dags
@@ -22,14 +22,11 @@ from taskyard.service.engine import KeyTaken
 from taskyard.service.enqueueing import Enqueueing
 from taskyard.service.finishing import receipt
 from taskyard.service.validation import check_rule
-from taskyard.service.views import Receipt, Task
+from taskyard.wire.answers import Cancelled
+from taskyard.wire.tasks import Receipt, Task
 
 CHUNK = 200  # changes that one stored step of a cascade holds at most
 RESOLUTIONS = ("retry", "modify_and_retry", "cancel", "escalate")
-
-
-class Cancelled(NamedTuple):
-    task_ids: tuple[TaskId, ...]  # the task itself first; empty where it was cancelled already
 
 
 class Steering(Enqueueing):

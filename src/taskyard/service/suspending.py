@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
-from typing import NamedTuple, cast
+from typing import cast
 
 from taskyard.core import outcomes, transitions
 from taskyard.core.changes import ChangeSet, Checkpoint, Expect, Lift, Record, Signal, Spend, merged
@@ -17,29 +17,14 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.jsonvalue import compact, encode
 from taskyard.core.lease import Lease, seal
 from taskyard.core.outcomes import Report
-from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId
+from taskyard.core.task import DagId, Definition, Hot, Json, TaskId
 from taskyard.core.units import Micros
 from taskyard.service import arguments
 from taskyard.service.enqueueing import Enqueueing
 from taskyard.service.finishing import Finishing, answered, receipt
 from taskyard.service.growing import dag_record
-from taskyard.service.views import Receipt
-
-
-class Waited(NamedTuple):
-    """How a wait stands. Not over: the task is suspended, its lease is gone, and its handler must stop here."""
-
-    over: bool
-    data: Json = None
-    timed_out: bool = False
-
-
-class Child(NamedTuple):
-    """How a spawned task ended, as its parent sees it."""
-
-    task_id: TaskId
-    status: Status
-    output: Json
+from taskyard.wire.answers import Child, Waited
+from taskyard.wire.tasks import Receipt
 
 
 class Suspending(Enqueueing, Finishing):

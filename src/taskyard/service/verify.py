@@ -19,31 +19,12 @@ from taskyard.core.errors import CycleFound
 from taskyard.core.task import HELD, KEY_DEAD, KEY_HELD, Attempt, DagId, Hot, Status, TaskId
 from taskyard.service.engine import Engine
 from taskyard.stores.contract import Filter
+from taskyard.wire.answers import Verified
 
 PAGE = 2000
 STEPS = frozenset(
     (before, after) for edges in transitions.GRAPH.values() for before, to in edges.items() for after in to
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verified:
-    """What was looked at, and what is wrong with it."""
-
-    tasks: int
-    events: int
-    attempts: int
-    problems: tuple[str, ...]
-
-    @property
-    def ok(self) -> bool:
-        return not self.problems
-
-    def __str__(self) -> str:
-        seen = f"{self.tasks} tasks, {self.attempts} attempts, {self.events} events"
-        return (
-            f"verify: ok ({seen})" if self.ok else "\n".join([f"verify: {len(self.problems)} problems", *self.problems])
-        )
 
 
 @dataclass(slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from taskyard.core.agent import Agent, AgentStatus
 from taskyard.core.breaker import BreakerState
@@ -14,37 +13,10 @@ from taskyard.core.task import Hot, Json, Lane, Status, TaskId
 from taskyard.core.units import Micros, to_iso, to_usd, utc_date
 from taskyard.service.engine import Engine
 from taskyard.stores.contract import Filter
+from taskyard.wire.answers import Cause, Why
 
 COUNTED = 1000  # tasks ahead in line are counted up to this
 CLOSEST = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
-    """One thing that keeps the task from running."""
-
-    kind: str
-    words: str
-    facts: dict[str, Json]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Why:
-    task_id: TaskId
-    status: Status
-    causes: tuple[Cause, ...]
-
-    @property
-    def words(self) -> str:
-        return "; ".join(cause.words for cause in self.causes)
-
-    def to_dict(self) -> dict[str, Json]:
-        return {
-            "task_id": self.task_id,
-            "status": self.status.value,
-            "words": self.words,
-            "causes": [{"kind": cause.kind, "words": cause.words, **cause.facts} for cause in self.causes],
-        }
 
 
 class Explaining(Engine):

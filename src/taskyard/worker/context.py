@@ -10,10 +10,9 @@ from typing import Any, cast
 
 from taskyard.core.task import Json
 from taskyard.core.units import MicroUsd, to_usd, usd
-from taskyard.service.reading import Input
-from taskyard.service.suspending import Child
-from taskyard.service.views import Held, Task, attempt_view
 from taskyard.service.yard import Yard
+from taskyard.wire.answers import Child, Input
+from taskyard.wire.tasks import Held, Task, attempt_view
 from taskyard.worker.agent import plain
 from taskyard.worker.control import Stopped, Suspended
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from time import monotonic
 
 from taskyard.core.errors import TaskyardError
-from taskyard.service.claiming import Heartbeat, Told
-from taskyard.service.views import Held
 from taskyard.service.yard import Yard
+from taskyard.wire.answers import Heartbeat, Told
+from taskyard.wire.tasks import Held
 
 logger = logging.getLogger("taskyard.worker")
 TICK = 0.2  # seconds between looks at who is due

@@ -15,8 +15,8 @@ from typing import Any
 
 from taskyard.core.errors import InvalidInput, LeaseLost, TaskyardError, Unavailable
 from taskyard.core.units import to_usd
-from taskyard.service.views import Held
 from taskyard.service.yard import Yard
+from taskyard.wire.tasks import Held
 from taskyard.worker.agent import Agent, plain
 from taskyard.worker.context import Context, SyncContext
 from taskyard.worker.control import Cancel, Control, Fail, Retry, Snooze, Stopped, Suspended

@@ -1,0 +1,187 @@
+"""What the yard answers with, beside its tasks: plain values, the same in this process and beyond a wire."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, cast
+
+from taskyard.core.agent import Agent
+from taskyard.core.breaker import BreakerState
+from taskyard.core.changes import Edge, Record, StoredEvent
+from taskyard.core.dag import DagStatus
+from taskyard.core.events import wire_type
+from taskyard.core.task import DagId, Hot, Json, Status, TaskId
+from taskyard.core.units import Micros, MicroUsd, to_iso
+from taskyard.wire.tasks import Details, Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dag:
+    """A graph that was submitted: its id, and its tasks by the names they were submitted under."""
+
+    id: DagId
+    tasks: Mapping[str, Task]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DagView:
+    """A graph, as it was when it was read."""
+
+    id: DagId
+    title: str
+    status: DagStatus
+    counts: Mapping[Status, int]
+    tasks: tuple[Hot, ...]
+    edges: tuple[Edge, ...]
+    roots: tuple[TaskId, ...]
+    leaves: tuple[TaskId, ...]
+    budget_ceiling: MicroUsd | None
+    spent: MicroUsd
+    reserved: MicroUsd
+    created_by: str
+    tags: tuple[str, ...]
+
+
+class Input(NamedTuple):
+    """What a task builds on: an output of another, inlined, or left by reference where it is too big."""
+
+    ref: str
+    data: Json
+    inlined: bool
+
+
+class BreakerView(NamedTuple):
+    type: str
+    state: BreakerState
+    open_until: str | None
+    why: str
+
+
+class DeadLetter(NamedTuple):
+    task: Details
+    record: Record
+
+
+def event_view(stored: StoredEvent) -> dict[str, Json]:
+    """An event as it goes over a wire, in both vocabularies."""
+    event = stored.event
+    return {
+        "seq": stored.seq,
+        "at": to_iso(event.at),
+        "type": wire_type(event),
+        "event": event.event,
+        "task_id": event.task_id,
+        "dag_id": event.dag_id,
+        "workspace": event.workspace,
+        "payload": {
+            **(cast(dict[str, Json], json.loads(event.data)) if event.data else {}),
+            "status": None if event.status is None else event.status.value,
+            "attempt": event.attempt,
+            "version": event.version,
+        },
+    }
+
+
+class Heartbeat(NamedTuple):
+    """One task's heartbeat: what its agent reports, and under which lease."""
+
+    task_id: str
+    lease: str
+    progress: Json = None
+    cost_usd: str | float | int | None = None
+    tokens_input: int | None = None
+    tokens_output: int | None = None
+
+
+class Told(NamedTuple):
+    """What an agent must know after a heartbeat."""
+
+    task_id: TaskId
+    words: tuple[str, ...]  # cancelled, lease_lost, budget_exceeded, slowdown, draining; none: go on
+    lease_expires_at: Micros | None
+
+    @property
+    def must_stop(self) -> bool:
+        return any(word in ("cancelled", "lease_lost", "budget_exceeded") for word in self.words)
+
+
+class Waited(NamedTuple):
+    """How a wait stands. Not over: the task is suspended, its lease is gone, and its handler must stop here."""
+
+    over: bool
+    data: Json = None
+    timed_out: bool = False
+
+
+class Child(NamedTuple):
+    """How a spawned task ended, as its parent sees it."""
+
+    task_id: TaskId
+    status: Status
+    output: Json
+
+
+class Cancelled(NamedTuple):
+    task_ids: tuple[TaskId, ...]  # the task itself first; empty where it was cancelled already
+
+
+class AgentView(NamedTuple):
+    agent: Agent
+    current_tasks: int
+    budget_left: MicroUsd | None
+    last_heartbeat: Micros | None
+
+
+class Orphans(NamedTuple):
+    orphaned: int
+    retried: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """One thing that keeps the task from running."""
+
+    kind: str
+    words: str
+    facts: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    task_id: TaskId
+    status: Status
+    causes: tuple[Cause, ...]
+
+    @property
+    def words(self) -> str:
+        return "; ".join(cause.words for cause in self.causes)
+
+    def to_dict(self) -> dict[str, Json]:
+        return {
+            "task_id": self.task_id,
+            "status": self.status.value,
+            "words": self.words,
+            "causes": [{"kind": cause.kind, "words": cause.words, **cause.facts} for cause in self.causes],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What was looked at, and what is wrong with it."""
+
+    tasks: int
+    events: int
+    attempts: int
+    problems: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+    def __str__(self) -> str:
+        seen = f"{self.tasks} tasks, {self.attempts} attempts, {self.events} events"
+        return (
+            f"verify: ok ({seen})" if self.ok else "\n".join([f"verify: {len(self.problems)} problems", *self.problems])
+        )
