@@ -90,7 +90,7 @@ _READ_OTHERWISE: Mapping[tuple[str, str], Read] = {
 KEPT = (
     *("status", "state", "attempts", "claim", "version", "blocked_by", "retry_at", "failure", "dead", "cancelled"),
     *("cost_usd", "tokens_used", "created_at", "started_at", "completed_at", "updated_at", "history", "inputs"),
-    *("previous_attempts", "lease", "progress", "seq"),
+    *("previous_attempts", "lease", "progress", "seq", "attempt", "preset"),
     *("output.data", "output.artifacts", "output.decision_report"),
 )
 _KEPT_BY_PRESET: Mapping[str, tuple[str, ...]] = {
@@ -99,7 +99,7 @@ _KEPT_BY_PRESET: Mapping[str, tuple[str, ...]] = {
         *("createdAt", "claimedBy", "claimedAt", "retries", "lastError", "completedAt", "result"),
         *("cancelledAt", "cancelReason"),
     ),
-    "multica": ("attempt", "failure_reason", "claimed_at", "parent_task_id"),
+    "multica": ("failure_reason", "claimed_at", "parent_task_id"),
     "ade": ("createdAt", "enqueuedAt", "startedAt", "completedAt", "workerId", "attemptCount", "error", "result"),
     "automechanica": ("lease_owner", "lease_expires_at", "error_info"),
 }

@@ -4,19 +4,23 @@
     ├── InvalidInput          invalid_input             exit 2   HTTP 422
     ├── CycleFound            cycle                     exit 2   HTTP 422
     ├── ReportRequired        decision_report_required  exit 2   HTTP 422
+    ├── TooLarge              too_large                 exit 2   HTTP 413
     ├── NotFound              not_found                 exit 3   HTTP 404
     ├── EventsGone            events_gone               exit 3   HTTP 410
     ├── Refused                                         exit 4   HTTP 409
     │   ├── IllegalTransition illegal_transition
     │   ├── LeaseLost         lease_lost
     │   └── DuplicateKey      duplicate_key
+    ├── Unauthorized          unauthorized              exit 5   HTTP 401
     ├── Forbidden             forbidden                 exit 5   HTTP 403
     └── Unavailable                                     exit 6   HTTP 503
         ├── Contended         contended                 retryable
+        ├── TooManyRequests   too_many_requests         retryable HTTP 429
         ├── StoreUnavailable  store_unavailable         retryable
         ├── StoreFull         store_full                         HTTP 507
         ├── StoreReadOnly     store_read_only
         ├── SchemaTooNew      schema_too_new
+        ├── SchemaTooOld      schema_too_old
         └── YardClosed        yard_closed
 
 An error's facts are the arguments it was made from, so `ERRORS[code](**facts)` beyond a wire is the same error.
@@ -88,6 +92,18 @@ class ReportRequired(TaskyardError):
         super().__init__(task_id=task_id)
 
 
+class TooLarge(TaskyardError):
+    """More was sent than one request may carry. Nothing was stored."""
+
+    code = "too_large"
+    exit_status = 2
+    http_status = 413
+    sentence = "Send at most {most_bytes} bytes at once. Nothing was stored."
+
+    def __init__(self, most_bytes: int) -> None:
+        super().__init__(most_bytes=most_bytes)
+
+
 class NotFound(TaskyardError):
     """There is no such thing in this workspace."""
 
@@ -150,6 +166,18 @@ class DuplicateKey(Refused):
         super().__init__(key=key, task_id=task_id)
 
 
+class Unauthorized(TaskyardError):
+    """No token was shown, or none that is good."""
+
+    code = "unauthorized"
+    exit_status = 5
+    http_status = 401
+    sentence = "Show a token that is good: TASKYARD_TOKEN for this program, Authorization: Bearer for others."
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
 class Forbidden(TaskyardError):
     """The caller may not do this."""
 
@@ -178,6 +206,18 @@ class Contended(Unavailable):
 
     def __init__(self, tries: int) -> None:
         super().__init__(tries=tries)
+
+
+class TooManyRequests(Unavailable):
+    """The caller asks faster than it may. Nothing was stored."""
+
+    code = "too_many_requests"
+    retryable = True
+    http_status = 429
+    sentence = "Call again in {wait_sec} s: these were too many calls. Nothing was stored."
+
+    def __init__(self, wait_sec: float) -> None:
+        super().__init__(wait_sec=wait_sec)
 
 
 class StoreUnavailable(Unavailable):
@@ -217,6 +257,16 @@ class SchemaTooNew(Unavailable):
 
     code = "schema_too_new"
     sentence = "Upgrade this taskyard: the store is at schema {stored}, and it knows up to {known}."
+
+    def __init__(self, stored: int, known: int) -> None:
+        super().__init__(stored=stored, known=known)
+
+
+class SchemaTooOld(Unavailable):
+    """The store has not been brought to this release yet, and this process was told not to do so itself."""
+
+    code = "schema_too_old"
+    sentence = "Run `taskyard migrate apply`: the store is at schema {stored}, and this release works with {known}."
 
     def __init__(self, stored: int, known: int) -> None:
         super().__init__(stored=stored, known=known)

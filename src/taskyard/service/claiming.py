@@ -9,7 +9,7 @@ from time import monotonic
 from taskyard.core import transitions
 from taskyard.core.agent import Agent, AgentStatus
 from taskyard.core.changes import Beat, ChangeSet
-from taskyard.core.claiming import PARKED_PER_CLAIM
+from taskyard.core.claiming import PARKED_PER_CLAIM, ClaimPlan
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound
 from taskyard.core.jsonvalue import encode
 from taskyard.core.lease import Lease, mint, numbered, seal, seal_stem, token
@@ -58,25 +58,41 @@ class Claiming(Finishing):
         until = monotonic() + wait_sec
         while True:
             mark = await self.store.changed(-1, 0) if wait_sec else 0
-            held = await self._claim_now(AgentId(agent_id), stems, queues, types, start=start)
+            held, plan = await self._claim_now(AgentId(agent_id), stems, queues, types, start=start)
+            left = until - monotonic()
+            if held or left <= 0:
+                return held
+            await self.store.changed(mark, min(left, PATIENCE), plan)
+
+    async def claim_for_runtime(
+        self,
+        runtime_id: str,
+        *,
+        count: int = 1,
+        start: bool = False,
+        wait_sec: float = 0,
+        request_id: str | None = None,
+        only_for: str | None = None,
+    ) -> list[Held]:
+        """Lease tasks for any agent of a runtime, or only for one by id or type, within each agent's own limit."""
+        until = monotonic() + wait_sec
+        while True:
+            mark = await self.store.changed(-1, 0) if wait_sec else 0
+            held: list[Held] = []
+            for agent in await self._hosted(runtime_id, only_for):
+                if len(held) < count:
+                    # The same request asks the same agents in the same order, and each of them gets its own again.
+                    request = None if request_id is None else f"{request_id} for {agent}"
+                    held += await self.claim(agent, count=count - len(held), start=start, request_id=request)
             left = until - monotonic()
             if held or left <= 0:
                 return held
             await self.store.changed(mark, min(left, PATIENCE))
 
-    async def claim_for_runtime(
-        self, runtime_id: str, *, count: int = 1, start: bool = False, request_id: str | None = None
-    ) -> list[Held]:
-        """Lease tasks for any agent of a runtime, within each agent's own limit."""
-        planning = await self._configuration.fresh()
-        mine = [agent for agent in planning.agents.values() if agent.runtime == runtime_id]
-        held: list[Held] = []
-        for agent in sorted(mine, key=lambda agent: agent.id):
-            if len(held) < count:
-                # The same request asks the same agents in the same order, and each of them gets its own again.
-                request = None if request_id is None else f"{request_id} for {agent.id}"
-                held += await self.claim(agent.id, count=count - len(held), start=start, request_id=request)
-        return held
+    async def _hosted(self, runtime_id: str, only_for: str | None) -> list[AgentId]:
+        agents = (await self._configuration.fresh()).agents.values()
+        mine = [agent for agent in agents if agent.runtime == runtime_id]
+        return sorted(agent.id for agent in mine if only_for is None or only_for in (agent.id, agent.type))
 
     async def _claim_now(
         self,
@@ -86,7 +102,8 @@ class Claiming(Finishing):
         types: Sequence[str] | None,
         *,
         start: bool,
-    ) -> list[Held]:
+    ) -> tuple[list[Held], ClaimPlan]:
+        """What was claimed, and by which plan."""
         planning = await self._planning()
         while True:
             plan = self._planner.plan(
@@ -104,7 +121,7 @@ class Claiming(Finishing):
                 planning = await self._configuration.fresh()
             # Where a claim set aside all that one may and took nothing, there may be something behind that.
             elif answer.tasks or answer.parked < PARKED_PER_CLAIM:
-                return await self._handed_out(answer.tasks, stems)
+                return await self._handed_out(answer.tasks, stems), plan
 
     async def _known_agent(self, agent_id: AgentId, planning: Planning) -> Agent:
         agent = planning.agents.get(agent_id) or (await self._configuration.fresh()).agents.get(agent_id)

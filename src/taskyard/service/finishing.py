@@ -256,7 +256,8 @@ class Finishing(Engine):
 
     async def message(self, task_id: str, lease: str, message: Json) -> None:
         """Something the agent said or did, for those who watch. It is an event and nothing more."""
-        text = encode(message, field="message", max_bytes=self.options.sizes.max_output_bytes)
+        said = message if isinstance(message, dict) else {"text": message}
+        text = encode(said, field="message", max_bytes=self.options.sizes.max_output_bytes)
 
         async def decide() -> tuple[ChangeSet, None]:
             hot, now = await self._held(TaskId(task_id), Lease(lease)), self.now()

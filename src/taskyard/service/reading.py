@@ -94,6 +94,10 @@ class Reading(Engine):
             reserved=MicroUsd(limit.held if limit else 0),
         )
 
+    async def tasks_of(self, dag: DagView) -> list[Task]:
+        """The tasks of a graph that was read."""
+        return await self._tasks(dag.tasks)
+
     async def _lone(self, dag_id: DagId) -> DagView:
         task_id = transitions.lone_task(dag_id)
         hot = (await self.store.load([task_id])).get(task_id)

@@ -105,6 +105,13 @@ class Roster(Finishing):
             )
         return views
 
+    async def agent(self, agent_id: str) -> AgentView:
+        """One agent, and how it stands."""
+        found = [view for view in await self.agents() if view.agent.id == agent_id]
+        if not found:
+            raise NotFound("agent", agent_id)
+        return found[0]
+
     async def agent_heartbeat(self, agent_id: str) -> AgentStatus:
         """An idle agent says that it is there, and hears whether it should go on."""
         planning = await self._planning()

@@ -9,10 +9,12 @@ from types import TracebackType
 from typing import Self
 
 from taskyard.core.errors import TaskyardError
+from taskyard.service.access import Access
+from taskyard.service.bulk import Bulk
 from taskyard.service.claiming import Claiming
 from taskyard.service.engine import Options
 from taskyard.service.joining import Joining
-from taskyard.service.reading import Reading
+from taskyard.service.overseeing import Overseeing
 from taskyard.service.suspending import Suspending
 from taskyard.service.sweeping import Sweeping
 from taskyard.service.verify import Verifying
@@ -23,7 +25,7 @@ logger = logging.getLogger("taskyard")
 SWEEP_EVERY = 1.0  # seconds
 
 
-class Yard(Claiming, Suspending, Joining, Sweeping, Reading, Explaining, Verifying):
+class Yard(Claiming, Suspending, Joining, Sweeping, Bulk, Overseeing, Explaining, Verifying, Access):
     """A durable queue of work for agents.
 
     Use it as an async context manager: `async with taskyard.connect() as yard`. While it is open it sweeps every second

@@ -11,8 +11,9 @@ from taskyard.core.agent import Agent
 from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Edge, Record, StoredEvent
 from taskyard.core.dag import DagStatus
+from taskyard.core.errors import TaskyardError
 from taskyard.core.events import wire_type
-from taskyard.core.task import DagId, Hot, Json, Status, TaskId
+from taskyard.core.task import DagId, Hot, Json, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros, MicroUsd, to_iso
 from taskyard.wire.tasks import Details, Task
 
@@ -134,6 +135,40 @@ class AgentView(NamedTuple):
     last_heartbeat: Micros | None
 
 
+class RuntimeView(NamedTuple):
+    """A process or machine that hosts agents."""
+
+    id: RuntimeId
+    hostname: str
+    pid: int | None
+    version: str
+    started_at: Micros
+    last_heartbeat: Micros | None
+
+
+class QueueView(NamedTuple):
+    queue: str
+    paused: bool
+    preset: str
+
+
+class ThrottleView(NamedTuple):
+    """A scope that is slowed down after a provider's rate limit."""
+
+    type: str
+    model: str | None
+    until: Micros
+
+
+class Approval(NamedTuple):
+    """A task that waits for a signal: an approval, an answer."""
+
+    task: Task
+    signal: str
+    since: Micros
+    until: Micros | None
+
+
 class Orphans(NamedTuple):
     orphaned: int
     retried: int
@@ -185,3 +220,11 @@ class Verified:
         return (
             f"verify: ok ({seen})" if self.ok else "\n".join([f"verify: {len(self.problems)} problems", *self.problems])
         )
+
+
+class Acted(NamedTuple):
+    """What became of everything that matched."""
+
+    task_ids: tuple[TaskId, ...]
+    refused: Mapping[TaskId, TaskyardError]
+    more: bool  # there may be others that match: call again

@@ -66,6 +66,65 @@ class Task:
         """The models to use, best first: the fallbacks from the second failure on."""
         return models_for(self.definition, self.hot.failures)
 
+    def to_dict(self) -> dict[str, Json]:
+        """What is known of the task without its history, under the names of PRODUCT section 3."""
+        hot, spec = self.hot, self.definition
+        return {
+            "id": hot.id,
+            "workspace": hot.workspace,
+            "dag_id": self.dag_id,
+            "parent_id": spec.parent_id,
+            "rerun_of": spec.rerun_of,
+            "idempotency_key": spec.idempotency_key,
+            "queue": spec.queue,
+            "preset": spec.preset,
+            "type": spec.type,
+            "title": spec.title,
+            "agent": spec.agent,
+            "subject": spec.subject,
+            "spec": _spec(spec, self.models),
+            "priority": self.policy.priority.outward(spec.priority),
+            "priority_boost_per_minute": spec.boost / 100,
+            "deadline": _time(spec.deadline),
+            "run_after": _time(spec.run_after),
+            "expires_at": _time(spec.expires_at),
+            "depends_on": list[Json](spec.depends_on),
+            "concurrency_key": spec.concurrency_key,
+            "coalescable": spec.coalescable,
+            "status": hot.status.value,
+            "state": self.policy.words[hot.status],
+            "attempt": hot.attempt,
+            "claim": _claim(hot),
+            "attempts": hot.failures,
+            "max_attempts": hot.max_attempts,
+            "retry": _retry(spec),
+            "retry_at": _time(hot.wake_at) if hot.status is Status.RETRYING else None,
+            "timeouts": {
+                "claim_ttl_sec": spec.claim_ttl_sec,
+                "heartbeat_sec": spec.heartbeat_sec,
+                "lease_sec": spec.lease_sec,
+            },
+            "session": self._session(),
+            "trigger": {"type": spec.trigger_type, "ref": spec.trigger_ref, "summary": spec.trigger_summary},
+            "cancelled": {"at": to_iso(hot.updated_at), "reason": hot.why} if hot.status is Status.CANCELLED else None,
+            "tags": list[Json](spec.tags),
+            "created_at": to_iso(spec.created_at),
+            "created_by": spec.created_by,
+            "started_at": _time(hot.started_at),
+            "completed_at": to_iso(hot.updated_at) if hot.status is Status.COMPLETED else None,
+            "updated_at": to_iso(hot.updated_at),
+            "version": hot.version,
+            "seq": hot.seq,
+        }
+
+    def _session(self) -> dict[str, Json]:
+        pinned = cast(dict[str, Json], json.loads(self.hot.session)) if self.hot.session else {}
+        return {
+            "session_id": pinned.get("session_id"),
+            "work_dir": pinned.get("work_dir"),
+            "fresh": self.definition.fresh,
+        }
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id} {self.type} {self.status.value}>"
 
@@ -82,6 +141,9 @@ class Held(Task):
     @property
     def attempt(self) -> int:
         return self.hot.attempt
+
+    def to_dict(self) -> dict[str, Json]:
+        return {**super().to_dict(), "lease": self.lease}
 
 
 class Details(Task):
@@ -117,57 +179,15 @@ class Details(Task):
         return None if self.output is None else json.loads(self.output.data)
 
     def to_dict(self) -> dict[str, Json]:
-        """The task in the shape of PRODUCT section 3."""
-        hot, spec = self.hot, self.definition
+        """The task in the shape of PRODUCT section 3, with its history."""
         return {
-            "id": hot.id,
-            "workspace": hot.workspace,
-            "dag_id": self.dag_id,
-            "parent_id": spec.parent_id,
-            "rerun_of": spec.rerun_of,
-            "idempotency_key": spec.idempotency_key,
-            "queue": spec.queue,
-            "type": spec.type,
-            "title": spec.title,
-            "agent": spec.agent,
-            "subject": spec.subject,
-            "spec": _spec(spec, self.models),
-            "priority": self.policy.priority.outward(spec.priority),
-            "priority_boost_per_minute": spec.boost / 100,
-            "deadline": _time(spec.deadline),
-            "run_after": _time(spec.run_after),
-            "expires_at": _time(spec.expires_at),
-            "depends_on": list[Json](spec.depends_on),
+            **super().to_dict(),
             "blocked_by": [_blocked_by(blocker) for blocker in self.blockers],
-            "concurrency_key": spec.concurrency_key,
-            "coalescable": spec.coalescable,
-            "status": hot.status.value,
-            "state": self.policy.words[hot.status],
-            "claim": _claim(hot),
-            "attempts": hot.failures,
-            "max_attempts": hot.max_attempts,
-            "retry": _retry(spec),
-            "retry_at": _time(hot.wake_at) if hot.status is Status.RETRYING else None,
-            "timeouts": {
-                "claim_ttl_sec": spec.claim_ttl_sec,
-                "heartbeat_sec": spec.heartbeat_sec,
-                "lease_sec": spec.lease_sec,
-            },
             "output": self._output(),
-            "session": self._session(),
-            "trigger": {"type": spec.trigger_type, "ref": spec.trigger_ref, "summary": spec.trigger_summary},
             "failure": self._failure(),
             "dead": None if self.dead is None else _dead(self.dead),
-            "cancelled": {"at": to_iso(hot.updated_at), "reason": hot.why} if hot.status is Status.CANCELLED else None,
             "cost_usd": to_usd(self.cost),
             "tokens_used": self._tokens(),
-            "tags": list[Json](spec.tags),
-            "created_at": to_iso(spec.created_at),
-            "created_by": spec.created_by,
-            "started_at": _time(hot.started_at),
-            "completed_at": to_iso(hot.updated_at) if hot.status is Status.COMPLETED else None,
-            "updated_at": to_iso(hot.updated_at),
-            "version": hot.version,
             "history": [attempt_view(attempt) for attempt in self.attempts],
         }
 
@@ -187,14 +207,6 @@ class Details(Task):
             "data": self.result,
             "artifacts": [] if output is None else list[Json](output.artifacts),
             "decision_report": json.loads(output.decision_report) if output and output.decision_report else None,
-        }
-
-    def _session(self) -> dict[str, Json]:
-        pinned = cast(dict[str, Json], json.loads(self.hot.session)) if self.hot.session else {}
-        return {
-            "session_id": pinned.get("session_id"),
-            "work_dir": pinned.get("work_dir"),
-            "fresh": self.definition.fresh,
         }
 
     def _failure(self) -> dict[str, Json] | None:

@@ -1,0 +1,109 @@
+"""Who may do what: roles, what each of them is allowed, and the tokens that prove them.
+
+A token is `ty_ID_SECRET`. Its id is public and names it in lists and in the audit; only a hash of its secret is stored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from hmac import compare_digest
+from typing import Any, NamedTuple, cast
+
+from taskyard.core.changes import Record
+from taskyard.core.task import Json
+from taskyard.core.units import Micros
+
+EVERYWHERE = "*"  # tokens are known before the workspace that they are for, so they belong to none
+_TEXT = re.compile(r"ty_([0-9A-Z]{26})_([0-9A-Za-z_-]{43})", re.ASCII)
+
+
+class Role(StrEnum):
+    VIEWER = "viewer"  # sees everything of its workspace, changes nothing
+    AGENT = "agent"  # claims, and touches only what it holds
+    ORCHESTRATOR = "orchestrator"  # puts work in for others, and steers it; works like an agent too
+    OPERATOR = "operator"  # a person who runs the yard
+    ADMIN = "admin"  # an operator who also gives out tokens
+
+
+# What a call asks for, as the roles that have it.
+SEE = frozenset({Role.VIEWER, Role.ORCHESTRATOR, Role.OPERATOR, Role.ADMIN})
+WORK = frozenset({Role.AGENT, Role.ORCHESTRATOR, Role.OPERATOR, Role.ADMIN})
+STEER = frozenset({Role.ORCHESTRATOR, Role.OPERATOR, Role.ADMIN})
+OPERATE = frozenset({Role.OPERATOR, Role.ADMIN})
+ADMINISTER = frozenset({Role.ADMIN})
+ANYBODY = frozenset(Role)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """What a token stands for."""
+
+    id: str
+    name: str
+    role: Role
+    workspace: str
+    sealed: str
+    agent: str | None  # the agent, by id or by type, that a token of that role works as
+    created_at: Micros
+    created_by: str
+    expires_at: Micros | None
+    revoked_at: Micros | None = None  # it stays on record: who has ever given out a token means the yard to be closed
+
+    @property
+    def by(self) -> str:
+        """Who is named as the author of what is done with it."""
+        return f"agent:{self.agent}" if self.role is Role.AGENT else f"human:{self.name}"
+
+    def works_as(self, agent_id: str, agent_type: str | None) -> bool:
+        """Whether work may be claimed and held in this agent's name."""
+        return self.role is not Role.AGENT or self.agent in (agent_id, agent_type)
+
+    def body(self) -> dict[str, Json]:
+        return {
+            "name": self.name,
+            "role": self.role.value,
+            "workspace": self.workspace,
+            "sealed": self.sealed,
+            "agent": self.agent,
+            "created_at": self.created_at,
+            "created_by": self.created_by,
+            "expires_at": self.expires_at,
+            "revoked_at": self.revoked_at,
+        }
+
+
+class Presented(NamedTuple):
+    """A token's text, taken apart."""
+
+    id: str
+    secret: str
+
+
+def presented(text: str) -> Presented | None:
+    """What a caller shows; None where it is not even the shape of a token."""
+    match = _TEXT.fullmatch(text)
+    return None if match is None else Presented(match[1], match[2])
+
+
+def spelled(token_id: str, secret: str) -> str:
+    return f"ty_{token_id}_{secret}"
+
+
+def sealed(secret: str) -> str:
+    """Secrets are random and long, so a plain hash cannot be searched."""
+    return sha256(secret.encode()).hexdigest()
+
+
+def proves(token: Token, secret: str, now: Micros) -> bool:
+    """Whether the secret is the token's, and its time is not over."""
+    is_over = token.revoked_at is not None or (token.expires_at is not None and token.expires_at <= now)
+    return compare_digest(token.sealed, sealed(secret)) and not is_over
+
+
+def token_of(record: Record) -> Token:
+    body = cast(Mapping[str, Any], record.body)
+    return Token(id=record.id, role=Role(body["role"]), **{name: body[name] for name in body if name != "role"})

@@ -1,0 +1,1 @@
+"""The yard over HTTP."""

@@ -1,0 +1,1 @@
+"""The calls of `wire.calls`, answered."""

@@ -1,0 +1,113 @@
+"""Agents and the runtimes that host them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Path, Response
+
+from taskyard.server.routing import Calling, Routes, answer
+from taskyard.wire import calls, documents, requests, responses
+
+routes = Routes("agents")
+AgentAt = Annotated[str, Path(description="An agent's id.", max_length=255)]
+RuntimeAt = Annotated[str, Path(description="A runtime's id.", max_length=255)]
+
+
+@routes.add(calls.REGISTER, responses.Agent, status=201)
+async def register(caller: Calling, asked: requests.RegisterAgent) -> Response:
+    """Say who can work, and at what. Registering again changes what is known."""
+    await caller.must_work_as(asked.id, asked.type or asked.id)
+    await caller.yard.register(
+        asked.id,
+        asked.type,
+        capabilities=asked.capabilities,
+        models=asked.models_available,
+        types=asked.types,
+        max_concurrent_tasks=asked.max_concurrent_tasks,
+        budget_usd=asked.budget_usd,
+        runtime_id=asked.runtime_id,
+        poll_interval_sec=asked.poll_interval_sec,
+        claim_ttl_sec=asked.claim_ttl_sec,
+        orchestrator=asked.orchestrator,
+    )
+    return answer(documents.agent(await caller.yard.agent(asked.id)), 201)
+
+
+@routes.add(calls.AGENTS, responses.Agents)
+async def agents(caller: Calling) -> Response:
+    """Who is registered, what they can do, and what they are at."""
+    return answer({"agents": [documents.agent(view) for view in await caller.yard.agents()]})
+
+
+@routes.add(calls.AGENT_HEARTBEAT, responses.AgentState)
+async def agent_heartbeat(caller: Calling, agent_id: AgentAt) -> Response:
+    """An idle agent says that it is there, and hears whether it should go on."""
+    await caller.must_work_as(agent_id)
+    return answer({"status": (await caller.yard.agent_heartbeat(agent_id)).value})
+
+
+@routes.add(calls.DRAIN, responses.Done)
+async def drain_agent(caller: Calling, agent_id: AgentAt) -> Response:
+    """Let the agent finish what it holds; it gets nothing new."""
+    await caller.yard.drain_agent(agent_id)
+    return answer({"ok": True})
+
+
+@routes.add(calls.RESUME, responses.Done)
+async def resume_agent(caller: Calling, agent_id: AgentAt) -> Response:
+    """Give a draining agent work again."""
+    await caller.yard.resume_agent(agent_id)
+    return answer({"ok": True})
+
+
+@routes.add(calls.SIGN_OFF, responses.Done)
+async def sign_off_agent(caller: Calling, agent_id: AgentAt) -> Response:
+    """The agent is gone on purpose."""
+    await caller.must_work_as(agent_id)
+    await caller.yard.sign_off_agent(agent_id)
+    return answer({"ok": True})
+
+
+@routes.add(calls.AGENT_BUDGET, responses.Done)
+async def set_agent_budget(caller: Calling, agent_id: AgentAt, asked: requests.AgentBudget) -> Response:
+    """What the agent may spend in all; null: no limit."""
+    await caller.yard.set_agent_budget(agent_id, asked.budget_usd)
+    return answer({"ok": True})
+
+
+@routes.add(calls.REMOVE_AGENT, responses.Done)
+async def remove_agent(caller: Calling, agent_id: AgentAt) -> Response:
+    """Forget an agent; what it holds is tried by others."""
+    await caller.yard.remove_agent(agent_id)
+    return answer({"ok": True})
+
+
+@routes.add(calls.REGISTER_RUNTIME, responses.Done, status=201)
+async def register_runtime(caller: Calling, asked: requests.RegisterRuntime) -> Response:
+    """A process or machine that hosts agents says that it has started."""
+    await caller.must_host(asked.id)
+    await caller.yard.register_runtime(asked.id, hostname=asked.hostname, pid=asked.pid, version=asked.version)
+    return answer({"ok": True}, 201)
+
+
+@routes.add(calls.RUNTIMES, responses.Runtimes)
+async def runtimes(caller: Calling) -> Response:
+    """What hosts agents, and when it was last heard of."""
+    return answer({"runtimes": [documents.runtime(view) for view in await caller.yard.runtimes()]})
+
+
+@routes.add(calls.RUNTIME_HEARTBEAT, responses.Done)
+async def runtime_heartbeat(caller: Calling, runtime_id: RuntimeAt) -> Response:
+    """Keep a runtime alive, and the leases of tasks whose preset ties them to it."""
+    await caller.must_host(runtime_id)
+    await caller.yard.runtime_heartbeat(runtime_id)
+    return answer({"ok": True})
+
+
+@routes.add(calls.ORPHANS, responses.Orphans)
+async def orphans(caller: Calling, runtime_id: RuntimeAt) -> Response:
+    """A runtime that has restarted gives up what it held before."""
+    await caller.must_host(runtime_id)
+    found = await caller.yard.orphans(runtime_id)
+    return answer({"orphaned": found.orphaned, "retried": found.retried})

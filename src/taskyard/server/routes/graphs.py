@@ -1,0 +1,53 @@
+"""Graphs: whole ones in, additions, and how they stand."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Path, Response
+
+from taskyard.server.routes.tasks import Limit
+from taskyard.server.routing import Calling, Routes, answer
+from taskyard.wire import calls, documents, requests, responses
+
+routes = Routes("dags")
+DagAt = Annotated[str, Path(description="A DAG's id.", max_length=255)]
+
+
+@routes.add(calls.SUBMIT, responses.Submitted, status=201)
+async def submit(caller: Calling, draft: requests.DagDraft) -> Response:
+    """Put a whole graph in, or nothing."""
+    return answer(documents.submitted(await caller.yard.submit(draft.fields(), created_by=caller.by)), 201)
+
+
+@routes.add(calls.DAGS, responses.DagList)
+async def dags(caller: Calling, limit: Limit = 50) -> Response:
+    """Stored graphs, newest first."""
+    return answer({"dags": [documents.dag_record(record) for record in await caller.yard.dags(limit=limit)]})
+
+
+@routes.add(calls.DAG, responses.Dag)
+async def dag(caller: Calling, dag_id: DagAt) -> Response:
+    """A graph with its tasks in short, and its edges."""
+    found = await caller.yard.dag(dag_id)
+    return answer(documents.dag(found, await caller.yard.tasks_of(found)))
+
+
+@routes.add(calls.ADD, responses.Submitted, status=201)
+async def add(caller: Calling, dag_id: DagAt, drafts: requests.Drafts) -> Response:
+    """Add tasks to a graph that exists; a finished one goes on."""
+    tasks = [draft.fields() for draft in drafts.tasks]
+    return answer(documents.submitted(await caller.yard.add(dag_id, tasks, created_by=caller.by)), 201)
+
+
+@routes.add(calls.CANCEL_DAG, responses.Cancelled)
+async def cancel_dag(caller: Calling, dag_id: DagAt, asked: requests.CancelDag) -> Response:
+    """Cancel everything in a graph that has not ended."""
+    return answer(documents.cancelled(await caller.yard.cancel_dag(dag_id, asked.reason)))
+
+
+@routes.add(calls.DAG_BUDGET, responses.Done)
+async def set_dag_budget(caller: Calling, dag_id: DagAt, asked: requests.DagBudget) -> Response:
+    """What the graph may spend in all; null: no limit."""
+    await caller.yard.set_dag_budget(dag_id, asked.budget_ceiling_usd)
+    return answer({"ok": True})

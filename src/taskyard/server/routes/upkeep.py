@@ -1,0 +1,151 @@
+"""The yard itself: queues, breakers, money, tokens, and whether all is well."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Path, Query, Response
+
+from taskyard.core.units import to_iso
+from taskyard.server.routing import Calling, Routes, answer
+from taskyard.wire import calls, documents, requests, responses
+
+routes = Routes("yard")
+QueueAt = Annotated[str, Path(description="A queue's name.", max_length=255)]
+TypeAt = Annotated[str, Path(description="A type of task.", max_length=255)]
+
+
+@routes.add(calls.QUEUES, responses.Queues)
+async def queues(caller: Calling) -> Response:
+    """The queues, and which of them are paused."""
+    return answer({"queues": [documents.queue(view) for view in await caller.yard.queues()]})
+
+
+@routes.add(calls.PAUSE_QUEUE, responses.Done)
+async def pause_queue(caller: Calling, queue: QueueAt) -> Response:
+    """Hand nothing out of this queue."""
+    await caller.yard.pause_queue(queue)
+    return answer({"ok": True})
+
+
+@routes.add(calls.RESUME_QUEUE, responses.Done)
+async def resume_queue(caller: Calling, queue: QueueAt) -> Response:
+    """Hand work out of this queue again."""
+    await caller.yard.resume_queue(queue)
+    return answer({"ok": True})
+
+
+@routes.add(calls.QUEUE_PRESET, responses.Done)
+async def set_queue_preset(caller: Calling, queue: QueueAt, asked: requests.QueuePreset) -> Response:
+    """Tasks put into this queue from now on follow that preset."""
+    await caller.yard.set_queue_preset(queue, asked.preset)
+    return answer({"ok": True})
+
+
+@routes.add(calls.BREAKERS, responses.Breakers)
+async def breakers(caller: Calling) -> Response:
+    """Breakers that have ever moved, and how they stand."""
+    return answer({"breakers": [documents.breaker(view) for view in await caller.yard.breakers()]})
+
+
+@routes.add(calls.OPEN_BREAKER, responses.Done)
+async def open_breaker(caller: Calling, type: TypeAt, asked: requests.MoveBreaker) -> Response:
+    """Hand out nothing of this type for a while."""
+    await caller.yard.open_breaker(type, why=asked.why)
+    return answer({"ok": True})
+
+
+@routes.add(calls.CLOSE_BREAKER, responses.Done)
+async def close_breaker(caller: Calling, type: TypeAt, asked: requests.MoveBreaker) -> Response:
+    """Hand out tasks of this type again."""
+    await caller.yard.close_breaker(type, why=asked.why)
+    return answer({"ok": True})
+
+
+@routes.add(calls.BREAKER_POLICY, responses.Done)
+async def set_breaker_policy(caller: Calling, asked: requests.BreakerPolicy) -> Response:
+    """When breakers open and let a probe through: the whole policy."""
+    await caller.yard.set_breaker_policy(**asked.model_dump())
+    return answer({"ok": True})
+
+
+@routes.add(calls.THROTTLES, responses.Throttles)
+async def throttles(caller: Calling) -> Response:
+    """What is slowed down after a provider's rate limit."""
+    return answer({"throttles": [documents.throttle(view) for view in await caller.yard.throttles()]})
+
+
+@routes.add(calls.SPEND, responses.Spending)
+async def spend(caller: Calling) -> Response:
+    """What is reserved and was spent, by agent, by graph and by day."""
+    return answer({"spend": [documents.spending(limit) for limit in await caller.yard.spending()]})
+
+
+@routes.add(calls.BUDGET, responses.Done)
+async def set_budget(caller: Calling, asked: requests.DayBudget) -> Response:
+    """What the workspace may spend in a day, and what a task without a maximum reserves."""
+    await caller.yard.set_budget(daily_budget_usd=asked.daily_budget_usd, default_reserve_usd=asked.default_reserve_usd)
+    return answer({"ok": True})
+
+
+@routes.add(calls.STATS, responses.Stats)
+async def stats(caller: Calling) -> Response:
+    """Tasks by status and type."""
+    return answer({"at": to_iso(caller.yard.now()), "tasks": documents.figures(await caller.yard.stats())})
+
+
+@routes.add(calls.VERIFY, responses.Verified)
+async def verify(caller: Calling) -> Response:
+    """Check the stored history against what the yard promises. It reads everything: not for every minute."""
+    return answer(documents.verified(await caller.yard.verify()))
+
+
+@routes.add(calls.CHANGED, responses.Mark)
+async def changed(
+    caller: Calling,
+    mark: Annotated[int, Query(ge=-1, le=2**63 - 1)] = -1,
+    wait_sec: Annotated[float, Query(ge=0, le=60)] = 0,
+) -> Response:
+    """Answer when something may have been written since the mark, or when the time is over."""
+    return answer({"mark": await caller.yard.changed(mark, wait_sec)})
+
+
+# Access
+
+
+@routes.add(calls.CREATE_TOKEN, responses.IssuedToken, status=201)
+async def create_token(caller: Calling, asked: requests.CreateToken) -> Response:
+    """A new token for this workspace. Its text is shown this once."""
+    issued = await caller.yard.create_token(
+        asked.name, asked.role, agent=asked.agent, expires_in_sec=asked.expires_in_sec, by=caller.by
+    )
+    return answer({**documents.token(issued.token), "token": issued.text}, 201)
+
+
+@routes.add(calls.TOKENS, responses.Tokens)
+async def tokens(caller: Calling) -> Response:
+    """The tokens of this workspace, without their secrets."""
+    return answer({"tokens": [documents.token(token) for token in await caller.yard.tokens()]})
+
+
+@routes.add(calls.REVOKE_TOKEN, responses.Done)
+async def revoke_token(caller: Calling, token_id: Annotated[str, Path(max_length=255)]) -> Response:
+    """End a token at once."""
+    await caller.yard.revoke_token(token_id, by=caller.by)
+    return answer({"ok": True})
+
+
+# For machines that watch the server
+
+
+@routes.add(calls.HEALTHY, responses.Done)
+async def healthy() -> Response:
+    """The process answers."""
+    return answer({"ok": True})
+
+
+@routes.add(calls.READY, responses.Done)
+async def ready(caller: Calling) -> Response:
+    """The store answers too: calls will be served."""
+    await caller.yard.store.duty("sweep")
+    return answer({"ok": True})

@@ -1,0 +1,154 @@
+"""Work: claims, and everything that carries a lease."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Body, Response
+
+from taskyard.core.access import Role
+from taskyard.core.errors import InvalidInput
+from taskyard.server.guarding import Caller
+from taskyard.server.routes.tasks import TaskAt
+from taskyard.server.routing import Calling, Routes, answer
+from taskyard.wire import calls, documents, requests, responses
+from taskyard.wire.answers import Heartbeat
+from taskyard.wire.tasks import Held
+
+routes = Routes("work")
+
+
+@routes.add(calls.CLAIM, responses.Claimed)
+async def claim(caller: Calling, asked: requests.Claim) -> Response:
+    """Lease tasks, best first; with `wait_sec`, wait for some. None is an empty list."""
+    return answer({"tasks": [task.to_dict() for task in await claimed(caller, asked)]})
+
+
+async def claimed(caller: Caller, asked: requests.Claim) -> list[Held]:
+    if (asked.agent_id is None) == (asked.runtime_id is None):
+        raise InvalidInput("agent_id", "or runtime_id must be given, and not both")
+    if asked.agent_id is not None:
+        await caller.must_work_as(asked.agent_id)
+        return await caller.yard.claim(
+            asked.agent_id,
+            count=asked.count,
+            queues=asked.queues,
+            types=asked.types,
+            start=asked.start,
+            wait_sec=asked.wait_sec,
+            request_id=asked.request_id,
+        )
+    return await caller.yard.claim_for_runtime(
+        asked.runtime_id or "",
+        count=asked.count,
+        start=asked.start,
+        wait_sec=asked.wait_sec,
+        request_id=asked.request_id,
+        only_for=caller.token.agent if caller.token.role is Role.AGENT else None,
+    )
+
+
+@routes.add(calls.START, responses.Receipt)
+async def start(caller: Calling, task_id: TaskAt, asked: requests.Leased) -> Response:
+    """Say that work has begun."""
+    return answer(documents.receipt(await caller.yard.start(task_id, asked.lease)))
+
+
+@routes.add(calls.HEARTBEAT, responses.Told)
+async def heartbeat(caller: Calling, task_id: TaskAt, asked: requests.Heartbeat) -> Response:
+    """Keep the lease, say how it goes, and hear what there is to know."""
+    return answer(documents.told(await caller.yard.heartbeat(task_id, asked.lease, **_rest(asked))))
+
+
+@routes.add(calls.HEARTBEAT_MANY, responses.ToldMany)
+async def heartbeat_many(caller: Calling, asked: requests.Heartbeats) -> Response:
+    """The same for many tasks."""
+    told = await caller.yard.heartbeat_many([Heartbeat(**each.model_dump()) for each in asked.heartbeats])
+    return answer({"told": [documents.told(each) for each in told]})
+
+
+@routes.add(calls.PROGRESS, responses.Told)
+async def progress(caller: Calling, task_id: TaskAt, asked: requests.Progress) -> Response:
+    """Say how far it is."""
+    return answer(documents.told(await caller.yard.progress(task_id, asked.lease, asked.progress)))
+
+
+@routes.add(calls.MESSAGE, responses.Done)
+async def message(caller: Calling, task_id: TaskAt, asked: requests.Message) -> Response:
+    """Something the agent said or did, for those who watch."""
+    await caller.yard.message(task_id, asked.lease, asked.message)
+    return answer({"ok": True})
+
+
+@routes.add(calls.SESSION, responses.Receipt)
+async def pin_session(caller: Calling, task_id: TaskAt, asked: requests.Session) -> Response:
+    """Remember where the agent's conversation can be resumed."""
+    done = await caller.yard.pin_session(task_id, asked.lease, session_id=asked.session_id, work_dir=asked.work_dir)
+    return answer(documents.receipt(done))
+
+
+@routes.add(calls.COMPLETE, responses.Receipt)
+async def complete(caller: Calling, task_id: TaskAt, asked: requests.Complete) -> Response:
+    """Hand the output in."""
+    return answer(documents.receipt(await caller.yard.complete(task_id, asked.lease, **_rest(asked))))
+
+
+@routes.add(calls.COMPLETE_MANY, responses.Outcomes)
+async def complete_many(caller: Calling, asked: requests.Completions) -> Response:
+    """Hand many outputs in, each for itself; with `claim`, take the next tasks in the same call."""
+    done = await caller.yard.complete_many([each.model_dump() for each in asked.results])
+    tasks = [] if asked.claim is None else await claimed(caller, asked.claim)
+    return answer({"results": [documents.outcome(each) for each in done], "tasks": [task.to_dict() for task in tasks]})
+
+
+@routes.add(calls.FAIL, responses.Receipt)
+async def fail(caller: Calling, task_id: TaskAt, asked: requests.Fail) -> Response:
+    """Say that the attempt failed, and why."""
+    return answer(documents.receipt(await caller.yard.fail(task_id, asked.lease, **_rest(asked))))
+
+
+@routes.add(calls.FAIL_MANY, responses.Outcomes)
+async def fail_many(caller: Calling, asked: requests.Failures) -> Response:
+    """Report many failures, each for itself."""
+    done = await caller.yard.fail_many([each.model_dump() for each in asked.results])
+    return answer({"results": [documents.outcome(each) for each in done], "tasks": []})
+
+
+@routes.add(calls.RELEASE, responses.Receipt)
+async def release(caller: Calling, task_id: TaskAt, asked: requests.Leased) -> Response:
+    """Give the task back unfinished; no attempt is counted."""
+    return answer(documents.receipt(await caller.yard.release(task_id, asked.lease)))
+
+
+@routes.add(calls.SPAWN, responses.Spawned)
+async def spawn(caller: Calling, task_id: TaskAt, asked: requests.Spawn) -> Response:
+    """Put tasks into the graph of the task at hand; with `wait`, suspend it until they are done."""
+    drafts = [draft.fields() for draft in asked.tasks]
+    ids = await caller.yard.spawn(task_id, asked.lease, drafts, name=asked.name, wait=asked.wait)
+    return answer({"task_ids": [*ids]})
+
+
+@routes.add(calls.CHECKPOINT, responses.Stored)
+async def checkpoint(caller: Calling, task_id: TaskAt, asked: requests.Checkpoint) -> Response:
+    """Store a step's result, once: the answer is what is stored under that name."""
+    return answer({"data": await caller.yard.checkpoint(task_id, asked.lease, asked.name, asked.data)})
+
+
+@routes.add(calls.SUSPEND, responses.Waited)
+async def suspend(caller: Calling, task_id: TaskAt, asked: Annotated[requests.Suspend, Body()]) -> Response:
+    """Wait without holding anything: for a time, for a signal, or until later. Not over: the lease is gone."""
+    match asked:
+        case requests.Sleep():
+            waited = await caller.yard.sleep(task_id, asked.lease, asked.name, asked.duration_sec)
+        case requests.WaitFor():
+            waited = await caller.yard.wait_for(
+                task_id, asked.lease, asked.name, asked.signal, timeout_sec=asked.timeout_sec
+            )
+        case requests.Snooze():
+            done = await caller.yard.snooze(task_id, asked.lease, asked.duration_sec)
+            return answer({"over": False, "data": None, "timed_out": False, "receipt": documents.receipt(done)})
+    return answer({**documents.waited(waited), "receipt": None})
+
+
+def _rest(asked: requests.Leased) -> dict[str, Any]:
+    return asked.model_dump(exclude={"lease"})

@@ -1,0 +1,71 @@
+"""What people who run a yard look at: runtimes, queues, throttles, approvals, and who holds what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from taskyard.core.task import AgentId, RuntimeId, Status, TaskId
+from taskyard.core.throttle import until_of
+from taskyard.core.units import Micros
+from taskyard.service.engine import pulse
+from taskyard.service.reading import MOST_LISTED, Reading
+from taskyard.stores.contract import Filter
+from taskyard.wire.answers import Approval, QueueView, RuntimeView, ThrottleView
+
+
+class Overseeing(Reading):
+    async def runtimes(self) -> list[RuntimeView]:
+        """The processes and machines that have said they host agents."""
+        pulses = await self.store.pulses("runtime:")
+        views: list[RuntimeView] = []
+        for record in await self.store.records("runtime", self.workspace):
+            body = cast(Mapping[str, Any], record.body)
+            heard = pulses.get(pulse("runtime", self.workspace, record.id))
+            started = Micros(body["started_at"])
+            views.append(
+                RuntimeView(RuntimeId(record.id), body["hostname"], body["pid"], body["version"], started, heard)
+            )
+        return views
+
+    async def queues(self) -> list[QueueView]:
+        """The queues that work was ever put into, or that have settings of their own."""
+        planning = await self._configuration.fresh()
+        names = {lane.queue for lane in self._configuration.lanes().values()}
+        return [
+            QueueView(queue, queue in planning.paused, planning.policy_of(queue).name)
+            for queue in sorted(names | planning.paused | planning.queue_presets.keys())
+        ]
+
+    async def throttles(self) -> list[ThrottleView]:
+        """What is slowed down now."""
+        planning, now = await self._configuration.fresh(), self.now()
+        views: list[ThrottleView] = []
+        for scope, record in sorted(planning.throttles.items()):
+            if (until := until_of(record)) > now:
+                type_, bar, model = scope.rpartition("|")
+                views.append(ThrottleView(type_ if bar else scope, model if bar else None, until))
+        return views
+
+    async def approvals(self, *, limit: int = MOST_LISTED) -> list[Approval]:
+        """Tasks that wait for a person's word, longest first."""
+        waiting = Filter(workspace=self.workspace, statuses=frozenset({Status.PENDING}))
+        tasks = {task.id: task for task in await self._tasks(await self.store.find(waiting, after=0, limit=limit))}
+        found = [
+            Approval(task, blocker.name.removeprefix("signal:"), task.hot.updated_at, task.hot.wake_at)
+            for blocker in await self.store.blockers(list(tasks))
+            if blocker.name.startswith("signal:") and blocker.wait == (task := tasks[blocker.task_id]).hot.wait
+        ]
+        return sorted(found, key=lambda approval: (approval.since, approval.task.id))
+
+    async def agent_type(self, agent_id: str) -> str | None:
+        """What kind of agent this is; None where there is none of that id."""
+        agent = (await self._planning()).agents.get(AgentId(agent_id))
+        agent = agent or (await self._configuration.fresh()).agents.get(AgentId(agent_id))
+        return None if agent is None else agent.type
+
+    async def holders(self, task_id: str) -> list[AgentId]:
+        """The agents that hold the task or have held it, the latest first."""
+        hot = await self._load(TaskId(task_id))
+        earlier = [attempt.agent for attempt in reversed(await self.store.attempts(hot.id))]
+        return list(dict.fromkeys([hot.agent, *earlier] if hot.agent else earlier))

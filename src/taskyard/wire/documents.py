@@ -1,0 +1,264 @@
+"""The yard's answers as the documents that cross HTTP. Tasks write themselves: see `tasks`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from taskyard.core.access import Token
+from taskyard.core.changes import Limit, Record
+from taskyard.core.errors import TaskyardError
+from taskyard.core.task import Json
+from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd
+from taskyard.wire.answers import (
+    Acted,
+    AgentView,
+    Approval,
+    BreakerView,
+    Cancelled,
+    Child,
+    Dag,
+    DagView,
+    Input,
+    QueueView,
+    RuntimeView,
+    ThrottleView,
+    Told,
+    Verified,
+    Waited,
+)
+from taskyard.wire.tasks import Receipt, Task
+
+Document = dict[str, Json]
+
+
+def receipt(answer: Receipt) -> Document:
+    return {
+        "task_id": answer.task_id,
+        "status": answer.status.value,
+        "version": answer.version,
+        "failures": answer.failures,
+        "wake_at": _time(answer.wake_at),
+    }
+
+
+def outcome(answer: Receipt | TaskyardError) -> Document:
+    """One answer of many: what was reached, or why not."""
+    return {"error": error(answer)} if isinstance(answer, TaskyardError) else receipt(answer)
+
+
+def error(refusal: TaskyardError) -> Document:
+    return {
+        "code": refusal.code,
+        "detail": str(refusal),
+        "retryable": refusal.retryable,
+        "facts": {name: value for name, value in refusal.facts.items() if isinstance(value, str | int | float | list)},
+    }
+
+
+def told(answer: Told) -> Document:
+    return {
+        "task_id": answer.task_id,
+        "words": list[Json](answer.words),
+        "lease_expires_at": _time(answer.lease_expires_at),
+    }
+
+
+def waited(answer: Waited) -> Document:
+    return {"over": answer.over, "data": answer.data, "timed_out": answer.timed_out}
+
+
+def child(answer: Child) -> Document:
+    return {"task_id": answer.task_id, "status": answer.status.value, "output": answer.output}
+
+
+def cancelled(answer: Cancelled) -> Document:
+    return {"task_ids": list[Json](answer.task_ids)}
+
+
+def given_input(answer: Input) -> Document:
+    return {"ref": answer.ref, "data": answer.data, "inlined": answer.inlined}
+
+
+def submitted(answer: Dag) -> Document:
+    return {"dag_id": answer.id, "tasks": {name: task.to_dict() for name, task in answer.tasks.items()}}
+
+
+def dag(answer: DagView, tasks: Iterable[Task]) -> Document:
+    """A graph with its tasks in short: their whole documents are a call each."""
+    return {
+        "id": answer.id,
+        "title": answer.title,
+        "status": answer.status.value,
+        "counts": {status.value: count for status, count in answer.counts.items()},
+        "tasks": [in_short(task) for task in tasks],
+        "edges": [{"parent": edge.parent, "child": edge.child, "kind": edge.kind} for edge in answer.edges],
+        "roots": list[Json](answer.roots),
+        "leaves": list[Json](answer.leaves),
+        "budget_ceiling_usd": _money(answer.budget_ceiling),
+        "spent_usd": to_usd(answer.spent),
+        "reserved_usd": to_usd(answer.reserved),
+        "created_by": answer.created_by,
+        "tags": list[Json](answer.tags),
+    }
+
+
+def in_short(task: Task) -> Document:
+    hot = task.hot
+    return {
+        "id": task.id,
+        "type": task.type,
+        "title": task.definition.title,
+        "status": task.status.value,
+        "state": task.policy.words[task.status],
+        "agent": hot.agent if task.status.is_held else task.definition.agent,
+        "attempt": hot.attempt,
+        "attempts": hot.failures,
+        "started_at": _time(hot.started_at),
+        "updated_at": to_iso(hot.updated_at),
+        "version": hot.version,
+        "seq": hot.seq,
+    }
+
+
+def dag_record(record: Record) -> Document:
+    """A graph in a list: what is stored of it, without its tasks."""
+    body = record.body
+    return {
+        "id": record.id,
+        "title": body["title"],
+        "status": body["status"],
+        "created_by": body["created_by"],
+        "created_at": _stored_time(body["created_at"]),
+        "ended_at": _stored_time(body["ended_at"]),
+        "tags": body["tags"],
+    }
+
+
+def agent(answer: AgentView) -> Document:
+    known = answer.agent
+    return {
+        "id": known.id,
+        "type": known.type,
+        "runtime_id": known.runtime,
+        "capabilities": list[Json](sorted(known.capabilities)),
+        "models_available": list[Json](known.models),
+        "types": None if known.types is None else list[Json](sorted(known.types)),
+        "max_concurrent_tasks": known.max_concurrent_tasks,
+        "current_tasks": answer.current_tasks,
+        "budget_usd": _money(known.budget),
+        "budget_left_usd": _money(answer.budget_left),
+        "status": known.status.value,
+        "last_heartbeat": _time(answer.last_heartbeat),
+        "poll_interval_sec": known.poll_interval_sec,
+        "claim_ttl_sec": known.claim_ttl_sec,
+        "orchestrator": known.orchestrator,
+    }
+
+
+def runtime(answer: RuntimeView) -> Document:
+    return {
+        "id": answer.id,
+        "hostname": answer.hostname,
+        "pid": answer.pid,
+        "version": answer.version,
+        "started_at": to_iso(answer.started_at),
+        "last_heartbeat": _time(answer.last_heartbeat),
+    }
+
+
+def queue(answer: QueueView) -> Document:
+    return {"queue": answer.queue, "paused": answer.paused, "preset": answer.preset}
+
+
+def breaker(answer: BreakerView) -> Document:
+    return {
+        "type": answer.type,
+        "state": answer.state.value,
+        "open_until": answer.open_until,
+        "why": answer.why,
+    }
+
+
+def throttle(answer: ThrottleView) -> Document:
+    return {"type": answer.type, "model": answer.model, "until": to_iso(answer.until)}
+
+
+def approval(answer: Approval) -> Document:
+    return {
+        "task": in_short(answer.task),
+        "signal": answer.signal,
+        "since": to_iso(answer.since),
+        "until": _time(answer.until),
+    }
+
+
+def spending(answer: Limit) -> Document:
+    """Money on one ceiling: an agent's, a graph's, a day's."""
+    return {
+        "name": answer.name,
+        "ceiling_usd": None if answer.ceiling is None else to_usd(MicroUsd(answer.ceiling)),
+        "reserved_usd": to_usd(MicroUsd(answer.held)),
+        "spent_usd": to_usd(MicroUsd(answer.spent)),
+    }
+
+
+def review(record: Record) -> Document:
+    """A decision on a dead letter."""
+    body = record.body
+    return {
+        "task_id": record.id.rpartition(".")[0],
+        "at": _stored_time(body["at"]),
+        "poison_pill": body["poison_pill"],
+        "resolution": body["resolution"],
+        "reviewed_by": body["reviewed_by"],
+        "reviewed_at": _stored_time(body["reviewed_at"]),
+        "note": body["note"],
+    }
+
+
+def acted(answer: Acted) -> Document:
+    return {
+        "task_ids": list[Json](answer.task_ids),
+        "refused": {task_id: error(refusal) for task_id, refusal in answer.refused.items()},
+        "more": answer.more,
+    }
+
+
+def verified(answer: Verified) -> Document:
+    return {
+        "ok": answer.ok,
+        "tasks": answer.tasks,
+        "attempts": answer.attempts,
+        "events": answer.events,
+        "problems": list[Json](answer.problems),
+    }
+
+
+def token(answer: Token) -> Document:
+    return {
+        "id": answer.id,
+        "name": answer.name,
+        "role": answer.role.value,
+        "workspace": answer.workspace,
+        "agent": answer.agent,
+        "created_at": to_iso(answer.created_at),
+        "created_by": answer.created_by,
+        "expires_at": _time(answer.expires_at),
+        "revoked_at": _time(answer.revoked_at),
+    }
+
+
+def figures(by_status: Mapping[str, Mapping[str, int]]) -> Document:
+    return {status: dict[str, Json](types) for status, types in by_status.items()}
+
+
+def _time(at: Micros | None) -> str | None:
+    return None if at is None else to_iso(at)
+
+
+def _stored_time(at: Json) -> str | None:
+    return to_iso(Micros(at)) if isinstance(at, int) else None
+
+
+def _money(amount: MicroUsd | None) -> str | None:
+    return None if amount is None else to_usd(amount)

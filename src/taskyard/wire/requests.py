@@ -1,0 +1,317 @@
+"""What callers send, as the OpenAPI document shows it. Unknown fields are refused, and nothing is converted.
+
+These models check shapes. What a task's fields may hold is decided in `core.fields`, once, for every way in.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Money = Annotated[str | int | float, Field(description="Dollars, exactly: a decimal text, or a number.")]
+Seconds = Annotated[int | float, Field(ge=0)]
+Tokens = Annotated[int, Field(ge=0)]
+Lease = Annotated[str, Field(description="The lease that the claim gave.", max_length=255)]
+Name = Annotated[str, Field(min_length=1, max_length=255)]
+Words = Annotated[str, Field(max_length=10_000)]
+
+
+class Request(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class TaskDraft(BaseModel):
+    """A task as it is put in: the fields of a task, those of `spec` and `spec.constraints` also by their own names.
+
+    A preset's own names for them are taken too, where the queue has that preset.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+        strict=True,
+        json_schema_extra={
+            "additionalProperties": False,
+            "examples": [{"type": "code", "prompt": "Fix the failing test", "max_cost_usd": "0.50"}],
+        },
+    )
+
+    type: str = Field(min_length=1, max_length=255, description="code, research, review, …")
+    id: str | None = Field(None, description="Minted by the caller, it makes a repeated call harmless.")
+    name: str | None = Field(None, description="In a DAG: what others name it by in `depends_on`.")
+    idempotency_key: str | None = None
+    dedup: Literal["payload", "explicit", "subject", "none"] | None = None
+    queue: str | None = None
+    title: str | None = None
+    agent: str | None = Field(None, description="The agent it is for, by id or by type.")
+    subject: str | None = Field(None, description="What it is about, such as issue:42.")
+    spec: dict[str, Any] | None = None
+    prompt: str | None = None
+    payload: Any = None
+    context_refs: list[str] | None = None
+    max_cost_usd: Money | None = None
+    max_duration_sec: int | None = None
+    required_capabilities: list[str] | None = None
+    model_preferences: list[str] | None = None
+    fallback_models: list[str] | None = None
+    priority: int | None = None
+    priority_boost_per_minute: Money | None = None
+    deadline: str | None = Field(None, description="ISO 8601 with a zone.")
+    run_after: str | None = None
+    expires_at: str | None = None
+    depends_on: list[str] | None = None
+    concurrency_key: str | None = None
+    coalescable: bool | None = None
+    max_attempts: int | None = None
+    retry: dict[str, Any] | None = None
+    timeouts: dict[str, Any] | None = None
+    output: dict[str, Any] | None = None
+    session: dict[str, Any] | None = None
+    trigger: dict[str, Any] | None = None
+    tags: list[str] | None = None
+
+    def fields(self) -> dict[str, Any]:
+        """What the caller said, and nothing else."""
+        return {name: value for name, value in self if name in self.model_fields_set}
+
+
+class Drafts(Request):
+    tasks: list[TaskDraft] = Field(max_length=10_000)
+
+
+class DagDraft(Request):
+    """A whole graph. Its tasks name each other by `name`, or by ids they mint."""
+
+    id: str | None = None
+    title: str = ""
+    tasks: list[TaskDraft] = Field(min_length=1, max_length=10_000)
+    budget_ceiling_usd: Money | None = None
+    tags: list[str] = []
+
+    def fields(self) -> dict[str, Any]:
+        given = {name: value for name, value in self if name in self.model_fields_set}
+        return {**given, "tasks": [draft.fields() for draft in self.tasks]}
+
+
+class Claim(Request):
+    """Who asks, and for how much. Either an agent, or a runtime for any of its agents."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"agent_id": "coder-1", "count": 1, "wait_sec": 20}]})
+
+    agent_id: Name | None = None
+    runtime_id: Name | None = None
+    count: int = Field(1, ge=1, le=1000)
+    wait_sec: Annotated[int | float, Field(ge=0, le=60)] = 0
+    queues: list[str] | None = None
+    types: list[str] | None = None
+    start: bool = False
+    request_id: Name | None = Field(None, description="The same again gets the same tasks, where an answer was lost.")
+
+
+class Leased(Request):
+    lease: Lease
+
+
+class Spent(Request):
+    """What the attempt has cost so far, in all."""
+
+    cost_usd: Money | None = None
+    tokens_input: Tokens | None = None
+    tokens_output: Tokens | None = None
+
+
+class Heartbeat(Leased, Spent):
+    progress: Any = None
+
+
+class HeartbeatOf(Heartbeat):
+    task_id: str
+
+
+class Heartbeats(Request):
+    heartbeats: list[HeartbeatOf] = Field(max_length=10_000)
+
+
+class Progress(Leased):
+    progress: Any
+
+
+class Message(Leased):
+    message: Any
+
+
+class Session(Leased):
+    session_id: Name
+    work_dir: Annotated[str, Field(max_length=4096)] | None = None
+
+
+class Complete(Leased, Spent):
+    output: Any = None
+    artifacts: list[str] = []
+    decision_report: Any = None
+    model: Name | None = None
+
+
+class CompleteOf(Complete):
+    task_id: str
+
+
+class Completions(Request):
+    """Many results; with `claim`, finish and claim in one call."""
+
+    results: list[CompleteOf] = Field(min_length=1, max_length=1000)
+    claim: Claim | None = None
+
+
+class Fail(Leased, Spent):
+    reason: Name = "agent_error"
+    error: str = ""
+    details: Any = None
+    retry_after_sec: Seconds | None = None
+    model: Name | None = None
+
+
+class FailOf(Fail):
+    task_id: str
+
+
+class Failures(Request):
+    results: list[FailOf] = Field(min_length=1, max_length=1000)
+
+
+class Spawn(Leased):
+    name: Name
+    tasks: list[TaskDraft] = Field(min_length=1, max_length=10_000)
+    wait: bool = False
+
+
+class Checkpoint(Leased):
+    name: Name
+    data: Any = None
+
+
+class Sleep(Leased):
+    kind: Literal["sleep"]
+    name: Name
+    duration_sec: Seconds
+
+
+class WaitFor(Leased):
+    kind: Literal["signal"]
+    name: Name
+    signal: Name
+    timeout_sec: Seconds | None = None
+
+
+class Snooze(Leased):
+    kind: Literal["snooze"]
+    duration_sec: Seconds
+
+
+Suspend = Annotated[Sleep | WaitFor | Snooze, Field(discriminator="kind")]
+
+
+class Cancel(Request):
+    reason: Annotated[str, Field(max_length=1000)] = "cancelled"
+    cascade: bool | None = None
+
+
+class CancelDag(Request):
+    reason: Annotated[str, Field(max_length=1000)] = "cancelled"
+
+
+class RerunIssue(Request):
+    task_id: str | None = None
+
+
+class SendSignal(Request):
+    name: Name
+    data: Any = None
+
+
+class Priority(Request):
+    priority: int
+
+
+class Resolve(Request):
+    resolution: Literal["retry", "modify_and_retry", "cancel", "escalate"]
+    reason: Words = ""
+    spec: dict[str, Any] | None = None
+
+
+class BulkFilter(Request):
+    status: list[str] = []
+    type: list[str] = []
+    queue: str | None = None
+    agent: str | None = None
+    subject: str | None = None
+    dag_id: str | None = None
+    parent_id: str | None = None
+    tag: str | None = None
+    text: str | None = None
+
+
+class BulkAction(Request):
+    """What to do with every task that matches the filter."""
+
+    action: Literal["cancel", "retry", "rerun", "priority"]
+    filter: BulkFilter
+    dry_run: bool = False
+    priority: int | None = None
+    note: Annotated[str, Field(max_length=1000)] = ""
+
+
+class RegisterAgent(Request):
+    id: Name
+    type: Name | None = None
+    capabilities: list[str] = []
+    models_available: list[str] = []
+    types: list[str] | None = None
+    max_concurrent_tasks: int = 1
+    budget_usd: Money | None = None
+    runtime_id: Name | None = None
+    poll_interval_sec: int | float = 5
+    claim_ttl_sec: int | None = None
+    orchestrator: bool = False
+
+
+class RegisterRuntime(Request):
+    id: Name
+    hostname: Annotated[str, Field(max_length=1000)] = ""
+    pid: int | None = None
+    version: Annotated[str, Field(max_length=1000)] = ""
+
+
+class AgentBudget(Request):
+    budget_usd: Money | None
+
+
+class DagBudget(Request):
+    budget_ceiling_usd: Money | None
+
+
+class DayBudget(Request):
+    daily_budget_usd: Money | None = None
+    default_reserve_usd: Money = 0
+
+
+class QueuePreset(Request):
+    preset: Name | None
+
+
+class MoveBreaker(Request):
+    why: Annotated[str, Field(max_length=1000)] = "by hand"
+
+
+class BreakerPolicy(Request):
+    failure_threshold: int | None = None
+    half_open_after_sec: Seconds | None = None
+    overrides: dict[str, int] | None = None
+    cooldownSeconds: Seconds | None = None  # noqa: N815 - so the preset loki has it
+
+
+class CreateToken(Request):
+    name: Name
+    role: Literal["admin", "operator", "orchestrator", "agent", "viewer"]
+    agent: Name | None = None
+    expires_in_sec: Annotated[int | float, Field(gt=0)] | None = None

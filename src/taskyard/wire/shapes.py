@@ -1,0 +1,195 @@
+"""A task as the server shows it, in the OpenAPI document: alone, held, with its history, in short."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Response(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Constraints(Response):
+    max_cost_usd: str | None
+    max_duration_sec: int | None
+    required_capabilities: list[str]
+    model_preferences: list[str]
+    fallback_models: list[str]
+
+
+class Spec(Response):
+    prompt: str
+    payload: Any
+    context_refs: list[str]
+    version: int
+    constraints: Constraints
+
+
+class ClaimOf(Response):
+    agent_id: str | None
+    runtime_id: str | None
+    claimed_at: str | None
+    heartbeat_at: str | None
+    lease_expires_at: str | None
+    progress: Any
+
+
+class Retry(Response):
+    strategy: str
+    initial_delay_sec: float
+    backoff_multiplier: float
+    max_delay_sec: float | None
+    jitter: float
+    retry_on: list[str]
+    no_retry_on: list[str]
+
+
+class Timeouts(Response):
+    claim_ttl_sec: int
+    heartbeat_sec: int
+    lease_sec: int
+
+
+class Session(Response):
+    session_id: str | None
+    work_dir: str | None
+    fresh: bool
+
+
+class Trigger(Response):
+    type: str | None
+    ref: str | None
+    summary: str | None
+
+
+class CancelledAt(Response):
+    at: str
+    reason: str | None
+
+
+class Task(Response):
+    """A task without its history."""
+
+    id: str
+    workspace: str
+    dag_id: str
+    parent_id: str | None
+    rerun_of: str | None
+    idempotency_key: str | None
+    queue: str
+    preset: str
+    type: str
+    title: str
+    agent: str | None
+    subject: str | None
+    spec: Spec
+    priority: int
+    priority_boost_per_minute: float
+    deadline: str | None
+    run_after: str | None
+    expires_at: str | None
+    depends_on: list[str]
+    concurrency_key: str | None
+    coalescable: bool
+    status: str
+    state: str = Field(description="The status in the words of the task's preset.")
+    attempt: int = Field(description="The number of the latest claim.")
+    claim: ClaimOf | None
+    attempts: int = Field(description="Counted failures since creation or the last resolution.")
+    max_attempts: int
+    retry: Retry
+    retry_at: str | None
+    timeouts: Timeouts
+    session: Session
+    trigger: Trigger
+    cancelled: CancelledAt | None
+    tags: list[str]
+    created_at: str
+    created_by: str
+    started_at: str | None
+    completed_at: str | None
+    updated_at: str
+    version: int
+    seq: int
+
+
+class HeldTask(Task):
+    lease: str = Field(description="The right to finish this attempt. Keep it secret.")
+
+
+class Output(Response):
+    type: str
+    validation: str
+    validation_schema: Any
+    data: Any
+    artifacts: list[str]
+    decision_report: Any
+
+
+class Failure(Response):
+    reason: str | None
+    error: str | None
+    details: Any
+    at: str
+
+
+class Dead(Response):
+    at: str
+    poison_pill: bool
+    reviewed: bool
+    resolution: str | None
+    reviewed_by: str | None
+    reviewed_at: str | None
+    note: str | None
+
+
+class TokensUsed(Response):
+    input: int
+    output: int
+
+
+class Attempt(Response):
+    attempt: int
+    agent: str
+    runtime: str | None
+    claimed_at: str
+    started_at: str | None
+    ended_at: str
+    duration_sec: float
+    outcome: str
+    counted: bool
+    reason: str | None
+    error: str | None
+    model: str | None
+    cost_usd: str
+    tokens: TokensUsed
+    session: Any
+
+
+class TaskDetails(Task):
+    """A task with everything that is known of it."""
+
+    blocked_by: list[str]
+    output: Output
+    failure: Failure | None
+    dead: Dead | None
+    cost_usd: str
+    tokens_used: TokensUsed
+    history: list[Attempt]
+
+
+class TaskInShort(Response):
+    id: str
+    type: str
+    title: str
+    status: str
+    state: str
+    agent: str | None
+    attempt: int
+    attempts: int
+    started_at: str | None
+    updated_at: str
+    version: int
+    seq: int
