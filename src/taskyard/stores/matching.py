@@ -1,0 +1,24 @@
+"""Whether a task is one of those that a list asks for, for stores that cannot leave that to a query."""
+
+from __future__ import annotations
+
+from taskyard.core.task import Definition, Hot
+from taskyard.stores.contract import Filter
+
+
+def matches(which: Filter, hot: Hot, definition: Definition) -> bool:
+    """Whether everything that is asked for is so."""
+    holder = hot.agent if hot.status.is_held else None
+    texts = (definition.title, definition.prompt, definition.payload)
+    return (
+        hot.workspace == which.workspace
+        and (not which.statuses or hot.status in which.statuses)
+        and (not which.types or definition.type in which.types)
+        and which.queue in (None, definition.queue)
+        and which.agent in (None, definition.agent, holder)
+        and which.subject in (None, definition.subject)
+        and which.dag_id in (None, hot.dag_id)
+        and which.parent_id in (None, definition.parent_id)
+        and (which.tag is None or which.tag in definition.tags)
+        and (which.text is None or any(which.text.casefold() in text.casefold() for text in texts))
+    )

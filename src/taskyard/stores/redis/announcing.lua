@@ -1,0 +1,37 @@
+-- Waking those who wait for what is written. After yard.lua.
+
+local HINTS = 64 -- that a stream keeps: who is not woken by one looks by itself before long
+local news = {} -- what else than ready tasks may change the answer to a claim
+
+-- A workspace's claims are planned on something else now; or there is more room under an agent's own ceiling.
+local function tell_planners(workspace)
+  news[workspace .. '/'] = true
+end
+
+local function tell_agent(workspace, name, held, spent)
+  if (held < 0 or spent < 0) and (begins(name, 'slots:') or begins(name, 'agent:')) then
+    news[workspace .. '/' .. name] = true
+  end
+end
+
+-- One stream tells every process that something was written, and what of it is news. A task that became ready is told
+-- to one of those who wait at its lane: its stream is there once anybody has waited.
+local function announce()
+  local names = {}
+  for name in pairs(news) do
+    names[#names + 1] = name
+  end
+  local id = text(redis.call('HINCRBY', yard .. 'numbers', 'change', 1))
+  redis.call('XADD', yard .. 'changed', 'MAXLEN', HINTS, id .. '-0', 'news', table.concat(names, '\0'))
+  for lane, count in pairs(readied) do
+    names[#names + 1] = lane
+    local stream = yard .. 'wake:' .. lane
+    if redis.call('EXISTS', stream) == 1 then
+      for _ = 1, math.min(count, HINTS) do
+        redis.call('XADD', stream, 'MAXLEN', HINTS, '*', 'ready', '')
+      end
+    end
+  end
+  table.insert(names, 1, id)
+  return names
+end

@@ -1,0 +1,133 @@
+-- Looking for what does not belong together. Each script looks at a few things, and sees one moment.
+
+local checks = {}
+
+-- For each task: every sorted set that it stands in, and the key that it owns; then those where it is not found.
+function checks.tasks()
+  local found = {}
+  for place, id in ipairs(take_many()) do
+    local row, stands, missing = fetch(id), {}, {}
+    for name, entry in pairs(row and places(row) or {}) do
+      stands[#stands + 1] = name
+      local score = redis.call('ZSCORE', yard .. name, entry[2])
+      if not score or tonumber(score) ~= tonumber(entry[1]) then
+        missing[#missing + 1] = name
+      end
+    end
+    local key = row and owned_key(row)
+    if key then
+      stands[#stands + 1] = 'keys:' .. row.workspace
+      if redis.call('HGET', yard .. 'keys:' .. row.workspace, key) ~= id then
+        missing[#missing + 1] = 'keys:' .. row.workspace
+      end
+    end
+    if row and redis.call('HEXISTS', yard .. 'papers:' .. id, 'definition') == 0 then
+      missing[#missing + 1] = 'papers:' .. id
+    end
+    found[place] = {stands, missing}
+  end
+  return found
+end
+
+local function id_in(name, member)
+  if begins(name, 'index:') or begins(name, 'dag:') then
+    return member
+  elseif begins(name, 'held-') then
+    member = string.match(member, '^[^%z]*%z(.*)$')
+  end
+  return id_at(member)
+end
+
+-- The members of a sorted set that stand there for no task.
+function checks.strays()
+  local name, strays = take(), {}
+  for _, member in ipairs(take_many()) do
+    local row = fetch(id_in(name, member))
+    local entry = row and places(row)[name]
+    if not entry or entry[2] ~= member then
+      strays[#strays + 1] = member
+    end
+  end
+  return strays
+end
+
+-- The idempotency keys that no task owns: key and task in turn.
+function checks.stray_keys()
+  local workspace, strays, flat = take(), {}, take_many()
+  for place = 1, #flat, 2 do
+    local row = fetch(flat[place + 1])
+    if not row or row.workspace ~= workspace or owned_key(row) ~= flat[place] then
+      strays[#strays + 1] = flat[place]
+    end
+  end
+  return strays
+end
+
+-- Those of these keys that stand for nothing, by what begins their names.
+
+local lone = {}
+
+function lone.papers(id)
+  return redis.call('EXISTS', yard .. 'task:' .. id) == 0
+end
+
+function lone.blockers(id)
+  for _, member in ipairs(redis.call('ZRANGE', yard .. 'blockers:' .. id, 0, -1)) do
+    local wait, name = string.match(member, '^([^%z]*)%z(.*)$')
+    if not redis.call('ZSCORE', yard .. 'blocking:' .. name, id .. '\0' .. wait) then
+      return true
+    end
+  end
+  return lone.papers(id)
+end
+
+function lone.blocking(name)
+  for _, member in ipairs(redis.call('ZRANGE', yard .. 'blocking:' .. name, 0, -1)) do
+    local id, wait = string.match(member, '^(.*)%z(.*)$')
+    if not redis.call('ZSCORE', yard .. 'blockers:' .. id, wait .. '\0' .. name) then
+      return true
+    end
+  end
+  return false
+end
+
+function lone.records(name)
+  return redis.call('SISMEMBER', yard .. 'records', name) == 0
+end
+
+function lone.events(workspace)
+  return redis.call('SISMEMBER', yard .. 'workspaces', workspace) == 0
+end
+
+lone['dag-events'] = function(name)
+  return redis.call('EXISTS', yard .. 'events:' .. string.match(name, '^[^%z]*')) == 0
+end
+
+function lone.outbox(topic)
+  for _, id in ipairs(redis.call('ZRANGE', yard .. 'outbox:' .. topic, 0, -1)) do
+    if redis.call('HEXISTS', yard .. 'outbox', id) == 0 then
+      return true
+    end
+  end
+  return false
+end
+
+local function is_no_lane(id)
+  return number(id) > number(redis.call('HGET', yard .. 'numbers', 'lane') or 0)
+end
+
+lone.wake = is_no_lane
+lone.ready = is_no_lane
+
+function checks.lone()
+  local found = {}
+  for _, key in ipairs(take_many()) do
+    local kind, rest = string.match(key, '^([^:]*):(.*)$')
+    if lone[kind] and lone[kind](rest) then
+      found[#found + 1] = key
+    end
+  end
+  return found
+end
+
+return checks[take()]()

@@ -1,0 +1,369 @@
+-- Take the best tasks of the plan's lanes that every ceiling allows: the same choice as claiming.choose.
+--
+-- Only the heads of the lanes are looked at, so what waits behind them, and in other lanes, costs nothing.
+
+local MOST_PARKED = 64
+
+local plan = {
+  workspace = take(),
+  epoch = take(),
+  agent = take(),
+  runtime = given(take()),
+  slots = take_number(),
+  agent_money = tonumber(given(take()) or ''),
+  day_money = tonumber(given(take()) or ''),
+  default_reserve = take_number(),
+  start = take() == '1',
+  claim_ttl = given(take()),
+  now = take(),
+  day = take(), -- the name of the ceiling that this day's money has
+  -- What the event of a claim says before and after how long the task waited: where it starts at once, and where not.
+  started = {take(), take()},
+  claimed = {take(), take()},
+  keeps_key = take_number(), -- the trait of a task that lets its idempotency key go when it starts
+  leases = take_many(),
+}
+local now = tonumber(plan.now)
+local lanes = {}
+for place = 1, take_number() do
+  local id = take()
+  lanes[place] = {
+    key = yard .. 'ready:' .. id,
+    stream = yard .. 'wake:' .. id,
+    aged = take_number(), -- what a rank of this lane is to be compared by: rank less this
+    floor = take_number(),
+    circuit = take(),
+    probe = given(take()),
+    hints = take_many(), -- those this process was woken by
+    taken = false,
+    read = 0, -- members read so far, of which some wait in `members`
+    members = {},
+    next = 1,
+  }
+end
+
+local epoch = redis.call('HGET', yard .. 'epochs', plan.workspace) or '0'
+if epoch ~= plan.epoch then
+  return {'stale', epoch}
+end
+
+-- Room under each ceiling: as claiming.Room. False: there is no ceiling.
+
+local slots, agent_money = 'slots:' .. plan.agent, 'agent:' .. plan.agent
+local planned = {[slots] = plan.slots, [agent_money] = plan.agent_money or false, [plan.day] = plan.day_money or false}
+local left, used, left_to_others = {}, {}, {}
+
+local function remaining(name)
+  if left[name] == nil then
+    local limit = limit_of(plan.workspace, name)
+    local ceiling = planned[name]
+    if ceiling == nil then
+      ceiling = ceiling_of(name, limit)
+    end
+    left[name] = ceiling and ceiling - limit.held - limit.spent or false
+  end
+  return left[name]
+end
+
+local function exhausted(name)
+  local room = remaining(name)
+  return room and room <= 0
+end
+
+local function closed(lane)
+  if exhausted(slots) then
+    return true
+  end
+  local money = remaining(agent_money)
+  return (money and lane.floor > money) or (lane.probe and exhausted(lane.probe))
+end
+
+local function money_names(row)
+  local names = {agent_money, plan.day}
+  if row.dag_id then
+    names[3] = 'dag:' .. row.dag_id
+  end
+  return names
+end
+
+-- What the task reserves; nothing where no ceiling on money applies to it.
+local function reservation(row)
+  for _, name in ipairs(money_names(row)) do
+    if remaining(name) then
+      return row.reserve and tonumber(row.reserve) or plan.default_reserve
+    end
+  end
+end
+
+-- The agent's own ceilings come first: what it may not have anyway, it does not set aside for the others.
+local function wants(row, lane, reserved)
+  local found = {{slots, 1}}
+  if lane.probe then
+    found[2] = {lane.probe, 1}
+  end
+  if reserved then
+    for _, name in ipairs(money_names(row)) do
+      found[#found + 1] = {name, reserved}
+    end
+  end
+  if row.key then
+    found[#found + 1] = {'key:' .. row.key, 1}
+  end
+  return found
+end
+
+local function shortage(wanted)
+  for _, each in ipairs(wanted) do
+    local room = remaining(each[1])
+    if room and each[2] > room then
+      return each[1]
+    end
+  end
+end
+
+local function hold(wanted)
+  for _, each in ipairs(wanted) do
+    local name, amount = each[1], each[2]
+    if amount ~= 0 then
+      if left[name] then
+        left[name] = left[name] - amount
+      end
+      used[name] = (used[name] or 0) + amount
+    end
+  end
+end
+
+-- Leave to others what a task that is set aside for something else was up for: as claiming.stepped_back.
+local function step_back(row, short)
+  if number(row.wait) == 0 then
+    return
+  end
+  for _, name in ipairs({row.key and 'key:' .. row.key or false, row.dag_id and 'dag:' .. row.dag_id or false}) do
+    if name and name ~= short then
+      left_to_others[name] = true
+    end
+  end
+end
+
+-- All lanes as one, best first: a heap of their heads by worth, then by number.
+
+local heap = {}
+
+local function is_before(one, other)
+  return one.worth < other.worth or (one.worth == other.worth and one.seq < other.seq)
+end
+
+local function sift_down(at)
+  while true do
+    local least = at
+    for child = 2 * at, 2 * at + 1 do
+      if heap[child] and is_before(heap[child], heap[least]) then
+        least = child
+      end
+    end
+    if least == at then
+      return
+    end
+    heap[at], heap[least] = heap[least], heap[at]
+    at = least
+  end
+end
+
+-- The next of a lane. After its first, some are read at once.
+local function head_of(index)
+  local lane = lanes[index]
+  if closed(lane) then
+    return nil
+  end
+  if not lane.members[lane.next] then
+    local last = lane.read + (lane.read == 0 and 1 or math.min(#plan.leases, 50))
+    lane.members, lane.next = redis.call('ZRANGE', lane.key, lane.read, last - 1, 'WITHSCORES'), 1
+    lane.read = last
+  end
+  local place, rank = lane.members[lane.next], lane.members[lane.next + 1]
+  lane.next = lane.next + 2
+  if place then
+    return {worth = tonumber(rank) - lane.aged, seq = tonumber(string.sub(place, 1, 14)), place = place, lane = index}
+  end
+end
+
+-- Byte by byte: `<` would go by the server's locale.
+local function precedes(one, other)
+  for place = 1, math.min(#one, #other) do
+    local mine, theirs = string.byte(one, place), string.byte(other, place)
+    if mine ~= theirs then
+      return mine < theirs
+    end
+  end
+  return #one < #other
+end
+
+-- What is done with one: taken, set aside, or left.
+
+local taken, parked, events = {}, {}, {}
+
+local function earliest(one, other)
+  if one and other then
+    return tonumber(one) < tonumber(other) and one or other
+  end
+  return one or other
+end
+
+-- As transitions.claim.
+local function lease_to_agent(row, lane, lease, reserved)
+  local claim_ttl = number(row.claim_ttl) == 0 and 0 or number(plan.claim_ttl or row.claim_ttl)
+  local started = plan.start or claim_ttl == 0
+  local attempt = text(number(row.attempt) + 1)
+  local expires = text(now + (started and number(row.lease_sec) or claim_ttl) * SECOND)
+  local limit = started and row.run_sec and text(now + row.run_sec * SECOND - number(row.ran)) or false
+  local moved = {
+    status = started and 'running' or 'claimed',
+    version = text(row.version + 1),
+    updated_at = plan.now,
+    attempt = attempt,
+    agent = plan.agent,
+    runtime = plan.runtime or false,
+    lease = lease .. '.' .. attempt,
+    claimed_at = plan.now,
+    started_at = started and plan.now or false,
+    heartbeat_at = plan.now,
+    lease_expires_at = expires,
+    limit_at = limit,
+    due_at = earliest(expires, limit),
+    circuit = lane.circuit ~= '0' and lane.circuit or false,
+    reserved = reserved and reserved ~= 0 and text(reserved) or false,
+  }
+  -- A heartbeat may have written these after the last attempt's end was decided: they are not this one's.
+  for _, name in ipairs({'spent', 'tokens_in', 'tokens_out', 'progress'}) do
+    if row[name] then
+      moved[name] = false
+    end
+  end
+  if started and row.idempotency_key and bit.band(number(row.traits), plan.keeps_key) ~= 0 then
+    moved.idempotency_key = false
+  end
+  local said = started and plan.started or plan.claimed
+  local data = said[1] .. text(now - number(row.updated_at)) .. said[2]
+  write(row, moved)
+  events[#events + 1] = event_of(row, started and 'task.running' or 'task.claimed', plan.now, data)
+end
+
+-- As Python's JSON has it. That of the server also escapes what need not be.
+local ESCAPES = {['"'] = '\\"', ['\\'] = '\\\\', ['\n'] = '\\n', ['\r'] = '\\r', ['\t'] = '\\t', ['\f'] = '\\f', ['\b'] = '\\b'}
+
+local function escaped(character)
+  return ESCAPES[character] or string.format('\\u%04x', string.byte(character))
+end
+
+-- As transitions.park.
+local function set_aside(row, blocker)
+  write(row, {
+    status = 'pending',
+    version = text(row.version + 1),
+    updated_at = plan.now,
+    wait = text(number(row.wait) + 1),
+    due_at = earliest(row.wake_at, row.expires_at) or false,
+  })
+  block(row.id, row.wait, blocker)
+  local data = '{"from":"ready","blocker":"' .. string.gsub(blocker, '[%z\1-\31"\\]', escaped) .. '"}'
+  events[#events + 1] = event_of(row, 'task.parked', plan.now, data)
+end
+
+-- Whether there is no use in looking further.
+local function meet(head)
+  local row, lane = fetch(id_at(head.place)), lanes[head.lane]
+  if row.expires_at and tonumber(row.expires_at) <= now then
+    return false -- it must not run late, though the sweep has not taken it out yet
+  end
+  local reserved = reservation(row)
+  local wanted = wants(row, lane, reserved)
+  local short = shortage(wanted)
+  if not short then
+    hold(wanted)
+    taken[#taken + 1] = {row, lane, plan.leases[#taken + 1], reserved}
+    lane.taken = true
+  elseif parked_on(short) then
+    if #parked == MOST_PARKED then
+      return true
+    end
+    parked[#parked + 1] = {row, parked_on(short)}
+    step_back(row, short)
+  end
+  return #taken == #plan.leases
+end
+
+for index = 1, #lanes do
+  heap[#heap + 1] = head_of(index)
+end
+for at = math.floor(#heap / 2), 1, -1 do
+  sift_down(at)
+end
+while heap[1] do
+  local head = heap[1]
+  if not closed(lanes[head.lane]) and meet(head) then
+    break
+  end
+  heap[1] = head_of(head.lane) or table.remove(heap)
+  if heap[1] == head then
+    heap[1] = nil -- it was the last
+  end
+  sift_down(1)
+end
+
+-- A hint has done its work when something was taken, or when there is nothing left; else another is to have it. Of an
+-- empty lane, nobody needs those that were not delivered yet.
+local function settle_hints(lane)
+  local is_empty = redis.call('EXISTS', lane.key) == 0
+  if #lane.hints > 0 and (lane.taken or is_empty) then
+    redis.call('XACK', lane.stream, 'workers', unpack(lane.hints))
+    redis.call('XDEL', lane.stream, unpack(lane.hints))
+  end
+  if lane.taken and is_empty and redis.call('EXISTS', lane.stream) == 1 then
+    redis.call('XTRIM', lane.stream, 'MAXLEN', 0)
+  end
+end
+
+if #taken == 0 and #parked == 0 then
+  for _, lane in ipairs(lanes) do
+    settle_hints(lane)
+  end
+  return {'claimed', {}, 0}
+end
+
+-- Nothing was written until here.
+
+begin(clock(plan.now), false)
+for _, each in ipairs(taken) do
+  lease_to_agent(unpack(each, 1, 4))
+end
+for _, each in ipairs(parked) do
+  set_aside(each[1], each[2])
+end
+for name, amount in pairs(used) do
+  spend(plan.workspace, name, amount, 0)
+end
+local eased = {}
+for name in pairs(left_to_others) do
+  if not used[name] then
+    eased[#eased + 1] = name
+  end
+end
+table.sort(eased, precedes)
+for _, name in ipairs(eased) do
+  unpark(plan.workspace, name, plan.now)
+end
+for _, event in ipairs(freed_events) do
+  events[#events + 1] = event
+end
+tell(events)
+file()
+settle_accounts()
+settle_moves()
+for _, lane in ipairs(lanes) do
+  settle_hints(lane)
+end
+local answer = {'claimed', announce(), #parked}
+for _, each in ipairs(taken) do
+  answer[#answer + 1] = flattened(each[1])
+end
+return answer

@@ -1,0 +1,61 @@
+"""Making a name a yard, and looking whether the server is one that a yard can be kept on."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import NamedTuple
+
+from taskyard.core.errors import StoreUnavailable
+from taskyard.core.units import Micros
+from taskyard.stores.migrate import EMPTY, Migration, Schema, State
+from taskyard.stores.redis.connecting import Server
+from taskyard.stores.redis.durability import Durability, durability, info
+from taskyard.stores.redis.scripts import WRITE
+
+# What is stored has one format so far. A later release names another here, and what to do to get there.
+_FORMATS = (Migration(Schema(1, 1, 1), "yard", ""),)
+_OLDEST_SERVER = (6, 2)
+
+
+class Founded(NamedTuple):
+    secret: bytes
+    told: Micros
+    durability: Durability
+
+
+async def prepare(server: Server, prefix: str, *, migrates: bool) -> Founded:
+    """Refuse a server that would lose work; make the name a yard if it is none yet."""
+    facts = await info(server)
+    _refuse_old(facts)
+    _refuse_evicting(facts)
+    state = await schema(server, prefix)
+    if not migrates:
+        state.require_current()
+    if state.outstanding():
+        await server.run(WRITE, "found", *_FORMATS[-1].schema, secrets.token_hex(32), facts["run_id"], twice=True)
+    secret, told = await server.ask("HMGET", f"{prefix}meta", "secret", "told")
+    return Founded(bytes.fromhex(secret), Micros(int(told or 0)), await durability(server, facts))
+
+
+async def schema(server: Server, prefix: str) -> State:
+    stored = await server.ask("HMGET", f"{prefix}meta", *Schema._fields)
+    return State(EMPTY if stored[0] is None else Schema(*map(int, stored)), _FORMATS)
+
+
+def _refuse_old(facts: dict[str, str]) -> None:
+    version = tuple(map(int, re.findall(r"\d+", facts["redis_version"])[:2]))
+    if version < _OLDEST_SERVER:
+        raise StoreUnavailable(
+            f"Redis 6.2 or newer is needed, and this is {facts['redis_version']}: upgrade it, or use Valkey"
+        )
+
+
+def _refuse_evicting(facts: dict[str, str]) -> None:
+    """Whatever the limit is now: it may be set at any time, and then live tasks would vanish without an error."""
+    policy = facts["maxmemory_policy"]
+    if policy != "noeviction":
+        raise StoreUnavailable(
+            f"this server may throw live tasks away (maxmemory-policy {policy}); keep it from that with"
+            " CONFIG SET maxmemory-policy noeviction, and in its configuration file"
+        )

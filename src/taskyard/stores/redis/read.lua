@@ -1,0 +1,287 @@
+-- The reads that look at more than one key. Each sees one moment.
+
+local reads = {}
+
+local function rows_of(ids)
+  local rows = {}
+  for _, id in ipairs(ids) do
+    local row = fetch(id)
+    if row then
+      rows[#rows + 1] = flattened(row)
+    end
+  end
+  return rows
+end
+
+local function rows_at(members)
+  for place, member in ipairs(members) do
+    members[place] = id_at(member)
+  end
+  return rows_of(members)
+end
+
+function reads.load()
+  return rows_of(take_many())
+end
+
+-- One paper of each task.
+function reads.paper()
+  local name, found = take(), {}
+  for place, id in ipairs(take_many()) do
+    found[place] = redis.call('HGET', yard .. 'papers:' .. id, name)
+  end
+  return found
+end
+
+-- The fields of a task's papers that begin so, with what they hold.
+local function papers(id, prefix)
+  local key, names = yard .. 'papers:' .. id, {}
+  for _, name in ipairs(redis.call('HKEYS', key)) do
+    if begins(name, prefix) then
+      names[#names + 1] = name
+    end
+  end
+  local found = {}
+  for _, name in ipairs(names) do
+    found[#found + 1] = string.sub(name, #prefix + 1)
+    found[#found + 1] = redis.call('HGET', key, name)
+  end
+  return found
+end
+
+function reads.papers()
+  return papers(take(), take())
+end
+
+local function edges_from(ids)
+  local found = {}
+  for _, id in ipairs(ids) do
+    for place, name in ipairs(papers(id, 'to:')) do
+      if place % 2 == 1 then
+        found[#found + 1] = {id, name}
+      end
+    end
+  end
+  return found
+end
+
+function reads.edges()
+  return edges_from(take_many())
+end
+
+function reads.graph()
+  local ids = redis.call('ZRANGE', yard .. 'dag:' .. take(), 0, -1)
+  return {rows_of(ids), edges_from(ids)}
+end
+
+function reads.blockers()
+  local found = {}
+  for place, id in ipairs(take_many()) do
+    found[place] = redis.call('ZRANGE', yard .. 'blockers:' .. id, 0, -1)
+  end
+  return found
+end
+
+local function waits_for_a_task(row)
+  local wait = row.wait or '0'
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', yard .. 'blockers:' .. row.id, wait, wait)) do
+    local name = string.match(member, '^[^%z]*%z(.*)$')
+    if begins(name, 'task:') or begins(name, 'child:') then
+      return true
+    end
+  end
+  return false
+end
+
+function reads.stuck()
+  for _, id in ipairs(redis.call('ZRANGE', yard .. 'dag:' .. take(), 0, -1)) do
+    local row = fetch(id)
+    if not FINAL[row.status] and not (row.status == 'pending' and waits_for_a_task(row)) then
+      return 0
+    end
+  end
+  return 1
+end
+
+-- Of a sorted set of places, those up to a score.
+function reads.up_to()
+  return rows_at(redis.call('ZRANGEBYSCORE', yard .. take(), '-inf', take(), 'LIMIT', 0, take()))
+end
+
+-- Of those that are held by an agent or for a runtime: all, or those of one name.
+function reads.held()
+  local key, name = yard .. take(), given(take())
+  local members = redis.call('ZRANGEBYLEX', key, name and '[' .. name .. '\0' or '-', name and '(' .. name .. '\1' or '+')
+  for place, member in ipairs(members) do
+    members[place] = string.match(member, '^[^%z]*%z(.*)$')
+  end
+  return rows_at(members)
+end
+
+local function is_over(id, before, dead_too)
+  local status, updated_at = unpack(redis.call('HMGET', yard .. 'task:' .. id, 'status', 'updated_at'))
+  local where = FINAL[status]
+  return where and (dead_too or where == 'final') and number(updated_at or 0) < before
+end
+
+local function all_over(ids, before, dead_too)
+  for _, id in ipairs(ids) do
+    if not is_over(id, before, dead_too) then
+      return false
+    end
+  end
+  return true
+end
+
+-- Whole DAGs only: as long as one task of a DAG is needed, so are its neighbours, which say how it came about.
+local function gather_prunable(name, before, limit, dead_too, found, seen)
+  local first = 0
+  while #found < limit do
+    local members = redis.call('ZRANGEBYSCORE', yard .. name, '-inf', '(' .. text(before), 'LIMIT', first, 500)
+    for _, member in ipairs(members) do
+      local id = id_at(member)
+      local dag = redis.call('HGET', yard .. 'task:' .. id, 'dag_id')
+      if #found < limit and not dag then
+        found[#found + 1] = id
+      elseif #found < limit and not seen[dag] then
+        seen[dag] = true
+        local ids = redis.call('ZRANGE', yard .. 'dag:' .. dag, 0, -1)
+        if all_over(ids, before, dead_too) then
+          for _, each in ipairs(ids) do
+            found[#found + 1] = each
+          end
+        end
+      end
+    end
+    if #members < 500 then
+      return
+    end
+    first = first + 500
+  end
+end
+
+function reads.prunable()
+  local before, limit, dead_too = take_number(), take_number(), take() == '1'
+  local found, seen = {}, {}
+  gather_prunable('final', before, limit, dead_too, found, seen)
+  if dead_too then
+    gather_prunable('dead', before, limit, dead_too, found, seen)
+  end
+  return rows_of(found)
+end
+
+-- The newest below a number, of all these sorted sets together; with their definitions where these are asked for.
+function reads.newest()
+  local below, limit, defined = take(), take_number(), take() == '1'
+  local found = {}
+  for _, name in ipairs(take_many()) do
+    local flat = redis.call('ZREVRANGEBYSCORE', yard .. name, below, '-inf', 'WITHSCORES', 'LIMIT', 0, limit)
+    for place = 1, #flat, 2 do
+      found[#found + 1] = {flat[place], tonumber(flat[place + 1])}
+    end
+  end
+  table.sort(found, function(one, other)
+    return one[2] > other[2]
+  end)
+  local rows = {}
+  for place = 1, math.min(limit, #found) do
+    local id = found[place][1]
+    rows[place] = {flattened(fetch(id)), defined and redis.call('HGET', yard .. 'papers:' .. id, 'definition') or ''}
+  end
+  return rows
+end
+
+function reads.tally()
+  local workspace, statuses = take(), take_many()
+  local found = {}
+  for _, type in ipairs(redis.call('SMEMBERS', yard .. 'types:' .. workspace)) do
+    for _, status in ipairs(statuses) do
+      local count = redis.call('ZCARD', yard .. 'index:' .. workspace .. '\0' .. status .. '\0' .. type)
+      if count > 0 then
+        found[#found + 1] = {status, type, count}
+      end
+    end
+  end
+  return found
+end
+
+function reads.ahead()
+  local key, rank, seq, limit = yard .. 'ready:' .. take(), take(), take_number(), take_number()
+  local count = redis.call('ZCOUNT', key, '-inf', '(' .. rank)
+  if count < limit then
+    for _, member in ipairs(redis.call('ZRANGEBYSCORE', key, rank, rank, 'LIMIT', 0, limit)) do
+      if tonumber(string.sub(member, 1, 14)) < seq then
+        count = count + 1
+      end
+    end
+  end
+  return math.min(count, limit)
+end
+
+function reads.records()
+  local kind, found = take(), {}
+  for _, each in ipairs(redis.call('SMEMBERS', yard .. 'records')) do
+    local of, workspace = string.match(each, '^([^%z]*)%z(.*)$')
+    if of == kind then
+      found[#found + 1] = {workspace, redis.call('HGETALL', yard .. 'records:' .. each)}
+    end
+  end
+  return found
+end
+
+function reads.config()
+  local workspace, above, records = take(), take(), {}
+  for place, kind in ipairs(take_many()) do
+    records[place] = redis.call('HGETALL', yard .. 'records:' .. kind .. '\0' .. workspace)
+  end
+  local lanes = redis.call('ZRANGEBYSCORE', yard .. 'lanes:' .. workspace, '(' .. above, '+inf', 'WITHSCORES')
+  return {redis.call('HGET', yard .. 'epochs', workspace) or '0', records, lanes}
+end
+
+local function pruned(workspace)
+  return number(redis.call('HGET', yard .. 'pruned', workspace) or 0)
+end
+
+-- Of one workspace, or of all: the last that was pruned there, and for each the next events in order.
+function reads.events()
+  local after, limit, workspace = take(), take(), given(take())
+  local gone, found = 0, {}
+  for place, each in ipairs(workspace and {workspace} or redis.call('SMEMBERS', yard .. 'workspaces')) do
+    gone = math.max(gone, pruned(each))
+    found[place] = {each, redis.call('XRANGE', yard .. 'events:' .. each, after .. '-1', '+', 'COUNT', limit)}
+  end
+  return {text(gone), found}
+end
+
+function reads.events_of_task()
+  local id, after, limit = take(), take_number(), take_number()
+  local workspace = redis.call('HGET', yard .. 'task:' .. id, 'workspace')
+  if not workspace then
+    return {'', {}}
+  end
+  local numbers = {}
+  for _, name in ipairs(redis.call('HKEYS', yard .. 'papers:' .. id)) do
+    local seq = tonumber(string.match(name, '^event:(%d+)$') or 0)
+    if seq > after then
+      numbers[#numbers + 1] = seq
+    end
+  end
+  table.sort(numbers)
+  local found = {}
+  for place = 1, math.min(#numbers, limit) do
+    local at = text(numbers[place]) .. '-0'
+    found[place] = redis.call('XRANGE', yard .. 'events:' .. workspace, at, at)[1]
+  end
+  return {workspace, found}
+end
+
+function reads.outbox()
+  local found = {}
+  for _, id in ipairs(redis.call('ZRANGE', yard .. 'outbox:' .. take(), 0, take_number() - 1)) do
+    found[#found + 1] = id
+    found[#found + 1] = redis.call('HGET', yard .. 'outbox', id)
+  end
+  return found
+end
+
+return reads[take()]()

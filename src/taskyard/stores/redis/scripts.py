@@ -1,0 +1,26 @@
+"""The scripts, each put together from what it needs; a server knows one by the digest of its text."""
+
+from __future__ import annotations
+
+from hashlib import sha1
+from importlib.resources import files
+from typing import NamedTuple
+
+
+class Script(NamedTuple):
+    text: str
+    digest: str
+
+
+def _script(*names: str) -> Script:
+    folder = files("taskyard.stores.redis")
+    text = "\n".join(folder.joinpath(f"{name}.lua").read_text(encoding="utf-8") for name in ("yard", *names))
+    return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
+
+
+COMMIT = _script("blockers", "announcing", "commit")
+CLAIM = _script("blockers", "announcing", "claim")
+EXTEND = _script("extend")
+WRITE = _script("announcing", "write")
+READ = _script("read")
+CHECK = _script("check")

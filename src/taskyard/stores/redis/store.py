@@ -1,0 +1,223 @@
+"""A yard under one hash tag of a Redis or Valkey server, shared by any number of processes and machines.
+
+Python plans, and short scripts look and write, each in one step (see `yard.lua`); this module only passes on, and tells
+others that something was written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from taskyard.core.changes import Beat, ChangeSet, Committed, Conflict, Taken, Touch
+from taskyard.core.claiming import ClaimPlan
+from taskyard.core.errors import InvalidInput, StoreUnavailable, Unavailable, YardClosed
+from taskyard.core.task import Hot, Lane, LaneId, TaskId
+from taskyard.core.units import Micros
+from taskyard.stores.contract import Claimed, Clock, Extended, Guest, Stale
+from taskyard.stores.gathering import Gathering
+from taskyard.stores.migrate import State
+from taskyard.stores.reads import Reads
+from taskyard.stores.redis import claims, opening, planning, reading
+from taskyard.stores.redis.address import address
+from taskyard.stores.redis.checking import checks
+from taskyard.stores.redis.connecting import Server
+from taskyard.stores.redis.durability import Durability
+from taskyard.stores.redis.reading import Reader
+from taskyard.stores.redis.rows import NONE, Reply, Word, optional
+from taskyard.stores.redis.scripts import CLAIM, COMMIT, EXTEND, WRITE, Script
+from taskyard.stores.redis.waking import Waking
+from taskyard.stores.rows import lane_text
+from taskyard.stores.sets import Answer, counted, readied, refuse_nonsense
+from taskyard.stores.telling_time import MEASURED_EVERY, StoreTime
+
+
+class RedisStore(Reads):
+    secret: bytes
+    durability: Durability  # as it was found when the yard was opened
+
+    def __init__(self, url: str, *, clock: Clock | None = None, migrates: bool = True) -> None:
+        self._url = url
+        self._clock = clock
+        self._migrates = migrates
+        self._where = address(url)
+        self._time = StoreTime(clock)
+        self._server: Server | None = None
+        self._waking: Waking | None = None
+        self._measuring: asyncio.Task[None] | None = None
+        self._loading = Gathering[Hot](lambda task_ids: self._ask("load", task_ids))
+        self._process = 0
+
+    def twin(self) -> RedisStore:
+        return RedisStore(self._url, clock=self._clock, migrates=self._migrates)
+
+    def join(self, connection: object) -> Guest:
+        del connection
+        raise InvalidInput("connection", "must be to a SQLite or PostgreSQL yard: one in Redis has no transactions")
+
+    async def schema(self) -> State:
+        async with self._aside() as server:
+            return await opening.schema(server, self._where.prefix)
+
+    async def migrate(self) -> None:
+        async with self._aside() as server:
+            await opening.prepare(server, self._where.prefix, migrates=True)
+
+    @asynccontextmanager
+    async def _aside(self) -> AsyncGenerator[Server]:
+        """For what needs no open yard."""
+        server = Server(self._where)
+        try:
+            yield server
+        finally:
+            await server.close()
+
+    async def open(self) -> None:
+        server = Server(self._where)
+        try:
+            founded = await opening.prepare(server, self._where.prefix, migrates=self._migrates)
+            self.secret, told, self.durability = founded
+            self._time.hear(told)
+            await self._measure(server)
+            waking = Waking(server, self._where.prefix)
+            await waking.open()
+        except BaseException:
+            await server.close()
+            raise
+        self._process = os.getpid()
+        self._server, self._waking = server, waking
+        if self._time.is_the_stores:
+            self._measuring = asyncio.create_task(self._keep_measuring(server))
+
+    async def close(self) -> None:
+        """Finish the writes that are under way. Afterwards every call is refused."""
+        server, waking, measuring = self._server, self._waking, self._measuring
+        self._server = self._waking = self._measuring = None
+        if measuring is not None:
+            measuring.cancel()
+            with suppress(asyncio.CancelledError):
+                await measuring
+        if server is not None and waking is not None:
+            await self._loading.close()
+            await waking.close()
+            await server.close()
+
+    def now(self) -> Micros:
+        return self._time.now()
+
+    # Writes.
+
+    async def commit(self, sets: Sequence[ChangeSet]) -> list[Committed | Conflict | Taken]:
+        for each in sets:
+            refuse_nonsense(each)
+        moved = planning.counters(sets)
+        now, written, answers, counts = await self._run(COMMIT, self._said(), *planning.batch(sets, moved))
+        self._time.hear(Micros(int(now)))
+        self._awake.wrote(written)
+        values = dict(zip(moved, map(int, counts), strict=True))
+        return counted(sets, [_answer(each, answer) for each, answer in zip(sets, answers, strict=True)], values)
+
+    async def claim(self, plan: ClaimPlan) -> Claimed | Stale:
+        waking = self._awake
+        reply = await self._run(CLAIM, *claims.claim_words(plan, waking.hints.handed(plan)))
+        if reply[0] == "claimed":
+            waking.wrote(reply[1])
+        return claims.claimed(reply)
+
+    async def extend(self, beats: Sequence[Beat]) -> list[Extended]:
+        now, *answers = await self._run(EXTEND, self._said(), *claims.beat_words(beats))
+        self._time.hear(Micros(int(now)))
+        self._awake.moved()
+        return claims.extended(answers)
+
+    async def touch(self, touches: Sequence[Touch]) -> None:
+        words = (word for touch in touches for word in map(optional, touch))
+        await self._run(WRITE, "touch", len(touches), *words)
+        self._awake.moved()
+
+    async def pulse(self, names: Sequence[str]) -> None:
+        if names:
+            heard = (word for name in names for word in (self.now(), name))
+            await self._open().ask("ZADD", f"{self._where.prefix}pulses", "GT", *heard)
+            self._awake.moved()
+
+    async def lanes(self, lanes: Sequence[Lane]) -> list[LaneId]:
+        known: dict[Lane, LaneId] = await self._ask("lane_ids", lanes)
+        if any(lane not in known for lane in lanes):
+            words = (word for lane in lanes for word in (lane.workspace, lane_text(lane)))
+            written, ids = await self._run(WRITE, "lanes", len(lanes), *words)
+            self._awake.wrote(written)
+            return [LaneId(int(each)) for each in ids]
+        return [known[lane] for lane in lanes]
+
+    async def take_duty(self, name: str, now: Micros, until: Micros) -> Micros | None:
+        last = await self._run(WRITE, "take_duty", name, now, until)
+        return None if last is None else Micros(int(last))
+
+    async def settle(self, outbox_ids: Sequence[int]) -> None:
+        await self._run(WRITE, "settle", len(outbox_ids), *outbox_ids)
+
+    # Reads.
+
+    async def load(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:
+        self._open()
+        return await self._loading.ask(task_ids)
+
+    async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:
+        waking = self._awake
+        if timeout > 0:
+            await waking.wait(mark, timeout, plan)
+        self._open()
+        return waking.mark
+
+    # How.
+
+    def _said(self) -> Word:
+        """The time as this process has it; where the server's clock decides, it says itself."""
+        return NONE if self._time.is_the_stores else self._time.now()
+
+    async def _run(self, script: Script, *words: Word) -> Reply:
+        return await self._open().run(script, *words)
+
+    async def _ask(self, name: str, *given: object) -> Any:
+        read = checks if name == "checks" else getattr(reading, name)
+        return await read(Reader(self._open(), self._where.prefix), *given)
+
+    @property
+    def _awake(self) -> Waking:
+        self._open()
+        assert self._waking is not None
+        return self._waking
+
+    def _open(self) -> Server:
+        if self._server is None:
+            raise YardClosed
+        if os.getpid() != self._process:
+            raise StoreUnavailable("connections do not survive a fork, so connect again in this process")
+        return self._server
+
+    async def _measure(self, server: Server) -> None:
+        async def ask() -> int:
+            seconds, micros = await server.ask("TIME")
+            return int(seconds) * 1_000_000 + int(micros)
+
+        await self._time.measure(ask)
+
+    async def _keep_measuring(self, server: Server) -> None:
+        while True:
+            await asyncio.sleep(MEASURED_EVERY)
+            with suppress(Unavailable):
+                await self._measure(server)
+
+
+def _answer(change_set: ChangeSet, reply: Reply) -> Answer:
+    match reply[0]:
+        case "conflict":
+            return Conflict(reply[1])
+        case "taken":
+            return Taken({name: TaskId(by) for name, by in zip(reply[1::2], reply[2::2], strict=True)})
+        case _:
+            return Committed({}, (*readied(change_set, ()), *map(TaskId, reply[1:])))

@@ -1,0 +1,105 @@
+-- The small writes that are no change sets: each takes what it is given and looks at next to nothing.
+
+local small = {}
+
+-- Move due_at, and the lease's end where one is given, where due_at is still the one that was seen.
+function small.touch()
+  for _ = 1, take_number() do
+    local id, seen, due_at, expires = take(), take(), given(take()), given(take())
+    local row = fetch(id)
+    if row and row.due_at == seen then
+      write(row, {due_at = due_at or false, lease_expires_at = expires or row.lease_expires_at or false})
+    end
+  end
+  settle_moves()
+end
+
+-- The ids of these lanes; new ones are added, which makes claim plans stale.
+function small.lanes()
+  local ids, new = {}, false
+  for place = 1, take_number() do
+    local workspace, lane = take(), take()
+    local id = redis.call('HGET', yard .. 'lane-ids', lane)
+    if not id then
+      id, new = text(redis.call('HINCRBY', yard .. 'numbers', 'lane', 1)), true
+      redis.call('HSET', yard .. 'lane-ids', lane, id)
+      redis.call('ZADD', yard .. 'lanes:' .. workspace, id, lane)
+      redis.call('HINCRBY', yard .. 'epochs', workspace, 1)
+      tell_planners(workspace)
+    end
+    ids[place] = id
+  end
+  return {new and announce() or {}, ids}
+end
+
+-- Of two who come at once, the second sees the time that the first has set, and goes.
+function small.take_duty()
+  local name, now, til = take(), take_number(), take()
+  local last = redis.call('HGET', yard .. 'duties', name) or '0'
+  if tonumber(last) > now then
+    return false
+  end
+  redis.call('HSET', yard .. 'duties', name, til)
+  return last
+end
+
+function small.settle()
+  for _ = 1, take_number() do
+    local id = take()
+    local row = redis.call('HGET', yard .. 'outbox', id)
+    if row then
+      local _, topic, of = unpack(cjson.decode(row))
+      redis.call('HDEL', yard .. 'outbox', id)
+      redis.call('ZREM', yard .. 'outbox:' .. topic, id)
+      if type(of) == 'string' then
+        redis.call('HDEL', yard .. 'papers:' .. of, 'outbox:' .. id)
+      end
+    end
+  end
+end
+
+-- Before one waits at these lanes: each has its stream, read from its beginning on. What was handed to somebody who has
+-- not been heard of since is handed to this one: the lane's place in the list, and the hint. Whether any lane is new.
+function small.stand_at()
+  local consumer, idle = take(), take()
+  local new, found = 0, {}
+  for place, lane in ipairs(take_many()) do
+    local stream = yard .. 'wake:' .. lane
+    if redis.call('EXISTS', stream) == 0 then
+      redis.call('XGROUP', 'CREATE', stream, 'workers', '0', 'MKSTREAM')
+      new = 1
+    end
+    for _, id in ipairs(redis.call('XAUTOCLAIM', stream, 'workers', consumer, idle, '0-0', 'COUNT', 10, 'JUSTID')[2]) do
+      found[#found + 1] = place
+      found[#found + 1] = id
+    end
+  end
+  return {new, found}
+end
+
+-- Those who have not been heard of for long, and whom nothing was handed to that others have not.
+function small.forget_consumers()
+  local idle = take_number()
+  for _, lane in ipairs(take_many()) do
+    local stream = yard .. 'wake:' .. lane
+    for _, facts in ipairs(redis.call('XINFO', 'CONSUMERS', stream, 'workers')) do
+      local consumer = {}
+      for place = 1, #facts, 2 do
+        consumer[facts[place]] = facts[place + 1]
+      end
+      if consumer.pending == 0 and consumer.idle > idle then
+        redis.call('XGROUP', 'DELCONSUMER', stream, 'workers', consumer.name)
+      end
+    end
+  end
+end
+
+-- Whoever comes first founds the yard; the others find it founded.
+function small.found()
+  local meta = yard .. 'meta'
+  for _, name in ipairs({'version', 'min_reader', 'min_writer', 'secret', 'run_id'}) do
+    redis.call('HSETNX', meta, name, take())
+  end
+end
+
+return small[take()]()

@@ -1,0 +1,70 @@
+"""Every key of a yard is accounted for; and what is not is found."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from taskyard.core.task import TaskId
+from taskyard.stores.redis import RedisStore
+from tests.redis_servers import RedisServer
+from tests.stores.given import (
+    HERE,
+    given_a_completed_task,
+    given_a_pending_task,
+    given_a_running_task,
+    given_a_task,
+)
+from tests.stores.redis.conftest import Connect
+
+YARD = "{taskyard}:"
+Harm = Callable[[Any, TaskId], object]  # what a client does to a yard in which this task is ready
+
+HARMS: dict[str, Harm] = {
+    "a key of nobody's": lambda client, _: client.set(f"{YARD}stray", 1),
+    "a kind of key that there is not": lambda client, _: client.set(f"{YARD}stray:1", 1),
+    "papers without a task": lambda client, task: client.copy(f"{YARD}papers:{task}", f"{YARD}papers:gone"),
+    "a task that has lost its papers": lambda client, task: client.delete(f"{YARD}papers:{task}"),
+    "a place that was left": lambda client, task: client.zadd(f"{YARD}ready:1", {f"{99:014}{task}": 1}),
+    "a place that was not taken": lambda client, _: client.delete(f"{YARD}ready:1"),
+    "a place at the wrong score": lambda client, task: client.zadd(f"{YARD}ready:1", {f"{1:014}{task}": 7}),
+    "a due time of nothing": lambda client, _: client.zadd(f"{YARD}due", {f"{9:014}gone": 1}),
+    "an idempotency key of nobody's": lambda client, _: client.hset(f"{YARD}keys:here", "lost", "gone"),
+    "an idempotency key that was lost": lambda client, _: client.delete(f"{YARD}keys:here"),
+    "a blocker that blocks nothing": lambda client, _: client.zadd(f"{YARD}blocking:signal:x", {"gone\x000": 0}),
+    "a wait that nothing ends": lambda client, task: client.zadd(f"{YARD}blockers:{task}", {"0\x00signal:x": 0}),
+    "records that are not listed": lambda client, _: client.hset(f"{YARD}records:note\x00here", "n", "1 {}"),
+    "a lane that there is not": lambda client, _: client.xadd(f"{YARD}wake:77", {"ready": ""}),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS.values(), ids=HARMS.keys())
+async def test_what_does_not_belong_is_found(server: RedisServer, connect: Connect, harm: Harm):
+    store = await connect()
+    task = await given_a_task(store, idempotency_key="k")
+    await given_a_pending_task(store, "signal:go")
+    await given_a_running_task(store)
+    await given_a_completed_task(store)
+    assert await store.checks() == []
+
+    harm(server.client(), task.id)
+
+    assert len(await store.checks()) >= 1
+
+
+async def test_another_yard_on_the_same_server_is_nobodys_business(connect: Connect, server: RedisServer):
+    one, other = await connect(f"{server.url}?yard=one"), await connect(f"{server.url}?yard=one.more")
+    await given_a_task(other)
+    server.client().set("somebody else's", 1)
+
+    assert await one.checks() == await other.checks() == []
+    assert await one.tally(HERE) == {}
+
+
+async def test_no_key_of_a_yard_ever_expires(server: RedisServer, store: RedisStore):
+    await given_a_task(store, idempotency_key="k")
+    await given_a_completed_task(store)
+
+    client = server.client()
+
+    assert {client.ttl(key) for key in client.scan_iter()} == {-1}
