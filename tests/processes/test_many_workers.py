@@ -13,6 +13,7 @@ from tests.graphs import diamond, every_event, given_a_graph
 from tests.processes.crew import Crew
 
 logger = logging.getLogger(__name__)
+TASKS = 50_000
 BULK = 2_000
 GRAPH = 100  # tasks of one graph, all but two of them between its first and its last
 STEADY = 5
@@ -24,28 +25,20 @@ FIELDS = {"timeouts": {"heartbeat_sec": 1, "lease_sec": 2}, "retry": {"strategy"
 pytestmark = pytest.mark.xdist_group("processes")
 
 
-@pytest.fixture
-def tasks(url: str) -> int:
-    """A file has one writer at a time; a server is for more."""
-    return 20_000 if url.startswith("sqlite") else 50_000
-
-
-async def given_work(yard: Yard, tasks: int) -> None:
+async def given_work(yard: Yard) -> None:
     """A quarter of it in graphs."""
-    for _ in range(tasks // 4 // GRAPH):
+    for _ in range(TASKS // 4 // GRAPH):
         await given_a_graph(yard, *(row | FIELDS for row in diamond(GRAPH - 2)))
-    for start in range(tasks // 4, tasks, BULK):
-        bulk = range(start, min(start + BULK, tasks))
+    for start in range(TASKS // 4, TASKS, BULK):
+        bulk = range(start, min(start + BULK, TASKS))
         await yard.enqueue_many([{"type": "code", "payload": {"number": n}, **FIELDS} for n in bulk])
     # A process that dies with fifty tasks in hand is fifty failures in a row; the breaker is not what is tried here.
-    await yard.set_breaker_policy(failure_threshold=tasks)
+    await yard.set_breaker_policy(failure_threshold=TASKS)
 
 
 @pytest.mark.timeout(300)
-async def test_every_task_is_completed_once_although_workers_are_killed_and_late(
-    yard: Yard, url: str, crew: Crew, tasks: int
-):
-    await given_work(yard, tasks)
+async def test_every_task_is_completed_once_although_workers_are_killed_and_late(yard: Yard, url: str, crew: Crew):
+    await given_work(yard)
     agents = [f"steady-{number}" for number in range(STEADY)]
     # Those that fail are one agent: a task that fails under two would be taken for a poison pill.
     for agent in (*agents, "unreliable"):
@@ -59,7 +52,7 @@ async def test_every_task_is_completed_once_although_workers_are_killed_and_late
     async for stored in yard.tail():
         if stored.event.event == "task.completed":
             completed.add(stored.event.task_id)
-        if len(completed) == tasks:
+        if len(completed) == TASKS:
             break
         if stored.event.at > killed_at + SECOND:
             kills, killed_at = kills + 1, stored.event.at
@@ -67,7 +60,7 @@ async def test_every_task_is_completed_once_although_workers_are_killed_and_late
             mortal.append(await crew.start("worker", url, "unreliable"))
     last_words = [await worker.dismiss() for worker in (late, *steady, *mortal)]
 
-    assert await yard.stats() == {"completed": {"code": tasks}}
+    assert await yard.stats() == {"completed": {"code": TASKS}}
     history = await every_event(yard)
     assert Counter(event.task_id for event in history if event.event == "task.completed") == dict.fromkeys(completed, 1)
     assert await yard.store.checks() == []

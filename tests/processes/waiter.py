@@ -7,6 +7,7 @@ import asyncio
 import sys
 
 import taskyard
+from taskyard.core.claiming import ClaimPlan
 from taskyard.service import claiming
 from tests.processes.child import say
 
@@ -16,10 +17,10 @@ async def main(url: str, agent: str) -> None:
     async with taskyard.connect(url, sweeps=False) as yard:
         changed = yard.store.changed
 
-        async def announced(mark: int, timeout: float) -> int:
+        async def announced(mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:
             if timeout:
                 say(waiting=timeout)
-            return await changed(mark, timeout)
+            return await changed(mark, timeout, plan)
 
         yard.store.changed = announced
         say(up=True)

@@ -254,10 +254,10 @@ async def test_the_tasks_ahead_are_the_ready_ones_of_its_lane_that_come_first(st
     await given_a_task(store, rank=0, lane=await lane_of(store, a_lane(type="review")))
     await given_a_pending_task(store, "signal:go", rank=0)
 
-    counted = [await store.ahead(task, 10) for task in (first, twin, last, later)]
+    counted = [await store.ahead(task.lane, task.rank, task.seq, 10) for task in (first, twin, last, later)]
 
     assert counted == [0, 1, 2, 3]
-    assert await store.ahead(later, 2) == 2
+    assert await store.ahead(later.lane, later.rank, later.seq, 2) == 2
 
 
 async def test_outbox_rows_are_read_by_topic_until_they_are_settled(store: Store):

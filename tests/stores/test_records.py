@@ -55,6 +55,14 @@ async def test_a_record_without_a_body_is_removed(store: Store):
     assert await store.records("note") == [await store.record("note", HERE, "n")]
 
 
+async def test_of_several_records_that_moved_the_first_is_named(store: Store):
+    await given_a_record(store, "note", "a", {})
+    behind = [RecordChange("note", HERE, name, version, {}) for name, version in (("new", 0), ("a", 0), ("gone", 1))]
+
+    assert await commit(store, records=tuple(behind)) == Conflict("note:a")
+    assert await store.record("note", HERE, "new") is None
+
+
 async def test_a_graph_is_not_joined_by_two_at_once(store: Store, other: Store):
     await given_a_record(store, "dag", "d", {})
     join = RecordChange("dag", HERE, "d", 1, {"joined": True})

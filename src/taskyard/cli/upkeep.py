@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 
-import apsw
 import typer
 from rich.text import Text
 
@@ -15,6 +14,7 @@ from taskyard.cli.tables import age, table
 from taskyard.core.agent import AgentStatus
 from taskyard.core.task import Json
 from taskyard.core.units import MINUTE, Micros
+from taskyard.service.health import Finding, findings
 
 SILENT = Micros(5 * MINUTE)
 
@@ -40,18 +40,25 @@ def verify(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 def doctor(context: typer.Context, as_json: AsJson = False) -> None:
-    """Look for what is wrong with the set-up, and say what to do about it."""
+    """Look for what is wrong with the set-up, and say what to do about it. Exit status 1 where there is something."""
 
-    async def use(yard: Yard) -> list[tuple[str, bool, str]]:
-        return [*await _store_health(yard), *await _work_health(yard)]
+    async def use(yard: Yard) -> tuple[list[Finding], dict[str, Json]]:
+        figures = await yard.health()
+        found = [*await _stored_data(yard), *await _work_health(yard)]
+        return [*found, *_in_words(figures)], figures
 
-    checks = [*_machine(), ("yard", True, chosen(context).url), *in_yard(context, use)]
-    value = [{"check": name, "ok": ok, "finding": finding} for name, ok, finding in checks]
+    found, figures = in_yard(context, use)
+    checks = [*_machine(), Finding("yard", True, chosen(context).shown_url), *found]
+    value = {
+        "checks": [{"check": each.name, "ok": each.ok, "finding": each.words} for each in checks],
+        "figures": figures,
+    }
     rows = [
-        (Text("✓", style="green") if ok else Text("✗", style="bold red"), name, found) for name, ok, found in checks
+        (Text("good", style="green") if ok else Text("look at this", style="bold red"), name, words)
+        for name, ok, words in checks
     ]
     show(as_json, value, table("", "check", "finding", rows=rows))
-    if not all(ok for _, ok, _ in checks):
+    if not all(each.ok for each in checks):
         raise typer.Exit(1)
 
 
@@ -62,21 +69,26 @@ def sweep(context: typer.Context, as_json: AsJson = False) -> None:
     show(as_json, swept._asdict(), Text(done or "nothing was due"))
 
 
-def _machine() -> list[tuple[str, bool, str]]:
+def _machine() -> list[Finding]:
     python = platform.python_version_tuple()
     return [
-        ("python", (int(python[0]), int(python[1])) >= (3, 11), platform.python_version()),
-        ("sqlite", True, apsw.sqlite_lib_version()),
-        ("processors", True, str(os.cpu_count())),
+        Finding("python", (int(python[0]), int(python[1])) >= (3, 11), platform.python_version()),
+        Finding("processors", True, str(os.cpu_count())),
     ]
 
 
-async def _store_health(yard: Yard) -> list[tuple[str, bool, str]]:
+def _in_words(figures: dict[str, Json]) -> list[Finding]:
+    """The words have a unit, so the name needs none."""
+    names = {name: name.removesuffix("_bytes").removesuffix("_sec").replace("_", " ") for name in figures}
+    return [each._replace(name=names[each.name]) for each in findings(figures)]
+
+
+async def _stored_data(yard: Yard) -> list[Finding]:
     problems = await yard.store.checks()
-    return [("stored data", not problems, "; ".join(problems) or "sound")]
+    return [Finding("stored data", not problems, "; ".join(problems) or "sound")]
 
 
-async def _work_health(yard: Yard) -> list[tuple[str, bool, str]]:
+async def _work_health(yard: Yard) -> list[Finding]:
     now = yard.now()
     last = await yard.store.duty("sweep")
     swept = last is not None and now - last < MINUTE
@@ -86,10 +98,10 @@ async def _work_health(yard: Yard) -> list[tuple[str, bool, str]]:
     ready = await yard.find(status="ready", limit=1)
     waiting = bool(ready) and not views
     return [
-        ("sweeping", swept, "every second" if swept else _never_swept(last, now)),
-        ("agents", not waiting, f"{len(views)} active" if not waiting else "none is active, and tasks are ready"),
-        ("silent agents", not silent, ", ".join(silent) or "none"),
-        ("dead letters", not dead, f"{dead} wait for a person: taskyard dead ls" if dead else "none"),
+        Finding("sweeping", swept, "every second" if swept else _never_swept(last, now)),
+        Finding("agents", not waiting, "none is active, and tasks are ready" if waiting else f"{len(views)} active"),
+        Finding("silent agents", not silent, ", ".join(silent) or "none"),
+        Finding("dead letters", not dead, f"{dead} wait for a person: taskyard dead ls" if dead else "none"),
     ]
 
 

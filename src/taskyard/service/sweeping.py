@@ -6,22 +6,25 @@ for economy.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple, cast
+from typing import cast
 
+from taskyard.core import dag as dags
 from taskyard.core import transitions
-from taskyard.core.changes import ChangeSet, Committed, Expect, Lift, Touch
+from taskyard.core.changes import ChangeSet, Committed, Event, Expect, Lift, Touch
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import IllegalTransition, LeaseLost, NotFound
 from taskyard.core.outcomes import BY_THE_YARD
-from taskyard.core.task import DagId, Failure, Hot, Reason, RuntimeId, Status
-from taskyard.core.units import DAY, SECOND, Micros
+from taskyard.core.task import FINAL, DagId, Failure, Hot, Reason, RuntimeId, Status
+from taskyard.core.units import DAY, HOUR, SECOND, Micros
 from taskyard.service.drafting import rescored
 from taskyard.service.engine import Options, pulse
+from taskyard.service.metering import Metering
 from taskyard.service.roster import Roster
 from taskyard.service.steering import Steering
 from taskyard.stores.contract import Store
+from taskyard.wire.answers import Swept
 
 BATCH = 500
 EVERY = SECOND
@@ -29,19 +32,13 @@ GAP = Micros(30 * SECOND)  # no sweep for longer than this: the yard itself was 
 SILENT = Micros(75 * SECOND)
 PRUNE_EVERY = Micros(60 * SECOND)
 PRUNED_AT_ONCE = 200
+FOLLOW_EVERY = Micros(5 * SECOND)
+PAGE = 1000  # events
+MOST_PAGES = 20  # that one sweep follows
+ALL_GRAPHS_EVERY = HOUR
 
 
-class Swept(NamedTuple):
-    """What one sweep did."""
-
-    expired: int = 0
-    woken: int = 0
-    rescored: int = 0
-    pruned: int = 0
-    finished: int = 0  # cascades and graphs that a crash had left half done
-
-
-class Sweeping(Steering, Roster):
+class Sweeping(Steering, Roster, Metering):
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
         self._others: dict[str, Sweeping] = {}
@@ -51,12 +48,15 @@ class Sweeping(Steering, Roster):
         if not await self._begin():
             return Swept()
         expired, woken = await self._sweep_due()
+        finished = await self._on_duty("events", FOLLOW_EVERY, self._follow)
         return Swept(
             expired=expired + await self._sweep_silent_runtimes(),
             woken=woken + await self._sweep_new_day(),
             rescored=await self._sweep_ranks(),
             pruned=await self._on_duty("prune", PRUNE_EVERY, self._prune),
-            finished=await self._on_duty("finish", PRUNE_EVERY, self._finish_left_overs),
+            finished=finished
+            + await self._on_duty("cascades", PRUNE_EVERY, self._finish_cascades)
+            + await self._on_duty("graphs", ALL_GRAPHS_EVERY, self._settle_all),
         )
 
     # Leases, delays, waits
@@ -108,7 +108,7 @@ class Sweeping(Steering, Roster):
             change_set, _ = await self._failure_set(fresh, failure, BY_THE_YARD, expiring=expiring)
             return change_set, True
 
-        return await self._land(decide)
+        return await self._land_end(decide)
 
     async def _wake(self, hot: Hot) -> bool:
         async def decide() -> tuple[ChangeSet | None, bool]:
@@ -158,6 +158,7 @@ class Sweeping(Steering, Roster):
         midnight = Micros(now - now % DAY)
 
         async def lift() -> int:
+            await self._forget_old_days()
             landed = await self._committer.commit(ChangeSet(lifts=(Lift("budget:day"),), at=now))
             return len(landed.readied) if isinstance(landed, Committed) else 0
 
@@ -178,6 +179,8 @@ class Sweeping(Steering, Roster):
 
     async def _prune(self) -> int:
         before = Micros(self.now() - int(self.options.retention_days * DAY))
+        if (uncounted := await self._first_uncounted()) is not None:
+            before = min(before, uncounted)
         policy = (await self._planning()).policy_of("default")
         old = await self.store.prunable(before, PRUNED_AT_ONCE, dead_too=policy.prunes_dead)
         graphs: dict[str, list[Hot]] = {}
@@ -194,16 +197,58 @@ class Sweeping(Steering, Roster):
             pruned += len(tasks)
         return pruned
 
-    async def _finish_left_overs(self) -> int:
-        """Cascades that were interrupted, and graphs that ended without anyone noticing."""
-        finished = 0
-        for record in await self.store.records("cascade"):
+    async def _finish_cascades(self) -> int:
+        """Those that were interrupted."""
+        cascades = await self.store.records("cascade")
+        for record in cascades:
             await self._beside(record.workspace).finish_cascade(record.id)
-            finished += 1
+        return len(cascades)
+
+    # What has happened
+
+    async def _follow(self) -> int:
+        """Look at the events since the last time: finish what their writers did not live to finish, and count them."""
+        settled = 0
+        for _ in range(MOST_PAGES):
+            page = await self._uncounted(PAGE)
+            if not page.events:
+                break
+            # Before they are counted: who dies in between leaves both to the next.
+            settled += await self._settle_ended([stored.event for stored in page.events])
+            if not await self._count(page) or len(page.events) < PAGE:
+                break
+        return settled
+
+    async def _settle_ended(self, events: Sequence[Event]) -> int:
+        """Store how graphs ended whose last tasks ended here, where nobody has."""
+        told = {event.dag_id for event in events if event.task_id is None}
+        ended: dict[str, set[DagId]] = {}
+        for event in events:
+            dag_id = event.dag_id
+            if dag_id is not None and dag_id not in told and event.status in FINAL and not _is_lone(event):
+                ended.setdefault(event.workspace, set()).add(dag_id)
+        settled = 0
+        for workspace, dag_ids in ended.items():
+            settled += await self._beside(workspace)._settle_those(sorted(dag_ids))
+        return settled
+
+    async def _settle_those(self, dag_ids: Sequence[DagId]) -> int:
+        names = [name for dag_id in dag_ids for name in dags.count_names(dag_id).values()]
+        counts = await self.store.counts(self.workspace, names)
+        settled = 0
+        for dag_id in dag_ids:
+            got = {word: counts.get(name, 0) for word, name in dags.count_names(dag_id).items()}
+            if not got["live"] or got["dead"] or got["cancelled"]:
+                settled += await self._settle_dag(dag_id)
+        return settled
+
+    async def _settle_all(self) -> int:
+        """The same for every graph that is kept, should one have escaped: seldom, since it reads them all."""
+        settled = 0
         for record in await self.store.records("dag"):
             if not DagStatus(str(record.body["status"])).is_final:
-                await self._beside(record.workspace)._settle_dag(DagId(record.id))
-        return finished
+                settled += await self._beside(record.workspace)._settle_dag(DagId(record.id))
+        return settled
 
     def _beside(self, workspace: str) -> Sweeping:
         """The same yard for another workspace: time passes in all of them."""
@@ -218,6 +263,11 @@ class Sweeping(Steering, Roster):
         if await self.store.take_duty(name, now, Micros(now + every)) is None:
             return 0
         return await act()
+
+
+def _is_lone(event: Event) -> bool:
+    """Whether the task has no graph, or one that was made around it: that one is left to the look at all of them."""
+    return event.task_id is None or event.dag_id == transitions.lone_dag(event.task_id)
 
 
 def _forgiven(hot: Hot, now: Micros) -> Touch:

@@ -12,12 +12,13 @@ from itertools import pairwise
 
 from taskyard.core import breaker, transitions
 from taskyard.core import dag as dags
-from taskyard.core.changes import Edge, Event
+from taskyard.core.changes import Edge, Event, StoredEvent
 from taskyard.core.claiming import money_names
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import CycleFound
+from taskyard.core.metering import Totals, fold, totals_of
 from taskyard.core.task import HELD, KEY_DEAD, KEY_HELD, Attempt, DagId, Hot, Status, TaskId
-from taskyard.service.engine import Engine
+from taskyard.service.metering import DAYS, Metering
 from taskyard.stores.contract import Filter
 from taskyard.wire.answers import Verified
 
@@ -38,9 +39,10 @@ class _History:
     waits: dict[TaskId, set[str]] = field(default_factory=lambda: defaultdict[TaskId, set[str]](set))  # blockers
     seen: int = 0
     whole: bool = True  # nothing of it was pruned
+    metered: dict[str, Totals] = field(default_factory=dict[str, Totals])  # by day, of the events that are counted
 
 
-class Verifying(Engine):
+class Verifying(Metering):
     async def verify(self) -> Verified:
         """Replay the stored history. Meant for a yard at rest: what moves meanwhile may look wrong."""
         history = await self._history()
@@ -52,6 +54,7 @@ class Verifying(Engine):
             *await self._graph_problems(history),
             *_key_problems(history),
             *await self._limit_problems(history),
+            *await self._meter_problems(history),
         ]
         attempts = sum(len(rows) for rows in history.attempts.values())
         return Verified(tasks=len(history.tasks), events=history.seen, attempts=attempts, problems=tuple(problems))
@@ -66,16 +69,34 @@ class Verifying(Engine):
                 history.attempts[hot.id] = await self.store.attempts(hot.id)
             after = page[-1].seq
         history.whole = not await self.store.pruned(self.workspace)
+        _, counted = await self._counted()
         # Where some were pruned there is no reading all in order; those of a task that is there are all there.
         for of in (None,) if history.whole else history.tasks:
             seq = 0
             while events := await self.store.events(after=seq, limit=PAGE, workspace=self.workspace, task_id=of):
+                if history.whole:
+                    _meter(history, [stored for stored in events if stored.seq <= counted])
                 for stored in events:
                     history.seen += 1
                     if stored.event.task_id is not None and stored.event.version is not None:
                         history.events[stored.event.task_id].append(stored.event)
                 seq = events[-1].seq
         return history
+
+    async def _meter_problems(self, history: _History) -> list[str]:
+        """The figures of a day are those of its events, where all of them are kept and were there to be counted."""
+        since, _ = await self._counted()
+        if since or not history.whole:
+            return []
+        stored = {each.id: totals_of(each.body) for each in await self.store.records(DAYS, self.workspace)}
+        first = self._first_day_kept()
+        days = sorted(day for day in {*history.metered, *stored} if day >= first)
+        pairs = [(day, history.metered.get(day, Totals()), stored.get(day, Totals())) for day in days]
+        return [
+            f"the figures of {day} say {_figures(said)}, and its events {_figures(told)}"
+            for day, told, said in pairs
+            if _figures(told) != _figures(said)
+        ]
 
     async def _blocker_problems(self, history: _History) -> list[str]:
         """I12: what a task waits for is outstanding, and a task that waits for nothing does not wait."""
@@ -142,6 +163,19 @@ class Verifying(Engine):
             for name in sorted({*stored, *spent})
             if (stored[name].spent if name in stored else 0) != spent[name]
         ]
+
+
+def _meter(history: _History, events: Sequence[StoredEvent]) -> None:
+    for (_, day), more in fold(events, {}).items():
+        history.metered.setdefault(day, Totals()).add(more)
+
+
+def _figures(totals: Totals) -> str:
+    """What is counted by events alone, whoever the agents were."""
+    return (
+        f"{totals.created} created, {totals.tasks_completed} completed, {totals.tasks_failed} failed, "
+        f"{totals.dead_lettered} dead"
+    )
 
 
 def _task_problems(task_id: TaskId, history: _History) -> Iterable[str]:

@@ -30,8 +30,9 @@ from taskyard.core.changes import (
     Touch,
 )
 from taskyard.core.claiming import ClaimPlan
-from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Lane, LaneId, RuntimeId, Status, TaskId
+from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Json, Lane, LaneId, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros
+from taskyard.stores.migrate import State
 
 
 class Clock(Protocol):
@@ -106,7 +107,18 @@ class Store(Protocol):
         """Take part in a transaction of the caller's; `InvalidInput` where this store cannot."""
         ...
 
-    async def open(self) -> None: ...
+    async def schema(self) -> State:
+        """What is stored and what this release knows. May be asked before `open`, and changes nothing."""
+        ...
+
+    async def migrate(self) -> None:
+        """Bring what is stored to this release, before `open`. Many may do so at once."""
+        ...
+
+    async def open(self) -> None:
+        """Migrate where that is outstanding; a store that was told not to raises `SchemaTooOld` instead."""
+        ...
+
     async def close(self) -> None: ...
 
     def now(self) -> Micros:
@@ -205,8 +217,8 @@ class Store(Protocol):
         """Tasks by status and type."""
         ...
 
-    async def ahead(self, hot: Hot, limit: int) -> int:
-        """How many ready tasks of its lane come before it, counted up to the limit."""
+    async def ahead(self, lane: LaneId, rank: int, seq: int, limit: int) -> int:
+        """How many ready tasks of the lane come before this place, counted up to the limit."""
         ...
 
     async def events(
@@ -227,8 +239,18 @@ class Store(Protocol):
         """These outbox rows were delivered."""
         ...
 
-    async def changed(self, mark: int, timeout: float) -> int:
-        """Return when something may have been written since `mark`, by any process, or at the time-out."""
+    async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:
+        """Return when something may have been written since `mark`, by any process, or at the time-out.
+
+        With the plan of a claim that found nothing, what cannot change its answer may be passed over.
+        """
+        ...
+
+    async def health(self) -> dict[str, Json]:
+        """Figures that whoever runs the store watches. `engine` names it; what it cannot tell is left out.
+
+        Names end with their unit: `_bytes`, `_sec`, `_share` (from 0 to 1). The guide to operating explains them.
+        """
         ...
 
     async def checks(self) -> list[str]:

@@ -1,6 +1,6 @@
 """Numbered, forward-only changes of a stored schema, for every engine that has one.
 
-An engine keeps one row (version, min_reader, min_writer) beside its data, and applies what `outstanding` gives it, each
+An engine keeps one row (version, min_reader, min_writer) beside its data, and applies what is outstanding, each step
 together with the new row, under a lock that keeps other processes out. Nothing here speaks to a database.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
-from taskyard.core.errors import SchemaTooNew
+from taskyard.core.errors import SchemaTooNew, SchemaTooOld
 
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql")
 _HEADER = re.compile(r"^-- (min_reader|min_writer): (\d+)$", re.MULTILINE)
@@ -35,6 +35,43 @@ class Migration(NamedTuple):
     name: str
     sql: str
 
+    @property
+    def label(self) -> str:
+        return f"{self.schema.version:04} {self.name}"
+
+
+class State(NamedTuple):
+    """What is stored, and the migrations that this release knows: none for a store that needs none."""
+
+    stored: Schema
+    known: Sequence[Migration]
+
+    @property
+    def is_too_new(self) -> bool:
+        """Whether a newer release has changed the schema in a way that this one cannot work with."""
+        return max(self.stored.min_reader, self.stored.min_writer) > len(self.known)
+
+    def outstanding(self) -> list[Migration]:
+        """What is still to be applied. A newer schema is worked with as long as it says that this release may."""
+        if self.is_too_new:
+            raise SchemaTooNew(stored=self.stored.version, known=len(self.known))
+        return list(self.known[self.stored.version :])
+
+    def require_current(self) -> None:
+        """For those who are not to migrate by themselves."""
+        if self.outstanding():
+            raise SchemaTooOld(stored=self.stored.version, known=len(self.known))
+
+
+class Schemaless:
+    """A store without a schema that could be old or new."""
+
+    async def schema(self) -> State:
+        return State(EMPTY, ())
+
+    async def migrate(self) -> None:
+        """There is nothing to do."""
+
 
 def migrations(package: str) -> list[Migration]:
     """Those in the package's folder, in order; numbered from 1 without a gap."""
@@ -47,13 +84,6 @@ def migrations(package: str) -> list[Migration]:
     if [each.schema.version for each in found] != list(range(1, len(found) + 1)):
         raise ValueError(f"the migrations in {package} are not numbered from 1 without a gap")
     return found
-
-
-def outstanding(known: Sequence[Migration], stored: Schema) -> list[Migration]:
-    """What is still to be applied. A newer schema is worked with as long as it says that this release may."""
-    if stored.min_writer > len(known) or stored.min_reader > len(known):
-        raise SchemaTooNew(stored=stored.version, known=len(known))
-    return list(known[stored.version :])
 
 
 def _migration(number: int, name: str, sql: str) -> Migration:

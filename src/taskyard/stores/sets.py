@@ -1,9 +1,14 @@
-"""What every store asks of a change set before it looks at a row."""
+"""What every store asks of a change set before it looks at a row, and answers when it has landed."""
 
 from __future__ import annotations
 
-from taskyard.core.changes import ChangeSet
-from taskyard.core.task import KEY_DEAD, Hot
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+
+from taskyard.core.changes import Change, ChangeSet, Committed, Conflict, Taken
+from taskyard.core.task import KEY_DEAD, Hot, Status, TaskId
+
+Answer = Committed | Conflict | Taken
 
 
 def owned_key(hot: Hot) -> tuple[str, str] | None:
@@ -25,3 +30,22 @@ def refuse_nonsense(change_set: ChangeSet) -> None:
     ):
         if len(names) != len(set(names)):
             raise ValueError(f"in one change set, something is {what}: {names}")
+
+
+def readied(change_set: ChangeSet, freed: Iterable[Change]) -> tuple[TaskId, ...]:
+    """What the set made claimable: its new tasks, those it changed, and those that lifting freed."""
+    new = [task.hot.id for task in change_set.tasks if task.hot.status is Status.READY]
+    steps = chain(change_set.changes, freed)
+    return (*new, *(after.id for before, after, _, _ in steps if Status.READY is after.status is not before.status))
+
+
+def counted(
+    sets: Sequence[ChangeSet], answers: Sequence[Answer], values: Mapping[tuple[str, str], int]
+) -> list[Answer]:
+    """The answers with the counters that each set moved, as they are after the batch."""
+    return [
+        answer._replace(counts={count.name: values[count.workspace, count.name] for count in each.counts})
+        if isinstance(answer, Committed)
+        else answer
+        for each, answer in zip(sets, answers, strict=True)
+    ]

@@ -69,9 +69,10 @@ class Gate:
         await self.session.execute("rollback")
 
     async def standing(self, number: int) -> None:
-        """Wait until so many sessions of this database wait for a lock."""
+        """Wait until so many sessions of this database wait for a row or for leave to claim or configure."""
+        # Not just for any lock: who sends a hint may wait for one too, for a moment.
         sql = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
-        await self.until(sql, number)
+        await self.until(f"{sql} and wait_event in ('advisory', 'transactionid', 'tuple')", number)
 
     async def until(self, sql: str, number: int) -> None:
         """Look until the statement counts so many: a server tells nobody that a session waits."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from taskyard.core.errors import InvalidInput, SchemaTooNew, StoreReadOnly, StoreUnavailable
+from taskyard.core.errors import InvalidInput, SchemaTooNew, StoreFull, StoreReadOnly, StoreUnavailable, Unavailable
 from taskyard.core.units import SECOND
 from taskyard.service.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
@@ -26,20 +26,6 @@ async def test_a_yard_whose_connections_were_cut_goes_on(store: PostgresStore, g
 
     task = await given_a_task(store)
     assert await store.load([task.id]) == {task.id: task}
-
-
-async def test_who_waits_is_woken_after_the_listening_connection_was_cut(
-    store: PostgresStore, other: PostgresStore, mine: Any, gate: Gate
-):
-    mark = await store.changed(0, 0)
-    waiting = asyncio.create_task(store.changed(mark, 20))
-    listening = "select count(*) from pg_stat_activity where query like 'LISTEN%' or query like '%event_seq%'"
-    await gate.until(listening, 1)
-    await mine.fetchval(KILL_OTHERS)
-
-    await given_a_task(other)
-
-    assert await asyncio.wait_for(waiting, 10) != mark
 
 
 async def test_a_server_that_is_not_there_is_said_to_be_unavailable(clock: ManualClock):
@@ -101,10 +87,18 @@ def test_the_name_of_a_schema_is_plain():
 
 
 def test_options_of_ours_do_not_reach_the_driver():
-    where = address("postgres://h1:1,h2:2/db?schema=s&pool_size=3&target_session_attrs=primary", "taskyard")
+    where = address("postgres://h1:1/db?schema=s&pool_size=3&application_name=me", "taskyard")
 
-    assert where.url == "postgresql://h1:1,h2:2/db?target_session_attrs=primary"
+    assert where.url == "postgresql://h1:1/db?application_name=me"
     assert (where.schema, where.connections, where.direct_url) == ("s", 3, where.url)
+
+
+@pytest.mark.parametrize("asked", ["any", "read-write", None])
+def test_of_several_servers_the_one_that_takes_writes_is_meant(asked: str | None):
+    url = "postgresql://h1:1,h2:2/db"
+    given = url if asked is None else f"{url}?target_session_attrs={asked}"
+
+    assert address(given, "taskyard").url == f"{url}?target_session_attrs={asked or 'primary'}"
 
 
 async def test_people_find_tasks_in_plain_words(store: PostgresStore, gate: Gate):
@@ -113,5 +107,34 @@ async def test_people_find_tasks_in_plain_words(store: PostgresStore, gate: Gate
     status = await gate.ask("select status from yard.tasks where id = $1 and lease_owner is null", task.id)
 
     assert status == "ready"
-    assert await gate.ask("select tasks_created from yard.task_queue_metrics") == 1
     assert await gate.ask("select count(*) from yard.history") == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "refused"),
+    [
+        ("53100", StoreFull),  # no room on the disk
+        ("53200", StoreUnavailable),  # no memory
+        ("53300", StoreUnavailable),  # no connection left
+        ("25006", StoreReadOnly),
+        ("58030", StoreUnavailable),  # the disk does not answer
+        ("57P01", StoreUnavailable),  # it is being shut down
+    ],
+)
+async def test_what_a_server_refuses_a_write_with_is_told_and_nothing_is_lost(
+    store: PostgresStore, gate: Gate, state: str, refused: type[Unavailable]
+):
+    kept = await given_a_task(store)
+    fresh = await a_new_task(store)
+    await gate.ask(
+        f"create function yard.refuse() returns trigger language plpgsql as "
+        f"$$ begin raise 'refused' using errcode = '{state}'; end $$"
+    )
+    await gate.ask("create trigger refuse before insert on yard.task execute function yard.refuse()")
+
+    with pytest.raises(refused):
+        await land(store, tasks=(fresh,))
+
+    await gate.ask("drop trigger refuse on yard.task")
+    await land(store, tasks=(fresh,))
+    assert set(await store.load([kept.id, fresh.hot.id])) == {kept.id, fresh.hot.id}

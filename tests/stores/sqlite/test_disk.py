@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +36,27 @@ async def test_a_full_disk_is_told_and_what_was_acknowledged_stays(writer: Write
     with opened(path) as connection:
         assert {task.hot.id for task in (*kept.tasks, *small.tasks)} <= tasks_of(connection)
         assert len(tasks_of(connection)) == 2001
+
+
+async def test_a_file_that_may_not_grow_is_full_too(writer: Writer, path: Path, clock: ManualClock):
+    await writer.commit([one_new(clock)])
+    with files_of_at_most(256 * 1024), pytest.raises(errors.StoreFull):
+        await writer.commit([a_thousand_new(clock)])
+
+    await writer.commit([a_thousand_new(clock)])
+    with opened(path) as connection:
+        assert len(tasks_of(connection)) == 1001
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Generator[None]:
+    """What a quota does, for this process: a file cannot be written beyond this size."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 async def test_what_is_too_large_does_not_spoil_what_waits_beside_it(writer: Writer, clock: ManualClock):

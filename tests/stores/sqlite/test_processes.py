@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import random
 import sys
+import threading
 import warnings
 from pathlib import Path
 
@@ -17,6 +19,17 @@ from tests.stores.given import cancelling, commit, given_a_task, land, row_of
 from tests.stores.sqlite.inside import opened
 
 ROOT = Path(__file__).parents[3]
+
+
+class Pauses:
+    """Draws how long a connection waits before it tries again, and tells that it does."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+
+    def uniform(self, least: float, most: float) -> float:
+        self.begun.set()
+        return random.uniform(least, most)
 
 
 async def start(verb: str, path: Path, name: str) -> asyncio.subprocess.Process:
@@ -65,8 +78,10 @@ async def test_a_write_waits_for_another_process_and_in_the_end_gives_up(
         assert await row_of(store, task.id) == task
 
         monkeypatch.setattr(connecting, "PATIENCE", 30.0)
+        pauses = Pauses()
+        monkeypatch.setattr(connecting, "random", pauses)
         cancelled = asyncio.ensure_future(commit(store, changes=(cancelling(store, task),)))
-        await asyncio.sleep(0.01)
+        assert await asyncio.to_thread(pauses.begun.wait, 30)
         assert not cancelled.done()
         other.execute("commit")
 

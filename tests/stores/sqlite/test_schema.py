@@ -66,6 +66,5 @@ def test_migrations_are_numbered_without_a_gap(tmp_path: Path, monkeypatch: pyte
 
     (package / "0002_second.sql").write_text(header)
     assert [each.name for each in migrate.migrations("numbered")] == ["first", "second", "third"]
-    assert [each.name for each in migrate.outstanding(migrate.migrations("numbered"), migrate.Schema(2, 1, 1))] == [
-        "third"
-    ]
+    stored = migrate.State(migrate.Schema(2, 1, 1), migrate.migrations("numbered"))
+    assert [each.name for each in stored.outstanding()] == ["third"]

@@ -6,24 +6,13 @@ from collections.abc import Iterator
 
 from taskyard.core import claiming
 from taskyard.core.changes import Blocker, Change, ChangeSet, Committed, Conflict, Lift, Taken
-from taskyard.core.task import WAITING, Hot, Status, TaskId
+from taskyard.core.task import WAITING, Hot, TaskId
 from taskyard.core.units import Micros
-from taskyard.stores.memory.tables import Tables, owned_key
+from taskyard.stores.memory.tables import Tables
+from taskyard.stores.sets import Answer, owned_key, readied
 
 
-def refuse_nonsense(change_set: ChangeSet) -> None:
-    """A set at odds with itself is a mistake of the program, not a conflict: nothing of its batch is written."""
-    for what, names in (
-        ("changed twice", [change.before.id for change in change_set.changes]),
-        ("written twice", [(record.kind, record.workspace, record.id) for record in change_set.records]),
-        ("new twice", [task.hot.id for task in change_set.tasks]),
-        ("taken twice", [key for task in change_set.tasks if (key := owned_key(task.hot)) is not None]),
-    ):
-        if len(names) != len(set(names)):
-            raise ValueError(f"in one change set, something is {what}: {names}")
-
-
-def land(tables: Tables, change_set: ChangeSet, now: Micros) -> Committed | Conflict | Taken:
+def land(tables: Tables, change_set: ChangeSet, now: Micros) -> Answer:
     """Write the set, or say why not. The counts are for the caller to fill in: they are those after the batch."""
     moved = next(_moved(tables, change_set, now), None)
     if moved is not None:
@@ -95,7 +84,7 @@ def _write(tables: Tables, change_set: ChangeSet) -> tuple[TaskId, ...]:
         tables.count(count)
     tables.tell(each.event for each in (*change_set.changes, *change_set.tasks, *let_go))
     tables.tell(change_set.events)
-    return _readied(change_set, let_go)
+    return readied(change_set, let_go)
 
 
 def _off(tables: Tables, lift: Lift) -> list[Blocker]:
@@ -135,9 +124,3 @@ def _move_limits(tables: Tables, change_set: ChangeSet) -> list[Change]:
     eased = {(each.workspace, each.name) for each in change_set.spends if claiming.eases(each)}
     eased |= {(each.workspace, each.name) for each in change_set.ceilings}
     return [change for key in sorted(eased) for change in tables.unpark(tables.limit(*key), change_set.at)]
-
-
-def _readied(change_set: ChangeSet, let_go: list[Change]) -> tuple[TaskId, ...]:
-    new = [task.hot.id for task in change_set.tasks if task.hot.status is Status.READY]
-    steps = [*change_set.changes, *let_go]
-    return (*new, *(after.id for before, after, _, _ in steps if Status.READY is after.status is not before.status))

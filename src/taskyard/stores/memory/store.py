@@ -44,6 +44,7 @@ from taskyard.core.task import (
     DagId,
     Definition,
     Hot,
+    Json,
     Lane,
     LaneId,
     RuntimeId,
@@ -52,13 +53,16 @@ from taskyard.core.task import (
 )
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Config, Extended, Filter, Graph, Guest, Stale
-from taskyard.stores.memory.landing import land, refuse_nonsense
+from taskyard.stores.matching import matches
+from taskyard.stores.memory.landing import land
 from taskyard.stores.memory.tables import Tables, copied
+from taskyard.stores.migrate import Schemaless
+from taskyard.stores.sets import refuse_nonsense
 
 Value = TypeVar("Value")
 
 
-class MemoryStore:
+class MemoryStore(Schemaless):
     def __init__(self, *, clock: Clock, secret: bytes | None = None) -> None:
         self.secret = secrets.token_bytes(32) if secret is None else secret
         self._clock = clock
@@ -261,7 +265,7 @@ class MemoryStore:
     async def find(self, which: Filter, *, after: int, limit: int) -> list[Hot]:
         definitions = self._tables.definitions
         found = self._those_where(
-            lambda hot: (after == 0 or hot.seq < after) and _matches(which, hot, definitions[hot.id])
+            lambda hot: (after == 0 or hot.seq < after) and matches(which, hot, definitions[hot.id])
         )
         return found[::-1][:limit]
 
@@ -270,8 +274,8 @@ class MemoryStore:
         tasks = self._those_where(lambda hot: hot.workspace == workspace)
         return dict(Counter((hot.status, definitions[hot.id].type) for hot in tasks))
 
-    async def ahead(self, hot: Hot, limit: int) -> int:
-        return min(limit, bisect_left(self._tables.ready.get(hot.lane, []), (hot.rank, hot.seq)))
+    async def ahead(self, lane: LaneId, rank: int, seq: int, limit: int) -> int:
+        return min(limit, bisect_left(self._tables.ready.get(lane, []), (rank, seq)))
 
     async def events(
         self, *, after: int, limit: int, workspace: str | None = None, task_id: TaskId | None = None
@@ -301,11 +305,15 @@ class MemoryStore:
             outbox.pop(number, None)
         self._wrote()
 
-    async def changed(self, mark: int, timeout: float) -> int:
+    async def changed(self, mark: int, timeout: float, plan: claiming.ClaimPlan | None = None) -> int:  # noqa: ARG002
         if mark == self._tables.mark:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._written.wait(), timeout)
         return self._tables.mark
+
+    async def health(self) -> dict[str, Json]:
+        tables = self._tables
+        return {"engine": "memory", "tasks": len(tables.hot), "events": len(tables.events)}
 
     async def checks(self) -> list[str]:
         tables = self._tables
@@ -349,21 +357,3 @@ def _those(table: Mapping[TaskId, Value], task_ids: Sequence[TaskId]) -> dict[Ta
 
 def _is_past(at: Micros | None, now: Micros) -> bool:
     return at is not None and at <= now
-
-
-def _matches(which: Filter, hot: Hot, definition: Definition) -> bool:
-    """Whether everything that is asked for is so."""
-    holder = hot.agent if hot.status.is_held else None
-    texts = (definition.title, definition.prompt, definition.payload)
-    return (
-        hot.workspace == which.workspace
-        and (not which.statuses or hot.status in which.statuses)
-        and (not which.types or definition.type in which.types)
-        and which.queue in (None, definition.queue)
-        and which.agent in (None, definition.agent, holder)
-        and which.subject in (None, definition.subject)
-        and which.dag_id in (None, hot.dag_id)
-        and which.parent_id in (None, definition.parent_id)
-        and (which.tag is None or which.tag in definition.tags)
-        and (which.text is None or any(which.text.casefold() in text.casefold() for text in texts))
-    )

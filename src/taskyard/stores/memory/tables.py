@@ -28,15 +28,9 @@ from taskyard.core.changes import (
     Spend,
     StoredEvent,
 )
-from taskyard.core.task import KEY_DEAD, Attempt, DagId, Definition, Hot, Json, Lane, LaneId, Status, TaskId
+from taskyard.core.task import Attempt, DagId, Definition, Hot, Json, Lane, LaneId, Status, TaskId
 from taskyard.core.units import Micros, MicroUsd
-
-
-def owned_key(hot: Hot) -> tuple[str, str] | None:
-    """The idempotency key that is the task's own for as long as it lives."""
-    if hot.idempotency_key is None or hot.status in KEY_DEAD:
-        return None
-    return hot.workspace, hot.idempotency_key
+from taskyard.stores.sets import owned_key
 
 
 def copied(record: Record) -> Record:

@@ -41,14 +41,13 @@ with lane as materialized (
   limit $5::bigint
 ), picked as materialized (
   -- Materialized, because a limit above a lock that skips may take more than it says. The conditions are looked at again
-  -- on the row as it is once it is locked.
+  -- on the row as it is once it is locked; and put so that no index but that of the ids can serve them, for in that of
+  -- the ready ones thousands may be of one lane and rank.
   select {hot}
   from best
   join yard.task
   on task.id = best.id
-  where task.status = 'ready'
-  and task.lane = best.lane
-  and task.rank = best.rank
+  where (task.status, task.lane, task.rank) is not distinct from ('ready', best.lane, best.rank)
   order by best.worth, best.seq
   for no key update of task
   skip locked

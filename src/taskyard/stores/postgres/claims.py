@@ -11,14 +11,17 @@ import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from taskyard.core import claiming, transitions
+from taskyard.core import claiming
 from taskyard.core.changes import Beat, Limit
 from taskyard.core.claiming import Choice, ClaimPlan, PlannedLane
 from taskyard.core.priority import aged
-from taskyard.core.task import Hot, LaneId, TaskId
+from taskyard.core.task import Hot, LaneId
 from taskyard.core.units import utc_date
+from taskyard.stores import rows
+from taskyard.stores.beats import beaten
 from taskyard.stores.contract import Claimed, Extended, Stale
-from taskyard.stores.postgres import lifting, rows
+from taskyard.stores.postgres import lifting
+from taskyard.stores.postgres.floors import Place
 from taskyard.stores.postgres.landing import remove_idle
 from taskyard.stores.postgres.transaction import CeilingsMoved, Transaction, limit_of
 
@@ -47,8 +50,11 @@ class _Found:
         return self.limits[name]
 
 
-async def claim(transaction: Transaction, plan: ClaimPlan, lock_first: Collection[str]) -> Claimed | Stale:
-    found = _Found()
+async def claim(
+    transaction: Transaction, plan: ClaimPlan, lock_first: Collection[str], behind: dict[LaneId, Place]
+) -> Claimed | Stale:
+    """In some lanes only what is behind a place is looked at, as long as there is enough; else that is forgotten."""
+    found = _Found(places=dict(behind))
     epoch = await _look(transaction, plan, plan.lanes, found)
     if epoch != plan.epoch:
         return Stale(epoch)
@@ -60,6 +66,9 @@ async def claim(transaction: Transaction, plan: ClaimPlan, lock_first: Collectio
         await _look(transaction, plan, [lane for lane in plan.lanes if lane.id in found.beyond], found)
         choice = _choose(plan, found)
     taken, parked, _ = choice
+    if behind and not _is_enough(plan, choice, found):
+        behind.clear()
+        return await claim(transaction, plan, lock_first, behind)
     if taken or parked:
         await _write(transaction, plan, choice, found)
     return Claimed(tuple(change.after for change in taken), len(parked))
@@ -73,9 +82,12 @@ def _choose(plan: ClaimPlan, found: _Found) -> Choice:
 
 def _is_short(plan: ClaimPlan, choice: Choice, found: _Found) -> bool:
     """Whether the choice came to an end only because it was not given more."""
+    return found.more and bool(found.beyond) and not _is_enough(plan, choice, found)
+
+
+def _is_enough(plan: ClaimPlan, choice: Choice, found: _Found) -> bool:
     free = plan.slots - found.limits[f"slots:{plan.agent}"].held
-    ended = len(choice.taken) >= min(len(plan.leases), free) or len(choice.parked) == claiming.PARKED_PER_CLAIM
-    return found.more and bool(found.beyond) and not ended
+    return len(choice.taken) >= min(len(plan.leases), free) or len(choice.parked) == claiming.PARKED_PER_CLAIM
 
 
 async def _look(transaction: Transaction, plan: ClaimPlan, lanes: Sequence[PlannedLane], found: _Found) -> int:
@@ -129,7 +141,7 @@ async def _read_limits(transaction: Transaction, plan: ClaimPlan, found: _Found,
 
 async def _lock_limits(transaction: Transaction, plan: ClaimPlan, found: _Found, names: Collection[str]) -> None:
     """Wait for these, before any choice is made."""
-    transaction.write("move_limits", [(plan.workspace, name, 0, 0) for name in names])
+    transaction.move_limits([(plan.workspace, name, 0, 0) for name in names])
     read = await transaction.flush(["move_limits"])
     found.limits |= {row[1]: limit_of(row)[1] for row in read}
 
@@ -144,7 +156,7 @@ async def _write(transaction: Transaction, plan: ClaimPlan, choice: Choice, foun
     eased = [spend.name for spend in spends if claiming.eases(spend)]
     transaction.move(changes)
     transaction.write("insert_blockers", [blocker for _, blocker in parked])
-    transaction.write("move_limits", [(plan.workspace, name, moved.get(name, 0), 0) for name in names])
+    transaction.move_limits([(plan.workspace, name, moved.get(name, 0), 0) for name in names])
     transaction.tell(change.event for change in changes)
     if not eased:
         transaction.tell_now()
@@ -176,17 +188,8 @@ def _limits(plan: ClaimPlan, limit: Limit) -> bool:
 
 
 async def extend(transaction: Transaction, beats: Sequence[Beat]) -> list[Extended]:
-    task_ids = list({beat.task_id for beat in beats})
-    before: dict[TaskId, Hot] = {hot.id: hot for hot in await transaction.load("lock_hot", task_ids)}
-    after = dict(before)
-    answers: list[Extended] = []
-    for beat in beats:
-        hot = after.get(beat.task_id)
-        if hot is None or not transitions.may_beat(hot, beat):
-            answers.append(Extended(hot, accepted=False))
-        else:
-            after[hot.id] = transitions.beat(hot, beat, now=transaction.now)
-            answers.append(Extended(after[hot.id], accepted=True))
-    transaction.move_hot((hot, after[hot.id]) for hot in before.values())
+    found = await transaction.load("lock_hot", list({beat.task_id for beat in beats}))
+    answers, steps = beaten(beats, found, transaction.now)
+    transaction.move_hot(steps)
     await transaction.flush()
     return answers

@@ -18,6 +18,8 @@ from taskyard.core.errors import StoreFull, StoreReadOnly, StoreUnavailable, Una
 
 Connection = asyncpg.Connection
 
+LISTENER = "taskyard, listening"  # how the connection that hints come by is called in pg_stat_activity
+
 _PATIENCE = 10.0  # seconds to make one connection
 _TRIES = 4  # to reach a server, with growing pauses: one may be taking over from another
 _MOST_CONNECTIONS = 10
@@ -68,6 +70,8 @@ def address(url: str, schema: str) -> Address:
     pooler = options.pop("pgbouncer", "false").lower() in ("true", "1", "yes")
     listen = options.pop("listen_url", "")
     schema = options.pop("schema", schema)
+    if "," in parts.netloc or "," in options.get("host", ""):
+        options.setdefault("target_session_attrs", "primary")  # of several servers, the one that takes writes
     plain = urlunsplit(parts._replace(scheme="postgresql", query=urlencode(options)))
     return Address(plain, listen or ("" if pooler else plain), max(size, 1), not pooler, schema)
 
@@ -82,6 +86,7 @@ async def connect(where: Address, *, direct: bool = False) -> Connection:
                 statement_cache_size=_STATEMENTS_KEPT if where.prepared else 0,
                 max_cached_statement_lifetime=0,
                 max_cacheable_statement_size=_LONGEST_KEPT,
+                server_settings={"application_name": LISTENER} if direct else None,
             )
         except (*GONE, asyncpg.TooManyConnectionsError, TimeoutError) as error:
             if tried == _TRIES - 1:

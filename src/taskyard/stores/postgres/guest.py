@@ -1,21 +1,24 @@
 """Writing in the caller's own transaction: what is put in commits or vanishes with it.
 
-The connection is the caller's, of asyncpg, psycopg 3 (asynchronous) or SQLAlchemy over one of these, with a transaction
-open. It is neither begun, committed nor rolled back here.
+The connection is the caller's, of asyncpg, psycopg 3 or SQLAlchemy over one of these, with a transaction open. It is
+neither committed nor rolled back here.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from inspect import isawaitable
 from typing import Any
 
 from taskyard.core.changes import Blocker, NewTask
+from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Lane, LaneId, TaskId
-from taskyard.stores.postgres import rows
-from taskyard.stores.postgres.statements import Part, Statements, number_of
+from taskyard.stores import rows
+from taskyard.stores.postgres.statements import Part, Statements, new_row, number_of
 
 _PARAMETER = re.compile(r"\$(\d+)")
+_IDLE = 0  # psycopg's word for a connection without a transaction
 
 
 class PostgresGuest:
@@ -32,7 +35,7 @@ class PostgresGuest:
             known = await self._lane_ids(lanes)
             for lane in new:
                 if lane not in known:
-                    await self._ask("insert_lane", lane.workspace, rows.lane_text(lane), rows.digest(lane))
+                    await self._ask("insert_lane", lane.workspace, rows.lane_text(lane), rows.lane_digest(lane))
                     await self._ask("bump_epochs", [lane.workspace])
             known = await self._lane_ids(lanes)
         return [known[lane] for lane in lanes]
@@ -42,7 +45,7 @@ class PostgresGuest:
 
     async def insert(self, tasks: Sequence[NewTask], blockers: Sequence[Blocker]) -> None:
         """The tail of events waits for the caller's transaction from here on, for the number that was drawn in it."""
-        parts = [self._sql.part("new_tasks", [rows.new_task(task) for task in tasks])]
+        parts = [self._sql.part("new_tasks", [new_row(task) for task in tasks])]
         parts += [Part(name, self._sql[name], ()) for name in ("insert_tasks", "insert_definitions")]
         tags = [(place, tag) for place, task in enumerate(tasks, 1) for tag in task.definition.tags]
         for name, values in (
@@ -56,7 +59,7 @@ class PostgresGuest:
         await self._fetch(sql, values)
 
     async def _lane_ids(self, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
-        digests = {rows.digest(lane): lane for lane in lanes}
+        digests = {rows.lane_digest(lane): lane for lane in lanes}
         found = await self._ask("lane_ids", list(digests))
         return {digests[bytes(digest)]: LaneId(number) for digest, number in found}
 
@@ -64,15 +67,36 @@ class PostgresGuest:
         return await self._fetch(self._sql[name], values)
 
     async def _fetch(self, sql: str, values: Sequence[Any]) -> Sequence[rows.Row]:
-        connection = self._connection
-        if hasattr(connection, "get_raw_connection"):  # SQLAlchemy's: the transaction is its driver's
-            connection = (await connection.get_raw_connection()).driver_connection
+        connection = await self._drivers()
         if hasattr(connection, "fetch"):
+            if not connection.is_in_transaction():
+                raise InvalidInput("connection", "must have a transaction open")
             return await connection.fetch(sql, *values)
+        if connection.autocommit and connection.info.transaction_status == _IDLE:
+            raise InvalidInput("connection", "must have a transaction open")
         # psycopg counts its parameters by place or by name, and knows arrays as lists only.
         named = {f"p{number}": _listed(value) for number, value in enumerate(values, 1)}
-        cursor = await connection.execute(_PARAMETER.sub(r"%(p\1)s", sql.replace("%", "%%")), named)
-        return await cursor.fetchall() if cursor.description is not None else ()
+        cursor = await _awaited(connection.execute(_PARAMETER.sub(r"%(p\1)s", sql.replace("%", "%%")), named))
+        return await _awaited(cursor.fetchall()) if cursor.description is not None else ()
+
+    async def _drivers(self) -> Any:
+        """The driver's own connection, where SQLAlchemy's was handed in."""
+        connection = self._connection
+        if hasattr(connection, "exec_driver_sql"):
+            # It begins a transaction only with the first statement that it is asked for itself.
+            await _awaited(connection.exec_driver_sql("select 1"))
+            pooled = await connection.get_raw_connection() if _is_async(connection) else connection.connection
+            return pooled.driver_connection
+        return connection
+
+
+def _is_async(connection: Any) -> bool:
+    return hasattr(connection, "get_raw_connection")
+
+
+async def _awaited(answer: Any) -> Any:
+    """Of a synchronous connection the answer is there already."""
+    return await answer if isawaitable(answer) else answer
 
 
 def _listed(value: Any) -> Any:

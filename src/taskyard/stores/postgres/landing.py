@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Committed, Conflict, Limit, RecordChange, Taken
-from taskyard.core.task import Definition, Status, TaskId
-from taskyard.stores import waves
-from taskyard.stores.postgres import guards, lifting, removing, rows
+from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Committed, Limit, RecordChange
+from taskyard.core.task import Definition, TaskId
+from taskyard.stores import rows, waves
+from taskyard.stores.guarding import takes_key
+from taskyard.stores.lifting import lifts_of
+from taskyard.stores.postgres import guards, lifting, removing
 from taskyard.stores.postgres.statements import columns
 from taskyard.stores.postgres.transaction import Transaction, limit_of
+from taskyard.stores.sets import Answer, readied
 from taskyard.stores.waves import Key, parking
 
-Answer = Committed | Conflict | Taken
 Counts = dict[Key, int]
 
 
@@ -38,7 +40,7 @@ async def land(
     easing = {place: names for place, each in passed.items() if (names := parking(each))}
     counts = await _move(transaction, passed, freed, easing)
     answers: list[Answer] = [
-        refused[place] if place in refused else Committed({}, _readied(each, freed.get(place, [])))
+        refused[place] if place in refused else Committed({}, readied(each, freed.get(place, [])))
         for place, each in enumerate(sets)
     ]
     return answers, counts
@@ -69,10 +71,10 @@ async def _keep_claims_out(transaction: Transaction, sets: Sequence[ChangeSet]) 
 
 async def _write_tasks(transaction: Transaction, sets: Sequence[ChangeSet]) -> None:
     changes = [change for each in sets for change in each.changes]
-    taking = [change for change in changes if guards.takes_key(change)]
+    taking = [change for change in changes if takes_key(change)]
     if taking:
         # Last those that take a key: by then, whoever had it in the same set has let it go.
-        transaction.move(change for change in changes if not guards.takes_key(change))
+        transaction.move(change for change in changes if not takes_key(change))
         await transaction.flush()
     transaction.move(taking or changes)
     tasks = [task for each in sets for task in each.tasks]
@@ -109,7 +111,7 @@ async def _redefine(transaction: Transaction, definitions: Sequence[Definition])
     if not definitions:
         return
     await transaction.flush()
-    await transaction.run("redefine", *columns([rows.redefinition(each) for each in definitions], 8))
+    await transaction.run("redefine", *columns([(each.id, *rows.definition_row(each)) for each in definitions], 8))
     transaction.write("insert_tags", [(each.id, each.workspace, tag) for each in definitions for tag in each.tags])
 
 
@@ -125,11 +127,11 @@ async def _write_records(transaction: Transaction, changes: Sequence[RecordChang
     planned = [change.workspace for change in changes if change.kind in PLANNED_ON]
     for workspace in sorted(set(planned)):
         for _ in range(planned.count(workspace)):
-            await transaction.run("bump_epochs", [workspace])
+            await transaction.bump_epoch(workspace)
 
 
 async def _lift(transaction: Transaction, passed: dict[int, ChangeSet]) -> dict[int, list[Change]]:
-    lifts = [lifting.Lifted(place, each.at, lift) for place, each in passed.items() for lift in each.lifts]
+    lifts = lifts_of(passed)
     if not lifts:
         return {}
     await transaction.flush()
@@ -169,7 +171,7 @@ async def _finish(
     cleared = [key for key, (clear, _) in folded.items() if clear]
     if cleared:
         await transaction.run("clear_counters", *columns(cleared, 2))
-    transaction.write("move_limits", [(*key, *moved) for key, moved in spends.items()])
+    transaction.move_limits([(*key, *moved) for key, moved in spends.items()])
     transaction.write("move_counters", [(*key, add) for key, (clear, add) in folded.items() if add or not clear])
     answering = [name for name, moved in (("move_limits", spends), ("move_counters", folded)) if moved]
     if folded and all(clear and not add for clear, add in folded.values()):
@@ -185,7 +187,7 @@ async def _move_limits(
     transaction: Transaction, sets: Sequence[ChangeSet], spends: dict[Key, tuple[int, int]]
 ) -> dict[Key, Limit]:
     """Write spends and ceilings; the limits that moved are answered, locked."""
-    transaction.write("move_limits", [(*key, *moved) for key, moved in spends.items()])
+    transaction.move_limits([(*key, *moved) for key, moved in spends.items()])
     found = await transaction.flush(["move_limits"])
     limits = dict(limit_of(row) for row in found)
     ceilings = {ceiling[:2]: ceiling.ceiling for each in sets for ceiling in each.ceilings}
@@ -240,9 +242,3 @@ def _folded_counts(sets: Sequence[ChangeSet]) -> dict[Key, tuple[bool, int]]:
         cleared, before = folded.get((workspace, name), (False, 0))
         folded[workspace, name] = (True, add) if clear else (cleared, before + add)
     return folded
-
-
-def _readied(change_set: ChangeSet, freed: Iterable[Change]) -> tuple[TaskId, ...]:
-    new = [task.hot.id for task in change_set.tasks if task.hot.status is Status.READY]
-    steps = chain(change_set.changes, freed)
-    return (*new, *(after.id for before, after, _, _ in steps if Status.READY is after.status is not before.status))

@@ -7,69 +7,38 @@ What has none becomes ready as `transitions.ready` says, at the time its set was
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
-from taskyard.core import claiming, transitions
-from taskyard.core.changes import Change, Lift, Limit
+from taskyard.core import claiming
+from taskyard.core.changes import Change, Limit
 from taskyard.core.task import Hot, TaskId
 from taskyard.core.units import Micros, MicroUsd
-from taskyard.stores.postgres.rows import record
+from taskyard.stores.lifting import Lifted, Lifting, default_reserve, unparked
 from taskyard.stores.postgres.statements import columns
 from taskyard.stores.postgres.transaction import Transaction
-
-
-class Lifted(NamedTuple):
-    """A lift, and the set it came with."""
-
-    place: int  # of its set in the wave
-    at: Micros
-    lift: Lift
-
-
-class _Hit(NamedTuple):
-    number: int  # of the lift that took the row
-    wait: int
+from taskyard.stores.rows import record
 
 
 async def lift(transaction: Transaction, lifts: Sequence[Lifted]) -> dict[int, list[Change]]:
     """Take them all off; what became ready, by the place of the set that took its last blocker."""
-    hits = await _take_off(transaction, lifts)
-    if not hits:
+    lifting = Lifting(lifts)
+    await _take_off(transaction, lifting)
+    if not lifting.hit:
         return {}
     # A task that was blocked only after the others were locked.
-    await transaction.lock_more(hits)
-    freed = [(_last(hits[hot.id], hot), hot) for hot in await transaction.load("freed", list(hits))]
-    changes: dict[int, list[Change]] = {}
-    for number, hot in sorted(freed, key=lambda each: (each[0], each[1].id)):
-        by = lifts[number]
-        changes.setdefault(by.place, []).append(transitions.ready(hot, now=by.at))
+    await transaction.lock_more(lifting.hit)
+    changes = lifting.freed(await transaction.load("freed", lifting.hit))
     transaction.move(change for each in changes.values() for change in each)
     return changes
 
 
-async def _take_off(transaction: Transaction, lifts: Sequence[Lifted]) -> dict[TaskId, list[_Hit]]:
-    """Remove the rows; which lifts took one from each task."""
-    hits: dict[TaskId, list[_Hit]] = {}
-    named: dict[str, int] = {}
-    aimed: list[tuple[int, TaskId, str, bool]] = []
-    for number, (_, _, (name, task_id, ends_wait)) in enumerate(lifts):
-        if task_id is None:
-            named.setdefault(name, number)  # the first takes all there is
-        else:
-            aimed.append((number, task_id, name, ends_wait))
-    if aimed:
-        for number, task_id, wait, name in await transaction.ask("take_off_aimed", *columns(aimed, 4)):
-            hits.setdefault(task_id, []).append(_Hit(min(number, named.get(name, number)), wait))
-    if named:
-        for name, task_id, wait in await transaction.ask("take_off_named", list(named)):
-            hits.setdefault(task_id, []).append(_Hit(named[name], wait))
-    transaction.wrote = transaction.wrote or bool(hits)
-    return hits
-
-
-def _last(hits: Sequence[_Hit], hot: Hot) -> int:
-    """The lift that took the last blocker of the present wait."""
-    return max((hit.number for hit in hits if hit.wait == hot.wait), default=min(hit.number for hit in hits))
+async def _take_off(transaction: Transaction, lifting: Lifting) -> None:
+    if lifting.aimed:
+        for number, task_id, wait, name in await transaction.ask("take_off_aimed", *columns(lifting.aimed, 4)):
+            lifting.took_aimed(number, task_id, wait, name)
+    if lifting.named:
+        for name, task_id, wait in await transaction.ask("take_off_named", lifting.named):
+            lifting.took_named(name, task_id, wait)
+    transaction.wrote = transaction.wrote or bool(lifting.hit)
 
 
 async def blocking(transaction: Transaction, names: Collection[str]) -> set[str]:
@@ -86,8 +55,7 @@ async def unpark(transaction: Transaction, limit: Limit, at: Micros) -> list[Cha
     if not chosen:
         return []
     await transaction.run("remove_blockers", *columns([(each, parked[each].wait, name) for each in chosen], 3))
-    freed = {hot.id: hot for hot in await transaction.load("freed", list(chosen))}
-    changes = [transitions.ready(freed[task_id], now=at) for task_id in chosen if task_id in freed]
+    changes = unparked(chosen, await transaction.load("freed", chosen), at)
     transaction.move(changes)
     await transaction.flush()
     return changes
@@ -109,5 +77,4 @@ async def _up_for_it(transaction: Transaction, limit: Limit, name: str) -> tuple
 
 async def _default_reserve(transaction: Transaction, workspace: str) -> MicroUsd:
     found = await transaction.ask("record", "workspace", workspace, workspace)
-    reserve = record(found[0]).body.get("default_reserve") if found else None
-    return MicroUsd(reserve if isinstance(reserve, int) else 0)
+    return default_reserve(record(found[0]) if found else None)

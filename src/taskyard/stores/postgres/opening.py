@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 import secrets
 
 import asyncpg
@@ -12,22 +14,27 @@ from taskyard.stores.postgres.connecting import Connection
 from taskyard.stores.postgres.statements import Statements
 
 OLDEST_SERVER = 14
+_TRIES = 20  # of a migration that others keep from a table
 
 
-async def prepare(connection: Connection, sql: Statements) -> bytes:
+async def prepare(connection: Connection, sql: Statements, *, migrates: bool) -> bytes:
     """Bring the schema to this release, and make it a yard if it is none yet; its secret is answered."""
     version = connection.get_server_version().major
     if version < OLDEST_SERVER:
         raise StoreUnavailable(f"PostgreSQL {OLDEST_SERVER} or newer is needed, and this is {version}")
-    known = migrate.migrations("taskyard.stores.postgres.migrations")
-    if migrate.outstanding(known, await stored_schema(connection, sql)):
-        async with connection.transaction():
-            await connection.execute(sql["migration_lock"])
-            await _migrate(connection, sql, known)
+    state = await schema(connection, sql)
+    if not migrates:
+        state.require_current()
+    if state.outstanding():
+        await _migrate(connection, sql)
     return await connection.fetchval(sql["secret"])
 
 
-async def stored_schema(connection: Connection, sql: Statements) -> migrate.Schema:
+async def schema(connection: Connection, sql: Statements) -> migrate.State:
+    return migrate.State(await _stored(connection, sql), migrate.migrations("taskyard.stores.postgres.migrations"))
+
+
+async def _stored(connection: Connection, sql: Statements) -> migrate.Schema:
     try:
         row = await connection.fetchrow(sql["schema"])
     except (asyncpg.UndefinedTableError, asyncpg.InvalidSchemaNameError):
@@ -35,10 +42,28 @@ async def stored_schema(connection: Connection, sql: Statements) -> migrate.Sche
     return migrate.EMPTY if row is None else migrate.Schema(*row)
 
 
-async def _migrate(connection: Connection, sql: Statements, known: list[migrate.Migration]) -> None:
+async def _migrate(connection: Connection, sql: Statements) -> None:
+    """Apply what is outstanding, in one transaction.
+
+    A lock on a table is waited for only briefly, and then again later. Whoever wants the table meanwhile waits behind
+    us: one session that is idle in a transaction would bring the whole yard to a stand.
+    """
+    for _ in range(_TRIES):
+        try:
+            async with connection.transaction():
+                await connection.execute(sql["migration_lock"])
+                await connection.execute(sql["migration_patience"])
+                await _apply(connection, sql)
+                return
+        except asyncpg.LockNotAvailableError:
+            await asyncio.sleep(random.uniform(0.1, 0.5))
+    raise StoreUnavailable("a migration needs a table that other transactions do not let go of")
+
+
+async def _apply(connection: Connection, sql: Statements) -> None:
     await connection.execute(sql["schema_table"])
     # Read again under the lock: another process may have been faster.
-    for step in migrate.outstanding(known, await stored_schema(connection, sql)):
+    for step in (await schema(connection, sql)).outstanding():
         await connection.execute(sql.of_schema(step.sql))
         await connection.execute(sql["set_schema"], *step.schema)
     await connection.execute(sql["found_yard"], secrets.token_bytes(32))

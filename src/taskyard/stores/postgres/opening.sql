@@ -4,6 +4,10 @@
 -- Many processes may start at once: one migrates, the others wait and then find it done.
 select pg_advisory_xact_lock(hashtext('taskyard migrations'), hashtext('yard.schema_version'))
 
+-- name: migration_patience
+-- After the lock of the migrations, which may be waited for as long as it takes.
+set local lock_timeout = '1s'
+
 -- name: schema_table
 create schema if not exists {schema};
 create table if not exists yard.schema_version (

@@ -21,10 +21,10 @@ from taskyard.core.changes import (
 )
 from taskyard.core.codec import decode_definition
 from taskyard.core.errors import EventsGone
-from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Lane, LaneId, RuntimeId, Status, TaskId
+from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Json, Lane, LaneId, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros
+from taskyard.stores import rows
 from taskyard.stores.contract import Config, Filter, Graph
-from taskyard.stores.postgres import rows
 from taskyard.stores.postgres.connecting import Connection
 from taskyard.stores.postgres.statements import Statements
 
@@ -162,7 +162,7 @@ async def config(reader: Reader, workspace: str, lanes_above: LaneId) -> Config:
 
 async def lane_ids(reader: Reader, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
     """Those that are known."""
-    digests = {rows.digest(lane): lane for lane in lanes}
+    digests = {rows.lane_digest(lane): lane for lane in lanes}
     return {digests[digest]: LaneId(number) for digest, number in await reader.ask("lane_ids", list(digests))}
 
 
@@ -236,8 +236,8 @@ async def tally(reader: Reader, workspace: str) -> dict[tuple[Status, str], int]
     return {(rows.STATUSES[row[0]], row[1]): row[2] for row in await reader.ask("tally", workspace)}
 
 
-async def ahead(reader: Reader, hot: Hot, limit: int) -> int:
-    return await reader.value("ahead", hot.lane, hot.rank, hot.seq, limit)
+async def ahead(reader: Reader, lane: LaneId, rank: int, seq: int, limit: int) -> int:
+    return await reader.value("ahead", lane, rank, seq, limit)
 
 
 async def events(
@@ -265,6 +265,23 @@ async def outbox(reader: Reader, topic: str, limit: int) -> list[tuple[int, Outb
     return [(number, Outbox._make(row)) for number, *row in await reader.ask("outbox", topic, limit)]
 
 
+async def health(reader: Reader) -> dict[str, Json]:
+    """The server's figures. Dead rows are those that no transaction needs any more and nothing has removed yet."""
+    [figures] = await reader.ask("health")
+    rows_of = {name: (dead, live) for name, dead, live in await reader.ask("dead_rows")}
+    every = sum(dead + live for dead, live in rows_of.values())
+    return {
+        "engine": "postgresql",
+        **dict(zip(_HEALTH, figures, strict=True)),
+        "dead_rows": {name: dead for name, (dead, _) in rows_of.items()},
+        "dead_rows_share": round(sum(dead for dead, _ in rows_of.values()) / every, 3) if every else 0.0,
+    }
+
+
+_HEALTH = (
+    *("version", "database_bytes", "connections", "connections_share", "oldest_transaction_sec", "synchronous_commit"),
+    *("fsync", "standbys", "synchronous_standbys", "replication_lag_bytes"),
+)
 _CHECKS = ("without_definition", "definition_without_task", "numbers_behind")
 
 

@@ -351,3 +351,39 @@ where not exists (select 1 from yard.task where task.seq = definition.seq)
 select 'the numbers of tasks or events are behind what is stored'
 where (select last_value from yard.task_seq) < (select coalesce(max(seq), 0) from yard.task)
 or (select last_value from yard.event_seq) < (select coalesce(max(seq), 0) from yard.event)
+
+-- name: health
+-- The oldest transaction is that of this database: one of another keeps no dead rows here from being removed.
+select
+  current_setting('server_version'),
+  pg_database_size(current_database()),
+  (select count(*) from pg_stat_activity where backend_type = 'client backend'),
+  round(
+    (select count(*) from pg_stat_activity where backend_type = 'client backend')::numeric
+    / current_setting('max_connections')::int,
+    3
+  )::float,
+  (
+    select coalesce(extract(epoch from max(clock_timestamp() - xact_start)), 0)::float
+    from pg_stat_activity
+    where datname = current_database()
+    and pid <> pg_backend_pid()
+    and state <> 'idle'
+  ),
+  current_setting('synchronous_commit'),
+  current_setting('fsync'),
+  (select count(*) from pg_stat_replication),
+  (select count(*) from pg_stat_replication where sync_state in ('sync', 'quorum')),
+  (
+    select coalesce(max(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)), 0)::bigint
+    from pg_stat_replication
+  )
+
+-- name: dead_rows
+-- Of the tables that every task goes through, those that have more than a few: small tables are now all dead, now not.
+select relname, n_dead_tup, n_live_tup
+from pg_stat_user_tables
+where schemaname = '{schema}'
+and relname in ('task', 'blocker', 'record', 'ceiling', 'counter', 'pulse', 'duty', 'outbox')
+and n_dead_tup > 10000
+order by relname

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from taskyard.core.changes import Touch
 from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import Micros
-from taskyard.stores.postgres import rows
+from taskyard.stores import rows
 from taskyard.stores.postgres.statements import columns
 from taskyard.stores.postgres.transaction import Transaction
 
@@ -24,7 +24,7 @@ async def pulse(transaction: Transaction, names: Sequence[str]) -> None:
 
 async def lane_ids(transaction: Transaction, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
     """Those that are known."""
-    digests = {rows.digest(lane): lane for lane in lanes}
+    digests = {rows.lane_digest(lane): lane for lane in lanes}
     return {digests[digest]: LaneId(number) for digest, number in await transaction.ask("lane_ids", list(digests))}
 
 
@@ -38,8 +38,8 @@ async def lanes(transaction: Transaction, lanes: Sequence[Lane]) -> dict[Lane, L
     known = await lane_ids(transaction, lanes)
     for lane in dict.fromkeys(lanes):
         if lane not in known:
-            await transaction.run("insert_lane", lane.workspace, rows.lane_text(lane), rows.digest(lane))
-            await transaction.run("bump_epochs", [lane.workspace])
+            await transaction.run("insert_lane", lane.workspace, rows.lane_text(lane), rows.lane_digest(lane))
+            await transaction.bump_epoch(lane.workspace)
     return await lane_ids(transaction, lanes)
 
 

@@ -10,14 +10,14 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import sha256
-from importlib.resources import files
-from operator import itemgetter, ne
+from operator import itemgetter
 from typing import Any, NamedTuple
 
+from taskyard.core.changes import NewTask
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Attempt, Hot
-
-Row = Sequence[Any]
+from taskyard.stores.rows import Row, definition_row
+from taskyard.stores.statements import Differing, by_difference, differing, named, text_of
 
 _FILES = ("opening.sql", "writing.sql", "claiming.sql", "removing.sql", "reading.sql")
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,47}")
@@ -46,16 +46,20 @@ def columns(rows: Sequence[Row], width: int) -> Sequence[Sequence[Any]]:
     return list(zip(*rows, strict=True)) if rows else [()] * width
 
 
+def new_row(task: NewTask) -> Row:
+    """The moving row without its number, which the database gives, and what lists are filtered by."""
+    row, definition, _ = task
+    _, *defined = definition_row(definition)
+    return (row[0], *row[2:], *defined)
+
+
 class Statements:
     def __init__(self, schema: str) -> None:
         if _SCHEMA.fullmatch(schema) is None:
             raise InvalidInput("schema", "must be of lower-case letters, digits and _, and begin with a letter")
         self.schema = schema
-        folder = files("taskyard.stores.postgres")
-        text = "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in _FILES)
-        named = re.split(r"^-- name: (\w+)$", self.of_schema(text), flags=re.MULTILINE)[1:]
-        self._sql = {name: _bare(body) for name, body in zip(named[::2], named[1::2], strict=True)}
-        self._movers: dict[tuple[bool, ...], tuple[str, itemgetter[Any]] | None] = {}
+        self._sql = named(self.of_schema(text_of("taskyard.stores.postgres", _FILES)))
+        self._movers: dict[Differing, tuple[str, itemgetter[Any]] | None] = {}
         self._bundles: dict[tuple[str, ...], str] = {}
 
     def __getitem__(self, name: str) -> str:
@@ -74,20 +78,17 @@ class Statements:
 
     def moves(self, steps: Iterable[tuple[Hot, Hot]]) -> list[Part]:
         """Write of each row after a step what differs from the row before it, and nothing else."""
-        alike: dict[tuple[bool, ...], list[Hot]] = {}
-        for before, after in steps:
-            alike.setdefault(tuple(map(ne, before, after)), []).append(after)
         parts: list[Part] = []
-        for differs, rows in alike.items():
+        for differs, rows in by_difference(steps).items():
             if (mover := self._mover(differs)) is not None:
                 sql, values = mover
                 parts.append(Part("change_tasks", sql, columns(list(map(values, rows)), 0)))
         return parts
 
-    def _mover(self, differs: tuple[bool, ...]) -> tuple[str, itemgetter[Any]] | None:
+    def _mover(self, differs: Differing) -> tuple[str, itemgetter[Any]] | None:
         """The update of just these columns, and what takes its values from the row after."""
         if differs not in self._movers:
-            places = [place for place, is_so in enumerate(differs) if is_so]
+            places = differing(differs)
             names = [Hot._fields[place] for place in places]
             sql = (
                 self._sql["change_tasks"]
@@ -134,10 +135,6 @@ _ANSWERS = {
     "move_limits": "select workspace, name, ceiling, held, spent, false from move_limits",
     "move_counters": "select workspace, name, null::bigint, value, 0::bigint, true from move_counters",
 }
-
-
-def _bare(body: str) -> str:
-    return "\n".join(line for line in body.splitlines() if line.strip() and not line.lstrip().startswith("--"))
 
 
 def _arrays(names: Iterable[str], first: int = 1) -> str:

@@ -14,10 +14,11 @@ import asyncpg
 from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import TaskId
 from taskyard.stores.postgres.connecting import CONTENDED, GONE, Address, Connection, Pool, refusal_of
+from taskyard.stores.postgres.news import News
 from taskyard.stores.postgres.reading import Reader
 from taskyard.stores.postgres.statements import Statements
-from taskyard.stores.postgres.telling_time import StoreTime
 from taskyard.stores.postgres.transaction import CeilingsMoved, Contended, Transaction
+from taskyard.stores.telling_time import StoreTime
 
 Answer = TypeVar("Answer")
 
@@ -50,8 +51,8 @@ class Transactions:
 
         return await self._on_some_connection(on)
 
-    async def write(self, work: Work[Answer], *, begin: str = "") -> tuple[Answer, bool]:
-        """Do the work in a transaction, again until nobody is in the way; whether anything was written."""
+    async def write(self, work: Work[Answer], *, begin: str = "") -> tuple[Answer, News | None]:
+        """Do the work in a transaction, again until nobody is in the way; and the news, where anything was written."""
         met, begin = Met(), begin or self._sql["begin"]
         for tried in range(_TRIES):
             try:
@@ -84,7 +85,9 @@ class Transactions:
                 await self._pool.forget_idle()
         raise AssertionError("the last try raises")
 
-    async def _transact(self, connection: Connection, begin: str, work: Work[Answer], met: Met) -> tuple[Answer, bool]:
+    async def _transact(
+        self, connection: Connection, begin: str, work: Work[Answer], met: Met
+    ) -> tuple[Answer, News | None]:
         await connection.execute(begin)
         if not self._time.is_the_stores:
             # Clocks of several processes may differ; that of the database is one for all.
@@ -102,4 +105,4 @@ class Transactions:
             # It may have been stored or not: to do it again would be to do it twice.
             raise StoreUnavailable(f"{self._where.name}: the answer to a commit was lost ({error})") from error
         self._time.hear(transaction.now)
-        return answer, transaction.wrote
+        return answer, transaction.news if transaction.wrote else None

@@ -9,11 +9,14 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from taskyard.core.changes import Change, Event, Limit, NewTask
-from taskyard.core.task import Hot, TaskId
+from taskyard.core.task import Hot, LaneId, Status, TaskId
 from taskyard.core.units import Micros
-from taskyard.stores.postgres import rows
+from taskyard.stores import rows
+from taskyard.stores.postgres import news
 from taskyard.stores.postgres.connecting import Connection
-from taskyard.stores.postgres.statements import Part, Statements, number_of
+from taskyard.stores.postgres.floors import LAST, Place
+from taskyard.stores.postgres.news import News
+from taskyard.stores.postgres.statements import Part, Statements, new_row, number_of
 from taskyard.stores.waves import Key
 
 
@@ -40,6 +43,8 @@ class Transaction:
         self.now = now
         self.locked: set[TaskId] = set()
         self.wrote = False
+        self._news: set[str] = set()
+        self._fronts: dict[LaneId, Place] = {}
         self._store_clock = store_clock  # whether the database's own clock decides, and not a given one
         self._parts: list[Part] = []
         self._events: list[Event] = []
@@ -50,6 +55,11 @@ class Transaction:
     async def run(self, name: str, *values: Any) -> None:
         await self.connection.execute(self.sql[name], *values)
         self.wrote = True
+
+    async def bump_epoch(self, workspace: str) -> None:
+        """What claims are planned on there has changed."""
+        await self.run("bump_epochs", [workspace])
+        self._news.add(news.of_plans(workspace))
 
     # Locks.
 
@@ -81,8 +91,16 @@ class Transaction:
         if values:
             self._parts.append(self.sql.part(name, values))
 
+    def move_limits(self, moves: Sequence[tuple[str, str, int, int]]) -> None:
+        """By workspace and name: what is held and spent more, or less."""
+        self.write("move_limits", moves)
+        eased = [(workspace, name) for workspace, name, held, _ in moves if held < 0]
+        self._news |= {news.of_room(*key) for key in eased if key[1].startswith(news.OWN_CEILINGS)}
+
     def move(self, changes: Iterable[Change]) -> None:
-        self._parts += self.sql.moves((change.before, change.after) for change in changes)
+        steps = [(change.before, change.after) for change in changes]
+        self.move_hot(steps)
+        self._readied((hot.lane, (hot.rank, hot.seq)) for _, hot in steps if hot.status is Status.READY)
 
     def move_hot(self, steps: Iterable[tuple[Hot, Hot]]) -> None:
         self._parts += self.sql.moves(steps)
@@ -90,10 +108,21 @@ class Transaction:
     def insert(self, tasks: Sequence[NewTask]) -> None:
         if not tasks:
             return
-        self.write("new_tasks", [rows.new_task(task) for task in tasks])
+        self.write("new_tasks", [new_row(task) for task in tasks])
+        ready = (task.hot for task in tasks if task.hot.status is Status.READY)
+        self._readied((hot.lane, (hot.rank, LAST)) for hot in ready)
         self._parts += [Part(name, self.sql[name], ()) for name in ("insert_tasks", "insert_definitions")]
         tags = [(place, tag) for place, task in enumerate(tasks, 1) for tag in task.definition.tags]
         self.write("insert_new_tags", tags)
+
+    def _readied(self, places: Iterable[tuple[LaneId, Place]]) -> None:
+        for lane, place in places:
+            self._fronts[lane] = min(self._fronts.get(lane, place), place)
+
+    @property
+    def news(self) -> News:
+        """For those who wait, and for the claims of other processes."""
+        return News(self._fronts, frozenset(self._news))
 
     def tell(self, events: Iterable[Event]) -> None:
         self._events += events

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from taskyard.core import claiming, transitions
+from taskyard.core import claiming
 from taskyard.core.changes import Beat, Limit
 from taskyard.core.claiming import ClaimPlan
 from taskyard.core.task import Hot, LaneId
+from taskyard.stores import rows
+from taskyard.stores.beats import beaten
 from taskyard.stores.contract import Claimed, Extended, Stale
-from taskyard.stores.sqlite import lifting, rows
-from taskyard.stores.sqlite.rows import names_text
-from taskyard.stores.sqlite.statements import SQL, move
+from taskyard.stores.sqlite import lifting
+from taskyard.stores.sqlite.statements import SQL, move, names_text
 from taskyard.stores.sqlite.transaction import Transaction
 
 _NO_CEILING = 2**62
@@ -63,15 +64,7 @@ def _lanes(transaction: Transaction, plan: ClaimPlan, limit_of: claiming.LimitOf
 
 
 def extend(transaction: Transaction, beats: Sequence[Beat]) -> list[Extended]:
-    before = {hot.id: hot for hot in transaction.load("load", names_text({beat.task_id for beat in beats}))}
-    after = dict(before)
-    answers: list[Extended] = []
-    for beat in beats:
-        hot = after.get(beat.task_id)
-        if hot is None or not transitions.may_beat(hot, beat):
-            answers.append(Extended(hot, accepted=False))
-        else:
-            after[hot.id] = transitions.beat(hot, beat, now=transaction.now)
-            answers.append(Extended(after[hot.id], accepted=True))
-    move(transaction.connection, ((hot, after[hot.id]) for hot in before.values()))
+    found = transaction.load("load", names_text({beat.task_id for beat in beats}))
+    answers, steps = beaten(beats, found, transaction.now)
+    move(transaction.connection, steps)
     return answers

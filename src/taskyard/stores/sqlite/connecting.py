@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from taskyard.stores.sqlite.statements import SQL
 
 PATIENCE = 30.0  # seconds to wait for another process's write
 _STATEMENTS_KEPT = 512
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MOUNTS = Path("/proc/self/mounts")
 
 # Their locks and shared memory do not reach other machines, or not reliably: the file would be corrupted.
@@ -88,14 +91,15 @@ def _mentions(*given: Any) -> bool:
     return any(wanted in definition.get(name, "").casefold() for name in ("title", "prompt", "payload"))
 
 
-def prepare(connection: apsw.Connection) -> bytes:
+def prepare(connection: apsw.Connection, *, migrates: bool = True) -> bytes:
     """Bring the file to this release's schema, and make it a yard if it is none yet; its secret is answered."""
-    known = migrate.migrations("taskyard.stores.sqlite.migrations")
+    if not migrates:
+        schema(connection).require_current()
     _patiently(lambda: connection.pragma("journal_mode", "wal"))
-    if migrate.outstanding(known, _schema(connection)):
+    if schema(connection).outstanding():
         connection.execute(SQL["begin"])
         try:
-            _migrate(connection, known)
+            _migrate(connection)
             connection.execute(SQL["commit"])
         except BaseException:
             connection.execute(SQL["rollback"])
@@ -103,16 +107,32 @@ def prepare(connection: apsw.Connection) -> bytes:
     return connection.execute(SQL["secret"]).get
 
 
-def _migrate(connection: apsw.Connection, known: list[migrate.Migration]) -> None:
+def schema(connection: apsw.Connection) -> migrate.State:
+    return migrate.State(_stored(connection), migrate.migrations("taskyard.stores.sqlite.migrations"))
+
+
+def schema_of(path: Path) -> migrate.State:
+    """That of a file nobody here has open; of none, where there is none yet."""
+    with closing(connect(path, writes=False) if path.exists() else apsw.Connection(":memory:")) as connection:
+        return schema(connection)
+
+
+def bring_up(path: Path) -> None:
+    """Make the file a yard of this release."""
+    with closing(connect(path, writes=True)) as connection:
+        prepare(connection)
+
+
+def _migrate(connection: apsw.Connection) -> None:
     connection.execute(SQL["schema_table"])
     # Read again under the lock: another process may have been faster.
-    for step in migrate.outstanding(known, _schema(connection)):
+    for step in schema(connection).outstanding():
         connection.execute(step.sql)
         connection.execute(SQL["set_schema"], step.schema)
     connection.execute(SQL["found_yard"], (secrets.token_bytes(32),))
 
 
-def _schema(connection: apsw.Connection) -> migrate.Schema:
+def _stored(connection: apsw.Connection) -> migrate.Schema:
     if not connection.execute(SQL["has_schema"]).get:
         return migrate.EMPTY
     row = connection.execute(SQL["schema"]).get
@@ -132,9 +152,12 @@ def _patiently(change: Callable[[], object]) -> None:
             time.sleep(random.uniform(0.000_1, 0.001))
 
 
-def refusal_of(error: BaseException, path: Path) -> Unavailable | None:
+def refusal_of(error: BaseException, path: Path, connection: apsw.Connection | None = None) -> Unavailable | None:
     """What an error of the engine means to a caller; None where it is a mistake of this program."""
     detail = f"{path}: {error}"
+    # SQLite calls a disk full only where it has no space left: a quota or a limit on the file is no less an end.
+    if isinstance(error, apsw.IOError) and connection is not None and connection.system_errno in _NO_ROOM:
+        return StoreFull(detail)
     match error:
         case apsw.FullError():
             return StoreFull(detail)

@@ -13,9 +13,8 @@ import apsw
 
 from taskyard.core.changes import Blocker, NewTask
 from taskyard.core.task import Lane, LaneId, TaskId
-from taskyard.stores.sqlite import rows
-from taskyard.stores.sqlite.rows import names_text
-from taskyard.stores.sqlite.statements import SQL
+from taskyard.stores import rows
+from taskyard.stores.sqlite.statements import SQL, names_text
 
 
 class SqliteGuest:

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
-from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Committed, Conflict, Limit, Taken
-from taskyard.core.task import Definition, Status, TaskId
-from taskyard.stores.sqlite import guards, lifting, rows, waves
-from taskyard.stores.sqlite.rows import names_text
-from taskyard.stores.sqlite.statements import SQL, wide
-from taskyard.stores.sqlite.transaction import Key, Transaction
-from taskyard.stores.waves import Wave, parking
-
-Answer = Committed | Conflict | Taken
+from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Committed, Limit
+from taskyard.core.task import Definition, TaskId
+from taskyard.stores import rows
+from taskyard.stores.guarding import takes_key
+from taskyard.stores.lifting import lifts_of
+from taskyard.stores.sets import Answer, counted, readied
+from taskyard.stores.sqlite import guards, lifting, waves
+from taskyard.stores.sqlite.statements import SQL, names_text, wide
+from taskyard.stores.sqlite.transaction import Transaction
+from taskyard.stores.waves import Key, Wave, parking
 
 
 def land(transaction: Transaction, sets: Sequence[ChangeSet]) -> list[Answer]:
@@ -43,7 +44,7 @@ def _land_wave(transaction: Transaction, wave: Wave) -> list[Answer]:
         transaction.tell([step.event for step in (*each.changes, *each.tasks, *freed.get(place, ()))])
         transaction.tell(each.events)
     return [
-        refused[place] if place in refused else Committed({}, _readied(each, freed.get(place, [])))
+        refused[place] if place in refused else Committed({}, readied(each, freed.get(place, [])))
         for place, each in enumerate(wave.sets)
     ]
 
@@ -51,8 +52,8 @@ def _land_wave(transaction: Transaction, wave: Wave) -> list[Answer]:
 def _write_tasks(transaction: Transaction, sets: Sequence[ChangeSet]) -> None:
     changes = [change for each in sets for change in each.changes]
     # Last those that take a key: by then, whoever had it in the same set has let it go.
-    taking = [change for change in changes if guards.takes_key(change)]
-    transaction.move(changes if not taking else [change for change in changes if not guards.takes_key(change)])
+    taking = [change for change in changes if takes_key(change)]
+    transaction.move(changes if not taking else [change for change in changes if not takes_key(change)])
     transaction.move(taking)
     transaction.insert([task for each in sets for task in each.tasks])
     transaction.write("insert_edges", [edge for each in sets for edge in each.edges])
@@ -60,7 +61,7 @@ def _write_tasks(transaction: Transaction, sets: Sequence[ChangeSet]) -> None:
 
 
 def _lift(transaction: Transaction, passed: dict[int, ChangeSet]) -> dict[int, list[Change]]:
-    lifts = [lifting.Lifted(place, each.at, lift) for place, each in passed.items() for lift in each.lifts]
+    lifts = lifts_of(passed)
     return lifting.lift(transaction, lifts) if lifts else {}
 
 
@@ -157,27 +158,14 @@ def _fold_limits(limits: dict[Key, Limit], change_set: ChangeSet) -> None:
 
 def _count(transaction: Transaction, sets: Sequence[ChangeSet], answers: list[Answer]) -> list[Answer]:
     """Move the counters of what landed, and answer each set with those it moved."""
-    counted = [each.counts if isinstance(answer, Committed) else () for each, answer in zip(sets, answers, strict=True)]
-    keys = sorted({(count.workspace, count.name) for counts in counted for count in counts})
+    landed = [each for each, answer in zip(sets, answers, strict=True) if isinstance(answer, Committed)]
+    keys = sorted({(count.workspace, count.name) for each in landed for count in each.counts})
     if not keys:
         return answers
     stored = {(row[0], row[1]): row[2] for row in wide("counters").ask(transaction.connection, keys)}
     values: dict[Key, int] = {key: stored.get(key, 0) for key in keys}
-    for workspace, name, add, clear in chain.from_iterable(counted):
+    for workspace, name, add, clear in chain.from_iterable(each.counts for each in landed):
         values[workspace, name] = add if clear else values[workspace, name] + add
     transaction.write("write_counters", [(*key, value) for key, value in values.items() if value])
     transaction.write("remove_counters", [key for key, value in values.items() if not value and key in stored])
-    return [
-        answer._replace(counts={count.name: values[count.workspace, count.name] for count in counts})
-        if isinstance(answer, Committed)
-        else answer
-        for counts, answer in zip(counted, answers, strict=True)
-    ]
-
-
-def _readied(change_set: ChangeSet, freed: list[Change]) -> tuple[TaskId, ...]:
-    readied = [task.hot.id for task in change_set.tasks if task.hot.status is Status.READY]
-    for before, after, _, _ in chain(change_set.changes, freed):
-        if after.status is Status.READY and before.status is not Status.READY:
-            readied.append(after.id)
-    return tuple(readied)
+    return counted(sets, answers, values)

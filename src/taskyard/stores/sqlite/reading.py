@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import apsw
@@ -28,6 +30,7 @@ from taskyard.core.task import (
     DagId,
     Definition,
     Hot,
+    Json,
     Lane,
     LaneId,
     RuntimeId,
@@ -35,10 +38,9 @@ from taskyard.core.task import (
     TaskId,
 )
 from taskyard.core.units import Micros
+from taskyard.stores import rows
 from taskyard.stores.contract import Config, Filter, Graph
-from taskyard.stores.sqlite import rows
-from taskyard.stores.sqlite.rows import names_text
-from taskyard.stores.sqlite.statements import SQL
+from taskyard.stores.sqlite.statements import SQL, names_text
 
 Value = TypeVar("Value")
 _DEFAULT_QUEUE = "default"  # where nearly all is: it has no index
@@ -238,8 +240,8 @@ def tally(connection: apsw.Connection, workspace: str) -> dict[tuple[Status, str
     return {(rows.STATUSES[status], type_): number for status, type_, number in _ask(connection, "tally", workspace)}
 
 
-def ahead(connection: apsw.Connection, hot: Hot, limit: int) -> int:
-    place = {"lane": hot.lane, "rank": hot.rank, "seq": hot.seq, "limit": limit}
+def ahead(connection: apsw.Connection, lane: LaneId, rank: int, seq: int, limit: int) -> int:
+    place = {"lane": lane, "rank": rank, "seq": seq, "limit": limit}
     return connection.execute(SQL["ahead"], place).get
 
 
@@ -262,6 +264,21 @@ def events(
 
 def outbox(connection: apsw.Connection, topic: str, limit: int) -> list[tuple[int, Outbox]]:
     return [(number, Outbox._make(row)) for number, *row in _ask(connection, "outbox", topic, limit)]
+
+
+def health(connection: apsw.Connection) -> dict[str, Json]:
+    """The file's figures. What is free in it is used before it grows; the log is copied into it when writes pause."""
+    path = Path(connection.filename)
+    size, free = _ask(connection, "sizes").get
+    log = Path(connection.filename_wal)
+    return {
+        "engine": "sqlite",
+        "version": apsw.sqlite_lib_version(),
+        "file_bytes": size,
+        "free_bytes": free,
+        "wal_bytes": log.stat().st_size if log.exists() else 0,
+        "disk_free_bytes": shutil.disk_usage(path.parent).free,
+    }
 
 
 _CHECKS = ("without_definition", "definition_without_task", "numbers_behind")

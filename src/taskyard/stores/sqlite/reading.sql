@@ -340,6 +340,10 @@ from lane
 where workspace = ?
 and id > ?
 
+-- name: sizes
+select page_count.page_count * page_size.page_size, freelist_count.freelist_count * page_size.page_size
+from pragma_page_count as page_count, pragma_freelist_count as freelist_count, pragma_page_size as page_size
+
 -- name: integrity
 pragma integrity_check
 

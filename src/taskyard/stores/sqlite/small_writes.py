@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from taskyard.core.changes import Touch
 from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import Micros
-from taskyard.stores.sqlite import reading, rows
-from taskyard.stores.sqlite.rows import names_text
-from taskyard.stores.sqlite.statements import SQL
+from taskyard.stores import rows
+from taskyard.stores.sqlite import reading
+from taskyard.stores.sqlite.statements import SQL, names_text
 from taskyard.stores.sqlite.transaction import Transaction
 
 

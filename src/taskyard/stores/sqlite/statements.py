@@ -9,16 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from importlib.resources import files
 from itertools import chain
-from operator import itemgetter, ne
+from operator import itemgetter
 from typing import Any
 
 import apsw
 
 from taskyard.core.task import Hot
-
-Row = Sequence[Any]
+from taskyard.stores.rows import Row, to_text
+from taskyard.stores.statements import Differing, by_difference, differing, named, text_of
 
 _FILES = ("writing.sql", "removing.sql", "reading.sql")
 
@@ -29,8 +28,7 @@ _LONGEST = 16_000  # apsw does not keep longer statements prepared
 
 
 def _statements() -> dict[str, str]:
-    folder = files(__package__ or "taskyard.stores.sqlite")
-    text = "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in _FILES)
+    text = text_of("taskyard.stores.sqlite", _FILES)
     names = {
         "{hot}": ", ".join(f"task.{name}" for name in Hot._fields),
         "{hot_names}": ", ".join(Hot._fields),
@@ -38,12 +36,7 @@ def _statements() -> dict[str, str]:
     }
     for mark, meant in names.items():
         text = text.replace(mark, meant)
-    named = re.split(r"^-- name: (\w+)$", text, flags=re.MULTILINE)[1:]
-    return {name: _bare(body) for name, body in zip(named[::2], named[1::2], strict=True)}
-
-
-def _bare(body: str) -> str:
-    return "\n".join(line for line in body.splitlines() if line.strip() and not line.startswith("--"))
+    return named(text)
 
 
 def _marks(number: int) -> str:
@@ -51,6 +44,11 @@ def _marks(number: int) -> str:
 
 
 SQL = _statements()
+
+
+def names_text(names: Iterable[str | int]) -> str:
+    """A list of names or numbers as one parameter: `in (select value from json_each(?))`."""
+    return to_text(list(names))
 
 
 class Wide:
@@ -92,9 +90,9 @@ def wide(name: str) -> Wide:
 
 
 @cache
-def _mover(differs: tuple[bool, ...]) -> tuple[Wide, itemgetter[Any]] | None:
+def _mover(differs: Differing) -> tuple[Wide, itemgetter[Any]] | None:
     """The update of just these columns, and what takes its values from the row after."""
-    places = [place for place, is_so in enumerate(differs) if is_so]
+    places = differing(differs)
     if not places:
         return None
     names = [Hot._fields[place] for place in places]
@@ -109,10 +107,7 @@ def _mover(differs: tuple[bool, ...]) -> tuple[Wide, itemgetter[Any]] | None:
 
 def move(connection: apsw.Connection, steps: Iterable[tuple[Hot, Hot]]) -> None:
     """Write of each row after a step what differs from the row before it, and nothing else."""
-    alike: dict[tuple[bool, ...], list[Hot]] = {}
-    for before, after in steps:
-        alike.setdefault(tuple(map(ne, before, after)), []).append(after)
-    for differs, rows in alike.items():
+    for differs, rows in by_difference(steps).items():
         if (mover := _mover(differs)) is not None:
             statement, values = mover
             statement.run(connection, list(map(values, rows)))

@@ -9,62 +9,47 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import apsw
 
-from taskyard.core.changes import (
-    Beat,
-    Blocker,
-    ChangeSet,
-    Checkpoint,
-    Committed,
-    Conflict,
-    Edge,
-    Limit,
-    Outbox,
-    Output,
-    Record,
-    Signal,
-    StoredEvent,
-    Taken,
-    Touch,
-)
+from taskyard.core.changes import Beat, ChangeSet, Committed, Conflict, Taken, Touch
 from taskyard.core.claiming import ClaimPlan
 from taskyard.core.errors import InvalidInput, StoreUnavailable, YardClosed
-from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Lane, LaneId, RuntimeId, Status, TaskId
+from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import Micros
-from taskyard.stores.contract import Claimed, Clock, Config, Extended, Filter, Graph, Stale
+from taskyard.stores.contract import Claimed, Clock, Extended, Stale
+from taskyard.stores.migrate import State
+from taskyard.stores.reads import Reads
 from taskyard.stores.sets import refuse_nonsense
-from taskyard.stores.sqlite import claims, reading, small_writes
-from taskyard.stores.sqlite.connecting import refuse_network
+from taskyard.stores.sqlite import claims, connecting, reading, small_writes
 from taskyard.stores.sqlite.guest import SqliteGuest
 from taskyard.stores.sqlite.readers import Readers
 from taskyard.stores.sqlite.transaction import Told, Transaction
 from taskyard.stores.sqlite.writer import Writer
+from taskyard.stores.waiting import Waiting
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
 
-class SqliteStore:
+class SqliteStore(Reads):
     secret: bytes
 
-    def __init__(self, path: Path, *, clock: Clock) -> None:
+    def __init__(self, path: Path, *, clock: Clock, migrates: bool = True) -> None:
         self._path = path
+        self._migrates = migrates
         self._clock = clock
         self._told = Told(clock)
         self._writer: Writer | None = None
         self._readers: Readers | None = None
         self._process = 0
-        self._mark = 1
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._waiting = Waiting()
 
     def twin(self) -> SqliteStore:
-        return SqliteStore(self._path, clock=self._clock)
+        return SqliteStore(self._path, clock=self._clock, migrates=self._migrates)
 
     def join(self, connection: Any) -> SqliteGuest:
         if not isinstance(connection, apsw.Connection):
@@ -72,10 +57,25 @@ class SqliteStore:
             raise InvalidInput("connection", rule)
         return SqliteGuest(connection)
 
+    async def schema(self) -> State:
+        return await self._aside(connecting.schema_of)
+
+    async def migrate(self) -> None:
+        connecting.refuse_network(self._path)
+        await self._aside(connecting.bring_up)
+
+    async def _aside(self, act: Callable[[Path], Answer]) -> Answer:
+        """Do something to the file that needs no open yard."""
+        try:
+            return await asyncio.to_thread(act, self._path)
+        except apsw.Error as error:
+            raise connecting.refusal_of(error, self._path) or error from error
+
     async def open(self) -> None:
-        refuse_network(self._path)
+        connecting.refuse_network(self._path)
         loop = asyncio.get_running_loop()
-        writer, readers = Writer(self._path, self._told, loop, self._wrote), Readers(self._path, loop)
+        writer = Writer(self._path, self._told, loop, self._waiting.wake, migrates=self._migrates)
+        readers = Readers(self._path, loop)
         await writer.start()
         readers.start()
         self.secret = writer.secret
@@ -86,7 +86,7 @@ class SqliteStore:
         """Finish the writes that are waiting. Afterwards every call is refused."""
         writer, readers = self._writer, self._readers
         self._writer = self._readers = None
-        self._wrote()  # nobody waits for a write that cannot come
+        self._waiting.wake()  # nobody waits for a write that cannot come
         if writer is not None and readers is not None:
             # The writer last: only a connection that may write brings what is in the log into the file when it closes.
             await readers.stop()
@@ -116,7 +116,7 @@ class SqliteStore:
         await self._write(small_writes.pulse, names)
 
     async def lanes(self, lanes: Sequence[Lane]) -> list[LaneId]:
-        known = await self._read(reading.lane_ids, lanes)
+        known: dict[Lane, LaneId] = await self._ask("lane_ids", lanes)
         if any(lane not in known for lane in lanes):
             known = await self._write(small_writes.lanes, lanes)
         return [known[lane] for lane in lanes]
@@ -127,134 +127,27 @@ class SqliteStore:
     async def settle(self, outbox_ids: Sequence[int]) -> None:
         await self._write(small_writes.settle, outbox_ids)
 
-    # Reads.
-
-    async def load(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:
-        return await self._read(reading.load, task_ids)
-
-    async def definitions(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
-        return await self._read(reading.definitions, task_ids)
-
-    async def outputs(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]:
-        return await self._read(reading.outputs, task_ids)
-
-    async def attempts(self, task_id: TaskId) -> list[Attempt]:
-        return await self._read(reading.attempts, task_id)
-
-    async def checkpoints(self, task_id: TaskId) -> list[Checkpoint]:
-        return await self._read(reading.checkpoints, task_id)
-
-    async def signals(self, task_id: TaskId) -> list[Signal]:
-        return await self._read(reading.signals, task_id)
-
-    async def blockers(self, task_ids: Sequence[TaskId]) -> list[Blocker]:
-        return await self._read(reading.blockers, task_ids)
-
-    async def edges(self, parents: Sequence[TaskId]) -> list[Edge]:
-        return await self._read(reading.edges, parents)
-
-    async def graph(self, dag_id: DagId) -> Graph:
-        return await self._read(reading.graph, dag_id)
-
-    async def stuck(self, dag_id: DagId) -> bool:
-        return await self._read(reading.stuck, dag_id)
-
-    async def by_key(self, workspace: str, keys: Sequence[str]) -> dict[str, TaskId]:
-        return await self._read(reading.by_key, workspace, keys)
-
-    async def record(self, kind: str, workspace: str, record_id: str) -> Record | None:
-        return await self._read(reading.record, kind, workspace, record_id)
-
-    async def records(self, kind: str, workspace: str | None = None) -> list[Record]:
-        return await self._read(reading.records, kind, workspace)
-
-    async def limits(self, workspace: str, names: Sequence[str] | None) -> dict[str, Limit]:
-        return await self._read(reading.limits, workspace, names)
-
-    async def counts(self, workspace: str, names: Sequence[str]) -> dict[str, int]:
-        return await self._read(reading.counts, workspace, names)
-
-    async def duty(self, name: str) -> Micros | None:
-        return await self._read(reading.duty, name)
-
-    async def pruned(self, workspace: str | None = None) -> int:
-        return await self._read(reading.pruned, workspace)
-
-    async def config(self, workspace: str, lanes_above: LaneId) -> Config:
-        return await self._read(reading.config, workspace, lanes_above)
-
-    async def pulses(self, prefix: str) -> dict[str, Micros]:
-        return await self._read(reading.pulses, prefix)
-
-    async def held(self, *, agent: AgentId | None = None, runtime: RuntimeId | None = None) -> list[Hot]:
-        return await self._read(reading.held, agent, runtime)
-
-    async def due(self, now: Micros, limit: int) -> list[Hot]:
-        return await self._read(reading.due, now, limit)
-
-    async def drifting(self, now: Micros, limit: int) -> list[Hot]:
-        return await self._read(reading.drifting, now, limit)
-
-    async def prunable(self, before: Micros, limit: int, *, dead_too: bool) -> list[Hot]:
-        return await self._read(reading.prunable, before, limit, dead_too)
-
-    async def find(self, which: Filter, *, after: int, limit: int) -> list[Hot]:
-        return await self._read(reading.find, which, after, limit)
-
-    async def tally(self, workspace: str) -> dict[tuple[Status, str], int]:
-        return await self._read(reading.tally, workspace)
-
-    async def ahead(self, hot: Hot, limit: int) -> int:
-        return await self._read(reading.ahead, hot, limit)
-
-    async def events(
-        self, *, after: int, limit: int, workspace: str | None = None, task_id: TaskId | None = None
-    ) -> list[StoredEvent]:
-        return await self._read(reading.events, after, limit, workspace, task_id)
-
-    async def outbox(self, topic: str, limit: int) -> list[tuple[int, Outbox]]:
-        return await self._read(reading.outbox, topic, limit)
-
-    async def checks(self) -> list[str]:
-        return await self._read(reading.checks)
-
-    async def changed(self, mark: int, timeout: float) -> int:
+    async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:  # noqa: ARG002 - all is told
         writer = self._open_writer()
-        if mark == self._mark:
-            await self._wait(writer, timeout)
+        if mark == self._waiting.mark:
+            writer.watch()  # other processes too, but only while somebody waits
+            try:
+                await self._waiting.wait(mark, timeout)
+            finally:
+                writer.unwatch()
         self._open_writer()
-        return self._mark
-
-    async def _wait(self, writer: Writer, timeout: float) -> None:
-        """Until somebody has written; other processes are watched only meanwhile."""
-        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.add(waiting)
-        writer.watch()
-        try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(timeout):
-                    await waiting
-        finally:
-            writer.unwatch()
-            self._waiting.discard(waiting)
-
-    def _wrote(self) -> None:
-        self._mark += 1
-        for waiting in self._waiting:
-            if not waiting.done():
-                waiting.set_result(None)
+        return self._waiting.mark
 
     async def _write(
         self, work: Callable[Concatenate[Transaction, Given], Answer], *given: Given.args, **named: Given.kwargs
     ) -> Answer:
         return await self._open_writer().do(lambda transaction: work(transaction, *given, **named))
 
-    async def _read(
-        self, read: Callable[Concatenate[apsw.Connection, Given], Answer], *given: Given.args, **named: Given.kwargs
-    ) -> Answer:
+    async def _ask(self, name: str, *given: object) -> Any:
         self._open_writer()
         assert self._readers is not None
-        return await self._readers.do(lambda connection: read(connection, *given, **named))
+        read = getattr(reading, name)
+        return await self._readers.do(lambda connection: read(connection, *given))
 
     def _open_writer(self) -> Writer:
         if self._writer is None:

@@ -13,11 +13,10 @@ import apsw
 from taskyard.core.changes import Change, Event, Limit, NewTask
 from taskyard.core.task import Hot
 from taskyard.core.units import Micros
+from taskyard.stores import rows
 from taskyard.stores.contract import Clock
-from taskyard.stores.sqlite import rows
 from taskyard.stores.sqlite.statements import SQL, move, wide
-
-Key = tuple[str, str]  # workspace and name
+from taskyard.stores.waves import Key
 
 
 class Told:

@@ -41,8 +41,17 @@ class Job:
 
 
 class Writer:
-    def __init__(self, path: Path, told: Told, loop: asyncio.AbstractEventLoop, wrote: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        told: Told,
+        loop: asyncio.AbstractEventLoop,
+        wrote: Callable[[], None],
+        *,
+        migrates: bool = True,
+    ) -> None:
         self._path = path
+        self._migrates = migrates
         self._told = told
         self._loop = loop
         self._wrote = wrote  # called on the loop after a commit, of this process or another
@@ -106,7 +115,7 @@ class Writer:
     def _connect(self) -> apsw.Connection:
         connection = connect(self._path, writes=True)
         try:
-            secret = prepare(connection)
+            secret = prepare(connection, migrates=self._migrates)
             self._told.hear(connection.execute(SQL["numbers"]).get[0])
             self._seen = connection.execute(SQL["data_version"]).get
         except BaseException:
@@ -144,7 +153,7 @@ class Writer:
         try:
             answers, wrote = self._transact(connection, jobs)
         except BaseException as error:
-            refusal = refusal_of(error, self._path)
+            refusal = refusal_of(error, self._path, connection)
             if len(jobs) == 1 or isinstance(error, apsw.BusyError):
                 tell(self._loop, refuse, [job.future for job in jobs], refusal or error)
                 return

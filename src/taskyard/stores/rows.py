@@ -1,4 +1,8 @@
-"""Rows of the database as the core's values, and back."""
+"""Rows of a database as the core's values, and back.
+
+A row is any sequence of what a driver gives: statuses and outcomes as words, flags as numbers or truth values, and JSON
+as text.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
-from taskyard.core.changes import Event, NewTask, Output, Record, StoredEvent
+from taskyard.core.changes import Event, Output, Record, StoredEvent
 from taskyard.core.codec import encode_definition
 from taskyard.core.task import Attempt, Definition, Hot, Json, Lane, Outcome, Status
 
@@ -15,41 +19,13 @@ Row = Sequence[Any]
 
 STATUSES = {status.value: status for status in Status}
 _STATUS = Hot._fields.index("status")
-_to_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+to_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 def hot(row: Row) -> Hot:
     values = list(row)
     values[_STATUS] = STATUSES[values[_STATUS]]
     return Hot._make(values)
-
-
-def new_task(task: NewTask) -> Row:
-    """The moving row without its number, which the database gives, and what lists are filtered by."""
-    row, definition, _ = task
-    return (
-        row[0],
-        *row[2:],
-        definition.type,
-        definition.queue,
-        definition.agent,
-        definition.subject,
-        definition.parent_id,
-        encode_definition(definition),
-    )
-
-
-def redefinition(definition: Definition) -> Row:
-    return (
-        definition.id,
-        definition.workspace,
-        definition.type,
-        definition.queue,
-        definition.agent,
-        definition.subject,
-        definition.parent_id,
-        encode_definition(definition),
-    )
 
 
 def stored_event(row: Row) -> StoredEvent:
@@ -60,7 +36,7 @@ def stored_event(row: Row) -> StoredEvent:
 
 def attempt(row: Row) -> Attempt:
     read = Attempt._make(row)
-    return read._replace(outcome=Outcome(read.outcome), status=STATUSES[read.status])
+    return read._replace(outcome=Outcome(read.outcome), counted=bool(read.counted), status=STATUSES[read.status])
 
 
 def output(row: Row) -> Output:
@@ -69,7 +45,7 @@ def output(row: Row) -> Output:
 
 
 def output_row(output: Output) -> Row:
-    return (output.task_id, output.attempt, output.data, _to_text(output.artifacts), output.decision_report)
+    return (output.task_id, output.attempt, output.data, to_text(output.artifacts), output.decision_report)
 
 
 def record(row: Row) -> Record:
@@ -78,7 +54,7 @@ def record(row: Row) -> Record:
 
 
 def body_text(body: dict[str, Json]) -> str:
-    return _to_text(body)
+    return to_text(body)
 
 
 def lane(text: str) -> Lane:
@@ -87,8 +63,21 @@ def lane(text: str) -> Lane:
 
 
 def lane_text(lane: Lane) -> str:
-    return _to_text(lane)
+    return to_text(lane)
 
 
-def digest(lane: Lane) -> bytes:
+def lane_digest(lane: Lane) -> bytes:
     return sha256(lane_text(lane).encode()).digest()
+
+
+def definition_row(definition: Definition) -> Row:
+    """What lists are filtered by, and the whole."""
+    return (
+        definition.workspace,
+        definition.type,
+        definition.queue,
+        definition.agent,
+        definition.subject,
+        definition.parent_id,
+        encode_definition(definition),
+    )

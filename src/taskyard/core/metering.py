@@ -1,0 +1,321 @@
+"""What the yard counts of itself, by day and for ever, folded from its events.
+
+Figures only grow, and adding two of them is the same in any order: so a day can be folded page by page. Labels that
+others choose (types, reasons, agents, models) are bounded: from `MOST_LABELS` on, new ones are counted as "other".
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, cast
+
+from taskyard.core.changes import Event, StoredEvent
+from taskyard.core.task import Json, Reason, Status
+from taskyard.core.units import SECOND, MicroUsd, to_usd, utc_date
+
+MOST_LABELS = 200
+OTHER = "other"
+SECONDS = (0.01, 0.05, 0.25, 1, 5, 15, 60, 300, 900, 3600, 14_400, 86_400)  # buckets of waits and durations, up to
+ATTEMPTS = (1, 2, 3, 5, 10)
+_LOST = frozenset({Reason.HEARTBEAT_TIMEOUT.value, Reason.RUNTIME_OFFLINE.value})
+
+AgentTypes = Mapping[tuple[str, str], str]  # (workspace, agent) -> its type
+Day = tuple[str, str]  # workspace and date
+
+
+class CostLabels(NamedTuple):
+    type: str
+    agent: str  # its type
+    model: str
+
+
+@dataclass(slots=True)
+class Histogram:
+    """How many were at most each bound, the last beyond all of them; and their sum.
+
+    Kept in whole numbers, which add up to the same in any order, so many of them to the unit that the bounds are in.
+    """
+
+    bounds: Sequence[float]
+    unit: int
+    counts: list[int] = field(default_factory=list[int])
+    sum: int = 0
+
+    def __post_init__(self) -> None:
+        self.counts = self.counts or [0] * (len(self.bounds) + 1)
+
+    @property
+    def mean(self) -> float | None:
+        number = sum(self.counts)
+        return round(self.sum / number / self.unit, 6) if number else None
+
+    def observe(self, value: int) -> None:
+        # A heartbeat may be noted by a clock that is a little ahead.
+        value = max(value, 0)
+        self.counts[bisect_left(self.bounds, value / self.unit)] += 1
+        self.sum += value
+
+    def add(self, other: Histogram) -> None:
+        self.counts = [mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)]
+        self.sum += other.sum
+
+    def to_dict(self) -> dict[str, Json]:
+        return {"bounds": list[Json](self.bounds), "counts": list[Json](self.counts), "sum": self.sum / self.unit}
+
+    def body(self) -> dict[str, Json]:
+        return {**self.to_dict(), "sum": self.sum}
+
+
+def _times() -> Histogram:
+    return Histogram(SECONDS, SECOND)
+
+
+def _tries() -> Histogram:
+    return Histogram(ATTEMPTS, 1)
+
+
+@dataclass(slots=True)
+class Totals:
+    """What was counted, in a day or in all."""
+
+    created: int = 0
+    completed: Counter[str] = field(default_factory=Counter[str])  # by type
+    failed: Counter[str] = field(default_factory=Counter[str])  # attempts, by reason
+    dead_lettered: int = 0
+    latency: int = 0  # of the completed, from their creation on, in microseconds
+    ended: Counter[str] = field(default_factory=Counter[str])  # attempts that completed or failed, by type of agent
+    errors: Counter[str] = field(default_factory=Counter[str])  # those of them that failed
+    heartbeat_misses: Counter[str] = field(default_factory=Counter[str])  # by type of agent
+    costs: Counter[CostLabels] = field(default_factory=Counter[CostLabels])  # in micro-dollars
+    waits: Histogram = field(default_factory=_times)  # from ready to claimed
+    durations: Histogram = field(default_factory=_times)  # from started to ended
+    attempts: Histogram = field(default_factory=_tries)  # of a task, when it is over
+    silences: Histogram = field(default_factory=_times)  # since its heartbeat, when one ended
+
+    @property
+    def tasks_completed(self) -> int:
+        return self.completed.total()
+
+    @property
+    def tasks_failed(self) -> int:
+        """Attempts that failed, whether or not another follows."""
+        return self.failed.total()
+
+    @property
+    def average_latency(self) -> float | None:
+        """Seconds from creation to completion."""
+        return round(self.latency / self.tasks_completed / SECOND, 6) if self.tasks_completed else None
+
+    @property
+    def worker_heartbeat_delay(self) -> float | None:
+        """Seconds since its worker was last heard of when an attempt ended, on average."""
+        return self.silences.mean
+
+    @property
+    def error_rates_per_agent(self) -> dict[str, float]:
+        """By type of agent: the share of its attempts that failed."""
+        return {agent: round(self.errors[agent] / number, 4) for agent, number in sorted(self.ended.items())}
+
+    def add(self, other: Totals) -> None:
+        self.created += other.created
+        self.dead_lettered += other.dead_lettered
+        self.latency += other.latency
+        for mine, theirs in zip(self._labelled(), other._labelled(), strict=True):
+            for label, number in theirs.items():
+                _count(mine, label, number)
+        for label, cost in other.costs.items():
+            _count(self.costs, label, cost)
+        for mine, theirs in zip(self._histograms(), other._histograms(), strict=True):
+            mine.add(theirs)
+
+    def _labelled(self) -> tuple[Counter[str], ...]:
+        return self.completed, self.failed, self.ended, self.errors, self.heartbeat_misses
+
+    def _histograms(self) -> tuple[Histogram, ...]:
+        return self.waits, self.durations, self.attempts, self.silences
+
+    def summary(self) -> dict[str, Json]:
+        """In the words of a daily table."""
+        return {
+            "tasks_created": self.created,
+            "tasks_completed": self.tasks_completed,
+            "tasks_failed": self.tasks_failed,
+            "tasks_dead_lettered": self.dead_lettered,
+            "average_latency": self.average_latency,
+            "worker_heartbeat_delay": self.worker_heartbeat_delay,
+            "error_rates_per_agent": dict[str, Json](self.error_rates_per_agent),
+        }
+
+    def to_dict(self) -> dict[str, Json]:
+        """The summary, and what it is made of."""
+        return {
+            **self.summary(),
+            "completed_by_type": _sorted(self.completed),
+            "failed_by_reason": _sorted(self.failed),
+            "heartbeat_misses_by_agent": _sorted(self.heartbeat_misses),
+            "costs": [
+                {**labels._asdict(), "cost_usd": to_usd(MicroUsd(cost))} for labels, cost in sorted(self.costs.items())
+            ],
+            "wait_seconds": self.waits.to_dict(),
+            "duration_seconds": self.durations.to_dict(),
+            "attempts": self.attempts.to_dict(),
+        }
+
+
+class MeteredDay(NamedTuple):
+    date: str  # in UTC
+    totals: Totals
+
+    def to_dict(self) -> dict[str, Json]:
+        return {"day": self.date, **self.totals.summary()}
+
+
+class Metrics(NamedTuple):
+    """A workspace's figures, as of the last sweep that counted."""
+
+    days: tuple[MeteredDay, ...]  # oldest first; one on which nothing happened is left out
+    total: Totals  # since counting began
+    counted_through: int  # sequence number of the last event that was counted
+
+    def to_dict(self) -> dict[str, Json]:
+        return {
+            "days": [day.to_dict() for day in self.days],
+            "total": self.total.to_dict(),
+            "counted_through": self.counted_through,
+        }
+
+
+# Folding
+
+
+def fold(events: Iterable[StoredEvent], agent_types: AgentTypes) -> dict[Day, Totals]:
+    """What these events add to each workspace and day."""
+    days: dict[Day, Totals] = {}
+    for _, event in events:
+        count = _COUNTED.get(event.event)
+        if count is None and event.event != "task.created":
+            continue
+        day = event.workspace, utc_date(event.at)
+        if day not in days:
+            days[day] = Totals()
+        if count is None:
+            days[day].created += 1  # a third of all events: their data need not be looked at
+        else:
+            facts: dict[str, Any] = json.loads(event.data or "{}")
+            count(days[day], _Seen(event, facts, agent_types.get((event.workspace, facts.get("agent") or ""), OTHER)))
+    return days
+
+
+class _Seen(NamedTuple):
+    event: Event
+    facts: Mapping[str, Any]  # an event that an older release wrote has fewer
+    agent: str  # its type
+
+
+def _claimed(totals: Totals, seen: _Seen) -> None:
+    """Also a start: one that was a claim at once says how long the task had waited, the others say nothing of it."""
+    if "waited" in seen.facts:
+        totals.waits.observe(seen.facts["waited"])
+
+
+def _ended(totals: Totals, seen: _Seen) -> None:
+    """An attempt is over, however it went."""
+    facts = seen.facts
+    if "ran" in facts:
+        totals.durations.observe(facts["ran"])
+    if "silent" in facts:
+        totals.silences.observe(facts["silent"])
+    if "cost" in facts:
+        _count(totals.costs, CostLabels(facts["type"], seen.agent, facts.get("model", "")), facts["cost"])
+
+
+def _completed(totals: Totals, seen: _Seen) -> None:
+    _ended(totals, seen)
+    _count(totals.completed, seen.facts.get("type", OTHER), 1)
+    _count(totals.ended, seen.agent, 1)
+    totals.latency += seen.facts.get("age", 0)
+    totals.attempts.observe(seen.event.attempt or 0)
+
+
+def _failed(totals: Totals, seen: _Seen) -> None:
+    _ended(totals, seen)
+    reason = seen.facts["reason"]
+    _count(totals.failed, reason, 1)
+    _count(totals.ended, seen.agent, 1)
+    _count(totals.errors, seen.agent, 1)
+    if reason in _LOST:
+        _count(totals.heartbeat_misses, seen.agent, 1)
+    if seen.event.status is Status.DEAD_LETTERED:
+        totals.dead_lettered += 1
+        totals.attempts.observe(seen.event.attempt or 0)
+
+
+_COUNTED = {
+    "task.claimed": _claimed,
+    "task.running": _claimed,
+    "task.completed": _completed,
+    "task.released": _ended,
+    "task.suspended": _ended,
+    "task.cancelled": _ended,
+    "task.retrying": _failed,
+    "task.dead_lettered": _failed,
+}
+
+
+def _count(counts: Counter[Any], label: str | CostLabels, number: int) -> None:
+    if label not in counts and len(counts) >= MOST_LABELS:
+        label = OTHER if isinstance(label, str) else CostLabels(OTHER, OTHER, OTHER)
+    counts[label] += number
+
+
+def _sorted(counts: Counter[str]) -> dict[str, Json]:
+    return dict(sorted(counts.items()))
+
+
+# As stored. What the SQL view of the stores reads stands at the top, under the names it has there.
+
+
+def body_of(totals: Totals) -> dict[str, Json]:
+    return {
+        **totals.summary(),
+        "latency": totals.latency,
+        "completed": _sorted(totals.completed),
+        "failed": _sorted(totals.failed),
+        "ended": _sorted(totals.ended),
+        "errors": _sorted(totals.errors),
+        "heartbeat_misses": _sorted(totals.heartbeat_misses),
+        "costs": [[*labels, cost] for labels, cost in sorted(totals.costs.items())],
+        "waits": totals.waits.body(),
+        "durations": totals.durations.body(),
+        "attempts": totals.attempts.body(),
+        "silences": totals.silences.body(),
+    }
+
+
+def totals_of(body: Mapping[str, Any]) -> Totals:
+    return Totals(
+        created=body["tasks_created"],
+        dead_lettered=body["tasks_dead_lettered"],
+        latency=body["latency"],
+        completed=Counter(body["completed"]),
+        failed=Counter(body["failed"]),
+        ended=Counter(body["ended"]),
+        errors=Counter(body["errors"]),
+        heartbeat_misses=Counter(body["heartbeat_misses"]),
+        costs=Counter({CostLabels(*labels): cost for *labels, cost in cast(list[list[Any]], body["costs"])}),
+        waits=_read(_times(), body["waits"]),
+        durations=_read(_times(), body["durations"]),
+        attempts=_read(_tries(), body["attempts"]),
+        silences=_read(_times(), body["silences"]),
+    )
+
+
+def _read(empty: Histogram, body: Mapping[str, Any]) -> Histogram:
+    """Begun again where an older release had other bounds: then what it counted cannot be told apart any more."""
+    if body["bounds"] != list(empty.bounds):
+        return empty
+    return Histogram(empty.bounds, empty.unit, list(body["counts"]), body["sum"])

@@ -1,0 +1,90 @@
+"""How the store and the sweep are doing, in figures, and what to make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+from typing import NamedTuple
+
+from taskyard.core.task import Json
+from taskyard.core.units import SECOND
+from taskyard.service.engine import Engine
+from taskyard.service.sweeping import BATCH
+
+MIB = 1024 * 1024
+
+
+class Finding(NamedTuple):
+    """One figure, whether it is as it should be, and in words what it is or what to do about it."""
+
+    name: str
+    ok: bool
+    words: str
+
+
+class Health(Engine):
+    async def health(self) -> dict[str, Json]:
+        """The store's own figures, and how far the sweep is behind."""
+        now = self.now()
+        due = await self.store.due(now, BATCH)
+        expired = [hot.lease_expires_at for hot in due if hot.status.is_held and hot.lease_expires_at is not None]
+        behind = max(now - min(expired, default=now), 0) / SECOND
+        return {**await self.store.health(), "oldest_expired_lease_sec": behind}
+
+
+class _Rule(NamedTuple):
+    """What a figure should be, and what it means where it is not."""
+
+    advice: str
+    most: float = inf
+    least: float = -inf
+    never: str = ""
+
+    def allows(self, value: Json) -> bool:
+        if isinstance(value, int | float):
+            return self.least <= value <= self.most
+        return value != self.never
+
+
+# For a look, not for an alarm: yards that do well pass all of these for a while.
+_RULES = {
+    "wal_bytes": _Rule("the log is not copied into the file: a read has no end, or writes never pause", most=256 * MIB),
+    "free_bytes": _Rule("much of the file is empty: VACUUM would make it smaller", most=1024 * MIB),
+    "disk_free_bytes": _Rule("the disk is nearly full", least=1024 * MIB),
+    "dead_rows_share": _Rule("autovacuum does not keep up: look for an old transaction, or give it more", most=0.5),
+    "oldest_transaction_sec": _Rule("a transaction is open for long, and keeps dead rows from being removed", most=300),
+    "connections_share": _Rule("few connections are left: lower pool_size, or put PgBouncer in between", most=0.8),
+    "memory_share": _Rule("writes are refused when it is full: raise maxmemory, or keep less", most=0.8),
+    "synchronous_commit": _Rule("a crash may lose what was acknowledged", never="off"),
+    "appendonly": _Rule("a crash of the server loses what was acknowledged: CONFIG SET appendonly yes", never="no"),
+    "appendfsync": _Rule("a crash of the machine may lose much: CONFIG SET appendfsync always", never="no"),
+    "fsync": _Rule("a crash of the machine may lose everything", never="off"),
+    "replication_lag_bytes": _Rule("a standby is far behind", most=256 * MIB),
+    "oldest_expired_lease_sec": _Rule("nobody takes back what its agent has lost: no process sweeps", most=60),
+}
+
+
+def findings(figures: Mapping[str, Json]) -> list[Finding]:
+    """Every figure with a verdict; one without a rule is only told."""
+    return [_finding(name, value) for name, value in figures.items()]
+
+
+def _finding(name: str, value: Json) -> Finding:
+    rule, words = _RULES.get(name), _words(name, value)
+    if rule is None or rule.allows(value):
+        return Finding(name, True, words)
+    return Finding(name, False, f"{words}: {rule.advice}")
+
+
+def _words(name: str, value: Json) -> str:
+    match value:
+        case dict():
+            return ", ".join(f"{key} {each}" for key, each in value.items()) or "none"
+        case int() | float() if name.endswith("_bytes"):
+            return f"{value / MIB:.1f} MiB"
+        case int() | float() if name.endswith("_sec"):
+            return f"{value:.1f} s"
+        case int() | float() if name.endswith("_share"):
+            return f"{value:.0%}"
+        case _:
+            return str(value)

@@ -1,0 +1,85 @@
+"""What the store and the sweep say of themselves, and what is made of it."""
+
+import pytest
+
+from taskyard.core.task import Json
+from taskyard.service.clock import ManualClock
+from taskyard.service.health import findings
+from taskyard.service.yard import Yard
+from tests.yards import given_a_running_task
+
+GOOD: dict[str, Json] = {
+    "engine": "postgresql",
+    "wal_bytes": 4096,
+    "file_bytes": 4096,
+    "free_bytes": 0,
+    "disk_free_bytes": 10**12,
+    "dead_rows": {"task": 20_000},
+    "dead_rows_share": 0.25,
+    "oldest_transaction_sec": 1.5,
+    "connections": 10,
+    "connections_share": 0.1,
+    "memory_share": 0.1,
+    "synchronous_commit": "on",
+    "fsync": "on",
+    "replication_lag_bytes": 0,
+    "oldest_expired_lease_sec": 0.0,
+}
+BAD: dict[str, Json] = {
+    "wal_bytes": 10**9,
+    "free_bytes": 10**10,
+    "disk_free_bytes": 10**8,
+    "dead_rows_share": 0.9,
+    "oldest_transaction_sec": 4000.0,
+    "connections_share": 0.9,
+    "memory_share": 0.9,
+    "synchronous_commit": "off",
+    "fsync": "off",
+    "replication_lag_bytes": 10**9,
+    "oldest_expired_lease_sec": 75.0,
+}
+
+
+async def test_a_yard_that_is_swept_is_in_good_health(yard: Yard):
+    await given_a_running_task(yard)
+    await yard.sweep()
+
+    figures = await yard.health()
+
+    assert figures["engine"] in ("memory", "sqlite", "postgresql", "redis")
+    assert figures["oldest_expired_lease_sec"] == 0
+
+
+async def test_a_lease_that_nobody_takes_back_tells_that_nobody_sweeps(yard: Yard, clock: ManualClock):
+    await given_a_running_task(yard)
+    clock.advance(seconds=90 + 61)
+
+    figures = await yard.health()
+
+    assert figures["oldest_expired_lease_sec"] == 61
+    assert [each.name for each in findings(figures) if not each.ok and "lease" in each.name] == [
+        "oldest_expired_lease_sec"
+    ]
+
+
+def test_figures_as_they_should_be_raise_no_eyebrow():
+    assert [each for each in findings(GOOD) if not each.ok] == []
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_figure_that_is_wrong_comes_with_advice(name: str):
+    [wrong] = [each for each in findings({**GOOD, name: BAD[name]}) if not each.ok]
+
+    assert wrong.name == name
+    assert ": " in wrong.words
+
+
+def test_a_figure_is_told_in_the_unit_of_its_name():
+    told = {each.name: each.words for each in findings(GOOD)}
+
+    assert (told["oldest_transaction_sec"], told["dead_rows_share"], told["dead_rows"]) == (
+        "1.5 s",
+        "25%",
+        "task 20000",
+    )
+    assert (told["wal_bytes"], told["engine"]) == ("0.0 MiB", "postgresql")

@@ -1,0 +1,30 @@
+"""A day of a yard that people look up in the store itself."""
+
+from typing import Any
+
+from taskyard.service.clock import ManualClock
+from taskyard.service.engine import Options
+from taskyard.service.yard import Yard
+from taskyard.stores.contract import Store
+from tests.yards import given_a_running_task
+
+FIGURES: dict[str, Any] = {
+    "day": "2026-01-01",
+    "workspace": "default",
+    "tasks_created": 1,
+    "tasks_completed": 1,
+    "tasks_failed": 0,
+    "tasks_dead_lettered": 0,
+    "average_latency": 2.0,
+    "worker_heartbeat_delay": 2.0,
+    "error_rates_per_agent": {"worker": 0.0},
+}
+
+
+async def given_a_day(store: Store, clock: ManualClock) -> None:
+    """One task that took two seconds, counted."""
+    yard = Yard(store, Options(sweeps=False))
+    held = await given_a_running_task(yard)
+    clock.advance(seconds=2)
+    await yard.complete(held.id, held.lease)
+    await yard.sweep()
