@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
+from taskyard.client import yard as client
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import preset as named_preset
 from taskyard.portal import SyncYard
@@ -22,6 +24,7 @@ from taskyard.worker.draining import drain
 from taskyard.worker.runner import GRACE, Worker
 
 DEFAULT_URL = "sqlite:///taskyard.db"
+_NO = frozenset({"0", "false", "no", "off"})
 
 
 class Yard(service.Yard):
@@ -44,28 +47,71 @@ class Yard(service.Yard):
         return await drain(self, agents, clock=self.manual_clock)
 
 
+class RemoteYard(client.RemoteYard):
+    """The same, served by others. Who uses a yard cannot tell the two apart: a test holds them together."""
+
+    async def work(self, *agents: Agent, grace_sec: float = GRACE) -> None:
+        """Run these agents until the process is asked to stop."""
+        await asyncio.gather(*(Worker(_like_local(self), agent, grace_sec=grace_sec).run() for agent in agents))
+
+    async def drain(self, *agents: Agent) -> int:
+        """Run these agents here until nothing is left for them, and say how many attempts that took."""
+        return await drain(_like_local(self), agents)
+
+
 def connect(
     url: str | None = None,
     *,
-    workspace: str = "default",
-    preset: str = "standard",
+    workspace: str | None = None,
+    preset: str | None = None,
     retention_days: float = 7,
     sweeps: bool = True,
     clock: Clock | None = None,
+    migrate: bool | None = None,
+    token: str | None = None,
 ) -> Yard:
-    """A yard on the store that the URL names: `sqlite:///file.db`, `postgresql://host/database` or `memory://`.
+    """A yard on the store that the URL names: `sqlite:///file.db`, `postgresql://host/database`,
+    `redis://host` or `memory://`.
 
-    Without a URL, `TASKYARD_URL` decides, then the default, a SQLite file in the working directory.
+    `http://host:port` or `https://host`, or several of them with commas between, is a yard that others serve. It is
+    shown the `token`, or `TASKYARD_TOKEN`, which also says the workspace; the other options are the server's.
+    Without a URL, `TASKYARD_URL` decides, then the default, a SQLite file in the working directory. Opening the yard
+    brings an older schema to this release, unless `migrate` or `TASKYARD_MIGRATE` says no: then it is refused, and
+    `taskyard migrate apply` is a step of its own.
     """
+    url = url or os.environ.get("TASKYARD_URL") or DEFAULT_URL
+    if urlsplit(url).scheme in ("http", "https"):
+        return _like_local(_remote_yard(url, token or os.environ.get("TASKYARD_TOKEN") or None, workspace))
     options = Options(
-        workspace=workspace,
-        preset=named_preset(preset).name,
+        workspace=workspace or "default",
+        preset=named_preset(preset or "standard").name,
         retention_days=retention_days,
         sweeps=sweeps,
     )
-    yard = Yard(_store(url or os.environ.get("TASKYARD_URL") or DEFAULT_URL, clock), options)
+    migrates = os.environ.get("TASKYARD_MIGRATE", "").lower() not in _NO if migrate is None else migrate
+    yard = Yard(_store(url, clock, migrates=migrates), options)
     yard.manual_clock = clock if isinstance(clock, ManualClock) else None
     return yard
+
+
+async def serve(
+    yard: service.Yard | RemoteYard,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8420,
+    allowed_hosts: Iterable[str] = (),
+    on_up: Callable[[str, bool], object] | None = None,
+) -> None:
+    """Serve an open yard over HTTP until the process is asked to stop. `on_up` hears the address, and if it is open."""
+    if isinstance(yard, RemoteYard):
+        raise InvalidInput("url", client.NEEDS_THE_STORE)
+    try:
+        from taskyard.server.serving import serve_until_told  # noqa: PLC0415 - the server is an extra
+    except ModuleNotFoundError as missing:
+        if missing.name not in ("fastapi", "uvicorn", "pydantic"):
+            raise
+        raise InvalidInput("serve", "needs the server's libraries: pip install 'taskyard[server]'") from missing
+    await serve_until_told(yard, host=host, port=port, allowed_hosts=allowed_hosts, on_up=on_up)
 
 
 def connect_sync(url: str | None = None, **options: Any) -> SyncYard:
@@ -73,25 +119,44 @@ def connect_sync(url: str | None = None, **options: Any) -> SyncYard:
     return SyncYard(lambda: connect(url, **options))
 
 
-def _store(url: str, given: Clock | None) -> Store:
+def _store(url: str, given: Clock | None, *, migrates: bool) -> Store:
     parts = urlsplit(url)
     clock = given or SystemClock()
     match parts.scheme:
         case "memory":
             return MemoryStore(clock=clock)
         case "postgresql" | "postgres":
-            return _postgres_store(url, given)
+            return _postgres_store(url, given, migrates=migrates)
+        case "redis" | "rediss" | "redis+cluster" | "rediss+cluster" | "redis+sentinel" | "rediss+sentinel":
+            return _redis_store(url, given, migrates=migrates)
         case "sqlite":
             # sqlite:///name is relative to the working directory, sqlite:////name is absolute.
             path = unquote(parts.path.removeprefix("/"))
             if parts.netloc or not path:
                 raise InvalidInput("url", "must be sqlite:///FILE or, for an absolute path, sqlite:////DIRECTORY/FILE")
-            return SqliteStore(Path(path), clock=clock)
+            return SqliteStore(Path(path), clock=clock, migrates=migrates)
         case _:
-            raise InvalidInput("url", "must begin with sqlite:///, postgresql:// or memory://")
+            raise InvalidInput(
+                "url", "must begin with sqlite:///, postgresql://, redis://, memory://, http:// or https://"
+            )
 
 
-def _postgres_store(url: str, given: Clock | None) -> Store:
+def _remote_yard(url: str, token: str | None, workspace: str | None) -> RemoteYard:
+    try:
+        from taskyard.client.connecting import Connection  # noqa: PLC0415 - its HTTP library is an extra
+    except ModuleNotFoundError as missing:
+        if missing.name != "httpx":
+            raise
+        raise InvalidInput("url", "needs the HTTP client: pip install 'taskyard[client]'") from missing
+    return RemoteYard(Connection(url, token), workspace)
+
+
+def _like_local(yard: RemoteYard) -> Yard:
+    """To who uses it, a yard is a yard."""
+    return cast(Yard, yard)
+
+
+def _postgres_store(url: str, given: Clock | None, *, migrates: bool) -> Store:
     """On the database's own clock, where none was given: machines that share a yard need not agree on the time."""
     try:
         from taskyard.stores.postgres import PostgresStore  # noqa: PLC0415 - its driver is an extra
@@ -99,4 +164,15 @@ def _postgres_store(url: str, given: Clock | None) -> Store:
         if missing.name != "asyncpg":
             raise
         raise InvalidInput("url", "needs the PostgreSQL driver: pip install 'taskyard[postgres]'") from missing
-    return PostgresStore(url, clock=given)
+    return PostgresStore(url, clock=given, migrates=migrates)
+
+
+def _redis_store(url: str, given: Clock | None, *, migrates: bool) -> Store:
+    """On the server's own clock, where none was given, like PostgreSQL."""
+    try:
+        from taskyard.stores.redis import RedisStore  # noqa: PLC0415 - its driver is an extra
+    except ModuleNotFoundError as missing:
+        if missing.name != "hiredis":
+            raise
+        raise InvalidInput("url", "needs the Redis driver: pip install 'taskyard[redis]'") from missing
+    return RedisStore(url, clock=given, migrates=migrates)

@@ -2,23 +2,31 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+import taskyard
 from taskyard.app import Yard
 from taskyard.core.task import Status
 from taskyard.service.clock import SystemClock
 from taskyard.service.engine import Options
 from taskyard.worker.agent import Agent
 from taskyard.worker.runner import Worker
+from tests.remote import HTTP, served_beside
 from tests.storage import asked_for, opener
 
 
 @pytest.fixture(params=asked_for())
 async def yard(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Yard]:
-    async with Yard(opener(request.param, tmp_path, SystemClock())(), Options()) as yard:
+    store = opener(request.param, tmp_path, SystemClock())()
+    async with AsyncExitStack() as stack:
+        if request.param == HTTP:
+            url = await asyncio.to_thread(stack.enter_context, served_beside(Yard(store, Options())))
+            yard = await stack.enter_async_context(taskyard.connect(url))
+        else:
+            yard = await stack.enter_async_context(Yard(store, Options()))
         yield yard
         verified = await yard.verify()
         assert verified.ok, str(verified)

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from taskyard.cli import agents, dead, demo, look, producing, upkeep, working
+from taskyard.cli import agents, benching, dead, demo, look, migrating, producing, serving, tokens, upkeep, working
 from taskyard.cli.settings import settings
 from taskyard.core.errors import TaskyardError
 
@@ -41,7 +41,11 @@ def taskyard(
 for module in (producing, look, working, upkeep):
     module.add_to(app)
 app.command()(demo.demo)
+app.command()(benching.bench)
+app.command("serve")(serving.serve_yard)
 app.add_typer(dead.app, name="dead")
+app.add_typer(migrating.app, name="migrate")
+app.add_typer(tokens.app, name="token")
 app.add_typer(agents.agents, name="agents")
 app.add_typer(agents.queues, name="queues")
 app.add_typer(agents.breakers, name="breakers")

@@ -7,6 +7,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from taskyard.app import DEFAULT_URL
 from taskyard.core.errors import InvalidInput
@@ -18,8 +19,17 @@ KNOWN = ("url", "workspace", "preset")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     url: str = DEFAULT_URL
-    workspace: str = "default"
-    preset: str = "standard"
+    workspace: str | None = None
+    preset: str | None = None
+
+    @property
+    def shown_url(self) -> str:
+        """The URL as it may be printed: without a password."""
+        parts = urlsplit(self.url)
+        if parts.password is None:
+            return self.url
+        user, _, place = parts.netloc.rpartition("@")
+        return parts._replace(netloc=f"{user.partition(':')[0]}:***@{place}").geturl()
 
 
 def settings(*, url: str | None, workspace: str | None, preset: str | None) -> Settings:

@@ -15,6 +15,7 @@ import typer
 from rich.text import Text
 
 from taskyard.app import Yard, connect
+from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
 from taskyard.cli.running import (
     AsJson,
     LeaseOption,
@@ -62,8 +63,10 @@ def work(
     concurrency: Annotated[int, typer.Option(help="With --exec: tasks at a time.")] = 1,
     budget: Annotated[str | None, typer.Option(help="With --exec: what it may spend, in dollars.")] = None,
     grace: Annotated[float, typer.Option(help="Seconds to finish in when stopped.")] = 30.0,
+    log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Run agents until stopped (SIGTERM or Ctrl-C): finish what runs, give back the rest."""
+    set_up_logs(log_format)
     found = [_named_agent(each) for each in agents or []]
     if program is not None or with_adapter is not None:
         spoken = adapter(with_adapter) if with_adapter else Adapter()

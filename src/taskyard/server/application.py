@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -9,34 +10,52 @@ from fastapi import FastAPI
 
 from taskyard.server import problems
 from taskyard.server.guarding import Serving
-from taskyard.server.routes import crews, graphs, tasks, upkeep, working
+from taskyard.server.live import Live
+from taskyard.server.manual import manual
+from taskyard.server.routes import crews, events, graphs, tasks, upkeep, working
+from taskyard.server.telling_time import TellingTime
+from taskyard.server.watching import Watching
+from taskyard.wire.calls import DOCS
+from taskyard.wire.responses import Problem
 
-GROUPS = (tasks, working, graphs, crews, upkeep)
+GROUPS = (tasks, working, graphs, crews, events, upkeep)
 DESCRIPTION = "A durable task queue for AI agents. Errors are RFC 9457 problems with `code` and `retryable`."
 
 
 def application(serving: Serving) -> FastAPI:
+    app = _routed()
+    app.state.serving = serving
+    app.state.live = Live(serving)
+    problems.install(app)
+    app.add_middleware(TellingTime)
+    app.add_middleware(Watching)  # the last one added is around the others
+    app.openapi_schema = _document()
+    app.add_route(DOCS.path, manual, include_in_schema=False)
+    return app
+
+
+def _routed() -> FastAPI:
     app = FastAPI(
         title="Taskyard",
         version=version("taskyard"),
         description=DESCRIPTION,
         # Both are calls of the table too; they show no data.
         openapi_url="/openapi.json",
-        docs_url="/docs",
+        docs_url=None,  # the framework's own page has its scripts from another site
         redoc_url=None,
-        swagger_ui_oauth2_redirect_url=None,
+        redirect_slashes=False,  # a path is in the table or it is not
     )
-    app.state.serving = serving
-    problems.install(app)
     for group in GROUPS:
-        app.include_router(group.routes.router)
-    app.openapi_schema = _document(app)
+        # The routes as they are: the framework's own way copies them, which takes it a second.
+        app.router.routes.extend(group.routes.router.routes)
     return app
 
 
-def _document(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, with the tokens that calls ask for."""
-    document = app.openapi()
+@cache
+def _document() -> dict[str, Any]:
+    """The OpenAPI document, with the tokens that calls ask for: the same for every server of a process."""
+    document = _routed().openapi()
+    document["components"]["schemas"][Problem.__name__] = Problem.model_json_schema()
     document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     document["security"] = [{"token": []}]
     return document

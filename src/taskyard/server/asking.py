@@ -1,40 +1,62 @@
-"""Requests as they come in: let through or not, limited while they are read, strict about what JSON is."""
+"""Requests as they come in: let through or not, limited while they are read, strict about what they say.
+
+A path is matched as it was sent and its names are decoded afterwards, so that a name may have a slash in it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, get_origin
+from urllib.parse import unquote_to_bytes
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 
-from taskyard.core.errors import TooLarge
-from taskyard.core.jsonvalue import decode
-from taskyard.server.guarding import Serving, admitted
+from taskyard.core.errors import InvalidInput, TooLarge
+from taskyard.core.jsonvalue import check_text, decode
+from taskyard.server.guarding import Serving, admitted, check_lease
 from taskyard.wire.calls import AT
 
 DEEPEST = 70  # a payload may be nested as deep as 64, and is itself inside a request
 
 
 class StrictRequest(Request):
-    """A request whose body never takes more memory than it may, and has one meaning."""
+    """A request whose body never takes more memory or time than it may, and has one meaning."""
 
-    most_bytes: int
+    serving: Serving
 
     async def body(self) -> bytes:
         if not hasattr(self, "_body"):
-            chunks: list[bytes] = []
-            size = 0
-            async for chunk in self.stream():
-                size += len(chunk)
-                if size > self.most_bytes:
-                    raise TooLarge(self.most_bytes)
-                chunks.append(chunk)
-            self._body = b"".join(chunks)
+            try:
+                async with asyncio.timeout(self.serving.most_sending_sec):
+                    self._body = await self._limited()
+            except TimeoutError:
+                raise HTTPException(408, f"Send the body within {self.serving.most_sending_sec:g} s.") from None
         return self._body
+
+    async def _limited(self) -> bytes:
+        most = self.serving.most_bytes
+        chunks: list[bytes] = []
+        size = 0
+        async for chunk in self.stream():
+            size += len(chunk)
+            if size <= most:
+                chunks.append(chunk)
+                continue
+            # The rest is heard out for a while and dropped: who is cut off in the middle does not get the answer.
+            chunks.clear()
+            if size > 2 * most:
+                break
+        if size > most:
+            raise TooLarge(most)
+        return b"".join(chunks)
 
     async def json(self) -> Any:
         if not hasattr(self, "_json"):
+            if self.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+                raise InvalidInput("content-type", "must be application/json")
             self._json = decode(await self.body(), max_depth=DEEPEST)
         return self._json
 
@@ -45,14 +67,43 @@ class GuardedRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         call = AT[min(self.methods or ()), self.path]  # a path that is not in the table cannot be served
         handle = super().get_route_handler()
+        fields = {field.alias: field.field_info.annotation for field in self.dependant.query_params}
+        may_repeat = {name: get_origin(annotation) is list for name, annotation in fields.items()}
 
         async def guarded(request: Request) -> Response:
-            serving: Serving = request.app.state.serving
             asked = StrictRequest(request.scope, request.receive)
-            asked.most_bytes = serving.most_bytes
+            asked.serving = request.app.state.serving
+            asked.scope["path_params"] = _decoded(request.path_params)
+            asked.state.call = call
             asked.state.caller = await admitted(asked, call)
+            _check_query(asked, may_repeat)
             if self.body_field is not None:
-                await asked.json()  # now, since the framework has an answer of its own to what is no JSON
+                # Now, since the framework has an answer of its own to what is no JSON.
+                await check_lease(asked.state.caller, asked.path_params, await asked.json())
             return await handle(asked)
 
         return guarded
+
+
+def _decoded(names: Mapping[str, str]) -> dict[str, str]:
+    """The names in a path, which no store is asked about where they are no text."""
+    decoded: dict[str, str] = {}
+    for field, name in names.items():
+        try:
+            decoded[field] = unquote_to_bytes(name).decode()
+        except UnicodeDecodeError:
+            raise InvalidInput(field, "must be UTF-8") from None
+        check_text(decoded[field], field)
+    return decoded
+
+
+def _check_query(asked: Request, may_repeat: Mapping[str, bool]) -> None:
+    """Like unknown fields of a body, what is misspelt is refused: a filter that is not applied shows too much."""
+    for name in asked.query_params:
+        values = asked.query_params.getlist(name)
+        if name not in may_repeat:
+            raise InvalidInput(ascii(name[:100])[1:-1], "is not a parameter of this call")
+        if len(values) > 1 and not may_repeat[name]:
+            raise InvalidInput(name, "must be given once")
+        for value in values:
+            check_text(value, name)

@@ -6,17 +6,23 @@ kept out by the checks of Host and Origin. With tokens every call but the open o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
 from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
 
-from taskyard.core.access import Role, Token
-from taskyard.core.errors import Forbidden, NotFound, Unauthorized
+from taskyard.core.access import Role, Token, presented
+from taskyard.core.agent import Agent, AgentStatus
+from taskyard.core.errors import Forbidden, LeaseLost, NotFound, TaskyardError, Unauthorized
 from taskyard.core.units import Micros
+from taskyard.server.limiting import Limiter, Rate
+from taskyard.server.metrics import Figures
 from taskyard.server.yards import Yards
 from taskyard.service.yard import Yard
 from taskyard.wire.calls import Call
+from taskyard.wire.multica import task_of
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -30,6 +36,10 @@ class Serving:
     is_open: bool  # no token is needed while none was ever given out: only ever on loopback
     hosts: frozenset[str] = LOOPBACK  # names by which it may be called
     most_bytes: int = 16 << 20
+    most_sending_sec: float = 60  # that a body may take to come in
+    calls: Limiter = field(default_factory=lambda: Limiter(Rate(per_sec=2000, burst=4000)))  # by token, or address
+    guesses: Limiter = field(default_factory=lambda: Limiter(Rate(per_sec=10, burst=100)))  # bad tokens, by address
+    figures: Figures = field(default_factory=Figures)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +60,19 @@ class Caller:
         if not self.token.works_as(agent_id, agent_type):
             raise Forbidden(f"this token works as {self.token.agent}, not as {agent_id}")
 
+    async def known_as(self, agent_id: str, agent_type: str, runtime_id: str | None) -> Agent | None:
+        """What an agent that registers with its own token is known as: what people decided about it stays theirs."""
+        if self.token.role is not Role.AGENT:
+            return None
+        known = [view.agent for view in await self.yard.agents() if view.agent.id == agent_id]
+        for type_ in {agent_type, *(agent.type for agent in known)}:
+            await self.must_work_as(agent_id, type_)
+        if runtime_id is not None:
+            await self.must_host(runtime_id)
+        if any(agent.status is AgentStatus.DRAINING for agent in known):
+            raise Forbidden(f"{agent_id} is draining, and an operator resumes it")
+        return known[0] if known else None
+
     async def must_host(self, runtime_id: str) -> None:
         """Refuse to speak for a runtime that hosts others than the token's agent: they would lose their work."""
         for view in await self.yard.agents() if self.token.role is Role.AGENT else ():
@@ -64,21 +87,53 @@ async def admitted(connection: HTTPConnection, call: Call) -> Caller:
     if call.roles is None:
         return Caller(yard=serving.yards.first, token=_stranger(serving.yards.first.workspace))
     caller = await identified(connection, serving)
+    count_call(caller, connection, serving)
     if not call.allows(caller.token.role):
         raise Forbidden(
             f"it has the role {caller.token.role.value}, and {call.method} {call.path} needs {_needed(call)}"
         )
     if call.is_own and caller.token.role is Role.AGENT and "task_id" in connection.path_params:
-        await check_own(caller, connection.path_params["task_id"])
+        await check_own(caller, task_of(connection.path_params["task_id"]))
     return caller
 
 
-async def identified(connection: HTTPConnection, serving: Serving) -> Caller:
-    scheme, _, text = connection.headers.get("authorization", "").partition(" ")
+async def identified(connection: HTTPConnection, serving: Serving, shown: str | None = None) -> Caller:
+    """Whoever calls, by the token in the header or by one that was shown otherwise."""
+    address, shown = address_of(connection), shown_token(connection) if shown is None else shown
+    # For the log: the id of a token is no secret, and says which one was refused.
+    connection.state.token = None if (parts := presented(shown)) is None else parts.id
+    serving.guesses.check(address, cost=0)
+    try:
+        return await caller_with(shown, serving)
+    except Unauthorized:
+        if shown:  # who forgets the token is no guesser
+            serving.guesses.check(address)
+        raise
+
+
+def count_call(caller: Caller, connection: HTTPConnection, serving: Serving) -> None:
+    """Refuse a call, or a message, that comes too soon after too many others: `TooManyRequests`."""
+    serving.calls.check(caller.token.id if caller.token.sealed else address_of(connection))
+
+
+def address_of(connection: HTTPConnection) -> str:
+    """Where a call comes from; a Unix socket has no more to tell."""
+    return "local" if connection.client is None else connection.client.host
+
+
+def shown_token(connection: HTTPConnection) -> str:
+    """The text of the token in the header; what is no bearer's is handed on whole, and proves nothing."""
+    header = connection.headers.get("authorization", "")
+    scheme, _, text = header.partition(" ")
+    return text.strip() if scheme.lower() == "bearer" else header
+
+
+async def caller_with(shown: str, serving: Serving) -> Caller:
+    """Whoever shows this; nothing is enough where no token is needed."""
     first = serving.yards.first
-    if not text and serving.is_open and not await first.has_tokens():
+    if not shown and serving.is_open and not await first.has_tokens():
         return Caller(yard=first, token=_owner(first.workspace))
-    token = await first.known_by(text.strip()) if scheme.lower() == "bearer" else None
+    token = await first.known_by(shown)
     if token is None:
         raise Unauthorized
     return Caller(yard=serving.yards.of(token.workspace), token=token)
@@ -87,9 +142,40 @@ async def identified(connection: HTTPConnection, serving: Serving) -> Caller:
 async def check_own(caller: Caller, task_id: str) -> None:
     """An agent sees what it holds or has held; of anything else it does not even learn that it is there."""
     for agent in await caller.yard.holders(task_id):
-        if caller.token.works_as(agent, await caller.yard.agent_type(agent)):
+        if await _is_own(caller, agent):
             return
     raise NotFound("task", task_id)
+
+
+async def check_lease(caller: Caller, names: Mapping[str, str], body: object) -> None:
+    """A lease alone is not enough: an agent's token goes with the leases of its own attempts, and no others."""
+    lease = cast(Mapping[str, object], body).get("lease") if isinstance(body, dict) else None
+    if lease is not None and "task_id" in names:
+        (refusal,) = await lease_refusals(caller, [(task_of(names["task_id"]), str(lease))])
+        if refusal is not None:
+            raise refusal
+
+
+async def lease_refusals(caller: Caller, leases: Sequence[tuple[str, str]]) -> list[TaskyardError | None]:
+    """For each task and lease what an agent is refused with whose own it is not; whether it is good is asked later."""
+    if caller.token.role is not Role.AGENT:
+        return [None] * len(leases)
+    return [
+        None if agent is not None and await _is_own(caller, agent) else await _refusal(caller, task_id)
+        for (task_id, _), agent in zip(leases, await caller.yard.lease_holders(leases), strict=True)
+    ]
+
+
+async def _refusal(caller: Caller, task_id: str) -> TaskyardError:
+    try:
+        await check_own(caller, task_id)
+    except NotFound as unknown:
+        return unknown
+    return LeaseLost(task_id)
+
+
+async def _is_own(caller: Caller, agent: str) -> bool:
+    return caller.token.works_as(agent, await caller.yard.agent_type(agent))
 
 
 def check_origin(connection: HTTPConnection, serving: Serving) -> None:

@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
-from secrets import token_hex
 from typing import Any, cast
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from taskyard.core.errors import InvalidInput, TaskyardError
 from taskyard.core.jsonvalue import compact
 from taskyard.core.task import Json
 
-logger = logging.getLogger("taskyard.server")
 MEDIA_TYPE = "application/problem+json"
+DENIED = frozenset({401, 403, 429})  # refused for who calls, or how often
 # What the framework itself refuses, in the manner of the yard's own codes.
-_CODES = {404: "no_such_route", 405: "no_such_method", 400: "bad_request"}
+_CODES = {400: "bad_request", 404: "no_such_route", 405: "no_such_method", 408: "too_slow"}
 
 
 def problem(status: int, code: str, detail: str, *, retryable: bool = False, **more: Json) -> Response:
-    document: dict[str, Json] = {
+    document = _document(status, code, detail, retryable=retryable, **more)
+    return Response(compact(document), status, media_type=MEDIA_TYPE)
+
+
+def of_error(error: TaskyardError) -> Response:
+    answer = Response(compact(document_of(error)), error.http_status, media_type=MEDIA_TYPE)
+    if error.retryable:
+        answer.headers["Retry-After"] = "1"
+    if error.http_status == 413:
+        answer.headers["Connection"] = "close"  # the rest of the body is not waited for
+    if error.http_status == 401:
+        answer.headers["WWW-Authenticate"] = "Bearer"
+    return answer
+
+
+def document_of(error: TaskyardError) -> dict[str, Json]:
+    facts = cast("dict[str, Json]", error.facts)
+    return _document(error.http_status, error.code, str(error), retryable=error.retryable, facts=facts)
+
+
+def _document(status: int, code: str, detail: str, *, retryable: bool, **more: Json) -> dict[str, Json]:
+    return {
         "type": f"urn:taskyard:{code}",
         "title": code.replace("_", " "),
         "status": status,
@@ -31,48 +51,50 @@ def problem(status: int, code: str, detail: str, *, retryable: bool = False, **m
         "retryable": retryable,
         **more,
     }
-    return Response(compact(document), status, media_type=MEDIA_TYPE)
-
-
-def of_error(error: TaskyardError) -> Response:
-    facts = cast("dict[str, Json]", error.facts)
-    answer = problem(error.http_status, error.code, str(error), retryable=error.retryable, facts=facts)
-    if error.retryable:
-        answer.headers["Retry-After"] = "1"
-    if error.http_status == 401:
-        answer.headers["WWW-Authenticate"] = "Bearer"
-    return answer
 
 
 def install(app: FastAPI) -> None:
     app.add_exception_handler(TaskyardError, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _unknown)
-    app.add_exception_handler(Exception, _failed)
 
 
-async def _refused(_: Request, error: Exception) -> Response:
-    return of_error(cast(TaskyardError, error))
+async def _refused(request: Request, error: Exception) -> Response:
+    refusal = cast(TaskyardError, error)
+    if refusal.http_status in DENIED:
+        request.state.refusal = refusal
+    return of_error(refusal)
 
 
 async def _malformed(_: Request, error: Exception) -> Response:
-    """What the models of a call refuse is said as the yard itself would: the field, and the rule."""
-    first = cast(RequestValidationError, error).errors()[0]
-    return of_error(InvalidInput(_field(first["loc"]), _rule(first)))
+    return of_error(of_model(cast(RequestValidationError, error).errors()))
 
 
-async def _unknown(_: Request, error: Exception) -> Response:
+def of_model(errors: Sequence[Any]) -> InvalidInput:
+    """What a model refuses is said as the yard itself would: the field, and the rule."""
+    return InvalidInput(_field(errors[0]["loc"]), _rule(errors[0]))
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
     refusal = cast(HTTPException, error)
     code = _CODES.get(refusal.status_code, "refused")
     answer = problem(refusal.status_code, code, str(refusal.detail))
-    answer.headers.update(refusal.headers or {})
+    if refusal.status_code == 405:
+        answer.headers["Allow"] = ", ".join(_methods_at(request))
+    if refusal.status_code == 408:
+        answer.headers["Connection"] = "close"
     return answer
 
 
-async def _failed(_: Request, error: Exception) -> Response:
+def _methods_at(request: Request) -> list[str]:
+    """Every method that the path has; the framework would name those of one route."""
+    routes = [route for route in request.app.routes if isinstance(route, Route)]
+    here = [route.methods or () for route in routes if route.path_regex.match(request.scope["path"])]
+    return sorted({method for methods in here for method in methods})
+
+
+def fault(number: str) -> Response:
     """A fault of ours. The caller gets a number to quote, the log gets the rest."""
-    number = token_hex(8)
-    logger.error("request failed, error %s", number, exc_info=error)
     return problem(500, "internal_error", f"Report this error, number {number}.", error_id=number)
 
 

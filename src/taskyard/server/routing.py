@@ -18,12 +18,15 @@ from taskyard.wire.responses import Problem
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[Response]])
 MEDIA_TYPE = "application/json"
 
+# Not as `model`: the framework would say that problems come as application/json.
+_PROBLEM = {"application/problem+json": {"schema": {"$ref": f"#/components/schemas/{Problem.__name__}"}}}
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem, "description": words, "content": {"application/problem+json": {}}}
+    status: {"description": words, "content": _PROBLEM}
     for status, words in {
         401: "no token, or none that is good",
         403: "the token does not allow this",
         404: "there is no such thing in this workspace",
+        408: "the body took too long to come",
         409: "what is stored does not allow it",
         413: "more than one request may carry",
         422: "a field breaks a rule",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
+from taskyard.core.access import Token
 from taskyard.core.agent import Agent
 from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Edge, Record, StoredEvent
@@ -68,6 +69,11 @@ class DeadLetter(NamedTuple):
 def event_view(stored: StoredEvent) -> dict[str, Json]:
     """An event as it goes over a wire, in both vocabularies."""
     event = stored.event
+    own = {
+        "status": None if event.status is None else event.status.value,
+        "attempt": event.attempt,
+        "version": event.version,
+    }
     return {
         "seq": stored.seq,
         "at": to_iso(event.at),
@@ -76,11 +82,11 @@ def event_view(stored: StoredEvent) -> dict[str, Json]:
         "task_id": event.task_id,
         "dag_id": event.dag_id,
         "workspace": event.workspace,
+        # An event that is of no task may have a status among its data: how a graph ended.
         "payload": {
+            **own,
             **(cast(dict[str, Json], json.loads(event.data)) if event.data else {}),
-            "status": None if event.status is None else event.status.value,
-            "attempt": event.attempt,
-            "version": event.version,
+            **{name: value for name, value in own.items() if value is not None},
         },
     }
 
@@ -220,6 +226,23 @@ class Verified:
         return (
             f"verify: ok ({seen})" if self.ok else "\n".join([f"verify: {len(self.problems)} problems", *self.problems])
         )
+
+
+class Swept(NamedTuple):
+    """What one sweep did."""
+
+    expired: int = 0
+    woken: int = 0
+    rescored: int = 0
+    pruned: int = 0
+    finished: int = 0  # cascades and graphs that a crash had left half done
+
+
+class Issued(NamedTuple):
+    """A token that was just made. Its text is shown this once."""
+
+    token: Token
+    text: str
 
 
 class Acted(NamedTuple):

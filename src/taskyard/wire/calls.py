@@ -11,6 +11,8 @@ from urllib.parse import quote
 
 from taskyard.core.access import ADMINISTER, ANYBODY, OPERATE, SEE, STEER, WORK, Role
 
+NOW = "taskyard-now"  # the header in which every answer says the yard's time, in microseconds since 1970
+
 
 class Call(NamedTuple):
     """One call. `roles` may make it; None: anybody, also without a token."""

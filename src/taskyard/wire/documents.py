@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from taskyard.core.access import Token
 from taskyard.core.changes import Limit, Record
 from taskyard.core.errors import TaskyardError
+from taskyard.core.planning import BreakerSettings, Settings
 from taskyard.core.task import Json
-from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd
+from taskyard.core.units import SECOND, Micros, MicroUsd, to_iso, to_usd
 from taskyard.wire.answers import (
     Acted,
     AgentView,
@@ -94,7 +95,7 @@ def dag(answer: DagView, tasks: Iterable[Task]) -> Document:
         "edges": [{"parent": edge.parent, "child": edge.child, "kind": edge.kind} for edge in answer.edges],
         "roots": list[Json](answer.roots),
         "leaves": list[Json](answer.leaves),
-        "budget_ceiling_usd": _money(answer.budget_ceiling),
+        "budget_ceiling_usd": money(answer.budget_ceiling),
         "spent_usd": to_usd(answer.spent),
         "reserved_usd": to_usd(answer.reserved),
         "created_by": answer.created_by,
@@ -114,6 +115,7 @@ def in_short(task: Task) -> Document:
         "attempt": hot.attempt,
         "attempts": hot.failures,
         "started_at": _time(hot.started_at),
+        "wake_at": _time(hot.wake_at),
         "updated_at": to_iso(hot.updated_at),
         "version": hot.version,
         "seq": hot.seq,
@@ -127,6 +129,7 @@ def dag_record(record: Record) -> Document:
         "id": record.id,
         "title": body["title"],
         "status": body["status"],
+        "preset": body["preset"],
         "created_by": body["created_by"],
         "created_at": _stored_time(body["created_at"]),
         "ended_at": _stored_time(body["ended_at"]),
@@ -145,8 +148,8 @@ def agent(answer: AgentView) -> Document:
         "types": None if known.types is None else list[Json](sorted(known.types)),
         "max_concurrent_tasks": known.max_concurrent_tasks,
         "current_tasks": answer.current_tasks,
-        "budget_usd": _money(known.budget),
-        "budget_left_usd": _money(answer.budget_left),
+        "budget_usd": money(known.budget),
+        "budget_left_usd": money(answer.budget_left),
         "status": known.status.value,
         "last_heartbeat": _time(answer.last_heartbeat),
         "poll_interval_sec": known.poll_interval_sec,
@@ -185,7 +188,7 @@ def throttle(answer: ThrottleView) -> Document:
 
 def approval(answer: Approval) -> Document:
     return {
-        "task": in_short(answer.task),
+        "task": answer.task.to_dict(),
         "signal": answer.signal,
         "since": to_iso(answer.since),
         "until": _time(answer.until),
@@ -202,11 +205,31 @@ def spending(answer: Limit) -> Document:
     }
 
 
+def settings(answer: Settings) -> Document:
+    return {
+        "preset": answer.preset,
+        "daily_budget_usd": money(answer.daily_budget),
+        "default_reserve_usd": to_usd(answer.default_reserve),
+        "breakers": None if answer.breakers is None else breaker_settings(answer.breakers),
+    }
+
+
+def breaker_settings(answer: BreakerSettings) -> Document:
+    wait = answer.half_open_after
+    return {
+        "failure_threshold": answer.failure_threshold,
+        "half_open_after_sec": None if wait is None else wait / SECOND,
+        "overrides": dict[str, Json](answer.thresholds),
+    }
+
+
 def review(record: Record) -> Document:
     """A decision on a dead letter."""
     body = record.body
     return {
         "task_id": record.id.rpartition(".")[0],
+        "attempt": int(record.id.rpartition(".")[2]),
+        "reason": body["reason"],
         "at": _stored_time(body["at"]),
         "poison_pill": body["poison_pill"],
         "resolution": body["resolution"],
@@ -260,5 +283,5 @@ def _stored_time(at: Json) -> str | None:
     return to_iso(Micros(at)) if isinstance(at, int) else None
 
 
-def _money(amount: MicroUsd | None) -> str | None:
+def money(amount: MicroUsd | None) -> str | None:
     return None if amount is None else to_usd(amount)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from taskyard.wire.multica import task_of
 
 Money = Annotated[str | int | float, Field(description="Dollars, exactly: a decimal text, or a number.")]
 Seconds = Annotated[int | float, Field(ge=0)]
@@ -15,6 +17,7 @@ Tokens = Annotated[int, Field(ge=0)]
 Lease = Annotated[str, Field(description="The lease that the claim gave.", max_length=255)]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 Words = Annotated[str, Field(max_length=10_000)]
+TaskId = Annotated[str, AfterValidator(task_of), Field(description="A task's id, or that of an attempt at it.")]
 
 
 class Request(BaseModel):
@@ -125,7 +128,7 @@ class Heartbeat(Leased, Spent):
 
 
 class HeartbeatOf(Heartbeat):
-    task_id: str
+    task_id: TaskId
 
 
 class Heartbeats(Request):
@@ -153,7 +156,7 @@ class Complete(Leased, Spent):
 
 
 class CompleteOf(Complete):
-    task_id: str
+    task_id: TaskId
 
 
 class Completions(Request):
@@ -172,7 +175,7 @@ class Fail(Leased, Spent):
 
 
 class FailOf(Fail):
-    task_id: str
+    task_id: TaskId
 
 
 class Failures(Request):
@@ -221,7 +224,7 @@ class CancelDag(Request):
 
 
 class RerunIssue(Request):
-    task_id: str | None = None
+    task_id: TaskId | None = None
 
 
 class SendSignal(Request):
@@ -315,3 +318,32 @@ class CreateToken(Request):
     role: Literal["admin", "operator", "orchestrator", "agent", "viewer"]
     agent: Name | None = None
     expires_in_sec: Annotated[int | float, Field(gt=0)] | None = None
+
+
+# What goes over the WebSocket
+
+
+class ShowToken(Request):
+    """The first message, from callers that can set no header."""
+
+    token: Annotated[str, Field(max_length=255)]
+
+
+class Subscribe(Request):
+    action: Literal["subscribe"]
+    id: Annotated[str, Field(min_length=1, max_length=64, description="The caller's name for it.")]
+    after: Annotated[int, Field(ge=0, le=2**53, description="From there on; without it, from now on.")] | None = None
+    task_id: Name | None = None
+    dag_id: Name | None = None
+    type: Name | None = None
+    event: Name | None = None
+    view: Literal["multica"] | None = None
+
+
+class Unsubscribe(Request):
+    action: Literal["unsubscribe"]
+    id: Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class Ping(Request):
+    action: Literal["ping"]

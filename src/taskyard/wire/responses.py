@@ -9,7 +9,15 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from taskyard.wire.shapes import HeldTask, Response, Task, TaskDetails, TaskInShort
+from taskyard.wire.shapes import (
+    AttemptTask,
+    HeldAttemptTask,
+    HeldTask,
+    Response,
+    Task,
+    TaskDetails,
+    TaskInShort,
+)
 
 
 class Problem(BaseModel):
@@ -51,7 +59,7 @@ class Refusal(Response):
 
 
 class Created(Response):
-    task: Task
+    task: Task | AttemptTask
     created: bool = Field(description="False: a live task had the key or the id, and is the answer.")
 
 
@@ -60,12 +68,12 @@ class CreatedMany(Response):
 
 
 class TaskPage(Response):
-    tasks: list[Task]
+    tasks: list[Task] | list[AttemptTask]
     cursor: int | None = Field(description="Of the next page; null on the last.")
 
 
 class Claimed(Response):
-    tasks: list[HeldTask]
+    tasks: list[HeldTask] | list[HeldAttemptTask]
 
 
 class Outcomes(Response):
@@ -153,6 +161,10 @@ class EventPage(Response):
     events: list[Event]
 
 
+class EventsRead(EventPage):
+    after: int = Field(description="Where to read on: every wanted event up to there is in this page or before it.")
+
+
 class Acted(Response):
     task_ids: list[str]
     refused: dict[str, Error]
@@ -165,6 +177,8 @@ class DeadLetters(Response):
 
 class Review(Response):
     task_id: str
+    attempt: int = Field(description="The one that it died of.")
+    reason: str
     at: str | None
     poison_pill: bool
     resolution: str | None
@@ -178,7 +192,7 @@ class Reviews(Response):
 
 
 class Approval(Response):
-    task: TaskInShort
+    task: Task
     signal: str
     since: str
     until: str | None
@@ -219,6 +233,7 @@ class DagInShort(Response):
     id: str
     title: str
     status: str
+    preset: str
     created_by: str
     created_at: str | None
     ended_at: str | None
@@ -315,6 +330,23 @@ class Spending(Response):
     spend: list[Spend]
 
 
+class BreakerSettings(Response):
+    """Where the workspace's breakers differ from the preset's; null: they do not."""
+
+    failure_threshold: int | None
+    half_open_after_sec: float | None
+    overrides: dict[str, int] = Field(description="Thresholds by type.")
+
+
+class Settings(Response):
+    """What a workspace decides for all its tasks."""
+
+    preset: str | None
+    daily_budget_usd: str | None
+    default_reserve_usd: str
+    breakers: BreakerSettings | None
+
+
 class Stats(Response):
     at: str
     tasks: dict[str, dict[str, int]] = Field(description="By status, then by type.")
@@ -330,6 +362,7 @@ class Verified(Response):
 
 class Mark(Response):
     mark: int
+    workspace: str = Field(description="The one that the caller sees.")
 
 
 class Token(Response):

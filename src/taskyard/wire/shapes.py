@@ -33,6 +33,8 @@ class ClaimOf(Response):
     claimed_at: str | None
     heartbeat_at: str | None
     lease_expires_at: str | None
+    limit_at: str | None = Field(description="When the attempt's time is over.")
+    reserved_usd: str
     progress: Any
 
 
@@ -55,6 +57,7 @@ class Timeouts(Response):
 class Session(Response):
     session_id: str | None
     work_dir: str | None
+    runtime: str | None = Field(description="Where the conversation lives: no other can resume it.")
     fresh: bool
 
 
@@ -101,6 +104,7 @@ class Task(Response):
     max_attempts: int
     retry: Retry
     retry_at: str | None
+    wake_at: str | None = Field(description="When its delay, its sleep or its patience ends.")
     timeouts: Timeouts
     session: Session
     trigger: Trigger
@@ -124,6 +128,7 @@ class Output(Response):
     validation: str
     validation_schema: Any
     data: Any
+    attempt: int | None = Field(description="The one that handed it in; null: none has.")
     artifacts: list[str]
     decision_report: Any
 
@@ -137,6 +142,7 @@ class Failure(Response):
 
 class Dead(Response):
     at: str
+    reason: str
     poison_pill: bool
     reviewed: bool
     resolution: str | None
@@ -190,6 +196,44 @@ class TaskInShort(Response):
     attempt: int
     attempts: int
     started_at: str | None
+    wake_at: str | None
     updated_at: str
     version: int
     seq: int
+
+
+class AttemptTask(Response):
+    """An attempt at a task, as a task of its own: the view of preset multica."""
+
+    id: str = Field(description="The task's id for the first attempt, with .2 for the second, and so on.")
+    task_id: str
+    parent_task_id: str | None = Field(description="The attempt before.")
+    workspace_id: str
+    agent_id: str | None
+    runtime_id: str | None
+    issue_id: str | None
+    type: str
+    title: str
+    prompt: str
+    payload: Any
+    priority: int
+    status: str = Field(description="queued, dispatched, running, completed, failed or cancelled.")
+    trigger_type: str | None
+    trigger_comment_id: str | None
+    trigger_summary: str | None
+    session_id: str | None
+    work_dir: str | None
+    output: Any
+    attempt: int
+    max_attempts: int
+    failure_reason: str | None
+    error: str | None
+    claimed_at: str | None
+    started_at: str | None
+    completed_at: str | None
+    created_at: str
+    updated_at: str
+
+
+class HeldAttemptTask(AttemptTask):
+    lease: str

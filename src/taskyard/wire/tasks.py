@@ -99,6 +99,7 @@ class Task:
             "max_attempts": hot.max_attempts,
             "retry": _retry(spec),
             "retry_at": _time(hot.wake_at) if hot.status is Status.RETRYING else None,
+            "wake_at": _time(hot.wake_at),
             "timeouts": {
                 "claim_ttl_sec": spec.claim_ttl_sec,
                 "heartbeat_sec": spec.heartbeat_sec,
@@ -122,6 +123,7 @@ class Task:
         return {
             "session_id": pinned.get("session_id"),
             "work_dir": pinned.get("work_dir"),
+            "runtime": pinned.get("runtime"),
             "fresh": self.definition.fresh,
         }
 
@@ -205,6 +207,7 @@ class Details(Task):
             "validation": spec.validation.value,
             "validation_schema": spec.validation_schema,
             "data": self.result,
+            "attempt": None if output is None else output.attempt,
             "artifacts": [] if output is None else list[Json](output.artifacts),
             "decision_report": json.loads(output.decision_report) if output and output.decision_report else None,
         }
@@ -280,6 +283,8 @@ def _claim(hot: Hot) -> dict[str, Json] | None:
         "claimed_at": _time(hot.claimed_at),
         "heartbeat_at": _time(hot.heartbeat_at),
         "lease_expires_at": _time(hot.lease_expires_at),
+        "limit_at": _time(hot.limit_at),
+        "reserved_usd": to_usd(hot.reserved),
         "progress": json.loads(hot.progress) if hot.progress else None,
     }
 
@@ -288,6 +293,7 @@ def _dead(record: Record) -> dict[str, Json]:
     body = record.body
     return {
         "at": to_iso(Micros(cast(int, body["at"]))),
+        "reason": body["reason"],
         "poison_pill": body["poison_pill"],
         "reviewed": body["reviewed"],
         "resolution": body["resolution"],

@@ -15,6 +15,7 @@ from taskyard.wire.answers import Child, Input
 from taskyard.wire.tasks import Held, Task, attempt_view
 from taskyard.worker.agent import plain
 from taskyard.worker.control import Stopped, Suspended
+from taskyard.worker.tracing import step_span
 
 
 class Context:
@@ -73,7 +74,7 @@ class Context:
 
     async def previous_attempts(self) -> list[dict[str, Json]]:
         """How earlier attempts ended: what went wrong is the best hint at what to do otherwise."""
-        return [attempt_view(attempt) for attempt in await self._yard.store.attempts(self.id)]
+        return [attempt_view(attempt) for attempt in await self._yard.history(self.id)]
 
     # What is remembered
 
@@ -82,10 +83,11 @@ class Context:
         stored = await self.stored_steps()
         if name in stored:
             return stored[name]
-        result = function()
-        if inspect.isawaitable(result):
-            result = await result
-        return await self.store_step(name, result)
+        with step_span(name):
+            result = function()
+            if inspect.isawaitable(result):
+                result = await result
+            return await self.store_step(name, result)
 
     async def stored_steps(self) -> dict[str, Json]:
         self._check()
@@ -210,7 +212,10 @@ class SyncContext:
     def step(self, name: str, function: Callable[[], Any]) -> Any:
         """As `Context.step`, with the function run here and not in the loop, which it would block."""
         stored = self._wait(self._context.stored_steps())
-        return stored[name] if name in stored else self._wait(self._context.store_step(name, function()))
+        if name in stored:
+            return stored[name]
+        with step_span(name):
+            return self._wait(self._context.store_step(name, function()))
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._context, name)

@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from contextvars import copy_context
 from secrets import token_hex
 from time import monotonic
 from typing import Any
@@ -21,6 +22,7 @@ from taskyard.worker.agent import Agent, plain
 from taskyard.worker.context import Context, SyncContext
 from taskyard.worker.control import Cancel, Control, Fail, Retry, Snooze, Stopped, Suspended
 from taskyard.worker.pulse import Heart
+from taskyard.worker.tracing import attempt_span, mark_failed
 
 logger = logging.getLogger("taskyard.worker")
 GRACE = 30.0  # seconds that handlers get to finish when the worker is asked to stop
@@ -135,7 +137,8 @@ class Worker:
 
     async def _attempt(self, context: Context) -> None:
         try:
-            await self._attempt_and_finish(context)
+            with attempt_span(context.task, self.id):
+                await self._attempt_and_finish(context)
         except LeaseLost:
             logger.warning("%s: lease lost, its result was refused", context.id)
         except TaskyardError as error:
@@ -195,6 +198,7 @@ class Worker:
                 raise InvalidInput("outcome", f"{type(outcome).__name__} is not one the yard knows")
 
     async def _fail(self, context: Context, reason: str, error: str, **more: Any) -> None:
+        mark_failed(reason)
         await self._yard.fail(context.id, context.lease, reason, error, **more, **_report(context))
 
     async def _until_stopping_or(self, event: Coroutine[Any, Any, Any]) -> None:
@@ -237,9 +241,11 @@ async def in_thread(function: Callable[[], Any]) -> Any:
         else:
             future.set_exception(error)
 
+    context = copy_context()  # what is known here is known there: the trace that a step belongs to
+
     def run() -> None:
         try:
-            result, error = function(), None
+            result, error = context.run(function), None
         except BaseException as raised:
             result, error = None, raised
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Path, Response
 
+from taskyard.core.access import Role
 from taskyard.server.routing import Calling, Routes, answer
 from taskyard.wire import calls, documents, requests, responses
 
@@ -16,8 +17,8 @@ RuntimeAt = Annotated[str, Path(description="A runtime's id.", max_length=255)]
 
 @routes.add(calls.REGISTER, responses.Agent, status=201)
 async def register(caller: Calling, asked: requests.RegisterAgent) -> Response:
-    """Say who can work, and at what. Registering again changes what is known."""
-    await caller.must_work_as(asked.id, asked.type or asked.id)
+    """Say who can work, and at what. Registering again changes what is known; with an agent's token, not its budget."""
+    known = await caller.known_as(asked.id, asked.type or asked.id, asked.runtime_id)
     await caller.yard.register(
         asked.id,
         asked.type,
@@ -25,11 +26,12 @@ async def register(caller: Calling, asked: requests.RegisterAgent) -> Response:
         models=asked.models_available,
         types=asked.types,
         max_concurrent_tasks=asked.max_concurrent_tasks,
-        budget_usd=asked.budget_usd,
+        budget_usd=asked.budget_usd if known is None else documents.money(known.budget),
         runtime_id=asked.runtime_id,
         poll_interval_sec=asked.poll_interval_sec,
         claim_ttl_sec=asked.claim_ttl_sec,
-        orchestrator=asked.orchestrator,
+        orchestrator=asked.orchestrator and caller.token.role is not Role.AGENT,
+        by=caller.by,
     )
     return answer(documents.agent(await caller.yard.agent(asked.id)), 201)
 
@@ -50,14 +52,14 @@ async def agent_heartbeat(caller: Calling, agent_id: AgentAt) -> Response:
 @routes.add(calls.DRAIN, responses.Done)
 async def drain_agent(caller: Calling, agent_id: AgentAt) -> Response:
     """Let the agent finish what it holds; it gets nothing new."""
-    await caller.yard.drain_agent(agent_id)
+    await caller.yard.drain_agent(agent_id, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.RESUME, responses.Done)
 async def resume_agent(caller: Calling, agent_id: AgentAt) -> Response:
     """Give a draining agent work again."""
-    await caller.yard.resume_agent(agent_id)
+    await caller.yard.resume_agent(agent_id, by=caller.by)
     return answer({"ok": True})
 
 
@@ -65,21 +67,21 @@ async def resume_agent(caller: Calling, agent_id: AgentAt) -> Response:
 async def sign_off_agent(caller: Calling, agent_id: AgentAt) -> Response:
     """The agent is gone on purpose."""
     await caller.must_work_as(agent_id)
-    await caller.yard.sign_off_agent(agent_id)
+    await caller.yard.sign_off_agent(agent_id, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.AGENT_BUDGET, responses.Done)
 async def set_agent_budget(caller: Calling, agent_id: AgentAt, asked: requests.AgentBudget) -> Response:
     """What the agent may spend in all; null: no limit."""
-    await caller.yard.set_agent_budget(agent_id, asked.budget_usd)
+    await caller.yard.set_agent_budget(agent_id, asked.budget_usd, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.REMOVE_AGENT, responses.Done)
 async def remove_agent(caller: Calling, agent_id: AgentAt) -> Response:
     """Forget an agent; what it holds is tried by others."""
-    await caller.yard.remove_agent(agent_id)
+    await caller.yard.remove_agent(agent_id, by=caller.by)
     return answer({"ok": True})
 
 

@@ -43,11 +43,11 @@ async def add(caller: Calling, dag_id: DagAt, drafts: requests.Drafts) -> Respon
 @routes.add(calls.CANCEL_DAG, responses.Cancelled)
 async def cancel_dag(caller: Calling, dag_id: DagAt, asked: requests.CancelDag) -> Response:
     """Cancel everything in a graph that has not ended."""
-    return answer(documents.cancelled(await caller.yard.cancel_dag(dag_id, asked.reason)))
+    return answer(documents.cancelled(await caller.yard.cancel_dag(dag_id, asked.reason, by=caller.by)))
 
 
 @routes.add(calls.DAG_BUDGET, responses.Done)
 async def set_dag_budget(caller: Calling, dag_id: DagAt, asked: requests.DagBudget) -> Response:
     """What the graph may spend in all; null: no limit."""
-    await caller.yard.set_dag_budget(dag_id, asked.budget_ceiling_usd)
+    await caller.yard.set_dag_budget(dag_id, asked.budget_ceiling_usd, by=caller.by)
     return answer({"ok": True})

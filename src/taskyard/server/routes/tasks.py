@@ -5,21 +5,26 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import Path, Query, Response
+from pydantic import AfterValidator
 
 from taskyard.server.routing import Calling, Routes, answer
-from taskyard.wire import calls, documents, requests, responses, shapes
+from taskyard.server.viewing import View, shown, shown_attempt, shown_attempts
+from taskyard.wire import calls, documents, multica, requests, responses, shapes
 from taskyard.wire.answers import event_view
 
 routes = Routes("tasks")
-TaskAt = Annotated[str, Path(description="A task's id.", max_length=255)]
+AttemptAt = Annotated[str, Path(description="A task's id, or that of an attempt at it.", max_length=255)]
+TaskAt = Annotated[AttemptAt, AfterValidator(multica.task_of)]
+IssueAt = Annotated[str, Path(description="An issue's id.", max_length=249)]
 Limit = Annotated[int, Query(ge=1, le=200)]
 
 
 @routes.add(calls.ENQUEUE, responses.Created, status=201, more={200: {"model": responses.Created}})
-async def enqueue(caller: Calling, draft: requests.TaskDraft) -> Response:
+async def enqueue(caller: Calling, draft: requests.TaskDraft, view: View = None) -> Response:
     """Put one task in; 200 where a live task has its key or its id, and is the answer."""
     (task,) = await caller.yard.enqueue_many([draft.fields()], created_by=caller.by)
-    return answer({"task": task.to_dict(), "created": task.created}, 201 if task.created else 200)
+    document = await shown(caller, task, view)
+    return answer({"task": document, "created": task.created}, 201 if task.created else 200)
 
 
 @routes.add(calls.ENQUEUE_MANY, responses.CreatedMany, status=201)
@@ -38,20 +43,25 @@ async def find(
     queue: str | None = None,
     agent: str | None = None,
     subject: str | None = None,
+    issue: Annotated[str | None, Query(description="The same as subject issue:ID.")] = None,
     dag: str | None = None,
     parent: str | None = None,
     tag: str | None = None,
     q: str | None = None,
     limit: Limit = 50,
     cursor: Annotated[int, Query(ge=0, le=2**53)] = 0,
+    view: View = None,
 ) -> Response:
-    """Tasks, newest first. `cursor` is that of the page before; none comes after the last."""
+    """Tasks, newest first. `cursor` is that of the page before; none comes after the last.
+
+    In a view, `status` has its words, and a page may show fewer or more than `limit`: it is a page of whole tasks.
+    """
     tasks = await caller.yard.find(
-        status=status,
+        status=status if view is None else multica.statuses_of(status),
         type=type,
         queue=queue,
         agent=agent,
-        subject=subject,
+        subject=subject if issue is None else multica.subject_of(issue),
         dag_id=dag,
         parent_id=parent,
         tag=tag,
@@ -60,23 +70,36 @@ async def find(
         cursor=cursor,
     )
     after = tasks[-1].hot.seq if len(tasks) == limit else None
+    if view is not None:
+        return answer({"tasks": await shown_attempts(caller, tasks, status), "cursor": after})
     return answer({"tasks": [task.to_dict() for task in tasks], "cursor": after})
 
 
-@routes.add(calls.GET, shapes.TaskDetails)
-async def get(caller: Calling, task_id: TaskAt) -> Response:
-    """A task with its attempts."""
-    return answer((await caller.yard.get(task_id)).to_dict())
+@routes.add(calls.GET, shapes.TaskDetails | shapes.AttemptTask)
+async def get(caller: Calling, task_id: AttemptAt, view: View = None) -> Response:
+    """A task with its attempts; in a view, the attempt of this id."""
+    if view is not None:
+        return answer(await shown_attempt(caller, task_id))
+    return answer((await caller.yard.get(multica.task_of(task_id))).to_dict())
 
 
 @routes.add(calls.TASK_EVENTS, responses.EventPage)
 async def task_events(
-    caller: Calling, task_id: TaskAt, after: Annotated[int, Query(ge=0, le=2**53)] = 0, limit: Limit = 200
+    caller: Calling,
+    task_id: AttemptAt,
+    after: Annotated[int, Query(ge=0, le=2**53)] = 0,
+    limit: Limit = 200,
+    view: View = None,
 ) -> Response:
-    """What happened to a task, in order."""
-    await caller.yard.holders(task_id)  # of another workspace's task there is nothing to tell
-    events = await caller.yard.events(after=after, limit=limit, task_id=task_id)
-    return answer({"events": [event_view(stored) for stored in events]})
+    """What happened to a task, in order; in a view, to the attempt of this id."""
+    whole = multica.task_of(task_id)
+    await caller.yard.holders(whole)  # of another workspace's task there is nothing to tell
+    events = await caller.yard.events(after=after, limit=limit, task_id=whole)
+    if view is None:
+        return answer({"events": [event_view(stored) for stored in events]})
+    own = multica.attempt_id(whole, multica.attempt_of(task_id))
+    told = [document for stored in events for document in multica.event_views(event_view(stored))]
+    return answer({"events": [document for document in told if document["task_id"] == own]})
 
 
 @routes.add(calls.WHY, responses.Why)
@@ -111,13 +134,22 @@ async def children(caller: Calling, task_id: TaskAt, name: Annotated[str, Query(
 @routes.add(calls.CANCEL, responses.Cancelled)
 async def cancel(caller: Calling, task_id: TaskAt, asked: requests.Cancel) -> Response:
     """Take a task out of the yard, and what depends on it unless `cascade` is false."""
-    return answer(documents.cancelled(await caller.yard.cancel(task_id, asked.reason, cascade=asked.cascade)))
+    done = await caller.yard.cancel(task_id, asked.reason, cascade=asked.cascade, by=caller.by)
+    return answer(documents.cancelled(done))
 
 
-@routes.add(calls.RERUN, shapes.Task, status=201)
-async def rerun(caller: Calling, task_id: TaskAt) -> Response:
+@routes.add(calls.RERUN, shapes.Task | shapes.AttemptTask, status=201)
+async def rerun(caller: Calling, task_id: TaskAt, view: View = None) -> Response:
     """Do a finished task again, as a new one with a fresh session."""
-    return answer((await caller.yard.rerun(task_id, created_by=caller.by)).to_dict(), 201)
+    return answer(await shown(caller, await caller.yard.rerun(task_id, created_by=caller.by), view), 201)
+
+
+@routes.add(calls.RERUN_ISSUE, shapes.Task | shapes.AttemptTask, status=201)
+async def rerun_issue(caller: Calling, issue_id: IssueAt, asked: requests.RerunIssue, view: View = None) -> Response:
+    """Do the issue's latest task again, or the one given: afresh, and behind one of its agent that is under way."""
+    subject = multica.subject_of(issue_id)
+    task = await caller.yard.rerun_subject(subject, task_id=asked.task_id, created_by=caller.by)
+    return answer(await shown(caller, task, view), 201)
 
 
 @routes.add(calls.SIGNAL, responses.Receipt)
@@ -163,6 +195,6 @@ async def resolve(caller: Calling, task_id: TaskAt, asked: requests.Resolve) -> 
 
 
 @routes.add(calls.APPROVALS, responses.Approvals)
-async def approvals(caller: Calling) -> Response:
+async def approvals(caller: Calling, limit: Limit = 200) -> Response:
     """Tasks that wait for a person's word, longest first."""
-    return answer({"approvals": [documents.approval(each) for each in await caller.yard.approvals()]})
+    return answer({"approvals": [documents.approval(each) for each in await caller.yard.approvals(limit=limit)]})

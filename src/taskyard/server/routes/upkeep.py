@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Path, Query, Response
+from fastapi import Path, Query, Request, Response
 
 from taskyard.core.units import to_iso
+from taskyard.server import metrics
+from taskyard.server.guarding import Serving
 from taskyard.server.routing import Calling, Routes, answer
 from taskyard.wire import calls, documents, requests, responses
 
@@ -24,21 +26,21 @@ async def queues(caller: Calling) -> Response:
 @routes.add(calls.PAUSE_QUEUE, responses.Done)
 async def pause_queue(caller: Calling, queue: QueueAt) -> Response:
     """Hand nothing out of this queue."""
-    await caller.yard.pause_queue(queue)
+    await caller.yard.pause_queue(queue, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.RESUME_QUEUE, responses.Done)
 async def resume_queue(caller: Calling, queue: QueueAt) -> Response:
     """Hand work out of this queue again."""
-    await caller.yard.resume_queue(queue)
+    await caller.yard.resume_queue(queue, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.QUEUE_PRESET, responses.Done)
 async def set_queue_preset(caller: Calling, queue: QueueAt, asked: requests.QueuePreset) -> Response:
     """Tasks put into this queue from now on follow that preset."""
-    await caller.yard.set_queue_preset(queue, asked.preset)
+    await caller.yard.set_queue_preset(queue, asked.preset, by=caller.by)
     return answer({"ok": True})
 
 
@@ -51,22 +53,22 @@ async def breakers(caller: Calling) -> Response:
 @routes.add(calls.OPEN_BREAKER, responses.Done)
 async def open_breaker(caller: Calling, type: TypeAt, asked: requests.MoveBreaker) -> Response:
     """Hand out nothing of this type for a while."""
-    await caller.yard.open_breaker(type, why=asked.why)
+    await caller.yard.open_breaker(type, why=asked.why, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.CLOSE_BREAKER, responses.Done)
 async def close_breaker(caller: Calling, type: TypeAt, asked: requests.MoveBreaker) -> Response:
     """Hand out tasks of this type again."""
-    await caller.yard.close_breaker(type, why=asked.why)
+    await caller.yard.close_breaker(type, why=asked.why, by=caller.by)
     return answer({"ok": True})
 
 
-@routes.add(calls.BREAKER_POLICY, responses.Done)
+@routes.add(calls.BREAKER_POLICY, responses.BreakerSettings)
 async def set_breaker_policy(caller: Calling, asked: requests.BreakerPolicy) -> Response:
     """When breakers open and let a probe through: the whole policy."""
-    await caller.yard.set_breaker_policy(**asked.model_dump())
-    return answer({"ok": True})
+    settings = await caller.yard.set_breaker_policy(**asked.model_dump(), by=caller.by)
+    return answer(documents.breaker_settings(settings))
 
 
 @routes.add(calls.THROTTLES, responses.Throttles)
@@ -81,11 +83,13 @@ async def spend(caller: Calling) -> Response:
     return answer({"spend": [documents.spending(limit) for limit in await caller.yard.spending()]})
 
 
-@routes.add(calls.BUDGET, responses.Done)
+@routes.add(calls.BUDGET, responses.Settings)
 async def set_budget(caller: Calling, asked: requests.DayBudget) -> Response:
     """What the workspace may spend in a day, and what a task without a maximum reserves."""
-    await caller.yard.set_budget(daily_budget_usd=asked.daily_budget_usd, default_reserve_usd=asked.default_reserve_usd)
-    return answer({"ok": True})
+    settings = await caller.yard.set_budget(
+        daily_budget_usd=asked.daily_budget_usd, default_reserve_usd=asked.default_reserve_usd, by=caller.by
+    )
+    return answer(documents.settings(settings))
 
 
 @routes.add(calls.STATS, responses.Stats)
@@ -107,7 +111,7 @@ async def changed(
     wait_sec: Annotated[float, Query(ge=0, le=60)] = 0,
 ) -> Response:
     """Answer when something may have been written since the mark, or when the time is over."""
-    return answer({"mark": await caller.yard.changed(mark, wait_sec)})
+    return answer({"mark": await caller.yard.changed(mark, wait_sec), "workspace": caller.yard.workspace})
 
 
 # Access
@@ -149,3 +153,10 @@ async def ready(caller: Calling) -> Response:
     """The store answers too: calls will be served."""
     await caller.yard.store.duty("sweep")
     return answer({"ok": True})
+
+
+@routes.add(calls.METRICS, None, more={200: {"content": {metrics.CONTENT_TYPE.partition(";")[0]: {}}}})
+async def prometheus(caller: Calling, request: Request) -> Response:
+    """How the yard stands, for Prometheus."""
+    serving: Serving = request.app.state.serving
+    return Response(await serving.figures.shown(caller.yard), media_type=metrics.CONTENT_TYPE)

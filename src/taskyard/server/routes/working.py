@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 from fastapi import Body, Response
 
 from taskyard.core.access import Role
-from taskyard.core.errors import InvalidInput
-from taskyard.server.guarding import Caller
+from taskyard.core.errors import InvalidInput, TaskyardError
+from taskyard.core.task import TaskId
+from taskyard.server.guarding import Caller, lease_refusals
 from taskyard.server.routes.tasks import TaskAt
 from taskyard.server.routing import Calling, Routes, answer
+from taskyard.server.viewing import View, shown_held
 from taskyard.wire import calls, documents, requests, responses
-from taskyard.wire.answers import Heartbeat
-from taskyard.wire.tasks import Held
+from taskyard.wire.answers import Heartbeat, Told
+from taskyard.wire.tasks import Held, Receipt
 
 routes = Routes("work")
+OneOfMany = requests.HeartbeatOf | requests.CompleteOf | requests.FailOf
+Finish = Callable[[Sequence[Mapping[str, Any]]], Awaitable[list[Receipt | TaskyardError]]]
 
 
 @routes.add(calls.CLAIM, responses.Claimed)
-async def claim(caller: Calling, asked: requests.Claim) -> Response:
+async def claim(caller: Calling, asked: requests.Claim, view: View = None) -> Response:
     """Lease tasks, best first; with `wait_sec`, wait for some. None is an empty list."""
-    return answer({"tasks": [task.to_dict() for task in await claimed(caller, asked)]})
+    return answer({"tasks": await shown_held(caller, await claimed(caller, asked), view)})
 
 
 async def claimed(caller: Caller, asked: requests.Claim) -> list[Held]:
@@ -41,6 +46,8 @@ async def claimed(caller: Caller, asked: requests.Claim) -> list[Held]:
     return await caller.yard.claim_for_runtime(
         asked.runtime_id or "",
         count=asked.count,
+        queues=asked.queues,
+        types=asked.types,
         start=asked.start,
         wait_sec=asked.wait_sec,
         request_id=asked.request_id,
@@ -63,8 +70,13 @@ async def heartbeat(caller: Calling, task_id: TaskAt, asked: requests.Heartbeat)
 @routes.add(calls.HEARTBEAT_MANY, responses.ToldMany)
 async def heartbeat_many(caller: Calling, asked: requests.Heartbeats) -> Response:
     """The same for many tasks."""
-    told = await caller.yard.heartbeat_many([Heartbeat(**each.model_dump()) for each in asked.heartbeats])
-    return answer({"told": [documents.told(each) for each in told]})
+    beats = [Heartbeat(**each.model_dump()) for each in asked.heartbeats]
+    refusals = await lease_refusals(caller, _leases(asked.heartbeats))
+    mine = [beat for beat, refusal in zip(beats, refusals, strict=True) if refusal is None]
+    told = iter(await caller.yard.heartbeat_many(mine))
+    lost = [Told(TaskId(beat.task_id), ("lease_lost",), None) for beat in beats]
+    answers = [next(told) if refusal is None else gone for gone, refusal in zip(lost, refusals, strict=True)]
+    return answer({"told": [documents.told(each) for each in answers]})
 
 
 @routes.add(calls.PROGRESS, responses.Told)
@@ -96,7 +108,7 @@ async def complete(caller: Calling, task_id: TaskAt, asked: requests.Complete) -
 @routes.add(calls.COMPLETE_MANY, responses.Outcomes)
 async def complete_many(caller: Calling, asked: requests.Completions) -> Response:
     """Hand many outputs in, each for itself; with `claim`, take the next tasks in the same call."""
-    done = await caller.yard.complete_many([each.model_dump() for each in asked.results])
+    done = await _each_own(caller, asked.results, caller.yard.complete_many)
     tasks = [] if asked.claim is None else await claimed(caller, asked.claim)
     return answer({"results": [documents.outcome(each) for each in done], "tasks": [task.to_dict() for task in tasks]})
 
@@ -110,7 +122,7 @@ async def fail(caller: Calling, task_id: TaskAt, asked: requests.Fail) -> Respon
 @routes.add(calls.FAIL_MANY, responses.Outcomes)
 async def fail_many(caller: Calling, asked: requests.Failures) -> Response:
     """Report many failures, each for itself."""
-    done = await caller.yard.fail_many([each.model_dump() for each in asked.results])
+    done = await _each_own(caller, asked.results, caller.yard.fail_many)
     return answer({"results": [documents.outcome(each) for each in done], "tasks": []})
 
 
@@ -152,3 +164,15 @@ async def suspend(caller: Calling, task_id: TaskAt, asked: Annotated[requests.Su
 
 def _rest(asked: requests.Leased) -> dict[str, Any]:
     return asked.model_dump(exclude={"lease"})
+
+
+def _leases(asked: Sequence[OneOfMany]) -> list[tuple[str, str]]:
+    return [(each.task_id, each.lease) for each in asked]
+
+
+async def _each_own(caller: Caller, results: Sequence[OneOfMany], finish: Finish) -> list[Receipt | TaskyardError]:
+    """Finish what the caller may; the others are refused, each for itself."""
+    refusals = await lease_refusals(caller, _leases(results))
+    mine = [each.model_dump() for each, refusal in zip(results, refusals, strict=True) if refusal is None]
+    done = iter(await finish(mine) if mine else ())
+    return [next(done) if refusal is None else refusal for refusal in refusals]

@@ -1,0 +1,88 @@
+"""How long-running commands tell what they do: readable lines for people, JSON for machines, and no secrets in either.
+
+Everything else in taskyard logs through `logging`; only here is decided what becomes of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+_HIDDEN = "[hidden]"
+# In the order they are looked for. What is kept of a secret is enough to tell which one it was.
+_SECRETS = (
+    (re.compile(r"\b(ty_[0-9A-Z]{26})_[0-9A-Za-z_-]{10,}"), rf"\1_{_HIDDEN}"),
+    (re.compile(r"\blease_[0-9a-f]{8,}(\.\d+)?"), f"lease_{_HIDDEN}"),
+    (re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"',\\]+"), rf"\1 {_HIDDEN}"),
+    (re.compile(r"(?i)(authorization[\"']?\s*[:=]\s*[\"']?)(?!bearer|basic)[^\s\"',\\]+"), rf"\1{_HIDDEN}"),
+    # A password may have anything in it but what ends the part of a URL that it stands in.
+    (re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@\"']*):[^\s/\"']*@"), rf"\1:{_HIDDEN}@"),
+    (re.compile(r"(?i)\b(password|secret|api_?key)([\"']?\s*[:=]\s*[\"']?)[^\s\"',&\\]+"), rf"\1\2{_HIDDEN}"),
+)
+
+
+class LogFormat(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+LogFormatOption = Annotated[LogFormat, typer.Option("--log-format", help="text for people, json for machines.")]
+
+
+def redacted(text: str) -> str:
+    """The text without what proves who somebody is."""
+    for pattern, kept in _SECRETS:
+        text = pattern.sub(kept, text)
+    return text
+
+
+class Redacting(logging.Formatter):
+    """The last to touch a line, so that nothing in it is passed over: neither a field nor a traceback."""
+
+    def __init__(self, inner: logging.Formatter) -> None:
+        super().__init__()
+        self._inner = inner
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redacted(self._inner.format(record))
+
+
+def set_up_logs(format: LogFormat, *, level: int = logging.INFO) -> None:
+    """Send what this program logs to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Redacting(_formatter(format)))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("taskyard").setLevel(level)
+
+
+def _formatter(format: LogFormat) -> logging.Formatter:
+    try:
+        import structlog  # noqa: PLC0415 - comes with the server, and a worker may do without
+    except ModuleNotFoundError:
+        return logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    is_json = format is LogFormat.JSON
+    shared = [
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.ExtraAdder(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    last = (
+        [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(ensure_ascii=False, default=str)]
+        if is_json
+        # Not the traceback with the values of variables, which it has by default: who knows what they hold.
+        else [
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(), sort_keys=False, exception_formatter=structlog.dev.plain_traceback
+            )
+        ]
+    )
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=shared,
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
+    )

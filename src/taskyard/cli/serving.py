@@ -1,0 +1,46 @@
+"""`taskyard serve`: the yard over HTTP, with its maintenance, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from taskyard.app import connect, serve
+from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
+from taskyard.cli.running import chosen, console_for_people
+
+
+def serve_yard(
+    context: typer.Context,
+    host: Annotated[
+        str, typer.Option(help="Where to listen. Beyond loopback only once there is a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", "-p", help="0: any that is free.")] = 8420,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="A name under which clients reach it; may be repeated.")
+    ] = None,
+    retention_days: Annotated[float, typer.Option(help="How long finished work is kept.")] = 7,
+    log_format: LogFormatOption = LogFormat.TEXT,
+) -> None:
+    """Serve the yard over HTTP until it is told to stop, and keep it swept."""
+    settings = chosen(context)
+    set_up_logs(log_format)
+
+    def announce(address: str, is_open: bool) -> None:
+        lines = Text.assemble(("taskyard", "bold"), " serves ", settings.shown_url, " at ", (address, "bold"))
+        lines.append(f"\n  try    curl {address}/api/stats\n  docs   {address}/docs")
+        if is_open:
+            lines.append("\n  open to every program on this machine: `taskyard token create` closes it", style="dim")
+        console_for_people().print(lines)
+
+    async def run() -> None:
+        yard = connect(
+            settings.url, workspace=settings.workspace, preset=settings.preset, retention_days=retention_days
+        )
+        async with yard:
+            await serve(yard, host=host, port=port, allowed_hosts=allow_host or (), on_up=announce)
+
+    asyncio.run(run())

@@ -1,0 +1,72 @@
+"""Tokens: who may reach the yard over HTTP, and as what."""
+
+from __future__ import annotations
+
+from typing import Annotated, cast
+
+import typer
+from rich.text import Text
+
+from taskyard.app import Yard
+from taskyard.cli.running import AsJson, By, in_yard, show
+from taskyard.cli.tables import age, table
+from taskyard.core.access import Token
+from taskyard.core.task import Json
+from taskyard.core.units import Micros
+from taskyard.wire.documents import token as document
+
+app = typer.Typer(help="Who may reach the yard over HTTP.", no_args_is_help=True)
+
+
+@app.command()
+def create(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Whose it is: it is named in what is done with it.")],
+    role: Annotated[str, typer.Option(help="viewer, agent, orchestrator, operator or admin.")] = "operator",
+    agent: Annotated[str | None, typer.Option(help="For the role agent: the agent's id or type.")] = None,
+    days: Annotated[float | None, typer.Option(help="How long it is good; nothing: until it is revoked.")] = None,
+    by: By = "human:local",
+    as_json: AsJson = False,
+) -> None:
+    """Make a token for this workspace. It is shown this once."""
+
+    async def use(yard: Yard) -> dict[str, Json]:
+        lasting = None if days is None else days * 86_400
+        issued = await yard.create_token(name, role, agent=agent, expires_in_sec=lasting, by=by)
+        return {**document(issued.token), "token": issued.text}
+
+    made = in_yard(context, use)
+    show(as_json, made, Text(cast(str, made["token"]), style="bold"))
+
+
+@app.command("ls")
+def listed(context: typer.Context, as_json: AsJson = False) -> None:
+    """The tokens of this workspace, without their secrets."""
+
+    async def use(yard: Yard) -> tuple[list[Token], Micros]:
+        return await yard.tokens(), yard.now()
+
+    tokens, now = in_yard(context, use)
+    rows = [
+        (token.id, token.name, token.role.value, token.agent or "", age(token.created_at, now), _standing(token, now))
+        for token in tokens
+    ]
+    empty = Text("no tokens: the server is open on loopback, and only there", style="dim")
+    columns = ("token", "name", "role", "agent", "age", "state")
+    show(as_json, [document(token) for token in tokens], table(*columns, rows=rows, right=("age",)) if rows else empty)
+
+
+@app.command()
+def revoke(
+    context: typer.Context, token: Annotated[str, typer.Argument(metavar="TOKEN")], by: By = "human:local"
+) -> None:
+    """End a token at once, by its id."""
+    in_yard(context, lambda yard: yard.revoke_token(token, by=by))
+
+
+def _standing(token: Token, now: Micros) -> str:
+    if token.revoked_at is not None:
+        return "revoked"
+    if token.expires_at is None:
+        return "good"
+    return "expired" if token.expires_at <= now else f"good for {age(now, token.expires_at)}"

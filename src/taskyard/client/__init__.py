@@ -1,0 +1,1 @@
+"""The same calls over HTTP."""

@@ -1,0 +1,63 @@
+"""What every call over HTTP stands on. No path is written here, or in the modules beside it: they are `wire.calls`."""
+
+from __future__ import annotations
+
+import re
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from taskyard.core.errors import NotFound
+from taskyard.core.units import Micros
+from taskyard.wire import calls
+from taskyard.wire.calls import Call
+
+if TYPE_CHECKING:
+    from taskyard.client.connecting import Connection, Query
+
+_ID = re.compile(r"\w[!-~]{0,254}", re.ASCII)
+LONGEST_WAIT = 20.0  # seconds that a server is asked to wait at once
+
+
+class Calling:
+    workspace: str
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def now(self) -> Micros:
+        """The yard's time, as its last answer told it."""
+        return self._connection.now()
+
+    async def mark(self) -> int:
+        """Where the yard stands: to be handed to `changed`, so that nothing written since is missed."""
+        return await self._mark(-1, 0)
+
+    async def changed(self, mark: int, timeout_sec: float) -> int:
+        """Return when something may have been written since the mark, by any process, or at the time-out."""
+        until = monotonic() + timeout_sec
+        while True:
+            wait = max(0.0, min(until - monotonic(), LONGEST_WAIT))
+            now = await self._mark(mark, wait)
+            if now != mark or monotonic() >= until:
+                return now
+
+    async def _mark(self, mark: int, wait_sec: float) -> int:
+        answer = await self._ask(calls.CHANGED, query={"mark": mark, "wait_sec": wait_sec}, wait_sec=wait_sec)
+        return answer["mark"]
+
+    async def _ask(
+        self,
+        call: Call,
+        body: bytes | None = None,
+        *,
+        query: Query | None = None,
+        wait_sec: float = 0,
+        patience: float | None = None,
+        **names: str,
+    ) -> Any:
+        return await self._connection.ask(call, body, query=query, wait_sec=wait_sec, patience=patience, **names)
+
+    async def _ask_about(self, call: Call, task_id: str, body: bytes | None = None, query: Query | None = None) -> Any:
+        if not _ID.fullmatch(task_id):
+            raise NotFound("task", task_id)  # what cannot be asked for is not there
+        return await self._ask(call, body, query=query, task_id=task_id)

@@ -1,0 +1,181 @@
+"""The way to the servers of a yard: which of them is asked, how long, and what is made of silence.
+
+A call that does no harm when it is made again is made again until it is answered, by the next server where there is
+one. Any other is made again only where it certainly was not heard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Mapping, Sequence
+from time import monotonic, monotonic_ns
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from taskyard.core.access import presented
+from taskyard.core.errors import Contended, InvalidInput, StoreUnavailable, TaskyardError, TooManyRequests, YardClosed
+from taskyard.core.fields import text
+from taskyard.core.units import Micros
+from taskyard.wire.calls import NOW, Call
+from taskyard.wire.reading import error as read_error
+
+PATIENCE = 30.0  # seconds in which a call is made again
+REACHED_WITHIN = 5.0  # seconds
+ANSWERED_WITHIN = 30.0  # beside what the server was asked to wait
+IDLE = 3.0  # seconds that a connection is kept: less than servers do, or a call may meet one that is just being closed
+MOST_CONNECTIONS = 200
+MOST_CHARACTERS = 255  # of a name in a path
+FIRST_DELAY, LONGEST_DELAY = 0.05, 2.0
+
+_UNHEARD = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+_NOTHING_STORED = (Contended, TooManyRequests)
+_NO_SUCH_CALL = frozenset({"no_such_route", "no_such_method"})
+
+Query = Mapping[str, str | int | float | bool | Sequence[str] | None]
+
+
+class Connection:
+    """Calls to one yard, through any of its servers."""
+
+    def __init__(self, urls: str, token: str | None = None, *, patience: float = PATIENCE) -> None:
+        self._given = urls
+        self._urls = [_checked(url.strip()) for url in urls.split(",")]
+        self._token = token
+        if token is not None and presented(token) is None:
+            raise InvalidInput("token", "must be as `taskyard token create` printed it")
+        self._patience = patience
+        self._at = 0  # the server that is asked
+        self._http: httpx.AsyncClient | None = None
+        self._ahead = 0  # microseconds from the monotonic clock's time to the yard's
+        self._latest = Micros(0)
+
+    def twin(self) -> Connection:
+        return Connection(self._given, self._token, patience=self._patience)
+
+    async def open(self) -> None:
+        self._http = httpx.AsyncClient(
+            headers={} if self._token is None else {"Authorization": f"Bearer {self._token}"},
+            limits=httpx.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE),
+            # Certificates take long to load, and are of no use where there is nothing to check with them.
+            verify=any(url.startswith("https:") for url in self._urls),
+        )
+
+    async def close(self) -> None:
+        if self._http is not None:
+            http, self._http = self._http, None
+            await http.aclose()
+
+    def now(self) -> Micros:
+        """The yard's time, as of its last answer and what has passed since. It never goes back."""
+        self._latest = max(self._latest, Micros(monotonic_ns() // 1000 + self._ahead))
+        return self._latest
+
+    async def ask(
+        self,
+        call: Call,
+        body: bytes | None = None,
+        *,
+        query: Query | None = None,
+        wait_sec: float = 0,
+        patience: float | None = None,
+        **names: str,
+    ) -> Any:
+        """Make the call until it is answered, and give the answer's document; a refusal is raised as it was there."""
+        path = call.to(**{name: _sayable(name, value) for name, value in names.items()})
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        until = monotonic() + wait_sec + (self._patience if patience is None else patience)
+        tried = 0
+        while True:
+            asked = self._at
+            try:
+                answer = await self._request(call.method, self._urls[asked] + path, body, given, wait_sec)
+            except httpx.TransportError as lost:
+                failure, delay = _silence(lost, call), self._go_on(asked, tried)
+                again = call.is_repeatable or isinstance(lost, _UNHEARD)
+            else:
+                self._hear_time(answer)
+                if answer.is_success:
+                    return json.loads(answer.content)
+                failure, retryable = _refusal(answer)
+                again = retryable and (call.is_repeatable or isinstance(failure, _NOTHING_STORED))
+                delay = _asked_delay(answer, _delay(tried))
+            if not again or monotonic() + delay > until:
+                raise failure
+            tried += 1
+            await asyncio.sleep(delay)
+
+    async def _request(
+        self, method: str, url: str, body: bytes | None, query: dict[str, Any], wait_sec: float
+    ) -> httpx.Response:
+        if self._http is None:
+            raise YardClosed
+        return await self._http.request(
+            method,
+            url,
+            content=body,
+            params=query or None,
+            headers=None if body is None else {"Content-Type": "application/json"},
+            timeout=httpx.Timeout(ANSWERED_WITHIN + wait_sec, connect=REACHED_WITHIN),
+        )
+
+    def _go_on(self, asked: int, tried: int) -> float:
+        """Turn to the next server, unless another call has done so; and say when to try it."""
+        if self._at == asked:
+            self._at = (asked + 1) % len(self._urls)
+        return 0 if tried + 1 < len(self._urls) else _delay(tried)
+
+    def _hear_time(self, answer: httpx.Response) -> None:
+        if said := answer.headers.get(NOW):
+            self._ahead = int(said) - monotonic_ns() // 1000
+
+
+def _checked(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise InvalidInput("url", "must be http://HOST:PORT or https://HOST, or several of these with commas between")
+    if parts.username is not None:
+        raise InvalidInput("url", "must not have a secret in it: give it as TASKYARD_TOKEN")
+    return url.rstrip("/")
+
+
+def _sayable(name: str, value: str) -> str:
+    """Refuse what a path cannot carry: nothing, and what it means something else by."""
+    text(value, name, most=MOST_CHARACTERS)
+    if value in (".", ".."):
+        raise InvalidInput(name, "must not be made of dots, where it is asked for over HTTP")
+    return value
+
+
+def _silence(lost: httpx.TransportError, call: Call) -> StoreUnavailable:
+    words = f"the server cannot be reached or did not answer ({type(lost).__name__})"
+    if call.is_repeatable or isinstance(lost, _UNHEARD):
+        return StoreUnavailable(words)
+    return StoreUnavailable(f"{words}, and whether it did what it was asked is not known")
+
+
+def _refusal(answer: httpx.Response) -> tuple[TaskyardError, bool]:
+    """What the answer says, and whether the same call may succeed later."""
+    try:
+        document = json.loads(answer.content)
+        code, retryable = document["code"], document["retryable"]
+    except (ValueError, TypeError, KeyError):
+        # Not the server's own words: what stands before it may be waiting for it to come back.
+        return StoreUnavailable(f"{answer.url.host} answered with status {answer.status_code}"), answer.is_server_error
+    if code in _NO_SUCH_CALL:
+        return InvalidInput("url", "names a server that does not know this call"), False
+    return read_error(document), retryable
+
+
+def _delay(tried: int) -> float:
+    """Longer each time, and never the same for two clients."""
+    return random.uniform(0.5, 1) * min(FIRST_DELAY * 2 ** min(tried, 10), LONGEST_DELAY)
+
+
+def _asked_delay(answer: httpx.Response, least: float) -> float:
+    """The delay that the server asks for, or our own where that is longer."""
+    asked = answer.headers.get("retry-after", "")
+    return max(least, int(asked) * random.uniform(1, 1.25)) if asked.isdigit() else least

@@ -1,0 +1,204 @@
+"""What readers ask, over HTTP: tasks, graphs, events, dead letters, figures."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from taskyard.client.calling import Calling
+from taskyard.core.changes import Limit, Record, StoredEvent
+from taskyard.core.errors import NotFound
+from taskyard.core.task import Attempt, Json
+from taskyard.core.transitions import lone_task
+from taskyard.wire import calls, reading, reading_tasks
+from taskyard.wire.answers import (
+    AgentView,
+    Approval,
+    BreakerView,
+    DagView,
+    DeadLetter,
+    Input,
+    QueueView,
+    RuntimeView,
+    ThrottleView,
+    Verified,
+    Why,
+)
+from taskyard.wire.tasks import Details, Task
+
+MOST_LISTED = 200
+EVENTS_AT_ONCE = 500
+DEFAULT_LISTED = 50
+VERIFIED_WITHIN = 600.0  # seconds: it reads everything
+
+
+class Looking(Calling):
+    # Tasks
+
+    async def get(self, task_id: str) -> Details:
+        """A task with everything that is known of it."""
+        return reading_tasks.details(await self._ask_about(calls.GET, task_id))
+
+    async def history(self, task_id: str) -> list[Attempt]:
+        """How the attempts at a task ended, in their order."""
+        return list((await self.get(task_id)).attempts)
+
+    async def find(
+        self,
+        *,
+        status: str | Sequence[str] = (),
+        type: str | Sequence[str] = (),
+        queue: str | None = None,
+        agent: str | None = None,
+        subject: str | None = None,
+        dag_id: str | None = None,
+        parent_id: str | None = None,
+        tag: str | None = None,
+        text: str | None = None,
+        limit: int = DEFAULT_LISTED,
+        cursor: int = 0,
+    ) -> list[Task]:
+        """Tasks, newest first. The cursor is the `seq` of the last one seen."""
+        answer = await self._ask(
+            calls.FIND,
+            query={
+                "status": status,
+                "type": type,
+                "queue": queue,
+                "agent": agent,
+                "subject": subject,
+                "dag": dag_id,
+                "parent": parent_id,
+                "tag": tag,
+                "q": text,
+                "limit": limit,
+                "cursor": cursor,
+            },
+        )
+        return [reading_tasks.task(each) for each in answer["tasks"]]
+
+    async def why(self, task_id: str) -> Why:
+        """What the task waits for, in words and in data."""
+        return reading.why(await self._ask_about(calls.WHY, task_id))
+
+    async def inputs(self, task_id: str) -> list[Input]:
+        """The outputs of what a task depends on, and what its context refers to."""
+        answer = await self._ask_about(calls.INPUTS, task_id)
+        return [reading.given_input(each) for each in answer["inputs"]]
+
+    async def checkpoints(self, task_id: str) -> dict[str, Json]:
+        """What is remembered of the task's steps and waits, by their names."""
+        return (await self._ask_about(calls.CHECKPOINTS, task_id))["checkpoints"]
+
+    async def dead_letters(self, *, reviewed: bool | None = None, limit: int = MOST_LISTED) -> list[DeadLetter]:
+        """Tasks that wait for a person, newest first, with the whole story of their failures."""
+        answer = await self._ask(calls.DEAD_LETTERS, query={"reviewed": reviewed, "limit": limit})
+        return [reading.dead_letter(each) for each in answer["tasks"]]
+
+    async def reviews(self) -> list[Record]:
+        """Every decision on a dead letter, in the order they were made."""
+        answer = await self._ask(calls.REVIEWS)
+        return [reading.review(each, self.workspace) for each in answer["reviews"]]
+
+    async def approvals(self, *, limit: int = MOST_LISTED) -> list[Approval]:
+        """Tasks that wait for a person's word, longest first."""
+        answer = await self._ask(calls.APPROVALS, query={"limit": limit})
+        return [reading.approval(each) for each in answer["approvals"]]
+
+    # Graphs
+
+    async def dag(self, dag_id: str) -> DagView:
+        """A graph with its tasks. A lone task's graph is the task alone."""
+        return reading.dag(await self._ask(calls.DAG, dag_id=dag_id))
+
+    async def dags(self, *, limit: int = DEFAULT_LISTED) -> list[Record]:
+        """Stored graphs, newest first."""
+        answer = await self._ask(calls.DAGS, query={"limit": limit})
+        return [reading.dag_record(each, self.workspace) for each in answer["dags"]]
+
+    async def tasks_of(self, dag: DagView) -> list[Task]:
+        """The tasks of a graph that was read."""
+        if [hot.id for hot in dag.tasks] == [lone_task(dag.id)]:
+            return [await self.get(dag.tasks[0].id)]
+        found: dict[str, Task] = {}
+        cursor = 0
+        while page := await self.find(dag_id=dag.id, limit=MOST_LISTED, cursor=cursor):
+            found |= {task.id: task for task in page}
+            cursor = page[-1].hot.seq
+        return [found[hot.id] for hot in dag.tasks if hot.id in found]
+
+    # Events
+
+    async def events(
+        self, *, after: int = 0, limit: int = EVENTS_AT_ONCE, task_id: str | None = None
+    ) -> list[StoredEvent]:
+        """Events in order, from the oldest on after which none was pruned; those of one task all."""
+        events: list[StoredEvent] = []
+        while len(events) < limit:
+            most = min(limit - len(events), MOST_LISTED)
+            page = await self._events(after=events[-1].seq if events else after, limit=most, task_id=task_id)
+            events += page
+            if len(page) < most:
+                break
+        return events
+
+    async def _events(self, *, after: int, limit: int, task_id: str | None) -> list[StoredEvent]:
+        answer: dict[str, list[Any]] = {"events": []}
+        if task_id is None:
+            answer = await self._ask(calls.EVENTS, query={"after": after, "limit": limit})
+        else:
+            with suppress(NotFound):  # nothing has happened to what is not there
+                answer = await self._ask_about(calls.TASK_EVENTS, task_id, query={"after": after, "limit": limit})
+        return [reading.event(each) for each in answer["events"]]
+
+    async def tail(self, *, after: int = 0) -> AsyncGenerator[StoredEvent, None]:
+        """Every event from a sequence number on, and each new one as it comes; none is skipped."""
+        while True:
+            mark = await self.mark()
+            events = await self.events(after=after)
+            for stored in events:
+                yield stored
+                after = stored.seq
+            if not events:
+                await self.changed(mark, 5.0)
+
+    # The yard
+
+    async def agents(self) -> list[AgentView]:
+        return [reading.agent(each) for each in (await self._ask(calls.AGENTS))["agents"]]
+
+    async def agent(self, agent_id: str) -> AgentView:
+        """One agent, and how it stands."""
+        found = [view for view in await self.agents() if view.agent.id == agent_id]
+        if not found:
+            raise NotFound("agent", agent_id)
+        return found[0]
+
+    async def runtimes(self) -> list[RuntimeView]:
+        """The processes and machines that have said they host agents."""
+        return [reading.runtime(each) for each in (await self._ask(calls.RUNTIMES))["runtimes"]]
+
+    async def queues(self) -> list[QueueView]:
+        """The queues that work was ever put into, or that have settings of their own."""
+        return [reading.queue(each) for each in (await self._ask(calls.QUEUES))["queues"]]
+
+    async def breakers(self) -> list[BreakerView]:
+        """Breakers that have ever moved, and how they stand now."""
+        return [reading.breaker(each) for each in (await self._ask(calls.BREAKERS))["breakers"]]
+
+    async def throttles(self) -> list[ThrottleView]:
+        """What is slowed down now."""
+        return [reading.throttle(each) for each in (await self._ask(calls.THROTTLES))["throttles"]]
+
+    async def spending(self) -> list[Limit]:
+        """What is reserved and was spent, by agent, by graph and by day."""
+        return [reading.spending(each, self.workspace) for each in (await self._ask(calls.SPEND))["spend"]]
+
+    async def stats(self) -> dict[str, dict[str, int]]:
+        """Tasks by status and type."""
+        return (await self._ask(calls.STATS))["tasks"]
+
+    async def verify(self) -> Verified:
+        """Check the stored history against what the yard promises."""
+        return reading.verified(await self._ask(calls.VERIFY, wait_sec=VERIFIED_WITHIN))

@@ -1,0 +1,121 @@
+"""Putting work in. Ids are minted here, so that a call whose answer was lost can be made again.
+
+Who put it in is said by the token: `created_by` is there because the local yard has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from ulid import ULID
+
+from taskyard.client.looking import Looking
+from taskyard.client.sending import body, draft
+from taskyard.core.errors import InvalidInput, NotFound
+from taskyard.core.task import DagId
+from taskyard.wire import calls, reading, reading_tasks
+from taskyard.wire.answers import Dag
+from taskyard.wire.tasks import Task
+
+LOCAL = "human:local"
+
+
+class Minted(NamedTuple):
+    """Tasks to be put in, and the ids that were made up for this very call: nobody else can have them."""
+
+    rows: list[object]
+    ids: list[str | None]  # None: the caller gave one
+
+
+class Producing(Looking):
+    async def enqueue(self, type: str, *, created_by: str = LOCAL, **fields: Any) -> Task:
+        """Put one task in. Where its key is taken by a live task, that task is the answer (`created` is False)."""
+        (row,), (ours,) = _minted([{"type": type, **fields}])
+        return _enqueued(await self._ask(calls.ENQUEUE, body(**cast(dict[str, object], row))), ours)
+
+    async def enqueue_many(
+        self,
+        tasks: Sequence[Mapping[str, object]],
+        *,
+        created_by: str = LOCAL,
+    ) -> list[Task]:
+        """Put many tasks in, all or none. One whose key or id is taken is answered with the task that has it."""
+        minted = _minted(tasks)
+        answer = await self._ask(calls.ENQUEUE_MANY, body(tasks=minted.rows))
+        return [_enqueued(each, ours) for each, ours in zip(answer["tasks"], minted.ids, strict=True)]
+
+    async def submit(self, dag: Mapping[str, object], *, created_by: str = LOCAL) -> Dag:
+        """Put a whole graph in, or nothing. Its tasks name each other by `name`, or by ids they mint."""
+        if not isinstance(cast(object, dag), Mapping):
+            raise InvalidInput("dag", "must be an object")
+        given = {"id": f"dag_{ULID()}", **{str(name): value for name, value in dag.items()}}
+        return await self._put_in(calls.SUBMIT, str(given["id"]), dag.get("tasks"), given)
+
+    async def add(
+        self,
+        dag_id: str,
+        tasks: Sequence[Mapping[str, object]],
+        *,
+        created_by: str = LOCAL,
+    ) -> Dag:
+        """Add tasks to a graph that exists; a finished one goes on. They may depend on each other and on its tasks."""
+        return await self._put_in(calls.ADD, dag_id, list(tasks), {})
+
+    async def _put_in(self, call: calls.Call, dag_id: str, tasks: object, given: dict[str, object]) -> Dag:
+        minted = _minted(_named(cast(list[object], tasks))) if isinstance(tasks, list) else Minted([], [])
+        request = body(**{**given, "tasks": minted.rows if isinstance(tasks, list) else tasks})
+        try:
+            return reading.submitted(await self._ask(call, request, dag_id=dag_id))
+        except InvalidInput as refused:
+            if refused.facts["field"] not in ("id", "tasks") or not any(minted.ids):
+                raise
+            # That something is taken may mean that an earlier try took it, without our hearing of it.
+            if (stored := await self._stored(dag_id, minted)) is None:
+                raise
+            return stored
+
+    async def _stored(self, dag_id: str, minted: Minted) -> Dag | None:
+        rows = cast(list[dict[str, str]], minted.rows)
+        try:
+            tasks = {row["name"]: await self.get(row["id"]) for row in rows}
+        except NotFound:
+            return None
+        made = {name: Task(task.hot, task.definition, task.policy, created=True) for name, task in tasks.items()}
+        return Dag(id=DagId(dag_id), tasks=made)
+
+    async def enqueue_in(self, connection: Any, type: str, *, created_by: str = LOCAL, **fields: Any) -> Task:
+        """Not over HTTP: there is no transaction that both sides could be in."""
+        raise InvalidInput("connection", "can only be joined where the store is connected to, not through a server")
+
+
+def _enqueued(answer: Mapping[str, Any], ours: str | None) -> Task:
+    # An earlier try may have made it without our hearing of it.
+    return reading_tasks.task(answer["task"], created=answer["created"] or answer["task"]["id"] == ours)
+
+
+def _minted(tasks: Sequence[object]) -> Minted:
+    """The tasks, each with an id. What is no task is left for the server to refuse."""
+    ids = [None if _has_id(task) else f"task_{ULID()}" for task in tasks]
+    rows = [draft(task) for task in tasks]
+    return Minted(
+        [
+            row if ours is None else {**cast(dict[str, object], row), "id": ours}
+            for row, ours in zip(rows, ids, strict=True)
+        ],
+        ids,
+    )
+
+
+def _has_id(task: object) -> bool:
+    return not isinstance(task, Mapping) or "id" in task
+
+
+def _named(tasks: Sequence[object]) -> list[object]:
+    """The tasks of a graph, each with the name that it is answered under."""
+    return [
+        {"name": cast(Mapping[str, object], task).get("id") or f"#{index}", **cast(Mapping[str, object], task)}
+        if isinstance(task, Mapping)
+        else task
+        for index, task in enumerate(tasks)
+    ]

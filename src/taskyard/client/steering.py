@@ -1,0 +1,236 @@
+"""What people and orchestrators do, over HTTP: steer tasks and graphs, agents and queues, money and tokens.
+
+Who did it is said by the token: `by`, `sent_by` and `created_by` are there because the local yard has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from taskyard.client.producing import LOCAL
+from taskyard.client.sending import body, draft, several
+from taskyard.client.working import Working
+from taskyard.core.access import Token
+from taskyard.core.agent import Agent, AgentStatus
+from taskyard.core.errors import InvalidInput
+from taskyard.core.planning import BreakerSettings, Settings
+from taskyard.core.task import Json
+from taskyard.wire import calls, reading, reading_tasks
+from taskyard.wire.answers import Acted, Cancelled, Issued, Orphans
+from taskyard.wire.tasks import Receipt, Task
+
+ISSUE = "issue:"
+_SEVERAL = ("status", "type")  # of which a filter may name some
+
+
+class Steering(Working):
+    # Tasks and graphs
+
+    async def cancel(
+        self, task_id: str, reason: str = "cancelled", *, cascade: bool | None = None, by: str | None = None
+    ) -> Cancelled:
+        """Take a task out of the yard, and by default what depends on it and what it spawned."""
+        return reading.cancelled(await self._ask_about(calls.CANCEL, task_id, body(reason=reason, cascade=cascade)))
+
+    async def cancel_dag(self, dag_id: str, reason: str = "cancelled", *, by: str = LOCAL) -> Cancelled:
+        """Cancel every task of a graph that has not ended."""
+        return reading.cancelled(await self._ask(calls.CANCEL_DAG, body(reason=reason), dag_id=dag_id))
+
+    async def rerun(self, task_id: str, *, created_by: str = LOCAL) -> Task:
+        """Do a finished task again as a new task with a fresh session. The old one stays as it is."""
+        return reading_tasks.task(await self._ask_about(calls.RERUN, task_id), created=True)
+
+    async def rerun_subject(self, subject: str, *, task_id: str | None = None, created_by: str = LOCAL) -> Task:
+        """Do the latest task about an issue again, or the one given, as a new task with a fresh session."""
+        issue_id = subject.removeprefix(ISSUE)
+        if issue_id == subject:
+            raise InvalidInput("subject", f"must be {ISSUE}ID, where it is asked for over HTTP")
+        answer = await self._ask(calls.RERUN_ISSUE, body(task_id=task_id), issue_id=issue_id)
+        return reading_tasks.task(answer, created=True)
+
+    async def signal(self, task_id: str, name: str, data: Json = None, *, sent_by: str = LOCAL) -> Receipt:
+        """Tell a task something it waits for, or will wait for."""
+        return reading_tasks.receipt(await self._ask_about(calls.SIGNAL, task_id, body(name=name, data=data)))
+
+    async def set_priority(self, task_id: str, priority: int, *, by: str = LOCAL) -> Receipt:
+        """Move a waiting task within its lane."""
+        return reading_tasks.receipt(await self._ask_about(calls.PRIORITY, task_id, body(priority=priority)))
+
+    async def resolve(
+        self,
+        task_id: str,
+        resolution: str,
+        *,
+        by: str,
+        note: str = "",
+        spec: Mapping[str, object] | None = None,
+    ) -> Receipt:
+        """Decide a dead letter: retry, modify_and_retry (with a changed spec), cancel or escalate."""
+        request = body(resolution=resolution, reason=note, spec=draft(spec))
+        return reading_tasks.receipt(await self._ask_about(calls.RESOLVE, task_id, request))
+
+    async def act_on_all(
+        self,
+        action: str,
+        *,
+        by: str,
+        dry_run: bool = False,
+        priority: int | None = None,
+        note: str = "",
+        **which: Any,
+    ) -> Acted:
+        """Do something with every task that matches what `find` takes, newest first; a dry run only says which."""
+        matching = {
+            name: [value] if name in _SEVERAL and isinstance(value, str) else value for name, value in which.items()
+        }
+        request = body(action=action, filter=matching, dry_run=dry_run, priority=priority, note=note)
+        return reading.acted(await self._ask(calls.BULK, request))
+
+    # Agents and runtimes
+
+    async def register(
+        self,
+        agent_id: str,
+        type: str | None = None,
+        *,
+        capabilities: Iterable[str] = (),
+        models: Iterable[str] = (),
+        types: Iterable[str] | None = None,
+        max_concurrent_tasks: int = 1,
+        budget_usd: str | float | int | None = None,
+        runtime_id: str | None = None,
+        poll_interval_sec: float = 5,
+        claim_ttl_sec: int | None = None,
+        orchestrator: bool = False,
+        by: str | None = None,
+    ) -> Agent:
+        """Say who can work. Registering again changes what is known and makes the agent active."""
+        request = body(
+            id=agent_id,
+            type=type,
+            capabilities=several(capabilities),
+            models_available=several(models),
+            types=several(types),
+            max_concurrent_tasks=max_concurrent_tasks,
+            budget_usd=budget_usd,
+            runtime_id=runtime_id,
+            poll_interval_sec=poll_interval_sec,
+            claim_ttl_sec=claim_ttl_sec,
+            orchestrator=orchestrator,
+        )
+        return reading.agent(await self._ask(calls.REGISTER, request)).agent
+
+    async def agent_heartbeat(self, agent_id: str) -> AgentStatus:
+        """An idle agent says that it is there, and hears whether it should go on."""
+        return AgentStatus((await self._ask(calls.AGENT_HEARTBEAT, agent_id=agent_id))["status"])
+
+    async def drain_agent(self, agent_id: str, *, by: str | None = None) -> None:
+        """Let the agent finish what it holds; it gets nothing new."""
+        await self._ask(calls.DRAIN, agent_id=agent_id)
+
+    async def resume_agent(self, agent_id: str, *, by: str | None = None) -> None:
+        await self._ask(calls.RESUME, agent_id=agent_id)
+
+    async def sign_off_agent(self, agent_id: str, *, by: str | None = None) -> None:
+        """The agent is gone on purpose."""
+        await self._ask(calls.SIGN_OFF, agent_id=agent_id)
+
+    async def set_agent_budget(
+        self, agent_id: str, budget_usd: str | float | int | None, *, by: str | None = None
+    ) -> None:
+        """What the agent may spend in all. Nothing: no limit."""
+        await self._ask(calls.AGENT_BUDGET, body(budget_usd=budget_usd), agent_id=agent_id)
+
+    async def remove_agent(self, agent_id: str, *, by: str | None = None) -> None:
+        """Forget an agent; what it holds fails at once and takes the retry path."""
+        await self._ask(calls.REMOVE_AGENT, agent_id=agent_id)
+
+    async def register_runtime(
+        self, runtime_id: str, *, hostname: str = "", pid: int | None = None, version: str = ""
+    ) -> None:
+        """A process or machine that hosts agents says that it has started."""
+        request = body(id=runtime_id, hostname=hostname, pid=pid, version=version)
+        await self._ask(calls.REGISTER_RUNTIME, request)
+
+    async def runtime_heartbeat(self, runtime_id: str) -> None:
+        """Keep a runtime alive, and with it the leases of tasks whose preset ties them to it."""
+        await self._ask(calls.RUNTIME_HEARTBEAT, runtime_id=runtime_id)
+
+    async def orphans(self, runtime_id: str) -> Orphans:
+        """A runtime that has restarted gives up what it held before: it fails at once and takes the retry path."""
+        return Orphans(**await self._ask(calls.ORPHANS, runtime_id=runtime_id))
+
+    # Queues, breakers, money
+
+    async def pause_queue(self, queue: str, *, by: str = LOCAL) -> None:
+        await self._ask(calls.PAUSE_QUEUE, queue=queue)
+
+    async def resume_queue(self, queue: str, *, by: str = LOCAL) -> None:
+        await self._ask(calls.RESUME_QUEUE, queue=queue)
+
+    async def set_queue_preset(self, queue: str, name: str | None, *, by: str = LOCAL) -> None:
+        """Tasks put into this queue from now on follow that preset."""
+        await self._ask(calls.QUEUE_PRESET, body(preset=name), queue=queue)
+
+    async def open_breaker(self, type_: str, *, why: str = "opened by hand", by: str = LOCAL) -> None:
+        await self._ask(calls.OPEN_BREAKER, body(why=why), type=type_)
+
+    async def close_breaker(self, type_: str, *, why: str = "closed by hand", by: str = LOCAL) -> None:
+        await self._ask(calls.CLOSE_BREAKER, body(why=why), type=type_)
+
+    async def set_breaker_policy(
+        self,
+        *,
+        failure_threshold: int | None = None,
+        half_open_after_sec: float | None = None,
+        overrides: Mapping[str, int] | None = None,
+        cooldownSeconds: float | None = None,  # noqa: N803 - so the preset loki has it
+        by: str = LOCAL,
+    ) -> BreakerSettings:
+        """When the workspace's breakers open and let a probe through; `overrides` are thresholds by type.
+
+        It says the whole policy: what is not given is the preset's again.
+        """
+        request = body(
+            failure_threshold=failure_threshold,
+            half_open_after_sec=half_open_after_sec,
+            overrides=draft(overrides),
+            cooldownSeconds=cooldownSeconds,
+        )
+        return reading.breaker_settings(await self._ask(calls.BREAKER_POLICY, request))
+
+    async def set_budget(
+        self, *, daily_budget_usd: str | float | None = None, default_reserve_usd: str | float = 0, by: str = LOCAL
+    ) -> Settings:
+        """What the workspace may spend in a day, and what a task without a maximum reserves where money is limited."""
+        request = body(daily_budget_usd=daily_budget_usd, default_reserve_usd=default_reserve_usd)
+        return reading.settings(await self._ask(calls.BUDGET, request))
+
+    async def set_dag_budget(self, dag_id: str, ceiling_usd: str | float | None, *, by: str = LOCAL) -> None:
+        """What a graph may spend in all; nothing: no limit. What waited for its money gets another chance."""
+        await self._ask(calls.DAG_BUDGET, body(budget_ceiling_usd=ceiling_usd), dag_id=dag_id)
+
+    # Access
+
+    async def create_token(
+        self,
+        name: str,
+        role: str,
+        *,
+        agent: str | None = None,
+        expires_in_sec: float | None = None,
+        by: str = LOCAL,
+    ) -> Issued:
+        """A new token for this workspace. One for an agent works as that agent, given by its id or its type."""
+        request = body(name=name, role=role, agent=agent, expires_in_sec=expires_in_sec)
+        answer = await self._ask(calls.CREATE_TOKEN, request)
+        return Issued(reading.token(answer), answer["token"])
+
+    async def tokens(self) -> list[Token]:
+        """The tokens of this workspace, oldest first."""
+        return [reading.token(each) for each in (await self._ask(calls.TOKENS))["tokens"]]
+
+    async def revoke_token(self, token_id: str, *, by: str = LOCAL) -> None:
+        """End a token. The next call that shows it is refused."""
+        await self._ask(calls.REVOKE_TOKEN, token_id=token_id)

@@ -1,0 +1,284 @@
+"""How agents get work, keep it and end it, over HTTP.
+
+Ends of attempts and heartbeats that come at the same time go out in one request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from secrets import token_hex
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from taskyard.client.batching import Batches, Item
+from taskyard.client.calling import LONGEST_WAIT
+from taskyard.client.producing import Producing
+from taskyard.client.sending import body, draft, listed, mended, parts, several
+from taskyard.core.errors import InvalidInput, TaskyardError
+from taskyard.core.task import Json, Reason, TaskId
+from taskyard.wire import calls, reading, reading_tasks
+from taskyard.wire.answers import Child, Heartbeat, Told, Waited
+from taskyard.wire.calls import Call
+from taskyard.wire.tasks import Held, Receipt
+
+if TYPE_CHECKING:
+    from taskyard.client.connecting import Connection
+
+HASTE = 2.0  # seconds in which a heartbeat is sent again: who waits longer for it may hold a lease that is gone
+
+LONGEST_ERROR = 10_000  # characters; what is more is cut off, as everywhere
+
+
+class Working(Producing):
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._completions = self._ends(calls.COMPLETE, calls.COMPLETE_MANY)
+        self._failures = self._ends(calls.FAIL, calls.FAIL_MANY)
+        self._beats = Batches(self._send_heartbeat, self._send_heartbeats)
+
+    async def _deliver(self) -> None:
+        """Let what is on its way arrive."""
+        for batches in (self._completions, self._failures, self._beats):
+            await batches.close()
+
+    # Claiming
+
+    async def claim(
+        self,
+        agent_id: str,
+        *,
+        count: int = 1,
+        queues: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        start: bool = False,
+        wait_sec: float = 0,
+        request_id: str | None = None,
+    ) -> list[Held]:
+        """Lease up to `count` tasks, best first. The same request id gets the same tasks and leases again."""
+        return await self._claim(
+            wait_sec,
+            agent_id=agent_id,
+            count=count,
+            queues=several(queues),
+            types=several(types),
+            start=start,
+            request_id=token_hex(16) if request_id is None else request_id,
+        )
+
+    async def claim_for_runtime(
+        self,
+        runtime_id: str,
+        *,
+        count: int = 1,
+        queues: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        start: bool = False,
+        wait_sec: float = 0,
+        request_id: str | None = None,
+        only_for: str | None = None,
+    ) -> list[Held]:
+        """Lease tasks for any agent of a runtime, within each agent's own limit; a token may allow only one of them."""
+        if only_for is not None:
+            raise InvalidInput("only_for", "is said by the token: use one of that agent")
+        return await self._claim(
+            wait_sec,
+            runtime_id=runtime_id,
+            count=count,
+            queues=several(queues),
+            types=several(types),
+            start=start,
+            request_id=token_hex(16) if request_id is None else request_id,
+        )
+
+    async def _claim(self, wait_sec: float, **asked: object) -> list[Held]:
+        """Ask until there is something or the time is over. The same request again gets what a lost answer gave."""
+        until = monotonic() + wait_sec
+        while True:
+            wait = max(0.0, min(until - monotonic(), LONGEST_WAIT))
+            answer = await self._ask(calls.CLAIM, body(**asked, wait_sec=wait), wait_sec=wait)
+            if answer["tasks"] or monotonic() >= until:
+                return [reading_tasks.held(each) for each in answer["tasks"]]
+
+    # While it runs
+
+    async def start(self, task_id: str, lease: str) -> Receipt:
+        """Say that work has begun."""
+        return reading_tasks.receipt(await self._ask_about(calls.START, task_id, body(lease=lease)))
+
+    async def heartbeat(self, task_id: str, lease: str, **report: object) -> Told:
+        """Keep the lease, say how it goes, and hear what there is to know."""
+        beat = Heartbeat(task_id, lease, **report)  # pyright: ignore[reportArgumentType]
+        return await self._beats.send(_beat(beat))
+
+    async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[Told]:
+        return await self._send_heartbeats([_beat(each) for each in heartbeats])
+
+    async def _send_heartbeat(self, item: Item) -> Told:
+        (told,) = await self._send_heartbeats([item])
+        return told
+
+    async def _send_heartbeats(self, items: Sequence[Item]) -> list[Told]:
+        request = f'{{"heartbeats":{_objects(items)}}}'.encode()
+        answer = await self._ask(calls.HEARTBEAT_MANY, request, patience=HASTE)
+        return [reading.told(each) for each in answer["told"]]
+
+    async def progress(self, task_id: str, lease: str, progress: Json) -> Told:
+        return await self.heartbeat(task_id, lease, progress=progress)
+
+    async def message(self, task_id: str, lease: str, message: Json) -> None:
+        """Something the agent said or did, for those who watch. It is an event and nothing more."""
+        await self._ask_about(calls.MESSAGE, task_id, body(lease=lease, message=message))
+
+    async def pin_session(self, task_id: str, lease: str, *, session_id: str, work_dir: str | None = None) -> Receipt:
+        """Remember where the agent's conversation can be resumed, before anything can go wrong."""
+        request = body(lease=lease, session_id=session_id, work_dir=work_dir)
+        return reading_tasks.receipt(await self._ask_about(calls.SESSION, task_id, request))
+
+    # Ending
+
+    async def complete(
+        self,
+        task_id: str,
+        lease: str,
+        output: Json = None,
+        *,
+        artifacts: Sequence[str] = (),
+        decision_report: Json = None,
+        cost_usd: str | float | int | None = None,
+        tokens_input: int | None = None,
+        tokens_output: int | None = None,
+        model: str | None = None,
+    ) -> Receipt:
+        """Hand the output in. One that fails its validation is a failed attempt, reason `invalid_output`."""
+        members = parts(
+            lease=lease,
+            output=output,
+            artifacts=several(artifacts),
+            decision_report=decision_report,
+            cost_usd=cost_usd,
+            tokens_input=tokens_input,
+            tokens_output=tokens_output,
+            model=model,
+        )
+        return await self._completions.send(Item(task_id, members))
+
+    async def fail(
+        self,
+        task_id: str,
+        lease: str,
+        reason: str = Reason.AGENT_ERROR,
+        error: str = "",
+        *,
+        details: Json = None,
+        retry_after_sec: float | None = None,
+        cost_usd: str | float | int | None = None,
+        tokens_input: int | None = None,
+        tokens_output: int | None = None,
+        model: str | None = None,
+    ) -> Receipt:
+        """Say that the attempt failed. What follows is decided by the reason and the task's policy."""
+        members = parts(
+            lease=lease,
+            reason=reason,
+            error=mended(error)[:LONGEST_ERROR],
+            details=details,
+            retry_after_sec=retry_after_sec,
+            cost_usd=cost_usd,
+            tokens_input=tokens_input,
+            tokens_output=tokens_output,
+            model=model,
+        )
+        return await self._failures.send(Item(task_id, members))
+
+    async def complete_many(self, results: Sequence[Mapping[str, Any]]) -> list[Receipt | TaskyardError]:
+        """Hand in many outputs. Each stands or falls alone, and its answer stands in its place."""
+        answer = await self._ask(calls.COMPLETE_MANY, body(results=[_result(each) for each in results]))
+        return [reading.outcome(each) for each in answer["results"]]
+
+    async def fail_many(self, results: Sequence[Mapping[str, Any]]) -> list[Receipt | TaskyardError]:
+        """Report many failures. Each stands or falls alone, and its answer stands in its place."""
+        answer = await self._ask(calls.FAIL_MANY, body(results=[_result(each) for each in results]))
+        return [reading.outcome(each) for each in answer["results"]]
+
+    def _ends(self, one: Call, many: Call) -> Batches[Receipt]:
+        async def send_one(item: Item) -> Receipt:
+            return reading_tasks.receipt(await self._ask_about(one, item.task_id, f"{{{item.members}}}".encode()))
+
+        async def send_many(items: Sequence[Item]) -> list[Receipt | TaskyardError]:
+            answer = await self._ask(many, f'{{"results":{_objects(items)}}}'.encode())
+            return [reading.outcome(each) for each in answer["results"]]
+
+        return Batches(send_one, send_many)
+
+    async def release(self, task_id: str, lease: str) -> Receipt:
+        """Give the task back unfinished. No attempt is counted."""
+        return reading_tasks.receipt(await self._ask_about(calls.RELEASE, task_id, body(lease=lease)))
+
+    # Steps, waits and children
+
+    async def checkpoint(self, task_id: str, lease: str, name: str, data: Json) -> Json:
+        """Store the result of a named step once, and answer with the one that is stored."""
+        return (await self._ask_about(calls.CHECKPOINT, task_id, body(lease=lease, name=name, data=data)))["data"]
+
+    async def sleep(self, task_id: str, lease: str, name: str, duration_sec: float) -> Waited:
+        """Wait for a time, without a slot."""
+        return await self._suspend(task_id, kind="sleep", lease=lease, name=name, duration_sec=duration_sec)
+
+    async def wait_for(
+        self, task_id: str, lease: str, name: str, signal: str, *, timeout_sec: float | None = None
+    ) -> Waited:
+        """Wait for a signal. Each wait that is not in vain takes one, in the order they were sent, also from before."""
+        return await self._suspend(
+            task_id, kind="signal", lease=lease, name=name, signal=signal, timeout_sec=timeout_sec
+        )
+
+    async def _suspend(self, task_id: str, **asked: object) -> Waited:
+        return reading.waited(await self._ask_about(calls.SUSPEND, task_id, body(**asked)))
+
+    async def snooze(self, task_id: str, lease: str, duration_sec: float) -> Receipt:
+        """Not now: the task comes back after a time, and no attempt is counted."""
+        request = body(kind="snooze", lease=lease, duration_sec=duration_sec)
+        return reading_tasks.receipt((await self._ask_about(calls.SUSPEND, task_id, request))["receipt"])
+
+    async def spawn(
+        self,
+        task_id: str,
+        lease: str,
+        tasks: Sequence[Mapping[str, object]],
+        *,
+        name: str,
+        wait: bool = False,
+    ) -> list[TaskId]:
+        """Put tasks into the graph of the task at hand; with `wait`, suspend it until they are done.
+
+        Asked again under the same name, it makes nothing: the first call's tasks are the answer.
+        """
+        drafts = [draft(fields) for fields in tasks]
+        answer = await self._ask_about(calls.SPAWN, task_id, body(lease=lease, name=name, tasks=drafts, wait=wait))
+        return answer["task_ids"]
+
+    async def children(self, task_id: str, name: str) -> list[Child] | None:
+        """How the tasks spawned under this name ended; None while one of them has not."""
+        found = (await self._ask_about(calls.CHILDREN, task_id, query={"name": name}))["children"]
+        return None if found is None else [reading.child(each) for each in found]
+
+
+def _beat(heartbeat: Heartbeat) -> Item:
+    return Item(
+        heartbeat.task_id,
+        parts(
+            lease=heartbeat.lease,
+            progress=heartbeat.progress,
+            cost_usd=heartbeat.cost_usd,
+            tokens_input=heartbeat.tokens_input,
+            tokens_output=heartbeat.tokens_output,
+        ),
+    )
+
+
+def _objects(items: Sequence[Item]) -> str:
+    return listed(f"{{{parts(task_id=item.task_id)},{item.members}}}" for item in items)
+
+
+def _result(given: Mapping[str, Any]) -> object:
+    return draft({**given, "artifacts": several(given["artifacts"])} if "artifacts" in given else given)

@@ -1,0 +1,55 @@
+"""Events: a page of them, a stream, or a conversation about them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Header, Query, Request, Response
+
+from taskyard.server import listening
+from taskyard.server.guarding import shown_token
+from taskyard.server.live import Live
+from taskyard.server.recent import Interest
+from taskyard.server.routing import Calling, Routes, answer
+from taskyard.server.sockets import converse
+from taskyard.server.streams import MEDIA_TYPE, EventStream
+from taskyard.server.viewing import View
+from taskyard.wire import calls, responses
+from taskyard.wire.multica import task_of
+
+routes = Routes("events")
+Number = Annotated[int | None, Query(ge=0, le=2**53)]
+Of = Annotated[str | None, Query(min_length=1, max_length=255)]
+STREAM = {200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}}
+GONE = {410: {"model": responses.Problem, "description": "some after that number are no longer kept"}}
+
+
+@routes.add(calls.EVENTS, responses.EventsRead, more={**STREAM, **GONE})
+async def events(
+    request: Request,
+    caller: Calling,
+    *,
+    after: Number = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 200,
+    task_id: Of = None,
+    dag_id: Of = None,
+    type: Annotated[str | None, Query(description="A word of multica's: task:queued.", max_length=255)] = None,
+    event: Annotated[str | None, Query(description="A word of the yard's: task.ready, task.*.", max_length=255)] = None,
+    view: View = None,
+    last_event_id: Annotated[int | None, Header(ge=0, le=2**53)] = None,
+) -> Response:
+    """A page of events from a number on; to who accepts `text/event-stream`, each event from there or from now on."""
+    named = None if task_id is None else task_of(task_id)
+    interest = Interest(task_id=named, dag_id=dag_id, type=type, event=event, view=view)
+    await listening.must_be_theirs(caller, interest)
+    if MEDIA_TYPE not in request.headers.get("accept", ""):
+        return answer(await listening.page(caller.yard, interest, after=after or 0, limit=limit))
+    live: Live = request.app.state.live
+    # A browser that comes back calls with the number it began with, and says here how far it got.
+    first = after if last_event_id is None else last_event_id
+    stream = EventStream(live, await live.feed_of(caller.yard), interest, after=first, token=shown_token(request))
+    await stream.subscription.check()
+    return stream
+
+
+routes.router.add_websocket_route(calls.SOCKET.path, converse)

@@ -1,0 +1,49 @@
+"""How tasks are shown: in the yard's own shape, or in the view that the caller asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from fastapi import Query
+
+from taskyard.core.errors import NotFound
+from taskyard.core.task import Json
+from taskyard.server.guarding import Caller
+from taskyard.wire import multica
+from taskyard.wire.documents import Document
+from taskyard.wire.tasks import Held, Task
+
+View = Annotated[
+    Literal["multica"] | None, Query(description="multica: each attempt is a task of its own, in that preset's words.")
+]
+
+
+async def shown(caller: Caller, task: Task, view: View) -> Document:
+    """A task as this call has left it."""
+    return task.to_dict() if view is None else (await _attempts(caller, task))[-1]
+
+
+async def shown_held(caller: Caller, held: Sequence[Held], view: View) -> list[Json]:
+    """Tasks that were just claimed, with their leases."""
+    if view is None:
+        return [task.to_dict() for task in held]
+    return [{**(await _attempts(caller, task))[task.attempt - 1], "lease": task.lease} for task in held]
+
+
+async def shown_attempt(caller: Caller, id_: str) -> Document:
+    """The attempt of this id."""
+    attempts = multica.attempt_tasks(await caller.yard.get(multica.task_of(id_)))
+    if not 1 <= multica.attempt_of(id_) <= len(attempts):
+        raise NotFound("task", id_)
+    return attempts[multica.attempt_of(id_) - 1]
+
+
+async def shown_attempts(caller: Caller, tasks: Sequence[Task], words: Sequence[str]) -> list[Json]:
+    """The attempts at these tasks that are in these states, latest first."""
+    found = [document for task in tasks for document in reversed(await _attempts(caller, task))]
+    return [document for document in found if not words or document["status"] in words]
+
+
+async def _attempts(caller: Caller, task: Task) -> list[Document]:
+    return multica.attempt_tasks(await caller.yard.get(task.id))

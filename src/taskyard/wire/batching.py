@@ -1,0 +1,89 @@
+"""Calls of one moment, answered together: by one commit, or over one request.
+
+There is no timer. An idle batcher begins as soon as the loop has let everybody ask who was about to, so a lone caller
+waits for nobody. While one batch is under way the next gathers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
+
+
+def _alike(_: object) -> int:
+    return 0
+
+
+class Batcher(Generic[Asked, Answer]):
+    """Collects what is asked and hands it on in batches. An answer that is an error is raised to who asked."""
+
+    def __init__(
+        self,
+        answer: Callable[[Sequence[Asked]], Awaitable[Sequence[Answer | Exception]]],
+        *,
+        most: int,
+        weigh: Callable[[Asked], int] = _alike,
+        heaviest: int = 0,
+    ) -> None:
+        self._answer = answer
+        self._most = most
+        self._weigh = weigh
+        self._heaviest = heaviest  # together; one that is heavier by itself goes alone
+        self._waiting: deque[tuple[Asked, asyncio.Future[Answer]]] = deque()
+        self._running: asyncio.Task[None] | None = None
+
+    async def ask(self, asked: Asked) -> Answer:
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting.append((asked, future))
+        if self._running is None:
+            self._running = asyncio.create_task(self._run())
+        # Who is cancelled does not take the question back: it may have been acted on already.
+        return await asyncio.shield(future)
+
+    async def close(self) -> None:
+        while self._running is not None:
+            await self._running
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting:
+                await self._turn(self._batch())
+        finally:
+            self._running = None
+
+    def _batch(self) -> list[tuple[Asked, asyncio.Future[Answer]]]:
+        batch = [self._waiting.popleft()]
+        weight = self._weigh(batch[0][0])
+        while self._waiting and len(batch) < self._most:
+            weight += self._weigh(self._waiting[0][0])
+            if weight > self._heaviest:
+                break
+            batch.append(self._waiting.popleft())
+        return batch
+
+    async def _turn(self, batch: list[tuple[Asked, asyncio.Future[Answer]]]) -> None:
+        try:
+            answers: Sequence[Answer | BaseException] = await self._answer([asked for asked, _ in batch])
+        except BaseException as error:
+            for _, future in batch:
+                _settle(future, error)
+            if not isinstance(error, Exception):
+                raise  # to whoever ends this; all else is for those who wait for an answer
+        else:
+            for (_, future), answer in zip(batch, answers, strict=True):
+                _settle(future, answer)
+
+
+def _settle(future: asyncio.Future[Answer], answer: Answer | BaseException) -> None:
+    if future.done():
+        return
+    if isinstance(answer, BaseException):
+        future.set_exception(answer)
+        future.exception()  # a caller that has gone away must not make this an unheard error
+    else:
+        future.set_result(answer)

@@ -1,0 +1,119 @@
+"""Yards beyond a server, so that what every yard promises is tried through HTTP too: TASKYARD_TEST_STORES=http.
+
+The server is a real one, in this process. What a test looks at inside a yard is what it finds behind the server.
+"""
+
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from typing import cast
+
+import pytest
+
+from taskyard import app
+from taskyard.client.connecting import Connection
+from taskyard.core.units import Micros
+from taskyard.portal import Portal
+from taskyard.server.serving import Server, served
+from taskyard.service.engine import Options
+from taskyard.service.yard import Yard
+from taskyard.stores.contract import Store
+from taskyard.wire.answers import Swept
+
+HTTP = "http"
+_BY = "who did it is said by the token, and not by the caller"
+_WORDS = "the server's models refuse a wrong shape before the yard does, in their own words and with their own path"
+_INSIDE = "it takes a process apart, which is the server's here"
+_FIGURES = "the figures cross HTTP as /metrics and in no other way"
+
+# What is not tried through HTTP, and why. tests/client holds it to its length.
+LOCAL_ONLY = {
+    "test_an_agent_that_makes_no_sense_is_refused_and_not_stored": _WORDS,
+    "test_a_graph_that_cannot_be_worked_off_is_refused_and_nothing_is_stored": _WORDS,
+    "test_a_change_that_makes_no_sense_is_refused_and_the_letter_stays": _WORDS,
+    "test_every_hostile_task_is_refused_alone": _WORDS,
+    "test_every_hostile_task_is_refused_with_the_whole_graph_it_is_in": _WORDS,
+    "test_every_hostile_task_is_refused_when_it_is_added_or_spawned": _WORDS,
+    "test_a_hostile_graph_is_refused": _WORDS,
+    "test_what_no_store_could_keep_is_refused_wherever_it_is_said_of_a_task": _WORDS,
+    "test_and_wherever_else_it_is_said": _WORDS,
+    "test_a_dead_letter_that_is_escalated_waits_for_another_person": _BY,
+    "test_a_task_that_dies_twice_keeps_both_decisions": _BY,
+    "test_an_orchestrator_may_revive_one_too": _BY,
+    "test_of_two_people_who_decide_at_once_one_is_told_to_look_again": _BY,
+    "test_who_decided_when_and_why_is_on_record": _BY,
+    "test_a_rerun_is_a_new_task_that_asks_for_the_same_in_a_fresh_session": _BY,
+    "test_a_rerun_of_a_subject_cancels_what_waits_with_all_that_depends_on_it": _BY,
+    "test_a_graph_that_was_cancelled_half_when_its_process_died_is_cancelled_whole_by_the_sweep": _INSIDE,
+    "test_many_who_sweep_at_once_do_each_thing_once": _INSIDE,
+    "test_a_yard_that_is_swept_is_in_good_health": _INSIDE,
+    "test_a_lease_that_nobody_takes_back_tells_that_nobody_sweeps": _INSIDE,
+    "test_a_day_tells_what_came_in_and_how_it_went": _FIGURES,
+    "test_the_sum_goes_on_where_days_end": _FIGURES,
+    "test_what_is_counted_by_agent_goes_by_its_type": _FIGURES,
+    "test_a_workspace_sees_its_own_figures_and_one_sweep_counts_for_all": _FIGURES,
+    "test_sweeps_of_many_processes_count_each_event_once": _FIGURES,
+    "test_who_dies_between_counting_and_storing_leaves_no_trace": _FIGURES,
+    "test_whenever_the_counting_process_dies_each_event_is_counted_once": _FIGURES,
+    "test_a_long_backlog_is_counted_page_by_page": _FIGURES,
+    "test_nothing_is_pruned_before_it_is_counted": _FIGURES,
+    "test_counting_begins_with_what_is_kept_where_some_is_gone_already": _FIGURES,
+    "test_figures_are_kept_for_a_year_and_then_some": _FIGURES,
+}
+
+
+def mark_local_only(items: list[pytest.Item]) -> None:
+    """Leave out, by name and with the reason, what makes no sense beyond a server."""
+    for item in items:
+        reason = LOCAL_ONLY.get(item.originalname) if isinstance(item, pytest.Function) else None
+        if reason is not None and item.name.partition("[")[2].startswith(HTTP):
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+class Beyond(app.RemoteYard):
+    """A yard beyond a server. Time passes behind it, where the test's clock is, and so do sweeps."""
+
+    def __init__(self, server: Server, behind: Yard) -> None:
+        super().__init__(Connection(url_of(server)))
+        self.behind = behind
+
+    @property
+    def store(self) -> Store:
+        return self.behind.store
+
+    @property
+    def options(self) -> Options:
+        return self.behind.options
+
+    def now(self) -> Micros:
+        return self.behind.now()
+
+    async def sweep(self) -> Swept:
+        return await self.behind.sweep()
+
+
+def url_of(server: Server) -> str:
+    return f"http://127.0.0.1:{server.port}"
+
+
+@asynccontextmanager
+async def beyond_a_server(yard: Yard) -> AsyncGenerator[Yard]:
+    """The same yard, as it is seen through HTTP."""
+    async with served(yard) as server, Beyond(server, yard) as remote:
+        yield cast(Yard, remote)
+
+
+@contextmanager
+def served_beside(yard: Yard) -> Generator[str]:
+    """The URL of a yard that is served from a thread of its own: a test may block the loop that it is in."""
+    portal = Portal()
+    stack = AsyncExitStack()
+
+    async def begin() -> str:
+        await stack.enter_async_context(yard)
+        return url_of(await stack.enter_async_context(served(yard)))
+
+    try:
+        yield portal.call(begin())
+    finally:
+        portal.call(stack.aclose())
+        portal.close()

@@ -1,0 +1,40 @@
+"""Words for tests that call a server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+
+from taskyard.server.serving import served
+from taskyard.service.yard import Yard
+
+
+@asynccontextmanager
+async def calling(yard: Yard, token: str | None = None, **more: Any) -> AsyncGenerator[httpx.AsyncClient]:
+    """A client of a server that runs while the block does."""
+    async with served(yard, **more) as server, client_of(server.port, token) as client:
+        yield client
+
+
+def client_of(port: int, token: str | None = None) -> httpx.AsyncClient:
+    headers = {} if token is None else {"authorization": f"Bearer {token}"}
+    return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=20)
+
+
+async def spoken(port: int, *said: bytes) -> bytes:
+    """What the server says to these bytes, to the end of the connection. Who is hung up on stops talking."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    answer = asyncio.create_task(reader.read())
+    try:
+        for each in said:
+            writer.write(each)
+            await writer.drain()
+            if answer.done():
+                break
+        return await answer
+    finally:
+        writer.close()

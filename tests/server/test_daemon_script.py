@@ -1,0 +1,128 @@
+"""The daemon of examples/daemon.sh, as a process of its own against a real server."""
+
+import asyncio
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+import taskyard
+from taskyard.core.agent import AgentStatus
+from taskyard.core.task import Outcome, Status
+from taskyard.server.serving import served
+from taskyard.service.yard import Yard
+from taskyard.wire.tasks import Details
+from tests.programs import environment
+
+SCRIPT = Path(__file__).parents[2] / "examples" / "daemon.sh"
+MOST_LINES = 60
+PATIENCE = 60.0  # seconds
+# It counts words, fails where it is told to, and takes a minute where it is told to.
+AGENT = """
+read -r prompt
+case $prompt in
+  fail) echo "no luck" >&2; exit 3 ;;
+  wait) sleep 60 ;;
+  *) wc -w <<<"$prompt" ;;
+esac
+"""
+
+
+@pytest.fixture
+async def yard(tmp_path: Path) -> AsyncGenerator[Yard]:
+    async with taskyard.connect(f"sqlite:///{tmp_path / 'yard.db'}", preset="multica") as yard:
+        yield yard
+        assert (await yard.verify()).ok
+
+
+@asynccontextmanager
+async def running(yard: Yard, *, token: str = "") -> AsyncGenerator[Process]:
+    """The daemon, at work; told to stop at the end, if it was not before, and seen off."""
+    async with served(yard) as server:
+        here = {"TASKYARD_URL": f"http://127.0.0.1:{server.port}", "TASKYARD_RUNTIME": "shed", "TASKYARD_TOKEN": token}
+        daemon = await asyncio.create_subprocess_exec(
+            *(SCRIPT, "coder", "bash", "-c", AGENT), env=environment("curl", "jq") | here, stdout=PIPE, stderr=PIPE
+        )
+        try:
+            yield daemon
+        finally:
+            if daemon.returncode is None:
+                daemon.terminate()
+            said = await daemon.communicate()
+        assert daemon.returncode == 0, said
+
+
+async def until(yard: Yard, task_id: str, status: Status) -> Details:
+    """Wait for a task to get there."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            mark = await yard.mark()
+            task = await yard.get(task_id)
+            if task.status is status:
+                return task
+            await yard.changed(mark, 1.0)
+
+
+def test_the_daemon_has_at_most_sixty_lines():
+    assert len(SCRIPT.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+async def test_it_works_through_tasks_and_says_how_each_went(yard: Yard):
+    good = [await yard.enqueue("code", agent="coder", prompt=prompt) for prompt in ("one", "a 'quoted' \"text\" ✓")]
+    bad = await yard.enqueue("code", agent="coder", prompt="fail")
+
+    async with running(yard):
+        outputs = [(await until(yard, each.id, Status.COMPLETED)).result for each in good]
+        failed = await until(yard, bad.id, Status.DEAD_LETTERED)
+
+    assert [output.strip() for output in outputs] == ["1", "4"]
+    assert (failed.attempts[0].reason, failed.attempts[0].error) == ("agent_error", "no luck")
+    assert [view.agent.status for view in await yard.agents()] == [AgentStatus.OFFLINE]
+
+
+async def test_when_it_starts_again_what_it_held_before_is_tried_again(yard: Yard):
+    await yard.register_runtime("shed")
+    await yard.register("coder", runtime_id="shed")
+    lost = await yard.enqueue("code", agent="coder", prompt="two words")
+    await yard.claim("coder", start=True)
+
+    async with running(yard):
+        done = await until(yard, lost.id, Status.COMPLETED)
+
+    assert [attempt.reason for attempt in done.attempts] == ["runtime_recovery", None]
+
+
+async def test_what_is_cancelled_is_stopped_and_the_next_is_taken(yard: Yard):
+    timeouts = {"heartbeat_sec": 1, "lease_sec": 10}
+    unwanted = await yard.enqueue("code", agent="coder", prompt="wait", priority=4, timeouts=timeouts)
+    wanted = await yard.enqueue("code", agent="coder", prompt="two words")
+
+    async with running(yard):
+        await until(yard, unwanted.id, Status.RUNNING)
+        await yard.cancel(unwanted.id)
+        await until(yard, wanted.id, Status.COMPLETED)
+
+    assert (await yard.get(unwanted.id)).status is Status.CANCELLED
+
+
+@pytest.mark.parametrize("word", [signal.SIGTERM, signal.SIGINT])
+async def test_when_it_is_told_to_stop_it_gives_back_what_it_has(yard: Yard, word: signal.Signals):
+    task = await yard.enqueue("code", agent="coder", prompt="wait")
+
+    async with running(yard) as daemon:
+        await until(yard, task.id, Status.RUNNING)
+        daemon.send_signal(word)
+        given_back = await until(yard, task.id, Status.READY)
+
+    assert [(attempt.outcome, attempt.counted) for attempt in given_back.attempts] == [(Outcome.RELEASED, False)]
+
+
+async def test_it_shows_its_token(yard: Yard):
+    issued = await yard.create_token("shed", "agent", agent="coder")
+    task = await yard.enqueue("code", agent="coder", prompt="two words")
+
+    async with running(yard, token=issued.text):
+        await until(yard, task.id, Status.COMPLETED)

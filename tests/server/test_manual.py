@@ -1,0 +1,17 @@
+"""The page at /docs."""
+
+from taskyard.service.yard import Yard
+from taskyard.wire.calls import CALLS
+from tests.server.calling import calling
+
+
+async def test_the_manual_names_every_call_and_asks_no_other_site_for_anything(yard: Yard):
+    async with calling(yard) as client:
+        answer = await client.get("/docs")
+
+    assert answer.status_code == 200
+    shown = [call for call in CALLS.values() if call.path.startswith("/api/") and call.method != "WEBSOCKET"]
+    assert [call.path for call in shown if f"<code>{call.method} {call.path}</code>" not in answer.text] == []
+    assert "<script" not in answer.text
+    assert "//" not in answer.text
+    assert answer.headers["content-security-policy"].startswith("default-src 'none';")
