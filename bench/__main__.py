@@ -11,16 +11,23 @@ from tempfile import TemporaryDirectory
 
 import apsw
 
+from bench.counting import Counting, postgres_pages, sqlite_steps
 from bench.growth import claims
+from bench.overhead import overhead
+from bench.peers.servers import postgres_server
 from bench.rates import rates
 from bench.runner import Table, markdown, report
+from bench.strangers import strangers
+from bench.yards import Urls, in_files, in_schemas
 
-WHAT = ("claims", "rates")
+STORES = ("sqlite", "postgres")
+WHAT = ("claims", "rates", "overhead", "strangers")
 
 
 def arguments() -> Namespace:
     parser = ArgumentParser("bench", description=__doc__, formatter_class=ArgumentDefaultsHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=WHAT, default=WHAT, help="what to measure")
+    parser.add_argument("--stores", nargs="+", choices=STORES, default=STORES, help="what to measure it on")
     parser.add_argument(
         "--waiting", type=int, nargs="+", default=[1_000, 1_000_000], help="how many wait, fewest first"
     )
@@ -35,10 +42,25 @@ def arguments() -> Namespace:
 
 async def run(given: Namespace, folder: Path) -> list[Table]:
     tables: list[Table] = []
+    if "sqlite" in given.stores:
+        tables += await on_store(given, "sqlite", in_files(folder), sqlite_steps)
+    if "postgres" in given.stores:
+        with postgres_server(folder) as server:
+            tables += await on_store(given, "postgres", in_schemas(server), postgres_pages)
+        if "strangers" in given.only:
+            tables.append(await strangers(folder, tasks=given.tasks * 5, rounds=given.rounds * 5))
+    return tables
+
+
+async def on_store(given: Namespace, store: str, urls: Urls, counting: Counting) -> list[Table]:
+    tables: list[Table] = []
     if "claims" in given.only:
-        tables.append(await claims(folder, sizes=given.waiting, lanes=given.lanes, rounds=given.claims))
+        sizes = given.waiting
+        tables.append(await claims(store, urls, counting, sizes=sizes, lanes=given.lanes, rounds=given.claims))
     if "rates" in given.only:
-        tables.append(await rates(folder, tasks=given.tasks, rounds=given.rounds))
+        tables.append(await rates(store, urls, tasks=given.tasks, rounds=given.rounds))
+    if "overhead" in given.only:
+        tables.append(await overhead(store, urls, rounds=given.claims))
     return tables
 
 

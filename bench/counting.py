@@ -2,43 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import Any
+import json
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol
 
 import apsw
 
+from bench.runner import Count, Counts
 from taskyard.core.task import Hot
+from taskyard.stores.postgres.transaction import Transaction
 
 
-class Counted:
-    """What the connections that were made under `counting` have done since the last reset."""
+class Counted(Protocol):
+    """What was done since the last reset by the yards that were opened meanwhile."""
+
+    def reset(self) -> None: ...
+    def counts(self, *, most_rows: int) -> Counts: ...
+
+
+Counting = Callable[[], AbstractContextManager[Counted]]
+
+
+class _Steps:
+    """What SQLite has done."""
 
     def __init__(self) -> None:
-        self.rows = 0  # of tasks, read into the process
-        self.steps = 0  # instructions of SQLite's engine: also what it looked at and did not hand over
+        self.reset()
 
     def reset(self) -> None:
-        self.rows = self.steps = 0
+        self._rows = 0  # of tasks, read into the process
+        self._steps = 0  # instructions of SQLite's engine: also what it looked at and did not hand over
+
+    def counts(self, *, most_rows: int) -> Counts:
+        return {"task rows read": Count(self._rows, most_rows), "engine steps": Count(self._steps)}
 
     def watch(self, connection: apsw.Connection) -> None:
         connection.set_row_trace(self._row)
         connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, self._statement)  # pyright: ignore[reportUnknownMemberType]
 
     def _row(self, _: apsw.Cursor, row: Any) -> Any:
-        self.rows += len(row) == len(Hot._fields)
+        self._rows += len(row) == len(Hot._fields)
         return row
 
     def _statement(self, told: dict[str, Any]) -> None:
-        self.steps += told["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"]
+        self._steps += told["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"]
 
 
 @contextmanager
-def counting() -> Generator[Counted]:
-    """Count what all connections do that are made meanwhile."""
-    counted = Counted()
-    apsw.connection_hooks.append(counted.watch)
+def sqlite_steps() -> Generator[Counted]:
+    steps = _Steps()
+    apsw.connection_hooks.append(steps.watch)
     try:
-        yield counted
+        yield steps
     finally:
-        apsw.connection_hooks.remove(counted.watch)
+        apsw.connection_hooks.remove(steps.watch)
+
+
+class _Pages:
+    """What PostgreSQL says that it would do to choose: it is asked before each choice."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self._pages = 0
+        self._whole_tables = 0  # read from one end to the other
+
+    def counts(self, *, most_rows: int) -> Counts:  # noqa: ARG002 - rows that are looked at are not told
+        return {"pages": Count(self._pages), "sequential scans": Count(self._whole_tables, 0)}
+
+    async def explain(self, transaction: Transaction, *values: Any) -> None:
+        sql = f"explain (analyze, buffers, format json) {transaction.sql['pick']}"
+        plan = json.loads(await transaction.connection.fetchval(sql, *values))[0]["Plan"]
+        self._pages += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+        self._whole_tables += sum(node["Node Type"] == "Seq Scan" for node in _nodes(plan))
+
+
+def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for below in plan.get("Plans", ()):
+        yield from _nodes(below)
+
+
+@contextmanager
+def postgres_pages() -> Generator[Counted]:
+    pages = _Pages()
+    ask = Transaction.ask
+
+    async def explained(self: Transaction, name: str, *values: Any) -> Any:
+        if name == "pick":
+            await pages.explain(self, *values)
+        return await ask(self, name, *values)
+
+    Transaction.ask = explained
+    try:
+        yield pages
+    finally:
+        Transaction.ask = ask

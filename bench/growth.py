@@ -1,68 +1,91 @@
 """How the cost of a claim grows with what is waiting.
 
-Two agents claim in the same yards. One may take ten tasks, and none of all the others that wait. The other may take all
-of those, from as many lanes as there are. Neither should care how many they are.
+Three agents claim in the same yards. One may take ten tasks, and none of all the others that wait. One may take all of
+those, from as many lanes as there are. One may take from a tenth of the lanes, one task or a hundred. None of them
+should care how many wait.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from pathlib import Path
 from time import perf_counter
+from typing import NamedTuple
 
-from bench.counting import counting
-from bench.runner import Case, Count, Counts, Table, measure
-from bench.yards import PAYLOAD, a_yard, fill
+from bench.counting import Counting
+from bench.runner import Case, Counts, Table, measure
+from bench.yards import PAYLOAD, Urls, a_yard, fill
 from taskyard.service.yard import Yard
+from taskyard.wire.tasks import Held
 
-BATCH = 10
+OWN = 10
 AT_MOST = 1.5  # times the claim with the fewest waiting
-OTHERS, ANY = f"{BATCH}, and none of", f"{BATCH} of any of"  # the two agents: what they may take of all that waits
 
 
-async def claims(folder: Path, *, sizes: list[int], lanes: int, rounds: int) -> Table:
+class Claimer(NamedTuple):
+    agent: str
+    lanes: int  # that it may take from
+    batch: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.batch} {self.agent}"
+
+
+async def claims(store: str, urls: Urls, counting: Counting, *, sizes: list[int], lanes: int, rounds: int) -> Table:
+    claimers = [
+        Claimer("and none of", 1, OWN),
+        Claimer("of any of", lanes, OWN),
+        Claimer("of a tenth of", lanes // 10, 1),
+        Claimer("of a tenth of", lanes // 10, lanes // 2),
+    ]
     async with AsyncExitStack() as stack:
-        yards = {size: await stack.enter_async_context(a_yard(folder, str(size))) for size in sizes}
+        yards = {size: await stack.enter_async_context(a_yard(urls(f"waiting_{size}"))) for size in sizes}
         for size, yard in yards.items():
             await _furnish(yard, size, lanes)
         cases = [
-            _case(folder, yard, agent, size, fewest=sizes[0], lanes=eligible)
-            for agent, eligible in ((OTHERS, 1), (ANY, lanes))
+            _case(yard, urls(f"waiting_{size}"), claimer, counting, size, fewest=sizes[0])
+            for claimer in claimers
             for size, yard in yards.items()
         ]
         rows = await measure(cases, unit="ms", rounds=rounds, warm_up=10, at_most=AT_MOST)
-    return Table(title="Claims, by what is waiting", settings={"lanes": lanes, "rounds": rounds}, rows=rows)
+    title = f"Claims by what is waiting, {store}"
+    return Table(title=title, settings={"lanes": lanes, "rounds": rounds}, rows=rows)
 
 
 async def _furnish(yard: Yard, size: int, lanes: int) -> None:
     await fill(yard, size, lanes=lanes)
-    await yard.enqueue_many([{"type": "own", "payload": PAYLOAD}] * BATCH)
-    await yard.register(OTHERS, types=["own"], max_concurrent_tasks=BATCH)
-    await yard.register(ANY, types=[f"type-{lane}" for lane in range(lanes)], max_concurrent_tasks=BATCH)
+    await yard.enqueue_many([{"type": "own", "payload": PAYLOAD}] * OWN)
+    types = [f"type-{lane}" for lane in range(lanes)]
+    for agent, takes in (("and none of", ["own"]), ("of any of", types), ("of a tenth of", types[: lanes // 10])):
+        await yard.register(agent, types=takes, max_concurrent_tasks=lanes)
 
 
-def _case(folder: Path, yard: Yard, agent: str, size: int, *, fewest: int, lanes: int) -> Case:
+def _case(yard: Yard, url: str, claimer: Claimer, counting: Counting, size: int, *, fewest: int) -> Case:
     async def once() -> float:
         began = perf_counter()
-        held = await yard.claim(agent, count=BATCH, start=True)
+        held = await yard.claim(claimer.agent, count=claimer.batch, start=True)
         took = perf_counter() - began
-        assert len(held) == BATCH
-        for each in held:
-            await yard.release(each.id, each.lease)
+        assert len(held) == claimer.batch
+        await _give_back(yard, held)
         return 1000 * took
 
     async def count() -> Counts:
         """One claim more, under the eyes of a counter, which would spoil its time."""
         with counting() as counted:
-            async with a_yard(folder, str(size)) as watched:
-                await watched.claim(agent, count=BATCH, types=[])  # so that it knows the lanes
+            async with a_yard(url) as watched:
+                await watched.claim(claimer.agent, types=[])  # so that it knows the lanes
                 counted.reset()
-                held = await watched.claim(agent, count=BATCH, start=True)
-                counts = {"task rows read": Count(counted.rows, lanes + BATCH), "engine steps": Count(counted.steps)}
-                for each in held:
-                    await watched.release(each.id, each.lease)
+                held = await watched.claim(claimer.agent, count=claimer.batch, start=True)
+                counts = counted.counts(most_rows=claimer.lanes + claimer.batch)
+                await _give_back(watched, held)
         return counts
 
-    name = f"{agent} {{:,}}"
+    name = f"{claimer.name} {{:,}}"
     against = None if size == fewest else name.format(fewest)
     return Case(name=name.format(size), once=once, count=count, against=against)
+
+
+async def _give_back(yard: Yard, held: Sequence[Held]) -> None:
+    await asyncio.gather(*(yard.release(each.id, each.lease) for each in held))

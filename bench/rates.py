@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from itertools import count
-from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
 
 from bench.runner import Case, Count, Counts, Table, measure
-from bench.yards import PAYLOAD, a_yard
+from bench.yards import PAYLOAD, Urls, a_yard
 from taskyard.service.yard import Yard
 
 IN_FLIGHT = 16
@@ -19,9 +18,9 @@ BATCH = 100
 TYPE = "noop"
 
 
-async def rates(folder: Path, *, tasks: int, rounds: int) -> Table:
+async def rates(store: str, urls: Urls, *, tasks: int, rounds: int) -> Table:
     def case(name: str, act: Callable[[Yard, int], Awaitable[None]], number: int) -> Case:
-        return _case(folder, name, act, number)
+        return _case(urls, name, act, number)
 
     cases = [
         case("enqueue one at a time", _one_at_a_time, tasks // 10),
@@ -31,16 +30,16 @@ async def rates(folder: Path, *, tasks: int, rounds: int) -> Table:
         case(f"drain, {BATCH} at once", _drain, tasks),
     ]
     rows = await measure(cases, unit="tasks/s", rounds=rounds)
-    return Table(title="Rates", settings={"tasks": tasks, "rounds": rounds, "payload bytes": 200}, rows=rows)
+    return Table(title=f"Rates, {store}", settings={"tasks": tasks, "rounds": rounds, "payload bytes": 200}, rows=rows)
 
 
-def _case(folder: Path, name: str, act: Callable[[Yard, int], Awaitable[None]], number: int) -> Case:
+def _case(urls: Urls, name: str, act: Callable[[Yard, int], Awaitable[None]], number: int) -> Case:
     serial = count(1)
     processor: list[float] = []  # µs per task
 
     async def once() -> float:
         """In a yard of its own, with the work there already where it is to be drained."""
-        async with a_yard(folder, f"{act.__name__}-{next(serial)}") as yard:
+        async with a_yard(urls(f"{act.__name__}_{next(serial)}")) as yard:
             await yard.register("worker", max_concurrent_tasks=BATCH)
             if act in (_drain, _drain_one_at_a_time):
                 await _in_bulk(yard, number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import islice
@@ -21,9 +21,20 @@ PAYLOAD = {"text": "x" * 180}  # about 200 bytes as JSON
 AT_ONCE = 2_000  # tasks of one set
 
 
+Urls = Callable[[str], str]  # of yards of one store, by a name
+
+
+def in_files(folder: Path) -> Urls:
+    return lambda name: f"sqlite:///{folder / name}.db"
+
+
+def in_schemas(server: str) -> Urls:
+    return lambda name: f"{server}&schema={name}"
+
+
 @asynccontextmanager
-async def a_yard(folder: Path, name: str) -> AsyncGenerator[Yard]:
-    async with taskyard.connect(f"sqlite:///{folder / name}.db", sweeps=False) as yard:
+async def a_yard(url: str) -> AsyncGenerator[Yard]:
+    async with taskyard.connect(url, sweeps=False) as yard:
         yield yard
 
 

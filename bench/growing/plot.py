@@ -1,0 +1,79 @@
+"""A plot as SVG, written by hand: lines over a logarithmic axis, each point with its least and most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from math import log10
+
+from bench.growing.growth import Growth
+from bench.runner import Row
+
+WIDTH, HEIGHT = 640, 360
+LEFT, RIGHT, TOP, BOTTOM = 70, 150, 40, 50
+COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b")
+STEPS = 4  # of the upright axis
+
+
+def svg(growth: Growth) -> str:
+    lines = _lines(growth)
+    sizes = sorted({size for points in lines.values() for size, _ in points})
+    highest = max(row.most for row in growth.table.rows) or 1.0
+    scale = _Scale(sizes, highest)
+    parts = [*_axes(growth, scale, sizes, highest)]
+    for (line, points), colour in zip(lines.items(), _colours(), strict=False):
+        parts += _drawn(line, points, scale, colour)
+    box = f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12"'
+    ground = '<rect width="100%" height="100%" fill="white"/>'
+    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" {box}>', ground, *parts, "</svg>", ""])
+
+
+def _lines(growth: Growth) -> dict[str, list[tuple[int, Row]]]:
+    lines: dict[str, list[tuple[int, Row]]] = {}
+    for row in growth.table.rows:
+        place = growth.places[row.case]
+        lines.setdefault(place.line, []).append((place.size, row))
+    return lines
+
+
+class _Scale:
+    """Where a figure is on the page. Sizes are shown by their logarithm, and nought as one."""
+
+    def __init__(self, sizes: list[int], highest: float) -> None:
+        self._first, self._last = log10(max(sizes[0], 1)), log10(max(sizes[-1], 1))
+        self._highest = highest
+
+    def x(self, size: int) -> float:
+        span = self._last - self._first or 1.0
+        return round(LEFT + (log10(max(size, 1)) - self._first) / span * (WIDTH - LEFT - RIGHT), 1)
+
+    def y(self, figure: float) -> float:
+        return round(HEIGHT - BOTTOM - figure / self._highest * (HEIGHT - TOP - BOTTOM), 1)
+
+
+def _axes(growth: Growth, scale: _Scale, sizes: list[int], highest: float) -> Iterator[str]:
+    foot, unit = HEIGHT - BOTTOM, growth.table.rows[0].unit
+    yield f'<text x="{LEFT}" y="20" font-size="14">{escape(growth.table.title)}: {escape(unit)}</text>'
+    yield f'<path d="M{LEFT} {TOP}V{foot}H{WIDTH - RIGHT}" fill="none" stroke="#333"/>'
+    for size in sizes:
+        yield f'<text x="{scale.x(size)}" y="{foot + 18}" text-anchor="middle">{size:,}</text>'
+    yield f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{foot + 38}" text-anchor="middle">{escape(growth.of)}</text>'
+    for step in range(STEPS + 1):
+        figure = highest * step / STEPS
+        yield f'<text x="{LEFT - 8}" y="{scale.y(figure) + 4}" text-anchor="end">{figure:,.3g}</text>'
+
+
+def _drawn(line: str, points: list[tuple[int, Row]], scale: _Scale, colour: str) -> Iterator[str]:
+    path = "L".join(f"{scale.x(size)} {scale.y(row.median)}" for size, row in points)
+    yield f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
+    for size, row in points:
+        x = scale.x(size)
+        yield f'<path d="M{x} {scale.y(row.least)}V{scale.y(row.most)}" stroke="{colour}"/>'
+        yield f'<circle cx="{x}" cy="{scale.y(row.median)}" r="3" fill="{colour}"/>'
+    size, row = points[-1]
+    yield f'<text x="{scale.x(size) + 8}" y="{scale.y(row.median) + 4}" fill="{colour}">{escape(line)}</text>'
+
+
+def _colours() -> Iterator[str]:
+    while True:
+        yield from COLOURS

@@ -1,0 +1,118 @@
+"""What is promised: how many times as fast as which peer, in the same run, on each store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from bench.peers.lineup import LINEUP, Store, System
+from bench.peers.rounds import Measure
+
+Medians = Mapping[System, Mapping[Measure, float]]
+Choice = Callable[[System], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """So many times the best of these. Of what should be small, it is the most that is allowed."""
+
+    times: float
+    words: str
+    of: Choice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    store: Store
+    measure: Measure
+    must: Bound
+    goal: Bound | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """How it stands with one bound."""
+
+    bound: Bound
+    ratio: float | None  # None: one of the two was not measured
+    is_met: bool
+
+
+def judge(bound: Bound, target: Target, medians: Medians) -> Verdict:
+    """Compare ours with the best of those that the bound is about."""
+    measured = {
+        system: figures[target.measure]
+        for system, figures in medians.items()
+        if system.store is target.store and target.measure in figures
+    }
+    ours = [figure for system, figure in measured.items() if system.is_ours]
+    others = [figure for system, figure in measured.items() if not system.is_ours and bound.of(system)]
+    if not ours or not others:
+        return Verdict(bound=bound, ratio=None, is_met=False)
+    best = min(others) if target.measure.less_is_better else max(others)
+    ratio = ours[0] / best
+    is_met = ratio <= bound.times if target.measure.less_is_better else ratio >= bound.times
+    return Verdict(bound=bound, ratio=ratio, is_met=is_met)
+
+
+def _named(times: float, name: str) -> Bound:
+    assert any(system.name == name for system in LINEUP)
+    return Bound(times=times, words=f"{times:g} × {name}", of=lambda system: system.name == name)
+
+
+def _best(times: float, language: str | None = None) -> Bound:
+    words = f"{times:g} × best {'' if language is None else f'{language} '}peer"
+    return Bound(
+        times=times, words=words, of=lambda system: not system.is_floor and language in (None, system.language)
+    )
+
+
+def _floor(share: float) -> Bound:
+    return Bound(times=share, words=f"{share:.0%} of the floor", of=lambda system: system.is_floor)
+
+
+def _row(measure: Measure, **stores: tuple[Bound, Bound | None]) -> tuple[Target, ...]:
+    return tuple(
+        Target(store=Store[name], measure=measure, must=must, goal=goal) for name, (must, goal) in stores.items()
+    )
+
+
+TARGETS = (
+    *_row(
+        Measure.DRAIN,
+        POSTGRES=(_named(1.3, "pgqueuer"), _named(1.0, "graphile-worker")),
+        REDIS=(_named(1.0, "bullmq"), _named(1.5, "bullmq")),
+        SQLITE=(_named(5, "huey"), _named(10, "huey")),
+    ),
+    *_row(
+        Measure.DRAIN_BY_TWO,
+        POSTGRES=(_named(1.1, "pgqueuer"), _named(1.0, "graphile-worker")),
+        REDIS=(_named(1.0, "bullmq"), _named(2, "bullmq")),
+        SQLITE=(_named(4, "huey"), None),
+    ),
+    *_row(
+        Measure.ONE,
+        POSTGRES=(_best(1.0), None),
+        REDIS=(_best(1.0, "Python"), None),
+        SQLITE=(_named(1.0, "huey"), None),
+    ),
+    *_row(
+        Measure.FLIGHT,
+        POSTGRES=(_best(4), None),
+        REDIS=(_best(1.5, "Python"), None),
+        SQLITE=(_named(4, "huey"), None),
+    ),
+    *_row(
+        Measure.BULK,
+        POSTGRES=(_named(1.0, "graphile-worker"), None),
+        REDIS=(_named(1.2, "bullmq"), None),
+        SQLITE=(_named(1.5, "litequeue"), None),
+    ),
+    *_row(
+        Measure.PICKUP,
+        POSTGRES=(_best(1.0), None),
+        REDIS=(_named(1.3, "taskiq"), None),
+        SQLITE=(_named(1.0, "litequeue"), None),
+    ),
+    *_row(Measure.DRAIN, POSTGRES=(_floor(0.3), _floor(0.5)), SQLITE=(_floor(0.2), _floor(0.5))),
+)
