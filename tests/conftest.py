@@ -1,6 +1,7 @@
 """One `yard` fixture over every store. No test that uses it knows which one it has."""
 
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from taskyard.service.clock import ManualClock
 from taskyard.service.engine import Options
 from taskyard.service.yard import Yard
 from tests import servers
+from tests.remote import HTTP, beyond_a_server, mark_local_only
 from tests.storage import asked_for, opener
 from tests.yards import OpenYard
 
@@ -37,9 +39,10 @@ async def open_yard(request: pytest.FixtureRequest, tmp_path: Path, clock: Manua
             await yard.open()
             opened[id(store)] = yard
         workspaces.setdefault(yard.workspace, yard)
-        return yard
+        return await stack.enter_async_context(beyond_a_server(yard)) if request.param == HTTP else yard
 
-    yield open_yard
+    async with AsyncExitStack() as stack:
+        yield open_yard
     verified = [await yard.verify() for yard in workspaces.values()]
     for yard in opened.values():
         await yard.close()
@@ -50,6 +53,10 @@ async def open_yard(request: pytest.FixtureRequest, tmp_path: Path, clock: Manua
 async def yard(open_yard: OpenYard) -> Yard:
     """A yard of the standard preset."""
     return await open_yard()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_local_only(items)
 
 
 def pytest_sessionfinish() -> None:

@@ -13,8 +13,9 @@ from urllib.parse import quote
 from taskyard.stores.contract import Clock, Store
 from taskyard.stores.memory import MemoryStore
 from taskyard.stores.postgres import PostgresStore
+from taskyard.stores.redis import RedisStore
 from taskyard.stores.sqlite import SqliteStore
-from tests import servers
+from tests import bouncing, redis_servers, servers
 
 Opener = Callable[[], Store]  # each call is another process's view of the same data
 
@@ -28,21 +29,34 @@ def sqlite(folder: Path, clock: Clock) -> Opener:
     return lambda: SqliteStore(folder / "yard.db", clock=clock)
 
 
-def postgres(version: int) -> Callable[[Path, Clock], Opener]:
+def postgres(name: str) -> Callable[[Path, Clock], Opener]:
     def opener(folder: Path, clock: Clock) -> Opener:
-        url = servers.postgres_yard(version, folder)
+        url = url_of(name, folder)
         return lambda: PostgresStore(url, clock=clock)
+
+    return opener
+
+
+def redis(name: str) -> Callable[[Path, Clock], Opener]:
+    def opener(folder: Path, clock: Clock) -> Opener:
+        url = url_of(name, folder)
+        return lambda: RedisStore(url, clock=clock)
 
     return opener
 
 
 STORES: dict[str, Callable[[Path, Clock], Opener]] = {
     "memory": memory,
+    "http": memory,  # behind a server: see tests.remote
     "sqlite": sqlite,
-    "postgres": postgres(16),
-    "postgres18": postgres(18),
+    "postgres": postgres("postgres"),
+    "postgres18": postgres("postgres18"),
+    "pgbouncer": postgres("pgbouncer"),
+    "redis": redis("redis"),
+    "redis7": redis("redis7"),
+    "redis-cluster": redis("redis-cluster"),
 }
-USUAL = ("memory", "sqlite", "postgres")
+USUAL = ("memory", "sqlite", "postgres", "redis")
 
 
 def asked_for() -> list[str]:
@@ -59,6 +73,10 @@ URLS: dict[str, Callable[[Path], str]] = {
     "sqlite": lambda folder: f"sqlite:///{quote(str(folder / 'yard.db'))}",
     "postgres": partial(servers.postgres_yard, 16),
     "postgres18": partial(servers.postgres_yard, 18),
+    "pgbouncer": partial(bouncing.bounced_yard, 16),
+    "redis": redis_servers.redis_yard,
+    "redis7": partial(redis_servers.redis_yard, newer=True),
+    "redis-cluster": redis_servers.cluster_yard,
 }
 IN_A_FILE = frozenset({"sqlite"})
 

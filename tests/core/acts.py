@@ -55,6 +55,9 @@ ACTS: Mapping[str, Act] = {
     "suspend": lambda hot: transitions.suspend(hot, blockers=["signal:go"], wake_at=None, now=NOW),
     "cancel": lambda hot: transitions.cancel(hot, reason="not wanted", now=NOW),
     "revive": lambda hot: transitions.revive(hot, resolution="retry", by="human:adam", lane=hot.lane, now=NOW),
+    "revive, later": lambda hot: transitions.revive(
+        hot, resolution="modify_and_retry", by="human:adam", lane=hot.lane, now=NOW, run_after=LATER
+    ),
     "escalate": lambda hot: transitions.escalate(hot, by="human:adam", note="", now=NOW),
     "signal": lambda hot: transitions.signal(hot, name="go", by="human:adam", now=NOW),
     "adopt": lambda hot: transitions.adopt(hot, dag_id=DagId("dag_1"), now=NOW),

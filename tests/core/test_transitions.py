@@ -76,6 +76,7 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     # dead_lettered
     ("dead_lettered", "cancel"): ("cancelled", "task.cancelled"),
     ("dead_lettered", "revive"): ("ready", "task.revived"),
+    ("dead_lettered", "revive, later"): ("retrying", "task.revived"),
     ("dead_lettered", "escalate"): ("dead_lettered", "task.escalated"),
 }
 
@@ -110,7 +111,7 @@ def test_all_else_is_refused_and_both_are_named(state: Status, act: str):
 def test_the_table_is_about_every_state_and_every_verb():
     assert {state for state, _ in ALLOWED} == set(Status) - {Status.FAILED, Status.CANCELLED}
     assert {act for _, act in ALLOWED} == set(ACTS)
-    assert len(PAIRS) == 11 * 24
+    assert len(PAIRS) == 11 * 25
 
 
 def test_the_published_graph_is_this_table():

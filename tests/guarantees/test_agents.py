@@ -330,3 +330,44 @@ async def test_a_claim_for_a_runtime_whose_answer_was_lost_is_answered_again(yar
     again = await yard.claim_for_runtime("laptop", count=2, request_id="r1")
     assert [(held.id, held.lease) for held in again] == [(held.id, held.lease) for held in first]
     assert len(await yard.claim_for_runtime("laptop", count=2, request_id="r2")) == 1
+
+
+async def test_a_lost_answer_to_a_runtime_is_found_again_though_another_agent_has_work_by_now(yard: Yard):
+    await given_a_runtime(yard, "laptop", "ada", "bob")
+    await yard.enqueue("code", agent="bob")
+    lost = await yard.claim_for_runtime("laptop", request_id="r1")
+    await yard.enqueue("code", agent="ada")
+
+    again = await yard.claim_for_runtime("laptop", request_id="r1")
+    assert [(held.id, held.lease) for held in again] == [(held.id, held.lease) for held in lost]
+
+
+async def test_a_claim_for_a_runtime_takes_only_the_types_and_queues_that_are_asked_for(yard: Yard):
+    await given_a_runtime(yard, "laptop", "ada")
+    for type_, queue in (("code", "default"), ("review", "default"), ("review", "night")):
+        await yard.enqueue(type_, queue=queue)
+
+    (held,) = await yard.claim_for_runtime("laptop", count=3, types=["review"], queues=["night"])
+    assert (held.type, held.definition.queue) == ("review", "night")
+
+
+async def test_no_agent_gets_anothers_lease_by_using_its_request_id(yard: Yard):
+    for agent in ("ada", "mallory"):
+        await given_an_agent(yard, agent)
+        await yard.enqueue("code", agent=agent)
+
+    (mine,), (theirs,) = [await yard.claim(agent, request_id="r1") for agent in ("ada", "mallory")]
+
+    with pytest.raises(LeaseLost):
+        await yard.start(mine.id, theirs.lease)
+
+
+async def test_an_agents_own_claim_time_counts_where_a_task_has_one(open_yard: OpenYard, clock: ManualClock):
+    yard = await open_yard()
+    await given_an_agent(yard, claim_ttl_sec=5)
+    slow = await claim_that(yard, (await yard.enqueue("code")).id)
+    at_once = await claim_that(yard, (await yard.enqueue("code", timeouts={"claim_ttl_sec": 0})).id)
+
+    assert (slow.hot.lease_expires_at, at_once.status) == (yard.now() + 5_000_000, Status.RUNNING)
+    await elapse(yard, clock, 6)
+    assert (await yard.get(slow.id)).attempts[0].reason == "claim_expired"

@@ -294,14 +294,47 @@ async def test_a_dependent_of_a_cancelled_task_that_was_left_behind_fails_the_gr
     assert (await yard.dag(dag.id)).status is DagStatus.FAILED
 
 
-async def test_a_graph_whose_last_completer_died_is_ended_by_the_sweep(yard: Yard):
+async def test_a_graph_whose_last_completer_died_is_ended_by_the_sweep(yard: Yard, clock: ManualClock):
     await given_an_agent(yard)
     dag = await given_a_graph(yard, task("a"))
     (held,) = await claim_all(yard, 1)
+    await yard.sweep()
 
     with pytest.raises(ProcessDied):
         await dying_after(yard, 1).complete(held.id, held.lease)
     assert (await yard.dag(dag.id)).status is DagStatus.RUNNING
-    await yard.sweep()
+    clock.advance(seconds=6)
+    assert (await yard.sweep()).finished == 1
 
     assert (await yard.dag(dag.id)).status is DagStatus.COMPLETED
+
+
+async def test_a_graph_that_is_stuck_since_somebody_died_is_ended_by_the_sweep(yard: Yard, clock: ManualClock):
+    await given_an_agent(yard)
+    dag = await given_a_graph(yard, task("a"), task("never", "a"), task("b"))
+    first, last = await claim_all(yard, 2)
+    await bury(yard, first)
+    await yard.sweep()
+
+    with pytest.raises(ProcessDied):
+        await dying_after(yard, 1).complete(last.id, last.lease)
+    assert (await yard.dag(dag.id)).status is DagStatus.RUNNING
+    clock.advance(seconds=6)
+    await yard.sweep()
+
+    assert (await yard.dag(dag.id)).status is DagStatus.FAILED
+
+
+async def test_a_graph_whose_end_nobody_followed_is_found_within_the_hour(yard: Yard, clock: ManualClock):
+    await given_an_agent(yard)
+    first = await yard.enqueue("code")
+    second = await yard.enqueue("code", depends_on=[first.id])
+    await yard.cancel(second.id)
+    await yard.sweep()
+    held = await claim_that(yard, first.id, start=True)
+    with pytest.raises(ProcessDied):
+        await dying_after(yard, 1).complete(held.id, held.lease)
+
+    await elapse(yard, clock, 3600)
+
+    assert (await yard.dag(held.dag_id)).status is DagStatus.COMPLETED

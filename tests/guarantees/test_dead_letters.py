@@ -8,6 +8,7 @@ import pytest
 from taskyard.core.changes import Record
 from taskyard.core.errors import DuplicateKey, IllegalTransition, InvalidInput
 from taskyard.core.task import Status
+from taskyard.core.units import SECOND, Micros, to_iso
 from taskyard.service.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.yards import (
@@ -123,6 +124,19 @@ async def test_a_change_that_makes_no_sense_is_refused_and_the_letter_stays(
     task = await yard.get(held.id)
     assert (task.status, task.prompt) == (Status.DEAD_LETTERED, "do it")
     assert (await decision_on(yard, held.id)).body["reviewed"] is False
+
+
+async def test_a_dead_letter_may_be_tried_again_at_a_later_time(yard: Yard, clock: ManualClock):
+    held = await given_a_dead_letter(yard)
+    later = to_iso(Micros(yard.now() + 60 * SECOND))
+
+    await yard.resolve(held.id, "modify_and_retry", by="human:ada", spec={"run_after": later})
+
+    shown = (await yard.get(held.id)).to_dict()
+    assert (shown["status"], shown["retry_at"]) == ("retrying", later)
+    assert await yard.claim("worker") == []
+    await elapse(yard, clock, 60)
+    await claim_that(yard, held.id)
 
 
 async def test_a_dead_letter_may_be_cancelled(yard: Yard):

@@ -222,6 +222,31 @@ async def test_in_multica_one_task_of_a_subject_waits_for_an_agent_at_a_time(ope
     await claim_that(yard, second)
 
 
+@pytest.mark.parametrize("end", ["fail", "release"])
+async def test_in_multica_a_task_that_waits_again_is_the_one_that_waits(open_yard: OpenYard, end: str):
+    yard = await opened(open_yard, "multica")
+    about = {"subject": "issue:42", "agent": "worker"}
+    held = await claim_that(yard, (await yard.enqueue("code", **about)).id, start=True)
+
+    await (yard.fail(held.id, held.lease, "timeout") if end == "fail" else yard.release(held.id, held.lease))
+
+    again = await yard.enqueue("code", **about)
+    assert (again.id, again.created) == (held.id, False)
+
+
+async def test_in_multica_a_task_that_waits_again_leaves_the_place_to_one_that_came_meanwhile(open_yard: OpenYard):
+    yard = await opened(open_yard, "multica")
+    about = {"subject": "issue:42", "agent": "worker"}
+    held = await claim_that(yard, (await yard.enqueue("code", **about)).id, start=True)
+    meanwhile = await yard.enqueue("code", **about)
+
+    await yard.fail(held.id, held.lease, "timeout")
+
+    assert meanwhile.created
+    assert (await yard.enqueue("code", **about)).id == meanwhile.id
+    assert {await status_of(yard, each) for each in (held.id, meanwhile.id)} == {Status.READY}
+
+
 async def test_in_multica_other_subjects_agents_and_tasks_without_one_are_apart(open_yard: OpenYard):
     yard = await opened(open_yard, "multica")
 
@@ -302,6 +327,7 @@ async def test_in_loki_a_task_is_completed_with_a_decision_report_and_the_lease_
         "validation": "none",
         "validation_schema": None,
         "data": {"done": True},
+        "attempt": 1,
         "artifacts": [],
         "decision_report": {"decision": "it is done"},
     }
@@ -321,6 +347,7 @@ async def test_in_multica_an_autopilots_task_is_never_retried_and_others_keep_th
     assert (await yard.get(again.id)).to_dict()["session"] == {
         "session_id": "s1",
         "work_dir": "/srv/page",
+        "runtime": None,
         "fresh": False,
     }
 

@@ -1,12 +1,14 @@
 """Doing finished work again, and moving waiting work."""
 
+import asyncio
+
 import pytest
 
 from taskyard.core.errors import IllegalTransition, InvalidInput, NotFound
 from taskyard.core.task import Status
 from taskyard.service.clock import ManualClock
 from taskyard.service.yard import Yard
-from tests.graphs import bury, claim_all, given_a_graph, status_of, task, work_off
+from tests.graphs import bury, claim_all, given_a_graph, states, status_of, task, work_off
 from tests.yards import OpenYard, claim_that, elapse, events_of, given_a_running_task, given_an_agent
 
 NOBODY = "task_01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -31,7 +33,7 @@ async def test_a_rerun_is_a_new_task_that_asks_for_the_same_in_a_fresh_session(y
     for field in ("type", "spec", "priority", "tags", "queue", "timeouts", "retry"):
         assert again[field] == before[field]
     assert again["rerun_of"] == held.id
-    assert again["session"] == {"session_id": None, "work_dir": None, "fresh": True}
+    assert again["session"] == {"session_id": None, "work_dir": None, "runtime": None, "fresh": True}
     assert again["trigger"] == {"type": "manual_rerun", "ref": None, "summary": None}
     assert (again["idempotency_key"], again["created_by"]) == (None, "human:ada")
 
@@ -46,6 +48,36 @@ async def test_what_is_rerun_stays_as_it_is(yard: Yard):
 
     assert (await yard.get(held.id)).to_dict() == before
     assert (await yard.get(rerun.id)).result == {"second": True}
+
+
+async def test_a_rerun_of_a_subject_cancels_what_waits_with_all_that_depends_on_it(yard: Yard):
+    dag = await given_a_graph(yard, task("a", subject="issue:1", agent="worker"), task("b", "a"))
+
+    again = await yard.rerun_subject("issue:1", created_by="human:ada")
+
+    assert await states(yard, dag) == {"a": Status.CANCELLED, "b": Status.CANCELLED}
+    assert (again.definition.rerun_of, again.status) == (dag.tasks["a"].id, Status.READY)
+    assert again.definition.created_by == "human:ada"
+
+
+async def test_of_many_reruns_of_a_subject_at_once_one_is_left_waiting(open_yard: OpenYard):
+    yard, other = await open_yard(preset="multica"), await open_yard(preset="multica")
+    await yard.enqueue("code", subject="issue:1", agent="worker")
+
+    await asyncio.gather(*(each.rerun_subject("issue:1") for each in [yard, other] * 4))
+
+    waiting = await yard.find(status="ready")
+    assert len(waiting) == 1
+    assert not (await yard.enqueue("code", subject="issue:1", agent="worker")).created
+
+
+async def test_a_subject_that_nothing_is_about_cannot_be_rerun(open_yard: OpenYard):
+    yard, other = await open_yard(), await open_yard(workspace="other")
+    theirs = await other.enqueue("code", subject="issue:1")
+
+    for which in ({}, {"task_id": theirs.id}, {"task_id": NOBODY}):
+        with pytest.raises(NotFound):
+            await yard.rerun_subject("issue:1", **which)
 
 
 async def test_a_rerun_of_a_graphs_task_is_a_lone_task(yard: Yard):

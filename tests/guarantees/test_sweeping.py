@@ -9,8 +9,9 @@ from taskyard.core.errors import EventsGone, NotFound
 from taskyard.core.task import Status
 from taskyard.core.units import Micros, seconds, to_iso
 from taskyard.service.clock import ManualClock
-from taskyard.service.sweeping import BATCH, Swept
+from taskyard.service.sweeping import BATCH
 from taskyard.service.yard import Yard
+from taskyard.wire.answers import Swept
 from tests.graphs import (
     bury,
     claim_all,

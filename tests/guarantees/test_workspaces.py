@@ -62,7 +62,7 @@ async def test_another_workspaces_task_is_not_found(yard: Yard, other: Yard, ver
 
     assert await yard.events() == before
     assert await other.events() == []
-    assert (await yard.get(held.id)).hot.lease is not None
+    assert (await yard.get(held.id)).status.is_held
 
 
 async def test_a_heartbeat_from_another_workspace_keeps_nothing_alive(yard: Yard, other: Yard, clock: ManualClock):

@@ -41,7 +41,7 @@ def _shown(value: Any) -> Any:
         case Hot():
             return value._replace(seq=0)  # the order counts, not the number: a store may leave some out
         case Details():
-            return value.to_dict()
+            return value.to_dict() | {"seq": 0}
         case Held():
             return _shown(value.hot), value.definition, value.lease
         case Task():

@@ -8,7 +8,7 @@ from typing import Any, cast
 from taskyard.core.agent import Agent, AgentStatus, agent_of
 from taskyard.core.breaker import breaker_of
 from taskyard.core.changes import Limit, Record
-from taskyard.core.lease import mint, numbered, seal, seal_stem
+from taskyard.core.lease import asked, mint, numbered, seal, seal_stem
 from taskyard.core.planning import settings_of
 from taskyard.core.task import HELD, Hot, Lane, LaneId, Status, TaskId
 from taskyard.core.units import MINUTE, SECOND, Micros, utc_date
@@ -52,7 +52,8 @@ async def check_claim(
 
 def _claimed_before(step: Step, before: Mapping[TaskId, Hot], now: Micros) -> set[TaskId]:
     """What the same request has got already, while its claim time runs."""
-    stems = [seal_stem(stem) for stem in mint(SECRET, step.given["request_id"], step.given["count"])]
+    request = asked(step.workspace, step.given["agent_id"], step.given["request_id"])
+    stems = [seal_stem(stem) for stem in mint(SECRET, request, step.given["count"])]
     return {
         hot.id
         for hot in before.values()

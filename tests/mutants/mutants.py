@@ -51,8 +51,9 @@ class Mutant:
 
     @property
     def stores(self) -> set[str]:
-        """Those that it is planted in, where it is planted in a store."""
-        return {edit.file.split("/")[1] for edit in self.edits if edit.file.startswith("stores/")}
+        """Those that it is planted in, where it is planted in one store only."""
+        folders = [edit.file.split("/") for edit in self.edits]
+        return {store for layer, store, *rest in folders if layer == "stores" and rest}
 
 
 MEMORY_LANDING, MEMORY_TABLES, MEMORY_STORE = (f"stores/memory/{name}.py" for name in ("landing", "tables", "store"))
@@ -96,9 +97,8 @@ MUTANTS = (
         edits=(
             Edit(
                 "service/finishing.py",
-                "            if hot.lease != seal(lease):\n"
-                '                return None, answered(await self._replayed(hot, Lease(lease), "complete", digest))\n',
-                "",
+                "if hot.lease != handed_in.sealed:",
+                "if hot.lease is None:",
             ),
         ),
         caught_by=Hunt("memory", ZOMBIE),
@@ -151,7 +151,13 @@ MUTANTS = (
     Mutant(
         name="claim_time_without_end",
         trap="A claimed task whose heartbeat never comes is never reaped.",
-        edits=(Edit("core/transitions.py", "case Status.CLAIMED | Status.RUNNING:", "case Status.RUNNING:"),),
+        edits=(
+            Edit(
+                "core/transitions.py",
+                "status is Status.RUNNING or status is Status.CLAIMED:",
+                "status is Status.RUNNING:",
+            ),
+        ),
         caught_by=Hunt("memory", seeds=60),
     ),
     Mutant(
@@ -211,7 +217,7 @@ MUTANTS = (
         trap="A change writes the whole row, and a heartbeat that came meanwhile is lost with the lease it had kept.",
         edits=(
             Edit(
-                "stores/sqlite/statements.py",
+                "stores/statements.py",
                 "alike.setdefault(tuple(map(ne, before, after)), []).append(after)",
                 "alike.setdefault(tuple(True for _ in after), []).append(after)",
             ),
@@ -347,7 +353,7 @@ MUTANTS = (
     Mutant(
         name="workspace_check_dropped",
         trap="A task of another workspace is found by its id.",
-        edits=(Edit("service/engine.py", "if hot is None or hot.workspace != self.workspace:", "if hot is None:"),),
+        edits=(Edit("service/engine.py", " if hot.workspace == self.workspace}", "}"),),
         caught_by=Hunt("memory", seeds=30),
     ),
     Mutant(

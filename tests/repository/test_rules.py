@@ -31,7 +31,8 @@ MODULES = (
         "stores",
         "stores.contract",
     ),
-    *("stores.memory", "stores.sqlite", "stores.sqlite.store", "stores.postgres", "wire", "core", "core.task"),
+    *("stores.memory", "stores.sqlite", "stores.sqlite.store", "stores.postgres", "stores.redis"),
+    *("wire", "core", "core.task"),
 )
 
 POINTS_DOWN = "Imports point down only"
@@ -53,7 +54,8 @@ def yard(tmp_path: Path) -> Path:
     # As in the true package: the public names come from the composition root, and that names the stores.
     module_file(tmp_path, "").write_text("import taskyard.app\n")
     module_file(tmp_path, "app").write_text(
-        "import taskyard.stores.memory\nimport taskyard.stores.sqlite.store\nimport taskyard.stores.postgres\n"
+        "import taskyard.stores.memory\nimport taskyard.stores.sqlite.store\n"
+        "import taskyard.stores.postgres\nimport taskyard.stores.redis\n"
     )
     return tmp_path
 

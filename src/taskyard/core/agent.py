@@ -30,7 +30,7 @@ class Agent:
     budget: MicroUsd | None = None
     status: AgentStatus = AgentStatus.ACTIVE
     poll_interval_sec: float = 5
-    claim_ttl_sec: int | None = None
+    claim_ttl_sec: int | None = None  # how soon after a claim it starts; None: as the task says
     orchestrator: bool = False
 
     def body(self) -> dict[str, Json]:

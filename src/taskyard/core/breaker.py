@@ -88,20 +88,22 @@ def trips(breaker: Breaker, policy: BreakerPolicy, failures: int, circuit: int) 
     return circuit == breaker.generation and circuit % 2 == 0 and failures >= policy.threshold(breaker.type)
 
 
-def opened(breaker: Breaker, *, why: str, now: Micros) -> Move:
+def opened(breaker: Breaker, *, why: str, now: Micros, by: str | None = None) -> Move:
     """Open, or open again after a probe that failed: either way a new odd generation."""
     generation = breaker.generation + 1 + breaker.generation % 2
-    return _move(breaker, "breaker.opened", {"generation": generation, "opened_at": now, "why": why}, now)
+    return _move(breaker, "breaker.opened", {"generation": generation, "opened_at": now, "why": why}, now, by)
 
 
-def closed(breaker: Breaker, *, why: str, now: Micros) -> Move:
+def closed(breaker: Breaker, *, why: str, now: Micros, by: str | None = None) -> Move:
     """Close: a new even generation, in which nothing has failed yet."""
     generation = breaker.generation + 2 - breaker.generation % 2
-    return _move(breaker, "breaker.closed", {"generation": generation, "opened_at": None, "why": why}, now)
+    return _move(breaker, "breaker.closed", {"generation": generation, "opened_at": None, "why": why}, now, by)
 
 
-def _move(breaker: Breaker, event: str, body: dict[str, Json], now: Micros) -> Move:
+def _move(breaker: Breaker, event: str, body: dict[str, Json], now: Micros, by: str | None) -> Move:
     data: dict[str, Json] = {"type": breaker.type, "why": body["why"], "generation": body["generation"]}
+    if by is not None:  # nobody, where the failures themselves moved it
+        data["by"] = by
     return Move(
         RecordChange("breaker", breaker.workspace, breaker.type, breaker.version, body),
         Event(event, breaker.workspace, None, None, now, None, None, None, compact(data)),

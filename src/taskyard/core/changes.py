@@ -7,7 +7,7 @@ it was decided on is still as it was read. Nothing here knows a verb; nothing he
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from itertools import chain
 from typing import NamedTuple
 
 from taskyard.core.task import Attempt, DagId, Definition, Hot, Json, Status, TaskId
@@ -99,7 +99,7 @@ class Count(NamedTuple):
 class Record(NamedTuple):
     """A versioned document: configuration and everything else that changes seldom."""
 
-    kind: str  # dag, agent, runtime, queue, breaker, throttle, workspace, cascade, dead
+    kind: str  # dag, agent, runtime, queue, breaker, throttle, workspace, cascade, dead, metrics, meter
     workspace: str
     id: str
     version: int  # 0: does not exist
@@ -198,10 +198,13 @@ class Touch(NamedTuple):
     lease_expires_at: Micros | None = None  # given: the lease is forgiven until then
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeSet:
-    """What must land together. Guarded: changes, expects, records, and the keys and ids of what is new."""
+class ChangeSet(NamedTuple):
+    """What must land together. Guarded: changes, expects, records, and the keys and ids of what is new.
 
+    Made by naming its parts. A tuple for the reason that a row is one (decision 0002): there is one for every step.
+    """
+
+    at: Micros  # when it was decided: what lifting makes ready becomes ready then
     changes: tuple[Change, ...] = ()
     expects: tuple[Expect, ...] = ()
     tasks: tuple[NewTask, ...] = ()
@@ -221,7 +224,6 @@ class ChangeSet:
     rescores: tuple[Rescore, ...] = ()
     removals: tuple[TaskId, ...] = ()  # each is also expected: pruned only as it was when the sweep saw it
     events: tuple[Event, ...] = ()  # those that belong to no task's change
-    at: Micros  # when it was decided: what lifting makes ready becomes ready then
 
 
 def merged(sets: Sequence[ChangeSet]) -> ChangeSet:
@@ -229,12 +231,8 @@ def merged(sets: Sequence[ChangeSet]) -> ChangeSet:
     first, *rest = sets
     if not rest:
         return first
-    parts = {
-        each.name: tuple(row for one in sets for row in getattr(one, each.name))
-        for each in fields(ChangeSet)
-        if each.name != "at"
-    }
-    return ChangeSet(at=first.at, **parts)
+    parts = zip(*(one[1:] for one in sets), strict=True)
+    return ChangeSet(first.at, *(tuple(chain.from_iterable(each)) for each in parts))
 
 
 class Committed(NamedTuple):

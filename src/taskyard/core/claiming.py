@@ -58,6 +58,7 @@ class ClaimPlan:
     start: bool  # running at once, without a call to start
     epoch: int
     now: Micros
+    claim_ttl: int | None = None  # seconds: the agent's own claim time, where it has one
 
 
 class Choice(NamedTuple):
@@ -108,10 +109,11 @@ class Room:
         self._used: dict[str, int] = {}
         self._left_to_others: set[str] = set()
         self._slots = f"slots:{plan.agent}"
+        self._own_money, self._day_money = self._shared_money = money_of(plan.agent, plan.now)
         self._ceilings: dict[str, int | None] = {
             self._slots: plan.slots,
-            f"agent:{plan.agent}": plan.agent_money,
-            f"day:{utc_date(plan.now)}": plan.day_money,
+            self._own_money: plan.agent_money,
+            self._day_money: plan.day_money,
         }
 
     def wants(self, hot: Hot, lane: PlannedLane, reserved: MicroUsd | None) -> list[tuple[str, int]]:
@@ -162,7 +164,7 @@ class Room:
 
     def affordable(self) -> int | None:
         """What this agent may still reserve; a dearer task is left for others."""
-        return self._remaining(f"agent:{self._plan.agent}")
+        return self._remaining(self._own_money)
 
     def spends(self) -> list[Spend]:
         moved = {**dict.fromkeys(self._left_to_others, 0), **self._used}
@@ -174,7 +176,7 @@ class Room:
         return left is not None and left <= 0
 
     def _money_names(self, hot: Hot) -> list[str]:
-        return money_names(plan_agent=self._plan.agent, hot=hot, at=self._plan.now)
+        return self._shared_money if hot.dag_id is None else [*self._shared_money, f"dag:{hot.dag_id}"]
 
     def _remaining(self, name: str) -> int | None:
         if name not in self._left:
@@ -186,8 +188,13 @@ class Room:
 
 def money_names(*, plan_agent: AgentId, hot: Hot, at: Micros) -> list[str]:
     """The ceilings on money that an attempt stands under."""
-    names = [f"agent:{plan_agent}", f"day:{utc_date(at)}"]
+    names = money_of(plan_agent, at)
     return names if hot.dag_id is None else [*names, f"dag:{hot.dag_id}"]
+
+
+def money_of(agent: AgentId, at: Micros) -> list[str]:
+    """Those of them that all attempts of an agent on one day stand under."""
+    return [f"agent:{agent}", f"day:{utc_date(at)}"]
 
 
 def ceiling_of(limit: Limit) -> int | None:
@@ -280,4 +287,5 @@ def _taken(plan: ClaimPlan, lane: PlannedLane, hot: Hot, lease: str, reserved: M
         reserved=reserved or MicroUsd(0),
         start=plan.start,
         now=plan.now,
+        claim_ttl=plan.claim_ttl,
     )

@@ -126,6 +126,7 @@ class EventsGone(TaskyardError):
 
     def __init__(self, oldest_seq: int) -> None:
         super().__init__(oldest_seq=oldest_seq)
+        self.oldest_seq = oldest_seq
 
 
 class Refused(TaskyardError):

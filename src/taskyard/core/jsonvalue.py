@@ -5,8 +5,10 @@ a key twice, what is nested too deep or too large. Nothing here knows what the J
 """
 
 import json
-from collections.abc import Iterator
+from _json import make_encoder
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
+from json.encoder import encode_basestring
 from typing import Any
 
 from taskyard.core.errors import InvalidInput
@@ -45,12 +47,12 @@ def encode(value: object, *, field: str, max_bytes: int, max_depth: int = DEEPES
 
 def compact(value: object) -> str:
     """The JSON text of a value that is known to be sound, because the yard made it or `encode` let it pass."""
-    return _COMPACT.encode(value)
+    return "".join(_COMPACT(value, 0))
 
 
 def canonical(value: object) -> str:
     """The same text for equal values, whatever the order of their keys: for hashing what is known to be sound."""
-    return _SORTED.encode(value)
+    return "".join(_SORTED(value, 0))
 
 
 def decode(text: str | bytes, *, field: str = "body", max_depth: int = DEEPEST) -> Json:
@@ -160,11 +162,12 @@ def _finite(digits: str) -> float:
     return number
 
 
-# Circles need no check by the encoder: they ended at the depth rule.
-_COMPACT = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"), default=_unknown
-)
-_SORTED = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"), sort_keys=True
-)
+def _encoder(*, sort_keys: bool) -> Callable[[object, int], Iterable[str]]:
+    """What `JSONEncoder.iterencode` makes anew for every value, which takes longer than most values do."""
+    # Circles need no check: they ended at the depth rule.
+    return make_encoder(None, _unknown, encode_basestring, None, ":", ",", sort_keys, False, False)
+
+
+_COMPACT = _encoder(sort_keys=False)
+_SORTED = _encoder(sort_keys=True)
 _STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)

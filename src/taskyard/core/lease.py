@@ -1,7 +1,7 @@
 """Leases: the right to finish one attempt.
 
-A token is derived from the yard's secret and the claim's request id, so that repeating a claim whose answer was lost
-gives the same tokens again, and ends in the number of its attempt, so that no two attempts of a task ever share one.
+A token is derived from the yard's secret, the agent and the claim's request id, so that repeating a claim whose answer
+was lost gives the same tokens again. It ends in the number of its attempt, so no two attempts of a task share one.
 Stores keep only the seal of a token.
 """
 
@@ -10,12 +10,19 @@ from __future__ import annotations
 from hashlib import blake2b, sha256
 from typing import NewType
 
+from taskyard.core.jsonvalue import compact
+
 Lease = NewType("Lease", str)
 
 
-def mint(secret: bytes, request_id: str, count: int) -> list[str]:
+def asked(workspace: str, agent: str, request_id: str) -> str:
+    """A request as nobody else makes it: whoever learns its id gets no other agent's tokens by using it too."""
+    return compact([workspace, agent, request_id])
+
+
+def mint(secret: bytes, request: str, count: int) -> list[str]:
     """The stems of one claim's tokens, in the order its tasks are handed out."""
-    stem = blake2b(_bytes(request_id), key=secret, digest_size=16)
+    stem = blake2b(_bytes(request), key=secret, digest_size=16)
     return [f"lease_{_numbered(stem.copy(), index)}" for index in range(count)]
 
 

@@ -7,7 +7,7 @@ nothing is ever given back twice.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from taskyard.core import breaker, transitions
 from taskyard.core.breaker import Breaker
@@ -62,9 +62,14 @@ def completed(
     hot: Hot, *, type_: str, output: Output, validated: bool, report: Report, outbox: tuple[Outbox, ...], now: Micros
 ) -> ChangeSet:
     """The output is accepted: everything that waits for this task may go."""
-    change = transitions.complete(hot, validated=validated, now=now)
-    return replace(
-        _ended(change, Outcome.COMPLETED, report, type_=type_, now=now),
+    facts = {**_facts(hot, report, type_, now), "age": now - hot.created_at}
+    change = transitions.complete(hot, validated=validated, now=now, facts=facts)
+    return _ended(
+        change,
+        Outcome.COMPLETED,
+        report,
+        type_=type_,
+        now=now,
         outputs=(output,),
         lifts=_lifted(change.after),
         counts=(
@@ -84,19 +89,19 @@ def failed(
     circuit: Breaker,
     now: Micros,
     lane: LaneId | None = None,
-    facts: dict[str, Json] | None = None,
+    facts: transitions.Facts = None,
     expiring: bool = False,
 ) -> ChangeSet:
     """The attempt failed; the verdict says what follows."""
-    change = _failed_step(hot, verdict, failure, lane=lane, facts=facts, now=now)._replace(expiring=expiring)
+    told = {**_facts(hot, report, circuit.type, now), **(facts or {})}
+    change = _failed_step(hot, verdict, failure, lane=lane, facts=told, now=now)._replace(expiring=expiring)
     tried = replace(failure, reason=verdict.reason)
     ended = _ended(
         change, Outcome.FAILED, report, type_=circuit.type, now=now, failure=tried, counts_as_attempt=verdict.counted
     )
     buried = change.after.status is Status.DEAD_LETTERED
     tally = breaker.failed(circuit, hot.circuit) if verdict.breaks else None
-    return replace(
-        ended,
+    return ended._replace(
         lifts=_lifted_without_success(change.after) if buried else (),
         counts=(
             *counted(hot.workspace, hot.dag_id, hot.status, change.after.status),
@@ -108,27 +113,33 @@ def failed(
 
 
 def released(hot: Hot, report: Report, *, type_: str, now: Micros) -> ChangeSet:
-    return _ended(transitions.release(hot, now=now), Outcome.RELEASED, report, type_=type_, now=now)
+    change = transitions.release(hot, now=now, facts=_facts(hot, report, type_, now))
+    return _ended(change, Outcome.RELEASED, report, type_=type_, now=now)
 
 
 def suspended(
     hot: Hot, report: Report, *, type_: str, blockers: list[str], wake_at: Micros | None, now: Micros
 ) -> ChangeSet:
     """The task waits, and holds nothing while it does."""
-    change = transitions.suspend(hot, blockers=blockers, wake_at=wake_at, now=now)
+    facts = _facts(hot, report, type_, now)
+    change = transitions.suspend(hot, blockers=blockers, wake_at=wake_at, now=now, facts=facts)
     rows = tuple(Blocker(hot.id, change.after.wait, name) for name in blockers)
-    return replace(_ended(change, Outcome.SUSPENDED, report, type_=type_, now=now), blockers=rows)
+    return _ended(change, Outcome.SUSPENDED, report, type_=type_, now=now)._replace(blockers=rows)
 
 
-def cancelled(hot: Hot, *, type_: str, reason: str, now: Micros) -> ChangeSet:
+def cancelled(hot: Hot, *, type_: str, reason: str, now: Micros, by: str | None = None) -> ChangeSet:
     """Out of the yard, whatever state it was in."""
-    change = transitions.cancel(hot, reason=reason, now=now)
+    report = Report("cancel", "")
+    facts: dict[str, Json] = {} if by is None else {"by": by}
+    if hot.status in HELD:
+        facts |= {"agent": hot.agent, **_facts(hot, report, type_, now)}
+    change = transitions.cancel(hot, reason=reason, now=now, facts=facts)
     counts = counted(hot.workspace, hot.dag_id, hot.status, Status.CANCELLED)
     lifts = _lifted_without_success(change.after)
     if hot.status in HELD:
         failure = Failure(reason="cancelled", error=reason)
-        ended = _ended(change, Outcome.CANCELLED, Report("cancel", ""), type_=type_, now=now, failure=failure)
-        return replace(ended, counts=counts, lifts=lifts)
+        ended = _ended(change, Outcome.CANCELLED, report, type_=type_, now=now, failure=failure)
+        return ended._replace(counts=counts, lifts=lifts)
     spends = (*_given_back(hot, type_, MicroUsd(0)), *stepped_back(hot))
     return ChangeSet(changes=(change,), counts=counts, lifts=lifts, spends=spends, at=now)
 
@@ -162,6 +173,18 @@ def cost_of(hot: Hot, report: Report) -> MicroUsd:
     return hot.spent if report.cost is None else report.cost
 
 
+def _facts(hot: Hot, report: Report, type_: str, now: Micros) -> dict[str, Json]:
+    """What `metering` counts of an attempt that ends: lengths of time in microseconds, money in micro-dollars."""
+    facts: dict[str, Json] = {"type": type_, "silent": now - (hot.heartbeat_at or now)}
+    if hot.started_at is not None:
+        facts["ran"] = now - hot.started_at
+    if cost := cost_of(hot, report):
+        facts["cost"] = cost
+    if report.model is not None:
+        facts["model"] = report.model
+    return facts
+
+
 def _ended(
     change: Change,
     outcome: Outcome,
@@ -171,7 +194,9 @@ def _ended(
     now: Micros,
     failure: Failure | None = None,
     counts_as_attempt: bool = False,
+    **more: Any,
 ) -> ChangeSet:
+    """The end of an attempt, with what more lands in the same set."""
     hot, after = change.before, change.after
     cost = cost_of(hot, report)
     attempt = Attempt(
@@ -200,7 +225,7 @@ def _ended(
         failures=after.failures,
         wake_at=after.wake_at,
     )
-    return ChangeSet(changes=(change,), attempts=(attempt,), spends=_given_back(hot, type_, cost), at=now)
+    return ChangeSet(now, changes=(change,), attempts=(attempt,), spends=_given_back(hot, type_, cost), **more)
 
 
 def _given_back(hot: Hot, type_: str, cost: MicroUsd) -> tuple[Spend, ...]:
@@ -226,12 +251,18 @@ def _failed_step(
     failure: Failure,
     *,
     lane: LaneId | None,
-    facts: dict[str, Json] | None,
+    facts: transitions.Facts,
     now: Micros,
 ) -> Change:
     if verdict.fate is Fate.BURY:
         return transitions.bury(
-            hot, reason=verdict.reason, error=failure.error, counted=verdict.counted, poison=verdict.poison, now=now
+            hot,
+            reason=verdict.reason,
+            error=failure.error,
+            counted=verdict.counted,
+            poison=verdict.poison,
+            facts=facts,
+            now=now,
         )
     return transitions.retry(
         hot,

@@ -15,6 +15,7 @@ RANK_UNIT = 1_000_000  # a rank is in millionths, whole, so that every store sor
 BOOST_STEPS = 100  # a boost is in hundredths per minute, so that there are few lanes
 MOST_BOOST = 100  # per minute: with creation times before 2140 a rank stays below 2**53, which Redis and JSON hold
 
+TIERS = {"critical": 0, "high": 10, "normal": 30, "low": 60, "background": 80}  # from which priority on
 MOST_CRITICAL_PATH_BOOST = 10
 FULL_DEADLINE_BOOST = 40 * RANK_UNIT
 DEADLINE_HALVING = 30 * MINUTE
@@ -64,5 +65,4 @@ def rescore_at(deadline: Micros | None, now: Micros) -> Micros | None:
 
 def tier(priority: int) -> str:
     """The word people use for a priority."""
-    floors = {80: "background", 60: "low", 30: "normal", 10: "high"}
-    return next((word for floor, word in floors.items() if priority >= floor), "critical")
+    return next(word for word, floor in reversed(TIERS.items()) if priority >= floor or not floor)

@@ -6,6 +6,7 @@ Nothing here reads a clock, draws a random number, or touches a store. A verb th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from taskyard.core.changes import Beat, Change, Event
@@ -27,6 +28,8 @@ from taskyard.core.task import (
     Trait,
 )
 from taskyard.core.units import SECOND, Micros, MicroUsd
+
+Facts = Mapping[str, Json] | None  # what an event tells besides, for those who count
 
 # The published state machine, from which docs/state-machine.md is made.
 # verb -> state it is allowed in -> states it may lead to
@@ -58,7 +61,7 @@ GRAPH: dict[str, dict[Status, frozenset[Status]]] = {
         Status.VALIDATING: frozenset({Status.CANCELLED}),
         Status.DEAD_LETTERED: frozenset({Status.CANCELLED}),
     },
-    "revive": {Status.DEAD_LETTERED: frozenset({Status.READY})},
+    "revive": {Status.DEAD_LETTERED: frozenset({Status.RETRYING, Status.READY})},
     "escalate": {Status.DEAD_LETTERED: frozenset({Status.DEAD_LETTERED})},
     "signal": {status: frozenset({status}) for status in WAITING | HELD},
     "adopt": {status: frozenset({status}) for status in WAITING | HELD | {Status.VALIDATING, Status.COMPLETED}},
@@ -126,12 +129,18 @@ def claim(
     reserved: MicroUsd,
     start: bool,
     now: Micros,
+    claim_ttl: int | None = None,
 ) -> Change:
-    """Lease the task to an agent. Where there is no claim time, or the agent starts at once, it is running already."""
+    """Lease the task to an agent. Where there is no claim time, or the agent starts at once, it is running already.
+
+    An agent may have a claim time of its own, for the tasks that have one.
+    """
     allow(hot, "claim")
-    started = start or hot.claim_ttl == 0
-    expires = now + (hot.lease_sec if started else hot.claim_ttl) * SECOND
-    data: dict[str, Json] = {"agent": agent}
+    allowed = hot.claim_ttl if claim_ttl is None or hot.claim_ttl == 0 else claim_ttl
+    started = start or allowed == 0
+    expires = now + (hot.lease_sec if started else allowed) * SECOND
+    # Since its last step, which nearly always is the one that made it ready.
+    data: dict[str, Json] = {"agent": agent, "waited": now - hot.updated_at}
     if runtime:
         data["runtime"] = runtime
     if started:
@@ -200,10 +209,10 @@ def beat(hot: Hot, said: Beat, *, now: Micros) -> Hot:
     )
 
 
-def complete(hot: Hot, *, validated: bool, now: Micros) -> Change:
+def complete(hot: Hot, *, validated: bool, now: Micros, facts: Facts = None) -> Change:
     """Accept the output. Everything that waits for it may go."""
     allow(hot, "complete")
-    data: dict[str, Json] = {"agent": hot.agent}
+    data: dict[str, Json] = {"agent": hot.agent, **(facts or {})}
     if validated:
         data["through"] = ["validating"]
     return _step(hot, "complete", now, data, status=Status.COMPLETED, **_let_go(hot))
@@ -232,7 +241,7 @@ def retry(
     now: Micros,
     lane: LaneId | None = None,
     parked: bool = False,
-    facts: dict[str, Json] | None = None,
+    facts: Facts = None,
 ) -> Change:
     """The attempt failed and there will be another, after its delay."""
     allow(hot, "retry")
@@ -261,7 +270,7 @@ def retry(
     )
 
 
-def bury(hot: Hot, *, reason: str, error: str, counted: bool, poison: bool, now: Micros) -> Change:
+def bury(hot: Hot, *, reason: str, error: str, counted: bool, poison: bool, now: Micros, facts: Facts = None) -> Change:
     """The last attempt failed: the task waits for a person."""
     allow(hot, "bury")
     data: dict[str, Json] = {
@@ -270,6 +279,7 @@ def bury(hot: Hot, *, reason: str, error: str, counted: bool, poison: bool, now:
         "error": error[:500],
         "agent": hot.agent,
         "poison_pill": poison,
+        **(facts or {}),
     }
     return _step(
         hot,
@@ -290,17 +300,18 @@ def promote(hot: Hot, *, now: Micros) -> Change:
     return _step(hot, "promote", now, {}, status=Status.READY, wake_at=None)
 
 
-def release(hot: Hot, *, now: Micros) -> Change:
+def release(hot: Hot, *, now: Micros, facts: Facts = None) -> Change:
     """The agent gives the task back unfinished. No attempt is counted."""
     allow(hot, "release")
-    return _step(hot, "release", now, {"agent": hot.agent}, status=Status.READY, **_let_go(hot))
+    data: dict[str, Json] = {"agent": hot.agent, **(facts or {})}
+    return _step(hot, "release", now, data, status=Status.READY, **_let_go(hot))
 
 
-def suspend(hot: Hot, *, blockers: list[str], wake_at: Micros | None, now: Micros) -> Change:
+def suspend(hot: Hot, *, blockers: list[str], wake_at: Micros | None, now: Micros, facts: Facts = None) -> Change:
     """The task waits for something else and frees all it holds; its time limit stops."""
     allow(hot, "suspend")
     ran = hot.ran + now - (hot.started_at or now)
-    data: dict[str, Json] = {"agent": hot.agent, "blockers": list[Json](blockers)}
+    data: dict[str, Json] = {"agent": hot.agent, "blockers": list[Json](blockers), **(facts or {})}
     return _step(
         hot,
         "suspend",
@@ -314,7 +325,7 @@ def suspend(hot: Hot, *, blockers: list[str], wake_at: Micros | None, now: Micro
     )
 
 
-def cancel(hot: Hot, *, reason: str, now: Micros) -> Change:
+def cancel(hot: Hot, *, reason: str, now: Micros, facts: Facts = None) -> Change:
     """Take the task out of the yard for good."""
     allow(hot, "cancel")
     # A running task is cancelled at once: its agent hears of it at its next heartbeat, and its late result is refused.
@@ -322,7 +333,7 @@ def cancel(hot: Hot, *, reason: str, now: Micros) -> Change:
         hot,
         "cancel",
         now,
-        {"reason": reason},
+        {"reason": reason, **(facts or {})},
         status=Status.CANCELLED,
         why=reason,
         wake_at=None,
@@ -330,11 +341,13 @@ def cancel(hot: Hot, *, reason: str, now: Micros) -> Change:
     )
 
 
-def revive(hot: Hot, *, resolution: str, by: str, lane: LaneId, now: Micros) -> Change:
-    """A person, or an orchestrator, gives a dead letter another set of attempts."""
+def revive(hot: Hot, *, resolution: str, by: str, lane: LaneId, now: Micros, run_after: Micros | None = None) -> Change:
+    """A person, or an orchestrator, gives a dead letter another set of attempts, now or when they choose."""
     allow(hot, "revive")
     data: dict[str, Json] = {"resolution": resolution, "by": by}
-    return _step(hot, "revive", now, data, status=Status.READY, failures=0, parks=0, losses=0, lane=lane, wake_at=None)
+    wake_at = run_after if run_after is not None and run_after > now else None
+    status = Status.READY if wake_at is None else Status.RETRYING
+    return _step(hot, "revive", now, data, status=status, failures=0, parks=0, losses=0, lane=lane, wake_at=wake_at)
 
 
 def escalate(hot: Hot, *, by: str, note: str, now: Micros) -> Change:
@@ -369,15 +382,21 @@ def pin(hot: Hot, *, session: str, now: Micros) -> Change:
 
 def due(hot: Hot) -> Micros | None:
     """When the sweep must look at the task next."""
-    match hot.status:
-        case Status.CLAIMED | Status.RUNNING:
-            return _earliest(hot.lease_expires_at, hot.limit_at)
-        case Status.RETRYING | Status.PENDING:
-            return _earliest(hot.wake_at, hot.expires_at)
-        case Status.READY:
-            return hot.expires_at
-        case _:
-            return None
+    return _due(hot.status, hot.lease_expires_at, hot.limit_at, hot.wake_at, hot.expires_at)
+
+
+def _due(
+    status: Status,
+    lease_expires_at: Micros | None,
+    limit_at: Micros | None,
+    wake_at: Micros | None,
+    expires_at: Micros | None,
+) -> Micros | None:
+    if status is Status.RUNNING or status is Status.CLAIMED:
+        return _earlier(lease_expires_at, limit_at)
+    if status is Status.RETRYING or status is Status.PENDING:
+        return _earlier(wake_at, expires_at)
+    return expires_at if status is Status.READY else None
 
 
 def dag_of(hot: Hot) -> DagId:
@@ -394,8 +413,10 @@ def lone_task(dag_id: DagId) -> TaskId:
     return TaskId("task_" + dag_id.removeprefix("dag_"))
 
 
-def _earliest(*times: Micros | None) -> Micros | None:
-    return min((at for at in times if at is not None), default=None)
+def _earlier(one: Micros | None, other: Micros | None) -> Micros | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)
 
 
 def _limit(hot: Hot, now: Micros) -> Micros | None:
@@ -403,7 +424,7 @@ def _limit(hot: Hot, now: Micros) -> Micros | None:
 
 
 def _key_once_started(hot: Hot) -> str | None:
-    return None if hot.traits & Trait.KEY_WHILE_WAITING else hot.idempotency_key
+    return None if hot.traits and hot.traits & Trait.KEY_WHILE_WAITING else hot.idempotency_key
 
 
 def _session_after(hot: Hot, reason: str) -> str | None:
@@ -428,8 +449,16 @@ def _let_go(hot: Hot) -> dict[str, Any]:
 
 
 def _step(hot: Hot, verb: str, now: Micros, data: dict[str, Json], **fields: Any) -> Change:
+    # Copying a row is what a step costs, so what follows from its new fields is worked out before it.
+    get = fields.get
+    fields["due_at"] = _due(
+        get("status", hot.status),
+        get("lease_expires_at", hot.lease_expires_at),
+        get("limit_at", hot.limit_at),
+        get("wake_at", hot.wake_at),
+        get("expires_at", hot.expires_at),
+    )
     after = hot._replace(version=hot.version + 1, updated_at=now, **fields)
-    after = after._replace(due_at=due(after))
     if after.status is not hot.status:
         data = {"from": hot.status.value, **data}
     return Change(hot, after, _event(after, verb, now, data))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from secrets import token_urlsafe
-from typing import NamedTuple
 
 from ulid import ULID
 
@@ -16,13 +15,7 @@ from taskyard.core.jsonvalue import compact
 from taskyard.core.units import Micros
 from taskyard.service import arguments
 from taskyard.service.engine import Engine
-
-
-class Issued(NamedTuple):
-    """A token that was just made. Its text is shown this once."""
-
-    token: Token
-    text: str
+from taskyard.wire.answers import Issued
 
 
 class Access(Engine):

@@ -10,7 +10,7 @@ from taskyard.core.errors import InvalidInput, TaskyardError
 from taskyard.core.task import TaskId
 from taskyard.service.finishing import Finishing
 from taskyard.service.reading import MOST_LISTED, Reading
-from taskyard.service.steering import Steering
+from taskyard.service.rerunning import Rerunning
 from taskyard.wire.answers import Acted
 from taskyard.wire.tasks import Receipt
 
@@ -19,7 +19,7 @@ MOST_AT_ONCE = 1000
 MOST_MATCHED = 10_000
 
 
-class Bulk(Steering, Reading, Finishing):
+class Bulk(Rerunning, Reading, Finishing):
     async def complete_many(self, results: Sequence[Mapping[str, Any]]) -> list[Receipt | TaskyardError]:
         """Hand in many outputs. Each stands or falls alone, and its answer stands in its place."""
         _check_number(results)
@@ -62,7 +62,7 @@ class Bulk(Steering, Reading, Finishing):
     async def _act(self, action: str, task_id: TaskId, *, by: str, priority: int | None, note: str) -> None:
         match action:
             case "cancel":
-                await self.cancel(task_id, note or f"cancelled by {by}")
+                await self.cancel(task_id, note or f"cancelled by {by}", by=by)
             case "retry":
                 await self.resolve(task_id, "retry", by=by, note=note)
             case "rerun":

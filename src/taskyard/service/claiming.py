@@ -11,8 +11,8 @@ from taskyard.core.agent import Agent, AgentStatus
 from taskyard.core.changes import Beat, ChangeSet
 from taskyard.core.claiming import PARKED_PER_CLAIM, ClaimPlan
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound
-from taskyard.core.jsonvalue import encode
-from taskyard.core.lease import Lease, mint, numbered, seal, seal_stem, token
+from taskyard.core.jsonvalue import compact, encode
+from taskyard.core.lease import Lease, asked, mint, numbered, seal, seal_stem, token
 from taskyard.core.outcomes import Report
 from taskyard.core.planning import Planning
 from taskyard.core.task import AgentId, Failure, Hot, Json, Reason, Status, TaskId
@@ -48,17 +48,14 @@ class Claiming(Finishing):
         request_id: str | None = None,
     ) -> list[Held]:
         """Lease up to `count` tasks, best first. The same request id gets the same tasks and leases again."""
-        if not 1 <= count <= 1000:
-            raise InvalidInput("count", "must be from 1 to 1000")
-        arguments.name("agent_id", agent_id)
-        request = token_hex(16) if request_id is None else arguments.name("request_id", request_id)
-        stems = mint(self.store.secret, request, count)
-        if request_id is not None and (again := await self._claimed_before(AgentId(agent_id), stems)):
+        agent = AgentId(arguments.name("agent_id", agent_id))
+        stems = self._stems(agent, count, request_id)
+        if request_id is not None and (again := await self._claimed_before(agent, stems)):
             return again
         until = monotonic() + wait_sec
         while True:
             mark = await self.store.changed(-1, 0) if wait_sec else 0
-            held, plan = await self._claim_now(AgentId(agent_id), stems, queues, types, start=start)
+            held, plan = await self._claim_now(agent, stems, queues, types, start=start)
             left = until - monotonic()
             if held or left <= 0:
                 return held
@@ -69,21 +66,24 @@ class Claiming(Finishing):
         runtime_id: str,
         *,
         count: int = 1,
+        queues: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
         start: bool = False,
         wait_sec: float = 0,
         request_id: str | None = None,
         only_for: str | None = None,
     ) -> list[Held]:
         """Lease tasks for any agent of a runtime, or only for one by id or type, within each agent's own limit."""
+        if request_id is not None and (again := await self._hosted_before(runtime_id, only_for, count, request_id)):
+            return again
         until = monotonic() + wait_sec
         while True:
             mark = await self.store.changed(-1, 0) if wait_sec else 0
             held: list[Held] = []
             for agent in await self._hosted(runtime_id, only_for):
                 if len(held) < count:
-                    # The same request asks the same agents in the same order, and each of them gets its own again.
-                    request = None if request_id is None else f"{request_id} for {agent}"
-                    held += await self.claim(agent, count=count - len(held), start=start, request_id=request)
+                    stems = self._stems(agent, count - len(held), request_id)
+                    held += (await self._claim_now(agent, stems, queues, types, start=start))[0]
             left = until - monotonic()
             if held or left <= 0:
                 return held
@@ -93,6 +93,21 @@ class Claiming(Finishing):
         agents = (await self._configuration.fresh()).agents.values()
         mine = [agent for agent in agents if agent.runtime == runtime_id]
         return sorted(agent.id for agent in mine if only_for is None or only_for in (agent.id, agent.type))
+
+    async def _hosted_before(self, runtime_id: str, only_for: str | None, count: int, request_id: str) -> list[Held]:
+        """What the same request was given, whichever agent it was for: not what has come for another since."""
+        agents = await self._hosted(runtime_id, only_for)
+        return [
+            held
+            for agent in agents
+            for held in await self._claimed_before(agent, self._stems(agent, count, request_id))
+        ]
+
+    def _stems(self, agent: AgentId, count: int, request_id: str | None) -> list[str]:
+        if not 1 <= count <= 1000:
+            raise InvalidInput("count", "must be from 1 to 1000")
+        request = token_hex(16) if request_id is None else arguments.name("request_id", request_id)
+        return mint(self.store.secret, asked(self.workspace, agent, request), count)
 
     async def _claim_now(
         self,
@@ -208,7 +223,12 @@ class Claiming(Finishing):
         return "budget_exceeded"
 
     async def progress(self, task_id: str, lease: str, progress: Json) -> Told:
-        return await self.heartbeat(task_id, lease, progress=progress)
+        """A heartbeat that those who watch are told of too."""
+        told = await self.heartbeat(task_id, lease, progress=progress)
+        if not told.must_stop:
+            said = compact({"progress": progress})
+            await self._tell("task.progress", TaskId(task_id), Lease(lease), said)
+        return told
 
 
 def _beat(heartbeat: Heartbeat, workspace: str) -> Beat:
@@ -228,5 +248,7 @@ def _beat(heartbeat: Heartbeat, workspace: str) -> Beat:
 
 def _claim_time_runs(hot: Hot, now: Micros) -> bool:
     """A claim that went straight to running has no claim time of its own: its first lease stands for it."""
+    if hot.status is Status.CLAIMED:
+        return hot.lease_expires_at is not None and now < hot.lease_expires_at
     allowed = hot.claim_ttl or hot.lease_sec
     return hot.claimed_at is not None and now < hot.claimed_at + allowed * SECOND

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from taskyard.core.changes import ChangeSet, Committed, Conflict, Taken
 from taskyard.stores.contract import Store
@@ -17,23 +18,30 @@ BATCH = 500  # sets a flush takes at most
 BIG = 200  # rows from which on a set commits alone, so that it delays no neighbour
 
 
+class _Decided(NamedTuple):
+    sets: Sequence[ChangeSet]
+    landed: asyncio.Future[Sequence[Result]]
+
+
 class Committer:
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._waiting: deque[tuple[ChangeSet, asyncio.Future[Result]]] = deque()
+        self._waiting: deque[_Decided] = deque()
         self._flushing: asyncio.Task[None] | None = None
 
     async def commit(self, change_set: ChangeSet) -> Result:
         """Land one set, together with whatever else is waiting."""
-        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._waiting.append((change_set, future))
+        (result,) = await self.commit_all([change_set])
+        return result
+
+    async def commit_all(self, sets: Sequence[ChangeSet]) -> Sequence[Result]:
+        """Land sets that touch no row twice, each for itself."""
+        decided = _Decided(sets, asyncio.get_running_loop().create_future())
+        self._waiting.append(decided)
         if self._flushing is None:
             self._flushing = asyncio.create_task(self._flush())
-        # A caller that is cancelled does not take its set back: it may have landed already.
-        return await asyncio.shield(future)
-
-    async def commit_all(self, sets: list[ChangeSet]) -> list[Result]:
-        return list(await asyncio.gather(*(self.commit(each) for each in sets)))
+        # A caller that is cancelled does not take its sets back: they may have landed already.
+        return await asyncio.shield(decided.landed)
 
     async def close(self) -> None:
         while self._flushing is not None:
@@ -42,38 +50,42 @@ class Committer:
     async def _flush(self) -> None:
         try:
             while self._waiting:
-                batch = self._batch()
-                await self._land(batch)
+                await self._land(self._batch())
         finally:
             self._flushing = None
 
-    async def _land(self, batch: list[tuple[ChangeSet, asyncio.Future[Result]]]) -> None:
+    async def _land(self, batch: list[_Decided]) -> None:
         try:
-            results = await self._store.commit([change_set for change_set, _ in batch])
+            results = await self._store.commit([change_set for decided in batch for change_set in decided.sets])
         except BaseException as error:
-            for _, future in batch:
-                if not future.done():
-                    future.set_exception(error)
-                    future.exception()  # a caller that has gone away must not make this an unheard error
+            for decided in batch:
+                if not decided.landed.done():
+                    decided.landed.set_exception(error)
+                    decided.landed.exception()  # a caller that has gone away must not make this an unheard error
             if not isinstance(error, Exception):
                 raise
         else:
-            for (_, future), result in zip(batch, results, strict=True):
-                if not future.done():
-                    future.set_result(result)
+            left = iter(results)
+            for decided in batch:
+                mine = [next(left) for _ in decided.sets]
+                if not decided.landed.done():
+                    decided.landed.set_result(mine)
 
-    def _batch(self) -> list[tuple[ChangeSet, asyncio.Future[Result]]]:
+    def _batch(self) -> list[_Decided]:
         """The sets at the head that touch no row twice: of two decided on one version, only one can land."""
-        batch: list[tuple[ChangeSet, asyncio.Future[Result]]] = []
+        batch: list[_Decided] = []
         guarded: set[str] = set()
-        while self._waiting and len(batch) < BATCH:
-            change_set, _ = self._waiting[0]
-            rows = set(_guarded(change_set))
-            if batch and (guarded & rows or len(rows) > BIG):
+        number = 0
+        while self._waiting and number < BATCH:
+            decided = self._waiting[0]
+            rows = {row for change_set in decided.sets for row in _guarded(change_set)}
+            is_big = len(decided.sets) == 1 and len(rows) > BIG
+            if batch and (is_big or not guarded.isdisjoint(rows)):
                 break
             guarded |= rows
+            number += len(decided.sets)
             batch.append(self._waiting.popleft())
-            if len(rows) > BIG:
+            if is_big:
                 break
         return batch
 

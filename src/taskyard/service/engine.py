@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -20,15 +20,15 @@ from taskyard.core.dag import DagStatus
 from taskyard.core.definition import Sizes
 from taskyard.core.errors import Contended, LeaseLost, NotFound
 from taskyard.core.jsonvalue import compact
-from taskyard.core.lease import Lease, seal
 from taskyard.core.planning import Planning
 from taskyard.core.policy import PRESETS, Policy
-from taskyard.core.task import Attempt, DagId, Definition, Hot, Lane, LaneId, TaskId
+from taskyard.core.task import Attempt, DagId, Definition, Hot, Json, Lane, LaneId, TaskId
 from taskyard.core.units import Micros, MicroUsd
 from taskyard.service.committer import Committer
 from taskyard.service.configuration import Configuration
 from taskyard.stores.contract import Store
 
+LOCAL = "human:local"  # who acts where nobody says otherwise
 TRIES = 40
 PATIENT_AFTER = 3  # conflicts, from which on deciders of this process queue up instead of racing
 T = TypeVar("T")
@@ -96,6 +96,19 @@ class Engine:
                 await self._follow_up(change_set, committed)
                 return True, answer
 
+    async def _land_all(self, sets: Mapping[int, ChangeSet]) -> list[int]:
+        """Commit sets that touch no row twice, together; those of these numbers were met by something that moved."""
+        if not sets:
+            return []
+        moved: list[int] = []
+        landed = await self._committer.commit_all(list(sets.values()))
+        for (number, change_set), result in zip(sets.items(), landed, strict=True):
+            if isinstance(result, Committed):
+                await self._follow_up(change_set, result)
+            else:
+                moved.append(number)
+        return moved
+
     async def _follow_up(self, change_set: ChangeSet, committed: Committed) -> None:
         """What a commit makes worth looking at: a graph that may have ended, a breaker that may trip."""
         if not committed.counts:
@@ -111,16 +124,15 @@ class Engine:
 
     # Graphs
 
-    async def _settle_dag(self, dag_id: DagId) -> None:
-        """Store how the graph ended, if it did. The sweep does the same for what a crash left."""
+    async def _settle_dag(self, dag_id: DagId) -> bool:
+        """Store how the graph ended, if it did and nobody has. The sweep does the same for what a crash left."""
 
-        async def decide() -> tuple[ChangeSet | None, None]:
+        async def decide() -> tuple[ChangeSet | None, bool]:
             record = await self.store.record("dag", self.workspace, dag_id)
-            if record is None:
-                return None, None
-            return await self._concluded(dag_id, record), None
+            ended = None if record is None else await self._concluded(dag_id, record)
+            return ended, ended is not None
 
-        await self._land(decide)
+        return await self._land(decide)
 
     async def _concluded(self, dag_id: DagId, record: Record) -> ChangeSet | None:
         names = dags.count_names(dag_id)
@@ -172,15 +184,24 @@ class Engine:
     def _queue_of(self, change_set: ChangeSet) -> str:
         return self._configuration.lane(change_set.changes[0].before.lane).queue
 
+    def _told_by(self, event: str, by: str, facts: dict[str, Json], dag_id: DagId | None = None) -> Event:
+        """What somebody did with the yard, for those who ask later who it was."""
+        data = compact({**facts, "by": by})
+        return Event(event, self.workspace, None, dag_id, self.now(), None, None, None, data)
+
     # Loading
 
     async def _load(self, task_id: TaskId) -> Hot:
-        # What is no text for a store is no id either.
-        hot = (await self.store.load([task_id])).get(task_id) if task_id.isascii() and "\0" not in task_id else None
+        hot = (await self._load_all([task_id])).get(task_id)
         # The workspace is part of every id: another's task is not there.
-        if hot is None or hot.workspace != self.workspace:
+        if hot is None:
             raise NotFound("task", task_id)
         return hot
+
+    async def _load_all(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:
+        """Those of these tasks that are this workspace's."""
+        rows = await self.store.load([each for each in task_ids if _is_id(each)])
+        return {task_id: hot for task_id, hot in rows.items() if hot.workspace == self.workspace}
 
     async def _define(self, task_id: TaskId) -> Definition:
         return (await self.store.definitions([task_id]))[task_id]
@@ -195,9 +216,8 @@ class Engine:
         planning = await self._configuration.current()
         return planning.policy_of((await self._lane_of(hot)).queue)
 
-    async def _replayed(self, hot: Hot, lease: Lease, verb: str, digest: str) -> Attempt:
+    async def _replayed(self, hot: Hot, sealed: str, verb: str, digest: str) -> Attempt:
         """The attempt that this very call has ended before; any other call under that lease is too late."""
-        sealed = seal(lease)
         for attempt in await self.store.attempts(hot.id):
             if attempt.lease == sealed and attempt.verb == verb and attempt.digest == digest:
                 return attempt
@@ -215,6 +235,11 @@ class Engine:
 
     def _mint_task(self) -> TaskId:
         return TaskId(f"task_{ULID()}")
+
+
+def _is_id(text: str) -> bool:
+    """What is no text for a store is no id either."""
+    return text.isascii() and "\0" not in text
 
 
 def pulse(kind: str, workspace: str, id_: str) -> str:

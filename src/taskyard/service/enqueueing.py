@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from ulid import ULID
@@ -80,8 +79,7 @@ class Enqueueing(Growing):
         event = Event(
             "dag.created", self.workspace, None, dag_id, now, None, None, None, compact({"tasks": len(drafts)})
         )
-        change_set = replace(
-            births,
+        change_set = births._replace(
             records=(record,),
             counts=(Count(self.workspace, f"dag:{dag_id}:live", len(drafts)),),
             ceilings=() if ceiling is None else (Ceiling(self.workspace, f"dag:{dag_id}", ceiling),),

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Sequence
 from hashlib import sha256
+from typing import NamedTuple, TypeVar
 
 from taskyard.core import breaker as breakers
 from taskyard.core import fields, outcomes, throttle, transitions
 from taskyard.core.breaker import Breaker
 from taskyard.core.changes import ChangeSet, Checkpoint, Event, Expect, Output, RecordChange
 from taskyard.core.definition import lane_of, models_for
-from taskyard.core.errors import LeaseLost, ReportRequired
+from taskyard.core.errors import Contended, LeaseLost, ReportRequired, TaskyardError
 from taskyard.core.failing import Verdict, judge
 from taskyard.core.jsonvalue import canonical, compact, encode
 from taskyard.core.lease import Lease, seal
 from taskyard.core.outcomes import BY_THE_YARD, Report
 from taskyard.core.task import (
+    WAITING,
     AgentId,
     Attempt,
     Definition,
@@ -31,12 +32,34 @@ from taskyard.core.task import (
 )
 from taskyard.core.units import Micros
 from taskyard.service import arguments
-from taskyard.service.engine import Engine
+from taskyard.service.engine import TRIES, Engine, KeyTaken, Options
 from taskyard.service.validation import objection
+from taskyard.stores.contract import Store
+from taskyard.wire.batching import Batcher
 from taskyard.wire.tasks import Receipt
+
+T = TypeVar("T")
+
+COMPLETED_AT_ONCE = 500
+
+
+class _HandedIn(NamedTuple):
+    """An output, and what its agent says about the attempt."""
+
+    task_id: TaskId
+    sealed: str
+    output: Json
+    text: str
+    artifacts: tuple[str, ...]
+    decision_report: str | None
+    report: Report
 
 
 class Finishing(Engine):
+    def __init__(self, store: Store, options: Options) -> None:
+        super().__init__(store, options)
+        self._completions = Batcher(self._complete_all, most=COMPLETED_AT_ONCE)
+
     async def complete(
         self,
         task_id: str,
@@ -60,21 +83,55 @@ class Finishing(Engine):
         report = _report(
             "complete", digest, cost_usd=cost_usd, tokens_input=tokens_input, tokens_output=tokens_output, model=model
         )
+        handed_in = _HandedIn(TaskId(task_id), seal(lease), output, text, made, reported, report)
+        return await self._completions.ask(handed_in)
+
+    async def _complete_all(self, handed_in: Sequence[_HandedIn]) -> list[Receipt | Exception]:
+        """Decide on many outputs from one read, and land them in one commit. Each stands or falls alone."""
+        rows = await self._load_all([each.task_id for each in handed_in])
+        answers: list[Receipt | Exception | None] = [None] * len(handed_in)
+        sets: dict[int, ChangeSet] = {}
+        for index, each in enumerate(handed_in):
+            # Of two for one task the later waits for what becomes of the first.
+            if (row := rows.pop(each.task_id, None)) is None:
+                continue
+            try:
+                change_set, answers[index] = await self._handed_in(row, each)
+            except TaskyardError as error:
+                answers[index] = error
+            else:
+                if change_set is not None:
+                    sets[index] = change_set
+        for index in await self._land_all(sets):
+            answers[index] = None
+        return [
+            await self._complete_alone(each) if answer is None else answer
+            for each, answer in zip(handed_in, answers, strict=True)
+        ]
+
+    async def _complete_alone(self, handed_in: _HandedIn) -> Receipt | Exception:
+        """The patient way, for what something got in the way of."""
 
         async def decide() -> tuple[ChangeSet | None, Receipt]:
-            hot = await self._load(TaskId(task_id))
-            if hot.lease != seal(lease):
-                return None, answered(await self._replayed(hot, Lease(lease), "complete", digest))
-            row = Output(hot.id, hot.attempt, text, made, reported)
-            return await self._completion(hot, row, output, report)
+            return await self._handed_in(await self._load(handed_in.task_id), handed_in)
 
-        return await self._land(decide)
+        try:
+            return await self._land_end(decide)
+        except TaskyardError as error:
+            return error
+
+    async def _handed_in(self, hot: Hot, handed_in: _HandedIn) -> tuple[ChangeSet | None, Receipt]:
+        if hot.lease != handed_in.sealed:
+            report = handed_in.report
+            return None, answered(await self._replayed(hot, handed_in.sealed, report.verb, report.digest))
+        row = Output(hot.id, hot.attempt, handed_in.text, handed_in.artifacts, handed_in.decision_report)
+        return await self._completion(hot, row, handed_in.output, handed_in.report)
 
     async def _completion(self, hot: Hot, row: Output, output: Json, report: Report) -> tuple[ChangeSet, Receipt]:
         now = self.now()
         transitions.allow(hot, "complete")
         definition = await self._define(hot.id) if hot.traits else None
-        if hot.traits & Trait.REPORTED and row.decision_report is None:
+        if definition is not None and hot.traits & Trait.REPORTED and row.decision_report is None:
             raise ReportRequired(hot.id)
         if hot.reserve is not None and outcomes.cost_of(hot, report) > hot.reserve:
             failure = Failure(reason=Reason.BUDGET_EXCEEDED, error="reported cost is above max_cost_usd")
@@ -85,7 +142,7 @@ class Finishing(Engine):
             hot,
             type_=await self._type_of(hot),
             output=row,
-            validated=bool(hot.traits & Trait.VALIDATED),
+            validated=definition is not None and bool(hot.traits & Trait.VALIDATED),
             report=report,
             outbox=() if definition is None else outcomes.remembered(hot, definition, row, now),
             now=now,
@@ -135,7 +192,7 @@ class Finishing(Engine):
                 return None, await self._failed_before(hot, sealed, report)
             return await self._failure_set(hot, failure, report, retry_after=retry_after)
 
-        return await self._land(decide)
+        return await self._land_end(decide)
 
     async def _failed_before(self, hot: Hot, sealed: str, report: Report) -> Receipt:
         for attempt in await self.store.attempts(hot.id):
@@ -180,7 +237,7 @@ class Finishing(Engine):
             change_set = change_set if slowed is None else _with(change_set, *slowed)
         if verdict.breaks and breakers.awaits(circuit, hot.circuit):
             change_set = _with_move(change_set, circuit, failure, now)
-        return change_set, receipt(change_set.changes[0].after)
+        return await self._keyed_again(change_set), receipt(change_set.changes[0].after)
 
     async def _fallback(
         self, hot: Hot, definition: Definition, verdict: Verdict
@@ -198,7 +255,7 @@ class Finishing(Engine):
         if not breakers.awaits(circuit, hot.circuit):
             return change_set
         move = breakers.closed(circuit, why=f"probe {hot.id} completed", now=change_set.at)
-        return replace(_with(change_set, move.record, move.event), counts=(*change_set.counts, *move.counts))
+        return _with(change_set, move.record, move.event)._replace(counts=(*change_set.counts, *move.counts))
 
     async def release(self, task_id: str, lease: str) -> Receipt:
         """Give the task back unfinished. No attempt is counted."""
@@ -206,11 +263,30 @@ class Finishing(Engine):
         async def decide() -> tuple[ChangeSet | None, Receipt]:
             hot = await self._load(TaskId(task_id))
             if hot.lease != seal(lease):
-                return None, answered(await self._replayed(hot, Lease(lease), "release", ""))
+                return None, answered(await self._replayed(hot, seal(lease), "release", ""))
             change_set = outcomes.released(hot, Report("release", ""), type_=await self._type_of(hot), now=self.now())
-            return change_set, receipt(change_set.changes[0].after)
+            return await self._keyed_again(change_set), receipt(change_set.changes[0].after)
 
-        return await self._land(decide)
+        return await self._land_end(decide)
+
+    async def _land_end(self, decide: Callable[[], Awaitable[tuple[ChangeSet | None, T]]]) -> T:
+        """Land the end of an attempt. What was to wait under its key again goes without, where somebody is quicker."""
+        for _ in range(TRIES):
+            try:
+                return await self._land(decide)
+            except KeyTaken:
+                continue
+        raise Contended(tries=TRIES)
+
+    async def _keyed_again(self, change_set: ChangeSet) -> ChangeSet:
+        """A task that let its key go when it started has it again while it waits, unless another has it by now."""
+        change = change_set.changes[0]
+        if not change.after.traits & Trait.KEY_WHILE_WAITING or change.after.status not in WAITING:
+            return change_set
+        key = (await self._define(change.after.id)).idempotency_key
+        if key is None or await self.store.by_key(self.workspace, [key]):
+            return change_set
+        return change_set._replace(changes=(change._replace(after=change.after._replace(idempotency_key=key)),))
 
     async def _held(self, task_id: TaskId, lease: Lease) -> Hot:
         hot = await self._load(task_id)
@@ -258,11 +334,12 @@ class Finishing(Engine):
         """Something the agent said or did, for those who watch. It is an event and nothing more."""
         said = message if isinstance(message, dict) else {"text": message}
         text = encode(said, field="message", max_bytes=self.options.sizes.max_output_bytes)
+        await self._tell("task.message", TaskId(task_id), Lease(lease), text)
 
+    async def _tell(self, name: str, task_id: TaskId, lease: Lease, text: str) -> None:
         async def decide() -> tuple[ChangeSet, None]:
-            hot, now = await self._held(TaskId(task_id), Lease(lease)), self.now()
-            dag_id = transitions.dag_of(hot)
-            event = Event("task.message", hot.workspace, hot.id, dag_id, now, None, None, hot.attempt, text)
+            hot, now = await self._held(task_id, lease), self.now()
+            event = Event(name, hot.workspace, hot.id, transitions.dag_of(hot), now, None, None, hot.attempt, text)
             return ChangeSet(expects=(Expect(hot.id, hot.version),), events=(event,), at=now), None
 
         await self._land(decide)
@@ -329,9 +406,9 @@ def _printable(error: str) -> str:
 
 
 def _with(change_set: ChangeSet, record: RecordChange, event: Event) -> ChangeSet:
-    return replace(change_set, records=(*change_set.records, record), events=(*change_set.events, event))
+    return change_set._replace(records=(*change_set.records, record), events=(*change_set.events, event))
 
 
 def _with_move(change_set: ChangeSet, circuit: Breaker, failure: Failure, now: Micros) -> ChangeSet:
     move = breakers.opened(circuit, why=f"probe failed: {failure.reason}", now=now)
-    return replace(_with(change_set, move.record, move.event), counts=(*change_set.counts, *move.counts))
+    return _with(change_set, move.record, move.event)._replace(counts=(*change_set.counts, *move.counts))

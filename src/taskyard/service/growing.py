@@ -55,8 +55,7 @@ class Growing(Drafting):
         done = frozenset(hot.id for hot in parents if hot.status is Status.COMPLETED)
         births = await self._births([replace(draft, dag_id=dag_id)], planning, heights={}, done=done, now=now)
         live = sum(hot.status is not Status.COMPLETED for hot in parents)
-        return replace(
-            births,
+        return births._replace(
             changes=adopted.changes,
             spends=adopted.spends,
             records=(record,),
@@ -108,8 +107,7 @@ class Growing(Drafting):
         body: dict[str, Json] = {**record.body, "status": DagStatus.RUNNING.value, "ended_at": None}
         reopened = DagStatus(str(record.body["status"])).is_final
         event = Event("dag.reopened", self.workspace, None, dag_id, now, None, None, None, None)
-        return replace(
-            births,
+        return births._replace(
             expects=tuple(Expect(each, there[each].version) for each in sorted(used)),
             records=(RecordChange("dag", self.workspace, dag_id, record.version, body),),
             counts=(Count(self.workspace, f"dag:{dag_id}:live", len(drafts) + (record.version == 0)),),

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, cast
 
-from taskyard.core.task import AgentId, RuntimeId, Status, TaskId
+from taskyard.core.lease import seal
+from taskyard.core.priority import RANK_UNIT, TIERS, aged
+from taskyard.core.task import AgentId, Hot, RuntimeId, Status, TaskId
 from taskyard.core.throttle import until_of
 from taskyard.core.units import Micros
 from taskyard.service.engine import pulse
 from taskyard.service.reading import MOST_LISTED, Reading
 from taskyard.stores.contract import Filter
 from taskyard.wire.answers import Approval, QueueView, RuntimeView, ThrottleView
+
+NO_LIMIT = 2**53 - 1  # above every rank, and every number of tasks
 
 
 class Overseeing(Reading):
@@ -36,6 +41,20 @@ class Overseeing(Reading):
             QueueView(queue, queue in planning.paused, planning.policy_of(queue).name)
             for queue in sorted(names | planning.paused | planning.queue_presets.keys())
         ]
+
+    async def waiting_by_tier(self) -> dict[str, int]:
+        """Ready tasks, by the tier that what they have become worth is in now."""
+        await self._configuration.fresh()
+        now, found = self.now(), dict.fromkeys(TIERS, 0)
+        for lane_id, lane in self._configuration.lanes().items():
+            before = [
+                await self.store.ahead(lane_id, floor * RANK_UNIT + aged(lane.boost, now), 0, NO_LIMIT)
+                for floor in [*TIERS.values()][1:]
+            ]
+            whole = await self.store.ahead(lane_id, NO_LIMIT, 0, NO_LIMIT)
+            for tier, (below, above) in zip(TIERS, pairwise([0, *before, whole]), strict=True):
+                found[tier] += max(above - below, 0)  # each is read at its own moment
+        return found
 
     async def throttles(self) -> list[ThrottleView]:
         """What is slowed down now."""
@@ -69,3 +88,15 @@ class Overseeing(Reading):
         hot = await self._load(TaskId(task_id))
         earlier = [attempt.agent for attempt in reversed(await self.store.attempts(hot.id))]
         return list(dict.fromkeys([hot.agent, *earlier] if hot.agent else earlier))
+
+    async def lease_holders(self, leases: Sequence[tuple[str, str]]) -> list[AgentId | None]:
+        """Whose each lease is or was, of the task beside it; None where it is none of that task's."""
+        ids = [TaskId(task_id) for task_id, _ in leases if task_id.isascii() and "\0" not in task_id]
+        hots = await self.store.load(ids)
+        mine = {task_id: hot for task_id, hot in hots.items() if hot.workspace == self.workspace}
+        return [await self._lease_holder(mine.get(TaskId(task_id)), seal(lease)) for task_id, lease in leases]
+
+    async def _lease_holder(self, hot: Hot | None, sealed: str) -> AgentId | None:
+        if hot is None or hot.lease == sealed:
+            return None if hot is None else hot.agent
+        return next((each.agent for each in await self.store.attempts(hot.id) if each.lease == sealed), None)

@@ -54,6 +54,7 @@ class Planner:
             start=start,
             epoch=planning.epoch,
             now=now,
+            claim_ttl=agent.claim_ttl_sec,
         )
 
     def _lanes(

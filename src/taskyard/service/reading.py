@@ -11,7 +11,7 @@ from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Edge, Limit, Record, StoredEvent
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import InvalidInput, NotFound
-from taskyard.core.task import DagId, Hot, Json, Status, TaskId
+from taskyard.core.task import Attempt, DagId, Hot, Json, Status, TaskId
 from taskyard.core.units import MicroUsd, to_iso
 from taskyard.service.engine import Engine
 from taskyard.stores.contract import Filter
@@ -39,6 +39,10 @@ class Reading(Engine):
             output=(await self.store.outputs([hot.id])).get(hot.id),
             dead=dead,
         )
+
+    async def history(self, task_id: str) -> list[Attempt]:
+        """How the attempts at a task ended, in their order."""
+        return await self.store.attempts((await self._load(TaskId(task_id))).id)
 
     async def find(
         self,

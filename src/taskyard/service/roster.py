@@ -7,14 +7,13 @@ from dataclasses import replace
 
 from taskyard.core import fields
 from taskyard.core.agent import Agent, AgentStatus, agent_of
-from taskyard.core.changes import Beat, ChangeSet, Event, RecordChange
+from taskyard.core.changes import Beat, ChangeSet, RecordChange
 from taskyard.core.errors import LeaseLost, NotFound
-from taskyard.core.jsonvalue import compact
 from taskyard.core.outcomes import Report
 from taskyard.core.task import AgentId, Failure, Hot, Json, Reason, RuntimeId, Status, Trait
 from taskyard.core.units import MicroUsd
 from taskyard.service import arguments
-from taskyard.service.engine import pulse
+from taskyard.service.engine import LOCAL, pulse
 from taskyard.service.finishing import Finishing
 from taskyard.wire.answers import AgentView, Orphans
 
@@ -36,6 +35,7 @@ class Roster(Finishing):
         poll_interval_sec: float = 5,
         claim_ttl_sec: int | None = None,
         orchestrator: bool = False,
+        by: str | None = None,
     ) -> Agent:
         """Say who can work. Registering again changes what is known and makes the agent active."""
         agent = Agent(
@@ -55,27 +55,31 @@ class Roster(Finishing):
             else fields.whole(claim_ttl_sec, "claim_ttl_sec", least=0, most=fields.LONGEST_SEC),
             orchestrator=orchestrator,
         )
-        await self._put_agent(agent.id, lambda _: agent, "agent.registered")
+        await self._put_agent(agent.id, lambda _: agent, "agent.registered", by)
         await self.store.pulse([pulse("agent", self.workspace, agent.id)])
         return agent
 
-    async def drain_agent(self, agent_id: str) -> None:
+    async def drain_agent(self, agent_id: str, *, by: str | None = None) -> None:
         """Let the agent finish what it holds; it gets nothing new."""
-        await self._set_status(agent_id, AgentStatus.DRAINING)
+        await self._set_status(agent_id, AgentStatus.DRAINING, by)
 
-    async def resume_agent(self, agent_id: str) -> None:
-        await self._set_status(agent_id, AgentStatus.ACTIVE)
+    async def resume_agent(self, agent_id: str, *, by: str | None = None) -> None:
+        await self._set_status(agent_id, AgentStatus.ACTIVE, by)
 
-    async def sign_off_agent(self, agent_id: str) -> None:
+    async def sign_off_agent(self, agent_id: str, *, by: str | None = None) -> None:
         """The agent is gone on purpose."""
-        await self._set_status(agent_id, AgentStatus.OFFLINE)
+        await self._set_status(agent_id, AgentStatus.OFFLINE, by)
 
-    async def set_agent_budget(self, agent_id: str, budget_usd: str | float | int | None) -> None:
+    async def set_agent_budget(
+        self, agent_id: str, budget_usd: str | float | int | None, *, by: str | None = None
+    ) -> None:
         """What the agent may spend in all. Nothing: no limit."""
         money = arguments.money("budget_usd", budget_usd)
-        await self._put_agent(agent_id, lambda agent: replace(_known(agent, agent_id), budget=money), "agent.budget")
+        await self._put_agent(
+            agent_id, lambda agent: replace(_known(agent, agent_id), budget=money), "agent.budget", by
+        )
 
-    async def remove_agent(self, agent_id: str) -> None:
+    async def remove_agent(self, agent_id: str, *, by: str | None = None) -> None:
         """Forget an agent; what it holds fails at once and takes the retry path."""
         for hot in await self.store.held(agent=AgentId(agent_id)):
             if hot.workspace == self.workspace:
@@ -86,7 +90,11 @@ class Roster(Finishing):
             if record is None:
                 raise NotFound("agent", agent_id)
             change = RecordChange("agent", self.workspace, agent_id, record.version, None)
-            return ChangeSet(records=(change,), events=(self._told_of("agent.removed", agent_id),), at=self.now()), None
+            return ChangeSet(
+                records=(change,),
+                events=(self._told_by("agent.removed", by or LOCAL, {"agent": agent_id}),),
+                at=self.now(),
+            ), None
 
         await self._land(decide)
 
@@ -173,12 +181,15 @@ class Roster(Finishing):
 
     # Stored agents
 
-    async def _set_status(self, agent_id: str, status: AgentStatus) -> None:
+    async def _set_status(self, agent_id: str, status: AgentStatus, by: str | None) -> None:
         await self._put_agent(
-            agent_id, lambda agent: replace(_known(agent, agent_id), status=status), f"agent.{status.value}"
+            agent_id, lambda agent: replace(_known(agent, agent_id), status=status), f"agent.{status.value}", by
         )
 
-    async def _put_agent(self, agent_id: str, change: Callable[[Agent | None], Agent], event: str) -> None:
+    async def _put_agent(
+        self, agent_id: str, change: Callable[[Agent | None], Agent], event: str, by: str | None
+    ) -> None:
+        """Store an agent. Where nobody else is named, it was the agent itself that said so."""
         arguments.name("agent_id", agent_id)
 
         async def decide() -> tuple[ChangeSet | None, None]:
@@ -187,12 +198,10 @@ class Roster(Finishing):
             if record is not None and record.body == agent.body():
                 return None, None
             row = RecordChange("agent", self.workspace, agent_id, record.version if record else 0, agent.body())
-            return ChangeSet(records=(row,), events=(self._told_of(event, agent_id),), at=self.now()), None
+            told = self._told_by(event, by or f"agent:{agent_id}", {"agent": agent_id})
+            return ChangeSet(records=(row,), events=(told,), at=self.now()), None
 
         await self._land(decide)
-
-    def _told_of(self, event: str, agent_id: str) -> Event:
-        return Event(event, self.workspace, None, None, self.now(), None, None, None, compact({"agent": agent_id}))
 
 
 def _known(agent: Agent | None, agent_id: str) -> Agent:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 from taskyard.core import breaker as breakers
@@ -18,12 +17,12 @@ from taskyard.core.policy import PRESETS, preset
 from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId
 from taskyard.service import arguments
 from taskyard.service.drafting import rescored
-from taskyard.service.engine import KeyTaken
+from taskyard.service.engine import LOCAL, KeyTaken
 from taskyard.service.enqueueing import Enqueueing
 from taskyard.service.finishing import receipt
 from taskyard.service.validation import check_rule
 from taskyard.wire.answers import Cancelled
-from taskyard.wire.tasks import Receipt, Task
+from taskyard.wire.tasks import Receipt
 
 CHUNK = 200  # changes that one stored step of a cascade holds at most
 RESOLUTIONS = ("retry", "modify_and_retry", "cancel", "escalate")
@@ -32,7 +31,9 @@ RESOLUTIONS = ("retry", "modify_and_retry", "cancel", "escalate")
 class Steering(Enqueueing):
     # Cancelling
 
-    async def cancel(self, task_id: str, reason: str = "cancelled", *, cascade: bool | None = None) -> Cancelled:
+    async def cancel(
+        self, task_id: str, reason: str = "cancelled", *, cascade: bool | None = None, by: str | None = None
+    ) -> Cancelled:
         """Take a task out of the yard, and by default what depends on it and what it spawned."""
         arguments.words("reason", reason)
         root = TaskId(task_id)
@@ -43,19 +44,19 @@ class Steering(Enqueueing):
             hot = await self._load(root)
             if hot.status is Status.CANCELLED:
                 return None, False
-            return await self._cancellation(hot, reason, follows=follows), True
+            return await self._cancellation(hot, reason, follows=follows, by=by), True
 
         if not await self._land(decide):
             return Cancelled(())
         return Cancelled((root, *(await self.finish_cascade(root) if follows else ())))
 
-    async def _cancellation(self, hot: Hot, reason: str, *, follows: bool) -> ChangeSet:
+    async def _cancellation(self, hot: Hot, reason: str, *, follows: bool, by: str | None = None) -> ChangeSet:
         """The cancelled task, and the intent to cancel what is below it: whoever finds that finishes the cascade."""
-        step = outcomes.cancelled(hot, type_=await self._type_of(hot), reason=reason, now=self.now())
+        step = outcomes.cancelled(hot, type_=await self._type_of(hot), reason=reason, by=by, now=self.now())
         if not follows or hot.dag_id is None:
             return step  # nothing is below a lone task: what depends on it makes it part of a graph
         body: dict[str, Json] = {"root": hot.id, "dag": hot.dag_id}
-        return replace(step, records=(RecordChange("cascade", self.workspace, hot.id, 0, body),))
+        return step._replace(records=(RecordChange("cascade", self.workspace, hot.id, 0, body),))
 
     async def finish_cascade(self, intent: str) -> list[TaskId]:
         """Cancel what a stored intent is about, each task once, in bounded steps; then forget the intent."""
@@ -106,21 +107,21 @@ class Steering(Enqueueing):
 
         return await self._land(decide)
 
-    async def cancel_dag(self, dag_id: str, reason: str = "cancelled") -> Cancelled:
+    async def cancel_dag(self, dag_id: str, reason: str = "cancelled", *, by: str = LOCAL) -> Cancelled:
         """Cancel every task of a graph that has not ended."""
         arguments.words("reason", reason)
         if await self.store.record("dag", self.workspace, dag_id) is None:
-            return await self._cancel_lone(DagId(dag_id), reason)
-        await self._configure("cascade", dag_id, {"dag": dag_id, "reason": reason})
+            return await self._cancel_lone(DagId(dag_id), reason, by)
+        await self._configure("cascade", dag_id, {"dag": dag_id, "reason": reason}, "dag.cancelling", by)
         return Cancelled(tuple(await self.finish_cascade(dag_id)))
 
-    async def _cancel_lone(self, dag_id: DagId, reason: str) -> Cancelled:
+    async def _cancel_lone(self, dag_id: DagId, reason: str, by: str) -> Cancelled:
         """A lone task's graph is the task alone."""
         task_id = transitions.lone_task(dag_id)
         hot = (await self.store.load([task_id])).get(task_id)
         if hot is None or hot.workspace != self.workspace or hot.dag_id is not None:
             raise NotFound("dag", dag_id)
-        return Cancelled(()) if hot.status.is_final else await self.cancel(task_id, reason)
+        return Cancelled(()) if hot.status.is_final else await self.cancel(task_id, reason, by=by)
 
     # Dead letters
 
@@ -152,7 +153,7 @@ class Steering(Enqueueing):
             step = await self._resolution(hot, definition, resolution, by, note)
             reviewed = await self._reviewed(hot, resolution, by, note)
             redefined = (definition,) if spec is not None else ()
-            whole = replace(step, records=(*step.records, reviewed), redefined=redefined)
+            whole = step._replace(records=(*step.records, reviewed), redefined=redefined)
             return whole, receipt(step.changes[0].after)
 
         try:
@@ -168,15 +169,17 @@ class Steering(Enqueueing):
         now = self.now()
         if resolution == "cancel":
             follows = (await self._policy_of(hot)).cascades
-            return await self._cancellation(hot, note or "dead letter cancelled", follows=follows)
+            return await self._cancellation(hot, note or "dead letter cancelled", follows=follows, by=by)
         if resolution == "escalate":
             return ChangeSet(changes=(transitions.escalate(hot, by=by, note=note, now=now),), at=now)
         (lane,) = await self._lanes([lane_of(definition, failures=0)])
-        change = transitions.revive(hot, resolution=resolution, by=by, lane=lane, now=now)
+        change = transitions.revive(
+            hot, resolution=resolution, by=by, lane=lane, run_after=definition.run_after, now=now
+        )
         change = change._replace(after=reborn(change.after, definition, PRESETS[definition.preset], now=now))
-        counts = dags.counted(hot.workspace, hot.dag_id, hot.status, Status.READY)
+        counts = dags.counted(hot.workspace, hot.dag_id, hot.status, change.after.status)
         reopened = await self._reopened(hot)
-        return replace(reopened, changes=(change,), counts=counts)
+        return reopened._replace(changes=(change,), counts=counts)
 
     async def _reopened(self, hot: Hot) -> ChangeSet:
         """The graph goes on. It is written also where it had not ended, so that nobody ends it at the same moment."""
@@ -184,7 +187,7 @@ class Steering(Enqueueing):
         if record is None:
             return ChangeSet(at=self.now())
         moved = self._dag_moved(record, DagStatus.RUNNING, self.now())
-        return moved if DagStatus(str(record.body["status"])).is_final else replace(moved, events=())
+        return moved if DagStatus(str(record.body["status"])).is_final else moved._replace(events=())
 
     async def _reviewed(self, hot: Hot, resolution: str, by: str, note: str) -> RecordChange:
         record = await self.store.record("dead", self.workspace, outcomes.dead_id(hot.id, hot.attempt))
@@ -200,35 +203,7 @@ class Steering(Enqueueing):
         }
         return RecordChange("dead", self.workspace, record.id, record.version, body)
 
-    # Again, and otherwise
-
-    async def rerun(self, task_id: str, *, created_by: str = "human:local") -> Task:
-        """Do a finished task again as a new task with a fresh session. The old one stays as it is."""
-        arguments.name("created_by", created_by)
-        hot = await self._load(TaskId(task_id))
-        if not hot.status.is_final:
-            raise IllegalTransition(hot.id, hot.status, "rerun")
-        definition = await self._define(hot.id)
-        draft = replace(
-            definition,
-            id=self._mint_task(),
-            rerun_of=hot.id,
-            parent_id=None,
-            dag_id=None,
-            depends_on=(),
-            idempotency_key=None,
-            session_id=None,
-            work_dir=None,
-            fresh=True,
-            run_after=None,
-            expires_at=None,
-            created_at=self.now(),
-            created_by=created_by,
-            trigger_type="manual_rerun",
-        )
-        planning = await self._planning()
-        made = await self._put_in([draft], planning)
-        return Task(made[draft.id], draft, planning.policy_of(draft.queue), created=True)
+    # Otherwise
 
     async def set_priority(self, task_id: str, priority: int, *, by: str = "human:local") -> Receipt:
         """Move a waiting task within its lane."""
@@ -248,18 +223,19 @@ class Steering(Enqueueing):
 
     # Queues, breakers, workspace
 
-    async def pause_queue(self, queue: str) -> None:
-        await self._configure("queue", queue, {"paused": True})
+    async def pause_queue(self, queue: str, *, by: str = LOCAL) -> None:
+        await self._configure("queue", queue, {"paused": True}, "queue.paused", by)
 
-    async def resume_queue(self, queue: str) -> None:
-        await self._configure("queue", queue, {"paused": False})
+    async def resume_queue(self, queue: str, *, by: str = LOCAL) -> None:
+        await self._configure("queue", queue, {"paused": False}, "queue.resumed", by)
 
-    async def set_queue_preset(self, queue: str, name: str | None) -> None:
+    async def set_queue_preset(self, queue: str, name: str | None, *, by: str = LOCAL) -> None:
         """Tasks put into this queue from now on follow that preset."""
-        await self._configure("queue", queue, {"preset": None if name is None else preset(name).name})
+        fields = {"preset": None if name is None else preset(name).name}
+        await self._configure("queue", queue, fields, "queue.preset", by)
 
     async def set_budget(
-        self, *, daily_budget_usd: str | float | None = None, default_reserve_usd: str | float = 0
+        self, *, daily_budget_usd: str | float | None = None, default_reserve_usd: str | float = 0, by: str = LOCAL
     ) -> Settings:
         """What the workspace may spend in a day, and what a task without a maximum reserves where money is limited."""
         daily = arguments.money("daily_budget_usd", daily_budget_usd)
@@ -272,12 +248,14 @@ class Steering(Enqueueing):
             "workspace",
             self.workspace,
             {"daily_budget": daily, "default_reserve": reserve},
+            "workspace.budget",
+            by,
             lifts=(Lift("budget:day"),),
             spends=tuple(Spend(self.workspace, name, 0) for name in dags),
         )
         return (await self._configuration.fresh()).settings
 
-    async def set_dag_budget(self, dag_id: str, ceiling_usd: str | float | None) -> None:
+    async def set_dag_budget(self, dag_id: str, ceiling_usd: str | float | None, *, by: str = LOCAL) -> None:
         """What a graph may spend in all; nothing: no limit. What waited for its money gets another chance."""
         ceiling = arguments.money("ceiling_usd", ceiling_usd)
         name = f"dag:{dag_id}"
@@ -286,7 +264,9 @@ class Steering(Enqueueing):
             if await self.store.record("dag", self.workspace, dag_id) is None:
                 raise NotFound("dag", dag_id)
             freed = (Lift(f"budget:{name}"),) if ceiling is None else ()
-            return ChangeSet(ceilings=(Ceiling(self.workspace, name, ceiling),), lifts=freed, at=self.now()), None
+            told = self._told_by("dag.budget", by, {"budget_ceiling": ceiling}, DagId(dag_id))
+            ceilings = (Ceiling(self.workspace, name, ceiling),)
+            return ChangeSet(ceilings=ceilings, lifts=freed, events=(told,), at=self.now()), None
 
         await self._land(decide)
 
@@ -297,6 +277,7 @@ class Steering(Enqueueing):
         half_open_after_sec: float | None = None,
         overrides: Mapping[str, int] | None = None,
         cooldownSeconds: float | None = None,  # noqa: N803 - so the preset loki has it
+        by: str = LOCAL,
     ) -> BreakerSettings:
         """When the workspace's breakers open and let a probe through; `overrides` are thresholds by type.
 
@@ -305,16 +286,17 @@ class Steering(Enqueueing):
         """
         wait = cooldownSeconds if half_open_after_sec is None else half_open_after_sec
         settings = breaker_settings(failure_threshold, wait, overrides)
-        await self._configure("workspace", self.workspace, {"breakers": settings.to_body()})
+        fields = {"breakers": settings.to_body()}
+        await self._configure("workspace", self.workspace, fields, "workspace.breakers", by)
         return settings
 
-    async def open_breaker(self, type_: str, *, why: str = "opened by hand") -> None:
-        await self._move_breaker(type_, why, opening=True)
+    async def open_breaker(self, type_: str, *, why: str = "opened by hand", by: str = LOCAL) -> None:
+        await self._move_breaker(type_, why, by, opening=True)
 
-    async def close_breaker(self, type_: str, *, why: str = "closed by hand") -> None:
-        await self._move_breaker(type_, why, opening=False)
+    async def close_breaker(self, type_: str, *, why: str = "closed by hand", by: str = LOCAL) -> None:
+        await self._move_breaker(type_, why, by, opening=False)
 
-    async def _move_breaker(self, type_: str, why: str, *, opening: bool) -> None:
+    async def _move_breaker(self, type_: str, why: str, by: str, *, opening: bool) -> None:
         arguments.name("type", type_)
         arguments.words("why", why)
 
@@ -323,7 +305,7 @@ class Steering(Enqueueing):
             if opening == bool(breaker.generation % 2):
                 return None, None
             act = breakers.opened if opening else breakers.closed
-            return self._moved(act(breaker, why=why, now=now), now), None
+            return self._moved(act(breaker, why=why, by=by, now=now), now), None
 
         await self._land(decide)
 
@@ -332,6 +314,8 @@ class Steering(Enqueueing):
         kind: str,
         record_id: str,
         fields: dict[str, Any],
+        event: str,
+        by: str,
         *,
         lifts: tuple[Lift, ...] = (),
         spends: tuple[Spend, ...] = (),
@@ -345,7 +329,8 @@ class Steering(Enqueueing):
                 return None, None
             version = 0 if record is None else record.version
             change = RecordChange(kind, self.workspace, record_id, version, body)
-            return ChangeSet(records=(change,), lifts=lifts, spends=spends, at=self.now()), None
+            told = self._told_by(event, by, {kind: record_id, **fields})
+            return ChangeSet(records=(change,), events=(told,), lifts=lifts, spends=spends, at=self.now()), None
 
         await self._land(decide)
 

@@ -53,7 +53,7 @@ class Suspending(Enqueueing, Finishing):
         async def decide() -> tuple[ChangeSet | None, Receipt]:
             hot = await self._load(TaskId(task_id))
             if hot.lease != seal(lease):
-                return None, answered(await self._replayed(hot, Lease(lease), "snooze", digest))
+                return None, answered(await self._replayed(hot, seal(lease), "snooze", digest))
             until = Micros(self.now() + wait)
             step = outcomes.suspended(
                 hot,
@@ -175,10 +175,10 @@ class Suspending(Enqueueing, Finishing):
         if wait and hot.dag_id is None:
             # A lone task becomes part of a graph in the same step that suspends it, and brings its costs along.
             spent = Spend(hot.workspace, f"dag:{dag_id}", 0, await self._spent(hot) + hot.spent)
-            step = replace(step, spends=(*step.spends, spent) if spent.spent else step.spends)
+            step = step._replace(spends=(*step.spends, spent) if spent.spent else step.spends)
         joined = tuple(change._replace(after=change.after._replace(dag_id=dag_id)) for change in step.changes)
-        grown = replace(grown, expects=tuple(each for each in grown.expects if each.task_id != hot.id))
-        return replace(merged([replace(step, changes=joined), grown]), checkpoints=(note,))
+        grown = grown._replace(expects=tuple(each for each in grown.expects if each.task_id != hot.id))
+        return merged([step._replace(changes=joined), grown])._replace(checkpoints=(note,))
 
     async def _grown(self, hot: Hot, dag_id: DagId, drafts: Sequence[Definition], *, awaited: bool) -> ChangeSet:
         planning = await self._planning()
@@ -193,7 +193,7 @@ class Suspending(Enqueueing, Finishing):
         hot = await self._load(task_id)
         if hot.lease is not None and hot.lease == seal(lease):
             return hot
-        await self._replayed(hot, lease, "suspend", name)
+        await self._replayed(hot, seal(lease), "suspend", name)
         return None
 
     async def _waiting_for(self, hot: Hot, name: str, children: Sequence[TaskId]) -> ChangeSet | None:
@@ -203,7 +203,7 @@ class Suspending(Enqueueing, Finishing):
         if not blockers:
             return None
         expects = tuple(Expect(child, ended[child].version) for child in children)
-        return replace(await self._suspended(hot, blockers, None, name, None, new=False), expects=expects)
+        return (await self._suspended(hot, blockers, None, name, None, new=False))._replace(expects=expects)
 
     async def _suspended(
         self,
@@ -221,7 +221,7 @@ class Suspending(Enqueueing, Finishing):
         )
         if not new or note is None:
             return step
-        return replace(step, checkpoints=(Checkpoint(hot.id, name, hot.attempt, compact(dict(note))),))
+        return step._replace(checkpoints=(Checkpoint(hot.id, name, hot.attempt, compact(dict(note))),))
 
     async def _note(self, hot: Hot, name: str, kind: Set[str]) -> Mapping[str, Json] | None:
         """What is remembered under this name; refused where that is something of another kind."""

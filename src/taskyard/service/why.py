@@ -105,7 +105,7 @@ class Explaining(Engine):
         agents = await self._no_agent(hot, lane, planning)
         if closed or agents:
             return [*closed, *agents]
-        place = await self.store.ahead(hot, COUNTED) + 1
+        place = await self.store.ahead(hot.lane, hot.rank, hot.seq, COUNTED) + 1
         return [Cause(kind="next_in_line", words=f"next in line, position {place}", facts={"position": place})]
 
     async def _no_agent(self, hot: Hot, lane: Lane, planning: Planning) -> list[Cause]:

@@ -13,6 +13,7 @@ from taskyard.service.access import Access
 from taskyard.service.bulk import Bulk
 from taskyard.service.claiming import Claiming
 from taskyard.service.engine import Options
+from taskyard.service.health import Health
 from taskyard.service.joining import Joining
 from taskyard.service.overseeing import Overseeing
 from taskyard.service.suspending import Suspending
@@ -25,7 +26,7 @@ logger = logging.getLogger("taskyard")
 SWEEP_EVERY = 1.0  # seconds
 
 
-class Yard(Claiming, Suspending, Joining, Sweeping, Bulk, Overseeing, Explaining, Verifying, Access):
+class Yard(Claiming, Suspending, Joining, Sweeping, Bulk, Overseeing, Explaining, Verifying, Health, Access):
     """A durable queue of work for agents.
 
     Use it as an async context manager: `async with taskyard.connect() as yard`. While it is open it sweeps every second
@@ -52,6 +53,7 @@ class Yard(Claiming, Suspending, Joining, Sweeping, Bulk, Overseeing, Explaining
             self._sweeper.cancel()
             await asyncio.wait([self._sweeper])
             self._sweeper = None
+        await self._completions.close()
         await self._committer.close()
         await self.store.close()
 
