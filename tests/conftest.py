@@ -13,7 +13,7 @@ from taskyard.service.engine import Options
 from taskyard.service.yard import Yard
 from tests import servers
 from tests.remote import HTTP, beyond_a_server, mark_local_only
-from tests.storage import asked_for, opener
+from tests.storage import asked_for, is_worth_it, opener
 from tests.yards import OpenYard
 
 
@@ -55,8 +55,19 @@ async def yard(open_yard: OpenYard) -> Yard:
     return await open_yard()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     mark_local_only(items)
+    left_out = [item for item in items if not is_worth_it(item.path.parent.name, _store_of(item))]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
+    # Those that must not run beside each other take longest, so they begin first and the others fill in.
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+
+
+def _store_of(item: pytest.Item) -> str:
+    """The store that a test is run on; nothing where it knows none."""
+    given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return next((str(given[name]) for name in ("open_yard", "connect", "store") if name in given), "")
 
 
 def pytest_sessionfinish() -> None:

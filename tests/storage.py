@@ -56,11 +56,23 @@ STORES: dict[str, Callable[[Path, Clock], Opener]] = {
     "redis7": redis("redis7"),
     "redis-cluster": redis("redis-cluster"),
 }
-USUAL = ("memory", "sqlite", "postgres", "redis")
+USUAL = ("memory", "sqlite", "postgres", "redis", "http")
 
 
 def asked_for() -> list[str]:
     return [name.strip() for name in os.environ.get("TASKYARD_TEST_STORES", ",".join(USUAL)).split(",")]
+
+
+def is_worth_it(folder: str, name: str) -> bool:
+    """Whether tests of this folder are usually run on this store; what TASKYARD_TEST_STORES asks for always is.
+
+    A server is the same on every store, so two of them will do for it; and what is beyond one is only the service.
+    """
+    if "TASKYARD_TEST_STORES" in os.environ:
+        return True
+    if name == "http":
+        return folder in ("guarantees", "worker")
+    return folder != "server" or name in ("sqlite", "postgres")
 
 
 def opener(name: str, folder: Path, clock: Clock) -> Opener:

@@ -61,5 +61,4 @@ async def test_the_bench_runs_and_keeps_its_results(tmp_path: Path):
     claims, rates = json.loads(results.read_bytes())["tables"]
     read = [row["counts"]["task rows read"][0] for row in claims["rows"]]
     assert read[:4] == [10, 10, 29, 29]
-    assert read[::2] == read[1::2]  # as many with a hundred waiting as with three hundred
     assert all(row["median"] > 0 for row in rates["rows"])

@@ -18,7 +18,10 @@ from tests.remote import LOCAL_ONLY, url_of
 from tests.yards import given_a_dead_letter, given_a_running_task
 
 # What a server needs of its yard, and no caller does.
-FOR_SERVERS = {"agent_type", "fail_attempt", "finish_cascade", "has_tokens", "holders", "known_by", "lease_holders"}
+FOR_SERVERS = {
+    *("agent_type", "fail_attempt", "finish_cascade", "has_tokens", "holders", "known_by", "lease_holders"),
+    "waiting_by_tier",
+}
 
 
 def public(kind: type) -> dict[str, Callable[..., Any]]:
