@@ -57,9 +57,9 @@ async def yard(open_yard: OpenYard) -> Yard:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     mark_local_only(items)
-    left_out = [item for item in items if not is_worth_it(item.path.parent.name, _store_of(item))]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in set(left_out)]
+    wanted = [item for item in items if is_worth_it(item.path.parent.name, _store_of(item))]
+    config.hook.pytest_deselected(items=list(set(items) - set(wanted)))
+    items[:] = wanted
     # Those that must not run beside each other take longest, so they begin first and the others fill in.
     items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
 

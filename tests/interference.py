@@ -3,9 +3,10 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
-from taskyard.core.changes import ChangeSet, Committed, Conflict, Taken
+from taskyard.core.changes import ChangeSet, Committed, Conflict, StoredEvent, Taken
+from taskyard.core.errors import StoreUnavailable
 from taskyard.service.yard import Yard
-from taskyard.stores.contract import Store
+from taskyard.stores.contract import OutcomeUnknown, Store
 
 Act = Callable[[], Awaitable[object]]
 
@@ -53,3 +54,30 @@ def while_deciding(yard: Yard, act: Act) -> Yard:
 def dying_after(yard: Yard, commits: int) -> Yard:
     """The same yard in a process that is killed when it has stored so many changes."""
     return Yard(cast(Store, _Dying(yard.store, commits)), yard.options)
+
+
+class _LosingAnAnswer(_Over):
+    def __init__(self, store: Store, *, stored: bool, away: int) -> None:
+        super().__init__(store)
+        self._stored = stored
+        self._away = away
+        self._is_lost = False
+
+    async def commit(self, sets: Sequence[ChangeSet]) -> list[Committed | Conflict | Taken]:
+        if self._is_lost:
+            return await self._store.commit(sets)
+        self._is_lost = True
+        if self._stored:
+            await self._store.commit(sets)
+        raise OutcomeUnknown("the line went dead")
+
+    async def events(self, **which: Any) -> list[StoredEvent]:
+        if self._is_lost and self._away:
+            self._away -= 1
+            raise StoreUnavailable("nobody answers")
+        return await self._store.events(**which)
+
+
+def losing_an_answer(yard: Yard, *, stored: bool, away: int = 0) -> Yard:
+    """The same yard for a caller whose next write gets no answer; for so many reads after it, nobody answers at all."""
+    return Yard(cast(Store, _LosingAnAnswer(yard.store, stored=stored, away=away)), yard.options)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from pathlib import Path
 from time import monotonic
 
 import pytest
@@ -10,6 +11,7 @@ from taskyard.service.yard import Yard
 from tests.graphs import happened
 from tests.processes.crew import Crew, Member
 from tests.processes.ledger import all_listen, given_workers
+from tests.storage import asked_for_by_url, url_of
 
 logger = logging.getLogger(__name__)
 ENOUGH = 30  # tasks that each has completed when the server is killed
@@ -20,6 +22,12 @@ TASKS = 200
 FIELDS = {"timeouts": {"heartbeat_sec": 1, "lease_sec": 2}, "retry": {"strategy": "immediate"}, "max_attempts": 100}
 
 pytestmark = pytest.mark.xdist_group("processes")
+
+
+@pytest.fixture(params=[name for name in asked_for_by_url() if name == "postgres"] or asked_for_by_url())
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """What is tried here is in front of the store, so one of them will do."""
+    return url_of(request.param, tmp_path)
 
 
 async def given_a_server(crew: Crew, url: str) -> tuple[Member, str]:

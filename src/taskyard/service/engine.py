@@ -9,6 +9,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import TypeVar
 
 from ulid import ULID
@@ -18,18 +19,20 @@ from taskyard.core import dag as dags
 from taskyard.core.changes import PLANNED_ON, ChangeSet, Committed, Conflict, Event, Record, RecordChange, Taken
 from taskyard.core.dag import DagStatus
 from taskyard.core.definition import Sizes
-from taskyard.core.errors import Contended, LeaseLost, NotFound
+from taskyard.core.errors import Contended, LeaseLost, NotFound, StoreUnavailable
 from taskyard.core.jsonvalue import compact
 from taskyard.core.planning import Planning
 from taskyard.core.policy import PRESETS, Policy
 from taskyard.core.task import Attempt, DagId, Definition, Hot, Json, Lane, LaneId, TaskId
 from taskyard.core.units import Micros, MicroUsd
-from taskyard.service.committer import Committer
+from taskyard.service.committer import Committer, Result
 from taskyard.service.configuration import Configuration
-from taskyard.stores.contract import Store
+from taskyard.stores.contract import OutcomeUnknown, Store
 
 LOCAL = "human:local"  # who acts where nobody says otherwise
 TRIES = 40
+RESOLVED_WITHIN = 15.0  # seconds that a store is waited for, which has the answer to what became of a write
+MOST_EVENTS = 10_000  # of one task
 PATIENT_AFTER = 3  # conflicts, from which on deciders of this process queue up instead of racing
 T = TypeVar("T")
 
@@ -85,7 +88,7 @@ class Engine:
         change_set, answer = await decide()
         if change_set is None:
             return True, answer
-        match await self._committer.commit(change_set):
+        match await self._commit(change_set):
             case Conflict():
                 return False, answer
             case Taken(by):
@@ -95,6 +98,30 @@ class Engine:
                     self._configuration.outdated()
                 await self._follow_up(change_set, committed)
                 return True, answer
+
+    async def _commit(self, change_set: ChangeSet) -> Result:
+        try:
+            return await self._committer.commit(change_set)
+        except OutcomeUnknown:
+            if await self._is_stored(change_set):
+                return Committed({}, ())  # what the counters came to is not known; the sweep finds what they would tell
+            raise
+
+    async def _is_stored(self, change_set: ChangeSet) -> bool:
+        """Whether a set landed whose answer was lost: if the event of its first step is there, all of it is."""
+        step = next(iter((*change_set.changes, *change_set.tasks)), None)
+        if step is None or step.event.task_id is None:
+            return False
+        until = monotonic() + RESOLVED_WITHIN
+        while True:
+            try:
+                told = await self.store.events(after=0, limit=MOST_EVENTS, task_id=step.event.task_id)
+            except StoreUnavailable:
+                if monotonic() > until:
+                    raise
+                await asyncio.sleep(random.uniform(0.05, 0.5))  # others look for it too
+            else:
+                return any(stored.event == step.event for stored in told)
 
     async def _land_all(self, sets: Mapping[int, ChangeSet]) -> list[int]:
         """Commit sets that touch no row twice, together; those of these numbers were met by something that moved."""

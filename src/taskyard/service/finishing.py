@@ -34,7 +34,7 @@ from taskyard.core.units import Micros
 from taskyard.service import arguments
 from taskyard.service.engine import TRIES, Engine, KeyTaken, Options
 from taskyard.service.validation import objection
-from taskyard.stores.contract import Store
+from taskyard.stores.contract import OutcomeUnknown, Store
 from taskyard.wire.batching import Batcher
 from taskyard.wire.tasks import Receipt
 
@@ -102,7 +102,11 @@ class Finishing(Engine):
             else:
                 if change_set is not None:
                     sets[index] = change_set
-        for index in await self._land_all(sets):
+        try:
+            moved = await self._land_all(sets)
+        except OutcomeUnknown:
+            moved = [index for index, change_set in sets.items() if not await self._is_stored(change_set)]
+        for index in moved:
             answers[index] = None
         return [
             await self._complete_alone(each) if answer is None else answer

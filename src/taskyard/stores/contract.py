@@ -30,9 +30,14 @@ from taskyard.core.changes import (
     Touch,
 )
 from taskyard.core.claiming import ClaimPlan
+from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Json, Lane, LaneId, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.migrate import State
+
+
+class OutcomeUnknown(StoreUnavailable):
+    """The answer to a write was lost: it may have been stored, and then it is there to be read."""
 
 
 class Clock(Protocol):

@@ -13,6 +13,7 @@ import asyncpg
 
 from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import TaskId
+from taskyard.stores.contract import OutcomeUnknown
 from taskyard.stores.postgres.connecting import CONTENDED, GONE, Address, Connection, Pool, refusal_of
 from taskyard.stores.postgres.news import News
 from taskyard.stores.postgres.reading import Reader
@@ -103,6 +104,6 @@ class Transactions:
             await connection.execute(self._sql["commit"])
         except GONE as error:
             # It may have been stored or not: to do it again would be to do it twice.
-            raise StoreUnavailable(f"{self._where.name}: the answer to a commit was lost ({error})") from error
+            raise OutcomeUnknown(f"{self._where.name}: the answer to a commit was lost ({error})") from error
         self._time.hear(transaction.now)
         return answer, transaction.news if transaction.wrote else None

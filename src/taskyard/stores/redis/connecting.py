@@ -14,6 +14,7 @@ from contextlib import suppress
 from time import monotonic
 
 from taskyard.core.errors import StoreFull, StoreReadOnly, StoreUnavailable, YardClosed
+from taskyard.stores.contract import OutcomeUnknown
 from taskyard.stores.redis.address import Address, Host, Login
 from taskyard.stores.redis.connection import Connection, Lost, Refusal, connect
 from taskyard.stores.redis.healing import heal
@@ -59,7 +60,7 @@ class Server:
                 return await self._run_on(connection, script, words)
             except Lost as lost:
                 if not twice:
-                    raise StoreUnavailable(f"{self._where.name}: the answer to a write was lost ({lost})") from lost
+                    raise OutcomeUnknown(f"{self._where.name}: the answer to a write was lost ({lost})") from lost
             except Refusal as refusal:
                 await self._weigh(connection, refusal)
         raise AssertionError("the last try raises")
