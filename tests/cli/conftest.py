@@ -1,7 +1,8 @@
 """The command line on a yard in a folder of its own."""
 
 import json
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +28,17 @@ Command = Callable[..., Said]
 @pytest.fixture
 def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'yard.db'}"
+
+
+@pytest.fixture(autouse=True)
+def logs_as_before() -> Generator[None]:
+    """A command that logs does so for its whole process, which is the tests' here."""
+    root, own = logging.getLogger(), logging.getLogger("taskyard")
+    handlers, levels = root.handlers[:], (root.level, own.level)
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(levels[0])
+    own.setLevel(levels[1])
 
 
 @pytest.fixture

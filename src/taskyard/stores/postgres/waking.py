@@ -120,8 +120,9 @@ class Waking:
             async with asyncio.timeout(_PATIENCE):
                 await connection.add_listener(self._channel, self._heard)
                 await self._hear_ourselves()
+            self._anything()  # what came before we listened, and left no event
             while not lost.is_set():
-                # What came before we listened; and whether the connection is alive, which silence does not tell.
+                # What a hint missed; and whether the connection is alive, which silence does not tell.
                 async with asyncio.timeout(_PATIENCE):
                     self._compare(await connection.fetchval(self._sql["event_count"]))
                 with suppress(TimeoutError):
@@ -147,13 +148,16 @@ class Waking:
             self._seen = count
             self._waiting.wake()
 
+    def _anything(self) -> None:
+        self._floors.forget()
+        self._waiting.wake(ANYTHING)
+
     def _heard(self, _connection: Connection, _pid: int, _channel: str, hint: object) -> None:
         name, fronts, rest = json.loads(str(hint))
         if name == self._name:
             self._heard_ourselves.set()
         elif fronts is None:
-            self._floors.forget()
-            self._waiting.wake(ANYTHING)
+            self._anything()
         else:
             news = News({LaneId(int(lane)): (rank, seq) for lane, (rank, seq) in fronts.items()}, frozenset(rest))
             self._floors.hear(news.fronts)
