@@ -222,7 +222,8 @@ async def test_claims_and_configuration_wake_who_waits(store: Store, other: Stor
 async def test_who_waits_in_vain_is_let_go_at_the_time_out(store: Store):
     mark = await store.changed(0, 0)
 
-    assert await asyncio.wait_for(store.changed(mark, 0.02), 5) == mark
+    # Sooner where something may have been written, which who begins to listen cannot rule out.
+    assert await asyncio.wait_for(store.changed(mark, 0.02), 5) >= mark
 
 
 async def test_everybody_who_waits_is_woken(store: Store):
