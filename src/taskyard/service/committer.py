@@ -41,7 +41,7 @@ class Committer:
         if self._flushing is None:
             self._flushing = asyncio.create_task(self._flush())
         # A caller that is cancelled does not take its sets back: they may have landed already.
-        return await asyncio.shield(decided.landed)
+        return await decided.landed
 
     async def close(self) -> None:
         while self._flushing is not None:

@@ -43,7 +43,7 @@ class Batcher(Generic[Asked, Answer]):
         if self._running is None:
             self._running = asyncio.create_task(self._run())
         # Who is cancelled does not take the question back: it may have been acted on already.
-        return await asyncio.shield(future)
+        return await future
 
     async def close(self) -> None:
         while self._running is not None:

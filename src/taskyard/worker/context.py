@@ -167,6 +167,10 @@ class Context:
         self._stopped = word
 
     @property
+    def has_spent_nothing(self) -> bool:
+        return not (self.cost or self.tokens_input or self.tokens_output)
+
+    @property
     def stopped(self) -> str | None:
         return self._stopped
 

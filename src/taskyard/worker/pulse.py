@@ -10,7 +10,6 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import monotonic
 
 from taskyard.core.errors import TaskyardError
@@ -22,24 +21,32 @@ logger = logging.getLogger("taskyard.worker")
 TICK = 0.2  # seconds between looks at who is due
 
 
-@dataclass(slots=True)
 class Beating:
     """One held task, as its heart sees it."""
 
-    task_id: str
-    lease: str
-    every: float
-    lease_sec: float
-    on_word: Callable[[str], object]  # called from the heart's thread
-    due: float
-    expires: float
+    __slots__ = ("due", "expires", "task")
+
+    def __init__(self, task: Held, since: float) -> None:
+        self.task = task
+        self.prolong(since)
+
+    @property
+    def lease(self) -> str:
+        return self.task.lease
+
+    def prolong(self, since: float) -> None:
+        """The lease counts from here on."""
+        spec = self.task.definition
+        self.due = since + spec.heartbeat_sec
+        self.expires = since + spec.lease_sec
 
 
 class Heart:
-    """Keeps the leases of one worker alive."""
+    """Keeps the leases of one worker alive, and passes on what it hears about them, from a thread of its own."""
 
-    def __init__(self, yard: Yard) -> None:
+    def __init__(self, yard: Yard, on_word: Callable[[str, str], object]) -> None:
         self._yard = yard
+        self._on_word = on_word  # called with the lease and the word
         self._beating: dict[str, Beating] = {}
         self._lock = threading.Lock()
         self._stopping = False
@@ -64,18 +71,9 @@ class Heart:
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join)
 
-    def add(self, task: Held, since: float, on_word: Callable[[str], object]) -> None:
+    def add(self, task: Held, since: float) -> None:
         """Keep this lease, which was asked for at `since` on the monotonic clock."""
-        spec = task.definition
-        beating = Beating(
-            task_id=task.id,
-            lease=task.lease,
-            every=spec.heartbeat_sec,
-            lease_sec=spec.lease_sec,
-            on_word=on_word,
-            due=since + spec.heartbeat_sec,
-            expires=since + spec.lease_sec,
-        )
+        beating = Beating(task, since)
         with self._lock:
             self._beating[task.lease] = beating
 
@@ -102,7 +100,7 @@ class Heart:
     async def _send(self, yard: Yard, due: list[Beating]) -> None:
         asked = monotonic()
         try:
-            answers = await yard.heartbeat_many([Heartbeat(each.task_id, each.lease) for each in due])
+            answers = await yard.heartbeat_many([Heartbeat(each.task.id, each.lease) for each in due])
         except TaskyardError as error:
             logger.warning("heartbeat failed, will be tried again: %s", error)
             return
@@ -110,13 +108,12 @@ class Heart:
             self._hear(beating, told, asked)
 
     def _hear(self, beating: Beating, told: Told, asked: float) -> None:
-        beating.due = asked + beating.every
         if told.must_stop:
             self.remove(beating.lease)
         else:
-            beating.expires = asked + beating.lease_sec
+            beating.prolong(asked)
         for word in told.words:
-            beating.on_word(word)
+            self._on_word(beating.lease, word)
 
     def _give_up(self) -> None:
         """A lease that could not be kept is lost, whatever the store will say when it answers again."""
@@ -125,4 +122,4 @@ class Heart:
             lost = [beating for beating in self._beating.values() if beating.expires <= now]
         for beating in lost:
             self.remove(beating.lease)
-            beating.on_word("lease_lost")
+            self._on_word(beating.lease, "lease_lost")

@@ -7,7 +7,7 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
 from secrets import token_hex
@@ -40,14 +40,16 @@ class Worker:
         incarnation = token_hex(4)
         self.id = agent.id or f"{agent.type}-{incarnation}"
         self._runtime = f"{socket.gethostname()}:{incarnation}"
-        self._heart = Heart(yard)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._heart = Heart(yard, self._hear)
         self._running: dict[str, asyncio.Task[None]] = {}
         self._contexts: dict[str, Context] = {}
-        self._stopping = asyncio.Event()
+        self._stopping = False
+        self._roused = asyncio.Event()  # a slot has come free, or the end is wanted
 
     async def run(self, *, handle_signals: bool = True) -> None:
         """Work until `stop` is called or a signal comes; then finish, or give back what is not finished in time."""
-        loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
         if handle_signals:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self.stop)
@@ -63,7 +65,8 @@ class Worker:
 
     def stop(self) -> None:
         """Take nothing new."""
-        self._stopping.set()
+        self._stopping = True
+        self._roused.set()
 
     async def register(self) -> None:
         agent = self._agent
@@ -88,19 +91,16 @@ class Worker:
         return begun
 
     async def _work(self) -> None:
-        while not self._stopping.is_set():
+        while not self._stopping:
             free = self._agent.max_concurrent_tasks - len(self._running)
             if free > 0:
                 mark = await self._yard.mark()
-                if await self._claim(free):
-                    continue
-                # Only the wait is cut short by a stop: a claim is not, for it may have taken something.
-                await self._until_stopping_or(self._yard.changed(mark, self._agent.poll_interval_sec))
+                if not await self._claim(free):
+                    # Only the wait is cut short by a stop: a claim is not, for it may have taken something.
+                    await self._until_changed(mark)
             else:
-                await self._until_stopping_or(self._one_has_ended())
-
-    async def _one_has_ended(self) -> None:
-        await asyncio.wait(list(self._running.values()), return_when=asyncio.FIRST_COMPLETED)
+                self._roused.clear()
+                await self._roused.wait()
 
     async def _claim(self, count: int) -> int:
         """Take what there is, up to `count`, and begin it."""
@@ -121,11 +121,15 @@ class Worker:
 
     def _begin(self, task: Held, asked: float) -> None:
         context = Context(self._yard, task)
-        loop = asyncio.get_running_loop()
-        running = asyncio.create_task(self._attempt(context), name=f"{task.type} {task.id}")
-        self._running[task.lease] = running
-        self._contexts[task.lease] = context
-        self._heart.add(task, asked, lambda word: loop.call_soon_threadsafe(self._told, task.lease, word))
+        lease = task.lease
+        self._running[lease] = asyncio.create_task(self._attempt(context), name=f"{task.type} {task.id}")
+        self._contexts[lease] = context
+        self._heart.add(task, asked)
+
+    def _hear(self, lease: str, word: str) -> None:
+        """Called by the heart, from its thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._told, lease, word)
 
     def _told(self, lease: str, word: str) -> None:
         """A heartbeat brought news. What ends the attempt reaches the handler where it waits."""
@@ -148,6 +152,7 @@ class Worker:
             self._heart.remove(context.lease)
             self._running.pop(context.lease, None)
             self._contexts.pop(context.lease, None)
+            self._roused.set()
 
     async def _attempt_and_finish(self, context: Context) -> None:
         try:
@@ -201,8 +206,13 @@ class Worker:
         mark_failed(reason)
         await self._yard.fail(context.id, context.lease, reason, error, **more, **_report(context))
 
-    async def _until_stopping_or(self, event: Coroutine[Any, Any, Any]) -> None:
-        waiting = [asyncio.create_task(self._stopping.wait()), asyncio.create_task(event)]
+    async def _until_changed(self, mark: int) -> None:
+        """Wait until something may have come in, or the end is wanted."""
+        if self._stopping:
+            return
+        self._roused.clear()
+        changed = self._yard.changed(mark, self._agent.poll_interval_sec)
+        waiting: list[asyncio.Task[Any]] = [asyncio.create_task(self._roused.wait()), asyncio.create_task(changed)]
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -256,6 +266,8 @@ async def in_thread(function: Callable[[], Any]) -> Any:
 
 
 def _report(context: Context) -> dict[str, Any]:
+    if context.has_spent_nothing:
+        return {"model": context.model}
     return {
         "cost_usd": to_usd(context.cost),
         "tokens_input": context.tokens_input,

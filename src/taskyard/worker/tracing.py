@@ -19,11 +19,14 @@ except ModuleNotFoundError:  # it comes with the server, and a worker may do wit
     trace = None
 
 Span = AbstractContextManager[object]
+_NOTHING: Span = nullcontext()
 Attributes = Mapping[str, str | int]
 
 
 def attempt_span(task: Task, agent: str) -> Span:
     """An attempt, as a part of its task's trace."""
+    if not _is_on():
+        return _NOTHING  # before anything is made ready for it: this is asked for every attempt
     facts: Attributes = {
         "taskyard.task.id": task.id,
         "taskyard.task.type": task.type,
@@ -36,6 +39,8 @@ def attempt_span(task: Task, agent: str) -> Span:
 
 def step_span(name: str) -> Span:
     """A step, as a part of the attempt that takes it."""
+    if not _is_on():
+        return _NOTHING
     return _begin(f"step {name}", {"taskyard.step": name})
 
 
@@ -51,9 +56,14 @@ def mark_failed(reason: str) -> None:
         trace.get_current_span().set_status(trace.StatusCode.ERROR, reason)
 
 
+def _is_on() -> bool:
+    """Whether anybody has set OpenTelemetry up by now."""
+    return trace is not None and not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+
+
 def _begin(name: str, facts: Attributes, *, within: TaskId | None = None) -> Span:
-    if trace is None or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
-        return nullcontext()
+    if trace is None:
+        return _NOTHING
     context = None
     if within is not None:
         # The span that stands for the task itself is sent by nobody: it has no process of its own.
