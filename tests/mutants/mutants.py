@@ -63,6 +63,7 @@ SQLITE_SQL, SQLITE_CLAIMS, SQLITE_GUARDS = (
 
 POSTGRES_GUARDS = "stores/postgres/guards.py"
 INTERLEAVINGS = "tests/stores/postgres/test_interleavings.py"
+PLAIN = "tests/stores/postgres/test_plain.py"
 BREAKERS = "tests/guarantees/test_breakers.py"
 ZOMBIE = "a_zombie_comes_back_to_a_task_in_other_hands"
 
@@ -88,8 +89,14 @@ MUTANTS = (
     Mutant(
         name="version_guard_dropped_in_postgres",
         trap="A zombie's write, decided on what was there before, lands on its successor's.",
-        edits=(Edit(POSTGRES_GUARDS, "if version != before.version or (expiring", "if version < 0 or (expiring"),),
+        edits=(Edit(POSTGRES_GUARDS, "if version != before.version or is_beaten", "if version < 0 or is_beaten"),),
         caught_by=Hunt("postgres", seeds=4),
+    ),
+    Mutant(
+        name="version_guard_dropped_in_plain_statements",
+        trap="A zombie's write, decided on what was there before, lands on its successor's.",
+        edits=(Edit("stores/postgres/writing.sql", "and task.version = moved.version - 1\n", ""),),
+        caught_by=Named((f"{PLAIN}::test_one_that_has_moved_is_told_and_the_others_land_once",)),
     ),
     Mutant(
         name="lease_check_dropped",
@@ -245,7 +252,7 @@ MUTANTS = (
     Mutant(
         name="expiry_without_a_second_look_in_postgres",
         trap="Reaper reads, then writes without re-checking.",
-        edits=(Edit(POSTGRES_GUARDS, " or (expiring and not is_over):", ":"),),
+        edits=(Edit(POSTGRES_GUARDS, " or is_beaten or is_early:", ":"),),
         caught_by=Hunt("postgres", "a_heartbeat_comes_while_its_lease_expires"),
     ),
     Mutant(

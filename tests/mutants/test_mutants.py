@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from shutil import copytree, ignore_patterns
+from shutil import copytree
 
 import pytest
 
@@ -18,8 +18,8 @@ PATIENCE_SEC = 110
 
 
 def planted(mutant: Mutant, folder: Path) -> Path:
-    """A copy of the package with the mistake in it."""
-    copytree(PACKAGE, folder / "taskyard", ignore=ignore_patterns("__pycache__"))
+    """A copy of the package with the mistake in it. What was compiled comes along: only the changed file is newer."""
+    copytree(PACKAGE, folder / "taskyard")
     for edit in mutant.edits:
         _apply(edit, folder / "taskyard" / edit.file)
     return folder

@@ -1,7 +1,11 @@
-"""Eight processes share the work, some die and some are late, and every task is completed exactly once."""
+"""Eight processes share the work, some die and some are late, and every task is completed exactly once.
+
+TASKYARD_KILLED_TASKS   how many there are; the promise was shown with 50,000
+"""
 
 import json
 import logging
+import os
 from collections import Counter
 
 import pytest
@@ -13,11 +17,11 @@ from tests.graphs import diamond, every_event, given_a_graph
 from tests.processes.crew import Crew
 
 logger = logging.getLogger(__name__)
-TASKS = 50_000
+TASKS = int(os.environ.get("TASKYARD_KILLED_TASKS", "20000"))
 BULK = 2_000
 GRAPH = 100  # tasks of one graph, all but two of them between its first and its last
 STEADY = 5
-FEWEST_KILLS = 10
+FEWEST_KILLS = 5
 
 # Leases as short as they may be, so that what a killed process held comes back soon.
 FIELDS = {"timeouts": {"heartbeat_sec": 1, "lease_sec": 2}, "retry": {"strategy": "immediate"}, "max_attempts": 100}

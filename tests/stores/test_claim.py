@@ -53,7 +53,8 @@ async def test_a_claim_leaves_the_row_as_the_core_would(store: Store, clock: Man
         start=True,
         now=plan.now,
     )
-    assert claimed == Claimed((change.after,), parked=0)
+    definitions = await store.definitions([task.id])
+    assert claimed == Claimed((change.after,), parked=0, definitions=(definitions[task.id],))
     assert await row_of(store, task.id) == change.after
     assert (await every_event(store))[-1].event == change.event
 

@@ -152,6 +152,25 @@ async def test_tasks_are_found_by_what_is_written_in_them(store: Store, said: Sa
     assert await find(store, Filter(workspace=HERE, text="'; drop table tasks; --")) == []
 
 
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ('say "hello"', 'SAY "hello'),
+        ("one\ntwo", "ONE\nTWO"),
+        ("back\\slash", "BACK\\s"),
+        ("Straße", "strasse"),
+        ("Kelvin \u212a", "kelvin k"),
+        ("ΑΘΗΝΑ", "αθηνα"),
+        ("plain", "PLAIN"),
+    ],
+)
+async def test_a_text_is_found_however_it_is_spelled_in_the_store(store: Store, said: str, asked: str):
+    found = await given_a_defined_task(store, a_lane(), prompt=said)
+    await given_a_defined_task(store, a_lane(), prompt="something else")
+
+    assert await find(store, Filter(workspace=HERE, text=asked)) == [found]
+
+
 async def test_everything_that_is_asked_for_must_match(store: Store):
     lane = a_lane(type="code", queue="slow", agent="bob")
     wanted = await given_a_defined_task(store, lane, subject="s", tags=("t",), title="needle")

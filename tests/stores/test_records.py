@@ -120,6 +120,75 @@ async def test_records_are_found_by_kind_and_workspace(store: Store):
     assert await store.record("note", ELSEWHERE, "b") is None
 
 
+# In the order of code points: a capital before a small letter, and what UTF-16 would put after the private use last.
+IN_ORDER = [
+    "A",
+    "a",
+    "a:",
+    "a:1",
+    "a:10",
+    "a:2",
+    "a:\ud7ff",
+    "a:\ue000",
+    "a:\U0001f600",
+    "a:\U0010ffff",
+    "a;",
+    "b",
+    "é",
+]
+
+
+async def given_pages(store: Store) -> None:
+    for record_id in sorted(IN_ORDER, key=lambda each: each[::-1]):
+        await given_a_record(store, "note", record_id, {"text": record_id})
+    await given_a_record(store, "note", "a:elsewhere", {}, ELSEWHERE)
+    await given_a_record(store, "other", "a:other", {})
+
+
+async def test_a_page_has_the_highest_ids_first(store: Store):
+    await given_pages(store)
+
+    page = await store.page("note", HERE, limit=100)
+
+    assert [record.id for record in page] == IN_ORDER[::-1]
+    assert page[0] == await store.record("note", HERE, IN_ORDER[-1])
+    assert await store.page("note", "nowhere", limit=100) == []
+
+
+@pytest.mark.parametrize("prefix", ["", "a", "a:", "a:1", "a:\ud7ff", "a:\U0010ffff", "\U0010ffff", "z"])
+@pytest.mark.parametrize("limit", [1, 3, 100])
+async def test_pages_follow_each_other_without_a_gap(store: Store, prefix: str, limit: int):
+    await given_pages(store)
+    found: list[str] = []
+    below: str | None = None
+    while page := await store.page("note", HERE, prefix=prefix, below=below, limit=limit):
+        assert len(page) <= limit
+        found += [record.id for record in page]
+        below = page[-1].id
+
+    assert found == [each for each in IN_ORDER[::-1] if each.startswith(prefix)]
+
+
+async def test_a_page_begins_below_an_id_that_nothing_has(store: Store):
+    await given_pages(store)
+
+    below = [record.id for record in await store.page("note", HERE, prefix="a:", below="a:15", limit=2)]
+
+    assert below == ["a:10", "a:1"]
+    assert await store.page("note", HERE, prefix="b", below="a", limit=2) == []
+
+
+async def test_what_was_removed_is_in_no_page(store: Store):
+    for name in "abc":
+        await given_a_record(store, "note", name, {})
+    await land(store, records=(RecordChange("note", HERE, "b", 1, None),))
+    await given_a_record(store, "note", "c", {"changed": True})
+
+    page = await store.page("note", HERE, limit=9)
+
+    assert [(record.id, record.body) for record in page] == [("c", {"changed": True}), ("a", {})]
+
+
 async def test_a_stored_body_is_not_changed_by_what_its_reader_does_with_it(store: Store):
     body: dict[str, Json] = {"list": [1]}
     await given_a_record(store, "note", "n", body)

@@ -109,6 +109,22 @@ async def test_a_lease_is_not_expired_where_a_heartbeat_came_first(store: Store,
     assert await row_of(store, read.id) == beaten.hot
 
 
+async def test_what_was_decided_on_the_row_as_it_was_handed_out_does_not_land_after_a_heartbeat(
+    store: Store, clock: ManualClock
+):
+    handed_out = await given_a_running_task(store)
+    completed = completing(store, handed_out)._replace(unbeaten=True)
+    clock.advance(seconds=1)
+    [beaten] = await store.extend([a_beat(handed_out)])
+
+    assert isinstance(await commit(store, changes=(completed,)), Conflict)
+    assert await row_of(store, handed_out.id) == beaten.hot
+
+    assert beaten.hot is not None
+    await land(store, changes=(completing(store, beaten.hot)._replace(unbeaten=True),))
+    assert (await row_of(store, handed_out.id)).status is Status.COMPLETED
+
+
 async def test_a_lease_that_a_heartbeat_prolonged_is_looked_at_again_though_it_has_ended_since(
     store: Store, clock: ManualClock
 ):

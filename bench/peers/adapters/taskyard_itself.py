@@ -41,7 +41,7 @@ class Peer:
         async def noop(_: Context, given: dict[str, int]) -> None:
             done(given["number"])
 
-        await Worker(self._yard, agent).run(handle_signals=False)
+        await Worker(self._yard, agent).run()
 
     async def left(self) -> int:
         stats = await self._yard.stats()

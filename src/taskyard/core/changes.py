@@ -42,6 +42,9 @@ class Change(NamedTuple):
     # Expiring a lease races with its heartbeat, which bumps no version: such a change also requires that the stored
     # lease_expires_at is the one it was decided on, and past by the store's own clock.
     expiring: bool = False
+    # Decided on the row as it was handed out, without reading it again: no heartbeat may have come since, which may
+    # have brought what the attempt cost. So the stored lease_expires_at must be the one it was decided on.
+    unbeaten: bool = False
 
 
 class Blocker(NamedTuple):
@@ -99,7 +102,7 @@ class Count(NamedTuple):
 class Record(NamedTuple):
     """A versioned document: configuration and everything else that changes seldom."""
 
-    kind: str  # dag, agent, runtime, queue, breaker, throttle, workspace, cascade, dead, metrics, meter
+    kind: str  # dag, agent, runtime, queue, breaker, workspace, cascade, dead, metrics, artifact, notifier, trigger, …
     workspace: str
     id: str
     version: int  # 0: does not exist

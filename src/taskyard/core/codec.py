@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 from taskyard.core.errors import SchemaTooNew
+from taskyard.core.jsonvalue import value_of
 from taskyard.core.retry import RetryPolicy, Strategy
 from taskyard.core.task import Definition, Validation
 
@@ -31,7 +32,6 @@ _USUAL = tuple(
 _LABELS = tuple(f',"{name}":' for name in _FIELDS)
 _values = attrgetter(*_FIELDS)
 _to_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
-_from_text = json.JSONDecoder().decode
 
 
 def encode_definition(definition: Definition) -> str:
@@ -49,7 +49,7 @@ def _value_text(value: object) -> str:
 
 
 def decode_definition(text: str) -> Definition:
-    body: dict[str, Any] = _from_text(text)
+    body: dict[str, Any] = value_of(text)
     stored = body.pop("v")
     if stored != FORMAT:
         raise SchemaTooNew(stored=stored, known=FORMAT)

@@ -40,6 +40,7 @@ class Minted(NamedTuple):
     dag_id: DagId | None
 
 
+_IDS = frozenset({"id", "dag_id"})
 _RETRY = frozenset(each.name for each in fields(RetryPolicy))
 _TIMES = frozenset({"run_after", "expires_at"})
 _LEASE = frozenset({"heartbeat_sec", "lease_sec"})
@@ -52,6 +53,8 @@ _DEDUP = frozenset({"dedup", "idempotency_key"})
 def minted(raw: Mapping[str, object], policy: Policy) -> Minted:
     """The ids in a request, to be handed to `define`: under whichever name the preset takes them."""
     found: dict[str, Any] = {}
+    if _names_of_ids(policy).isdisjoint(raw):
+        return _NONE_MINTED
     names = _names(policy).names
     for name, value in raw.items():
         match names.get(name):
@@ -60,6 +63,15 @@ def minted(raw: Mapping[str, object], policy: Policy) -> Minted:
             case _:
                 pass
     return Minted(found.get("id"), found.get("dag_id"))
+
+
+_NONE_MINTED = Minted(None, None)
+
+
+@lru_cache(maxsize=64)
+def _names_of_ids(policy: Policy) -> frozenset[str]:
+    names = _names(policy).names.items()
+    return frozenset(name for name, node in names if isinstance(node, aliases.Leaf) and node.attribute in _IDS)
 
 
 def define(
@@ -160,9 +172,13 @@ def _settle_validation(asked: dict[str, Any], sizes: Sizes) -> None:
             if not isinstance(schema, str):
                 raise InvalidInput(path, "must be a regular expression, a text, where validation is regex")
             asked["validation_schema"] = text(schema, path, most=10_000)
+        case Validation.TEST_PASS:
+            asked["validation_schema"] = text("test" if schema is None else schema, path, most=100)
+        case Validation.LLM_JUDGE:
+            asked["validation_schema"] = None if schema is None else text(schema, path, most=10_000)
         case _:
             if schema is not None:
-                raise InvalidInput(path, "must only be given where validation is json-schema or regex")
+                raise InvalidInput(path, "must only be given where there is a validation to use it")
             asked["validation_schema"] = None
 
 
@@ -205,16 +221,27 @@ def _pair(subject: str | None, agent: str | None) -> str | None:
 
 def traits(definition: Definition, policy: Policy) -> Trait:
     key = definition.idempotency_key
-    found = (
-        (Trait.VALIDATED, definition.validation is not Validation.NONE),
-        (Trait.REPORTED, policy.report_required),
-        (Trait.REMEMBERED, policy.remembers),
-        (Trait.KEY_WHILE_WAITING, key is not None and key == _pair(definition.subject, definition.agent)),
-        (Trait.RUNTIME_KEPT, policy.runtime_keeps_lease),
-        (Trait.COALESCABLE, definition.coalescable),
+    return _traits(
+        policy,
+        validation=definition.validation,
+        keyed_while_waiting=key is not None and key == _pair(definition.subject, definition.agent),
+        coalescable=definition.coalescable,
     )
-    # As plain numbers: joining flags one by one takes longer than all the rest of a row.
-    return Trait(sum(trait.value for trait, holds in found if holds))
+
+
+# Few of them are in use at a time, and joining flags takes longer than all the rest of a row.
+@lru_cache(maxsize=256)
+def _traits(policy: Policy, *, validation: Validation, keyed_while_waiting: bool, coalescable: bool) -> Trait:
+    found = {
+        Trait.VALIDATED: validation is not Validation.NONE,
+        Trait.JUDGED: validation in (Validation.TEST_PASS, Validation.LLM_JUDGE),
+        Trait.REPORTED: policy.report_required,
+        Trait.REMEMBERED: policy.remembers,
+        Trait.KEY_WHILE_WAITING: keyed_while_waiting,
+        Trait.RUNTIME_KEPT: policy.runtime_keeps_lease,
+        Trait.COALESCABLE: coalescable,
+    }
+    return Trait(sum(trait.value for trait, holds in found.items() if holds))
 
 
 def models_for(definition: Definition, failures: int) -> tuple[str, ...]:
@@ -324,7 +351,7 @@ def reborn(hot: Hot, definition: Definition, policy: Policy, *, now: Micros) -> 
         run_sec=definition.max_duration_sec,
         max_attempts=definition.max_attempts,
         expires_at=definition.expires_at,
-        traits=int(traits(definition, policy)),
+        traits=int(traits(definition, policy) | hot.traits & (Trait.FILED | Trait.TOLD | Trait.REPORTED)),
     )
     return after._replace(due_at=transitions.due(after))
 

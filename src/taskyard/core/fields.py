@@ -30,6 +30,7 @@ LATEST = Micros(2**53 - 1)  # in June 2255: what comes later, not every store ho
 MOST_DEPENDENCIES = 10_000
 MOST_ATTEMPTS = 1000
 SEEDS_JITTER = 0.5  # what "jitter: true" means
+_LISTS = (list, tuple, set, frozenset)
 
 _TASK_ID = re.compile(r"task_[0-9A-HJKMNP-TV-Z]{26}", re.ASCII)
 _DAG_ID = re.compile(r"dag_[0-9A-HJKMNP-TV-Z]{26}", re.ASCII)
@@ -158,7 +159,7 @@ def dependencies(value: Any, path: str) -> tuple[str, ...]:
 
 
 def _listed(value: Any, path: str, most: int) -> Any:
-    if not issubclass(value.__class__, list | tuple | set | frozenset):
+    if not issubclass(value.__class__, _LISTS):
         raise InvalidInput(path, "must be a list")
     if len(value) > most:
         raise InvalidInput(path, f"must have at most {most} entries")

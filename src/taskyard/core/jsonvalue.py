@@ -5,11 +5,11 @@ a key twice, what is nested too deep or too large. Nothing here knows what the J
 """
 
 import json
-from _json import make_encoder
+from _json import make_encoder, make_scanner
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, cast
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Json
@@ -73,6 +73,11 @@ def decode(text: str | bytes, *, field: str = "body", max_depth: int = DEEPEST) 
     for each in _texts(value):
         check_text(each, field)
     return value
+
+
+def value_of(text: str) -> Any:
+    """The value of JSON text that the yard itself has stored: nothing about it is asked again."""
+    return _SCAN(text, 0)[0]
 
 
 def payload_key(payload: Json, *, prompt: str, type: str) -> str:
@@ -170,4 +175,5 @@ def _encoder(*, sort_keys: bool) -> Callable[[object, int], Iterable[str]]:
 
 _COMPACT = _encoder(sort_keys=False)
 _SORTED = _encoder(sort_keys=True)
+_SCAN = make_scanner(cast(Any, json.JSONDecoder()))  # what `json.loads` comes to, after longer than most texts take
 _STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)

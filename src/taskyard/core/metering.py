@@ -6,25 +6,55 @@ others choose (types, reasons, agents, models) are bounded: from `MOST_LABELS` o
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from taskyard.core.changes import Event, StoredEvent
+from taskyard.core.jsonvalue import value_of
 from taskyard.core.task import Json, Reason, Status
-from taskyard.core.units import SECOND, MicroUsd, to_usd, utc_date
+from taskyard.core.units import DAY, HOUR, MINUTE, SECOND, Micros, MicroUsd, to_iso, to_usd
 
 MOST_LABELS = 200
+MOST_DEAREST = 50  # tasks whose costs are kept apart
 OTHER = "other"
 SECONDS = (0.01, 0.05, 0.25, 1, 5, 15, 60, 300, 900, 3600, 14_400, 86_400)  # buckets of waits and durations, up to
 ATTEMPTS = (1, 2, 3, 5, 10)
 _LOST = frozenset({Reason.HEARTBEAT_TIMEOUT.value, Reason.RUNTIME_OFFLINE.value})
 
+SlotKey = TypeVar("SlotKey")
 AgentTypes = Mapping[tuple[str, str], str]  # (workspace, agent) -> its type
-Day = tuple[str, str]  # workspace and date
+
+
+class Pace(NamedTuple):
+    """Figures of short times: of what length, and for how long they are kept."""
+
+    name: str
+    length: Micros
+    kept: Micros
+
+    def slot(self, at: Micros) -> Micros:
+        """When the time that this moment belongs to began."""
+        return Micros(at - at % self.length)
+
+    def first_kept(self, now: Micros) -> Micros:
+        return self.slot(Micros(now - self.kept))
+
+    def key(self, slot: Micros) -> str:
+        """In the order of time, among those of the same length."""
+        return f"{self.name}:{to_iso(slot)[:16]}"
+
+
+PACES = {
+    pace.name: pace
+    for pace in (
+        Pace("minute", MINUTE, Micros(2 * HOUR)),
+        Pace("ten-minutes", Micros(10 * MINUTE), Micros(26 * HOUR)),
+        Pace("hour", HOUR, Micros(8 * DAY)),
+    )
+}
 
 
 class CostLabels(NamedTuple):
@@ -52,6 +82,16 @@ class Histogram:
     def mean(self) -> float | None:
         number = sum(self.counts)
         return round(self.sum / number / self.unit, 6) if number else None
+
+    def quantile(self, share: float) -> float | None:
+        """What this share of all were at most, as near as the bounds tell: even between two of them."""
+        wanted, low = share * sum(self.counts), 0.0
+        for bound, number in zip((*self.bounds, None), self.counts, strict=True):
+            if number and wanted <= number:
+                return round(low if bound is None else low + (bound - low) * wanted / number, 6)
+            wanted -= number
+            low = low if bound is None else bound
+        return None
 
     def observe(self, value: int) -> None:
         # A heartbeat may be noted by a clock that is a little ahead.
@@ -91,6 +131,7 @@ class Totals:
     errors: Counter[str] = field(default_factory=Counter[str])  # those of them that failed
     heartbeat_misses: Counter[str] = field(default_factory=Counter[str])  # by type of agent
     costs: Counter[CostLabels] = field(default_factory=Counter[CostLabels])  # in micro-dollars
+    dearest: Counter[str] = field(default_factory=Counter[str])  # those tasks that cost most, in micro-dollars
     waits: Histogram = field(default_factory=_times)  # from ready to claimed
     durations: Histogram = field(default_factory=_times)  # from started to ended
     attempts: Histogram = field(default_factory=_tries)  # of a task, when it is over
@@ -104,6 +145,10 @@ class Totals:
     def tasks_failed(self) -> int:
         """Attempts that failed, whether or not another follows."""
         return self.failed.total()
+
+    @property
+    def spent(self) -> MicroUsd:
+        return MicroUsd(self.costs.total())
 
     @property
     def average_latency(self) -> float | None:
@@ -129,6 +174,7 @@ class Totals:
                 _count(mine, label, number)
         for label, cost in other.costs.items():
             _count(self.costs, label, cost)
+        _keep_dear(self.dearest, other.dearest)
         for mine, theirs in zip(self._histograms(), other._histograms(), strict=True):
             mine.add(theirs)
 
@@ -192,22 +238,24 @@ class Metrics(NamedTuple):
 # Folding
 
 
-def fold(events: Iterable[StoredEvent], agent_types: AgentTypes) -> dict[Day, Totals]:
-    """What these events add to each workspace and day."""
-    days: dict[Day, Totals] = {}
+def fold(
+    events: Iterable[StoredEvent], agent_types: AgentTypes, slot: Callable[[Micros], SlotKey]
+) -> dict[tuple[str, SlotKey], Totals]:
+    """What these events add to each workspace and each slot of time: `utc_date` makes days of them."""
+    slots: dict[tuple[str, SlotKey], Totals] = {}
     for _, event in events:
         count = _COUNTED.get(event.event)
         if count is None and event.event != "task.created":
             continue
-        day = event.workspace, utc_date(event.at)
-        if day not in days:
-            days[day] = Totals()
+        key = event.workspace, slot(event.at)
+        if key not in slots:
+            slots[key] = Totals()
         if count is None:
-            days[day].created += 1  # a third of all events: their data need not be looked at
+            slots[key].created += 1  # a third of all events: their data need not be looked at
         else:
-            facts: dict[str, Any] = json.loads(event.data or "{}")
-            count(days[day], _Seen(event, facts, agent_types.get((event.workspace, facts.get("agent") or ""), OTHER)))
-    return days
+            facts = value_of(event.data or "{}")
+            count(slots[key], _Seen(event, facts, agent_types.get((event.workspace, facts.get("agent") or ""), OTHER)))
+    return slots
 
 
 class _Seen(NamedTuple):
@@ -231,6 +279,8 @@ def _ended(totals: Totals, seen: _Seen) -> None:
         totals.silences.observe(facts["silent"])
     if "cost" in facts:
         _count(totals.costs, CostLabels(facts["type"], seen.agent, facts.get("model", "")), facts["cost"])
+        if seen.event.task_id is not None:
+            _keep_dear(totals.dearest, {seen.event.task_id: facts["cost"]})
 
 
 def _completed(totals: Totals, seen: _Seen) -> None:
@@ -257,6 +307,7 @@ def _failed(totals: Totals, seen: _Seen) -> None:
 _COUNTED = {
     "task.claimed": _claimed,
     "task.running": _claimed,
+    "task.validating": _ended,
     "task.completed": _completed,
     "task.released": _ended,
     "task.suspended": _ended,
@@ -270,6 +321,15 @@ def _count(counts: Counter[Any], label: str | CostLabels, number: int) -> None:
     if label not in counts and len(counts) >= MOST_LABELS:
         label = OTHER if isinstance(label, str) else CostLabels(OTHER, OTHER, OTHER)
     counts[label] += number
+
+
+def _keep_dear(dearest: Counter[str], more: Mapping[str, int]) -> None:
+    """Bounded: a task that costs a little again and again may be left out."""
+    dearest.update(more)
+    if len(dearest) > 2 * MOST_DEAREST:
+        kept = dearest.most_common(MOST_DEAREST)
+        dearest.clear()
+        dearest.update(dict(kept))
 
 
 def _sorted(counts: Counter[str]) -> dict[str, Json]:
@@ -289,6 +349,7 @@ def body_of(totals: Totals) -> dict[str, Json]:
         "errors": _sorted(totals.errors),
         "heartbeat_misses": _sorted(totals.heartbeat_misses),
         "costs": [[*labels, cost] for labels, cost in sorted(totals.costs.items())],
+        "dearest": dict(totals.dearest.most_common(MOST_DEAREST)),
         "waits": totals.waits.body(),
         "durations": totals.durations.body(),
         "attempts": totals.attempts.body(),
@@ -307,6 +368,7 @@ def totals_of(body: Mapping[str, Any]) -> Totals:
         errors=Counter(body["errors"]),
         heartbeat_misses=Counter(body["heartbeat_misses"]),
         costs=Counter({CostLabels(*labels): cost for *labels, cost in cast(list[list[Any]], body["costs"])}),
+        dearest=Counter(body.get("dearest", {})),  # an older release did not keep them
         waits=_read(_times(), body["waits"]),
         durations=_read(_times(), body["durations"]),
         attempts=_read(_tries(), body["attempts"]),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from taskyard.core import breaker, transitions
+from taskyard.core import breaker, notices, transitions
 from taskyard.core.breaker import Breaker
 from taskyard.core.changes import (
     Blocker,
@@ -25,6 +25,7 @@ from taskyard.core.claiming import money_names, stepped_back
 from taskyard.core.dag import counted
 from taskyard.core.failing import Fate, Verdict
 from taskyard.core.jsonvalue import compact
+from taskyard.core.notices import Notice
 from taskyard.core.task import (
     HELD,
     KEY_HELD,
@@ -80,6 +81,36 @@ def completed(
     )
 
 
+def submitted(hot: Hot, *, type_: str, output: Output, validator: TaskId, report: Report, now: Micros) -> ChangeSet:
+    """The output is handed in for a verdict. What the attempt held stays taken, but for its slot and what it cost."""
+    cost = cost_of(hot, report)
+    facts = {**_facts(hot, report, type_, now), "validator": validator}
+    change = transitions.submit(hot, cost=cost, now=now, facts=facts)
+    ended = _ended(change, Outcome.SUBMITTED, report, type_=type_, now=now, outputs=(output,))
+    names = money_names(plan_agent=hot.agent or AgentId(""), hot=hot, at=hot.claimed_at or now)
+    settled = change.after.reserved - hot.reserved
+    slot = Spend(hot.workspace, f"slots:{hot.agent}", -1)
+    paid = [Spend(hot.workspace, name, settled, cost) for name in names] if settled or cost else []
+    return ended._replace(spends=(slot, *paid))
+
+
+def approved(hot: Hot, attempt: Attempt, *, type_: str, facts: transitions.Facts, now: Micros) -> ChangeSet:
+    """The verdict is good: what `completed` does, for an attempt that ended when its output was handed in."""
+    told = {"type": type_, "age": now - hot.created_at, **(facts or {})}
+    change = transitions.approve(hot, now=now, facts=told)
+    return ChangeSet(
+        now,
+        changes=(change,),
+        attempts=(attempt._replace(outcome=Outcome.COMPLETED),),
+        spends=_given_back(hot, type_, MicroUsd(0)),
+        lifts=_lifted(change.after),
+        counts=(
+            *counted(hot.workspace, hot.dag_id, hot.status, Status.COMPLETED),
+            breaker.succeeded(hot.workspace, type_, hot.circuit),
+        ),
+    )
+
+
 def failed(
     hot: Hot,
     verdict: Verdict,
@@ -108,7 +139,7 @@ def failed(
             *(() if tally is None else (tally,)),
         ),
         records=(_dead_letter(change.after, verdict, now),) if buried else (),
-        outbox=(_told_of_death(change.after, verdict, now),) if buried else (),
+        outbox=(_told_of_death(change.after, verdict, failure, now),) if buried else (),
     )
 
 
@@ -175,6 +206,8 @@ def cost_of(hot: Hot, report: Report) -> MicroUsd:
 
 def _facts(hot: Hot, report: Report, type_: str, now: Micros) -> dict[str, Json]:
     """What `metering` counts of an attempt that ends: lengths of time in microseconds, money in micro-dollars."""
+    if hot.status is Status.VALIDATING:
+        return {"type": type_}  # its attempt was told of when it ended, which was before the verdict
     facts: dict[str, Json] = {"type": type_, "silent": now - (hot.heartbeat_at or now)}
     if hot.started_at is not None:
         facts["ran"] = now - hot.started_at
@@ -297,9 +330,13 @@ def dead_id(task_id: TaskId, attempt: int) -> str:
     return f"{task_id}.{attempt}"
 
 
-def _told_of_death(after: Hot, verdict: Verdict, now: Micros) -> Outbox:
-    facts: dict[str, Json] = {"kind": "dead_letter", "reason": verdict.reason, "poison_pill": verdict.poison}
-    return Outbox(after.workspace, "notify", after.id, compact(facts), now)
+def _told_of_death(after: Hot, verdict: Verdict, failure: Failure, now: Micros) -> Outbox:
+    facts: dict[str, Json] = {
+        "reason": verdict.reason,
+        "poison_pill": verdict.poison,
+        "error": failure.error[: notices.LONGEST_ERROR],
+    }
+    return notices.row(Notice.DEAD_LETTER, after.workspace, facts, at=now, task_id=after.id)
 
 
 def _lifted(after: Hot) -> tuple[Lift, ...]:

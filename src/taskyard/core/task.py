@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntFlag, StrEnum
-from typing import NamedTuple, NewType
+from typing import Any, NamedTuple, NewType
 
 from taskyard.core.retry import RetryPolicy
 from taskyard.core.units import Micros, MicroUsd
@@ -97,6 +97,10 @@ class Trait(IntFlag):
     KEY_WHILE_WAITING = 8  # its idempotency key is let go when it starts (preset multica)
     RUNTIME_KEPT = 16  # its runtime's heartbeat extends its lease (preset multica)
     COALESCABLE = 32  # may be handed out in one batch with its neighbours
+    FILED = 64  # an attempt at it has put artifacts
+    JUDGED = 128  # its output is put before a validator
+    JUDGES = 256  # it is such a validator: its output is a verdict on another task's
+    TOLD = 512  # an inbox is told what becomes of it
 
 
 class Lane(NamedTuple):
@@ -166,6 +170,16 @@ class Hot(NamedTuple):
     expires_at: Micros | None
     created_at: Micros
     traits: int
+
+    def altered(self, fields: Mapping[str, Any]) -> Hot:
+        """A copy with these fields changed: `_replace` in half the time, because every step makes one."""
+        row = list[Any](self)
+        for name, value in fields.items():
+            row[_COLUMN[name]] = value
+        return Hot._make(row)
+
+
+_COLUMN = {name: index for index, name in enumerate(Hot._fields)}
 
 
 class Validation(StrEnum):

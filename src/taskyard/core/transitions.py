@@ -7,6 +7,7 @@ Nothing here reads a clock, draws a random number, or touches a store. A verb th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from taskyard.core.changes import Beat, Change, Event
@@ -30,6 +31,7 @@ from taskyard.core.task import (
 from taskyard.core.units import SECOND, Micros, MicroUsd
 
 Facts = Mapping[str, Json] | None  # what an event tells besides, for those who count
+_NOTHING = MicroUsd(0)
 
 # The published state machine, from which docs/state-machine.md is made.
 # verb -> state it is allowed in -> states it may lead to
@@ -67,6 +69,7 @@ GRAPH: dict[str, dict[Status, frozenset[Status]]] = {
     "adopt": {status: frozenset({status}) for status in WAITING | HELD | {Status.VALIDATING, Status.COMPLETED}},
     "reprioritise": {status: frozenset({status}) for status in WAITING},
     "pin": {status: frozenset({status}) for status in HELD},
+    "file": {status: frozenset({status}) for status in HELD},
 }
 
 # verb -> the event that tells of it. A claim that starts at once is told as a start; a heartbeat tells nothing.
@@ -91,6 +94,7 @@ EVENTS: dict[str, str] = {
     "adopt": "task.adopted",
     "reprioritise": "task.reprioritised",
     "pin": "task.session",
+    "file": "task.artifact",
 }
 
 
@@ -102,8 +106,17 @@ def allow(hot: Hot, verb: str) -> None:
 
 def created_event(hot: Hot, created_by: str, type_: str) -> Event:
     """A task comes in: ready at once, or pending where something blocks it."""
-    through: list[Json] = ["created"] if hot.status is Status.PENDING else ["created", "pending"]
-    return _event(hot, "create", hot.created_at, {"through": through, "type": type_, "by": created_by})
+    told = _told_of_creation(hot.status is Status.PENDING, type_, created_by)
+    return Event(
+        EVENTS["create"], hot.workspace, hot.id, dag_of(hot), hot.created_at, hot.version, hot.status, hot.attempt, told
+    )
+
+
+# The same for most tasks of a batch.
+@lru_cache(maxsize=256)
+def _told_of_creation(is_pending: bool, type_: str, created_by: str) -> str:
+    through: list[Json] = ["created"] if is_pending else ["created", "pending"]
+    return compact({"through": through, "type": type_, "by": created_by})
 
 
 def ready(hot: Hot, *, now: Micros) -> Change:
@@ -218,17 +231,20 @@ def complete(hot: Hot, *, validated: bool, now: Micros, facts: Facts = None) -> 
     return _step(hot, "complete", now, data, status=Status.COMPLETED, **_let_go(hot))
 
 
-def submit(hot: Hot, *, now: Micros) -> Change:
+def submit(hot: Hot, *, now: Micros, cost: MicroUsd = _NOTHING, facts: Facts = None) -> Change:
     """Hand the output in for a verdict. The lease and the slot end; key and money stay taken."""
     allow(hot, "submit")
-    kept = _let_go(hot) | {"reserved": hot.reserved, "circuit": hot.circuit}
-    return _step(hot, "submit", now, {"agent": hot.agent}, status=Status.VALIDATING, **kept)
+    # What the attempt cost is spent by now: held and spent together stay what was reserved.
+    left = MicroUsd(max(hot.reserved - cost, 0))
+    kept = _let_go(hot) | {"reserved": left, "circuit": hot.circuit}
+    return _step(hot, "submit", now, {"agent": hot.agent, **(facts or {})}, status=Status.VALIDATING, **kept)
 
 
-def approve(hot: Hot, *, now: Micros) -> Change:
+def approve(hot: Hot, *, now: Micros, facts: Facts = None) -> Change:
     """The verdict is good."""
     allow(hot, "approve")
-    return _step(hot, "approve", now, {"agent": hot.agent}, status=Status.COMPLETED, **_let_go(hot))
+    data: dict[str, Json] = {"agent": hot.agent, **(facts or {})}
+    return _step(hot, "approve", now, data, status=Status.COMPLETED, **_let_go(hot))
 
 
 def retry(
@@ -380,6 +396,13 @@ def pin(hot: Hot, *, session: str, now: Micros) -> Change:
     return _step(hot, "pin", now, {"agent": hot.agent}, session=session)
 
 
+def file(hot: Hot, *, artifact: str, name: str, now: Micros) -> Change:
+    """An attempt has put an artifact: its completion is to look for what was put."""
+    allow(hot, "file")
+    data: dict[str, Json] = {"agent": hot.agent, "artifact": artifact, "name": name}
+    return _step(hot, "file", now, data, traits=int(hot.traits | Trait.FILED))
+
+
 def due(hot: Hot) -> Micros | None:
     """When the sweep must look at the task next."""
     return _due(hot.status, hot.lease_expires_at, hot.limit_at, hot.wake_at, hot.expires_at)
@@ -458,7 +481,9 @@ def _step(hot: Hot, verb: str, now: Micros, data: dict[str, Json], **fields: Any
         get("wake_at", hot.wake_at),
         get("expires_at", hot.expires_at),
     )
-    after = hot._replace(version=hot.version + 1, updated_at=now, **fields)
+    fields["version"] = hot.version + 1
+    fields["updated_at"] = now
+    after = hot.altered(fields)
     if after.status is not hot.status:
         data = {"from": hot.status.value, **data}
     return Change(hot, after, _event(after, verb, now, data))

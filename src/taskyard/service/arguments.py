@@ -29,7 +29,7 @@ def words(field: str, value: object, *, most: int = 1000) -> str:
 
 
 def names(field: str, values: Iterable[str], *, most: int = MOST_ARTIFACTS, longest: int = 255) -> tuple[str, ...]:
-    if values == ():
+    if values in ((), []):
         return ()  # nothing was said, as with most calls
     # A text is a list of its letters to Python, and is never meant so.
     if isinstance(values, str | bytes) or not isinstance(cast(object, values), Iterable):

@@ -15,7 +15,7 @@ from taskyard.core.jsonvalue import compact, encode
 from taskyard.core.lease import Lease, asked, mint, numbered, seal, seal_stem, token
 from taskyard.core.outcomes import Report
 from taskyard.core.planning import Planning
-from taskyard.core.task import AgentId, Failure, Hot, Json, Reason, Status, TaskId
+from taskyard.core.task import AgentId, Definition, Failure, Hot, Json, Reason, Status, TaskId
 from taskyard.core.units import SECOND, Micros
 from taskyard.service import arguments
 from taskyard.service.engine import Options, pulse
@@ -136,7 +136,8 @@ class Claiming(Finishing):
                 planning = await self._configuration.fresh()
             # Where a claim set aside all that one may and took nothing, there may be something behind that.
             elif answer.tasks or answer.parked < PARKED_PER_CLAIM:
-                return await self._handed_out(answer.tasks, stems), plan
+                self._keep_in_hand(answer.tasks)
+                return await self._handed_out(answer.tasks, stems, answer.definitions), plan
 
     async def _known_agent(self, agent_id: AgentId, planning: Planning) -> Agent:
         agent = planning.agents.get(agent_id) or (await self._configuration.fresh()).agents.get(agent_id)
@@ -144,14 +145,15 @@ class Claiming(Finishing):
             raise NotFound("agent", agent_id)
         return agent
 
-    async def _handed_out(self, tasks: Sequence[Hot], stems: Sequence[str]) -> list[Held]:
+    async def _handed_out(
+        self, tasks: Sequence[Hot], stems: Sequence[str], definitions: Sequence[Definition]
+    ) -> list[Held]:
         if not tasks:
             return []
         planning = await self._planning()
-        definitions = await self.store.definitions([hot.id for hot in tasks])
         return [
-            Held(hot, definitions[hot.id], planning.policy_of(definitions[hot.id].queue), token(stem, hot.attempt))
-            for hot, stem in zip(tasks, stems, strict=False)
+            Held(hot, definition, planning.policy_of(definition.queue), token(stem, hot.attempt))
+            for hot, definition, stem in zip(tasks, definitions, stems, strict=False)
         ]
 
     async def _claimed_before(self, agent_id: AgentId, stems: Sequence[str]) -> list[Held]:
@@ -164,7 +166,9 @@ class Claiming(Finishing):
             for hot in held
             if hot.lease == numbered(sealed, hot.attempt) and _claim_time_runs(hot, now)
         ]
-        return await self._handed_out([hot for hot, _ in found], [stem for _, stem in found])
+        definitions = await self.store.definitions([hot.id for hot, _ in found]) if found else {}
+        hots, stems = [hot for hot, _ in found], [stem for _, stem in found]
+        return await self._handed_out(hots, stems, [definitions[hot.id] for hot in hots])
 
     # While it runs
 
@@ -188,6 +192,7 @@ class Claiming(Finishing):
     async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[Told]:
         beats = [_beat(heartbeat, self.workspace) for heartbeat in heartbeats]
         extended = await self.store.extend(beats)
+        self._keep_in_hand(each.hot for each in extended if each.hot and each.hot.lease in self._in_hand)
         agents = {each.hot.agent for each in extended if each.hot and each.accepted and each.hot.agent}
         await self.store.pulse(sorted(pulse("agent", self.workspace, agent) for agent in agents))
         planning = await self._planning()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple, TypeVar
 
@@ -27,12 +27,14 @@ from taskyard.core.task import (
     Json,
     LaneId,
     Reason,
+    Status,
     TaskId,
     Trait,
 )
 from taskyard.core.units import Micros
 from taskyard.service import arguments
-from taskyard.service.engine import TRIES, Engine, KeyTaken, Options
+from taskyard.service.engine import TRIES, KeyTaken, Options
+from taskyard.service.filing import Filing
 from taskyard.service.validation import objection
 from taskyard.stores.contract import OutcomeUnknown, Store
 from taskyard.wire.batching import Batcher
@@ -41,6 +43,8 @@ from taskyard.wire.tasks import Receipt
 T = TypeVar("T")
 
 COMPLETED_AT_ONCE = 500
+MOST_IN_HAND = 10_000
+NO_REPORT = frozenset({None, "null", '""', "{}", "[]"})
 
 
 class _HandedIn(NamedTuple):
@@ -55,10 +59,12 @@ class _HandedIn(NamedTuple):
     report: Report
 
 
-class Finishing(Engine):
+class Finishing(Filing):
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
         self._completions = Batcher(self._complete_all, most=COMPLETED_AT_ONCE)
+        # Rows as this process was handed them, by their sealed lease: what is completed soon need not be read again.
+        self._in_hand: dict[str, Hot] = {}
 
     async def complete(
         self,
@@ -88,7 +94,10 @@ class Finishing(Engine):
 
     async def _complete_all(self, handed_in: Sequence[_HandedIn]) -> list[Receipt | Exception]:
         """Decide on many outputs from one read, and land them in one commit. Each stands or falls alone."""
-        rows = await self._load_all([each.task_id for each in handed_in])
+        rows = self._taken_from_hand(handed_in)
+        in_hand = set(rows)
+        if unknown := [each.task_id for each in handed_in if each.task_id not in rows]:
+            rows |= await self._load_all(unknown)
         answers: list[Receipt | Exception | None] = [None] * len(handed_in)
         sets: dict[int, ChangeSet] = {}
         for index, each in enumerate(handed_in):
@@ -101,7 +110,7 @@ class Finishing(Engine):
                 answers[index] = error
             else:
                 if change_set is not None:
-                    sets[index] = change_set
+                    sets[index] = _unbeaten(change_set) if each.task_id in in_hand else change_set
         try:
             moved = await self._land_all(sets)
         except OutcomeUnknown:
@@ -112,6 +121,22 @@ class Finishing(Engine):
             await self._complete_alone(each) if answer is None else answer
             for each, answer in zip(handed_in, answers, strict=True)
         ]
+
+    def _taken_from_hand(self, handed_in: Sequence[_HandedIn]) -> dict[TaskId, Hot]:
+        rows: dict[TaskId, Hot] = {}
+        for each in handed_in:
+            row = self._in_hand.pop(each.sealed, None)
+            if row is not None and row.id == each.task_id:
+                rows[row.id] = row
+        return rows
+
+    def _keep_in_hand(self, rows: Iterable[Hot]) -> None:
+        """What runs, up to a number: who has more in hand has the first of them read again."""
+        for hot in rows:
+            if hot.lease is not None and hot.status is Status.RUNNING:
+                self._in_hand[hot.lease] = hot
+        while len(self._in_hand) > MOST_IN_HAND:
+            del self._in_hand[next(iter(self._in_hand))]
 
     async def _complete_alone(self, handed_in: _HandedIn) -> Receipt | Exception:
         """The patient way, for what something got in the way of."""
@@ -128,14 +153,15 @@ class Finishing(Engine):
         if hot.lease != handed_in.sealed:
             report = handed_in.report
             return None, answered(await self._replayed(hot, handed_in.sealed, report.verb, report.digest))
-        row = Output(hot.id, hot.attempt, handed_in.text, handed_in.artifacts, handed_in.decision_report)
+        files = await self._files_of(hot, handed_in.artifacts)
+        row = Output(hot.id, hot.attempt, handed_in.text, files, handed_in.decision_report)
         return await self._completion(hot, row, handed_in.output, handed_in.report)
 
     async def _completion(self, hot: Hot, row: Output, output: Json, report: Report) -> tuple[ChangeSet, Receipt]:
         now = self.now()
         transitions.allow(hot, "complete")
         definition = await self._define(hot.id) if hot.traits else None
-        if definition is not None and hot.traits & Trait.REPORTED and row.decision_report is None:
+        if definition is not None and hot.traits & Trait.REPORTED and row.decision_report in NO_REPORT:
             raise ReportRequired(hot.id)
         if hot.reserve is not None and outcomes.cost_of(hot, report) > hot.reserve:
             failure = Failure(reason=Reason.BUDGET_EXCEEDED, error="reported cost is above max_cost_usd")
@@ -292,12 +318,6 @@ class Finishing(Engine):
             return change_set
         return change_set._replace(changes=(change._replace(after=change.after._replace(idempotency_key=key)),))
 
-    async def _held(self, task_id: TaskId, lease: Lease) -> Hot:
-        hot = await self._load(task_id)
-        if hot.lease is None or hot.lease != seal(lease):
-            raise LeaseLost(task_id)
-        return hot
-
     async def checkpoint(self, task_id: str, lease: str, name: str, data: Json) -> Json:
         """Store the result of a named step once, and answer with the one that is stored."""
         text = encode(data, field="data", max_bytes=self.options.sizes.max_output_bytes)
@@ -404,6 +424,12 @@ def _failed_by(history: Sequence[Attempt], hot: Hot) -> list[AgentId]:
     return counted[len(counted) - hot.failures :] if hot.failures else []
 
 
+def _unbeaten(change_set: ChangeSet) -> ChangeSet:
+    """Decided on a row that was not read again: it may not have been heard of in between."""
+    change, *others = change_set.changes
+    return change_set._replace(changes=(change._replace(unbeaten=True), *others))
+
+
 def _printable(error: str) -> str:
     """An error is shown to people and kept by every store alike. It is mended where it must be, never refused."""
     return str(error).replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()[:10_000]
@@ -415,4 +441,5 @@ def _with(change_set: ChangeSet, record: RecordChange, event: Event) -> ChangeSe
 
 def _with_move(change_set: ChangeSet, circuit: Breaker, failure: Failure, now: Micros) -> ChangeSet:
     move = breakers.opened(circuit, why=f"probe failed: {failure.reason}", now=now)
-    return _with(change_set, move.record, move.event)._replace(counts=(*change_set.counts, *move.counts))
+    moved = _with(change_set, move.record, move.event)
+    return moved._replace(counts=(*moved.counts, *move.counts), outbox=(*moved.outbox, *move.outbox))

@@ -53,6 +53,7 @@ class Stale(NamedTuple):
 class Claimed(NamedTuple):
     tasks: tuple[Hot, ...]  # in the order of plan.leases: the n-th has the n-th lease
     parked: int  # met and put aside, because a key is held or money is gone
+    definitions: tuple[Definition, ...] = ()  # of these tasks, read in the same step
 
 
 class Extended(NamedTuple):
@@ -180,9 +181,17 @@ class Store(Protocol):
     async def definitions(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]: ...
     async def outputs(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]: ...
     async def attempts(self, task_id: TaskId) -> list[Attempt]: ...
+    async def histories(self, task_ids: Sequence[TaskId]) -> dict[TaskId, list[Attempt]]:
+        """The attempts at many tasks; one without any is left out."""
+        ...
+
     async def checkpoints(self, task_id: TaskId) -> list[Checkpoint]: ...
     async def signals(self, task_id: TaskId) -> list[Signal]: ...
     async def blockers(self, task_ids: Sequence[TaskId]) -> list[Blocker]: ...
+    async def awaited(self, workspace: str, limit: int) -> list[Blocker]:
+        """The signals that pending tasks wait for, the longest wait first. Reads no task that waits for none."""
+        ...
+
     async def edges(self, parents: Sequence[TaskId]) -> list[Edge]:
         """The edges that leave these tasks."""
         ...
@@ -198,7 +207,23 @@ class Store(Protocol):
         ...
 
     async def record(self, kind: str, workspace: str, record_id: str) -> Record | None: ...
-    async def records(self, kind: str, workspace: str | None = None) -> list[Record]: ...
+    async def named(self, kind: str, workspace: str, ids: Sequence[str]) -> dict[str, Record]:
+        """Those of these records that are there, by their ids."""
+        ...
+
+    async def records(self, kind: str, workspace: str | None = None) -> list[Record]:
+        """All of a kind. For kinds of which there are few: those that grow are read with `page`."""
+        ...
+
+    async def page(
+        self, kind: str, workspace: str, *, prefix: str = "", below: str | None = None, limit: int
+    ) -> list[Record]:
+        """Those whose id begins so and comes before `below`, the highest id first, in the order of code points.
+
+        Reads no more rows than it answers with: the next page is that below the last id of this one.
+        """
+        ...
+
     async def limits(self, workspace: str, names: Sequence[str] | None) -> dict[str, Limit]:
         """Those of these names that are stored; all of the workspace's where none are named."""
         ...
@@ -220,6 +245,10 @@ class Store(Protocol):
 
     async def tally(self, workspace: str) -> dict[tuple[Status, str], int]:
         """Tasks by status and type."""
+        ...
+
+    async def longest_ready(self, workspace: str) -> Hot | None:
+        """Of the tasks that may be claimed, the one that came first."""
         ...
 
     async def ahead(self, lane: LaneId, rank: int, seq: int, limit: int) -> int:

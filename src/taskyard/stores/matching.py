@@ -22,3 +22,13 @@ def matches(which: Filter, hot: Hot, definition: Definition) -> bool:
         and (which.tag is None or which.tag in definition.tags)
         and (which.text is None or any(which.text.casefold() in text.casefold() for text in texts))
     )
+
+
+def may_mention(body: str, wanted: str) -> bool:
+    """Whether it is worth taking a stored definition apart to look for folded text in it."""
+    return not is_spelled_so(wanted) or wanted in body.casefold()
+
+
+def is_spelled_so(text: str) -> bool:
+    """Whether JSON spells it as it is."""
+    return text.isprintable() and '"' not in text and "\\" not in text

@@ -14,6 +14,7 @@ from taskyard.core.changes import Blocker, Checkpoint, Edge, Limit, Outbox, Outp
 from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Json, LaneId, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Config, Filter, Graph
+from taskyard.stores.paging import page_of
 
 
 class Reads(ABC):
@@ -33,6 +34,9 @@ class Reads(ABC):
     async def attempts(self, task_id: TaskId) -> list[Attempt]:
         return await self._ask("attempts", task_id)
 
+    async def histories(self, task_ids: Sequence[TaskId]) -> dict[TaskId, list[Attempt]]:
+        return await self._ask("histories", task_ids)
+
     async def checkpoints(self, task_id: TaskId) -> list[Checkpoint]:
         return await self._ask("checkpoints", task_id)
 
@@ -41,6 +45,9 @@ class Reads(ABC):
 
     async def blockers(self, task_ids: Sequence[TaskId]) -> list[Blocker]:
         return await self._ask("blockers", task_ids)
+
+    async def awaited(self, workspace: str, limit: int) -> list[Blocker]:
+        return await self._ask("awaited", workspace, limit)
 
     async def edges(self, parents: Sequence[TaskId]) -> list[Edge]:
         return await self._ask("edges", parents)
@@ -57,8 +64,16 @@ class Reads(ABC):
     async def record(self, kind: str, workspace: str, record_id: str) -> Record | None:
         return await self._ask("record", kind, workspace, record_id)
 
+    async def named(self, kind: str, workspace: str, ids: Sequence[str]) -> dict[str, Record]:
+        return await self._ask("named", kind, workspace, ids)
+
     async def records(self, kind: str, workspace: str | None = None) -> list[Record]:
         return await self._ask("records", kind, workspace)
+
+    async def page(
+        self, kind: str, workspace: str, *, prefix: str = "", below: str | None = None, limit: int
+    ) -> list[Record]:
+        return await self._ask("page", kind, workspace, page_of(prefix, below, limit))
 
     async def limits(self, workspace: str, names: Sequence[str] | None) -> dict[str, Limit]:
         return await self._ask("limits", workspace, names)
@@ -95,6 +110,9 @@ class Reads(ABC):
 
     async def tally(self, workspace: str) -> dict[tuple[Status, str], int]:
         return await self._ask("tally", workspace)
+
+    async def longest_ready(self, workspace: str) -> Hot | None:
+        return await self._ask("longest_ready", workspace)
 
     async def ahead(self, lane: LaneId, rank: int, seq: int, limit: int) -> int:
         return await self._ask("ahead", lane, rank, seq, limit)

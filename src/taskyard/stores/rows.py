@@ -7,18 +7,20 @@ as text.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import Any
 
 from taskyard.core.changes import Event, Output, Record, StoredEvent
 from taskyard.core.codec import encode_definition
-from taskyard.core.task import Attempt, Definition, Hot, Json, Lane, Outcome, Status
+from taskyard.core.jsonvalue import value_of
+from taskyard.core.task import Attempt, Definition, Hot, Json, Lane, Outcome, Status, TaskId
 
 Row = Sequence[Any]
 
 STATUSES = {status.value: status for status in Status}
 _STATUS = Hot._fields.index("status")
+_EVENT_STATUS = Event._fields.index("status")
 to_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
@@ -30,8 +32,8 @@ def hot(row: Row) -> Hot:
 
 def stored_event(row: Row) -> StoredEvent:
     seq, *values = row
-    event = Event._make(values)
-    return StoredEvent(seq, event if event.status is None else event._replace(status=STATUSES[event.status]))
+    values[_EVENT_STATUS] = STATUSES.get(values[_EVENT_STATUS])  # one that is not of a task has none
+    return StoredEvent(seq, Event._make(values))
 
 
 def attempt(row: Row) -> Attempt:
@@ -50,11 +52,18 @@ def output_row(output: Output) -> Row:
 
 def record(row: Row) -> Record:
     kind, workspace, id_, version, body = row
-    return Record(kind, workspace, id_, version, json.loads(body))
+    return Record(kind, workspace, id_, version, value_of(body))
 
 
 def body_text(body: dict[str, Json]) -> str:
     return to_text(body)
+
+
+def by_task(attempts: Iterable[Attempt]) -> dict[TaskId, list[Attempt]]:
+    found: dict[TaskId, list[Attempt]] = {}
+    for attempt in attempts:
+        found.setdefault(attempt.task_id, []).append(attempt)
+    return found
 
 
 def lane(text: str) -> Lane:

@@ -36,7 +36,7 @@ def readied(change_set: ChangeSet, freed: Iterable[Change]) -> tuple[TaskId, ...
     """What the set made claimable: its new tasks, those it changed, and those that lifting freed."""
     new = [task.hot.id for task in change_set.tasks if task.hot.status is Status.READY]
     steps = chain(change_set.changes, freed)
-    return (*new, *(after.id for before, after, _, _ in steps if Status.READY is after.status is not before.status))
+    return (*new, *(after.id for before, after, *_ in steps if Status.READY is after.status is not before.status))
 
 
 def counted(

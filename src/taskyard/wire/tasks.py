@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from taskyard.core.changes import Blocker, Output, Record
 from taskyard.core.definition import models_for
+from taskyard.core.jsonvalue import value_of
 from taskyard.core.lease import Lease
 from taskyard.core.policy import Policy
 from taskyard.core.priority import RANK_UNIT
@@ -55,7 +56,7 @@ class Task:
 
     @property
     def payload(self) -> Any:
-        return json.loads(self.definition.payload)
+        return value_of(self.definition.payload)
 
     @property
     def dag_id(self) -> str:

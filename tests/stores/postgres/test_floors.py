@@ -13,7 +13,7 @@ from taskyard.stores.postgres import PostgresStore, floors
 from tests.stores.given import given_a_task, given_tasks, ids, retrying, step
 from tests.stores.plans import a_plan, take
 from tests.stores.postgres.conftest import Gate
-from tests.stores.postgres.test_waking import LISTENING
+from tests.stores.postgres.test_waking import listening
 
 TAKEN = 1000
 
@@ -75,7 +75,7 @@ async def test_what_another_process_puts_in_front_is_taken_first_once_its_hint_h
 ):
     await given_a_floor(store)
     await next_of(store)
-    await gate.until(f"select count(*) {LISTENING}", 1)
+    await gate.until(f"select count(*) {listening(gate)}", 1)
     heard = asyncio.create_task(store.changed(await store.changed(0, 0), 60))
     await asyncio.sleep(0)
 

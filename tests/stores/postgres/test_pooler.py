@@ -12,11 +12,12 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 import pytest
 
 import taskyard
+from taskyard.core.errors import StoreUnavailable
 from taskyard.service.yard import Yard
 from taskyard.stores.postgres import waking
 from tests import bouncing, servers
 from tests.stores.postgres.conftest import VERSION, Gate
-from tests.stores.postgres.test_waking import LISTENING
+from tests.stores.postgres.test_waking import listening
 
 logger = logging.getLogger(__name__)
 TASKS = 400
@@ -54,11 +55,20 @@ async def test_many_sessions_that_are_handed_round_do_all_the_work_once(pooled: 
         assert verified.ok, str(verified)
 
 
+async def test_a_yard_that_was_not_told_of_the_pooler_is_refused_and_says_what_to_do(pooled: str):
+    if bouncing.program() is None:
+        pytest.skip("there is no PgBouncer to refuse it")
+    untold = pooled.replace("pgbouncer=true&", "")
+
+    with pytest.raises(StoreUnavailable, match="pgbouncer=true"):
+        await taskyard.connect(untold).open()
+
+
 async def test_hints_come_by_the_direct_connection(pooled: str, gate: Gate, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(waking, "_LOOK", 3600.0)
     async with taskyard.connect(pooled, sweeps=False) as one, taskyard.connect(pooled, sweeps=False) as other:
         woken = asyncio.create_task(one.changed(await one.mark(), 60))
-        await gate.until(f"select count(*) {LISTENING}", 1)
+        await gate.until(f"select count(*) {listening(gate)}", 1)
 
         await other.enqueue("code")
 

@@ -13,14 +13,16 @@ from taskyard.core.task import LaneId
 from taskyard.stores.postgres import PostgresStore, waking
 from taskyard.stores.postgres.connecting import LISTENER, address
 from taskyard.stores.postgres.floors import Floors
-from taskyard.stores.postgres.news import News
+from taskyard.stores.postgres.news import NONE, News
 from taskyard.stores.postgres.statements import statements
 from tests.stores.given import a_lane, given_a_task, lane_of
 from tests.stores.plans import a_plan
 from tests.stores.postgres.conftest import Gate
 
-# A connection that listens, has heard itself, and has looked whether anything came before it did.
-LISTENING = f"from pg_stat_activity where application_name = '{LISTENER}' and query like '%event_seq%'"
+
+def listening(gate: Gate) -> str:
+    """Connections of this yard that listen, have heard themselves, and looked whether anything came before they did."""
+    return f"from pg_stat_activity where application_name = '{LISTENER}' and query like '%{gate.schema}.event_seq%'"
 
 
 @pytest.fixture
@@ -32,7 +34,7 @@ def by_hints_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 async def waiting(store: PostgresStore, gate: Gate) -> asyncio.Task[int]:
     """Somebody waits, and listens."""
     task = asyncio.create_task(store.changed(await store.changed(0, 0), 60))
-    await gate.until(f"select count(*) {LISTENING}", 1)
+    await gate.until(f"select count(*) {listening(gate)}", 1)
     return task
 
 
@@ -48,9 +50,9 @@ async def test_hints_come_again_after_the_listening_connection_was_cut(
     store: PostgresStore, other: PostgresStore, gate: Gate, by_hints_alone: None
 ):
     woken = await waiting(store, gate)
-    lost = await gate.ask(f"select pid {LISTENING}")
+    lost = await gate.ask(f"select pid {listening(gate)}")
     await gate.ask("select pg_terminate_backend($1)", lost)
-    await gate.until(f"select count(*) {LISTENING} and pid <> {lost}", 1)
+    await gate.until(f"select count(*) {listening(gate)} and pid <> {lost}", 1)
 
     await given_a_task(other)
 
@@ -63,7 +65,7 @@ async def test_a_listening_connection_that_is_dead_without_a_word_is_noticed(
     monkeypatch.setattr(waking, "_LOOK", 0.1)
     monkeypatch.setattr(waking, "_PATIENCE", 0.5)
     woken = await waiting(store, gate)
-    silent: int = await gate.ask(f"select pid {LISTENING}")
+    silent: int = await gate.ask(f"select pid {listening(gate)}")
     os.kill(silent, signal.SIGSTOP)
 
     try:
@@ -115,7 +117,7 @@ async def test_the_first_hint_is_sent_at_once_and_the_rest_are_gathered(
     monkeypatch: pytest.MonkeyPatch,
 ):
     lanes = [await lane_of(other, a_lane(type=f"type {number}")) for number in range(5)]
-    monkeypatch.setattr(waking, "_BETWEEN_HINTS", 1.0)
+    monkeypatch.setattr(waking, "_AFTER_A_HINT", 1.0)
     await other.close()  # so that nothing of this is still to be told
     hints: asyncio.Queue[Any] = asyncio.Queue()
     await mine.add_listener(f"taskyard_{gate.schema}", lambda _connection, _pid, _channel, hint: hints.put_nowait(hint))
@@ -126,6 +128,29 @@ async def test_the_first_hint_is_sent_at_once_and_the_rest_are_gathered(
     first, rest = [json.loads(await asyncio.wait_for(hints.get(), 10))[1] for _ in range(2)]
     assert list(first) == [str(lanes[0])]
     assert sorted(rest) == sorted(str(lane) for lane in lanes[1:])
+
+
+async def test_a_quiet_yard_waits_little_between_hints_and_a_busy_one_longer(monkeypatch: pytest.MonkeyPatch):
+    pauses: list[float] = []
+    sleep = asyncio.sleep
+
+    async def ask(_: str, values: tuple[object, ...]) -> object:
+        return None
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) < 6:
+            talker.wrote(NONE, tell=True)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", pause)
+    talker = waking.Waking(address("postgresql://", "yard"), statements("yard"), ask, Floors())
+    talker.wrote(NONE, tell=True)
+    await talker.close()
+    talker.wrote(NONE, tell=True)
+    await talker.close()
+
+    assert pauses == [0.005, 0.01, 0.02, 0.04, 0.05, 0.05, 0.005]
 
 
 async def test_a_hint_that_would_be_too_long_says_that_it_may_be_anything():

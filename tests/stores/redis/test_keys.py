@@ -34,6 +34,7 @@ HARMS: dict[str, Harm] = {
     "a blocker that blocks nothing": lambda client, _: client.zadd(f"{YARD}blocking:signal:x", {"gone\x000": 0}),
     "a wait that nothing ends": lambda client, task: client.zadd(f"{YARD}blockers:{task}", {"0\x00signal:x": 0}),
     "records that are not listed": lambda client, _: client.hset(f"{YARD}records:note\x00here", "n", "1 {}"),
+    "the id of no record": lambda client, _: client.zadd(f"{YARD}record-ids:note\x00here", {"n": 0}),
     "a lane that there is not": lambda client, _: client.xadd(f"{YARD}wake:77", {"ready": ""}),
 }
 

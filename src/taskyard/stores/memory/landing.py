@@ -24,9 +24,12 @@ def land(tables: Tables, change_set: ChangeSet, now: Micros) -> Answer:
 
 def _moved(tables: Tables, change_set: ChangeSet, now: Micros) -> Iterator[str]:
     """What is no longer as it was when the set was decided."""
-    for before, _, _, expiring in change_set.changes:
+    for before, _, _, expiring, unbeaten in change_set.changes:
         stored = tables.hot.get(before.id)
         if stored is None or stored.version != before.version or (expiring and not _expired(stored, before, now)):
+            yield before.id
+            continue
+        if unbeaten and stored.lease_expires_at != before.lease_expires_at:
             yield before.id
     for task_id, version in change_set.expects:
         stored = tables.hot.get(task_id)

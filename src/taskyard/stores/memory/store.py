@@ -57,6 +57,7 @@ from taskyard.stores.matching import matches
 from taskyard.stores.memory.landing import land
 from taskyard.stores.memory.tables import Tables, copied
 from taskyard.stores.migrate import Schemaless
+from taskyard.stores.paging import page_of
 from taskyard.stores.sets import refuse_nonsense
 
 Value = TypeVar("Value")
@@ -114,7 +115,8 @@ class MemoryStore(Schemaless):
             return Stale(tables.epochs[plan.workspace])
         rows = {lane.id: (tables.hot[task_id] for _, _, task_id in tables.ready[lane.id]) for lane in plan.lanes}
         taken, parked, spends = claiming.choose(plan, rows, lambda name: tables.limit(plan.workspace, name))
-        claimed = Claimed(tuple(tables.apply(change) for change in taken), len(parked))
+        tasks = tuple(tables.apply(change) for change in taken)
+        claimed = Claimed(tasks, len(parked), tuple(tables.definitions[hot.id] for hot in tasks))
         for change, blocker in parked:
             tables.apply(change)
             tables.block(blocker)
@@ -194,6 +196,9 @@ class MemoryStore(Schemaless):
     async def attempts(self, task_id: TaskId) -> list[Attempt]:
         return sorted(self._tables.attempts.get(task_id, {}).values(), key=lambda attempt: attempt.number)
 
+    async def histories(self, task_ids: Sequence[TaskId]) -> dict[TaskId, list[Attempt]]:
+        return {task_id: await self.attempts(task_id) for task_id in task_ids if task_id in self._tables.attempts}
+
     async def checkpoints(self, task_id: TaskId) -> list[Checkpoint]:
         return list(self._tables.checkpoints.get(task_id, {}).values())
 
@@ -203,6 +208,18 @@ class MemoryStore(Schemaless):
     async def blockers(self, task_ids: Sequence[TaskId]) -> list[Blocker]:
         blocked = self._tables.blocked
         return sorted(blocker for task_id in set(task_ids) for blocker in blocked.get(task_id, ()))
+
+    async def awaited(self, workspace: str, limit: int) -> list[Blocker]:
+        tables = self._tables
+        names = [name for name in tables.blocking if name.startswith("signal:")]
+        found = [
+            (hot.updated_at, blocker)
+            for name in names
+            for blocker in tables.blocking[name]
+            if (hot := tables.hot.get(blocker.task_id)) is not None
+            and (hot.workspace, hot.status, hot.wait) == (workspace, Status.PENDING, blocker.wait)
+        ]
+        return [blocker for _, blocker in sorted(found)[:limit]]
 
     async def edges(self, parents: Sequence[TaskId]) -> list[Edge]:
         edges = self._tables.edges
@@ -225,8 +242,21 @@ class MemoryStore(Schemaless):
         found = self._tables.records.get((kind, workspace, record_id))
         return None if found is None else copied(found)
 
+    async def named(self, kind: str, workspace: str, ids: Sequence[str]) -> dict[str, Record]:
+        records = self._tables.records
+        return {each: copied(found) for each in ids if (found := records.get((kind, workspace, each))) is not None}
+
     async def records(self, kind: str, workspace: str | None = None) -> list[Record]:
         return self._records(lambda record: record.kind == kind and workspace in (None, record.workspace))
+
+    async def page(
+        self, kind: str, workspace: str, *, prefix: str = "", below: str | None = None, limit: int
+    ) -> list[Record]:
+        tables, which = self._tables, page_of(prefix, below, limit)
+        ids = tables.record_ids.get((kind, workspace), [])
+        last = len(ids) if which.end is None else bisect_left(ids, which.end)
+        first = max(bisect_left(ids, which.first), last - limit)
+        return [copied(tables.records[kind, workspace, each]) for each in reversed(ids[first:last])]
 
     async def limits(self, workspace: str, names: Sequence[str] | None) -> dict[str, Limit]:
         limits = self._tables.limits
@@ -273,6 +303,10 @@ class MemoryStore(Schemaless):
         definitions = self._tables.definitions
         tasks = self._those_where(lambda hot: hot.workspace == workspace)
         return dict(Counter((hot.status, definitions[hot.id].type) for hot in tasks))
+
+    async def longest_ready(self, workspace: str) -> Hot | None:
+        ready = self._those_where(lambda hot: hot.workspace == workspace and hot.status is Status.READY)
+        return min(ready, key=lambda hot: hot.seq, default=None)
 
     async def ahead(self, lane: LaneId, rank: int, seq: int, limit: int) -> int:
         return min(limit, bisect_left(self._tables.ready.get(lane, []), (rank, seq)))

@@ -65,11 +65,12 @@ class Tables:
         self.outbox: dict[int, Outbox] = {}
         self.mark = 0  # grows with each write
 
-        # Found by something else than their id. Written by put, block and what undoes these, nowhere else.
+        # Found by something else than their id. Written by put, block, write_record and what undoes these.
         self.keys: dict[tuple[str, str], TaskId] = {}
         self.ready: defaultdict[LaneId, list[tuple[int, int, TaskId]]] = defaultdict(list)  # by rank, then seq
         self.blocking: dict[str, set[Blocker]] = {}
         self.blocked: dict[TaskId, set[Blocker]] = {}
+        self.record_ids: defaultdict[tuple[str, str], list[str]] = defaultdict(list)  # by kind and workspace, in order
 
         self._last_seq = 0
         self._last_event = 0
@@ -115,12 +116,19 @@ class Tables:
     def write_record(self, change: RecordChange) -> None:
         key = change.kind, change.workspace, change.id
         if change.body is None:
-            self.records.pop(key, None)
+            self.remove_record(key)
         else:
+            if key not in self.records:
+                insort(self.record_ids[change.kind, change.workspace], change.id)
             # Copied, as a database would: what the caller does with its dict later is not stored.
             self.records[key] = copied(Record(*key, change.version + 1, change.body))
         if change.kind in PLANNED_ON:
             self.epochs[change.workspace] += 1
+
+    def remove_record(self, key: tuple[str, str, str]) -> None:
+        if self.records.pop(key, None) is not None:
+            ids = self.record_ids[key[:2]]
+            del ids[bisect_left(ids, key[2])]
 
     # Blockers.
 
@@ -203,7 +211,7 @@ class Tables:
         self.outbox = {number: row for number, row in self.outbox.items() if row.task_id not in gone}
         for key, record in list(self.records.items()):
             if record.kind == "dead" and str(record.body.get("task_id")) in gone:
-                del self.records[key]
+                self.remove_record(key)
         self._remove_events(gone, dags)
 
     def _remove_rows(self, hot: Hot) -> None:
@@ -214,7 +222,7 @@ class Tables:
             self._unblock(blocker)
 
     def _remove_dag(self, workspace: str, dag_id: DagId) -> None:
-        self.records.pop(("dag", workspace, dag_id), None)
+        self.remove_record(("dag", workspace, dag_id))
         self.limits.pop((workspace, f"dag:{dag_id}"), None)
         for key in [key for key in self.counters if key[0] == workspace and key[1].startswith(f"dag:{dag_id}:")]:
             del self.counters[key]

@@ -43,7 +43,7 @@ with lane as materialized (
   -- Materialized, because a limit above a lock that skips may take more than it says. The conditions are looked at again
   -- on the row as it is once it is locked; and put so that no index but that of the ids can serve them, for in that of
   -- the ready ones thousands may be of one lane and rank.
-  select {hot}
+  select best.worth, {hot}
   from best
   join yard.task
   on task.id = best.id
@@ -60,22 +60,24 @@ with lane as materialized (
       from yard.ceiling
       where ceiling.workspace = $9::text
       and ceiling.name = any($10::text[])
-    ) as limits
+    ) as limits,
+    (
+      select json_agg(json_build_array(last.lane, last.rank, last.seq))
+      from (
+        select distinct on (lane) lane, rank, seq
+        from best
+        order by lane, rank desc, seq desc
+      ) as last
+    ) as places
 )
-select
-  case when best.place = 1 or best.place is null then fact.epoch end,
-  case when best.place = 1 or best.place is null then fact.more end,
-  case when best.place = 1 or best.place is null then fact.limits end,
-  best.lane, best.rank, best.seq, {picked}
+-- What is true of the whole comes with each row, so that nothing has to be joined row by row to what was looked at.
+select fact.epoch, fact.more, fact.limits, fact.places, definition.body, {picked}
 from fact
-left join (
-  select *, row_number() over (order by worth, seq) as place
-  from best
-) as best
-on true
 left join picked
-on picked.id = best.id
-order by best.place
+on true
+left join yard.definition
+on definition.seq = picked.seq
+order by picked.worth, picked.seq
 
 -- name: touch
 update yard.task

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from taskyard.core import claiming
 from taskyard.core.changes import Beat, Limit
 from taskyard.core.claiming import Choice, ClaimPlan, PlannedLane
+from taskyard.core.codec import decode_definition
 from taskyard.core.priority import aged
-from taskyard.core.task import Hot, LaneId
+from taskyard.core.task import Hot, LaneId, TaskId
 from taskyard.core.units import utc_date
 from taskyard.stores import rows
 from taskyard.stores.beats import beaten
@@ -35,6 +36,7 @@ class _Found:
     """What is known so far of the lanes and the ceilings."""
 
     tasks: dict[LaneId, list[Hot]] = field(default_factory=dict[LaneId, list[Hot]])
+    bodies: dict[TaskId, str] = field(default_factory=dict[TaskId, str])
     places: dict[LaneId, tuple[int, int]] = field(default_factory=dict[LaneId, tuple[int, int]])
     limits: dict[str, Limit] = field(default_factory=dict[str, Limit])
     asked: set[str] = field(default_factory=set[str])  # the ceilings that the choice looked at
@@ -71,7 +73,8 @@ async def claim(
         return await claim(transaction, plan, lock_first, behind)
     if taken or parked:
         await _write(transaction, plan, choice, found)
-    return Claimed(tuple(change.after for change in taken), len(parked))
+    definitions = tuple(decode_definition(found.bodies[change.before.id]) for change in taken)
+    return Claimed(tuple(change.after for change in taken), len(parked), definitions)
 
 
 def _choose(plan: ClaimPlan, found: _Found) -> Choice:
@@ -110,17 +113,15 @@ async def _look(transaction: Transaction, plan: ClaimPlan, lanes: Sequence[Plann
         own,
         each,
     )
-    epoch, found.more, limits = answer[0][:3]
+    epoch, found.more, limits, last = answer[0][:4]
     if not found.limits:
         found.limits = {name: Limit(plan.workspace, name, None, 0, 0) for name in own}
         found.limits |= {row[0]: Limit(plan.workspace, *row) for row in json.loads(limits or "[]")}
-    new: list[Hot] = []
-    for _, _, _, lane, rank, seq, *row in answer:
-        if lane is not None:
-            found.places[lane] = rank, seq
-        if lane is not None and row[0] is not None:
-            new.append(rows.hot(row))
-            found.tasks.setdefault(lane, []).append(new[-1])
+    found.places |= {lane: (rank, seq) for lane, rank, seq in json.loads(last or "[]")}
+    new = [rows.hot(row[5:]) for row in answer if row[4] is not None]
+    found.bodies |= {hot.id: row[4] for hot, row in zip(new, answer, strict=False)}
+    for hot in new:
+        found.tasks.setdefault(hot.lane, []).append(hot)
     await _read_limits(transaction, plan, found, new)
     return epoch
 

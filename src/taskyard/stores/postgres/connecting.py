@@ -1,6 +1,6 @@
 """Connections to the database, pooled; and what its errors mean to a caller.
 
-No session state is kept on a pooled connection, so PgBouncer in transaction mode may stand in between.
+No session state is kept where it is said that PgBouncer, in transaction mode, stands in between.
 """
 
 from __future__ import annotations
@@ -25,6 +25,10 @@ _TRIES = 4  # to reach a server, with growing pauses: one may be taking over fro
 _MOST_CONNECTIONS = 10
 _STATEMENTS_KEPT = 1000
 _LONGEST_KEPT = 256 * 1024
+# A statement is planned once, often while its tables are still small: without sequential scans. Where there is nothing
+# but one, that makes it look so dear that it would be compiled, which takes longer than it runs. A session that stops
+# in the middle of a transaction is ended: others wait for its rows, and the tail of events for its numbers.
+_SETTINGS = {"enable_seqscan": "off", "jit": "off", "idle_in_transaction_session_timeout": "30s"}
 
 # Errors after which the same transaction may do better.
 CONTENDED = (
@@ -33,16 +37,20 @@ CONTENDED = (
     asyncpg.UniqueViolationError,
     asyncpg.LockNotAvailableError,
 )
+# Errors after which it is not known what the server has done: it has not said.
+UNHEARD = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # the server said good-bye while nobody asked it anything
+    OSError,
+)
 # Errors that say that the connection is of no use any more.
 GONE = (
-    asyncpg.PostgresConnectionError,
+    *UNHEARD,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.CannotConnectNowError,
     asyncpg.IdleInTransactionSessionTimeoutError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,  # the server said good-bye while nobody asked it anything
-    OSError,
 )
 
 
@@ -52,8 +60,13 @@ class Address(NamedTuple):
     url: str
     direct_url: str  # for LISTEN, which PgBouncer in transaction mode cannot pass on
     connections: int
-    prepared: bool  # whether statements may stay prepared between transactions
+    prepared: bool  # whether a session is kept between transactions: what was set in it, and statements prepared
     schema: str
+
+    @property
+    def settings_each_time(self) -> str:
+        """To begin a transaction with, where nothing can be set for a session."""
+        return "" if self.prepared else "".join(f"; set local {name} = '{value}'" for name, value in _SETTINGS.items())
 
     @property
     def name(self) -> str:
@@ -86,15 +99,21 @@ async def connect(where: Address, *, direct: bool = False) -> Connection:
                 statement_cache_size=_STATEMENTS_KEPT if where.prepared else 0,
                 max_cached_statement_lifetime=0,
                 max_cacheable_statement_size=_LONGEST_KEPT,
-                server_settings={"application_name": LISTENER} if direct else None,
+                server_settings={"application_name": LISTENER} if direct else _SETTINGS if where.prepared else None,
             )
         except (*GONE, asyncpg.TooManyConnectionsError, TimeoutError) as error:
             if tried == _TRIES - 1:
-                raise StoreUnavailable(f"{where.name}: {error or type(error).__name__}") from error
+                raise StoreUnavailable(_complaint(where, error)) from error
             await asyncio.sleep(random.uniform(0.5, 1) * 0.1 * 3**tried)
         except asyncpg.PostgresError as error:
-            raise StoreUnavailable(f"{where.name}: {error}") from error
+            raise StoreUnavailable(_complaint(where, error)) from error
     raise AssertionError("the last try raises")
+
+
+def _complaint(where: Address, error: Exception) -> str:
+    told = f"{where.name}: {error or type(error).__name__}"
+    # A pooler takes no settings for a session that it does not keep.
+    return f"{told} (through PgBouncer, say pgbouncer=true in the URL)" if "startup parameter" in told else told
 
 
 class Pool:

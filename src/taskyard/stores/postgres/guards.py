@@ -58,11 +58,12 @@ def _moved(transaction: Transaction, wave: Sequence[ChangeSet], stored: Stored) 
 
 
 def _not_as_it_was(change_set: ChangeSet, stored: Stored, now: Micros) -> Iterator[TaskId]:
-    for before, _, _, expiring in change_set.changes:
+    for before, _, _, expiring, unbeaten in change_set.changes:
         version, expires_at = stored.get(before.id, (0, None))
-        # No heartbeat may have come since, and the lease must be over by this store's clock.
-        is_over = expires_at is not None and expires_at == before.lease_expires_at and expires_at <= now
-        if version != before.version or (expiring and not is_over):
+        is_beaten = (expiring or unbeaten) and (expires_at is None or expires_at != before.lease_expires_at)
+        # By this store's clock.
+        is_early = expiring and expires_at is not None and expires_at > now
+        if version != before.version or is_beaten or is_early:
             yield before.id
     for task_id, version in change_set.expects:
         if stored.get(task_id, (0, None))[0] != version:

@@ -85,15 +85,21 @@ async def _write_tasks(transaction: Transaction, sets: Sequence[ChangeSet]) -> N
     transaction.write("insert_blockers", list({blocker for each in sets for blocker in each.blockers}))
 
 
-async def _write_papers(transaction: Transaction, sets: Sequence[ChangeSet]) -> None:
+def write_ends(transaction: Transaction, sets: Sequence[ChangeSet]) -> None:
+    """What is kept of attempts that end."""
     write = transaction.write
     # Of two for one place the last: one statement may not write a row twice.
     write("insert_attempts", list({attempt[:2]: attempt for each in sets for attempt in each.attempts}.values()))
     outputs = {output.task_id: rows.output_row(output) for each in sets for output in each.outputs}
     write("insert_outputs", list(outputs.values()))
+    write("insert_outbox", [outbox for each in sets for outbox in each.outbox])
+
+
+async def _write_papers(transaction: Transaction, sets: Sequence[ChangeSet]) -> None:
+    write = transaction.write
+    write_ends(transaction, sets)
     write("insert_checkpoints", _once([checkpoint for each in sets for checkpoint in each.checkpoints]))
     write("insert_signals", [signal for each in sets for signal in each.signals])
-    write("insert_outbox", [outbox for each in sets for outbox in each.outbox])
     await _write_records(transaction, [record for each in sets for record in each.records])
     if rescores := [rescore for each in sets for rescore in each.rescores]:
         # By the status after the changes, and a row may be both changed and rescored.
@@ -149,7 +155,7 @@ async def _move(
 ) -> Counts:
     """Move ceilings and counters, un-park where there is room again, and tell the events."""
     sets = list(passed.values())
-    spends, folded = _folded_limits(sets), _folded_counts(sets)
+    spends, folded = folded_limits(sets), folded_counts(sets)
     if easing or ((spends or folded) and any(each.tasks or each.records or each.checkpoints for each in sets)):
         # What is new may wait for others who have the same, and that comes before a ceiling is waited for.
         await transaction.flush()
@@ -162,15 +168,16 @@ async def _move(
         transaction.tell([step.event for step in (*each.changes, *each.tasks, *freed.get(place, ()))])
         transaction.tell(each.events)
     transaction.tell_now()
-    return await _finish(transaction, spends, folded)
+    return await finish(transaction, spends, folded)
 
 
-async def _finish(
+async def finish(
     transaction: Transaction, spends: dict[Key, tuple[int, int]], folded: dict[Key, tuple[bool, int]]
 ) -> Counts:
-    cleared = [key for key, (clear, _) in folded.items() if clear]
-    if cleared:
-        await transaction.run("clear_counters", *columns(cleared, 2))
+    """Send the rest, with what is given and taken; the counters that were moved are answered."""
+    transaction.write("clear_counters", [key for key, (clear, _) in folded.items() if clear])
+    if any(clear and add for clear, add in folded.values()):
+        await transaction.flush()
     transaction.move_limits([(*key, *moved) for key, moved in spends.items()])
     transaction.write("move_counters", [(*key, add) for key, (clear, add) in folded.items() if add or not clear])
     answering = [name for name, moved in (("move_limits", spends), ("move_counters", folded)) if moved]
@@ -224,7 +231,7 @@ async def _unpark(
     return freed
 
 
-def _folded_limits(sets: Sequence[ChangeSet]) -> dict[Key, tuple[int, int]]:
+def folded_limits(sets: Sequence[ChangeSet]) -> dict[Key, tuple[int, int]]:
     folded: dict[Key, tuple[int, int]] = {}
     for each in sets:
         for workspace, name, held, spent in each.spends:
@@ -235,7 +242,7 @@ def _folded_limits(sets: Sequence[ChangeSet]) -> dict[Key, tuple[int, int]]:
     return folded
 
 
-def _folded_counts(sets: Sequence[ChangeSet]) -> dict[Key, tuple[bool, int]]:
+def folded_counts(sets: Sequence[ChangeSet]) -> dict[Key, tuple[bool, int]]:
     """For each counter whether it begins again at nothing, and what is added."""
     folded: dict[Key, tuple[bool, int]] = {}
     for workspace, name, add, clear in chain.from_iterable(each.counts for each in sets):

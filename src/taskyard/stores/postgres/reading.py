@@ -25,6 +25,8 @@ from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Json, L
 from taskyard.core.units import Micros
 from taskyard.stores import rows
 from taskyard.stores.contract import Config, Filter, Graph
+from taskyard.stores.matching import is_spelled_so, may_mention
+from taskyard.stores.paging import Page
 from taskyard.stores.postgres.connecting import Connection
 from taskyard.stores.postgres.statements import Statements
 
@@ -82,6 +84,11 @@ async def attempts(reader: Reader, task_id: TaskId) -> list[Attempt]:
     return [rows.attempt(row) for row in await reader.ask("attempts", task_id)]
 
 
+async def histories(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, list[Attempt]]:
+    found = [rows.attempt(row) for row in await reader.ask("histories", list(task_ids))]
+    return _in_order(rows.by_task(found), task_ids)
+
+
 async def checkpoints(reader: Reader, task_id: TaskId) -> list[Checkpoint]:
     return [Checkpoint._make(row) for row in await reader.ask("checkpoints", task_id)]
 
@@ -92,6 +99,10 @@ async def signals(reader: Reader, task_id: TaskId) -> list[Signal]:
 
 async def blockers(reader: Reader, task_ids: Sequence[TaskId]) -> list[Blocker]:
     return [Blocker._make(row) for row in await reader.ask("blockers", list(task_ids))]
+
+
+async def awaited(reader: Reader, workspace: str, limit: int) -> list[Blocker]:
+    return [Blocker._make(row) for row in await reader.ask("awaited", workspace, limit)]
 
 
 async def edges(reader: Reader, parents: Sequence[TaskId]) -> list[Edge]:
@@ -120,11 +131,24 @@ async def record(reader: Reader, kind: str, workspace: str, record_id: str) -> R
     return rows.record(found[0]) if found else None
 
 
+async def named(reader: Reader, kind: str, workspace: str, ids: Sequence[str]) -> dict[str, Record]:
+    found = map(rows.record, await reader.ask("named", kind, workspace, list(ids)))
+    return {record.id: record for record in found}
+
+
 async def records(reader: Reader, kind: str, workspace: str | None) -> list[Record]:
     if workspace is None:
         found = await reader.ask("records", kind)
     else:
         found = await reader.ask("records_of_workspace", [kind], workspace)
+    return [rows.record(row) for row in found]
+
+
+async def page(reader: Reader, kind: str, workspace: str, which: Page) -> list[Record]:
+    if which.end is None:
+        found = await reader.ask("last_page", kind, workspace, which.first, which.limit)
+    else:
+        found = await reader.ask("page", kind, workspace, *which)
     return [rows.record(row) for row in found]
 
 
@@ -218,6 +242,7 @@ async def _found(reader: Reader, which: Filter, after: int, limit: int) -> list[
         "statuses": list(which.statuses) or None,
         "types": list(which.types) or None,
         **{name: getattr(which, name) for name in ("queue", "agent", "subject", "dag_id", "parent_id", "tag")},
+        "spelled": which.text.lower() if which.text and which.text.isascii() and is_spelled_so(which.text) else None,
     }
     numbers = count(2)
     asked = {name: value for name, value in wanted.items() if value is not None}
@@ -228,12 +253,18 @@ async def _found(reader: Reader, which: Filter, after: int, limit: int) -> list[
 
 
 def _mentions(body: str, text: str) -> bool:
+    if not may_mention(body, text):
+        return False
     definition = decode_definition(body)
     return any(text in each.casefold() for each in (definition.title, definition.prompt, definition.payload))
 
 
 async def tally(reader: Reader, workspace: str) -> dict[tuple[Status, str], int]:
     return {(rows.STATUSES[row[0]], row[1]): row[2] for row in await reader.ask("tally", workspace)}
+
+
+async def longest_ready(reader: Reader, workspace: str) -> Hot | None:
+    return next(iter(await reader.tasks("longest_ready", workspace)), None)
 
 
 async def ahead(reader: Reader, lane: LaneId, rank: int, seq: int, limit: int) -> int:

@@ -24,6 +24,12 @@ from yard.attempt
 where task_id = $1
 order by number
 
+-- name: histories
+select *
+from yard.attempt
+where task_id = any($1::text[])
+order by number
+
 -- name: checkpoints
 select task_id, name, attempt, data
 from yard.checkpoint
@@ -94,7 +100,14 @@ select kind, workspace, id, version, body
 from yard.record
 where kind = $1
 and workspace = $2
-and id = $3
+and id collate "C" = $3
+
+-- name: named
+select kind, workspace, id, version, body
+from yard.record
+where kind = $1
+and workspace = $2
+and id collate "C" = any($3::text[])
 
 -- name: records
 select kind, workspace, id, version, body
@@ -108,6 +121,25 @@ from yard.record
 where kind = any($1::text[])
 and workspace = $2
 order by kind collate "C", id collate "C"
+
+-- name: last_page
+select kind, workspace, id, version, body
+from yard.record
+where kind = $1
+and workspace = $2
+and id collate "C" >= $3
+order by id collate "C" desc
+limit $4
+
+-- name: page
+select kind, workspace, id, version, body
+from yard.record
+where kind = $1
+and workspace = $2
+and id collate "C" >= $3
+and id collate "C" < $4
+order by id collate "C" desc
+limit $5
 
 -- name: limits_named
 -- A ceiling that limits nothing and holds nothing is not there, though its row may be kept for the next one.
@@ -215,6 +247,33 @@ from (
   limit $4
 ) as before
 
+-- name: awaited
+select blocker.task_id, blocker.wait, blocker.name
+from yard.blocker
+join yard.task
+on task.id = blocker.task_id
+where left(blocker.name, 7) = 'signal:'
+and blocker.wait = task.wait
+and task.workspace = $1
+and task.status = 'pending'
+order by task.updated_at, blocker.task_id, blocker.name collate "C"
+limit $2
+
+-- name: longest_ready
+-- By the index of what is ready, which has the number too.
+select {hot}
+from yard.task
+where seq = (
+  select min(seq)
+  from yard.task
+  where status = 'ready'
+  and lane in (
+    select id
+    from yard.lane
+    where workspace = $1
+  )
+)
+
 -- name: tally
 select task.status, definition.type, count(*)
 from yard.task
@@ -265,6 +324,13 @@ and definition.seq in (
   from yard.tag
   where tag.workspace = definition.workspace
   and tag.tag = $1
+)
+
+-- name: find_spelled
+-- What may have the text in it, in ASCII: beyond that, letters fold to others, which the reader looks at.
+and (
+  position($1 in lower(definition.body collate "C")) > 0
+  or octet_length(definition.body) > length(definition.body)
 )
 
 -- name: find_newest

@@ -1,21 +1,23 @@
 """The statements of the .sql files by name, for one schema; and how several become one.
 
 A round trip costs as much as writing ten rows. So what can be written at once is: each part of a bundle is a statement
-of its own in the files, and they travel as one, each as a common table expression.
+of its own in the files, and they travel as one, each as a common table expression. Where that one statement is all of a
+transaction, it looks itself whether the tasks are still as they were.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from hashlib import sha256
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from taskyard.core.changes import NewTask
+from taskyard.core.changes import Change, NewTask
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Attempt, Hot
+from taskyard.stores.postgres.arrays import Columns, by_columns
 from taskyard.stores.rows import Row, definition_row
 from taskyard.stores.statements import Differing, by_difference, differing, named, text_of
 
@@ -34,11 +36,18 @@ _NEW = (*(name for name in Hot._fields if name != "seq"), *_DEFINED)
 
 
 class Part(NamedTuple):
-    """A statement that may travel with others, and its values: one list for each of its arrays."""
+    """A statement that may travel with others, and its values."""
 
     name: str
     sql: str
-    values: Sequence[Any]
+    values: Sequence[str | None]
+
+
+class _Mover(NamedTuple):
+    """The update of just some columns, and what takes their values from the row after a step."""
+
+    update: Columns
+    values: itemgetter[Any]
 
 
 def columns(rows: Sequence[Row], width: int) -> Sequence[Sequence[Any]]:
@@ -59,7 +68,8 @@ class Statements:
             raise InvalidInput("schema", "must be of lower-case letters, digits and _, and begin with a letter")
         self.schema = schema
         self._sql = named(self.of_schema(text_of("taskyard.stores.postgres", _FILES)))
-        self._movers: dict[Differing, tuple[str, itemgetter[Any]] | None] = {}
+        self._parts: dict[str, Columns] = {}
+        self._movers: dict[tuple[str, Differing], _Mover | None] = {}
         self._bundles: dict[tuple[str, ...], str] = {}
 
     def __getitem__(self, name: str) -> str:
@@ -74,37 +84,63 @@ class Statements:
         return self._sql["begin_claim"].replace("{workspace}", str(number_of(workspace)))
 
     def part(self, name: str, rows: Sequence[Row]) -> Part:
-        return Part(name, self._sql[name], columns(rows, 0))
+        if name not in self._parts:
+            self._parts[name] = by_columns(self._sql[name])
+        statement = self._parts[name]
+        return Part(name, statement.sql, statement.values(zip(*rows, strict=True)))
 
     def moves(self, steps: Iterable[tuple[Hot, Hot]]) -> list[Part]:
         """Write of each row after a step what differs from the row before it, and nothing else."""
+        return [
+            Part("change_tasks", mover.update.sql, mover.update.values(zip(*rows, strict=True)))
+            for mover, rows in self._moved("change_tasks", steps)
+        ]
+
+    def guarded_moves(self, changes: Sequence[Change]) -> list[Part]:
+        """The same, where the statement looks itself whether the rows are as they were."""
+        seen = {change.before.id: change.before.lease_expires_at for change in changes if change.unbeaten}
         parts: list[Part] = []
-        for differs, rows in by_difference(steps).items():
-            if (mover := self._mover(differs)) is not None:
-                sql, values = mover
-                parts.append(Part("change_tasks", sql, columns(list(map(values, rows)), 0)))
+        steps = ((change.before, change.after) for change in changes)
+        for mover, rows in self._moved("change_unmoved_tasks", steps):
+            ids, *rest = zip(*rows, strict=True)
+            values = mover.update.values((ids, list(map(seen.get, ids)), *rest))
+            parts.append(Part("change_unmoved_tasks", mover.update.sql, values))
         return parts
 
-    def _mover(self, differs: Differing) -> tuple[str, itemgetter[Any]] | None:
-        """The update of just these columns, and what takes its values from the row after."""
-        if differs not in self._movers:
+    def _moved(self, name: str, steps: Iterable[tuple[Hot, Hot]]) -> Iterator[tuple[_Mover, list[Row]]]:
+        for differs, rows in by_difference(steps).items():
+            if (mover := self._mover(name, differs)) is not None:
+                yield mover, list(map(mover.values, rows))
+
+    def _mover(self, name: str, differs: Differing) -> _Mover | None:
+        if (name, differs) not in self._movers:
             places = differing(differs)
             names = [Hot._fields[place] for place in places]
             sql = (
-                self._sql["change_tasks"]
+                self._sql[name]
                 .replace("{columns}", ", ".join(names))
-                .replace("{arrays}", _arrays(names, first=2))
+                .replace("{arrays}", _arrays(names, first=3 if name == "change_unmoved_tasks" else 2))
                 .replace("{assignments}", ", ".join(f"{name} = moved.{name}" for name in names))
             )
-            self._movers[differs] = (sql, itemgetter(0, *places)) if places else None
-        return self._movers[differs]
+            self._movers[name, differs] = _Mover(by_columns(sql), itemgetter(0, *places)) if places else None
+        return self._movers[name, differs]
 
-    def bundle(self, parts: Sequence[Part], answering: Sequence[str] = ()) -> tuple[str, list[Any]]:
+    def bundle(self, parts: Sequence[Part], answering: Sequence[str] = ()) -> tuple[str, list[str | None]]:
         """One statement of all the parts, with what the answering ones return, and its values."""
         key = (*answering, "", *(part.sql for part in parts))
         if key not in self._bundles:
             self._bundles[key] = _joined(parts, answering)
         return self._bundles[key], [value for part in parts for value in part.values]
+
+    def whole(self, parts: Sequence[Part], answering: Sequence[str], steps: int) -> tuple[str, list[str | None]]:
+        """As a bundle that is all of a transaction: so many tasks must still be as they were, or nothing is written."""
+        moves = [part for part in parts if part.name in _NUMBERED]
+        if not moves:
+            return self.bundle(parts, answering)
+        changed = "\nunion all\n".join(f"select id from {_numbered(*move)}" for move in enumerate(moves))
+        landed = Part("landed", self._sql["landed"].replace("{changed}", changed), [str(steps)])
+        rest = [part for part in parts if part.name not in _NUMBERED]
+        return self.bundle([*moves, landed, *rest], ["landed", *answering])
 
 
 def number_of(workspace: str) -> int:
@@ -123,15 +159,21 @@ def _joined(parts: Sequence[Part], answering: Sequence[str]) -> str:
     for number, part in enumerate(parts):
         sql = _PARAMETER.sub(lambda found, used=used: f"${int(found[1]) + used}", part.sql)
         used += len(part.values)
-        # Those that others refer to go by their own name; there may be many that change tasks.
-        name = f"{part.name}_{number}" if part.name == "change_tasks" else part.name
-        tables.append(f"{name} as (\n{sql}\n)")
+        tables.append(f"{_numbered(number, part)} as (\n{sql}\n)")
     answers = [_ANSWERS[name] for name in answering] or ["select 1 where false"]
     return f"with {', '.join(tables)}\n" + "\nunion all\n".join(answers)
 
 
-# Ceilings before counters, and both before everything that no answer needs: the order in which they are waited for.
+def _numbered(number: int, part: Part) -> str:
+    """Parts that others refer to go by their own name; there may be many that change tasks."""
+    return f"{part.name}_{number}" if part.name in _NUMBERED else part.name
+
+
+_NUMBERED = ("change_tasks", "change_unmoved_tasks")
+
+# Tasks before ceilings, these before counters, and all before what no answer needs: so they are waited for.
 _ANSWERS = {
+    "landed": "select null, null, null::bigint, is_whole::bigint, null::bigint, null::boolean from landed",
     "move_limits": "select workspace, name, ceiling, held, spent, false from move_limits",
     "move_counters": "select workspace, name, null::bigint, value, 0::bigint, true from move_counters",
 }
@@ -154,5 +196,6 @@ _MARKS = {
     "{new_names}": ", ".join(_NEW),
     "{new_arrays}": _arrays(_NEW),
     "{attempt_arrays}": _arrays(Attempt._fields),
+    "{attempt_names}": ", ".join(Attempt._fields),
     "{attempt_excluded}": ", ".join(f"{name} = excluded.{name}" for name in Attempt._fields[2:]),
 }

@@ -20,7 +20,7 @@ from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Extended, Stale
 from taskyard.stores.gathering import Gathering
 from taskyard.stores.migrate import State
-from taskyard.stores.postgres import claims, landing, news, opening, reading, small_writes
+from taskyard.stores.postgres import claims, landing, news, opening, plain, reading, small_writes
 from taskyard.stores.postgres.connecting import Pool, address
 from taskyard.stores.postgres.floors import Floors
 from taskyard.stores.postgres.guest import PostgresGuest
@@ -133,6 +133,13 @@ class PostgresStore(Reads):
         return counted(sets, answers, counts)
 
     async def _land(self, sets: Sequence[ChangeSet]) -> tuple[list[landing.Answer], landing.Counts]:
+        if self._where.prepared and plain.is_plain(sets):
+            at_once = await self._to_its_end(self._open().write_at_once(lambda on: plain.land(on, sets)))
+            if at_once is not None:
+                answer, written = at_once
+                self._wrote(written, tell=True)
+                return answer
+
         async def work(transaction: Transaction, met: Met) -> tuple[list[landing.Answer], landing.Counts]:
             return await landing.land(transaction, sets, met.task_ids, wary=met.wary)
 

@@ -14,7 +14,7 @@ import asyncpg
 from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import TaskId
 from taskyard.stores.contract import OutcomeUnknown
-from taskyard.stores.postgres.connecting import CONTENDED, GONE, Address, Connection, Pool, refusal_of
+from taskyard.stores.postgres.connecting import CONTENDED, GONE, UNHEARD, Address, Connection, Pool, refusal_of
 from taskyard.stores.postgres.news import News
 from taskyard.stores.postgres.reading import Reader
 from taskyard.stores.postgres.statements import Statements
@@ -37,6 +37,7 @@ class Met:
 
 
 Work = Callable[[Transaction, Met], Awaitable[Answer]]
+Statement = Callable[[Transaction], Awaitable[Answer]]
 
 
 class Transactions:
@@ -54,7 +55,7 @@ class Transactions:
 
     async def write(self, work: Work[Answer], *, begin: str = "") -> tuple[Answer, News | None]:
         """Do the work in a transaction, again until nobody is in the way; and the news, where anything was written."""
-        met, begin = Met(), begin or self._sql["begin"]
+        met, begin = Met(), f"{begin or self._sql['begin']}{self._where.settings_each_time}"
         for tried in range(_TRIES):
             try:
                 return await self._on_some_connection(lambda connection: self._transact(connection, begin, work, met))
@@ -68,6 +69,13 @@ class Transactions:
                 met.wary = met.wary or isinstance(error, asyncpg.UniqueViolationError)
                 await asyncio.sleep(random.uniform(0, 0.001 * min(2**tried, 50)))
         raise StoreUnavailable(f"{self._where.name}: others were in the way {_TRIES} times")
+
+    async def write_at_once(self, work: Statement[Answer]) -> tuple[Answer, News | None] | None:
+        """Do the work in one statement, a transaction by itself. None: something is in the way, nothing was written."""
+        try:
+            return await self._on_some_connection(lambda connection: self._state(connection, work))
+        except (asyncpg.DivisionByZeroError, *CONTENDED):
+            return None
 
     async def _on_some_connection(self, use: Callable[[Connection], Awaitable[Answer]]) -> Answer:
         """One that was lost while idle is noticed only when it is used: then all that are idle are given up."""
@@ -86,14 +94,20 @@ class Transactions:
                 await self._pool.forget_idle()
         raise AssertionError("the last try raises")
 
+    async def _state(self, connection: Connection, work: Statement[Answer]) -> tuple[Answer, News | None]:
+        transaction = await self._begun(connection, whole=True)
+        try:
+            answer = await work(transaction)
+        except UNHEARD as error:
+            raise self._unknown(error) from error
+        self._time.hear(transaction.now)
+        return answer, transaction.news if transaction.wrote else None
+
     async def _transact(
         self, connection: Connection, begin: str, work: Work[Answer], met: Met
     ) -> tuple[Answer, News | None]:
         await connection.execute(begin)
-        if not self._time.is_the_stores:
-            # Clocks of several processes may differ; that of the database is one for all.
-            self._time.hear(await connection.fetchval(self._sql["last_told"]))
-        transaction = Transaction(connection, self._sql, self._time.now(), store_clock=self._time.is_the_stores)
+        transaction = await self._begun(connection)
         try:
             answer = await work(transaction, met)
         except BaseException:
@@ -103,7 +117,17 @@ class Transactions:
         try:
             await connection.execute(self._sql["commit"])
         except GONE as error:
-            # It may have been stored or not: to do it again would be to do it twice.
-            raise OutcomeUnknown(f"{self._where.name}: the answer to a commit was lost ({error})") from error
+            raise self._unknown(error) from error
         self._time.hear(transaction.now)
         return answer, transaction.news if transaction.wrote else None
+
+    async def _begun(self, connection: Connection, *, whole: bool = False) -> Transaction:
+        is_the_stores = self._time.is_the_stores
+        if not is_the_stores:
+            # Clocks of several processes may differ; that of the database is one for all.
+            self._time.hear(await connection.fetchval(self._sql["last_told"]))
+        return Transaction(connection, self._sql, self._time.now(), store_clock=is_the_stores, whole=whole)
+
+    def _unknown(self, error: Exception) -> OutcomeUnknown:
+        """It may have been stored or not: to do it again would be to do it twice."""
+        return OutcomeUnknown(f"{self._where.name}: the answer to a commit was lost ({error})")

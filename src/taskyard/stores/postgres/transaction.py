@@ -1,6 +1,7 @@
 """A write transaction under way: what it has locked, and the rows that are still to be written.
 
-It knows no change set and no guard; those who use it have looked first.
+It knows no change set and no guard; those who use it have looked first. Only where one statement is to be the whole of
+it does that look itself whether the tasks it moves have moved.
 """
 
 from __future__ import annotations
@@ -37,10 +38,14 @@ class CeilingsMoved(Exception):
 
 
 class Transaction:
-    def __init__(self, connection: Connection, sql: Statements, now: Micros, *, store_clock: bool) -> None:
+    def __init__(
+        self, connection: Connection, sql: Statements, now: Micros, *, store_clock: bool, whole: bool = False
+    ) -> None:
         self.connection = connection
         self.sql = sql
         self.now = now
+        self._whole = whole  # whether all of it goes out in one statement, which has locked nothing before
+        self._steps = 0
         self.locked: set[TaskId] = set()
         self.wrote = False
         self._news: set[str] = set()
@@ -98,9 +103,14 @@ class Transaction:
         self._news |= {news.of_room(*key) for key in eased if key[1].startswith(news.OWN_CEILINGS)}
 
     def move(self, changes: Iterable[Change]) -> None:
-        steps = [(change.before, change.after) for change in changes]
-        self.move_hot(steps)
-        self._readied((hot.lane, (hot.rank, hot.seq)) for _, hot in steps if hot.status is Status.READY)
+        changes = list(changes)
+        if self._whole:
+            self._steps += len(changes)
+            self._parts += self.sql.guarded_moves(changes)
+        else:
+            self.move_hot((change.before, change.after) for change in changes)
+        ready = (change.after for change in changes if change.after.status is Status.READY)
+        self._readied((hot.lane, (hot.rank, hot.seq)) for hot in ready)
 
     def move_hot(self, steps: Iterable[tuple[Hot, Hot]]) -> None:
         self._parts += self.sql.moves(steps)
@@ -141,10 +151,13 @@ class Transaction:
         parts, self._parts = self._parts, []
         if not parts:
             return []
-        sql, values = self.sql.bundle(parts, answering)
+        if self._whole:
+            sql, values = self.sql.whole(parts, answering, self._steps)
+        else:
+            sql, values = self.sql.bundle(parts, answering)
         found = await self.connection.fetch(sql, *values)
         self.wrote = True
-        return found
+        return [row for row in found if row[0] is not None]
 
     async def load(self, name: str, *values: Any) -> list[Hot]:
         return [rows.hot(row) for row in await self.ask(name, *values)]

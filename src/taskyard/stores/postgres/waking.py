@@ -1,8 +1,8 @@
 """Who waits for a change is woken by one, of this process or another.
 
-Other processes hear of it by NOTIFY, sent after the commit, at once where it has been quiet and otherwise gathered; it
-names the news, so that nobody looks for what cannot be there. It is a hint: what it missed, a look at the number of the
-last event finds.
+Other processes hear of it by NOTIFY, sent after the commit, at once where it has been quiet and otherwise gathered: see
+decision 0020. It names the news, so that nobody looks for what cannot be there. It is a hint: what it missed, a look at
+the number of the last event finds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from taskyard.stores.postgres.news import NONE, News
 from taskyard.stores.postgres.statements import Statements
 from taskyard.stores.waiting import ANYTHING, Waiting
 
-_BETWEEN_HINTS = 0.05  # seconds: at most 20 a second from one process
+_AFTER_A_HINT = 0.005  # seconds in which what is written is gathered for the next one: few, after a quiet while
+_BETWEEN_HINTS = 0.05  # and so many at last, where there is no end of them: 20 a second from one process
 _LONGEST_HINT = 7_900  # bytes: PostgreSQL takes less than 8,000
 _LOOK = 2.0  # seconds between looks where hints come
 _LOOK_UNHINTED = 0.25  # and where they cannot
@@ -86,11 +87,13 @@ class Waking:
         await self._waiting.wait(mark, timeout, wanted)
 
     async def _send(self) -> None:
+        pause = _AFTER_A_HINT
         while self._unsent is not None:
             news, self._unsent = self._unsent, None
             with suppress(TaskyardError):  # a hint: the others look by themselves too
                 await self._hint(news)
-            await asyncio.sleep(_BETWEEN_HINTS)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _BETWEEN_HINTS)
 
     async def _hint(self, news: News) -> None:
         hint = json.dumps([self._name, news.fronts, sorted(news.rest)])

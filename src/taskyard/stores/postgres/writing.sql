@@ -1,27 +1,20 @@
 -- What is said inside a write transaction. `yard` stands for the schema. {hot} stands for the columns of core.task.Hot.
--- Rows come as one array for each column. Statements named as parts are put together into one, so that many tables are
--- written in one round trip (see `statements.py`); a part sees nothing that another part of its statement writes.
+-- Rows come as one array for each column; those of parts are sent in fewer bytes (see `arrays.py`). Statements named as
+-- parts are put together into one, so that many tables are written in one round trip (see `statements.py`); a part sees
+-- nothing that another part of its statement writes.
 --
 -- Waits are always in one order, so there is no deadlock: advisory locks, tasks by id, records, ceilings by name,
 -- counters by name. What must be locked out of that order is asked for without waiting.
 
 -- name: begin
--- Ended if this process stops in the middle: others wait for its rows, and the tail of events for its numbers.
--- Without sequential scans: a statement is planned once, often while its tables are still small. Where there is nothing
--- but a sequential scan, that makes it look so dear that it would be compiled, which takes longer than it runs.
-begin;
-select
-  set_config('idle_in_transaction_session_timeout', '30s', true),
-  set_config('enable_seqscan', 'off', true),
-  set_config('jit', 'off', true)
+begin
 
 -- name: begin_claim
--- What claims are planned on does not change while one is under way: see let_no_claim_in.
+-- What claims are planned on does not change while one is under way: see let_no_claim_in. Planned anew for each claim,
+-- choosing would take longer than it does.
 begin;
 select
-  set_config('idle_in_transaction_session_timeout', '30s', true),
-  set_config('enable_seqscan', 'off', true),
-  set_config('jit', 'off', true),
+  set_config('plan_cache_mode', 'force_generic_plan', true),
   pg_advisory_xact_lock_shared('yard.epoch'::regclass::oid::int, {workspace})
 
 -- name: commit
@@ -89,9 +82,11 @@ where task.idempotency_key is not null
 and task.status not in ('cancelled', 'dead_lettered')
 
 -- name: lock_records
+-- By its id in the order of "C", here and below: the index that pages are read by would be taken for that of the key
+-- otherwise, and all records of the kind be read.
 select record.kind, record.workspace, record.id, record.version
 from yard.record
-where (record.kind, record.workspace, record.id) in (
+where (record.kind, record.workspace, record.id collate "C") in (
   select *
   from unnest($1::text[], $2::text[], $3::text[])
 )
@@ -113,6 +108,23 @@ update yard.task
 set {assignments}
 from unnest($1::text[], {arrays}) as moved (id, {columns})
 where task.id = moved.id
+
+-- name: change_unmoved_tasks
+-- Where the statement is all of a transaction: locked in the order given, which is that of their ids, and looked at as
+-- they are once they are locked. A step counts the version up by one; where it is said when the lease was to end, no
+-- heartbeat may have come since.
+update yard.task
+set {assignments}
+from unnest($1::text[], $2::bigint[], {arrays}) as moved (id, seen, {columns})
+where task.id = moved.id
+and task.version = moved.version - 1
+and (moved.seen is null or task.lease_expires_at = moved.seen)
+returning task.id
+
+-- name: landed
+-- Takes back the whole statement where one of the tasks has moved: nothing but an error can.
+select 1 / (count(*) = $1::text::bigint)::int as is_whole
+from ({changed}) as changed
 
 -- name: new_tasks
 -- In the order they are given. Everything of a new task is in this one list, so that it is numbered once.
@@ -199,9 +211,9 @@ where announced.last_value is not null
 order by told.place
 
 -- name: insert_attempts
-insert into yard.attempt
+insert into yard.attempt ({attempt_names})
 select *
-from unnest({attempt_arrays})
+from unnest({attempt_arrays}) as ended ({attempt_names})
 on conflict (task_id, number) do update
 set {attempt_excluded}
 
@@ -209,6 +221,7 @@ set {attempt_excluded}
 insert into yard.output (task_id, attempt, data, artifacts, decision_report)
 select *
 from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[])
+as given (task_id, attempt, data, artifacts, decision_report)
 on conflict (task_id) do update
 set attempt = excluded.attempt, data = excluded.data, artifacts = excluded.artifacts,
   decision_report = excluded.decision_report
@@ -216,13 +229,13 @@ set attempt = excluded.attempt, data = excluded.data, artifacts = excluded.artif
 -- name: insert_edges
 insert into yard.edge (parent, child, kind)
 select *
-from unnest($1::text[], $2::text[], $3::text[])
+from unnest($1::text[], $2::text[], $3::text[]) as given (parent, child, kind)
 on conflict do nothing
 
 -- name: insert_blockers
 insert into yard.blocker (task_id, wait, name)
 select *
-from unnest($1::text[], $2::bigint[], $3::text[])
+from unnest($1::text[], $2::bigint[], $3::text[]) as given (task_id, wait, name)
 on conflict do nothing
 
 -- name: insert_checkpoints
@@ -259,14 +272,14 @@ set version = given.version, body = given.body
 from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[]) as given (kind, workspace, id, version, body)
 where record.kind = given.kind
 and record.workspace = given.workspace
-and record.id = given.id
+and record.id collate "C" = given.id
 
 -- name: remove_records
 delete from yard.record
 using unnest($1::text[], $2::text[], $3::text[]) as given (kind, workspace, id)
 where record.kind = given.kind
 and record.workspace = given.workspace
-and record.id = given.id
+and record.id collate "C" = given.id
 
 -- Ceilings and counters: in the order of their names, each locked and moved in one step.
 

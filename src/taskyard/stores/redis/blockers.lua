@@ -1,11 +1,18 @@
 -- Blockers and ceilings: putting a task aside, and letting it go. After yard.lua.
 
+-- What is waited for from outside is also in one list, from where people are asked for it.
 local function block(id, wait, name)
+  if begins(name, 'signal:') then
+    redis.call('ZADD', yard .. 'awaited', 0, id .. '\0' .. wait .. '\0' .. name)
+  end
   redis.call('ZADD', yard .. 'blockers:' .. id, wait, wait .. '\0' .. name)
   redis.call('ZADD', yard .. 'blocking:' .. name, 0, id .. '\0' .. wait)
 end
 
 local function unblock(id, wait, name)
+  if begins(name, 'signal:') then
+    redis.call('ZREM', yard .. 'awaited', id .. '\0' .. wait .. '\0' .. name)
+  end
   redis.call('ZREM', yard .. 'blocking:' .. name, id .. '\0' .. wait)
   return redis.call('ZREM', yard .. 'blockers:' .. id, wait .. '\0' .. name) == 1
 end

@@ -92,8 +92,11 @@ function lone.blocking(name)
 end
 
 function lone.records(name)
-  return redis.call('SISMEMBER', yard .. 'records', name) == 0
+  local records, ids = redis.call('HLEN', yard .. 'records:' .. name), redis.call('ZCARD', yard .. 'record-ids:' .. name)
+  return records ~= ids or redis.call('SISMEMBER', yard .. 'records', name) == 0
 end
+
+lone['record-ids'] = lone.records
 
 function lone.events(workspace)
   return redis.call('SISMEMBER', yard .. 'workspaces', workspace) == 0

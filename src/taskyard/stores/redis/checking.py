@@ -17,11 +17,13 @@ _PAGE = 500
 _SINGLE = frozenset(
     {
         *("meta", "numbers", "changed", "workspaces", "records", "epochs", "pulses", "duties", "pruned", "outbox"),
-        *("lane-ids", "due", "drifting", "held-agents", "held-runtimes", "final", "dead"),
+        *("lane-ids", "awaited", "due", "drifting", "held-agents", "held-runtimes", "final", "dead"),
     }
 )
 _PLACES = frozenset({"due", "drifting", "held-agents", "held-runtimes", "final", "dead", "ready", "index", "dag"})
-_LONE = frozenset({"papers", "blockers", "blocking", "records", "events", "dag-events", "outbox", "wake", "ready"})
+_LONE = frozenset(
+    {"papers", "blockers", "blocking", "records", "record-ids", "events", "dag-events", "outbox", "wake", "ready"}
+)
 _KINDS = _PLACES | _LONE | {"task", "types", "keys", "limits", "counts", "lanes"}
 
 

@@ -364,6 +364,7 @@ for _, lane in ipairs(lanes) do
 end
 local answer = {'claimed', announce(), #parked}
 for _, each in ipairs(taken) do
-  answer[#answer + 1] = flattened(each[1])
+  local row = each[1]
+  answer[#answer + 1] = {flattened(row), redis.call('HGET', yard .. 'papers:' .. row.id, 'definition')}
 end
 return answer

@@ -8,6 +8,7 @@ from functools import lru_cache
 from taskyard.core import transitions
 from taskyard.core.changes import Beat
 from taskyard.core.claiming import ClaimPlan
+from taskyard.core.codec import decode_definition
 from taskyard.core.priority import aged
 from taskyard.core.task import AgentId, RuntimeId, Trait
 from taskyard.core.units import Micros, MicroUsd, utc_date
@@ -54,7 +55,8 @@ _WAITED = 123_456_789
 def claimed(reply: Reply) -> Claimed | Stale:
     if reply[0] == "stale":
         return Stale(int(reply[1]))
-    return Claimed(tuple(rows.hots(reply[3:])), reply[2])
+    tasks, definitions = [each[0] for each in reply[3:]], [each[1] for each in reply[3:]]
+    return Claimed(tuple(rows.hots(tasks)), reply[2], tuple(map(decode_definition, definitions)))
 
 
 def beat_words(beats: Sequence[Beat]) -> Iterator[Word]:

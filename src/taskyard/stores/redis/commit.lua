@@ -36,6 +36,14 @@ function guards.expire()
   end
 end
 
+-- Deciding on a row as it was handed out: no heartbeat came since. After the change of the same row.
+function guards.unbeaten()
+  local id, seen = take(), given(take())
+  if changed[id].lease_expires_at ~= seen then
+    return id
+  end
+end
+
 function guards.record()
   local kind, workspace, id, version = take(), take(), take(), take()
   local stored = redis.call('HGET', yard .. 'records:' .. kind .. '\0' .. workspace, id)
@@ -125,12 +133,11 @@ local function lift_from_all(name)
   local tasks = {}
   for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do
     local id, wait = string.match(member, '^(.*)%z(.*)$')
-    redis.call('ZREM', yard .. 'blockers:' .. id, wait .. '\0' .. name)
+    unblock(id, wait, name)
     if tasks[#tasks] ~= id then
       tasks[#tasks + 1] = id
     end
   end
-  redis.call('DEL', key)
   for _, id in ipairs(tasks) do
     free(id, at)
   end
@@ -207,6 +214,7 @@ end
 local function remove_record(kind, workspace, id)
   local key = yard .. 'records:' .. kind .. '\0' .. workspace
   redis.call('HDEL', key, id)
+  redis.call('ZREM', yard .. 'record-ids:' .. kind .. '\0' .. workspace, id)
   if redis.call('EXISTS', key) == 0 then
     redis.call('SREM', yard .. 'records', kind .. '\0' .. workspace)
   end
@@ -217,8 +225,10 @@ function writes.record()
   local kind, workspace, id, version, body = take(), take(), take(), take(), given(take())
   local of, planned_on = given(take()), take() == '1'
   if body then
-    redis.call('HSET', yard .. 'records:' .. kind .. '\0' .. workspace, id, version .. ' ' .. body)
-    redis.call('SADD', yard .. 'records', kind .. '\0' .. workspace)
+    if redis.call('HSET', yard .. 'records:' .. kind .. '\0' .. workspace, id, version .. ' ' .. body) == 1 then
+      redis.call('SADD', yard .. 'records', kind .. '\0' .. workspace)
+      redis.call('ZADD', yard .. 'record-ids:' .. kind .. '\0' .. workspace, 0, id)
+    end
     if of and redis.call('EXISTS', yard .. 'task:' .. of) == 1 then
       redis.call('HSET', yard .. 'papers:' .. of, 'dead:' .. workspace .. '\0' .. id, '')
     end

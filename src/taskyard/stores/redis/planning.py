@@ -59,10 +59,12 @@ def _planned(change_set: ChangeSet) -> list[Word]:
 
 def _guards(change_set: ChangeSet) -> Iterator[_Step]:
     """Conflicts first, as they are told before what is taken."""
-    for before, _, _, expiring in change_set.changes:
+    for before, _, _, expiring, unbeaten in change_set.changes:
         yield "change", before.id, before.version
         if expiring:
             yield "expire", before.id, optional(before.lease_expires_at)
+        if unbeaten:
+            yield "unbeaten", before.id, optional(before.lease_expires_at)
     for task_id, version in change_set.expects:
         yield "expect", task_id, version
     for kind, workspace, id_, version, _ in change_set.records:
@@ -102,7 +104,7 @@ def _writes(change_set: ChangeSet) -> Iterator[_Step]:
 
 
 def _tasks(change_set: ChangeSet) -> Iterator[_Step]:
-    for before, after, _, _ in change_set.changes:
+    for before, after, *_ in change_set.changes:
         moved = rows.moved(before, after)
         yield "change", before.id, len(moved) // 2, *moved
     for hot, definition, _ in change_set.tasks:

@@ -53,6 +53,38 @@ function reads.papers()
   return papers(take(), take())
 end
 
+function reads.histories()
+  local found = {}
+  for place, id in ipairs(take_many()) do
+    found[place] = papers(id, 'attempt:')
+  end
+  return found
+end
+
+function reads.awaited()
+  local workspace, found = take(), {}
+  for _, member in ipairs(redis.call('ZRANGE', yard .. 'awaited', 0, -1)) do
+    local id, wait, name = string.match(member, '^([^%z]*)%z([^%z]*)%z(.*)$')
+    local row = redis.call('HMGET', yard .. 'task:' .. id, 'workspace', 'status', 'wait', 'updated_at')
+    if row[1] == workspace and row[2] == 'pending' and (row[3] or '0') == wait then
+      found[#found + 1] = {row[4] or '0', id, wait, name}
+    end
+  end
+  return found
+end
+
+-- The index of each type has the oldest first.
+function reads.longest_ready()
+  local workspace, first, id = take(), math.huge, nil
+  for _, type in ipairs(redis.call('SMEMBERS', yard .. 'types:' .. workspace)) do
+    local found = redis.call('ZRANGE', yard .. 'index:' .. workspace .. '\0ready\0' .. type, 0, 0, 'WITHSCORES')
+    if found[1] and tonumber(found[2]) < first then
+      first, id = tonumber(found[2]), found[1]
+    end
+  end
+  return rows_of({id})
+end
+
 local function edges_from(ids)
   local found = {}
   for _, id in ipairs(ids) do
@@ -225,6 +257,19 @@ function reads.records()
     if of == kind then
       found[#found + 1] = {workspace, redis.call('HGETALL', yard .. 'records:' .. each)}
     end
+  end
+  return found
+end
+
+-- By their ids from the highest on. All have one score, so that the sorted set is in the order of their bytes.
+function reads.page()
+  local owner, from, below, limit = take(), take(), given(take()), take()
+  local key = yard .. 'record-ids:' .. owner
+  local ids = redis.call('ZREVRANGEBYLEX', key, below and '(' .. below or '+', '[' .. from, 'LIMIT', 0, limit)
+  local found = {}
+  for _, id in ipairs(ids) do
+    found[#found + 1] = id
+    found[#found + 1] = redis.call('HGET', yard .. 'records:' .. owner, id)
   end
   return found
 end

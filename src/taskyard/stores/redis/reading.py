@@ -37,12 +37,13 @@ from taskyard.core.task import (
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Config, Filter, Graph
 from taskyard.stores.matching import matches
+from taskyard.stores.paging import Page
 from taskyard.stores.redis import rows
 from taskyard.stores.redis.connecting import Server
 from taskyard.stores.redis.durability import durability, info
 from taskyard.stores.redis.rows import NONE, Reply, Word, optional
 from taskyard.stores.redis.scripts import CHECK, READ
-from taskyard.stores.rows import STATUSES, lane, lane_text
+from taskyard.stores.rows import STATUSES, by_task, lane, lane_text
 
 Value = TypeVar("Value")
 _PAGE = 500  # tasks whose definitions are looked at in one go
@@ -106,6 +107,12 @@ async def attempts(reader: Reader, task_id: TaskId) -> list[Attempt]:
     return sorted((rows.attempt(task_id, text) for text in flat[1::2]), key=lambda attempt: attempt.number)
 
 
+async def histories(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, list[Attempt]]:
+    found = await reader.run("histories", *_many(task_ids))
+    read = [rows.attempt(task_id, text) for task_id, flat in zip(task_ids, found, strict=True) for text in flat[1::2]]
+    return by_task(sorted(read, key=lambda attempt: attempt.number))
+
+
 async def checkpoints(reader: Reader, task_id: TaskId) -> list[Checkpoint]:
     return rows.checkpoints(task_id, await reader.run("papers", task_id, "checkpoint:"))
 
@@ -122,6 +129,14 @@ async def blockers(reader: Reader, task_ids: Sequence[TaskId]) -> list[Blocker]:
         for task_id, members in zip(wanted, found, strict=True)
         for wait, _, name in (member.partition(NONE) for member in members)
     )
+
+
+async def awaited(reader: Reader, workspace: str, limit: int) -> list[Blocker]:
+    found = [
+        (int(updated_at), Blocker(task_id, int(wait), name))
+        for updated_at, task_id, wait, name in await reader.run("awaited", workspace)
+    ]
+    return [blocker for _, blocker in sorted(found)[:limit]]
 
 
 async def edges(reader: Reader, parents: Sequence[TaskId]) -> list[Edge]:
@@ -155,6 +170,12 @@ async def record(reader: Reader, kind: str, workspace: str, record_id: str) -> R
     return None if found is None else rows.record(kind, workspace, record_id, found)
 
 
+async def named(reader: Reader, kind: str, workspace: str, ids: Sequence[str]) -> dict[str, Record]:
+    found = await reader.fields(f"records:{kind}{NONE}{workspace}", ids)
+    named = zip(ids, found, strict=True)
+    return {each: rows.record(kind, workspace, each, text) for each, text in named if text is not None}
+
+
 async def records(reader: Reader, kind: str, workspace: str | None) -> list[Record]:
     if workspace is None:
         found = await reader.run("records", kind)
@@ -164,6 +185,11 @@ async def records(reader: Reader, kind: str, workspace: str | None) -> list[Reco
         (each for owner, flat in found for each in _records(kind, owner, flat)),
         key=lambda record: (record.workspace, record.id),
     )
+
+
+async def page(reader: Reader, kind: str, workspace: str, which: Page) -> list[Record]:
+    flat = await reader.run("page", f"{kind}{NONE}{workspace}", which.first, optional(which.end), which.limit)
+    return _records(kind, workspace, flat)
 
 
 def _records(kind: str, workspace: str, flat: Sequence[str]) -> list[Record]:
@@ -277,6 +303,10 @@ async def _indexes(reader: Reader, which: Filter) -> list[str]:
 async def tally(reader: Reader, workspace: str) -> dict[tuple[Status, str], int]:
     found = await reader.run("tally", workspace, *_many(list(Status)))
     return {(STATUSES[status], type_): count for status, type_, count in found}
+
+
+async def longest_ready(reader: Reader, workspace: str) -> Hot | None:
+    return next(iter(rows.hots(await reader.run("longest_ready", workspace))), None)
 
 
 async def ahead(reader: Reader, lane: LaneId, rank: int, seq: int, limit: int) -> int:

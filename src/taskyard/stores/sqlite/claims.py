@@ -12,7 +12,7 @@ from taskyard.core.task import Hot, LaneId
 from taskyard.stores import rows
 from taskyard.stores.beats import beaten
 from taskyard.stores.contract import Claimed, Extended, Stale
-from taskyard.stores.sqlite import lifting
+from taskyard.stores.sqlite import lifting, reading
 from taskyard.stores.sqlite.statements import SQL, move, names_text
 from taskyard.stores.sqlite.transaction import Transaction
 
@@ -40,7 +40,9 @@ def claim(transaction: Transaction, plan: ClaimPlan) -> Claimed | Stale:
     eased = [limit_of(spend.name) for spend in spends if claiming.eases(spend)]
     let_go = [change for limit in eased for change in lifting.unpark(transaction, limit, plan.now)]
     transaction.tell(change.event for change in (*changes, *let_go))
-    return Claimed(tuple(change.after for change in taken), len(parked))
+    tasks = tuple(change.after for change in taken)
+    definitions = reading.definitions(transaction.connection, [hot.id for hot in tasks])
+    return Claimed(tasks, len(parked), tuple(definitions.values()))
 
 
 def _lanes(transaction: Transaction, plan: ClaimPlan, limit_of: claiming.LimitOf) -> dict[LaneId, Iterator[Hot]]:

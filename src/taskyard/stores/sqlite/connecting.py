@@ -17,6 +17,7 @@ import apsw
 
 from taskyard.core.errors import InvalidInput, StoreFull, StoreReadOnly, StoreUnavailable, Unavailable
 from taskyard.stores import migrate
+from taskyard.stores.matching import may_mention
 from taskyard.stores.sqlite.statements import SQL
 
 PATIENCE = 30.0  # seconds to wait for another process's write
@@ -86,9 +87,11 @@ def _wait_a_little() -> Callable[[int], bool]:
 
 def _mentions(*given: Any) -> bool:
     body, text = given
-    definition: dict[str, str] = json.loads(body)
     wanted: str = text.casefold()
-    return any(wanted in definition.get(name, "").casefold() for name in ("title", "prompt", "payload"))
+    if may_mention(body, wanted):
+        definition: dict[str, str] = json.loads(body)
+        return any(wanted in definition.get(name, "").casefold() for name in ("title", "prompt", "payload"))
+    return False
 
 
 def prepare(connection: apsw.Connection, *, migrates: bool = True) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from taskyard.core.changes import ChangeSet, Conflict, Taken
+from taskyard.core.changes import Change, ChangeSet, Conflict, Taken
 from taskyard.core.task import TaskId
 from taskyard.core.units import Micros
 from taskyard.stores import guarding
@@ -13,7 +13,7 @@ from taskyard.stores.sqlite.statements import SQL, names_text, wide
 from taskyard.stores.sqlite.transaction import Transaction
 from taskyard.stores.waves import Key
 
-Expected = tuple[TaskId, int, Micros | None]  # id, version, and when the lease must have ended, if it is to expire
+Expected = tuple[TaskId, int, Micros | None]  # id, version, and when the lease ends, where no heartbeat may have come
 
 _NEVER = Micros(2**62)
 
@@ -32,7 +32,7 @@ def _moved(transaction: Transaction, wave: Sequence[ChangeSet]) -> dict[int, Con
     expected = [list(_expected(each)) for each in wave]
     rows = [row for each in expected for row in each]
     moved = set(wide("moved").ask(transaction.connection, rows))
-    moved.update(row for row in rows if row[2] is not None and row[2] > transaction.now)
+    moved.update(row for each in wave for row in _expiring(each) if (row[2] or 0) > transaction.now)
     if not moved:
         return {}
     first = [next((row for row in each if row in moved), None) for each in expected]
@@ -40,11 +40,22 @@ def _moved(transaction: Transaction, wave: Sequence[ChangeSet]) -> dict[int, Con
 
 
 def _expected(change_set: ChangeSet) -> Iterator[Expected]:
-    for before, _, _, expiring in change_set.changes:
-        # Without a lease there is nothing to expire, and never is a time that no row has.
-        yield before.id, before.version, (before.lease_expires_at or _NEVER) if expiring else None
+    for change in change_set.changes:
+        yield _asked_of(change)
     for task_id, version in change_set.expects:
         yield task_id, version, None
+
+
+def _expiring(change_set: ChangeSet) -> Iterator[Expected]:
+    for change in change_set.changes:
+        if change.expiring:
+            yield _asked_of(change)
+
+
+def _asked_of(change: Change) -> Expected:
+    before, _, _, expiring, unbeaten = change
+    # Without a lease there is nothing to expire, and never is a time that no row has.
+    return before.id, before.version, (before.lease_expires_at or _NEVER) if expiring or unbeaten else None
 
 
 def _record_versions(transaction: Transaction, wave: Sequence[ChangeSet]) -> dict[RecordKey, int]:

@@ -40,6 +40,7 @@ from taskyard.core.task import (
 from taskyard.core.units import Micros
 from taskyard.stores import rows
 from taskyard.stores.contract import Config, Filter, Graph
+from taskyard.stores.paging import Page
 from taskyard.stores.sqlite.statements import SQL, names_text
 
 Value = TypeVar("Value")
@@ -90,6 +91,11 @@ def attempts(connection: apsw.Connection, task_id: TaskId) -> list[Attempt]:
     return [rows.attempt(row) for row in _ask(connection, "attempts", task_id)]
 
 
+def histories(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[TaskId, list[Attempt]]:
+    found = [rows.attempt(row) for row in _ask(connection, "histories", names_text(task_ids))]
+    return _in_order(rows.by_task(found), task_ids)
+
+
 def checkpoints(connection: apsw.Connection, task_id: TaskId) -> list[Checkpoint]:
     return [Checkpoint._make(row) for row in _ask(connection, "checkpoints", task_id)]
 
@@ -100,6 +106,10 @@ def signals(connection: apsw.Connection, task_id: TaskId) -> list[Signal]:
 
 def blockers(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> list[Blocker]:
     return [Blocker._make(row) for row in _ask(connection, "blockers", names_text(task_ids))]
+
+
+def awaited(connection: apsw.Connection, workspace: str, limit: int) -> list[Blocker]:
+    return [Blocker._make(row) for row in _ask(connection, "awaited", workspace, limit)]
 
 
 def edges(connection: apsw.Connection, parents: Sequence[TaskId]) -> list[Edge]:
@@ -128,11 +138,24 @@ def record(connection: apsw.Connection, kind: str, workspace: str, record_id: st
     return None if row is None else rows.record(row)
 
 
+def named(connection: apsw.Connection, kind: str, workspace: str, ids: Sequence[str]) -> dict[str, Record]:
+    found = map(rows.record, _ask(connection, "named", kind, workspace, names_text(ids)))
+    return {record.id: record for record in found}
+
+
 def records(connection: apsw.Connection, kind: str, workspace: str | None) -> list[Record]:
     if workspace is None:
         found = _ask(connection, "records", kind)
     else:
         found = _ask(connection, "records_of_workspace", kind, workspace)
+    return [rows.record(row) for row in found]
+
+
+def page(connection: apsw.Connection, kind: str, workspace: str, which: Page) -> list[Record]:
+    if which.end is None:
+        found = _ask(connection, "last_page", kind, workspace, which.first, which.limit)
+    else:
+        found = _ask(connection, "page", kind, workspace, *which)
     return [rows.record(row) for row in found]
 
 
@@ -238,6 +261,10 @@ def find(connection: apsw.Connection, which: Filter, after: int, limit: int) -> 
 
 def tally(connection: apsw.Connection, workspace: str) -> dict[tuple[Status, str], int]:
     return {(rows.STATUSES[status], type_): number for status, type_, number in _ask(connection, "tally", workspace)}
+
+
+def longest_ready(connection: apsw.Connection, workspace: str) -> Hot | None:
+    return next(iter(_tasks(connection, "longest_ready", workspace)), None)
 
 
 def ahead(connection: apsw.Connection, lane: LaneId, rank: int, seq: int, limit: int) -> int:

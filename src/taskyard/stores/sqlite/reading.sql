@@ -23,6 +23,12 @@ from attempt
 where task_id = ?
 order by number
 
+-- name: histories
+select *
+from attempt
+where task_id in (select value from json_each(?))
+order by number
+
 -- name: checkpoints
 select task_id, name, attempt, data
 from checkpoint
@@ -95,6 +101,13 @@ where kind = ?
 and workspace = ?
 and id = ?
 
+-- name: named
+select kind, workspace, id, version, body
+from record
+where kind = ?
+and workspace = ?
+and id in (select value from json_each(?))
+
 -- name: records
 select kind, workspace, id, version, body
 from record
@@ -107,6 +120,25 @@ from record
 where kind = ?
 and workspace = ?
 order by kind, workspace, id
+
+-- name: last_page
+select kind, workspace, id, version, body
+from record
+where kind = ?
+and workspace = ?
+and id >= ?
+order by id desc
+limit ?
+
+-- name: page
+select kind, workspace, id, version, body
+from record
+where kind = ?
+and workspace = ?
+and id >= ?
+and id < ?
+order by id desc
+limit ?
 
 -- name: limits_named
 select workspace, name, ceiling, held, spent
@@ -206,6 +238,34 @@ from (
   and status = 'ready'
   and (rank, seq) < (:rank, :seq)
   limit :limit
+)
+
+-- name: awaited
+select blocker.task_id, blocker.wait, blocker.name
+from blocker
+join task
+on task.id = blocker.task_id
+where blocker.name >= 'signal:'
+and blocker.name < 'signal;'
+and blocker.wait = task.wait
+and task.workspace = ?
+and task.status = 'pending'
+order by task.updated_at, blocker.task_id, blocker.name
+limit ?
+
+-- name: longest_ready
+-- By the index of what is ready, which has the number too.
+select {hot}
+from task
+where seq = (
+  select min(seq)
+  from task
+  where status = 'ready'
+  and lane in (
+    select id
+    from lane
+    where workspace = ?
+  )
 )
 
 -- name: tally

@@ -1,0 +1,145 @@
+"""Where the contents of artifacts are: a folder, or a bucket of any of the large object stores, by URL.
+
+What is here has no names and no owners; it is found by keys that the yard chose. Credentials come from the environment
+in the way of each provider (AWS_ACCESS_KEY_ID, GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_KEY, …).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from taskyard.core.errors import InvalidInput, StoreUnavailable, TooLarge
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+PART = 8 << 20  # bytes sent at once, and held in memory: a bucket takes 10,000 of them
+PARALLEL = 2  # parts under way
+_SETTINGS = frozenset({"endpoint", "region", "virtual_hosted_style_request", "allow_http", "skip_signature"})
+_SCHEMES = ("file", "memory", "s3", "gs", "az")
+
+
+class Written(NamedTuple):
+    size: int
+    sha256: str
+
+
+class ObjectMissing(Exception):
+    """There is nothing under the key."""
+
+
+class Objects:
+    """One place for objects."""
+
+    def __init__(self, url: str) -> None:
+        self._store = _opened(url)
+
+    async def write(self, key: str, pieces: AsyncIterator[bytes], *, most: int) -> Written:
+        """Store what comes, and say how much it was and what it hashes to. More than `most`: nothing is stored."""
+        import obstore  # noqa: PLC0415 - it is an extra
+
+        told = _Counted(pieces, most)
+        try:
+            await obstore.put_async(
+                self._store, key, told, use_multipart=True, chunk_size=PART, max_concurrency=PARALLEL
+            )
+        except (obstore.exceptions.BaseError, OSError) as error:
+            raise _unavailable(error) from None
+        return Written(told.size, told.hash.hexdigest())
+
+    async def read(self, key: str, start: int = 0, end: int | None = None) -> AsyncGenerator[bytes]:
+        """What is stored there, from one byte to another; `ObjectMissing` where nothing is."""
+        import obstore  # noqa: PLC0415 - it is an extra
+
+        # The whole is asked for as such: of nothing there is no range, and not every server has ranges.
+        part = {"offset": start} if end is None else (start, end)
+        options: Any = {"range": part} if start or end is not None else None
+        try:
+            found = await obstore.get_async(self._store, key, options=options)
+            async for piece in found.stream(min_chunk_size=1 << 18):
+                yield bytes(piece)
+        except FileNotFoundError:
+            raise ObjectMissing(key) from None
+        except (obstore.exceptions.BaseError, OSError) as error:
+            raise _unavailable(error) from None
+
+    async def remove(self, key: str) -> None:
+        """Make sure that nothing is stored there."""
+        import obstore  # noqa: PLC0415 - it is an extra
+
+        try:
+            await obstore.delete_async(self._store, key)
+        except FileNotFoundError:
+            return  # it was never written, or another sweep was here before
+        except (obstore.exceptions.BaseError, OSError) as error:
+            raise _unavailable(error) from None
+
+
+class _Counted:
+    """Pieces on their way, counted and hashed as they pass."""
+
+    def __init__(self, pieces: AsyncIterator[bytes], most: int) -> None:
+        self._pieces = pieces
+        self._most = most
+        self.size = 0
+        self.hash = sha256()
+
+    def __aiter__(self) -> _Counted:
+        return self
+
+    async def __anext__(self) -> bytes:
+        piece = await anext(self._pieces)
+        self.size += len(piece)
+        if self.size > self._most:
+            raise TooLarge(self._most)
+        self.hash.update(piece)
+        return piece
+
+
+def checked_place(url: str) -> str:
+    """The URL of a place for objects, if it is one."""
+    parts = urlsplit(url)
+    if parts.scheme not in _SCHEMES:
+        raise InvalidInput("artifacts", "must begin with file://, s3://, gs:// or az://")
+    if parts.username is not None or parts.password is not None:
+        raise InvalidInput("artifacts", "must not have a secret in it: the provider's own variables carry it")
+    if parts.scheme == "file" and (parts.netloc or not parts.path.startswith("/") or parts.query):
+        raise InvalidInput("artifacts", "must be file:///DIRECTORY")
+    if unknown := sorted({name for name, _ in parse_qsl(parts.query)} - _SETTINGS):
+        raise InvalidInput("artifacts", f"has {', '.join(unknown)}, and may have only {', '.join(sorted(_SETTINGS))}")
+    return url
+
+
+def _opened(url: str) -> ObjectStore:
+    try:
+        from obstore.store import LocalStore, MemoryStore, from_url  # noqa: PLC0415 - it is an extra
+    except ModuleNotFoundError as missing:
+        if missing.name != "obstore":
+            raise
+        raise InvalidInput("artifacts", "need the object store library: pip install 'taskyard[artifacts]'") from missing
+    from obstore.exceptions import BaseError  # noqa: PLC0415 - it is an extra
+
+    parts = urlsplit(checked_place(url))
+    if parts.scheme == "memory":
+        return MemoryStore()
+    try:
+        if parts.scheme == "file":
+            return LocalStore(Path(unquote(parts.path)), mkdir=True)
+        settings: Any = dict(parse_qsl(parts.query))
+        client: Any = {"allow_http": settings.pop("allow_http", "false") == "true"}
+        return from_url(parts._replace(query="").geturl(), client_options=client, **settings)
+    except (BaseError, OSError, ValueError) as error:
+        raise InvalidInput("artifacts", f"cannot be opened: {_first_line(error)}") from None
+
+
+def _unavailable(error: Exception) -> StoreUnavailable:
+    return StoreUnavailable(f"where artifacts are kept cannot be used: {_first_line(error)}")
+
+
+def _first_line(error: Exception) -> str:
+    """What went wrong, without the details for those who wrote the library."""
+    return (str(error).splitlines() or [type(error).__name__])[0][:300]

@@ -1,0 +1,53 @@
+"""Rows travel as columns of text, and arrive as they were sent."""
+
+from typing import Any
+
+import asyncpg
+import pytest
+
+from taskyard.stores.postgres.arrays import by_columns
+
+ROWS = "select * from unnest($1::bigint[], $2::text[], $3::bigint[], $4::boolean[]) as given (a, b, c, d)"
+NUMBERED = "select * from unnest($1::text[], $2::text[]) with ordinality as given (a, b, place) order by place desc"
+AWKWARD = ("", " ", "NULL", "null", '"', "\\", "a,b", "{}", '{"a"}', '","', "new\nline", "\t", "ü", "日本", "'", "\\n")
+
+Rows = list[tuple[Any, ...]]
+
+
+async def sent(connection: asyncpg.Connection, sql: str, rows: Rows) -> Rows:
+    statement = by_columns(sql)
+    found = await connection.fetch(statement.sql, *statement.values(zip(*rows, strict=True)))
+    return [tuple(row) for row in found]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(1, "one", 2, True)],
+        [(1, None, None, None)],
+        [(1, "same", 7, True), (2, "same", 7, True)],
+        [(1, None, 7, False), (2, None, None, False)],
+        [(1, "x", None, True), (2, None, 7, False), (3, "x", None, True)],
+        [(-(2**63), "x", 2**63 - 1, True), (0, "y", 0, False)],
+    ],
+)
+async def test_rows_arrive_as_they_were_sent(mine: asyncpg.Connection, rows: Rows):
+    assert await sent(mine, ROWS, rows) == rows
+
+
+async def test_text_is_nothing_but_text(mine: asyncpg.Connection):
+    apart: Rows = [(number, text, None, None) for number, text in enumerate(AWKWARD)]
+    alike: list[Rows] = [[(1, text, 0, True), (2, text, 0, True)] for text in AWKWARD]
+
+    assert await sent(mine, ROWS, apart) == apart
+    assert [await sent(mine, ROWS, rows) for rows in alike] == alike
+
+
+async def test_rows_keep_the_order_they_were_given_in(mine: asyncpg.Connection):
+    assert await sent(mine, NUMBERED, [("x", "y"), ("z", "y")]) == [("z", "y", 2), ("x", "y", 1)]
+
+
+def test_what_all_rows_have_in_common_is_sent_once():
+    values = by_columns(ROWS).values([(1, 2, 3), ("same",) * 3, (None,) * 3, (True, False, True)])
+
+    assert values == ["{1,2,3}", "{}", "same", "{}", None, "{1,0,1}", None]
