@@ -9,6 +9,7 @@ UV := .tools/bin/uv
 BIN := .venv/bin
 # The certificates this machine trusts, as pip does: behind a proxy, uv's own would not do.
 export UV_SYSTEM_CERTS ?= true
+export NODE_USE_SYSTEM_CA ?= 1
 export UV_PROJECT_ENVIRONMENT := .venv
 
 # The stamps carry versions in their names: another Python or another uv is another set-up.
@@ -16,9 +17,11 @@ python_version := $(shell $(PYTHON) -c 'import platform; print(platform.python_v
 uv_ready := .tools/.uv-$(UV_VERSION)-python-$(python_version)
 ready := .venv/.synced-python-$(python_version)
 bench_ready := .bench/.ready-python-$(python_version)
+dashboard_ready := src/taskyard/server/static/index.html
+dashboard_sources := $(shell find dashboard -type f -not -path '*/node_modules/*' -not -path 'dashboard/dist/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test requests check lint format types imports lengths lock fresh bench bench-full growth docs fmt clean
+.PHONY: help setup dashboard demo test requests check lint format types imports lengths lock fresh page bench bench-full growth docs fmt clean
 
 help:
 	@echo "make demo    watch four agents build a landing page"
@@ -29,21 +32,27 @@ help:
 	@echo "make growth  measure how costs grow with what is stored"
 	@echo "make docs    write the generated pages of docs/ again"
 	@echo "make fmt     format the code, and fix what can be fixed"
+	@echo "make dashboard  build the page that taskyard serve shows"
 	@echo "make setup   only set up .venv"
 	@echo "make clean   remove everything that was set up or built"
 
 setup: $(ready)
 
+dashboard: $(dashboard_ready)
+
+# Without Node's registry there is no page to look at, but the rest can be watched.
 demo: $(ready)
+	@$(BIN)/python -m scripts.build_dashboard || true
 	@$(BIN)/taskyard demo
 
-test: $(ready)
+test: $(ready) $(dashboard_ready)
+	@$(BIN)/python -m scripts.get_browser
 	@$(BIN)/pytest -n 3 --dist loadgroup $(ARGS)
 
 requests: $(ready)
 	@TASKYARD_GENERATED_REQUESTS=20000 $(BIN)/pytest -q --durations=5 tests/server/test_generated_requests.py $(ARGS)
 
-check: lint format types imports lengths lock fresh
+check: lint format types imports lengths lock fresh page
 
 lint: $(ready)
 	$(BIN)/ruff check
@@ -64,6 +73,10 @@ lengths: $(ready)
 lock: $(ready)
 	$(UV) lock --check --offline --no-config --python $(BIN)/python || { \
 		echo "uv.lock does not answer pyproject.toml: run $(UV) lock --no-config" >&2; exit 1; }
+
+# The same for the dashboard: its types, its manner and its own tests.
+page: $(dashboard_ready)
+	@$(BIN)/python -m scripts.node dashboard run --silent check
 
 fresh: $(ready)
 	$(BIN)/python -m scripts.generate_docs --check
@@ -86,7 +99,7 @@ fmt: $(ready)
 	$(BIN)/ruff format
 
 clean:
-	rm -rf .bench .tools .venv .hypothesis .import_linter_cache .pytest_cache .ruff_cache build dist
+	rm -rf .bench .tools .venv src/taskyard/server/static dashboard/node_modules .hypothesis .import_linter_cache .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(uv_ready):
@@ -98,6 +111,11 @@ $(uv_ready):
 
 $(ready): $(uv_ready) pyproject.toml uv.lock
 	$(UV) sync --frozen --no-python-downloads --python .tools/bin/python
+	@touch $@
+
+# By what is in the sources, not by when they were written: a checkout that was only touched is not built again.
+$(dashboard_ready): $(ready) $(dashboard_sources)
+	@$(BIN)/python -m scripts.build_dashboard
 	@touch $@
 
 # Of its own, so that nothing else needs the peers. npm ci would insist on what is optional, and on other platforms.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from time import monotonic, monotonic_ns
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ from taskyard.core.errors import Contended, InvalidInput, StoreUnavailable, Task
 from taskyard.core.fields import text
 from taskyard.core.units import Micros
 from taskyard.wire.calls import NOW, Call
+from taskyard.wire.chunks import Content, may_repeat, pieces
 from taskyard.wire.reading import error as read_error
 
 PATIENCE = 30.0  # seconds in which a call is made again
@@ -85,21 +86,63 @@ class Connection:
         **names: str,
     ) -> Any:
         """Make the call until it is answered, and give the answer's document; a refusal is raised as it was there."""
-        path = call.to(**{name: _sayable(name, value) for name, value in names.items()})
         given = {name: value for name, value in (query or {}).items() if value is not None}
+
+        def make(url: str) -> Awaitable[httpx.Response]:
+            return self._request(call.method, url, body, given, wait_sec)
+
         until = monotonic() + wait_sec + (self._patience if patience is None else patience)
+        return json.loads((await self._answered(call, make, names, until=until)).content)
+
+    async def send(self, call: Call, content: Content, *, headers: dict[str, str], **names: str) -> Any:
+        """Make a call whose body is a file, piece by piece. What can be read only once is sent only once."""
+
+        def make(url: str) -> Awaitable[httpx.Response]:
+            return self._open_http().request(
+                call.method, url, content=pieces(content), headers=headers, timeout=_timeout(0)
+            )
+
+        until = monotonic() + (self._patience if may_repeat(content) else 0)
+        return json.loads((await self._answered(call, make, names, until=until)).content)
+
+    async def receive(self, call: Call, *, headers: dict[str, str], **names: str) -> AsyncGenerator[bytes]:
+        """Make a call whose answer is a file, until it begins to come."""
+
+        async def make(url: str) -> httpx.Response:
+            http = self._open_http()
+            answer = await http.send(
+                http.build_request(call.method, url, headers=headers, timeout=_timeout(0)), stream=True
+            )
+            if not answer.is_success:
+                await answer.aread()
+            return answer
+
+        answer = await self._answered(call, make, names, until=monotonic() + self._patience)
+        try:
+            async for piece in answer.aiter_raw():
+                yield piece
+        except httpx.TransportError as lost:
+            raise _silence(lost, call) from None
+        finally:
+            await answer.aclose()
+
+    async def _answered(
+        self, call: Call, make: Callable[[str], Awaitable[httpx.Response]], names: Mapping[str, str], *, until: float
+    ) -> httpx.Response:
+        """A good answer, by whichever server; a refusal, or silence for too long, is raised."""
+        path = call.to(**{name: _sayable(name, value) for name, value in names.items()})
         tried = 0
         while True:
             asked = self._at
             try:
-                answer = await self._request(call.method, self._urls[asked] + path, body, given, wait_sec)
+                answer = await make(self._urls[asked] + path)
             except httpx.TransportError as lost:
                 failure, delay = _silence(lost, call), self._go_on(asked, tried)
                 again = call.is_repeatable or isinstance(lost, _UNHEARD)
             else:
                 self._hear_time(answer)
                 if answer.is_success:
-                    return json.loads(answer.content)
+                    return answer
                 failure, retryable = _refusal(answer)
                 again = retryable and (call.is_repeatable or isinstance(failure, _NOTHING_STORED))
                 delay = _asked_delay(answer, _delay(tried))
@@ -111,16 +154,19 @@ class Connection:
     async def _request(
         self, method: str, url: str, body: bytes | None, query: dict[str, Any], wait_sec: float
     ) -> httpx.Response:
-        if self._http is None:
-            raise YardClosed
-        return await self._http.request(
+        return await self._open_http().request(
             method,
             url,
             content=body,
             params=query or None,
             headers=None if body is None else {"Content-Type": "application/json"},
-            timeout=httpx.Timeout(ANSWERED_WITHIN + wait_sec, connect=REACHED_WITHIN),
+            timeout=_timeout(wait_sec),
         )
+
+    def _open_http(self) -> httpx.AsyncClient:
+        if self._http is None:
+            raise YardClosed
+        return self._http
 
     def _go_on(self, asked: int, tried: int) -> float:
         """Turn to the next server, unless another call has done so; and say when to try it."""
@@ -131,6 +177,10 @@ class Connection:
     def _hear_time(self, answer: httpx.Response) -> None:
         if said := answer.headers.get(NOW):
             self._ahead = int(said) - monotonic_ns() // 1000
+
+
+def _timeout(wait_sec: float) -> httpx.Timeout:
+    return httpx.Timeout(ANSWERED_WITHIN + wait_sec, connect=REACHED_WITHIN)
 
 
 def _checked(url: str) -> str:

@@ -91,9 +91,14 @@ class Looking(Calling):
         """What is remembered of the task's steps and waits, by their names."""
         return (await self._ask_about(calls.CHECKPOINTS, task_id))["checkpoints"]
 
-    async def dead_letters(self, *, reviewed: bool | None = None, limit: int = MOST_LISTED) -> list[DeadLetter]:
-        """Tasks that wait for a person, newest first, with the whole story of their failures."""
-        answer = await self._ask(calls.DEAD_LETTERS, query={"reviewed": reviewed, "limit": limit})
+    async def dead_letters(
+        self, *, reviewed: bool | None = None, limit: int = MOST_LISTED, cursor: int = 0
+    ) -> list[DeadLetter]:
+        """Tasks that wait for a person, newest first, with the whole story of their failures.
+
+        The cursor is the `seq` of the last one seen.
+        """
+        answer = await self._ask(calls.DEAD_LETTERS, query={"reviewed": reviewed, "limit": limit, "cursor": cursor})
         return [reading.dead_letter(each) for each in answer["tasks"]]
 
     async def reviews(self) -> list[Record]:
@@ -112,9 +117,12 @@ class Looking(Calling):
         """A graph with its tasks. A lone task's graph is the task alone."""
         return reading.dag(await self._ask(calls.DAG, dag_id=dag_id))
 
-    async def dags(self, *, limit: int = DEFAULT_LISTED) -> list[Record]:
-        """Stored graphs, newest first."""
-        answer = await self._ask(calls.DAGS, query={"limit": limit})
+    async def dags(self, *, limit: int = DEFAULT_LISTED, cursor: str | None = None) -> list[Record]:
+        """Stored graphs, the highest id first: of those that the yard named, the newest.
+
+        The cursor is the id of the last one seen.
+        """
+        answer = await self._ask(calls.DAGS, query={"limit": limit, "cursor": cursor})
         return [reading.dag_record(each, self.workspace) for each in answer["dags"]]
 
     async def tasks_of(self, dag: DagView) -> list[Task]:

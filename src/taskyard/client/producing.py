@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, cast
 
 from ulid import ULID
 
-from taskyard.client.looking import Looking
 from taskyard.client.sending import body, draft
+from taskyard.client.showing import Showing
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.task import DagId
 from taskyard.wire import calls, reading, reading_tasks
@@ -28,7 +28,7 @@ class Minted(NamedTuple):
     ids: list[str | None]  # None: the caller gave one
 
 
-class Producing(Looking):
+class Producing(Showing):
     async def enqueue(self, type: str, *, created_by: str = LOCAL, **fields: Any) -> Task:
         """Put one task in. Where its key is taken by a live task, that task is the answer (`created` is False)."""
         (row,), (ours,) = _minted([{"type": type, **fields}])

@@ -13,7 +13,7 @@ from taskyard.core.units import Micros, micros, to_iso
 
 MOST_BYTES = 16 << 20  # of one request, as the server has it
 DEEPEST = 70  # a payload may be nested as deep as 64, and is itself inside a request
-_TIMES = frozenset({"deadline", "run_after", "expires_at"})
+_TIMES = frozenset({"deadline", "run_after", "expires_at", "starts_at", "ends_at"})
 _DECIMAL = frozenset(
     {
         *("cost_usd", "max_cost_usd", "budget_usd", "budget_ceiling_usd", "daily_budget_usd", "default_reserve_usd"),

@@ -28,14 +28,24 @@ class Steering(Working):
     # Tasks and graphs
 
     async def cancel(
-        self, task_id: str, reason: str = "cancelled", *, cascade: bool | None = None, by: str | None = None
+        self,
+        task_id: str,
+        reason: str = "cancelled",
+        *,
+        cascade: bool | None = None,
+        by: str | None = None,
+        dry_run: bool = False,
     ) -> Cancelled:
-        """Take a task out of the yard, and by default what depends on it and what it spawned."""
-        return reading.cancelled(await self._ask_about(calls.CANCEL, task_id, body(reason=reason, cascade=cascade)))
+        """Take a task out of the yard, and by default what depends on it and what it spawned; or only say which."""
+        request = body(reason=reason, cascade=cascade, dry_run=dry_run)
+        return reading.cancelled(await self._ask_about(calls.CANCEL, task_id, request))
 
-    async def cancel_dag(self, dag_id: str, reason: str = "cancelled", *, by: str = LOCAL) -> Cancelled:
-        """Cancel every task of a graph that has not ended."""
-        return reading.cancelled(await self._ask(calls.CANCEL_DAG, body(reason=reason), dag_id=dag_id))
+    async def cancel_dag(
+        self, dag_id: str, reason: str = "cancelled", *, by: str = LOCAL, dry_run: bool = False
+    ) -> Cancelled:
+        """Cancel every task of a graph that has not ended; or only say which."""
+        request = body(reason=reason, dry_run=dry_run)
+        return reading.cancelled(await self._ask(calls.CANCEL_DAG, request, dag_id=dag_id))
 
     async def rerun(self, task_id: str, *, created_by: str = LOCAL) -> Task:
         """Do a finished task again as a new task with a fresh session. The old one stays as it is."""
@@ -172,6 +182,10 @@ class Steering(Working):
     async def set_queue_preset(self, queue: str, name: str | None, *, by: str = LOCAL) -> None:
         """Tasks put into this queue from now on follow that preset."""
         await self._ask(calls.QUEUE_PRESET, body(preset=name), queue=queue)
+
+    async def set_report_policy(self, required: bool, *, queue: str | None = None, by: str = LOCAL) -> None:
+        """Whether tasks put in from now on are completed only with a decision report: in one queue, or in all."""
+        await self._ask(calls.REPORT_POLICY, body(required=required, queue=queue))
 
     async def open_breaker(self, type_: str, *, why: str = "opened by hand", by: str = LOCAL) -> None:
         await self._ask(calls.OPEN_BREAKER, body(why=why), type=type_)

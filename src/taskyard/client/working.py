@@ -123,7 +123,8 @@ class Working(Producing):
         return [reading.told(each) for each in answer["told"]]
 
     async def progress(self, task_id: str, lease: str, progress: Json) -> Told:
-        return await self.heartbeat(task_id, lease, progress=progress)
+        """A heartbeat that those who watch are told of too."""
+        return reading.told(await self._ask_about(calls.PROGRESS, task_id, body(lease=lease, progress=progress)))
 
     async def message(self, task_id: str, lease: str, message: Json) -> None:
         """Something the agent said or did, for those who watch. It is an event and nothing more."""

@@ -5,10 +5,15 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from taskyard.client.filing import Filing
+from taskyard.client.inboxes import Inboxes
+from taskyard.client.notifying import Notifying
+from taskyard.client.sources import Sources
 from taskyard.client.steering import Steering
 from taskyard.core.errors import InvalidInput
 from taskyard.wire import calls
 from taskyard.wire.answers import Swept
+from taskyard.wire.notifications import ErrandsRun
 
 if TYPE_CHECKING:
     from taskyard.client.connecting import Connection
@@ -16,7 +21,7 @@ if TYPE_CHECKING:
 NEEDS_THE_STORE = "names a server, and this needs the store itself: run it with the store's own URL"
 
 
-class RemoteYard(Steering):
+class RemoteYard(Steering, Sources, Inboxes, Filing, Notifying):
     """A durable queue of work for agents, served by others.
 
     Use it as an async context manager: `async with taskyard.connect("https://…") as yard`. The servers keep it swept.
@@ -63,6 +68,10 @@ class RemoteYard(Steering):
     async def sweep(self) -> Swept:
         """Nothing is left to do from here: every server sweeps, once a second."""
         return Swept()
+
+    async def run_errands(self) -> ErrandsRun:
+        """Nothing is left to do from here: every server does, once a second."""
+        return ErrandsRun()
 
     async def health(self) -> Any:
         """Not from here: it is about the store."""

@@ -12,13 +12,27 @@ from taskyard.server import problems
 from taskyard.server.guarding import Serving
 from taskyard.server.live import Live
 from taskyard.server.manual import manual
-from taskyard.server.routes import crews, events, graphs, tasks, upkeep, working
+from taskyard.server.pages import BUILT, PageRoute, Pages
+from taskyard.server.routes import (
+    artifacts,
+    crews,
+    events,
+    graphs,
+    inboxes,
+    notifications,
+    sessions,
+    showing,
+    sources,
+    tasks,
+    upkeep,
+    working,
+)
 from taskyard.server.telling_time import TellingTime
 from taskyard.server.watching import Watching
 from taskyard.wire.calls import DOCS
 from taskyard.wire.responses import Problem
 
-GROUPS = (tasks, working, graphs, crews, events, upkeep)
+GROUPS = (tasks, working, graphs, crews, inboxes, events, upkeep, sessions, showing, sources, artifacts, notifications)
 DESCRIPTION = "A durable task queue for AI agents. Errors are RFC 9457 problems with `code` and `retryable`."
 
 
@@ -29,8 +43,9 @@ def application(serving: Serving) -> FastAPI:
     problems.install(app)
     app.add_middleware(TellingTime)
     app.add_middleware(Watching)  # the last one added is around the others
-    app.openapi_schema = _document()
+    app.openapi_schema = document()
     app.add_route(DOCS.path, manual, include_in_schema=False)
+    app.router.routes.append(PageRoute(Pages(BUILT)))
     return app
 
 
@@ -52,7 +67,7 @@ def _routed() -> FastAPI:
 
 
 @cache
-def _document() -> dict[str, Any]:
+def document() -> dict[str, Any]:
     """The OpenAPI document, with the tokens that calls ask for: the same for every server of a process."""
     document = _routed().openapi()
     document["components"]["schemas"][Problem.__name__] = Problem.model_json_schema()

@@ -26,6 +26,7 @@ class StrictRequest(Request):
     """A request whose body never takes more memory or time than it may, and has one meaning."""
 
     serving: Serving
+    most_bytes: int | None = None  # where it is less than the server takes in all
 
     async def body(self) -> bytes:
         if not hasattr(self, "_body"):
@@ -37,7 +38,7 @@ class StrictRequest(Request):
         return self._body
 
     async def _limited(self) -> bytes:
-        most = self.serving.most_bytes
+        most = self.most_bytes or self.serving.most_bytes
         chunks: list[bytes] = []
         size = 0
         async for chunk in self.stream():

@@ -17,12 +17,15 @@ from taskyard.core.access import Role, Token, presented
 from taskyard.core.agent import Agent, AgentStatus
 from taskyard.core.errors import Forbidden, LeaseLost, NotFound, TaskyardError, Unauthorized
 from taskyard.core.units import Micros
+from taskyard.server.cookies import shown_session
+from taskyard.server.freshness import Fresh
 from taskyard.server.limiting import Limiter, Rate
 from taskyard.server.metrics import Figures
 from taskyard.server.yards import Yards
 from taskyard.service.yard import Yard
 from taskyard.wire.calls import Call
 from taskyard.wire.multica import task_of
+from taskyard.wire.showing import Overview
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -40,6 +43,7 @@ class Serving:
     calls: Limiter = field(default_factory=lambda: Limiter(Rate(per_sec=2000, burst=4000)))  # by token, or address
     guesses: Limiter = field(default_factory=lambda: Limiter(Rate(per_sec=10, burst=100)))  # bad tokens, by address
     figures: Figures = field(default_factory=Figures)
+    overviews: Fresh[Overview] = field(default_factory=lambda: Fresh[Overview](share=4))  # somebody is looking
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +126,13 @@ def address_of(connection: HTTPConnection) -> str:
 
 
 def shown_token(connection: HTTPConnection) -> str:
-    """The text of the token in the header; what is no bearer's is handed on whole, and proves nothing."""
+    """The text of the token in the header, or of a browser's session.
+
+    What is in the header and no bearer's is handed on whole, and proves nothing.
+    """
     header = connection.headers.get("authorization", "")
+    if not header:
+        return shown_session(connection)
     scheme, _, text = header.partition(" ")
     return text.strip() if scheme.lower() == "bearer" else header
 
@@ -187,8 +196,12 @@ def check_origin(connection: HTTPConnection, serving: Serving) -> None:
     origin = headers.get("origin")
     if is_change and origin is not None and urlsplit(origin).netloc != headers.get("host"):
         raise Forbidden("the request comes from a page of another site")
-    if is_change and headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+    site = headers.get("sec-fetch-site", "none")
+    if (is_change or shown_session(connection)) and site not in ("none", "same-origin"):
         raise Forbidden("the request comes from a page of another site")
+    # A browser shows a session whether or not its user means to, so that what it sends says where it is from.
+    if is_change and shown_session(connection) and origin is None and site != "same-origin":
+        raise Forbidden("a change that is made in a session says which page it comes from")
 
 
 def _name(host: str) -> str:

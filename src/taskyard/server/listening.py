@@ -8,6 +8,7 @@ from taskyard.core.access import Role
 from taskyard.core.errors import Forbidden
 from taskyard.core.task import Json
 from taskyard.server.guarding import Caller, check_own
+from taskyard.server.live import latest
 from taskyard.server.recent import Interest, entry_of
 from taskyard.service.yard import Yard
 
@@ -40,3 +41,20 @@ async def page(yard: Yard, interest: Interest, *, after: int, limit: int) -> dic
         if len(scanned) < SCANNED:
             break
     return {"events": found, "after": after}
+
+
+async def last_page(yard: Yard, interest: Interest, *, limit: int) -> dict[str, Json]:
+    """The last events that are wanted, newest first: of those that are not long past, where they are rare."""
+    head, oldest = await latest(yard), await yard.store.pruned(yard.workspace)
+    found: list[Json] = []
+    below = head + 1
+    for _ in range(MOST_SCANS):
+        after = max(below - SCANNED - 1, oldest)
+        scanned = await yard.events(after=after, limit=SCANNED, task_id=interest.task_id)
+        for stored in reversed(scanned):
+            if stored.seq < below and interest.wants(entry := entry_of(stored)):
+                found += map(json.loads, interest.texts(entry))
+        below = after + 1
+        if len(found) >= limit or after == oldest:
+            break
+    return {"events": found[:limit], "after": head}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from time import monotonic
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
@@ -22,15 +21,14 @@ from taskyard.core.agent import AgentStatus
 from taskyard.core.changes import Limit
 from taskyard.core.metering import MOST_LABELS, OTHER, Histogram, Metrics
 from taskyard.core.task import Json, Status
-from taskyard.core.units import SECOND, Micros, utc_date
+from taskyard.core.units import Micros, utc_date
+from taskyard.server.freshness import Fresh
+from taskyard.service.showing import is_silent
 from taskyard.service.yard import Yard
 from taskyard.wire.answers import AgentView, BreakerView
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 PREFIX = "taskyard_"
-FRESH_FOR = 1.0  # seconds that what was read is shown for at least
-SHARE = 20  # and so many times as long as the reading took: however large the yard is, scrapes take little of it
-SILENT = Micros(75 * SECOND)  # after which a worker counts as dead
 METHODS = frozenset({"GET", "POST", "PUT", "DELETE"})
 USD = 1_000_000
 
@@ -63,7 +61,7 @@ class Figures:
         self._denied = HttpCounter(
             f"{PREFIX}calls_denied", "Calls refused for who made them.", ["code"], registry=self._registry
         )
-        self._read: dict[str, tuple[float, Standing]] = {}
+        self._standings = Fresh[Standing]()
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         self._requests.labels(method if method in METHODS else OTHER, route, str(status)).inc()
@@ -74,16 +72,8 @@ class Figures:
 
     async def shown(self, yard: Yard) -> bytes:
         """Everything, in Prometheus' own format."""
-        return generate_latest(self._registry) + generate_latest(_Told(families(await self._standing(yard))))
-
-    async def _standing(self, yard: Yard) -> Standing:
-        until, standing = self._read.get(yard.workspace, (0.0, None))
-        if standing is None or monotonic() >= until:
-            began = monotonic()
-            standing = await read(yard)
-            ended = monotonic()
-            self._read[yard.workspace] = ended + max(FRESH_FOR, SHARE * (ended - began)), standing
-        return standing
+        standing = await self._standings.of(yard.workspace, lambda: read(yard))
+        return generate_latest(self._registry) + generate_latest(_Told(families(standing)))
 
 
 async def read(yard: Yard) -> Standing:
@@ -159,7 +149,7 @@ def _of_money(now: Standing) -> Iterator[Metric]:
 
 def _of_agents(now: Standing) -> Iterator[Metric]:
     heard = [view for view in now.agents if view.agent.status is not AgentStatus.OFFLINE]
-    dead = [view for view in heard if view.last_heartbeat is None or view.last_heartbeat < now.at - SILENT]
+    dead = [view for view in heard if is_silent(view, now.at)]
     yield _gauge("workers_active_total", "Agents that were heard of lately.", value=len(heard) - len(dead))
     yield _gauge("workers_dead_total", "Agents that fell silent without signing off.", value=len(dead))
     busy: Counter[str] = Counter()

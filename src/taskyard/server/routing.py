@@ -56,7 +56,13 @@ class Routes:
         self.router = APIRouter(route_class=GuardedRoute, tags=[group])
 
     def add(
-        self, call: Call, shape: Any, *, status: int = 200, more: dict[int | str, dict[str, Any]] | None = None
+        self,
+        call: Call,
+        shape: Any,
+        *,
+        status: int = 200,
+        more: dict[int | str, dict[str, Any]] | None = None,
+        extra: dict[str, Any] | None = None,
     ) -> Callable[[Handler], Handler]:
         """Answer a call with this handler."""
 
@@ -70,6 +76,7 @@ class Routes:
                 status_code=status,
                 response_model=shape,
                 responses={**_PROBLEMS, **(more or {})},
+                openapi_extra=extra,
             )
             return handler
 

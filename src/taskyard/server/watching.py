@@ -49,7 +49,9 @@ class Watching:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], *_HEADERS, (REQUEST.encode(), number.encode())]
+                given = {name for name, _ in message["headers"]}
+                more = [header for header in _HEADERS if header[0] not in given]
+                message["headers"] = [*message["headers"], *more, (REQUEST.encode(), number.encode())]
             await send(message)
 
         try:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
-from taskyard.core.access import Token
+from taskyard.core.access import Session, Token
 from taskyard.core.agent import Agent
 from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Edge, Record, StoredEvent
@@ -59,6 +59,9 @@ class BreakerView(NamedTuple):
     state: BreakerState
     open_until: str | None
     why: str
+    opened_at: str | None = None
+    failures: int = 0  # one after the other, so far
+    failure_threshold: int = 0
 
 
 class DeadLetter(NamedTuple):
@@ -156,6 +159,8 @@ class QueueView(NamedTuple):
     queue: str
     paused: bool
     preset: str
+    ready: int = 0  # tasks that may be claimed
+    report_required: bool = False  # its new tasks are completed only with a decision report
 
 
 class ThrottleView(NamedTuple):
@@ -236,12 +241,20 @@ class Swept(NamedTuple):
     rescored: int = 0
     pruned: int = 0
     finished: int = 0  # cascades and graphs that a crash had left half done
+    fired: int = 0  # schedules whose time had come
 
 
 class Issued(NamedTuple):
     """A token that was just made. Its text is shown this once."""
 
     token: Token
+    text: str
+
+
+class Begun(NamedTuple):
+    """A session that was just begun. Its text is for the browser alone."""
+
+    session: Session
     text: str
 
 

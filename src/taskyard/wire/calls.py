@@ -35,12 +35,14 @@ class Call(NamedTuple):
 ENQUEUE = Call("POST", "/api/tasks", STEER)
 ENQUEUE_MANY = Call("POST", "/api/tasks/batch", STEER)
 FIND = Call("GET", "/api/tasks", SEE)
+COUNT = Call("GET", "/api/tasks/counts", SEE)
 GET = Call("GET", "/api/tasks/{task_id}", SEE, is_own=True)
 TASK_EVENTS = Call("GET", "/api/tasks/{task_id}/events", SEE, is_own=True)
 WHY = Call("GET", "/api/tasks/{task_id}/why", SEE, is_own=True)
 INPUTS = Call("GET", "/api/tasks/{task_id}/inputs", SEE, is_own=True)
 CHECKPOINTS = Call("GET", "/api/tasks/{task_id}/checkpoints", SEE, is_own=True)
 CHILDREN = Call("GET", "/api/tasks/{task_id}/children", SEE, is_own=True)
+RELATIONS = Call("GET", "/api/tasks/{task_id}/relations", SEE)
 
 # Tasks: working. Each of these carries a lease, or gives one.
 CLAIM = Call("POST", "/api/tasks/claim", WORK)
@@ -79,6 +81,26 @@ ADD = Call("POST", "/api/dags/{dag_id}/tasks", STEER)
 CANCEL_DAG = Call("POST", "/api/dags/{dag_id}/cancel", STEER)
 DAG_BUDGET = Call("POST", "/api/dags/{dag_id}/budget", OPERATE)
 
+# Where work comes from by itself
+ADD_SCHEDULE = Call("POST", "/api/schedules", OPERATE, is_repeatable=False)
+SCHEDULES = Call("GET", "/api/schedules", SEE)
+SCHEDULE = Call("GET", "/api/schedules/{schedule_id}", SEE)
+SCHEDULE_FIRES = Call("GET", "/api/schedules/{schedule_id}/fires", SEE)
+PAUSE_SCHEDULE = Call("POST", "/api/schedules/{schedule_id}/pause", OPERATE)
+RESUME_SCHEDULE = Call("POST", "/api/schedules/{schedule_id}/resume", OPERATE)
+RUN_SCHEDULE = Call("POST", "/api/schedules/{schedule_id}/run", STEER, is_repeatable=False)
+REMOVE_SCHEDULE = Call("DELETE", "/api/schedules/{schedule_id}", OPERATE)
+ADD_TRIGGER = Call("POST", "/api/triggers", OPERATE, is_repeatable=False)
+TRIGGERS = Call("GET", "/api/triggers", SEE)
+TRIGGER = Call("GET", "/api/triggers/{trigger_id}", SEE)
+TRIGGER_FIRES = Call("GET", "/api/triggers/{trigger_id}/fires", SEE)
+PAUSE_TRIGGER = Call("POST", "/api/triggers/{trigger_id}/pause", OPERATE)
+RESUME_TRIGGER = Call("POST", "/api/triggers/{trigger_id}/resume", OPERATE)
+FIRE_TRIGGER = Call("POST", "/api/triggers/{trigger_id}/fire", STEER, is_repeatable=False)
+ROTATE_HOOK = Call("POST", "/api/triggers/{trigger_id}/rotate", OPERATE, is_repeatable=False)
+REMOVE_TRIGGER = Call("DELETE", "/api/triggers/{trigger_id}", OPERATE)
+DELIVER = Call("POST", "/api/hooks/{name}", None)  # anybody, who can sign it
+
 # Agents and runtimes
 REGISTER = Call("POST", "/api/agents", WORK)
 AGENTS = Call("GET", "/api/agents", SEE)
@@ -93,19 +115,55 @@ RUNTIMES = Call("GET", "/api/runtimes", SEE)
 RUNTIME_HEARTBEAT = Call("POST", "/api/runtimes/{runtime_id}/heartbeat", WORK)
 ORPHANS = Call("POST", "/api/runtime/{runtime_id}/orphans", WORK)
 
+# Inboxes and background subagents
+INBOXES = Call("GET", "/api/inbox", SEE)
+INBOX = Call("GET", "/api/inbox/{agent}/{conversation}", ANYBODY)  # an agent: its own, and so with the next four
+INBOX_ENQUEUE = Call("POST", "/api/inbox/{agent}/{conversation}/enqueue", WORK)
+INBOX_DEQUEUE = Call("POST", "/api/inbox/{agent}/{conversation}/dequeue", WORK)
+INBOX_CONSUME = Call("POST", "/api/inbox/{agent}/{conversation}/consume", WORK)
+INBOX_CLEAR = Call("POST", "/api/inbox/{agent}/{conversation}/clear", WORK)
+START_SUBAGENT = Call("POST", "/api/subagents", STEER)
+SPAWN_SUBAGENT = Call("POST", "/api/tasks/{task_id}/subagents", WORK)
+SUBAGENTS = Call("GET", "/api/subagents", ANYBODY)  # an agent: those that it is the parent of
+SUBAGENT = Call("GET", "/api/tasks/{task_id}/subagent", SEE, is_own=True)
+TRANSCRIPT = Call("GET", "/api/tasks/{task_id}/transcript", SEE, is_own=True)
+
+# Artifacts
+PUT_ARTIFACT = Call("PUT", "/api/artifacts/{name}", STEER, is_repeatable=False)
+PUT_TASK_ARTIFACT = Call("PUT", "/api/tasks/{task_id}/artifacts/{name}", WORK)
+ARTIFACTS = Call("GET", "/api/artifacts", SEE)
+TASK_ARTIFACTS = Call("GET", "/api/tasks/{task_id}/artifacts", SEE, is_own=True)
+READ_ARTIFACT = Call("GET", "/api/artifacts/{artifact_id}", ANYBODY)  # an agent: what its tasks made or are given
+ARTIFACT = Call("GET", "/api/artifacts/{artifact_id}/about", ANYBODY)
+REMOVE_ARTIFACT = Call("DELETE", "/api/artifacts/{artifact_id}", OPERATE)
+
+# Notifications
+SET_NOTIFIER = Call("PUT", "/api/notifiers/{name}", OPERATE, is_repeatable=False)
+NOTIFIERS = Call("GET", "/api/notifiers", OPERATE)
+REMOVE_NOTIFIER = Call("DELETE", "/api/notifiers/{name}", OPERATE)
+TRY_NOTIFIER = Call("POST", "/api/notifiers/{name}/test", OPERATE, is_repeatable=False)
+NOTIFICATIONS = Call("GET", "/api/notifications", SEE)
+RESEND_NOTIFICATION = Call("POST", "/api/notifications/{notification_id}/resend", OPERATE)
+DISMISS_NOTIFICATION = Call("POST", "/api/notifications/{notification_id}/dismiss", OPERATE)
+
 # The yard
 QUEUES = Call("GET", "/api/queues", SEE)
 PAUSE_QUEUE = Call("POST", "/api/queues/{queue}/pause", OPERATE)
 RESUME_QUEUE = Call("POST", "/api/queues/{queue}/resume", OPERATE)
 QUEUE_PRESET = Call("POST", "/api/queues/{queue}/preset", OPERATE)
+REPORT_POLICY = Call("PUT", "/api/report-policy", OPERATE)
 BREAKERS = Call("GET", "/api/breakers", SEE)
 OPEN_BREAKER = Call("POST", "/api/breakers/{type}/open", OPERATE)
 CLOSE_BREAKER = Call("POST", "/api/breakers/{type}/close", OPERATE)
 BREAKER_POLICY = Call("PUT", "/api/breaker-policy", OPERATE)
 THROTTLES = Call("GET", "/api/throttles", SEE)
 SPEND = Call("GET", "/api/spend", SEE)
+SPEND_REPORT = Call("GET", "/api/spend/report", SEE)
+SETTINGS = Call("GET", "/api/budget", SEE)
 BUDGET = Call("PUT", "/api/budget", OPERATE)
 STATS = Call("GET", "/api/stats", SEE)
+OVERVIEW = Call("GET", "/api/overview", SEE)
+SERIES = Call("GET", "/api/series", SEE)
 VERIFY = Call("POST", "/api/verify", OPERATE)
 CHANGED = Call("GET", "/api/changed", ANYBODY)
 EVENTS = Call("GET", "/api/events", SEE, is_own=True)  # a page, or server-sent events to who accepts those
@@ -116,12 +174,17 @@ CREATE_TOKEN = Call("POST", "/api/tokens", ADMINISTER, is_repeatable=False)
 TOKENS = Call("GET", "/api/tokens", ADMINISTER)
 REVOKE_TOKEN = Call("DELETE", "/api/tokens/{token_id}", ADMINISTER)
 
+WHO = Call("GET", "/api/session", ANYBODY)
+LOG_IN = Call("POST", "/api/session", None, is_repeatable=False)
+LOG_OUT = Call("DELETE", "/api/session", None)
+
 # For machines that watch the server
 HEALTHY = Call("GET", "/healthz", None)
 READY = Call("GET", "/readyz", None)
 METRICS = Call("GET", "/metrics", SEE)
 DOCUMENT = Call("GET", "/openapi.json", None)
 DOCS = Call("GET", "/docs", None)
+PAGE = Call("GET", "/{page}", None)  # the dashboard: whatever is none of the above
 
 CALLS: dict[str, Call] = {name: value for name, value in globals().items() if isinstance(value, Call)}
 AT: dict[tuple[str, str], Call] = {(call.method, call.path): call for call in CALLS.values()}

@@ -8,7 +8,7 @@ from taskyard.core.access import Token
 from taskyard.core.changes import Limit, Record
 from taskyard.core.errors import TaskyardError
 from taskyard.core.planning import BreakerSettings, Settings
-from taskyard.core.task import Json
+from taskyard.core.task import Json, TaskId
 from taskyard.core.units import SECOND, Micros, MicroUsd, to_iso, to_usd
 from taskyard.wire.answers import (
     Acted,
@@ -84,14 +84,14 @@ def submitted(answer: Dag) -> Document:
     return {"dag_id": answer.id, "tasks": {name: task.to_dict() for name, task in answer.tasks.items()}}
 
 
-def dag(answer: DagView, tasks: Iterable[Task]) -> Document:
+def dag(answer: DagView, tasks: Iterable[Task], costs: Mapping[TaskId, MicroUsd]) -> Document:
     """A graph with its tasks in short: their whole documents are a call each."""
     return {
         "id": answer.id,
         "title": answer.title,
         "status": answer.status.value,
         "counts": {status.value: count for status, count in answer.counts.items()},
-        "tasks": [in_short(task) for task in tasks],
+        "tasks": [in_short(task, costs[task.id]) for task in tasks],
         "edges": [{"parent": edge.parent, "child": edge.child, "kind": edge.kind} for edge in answer.edges],
         "roots": list[Json](answer.roots),
         "leaves": list[Json](answer.leaves),
@@ -103,7 +103,7 @@ def dag(answer: DagView, tasks: Iterable[Task]) -> Document:
     }
 
 
-def in_short(task: Task) -> Document:
+def in_short(task: Task, cost: MicroUsd) -> Document:
     hot = task.hot
     return {
         "id": task.id,
@@ -112,9 +112,13 @@ def in_short(task: Task) -> Document:
         "status": task.status.value,
         "state": task.policy.words[task.status],
         "agent": hot.agent if task.status.is_held else task.definition.agent,
+        "priority": task.policy.priority.outward(task.definition.priority),
         "attempt": hot.attempt,
         "attempts": hot.failures,
+        "cost_usd": to_usd(cost),
+        "created_at": to_iso(task.definition.created_at),
         "started_at": _time(hot.started_at),
+        "ended_at": to_iso(hot.updated_at) if hot.status.is_final else None,
         "wake_at": _time(hot.wake_at),
         "updated_at": to_iso(hot.updated_at),
         "version": hot.version,
@@ -122,9 +126,10 @@ def in_short(task: Task) -> Document:
     }
 
 
-def dag_record(record: Record) -> Document:
-    """A graph in a list: what is stored of it, without its tasks."""
+def dag_record(record: Record, limit: Limit | None) -> Document:
+    """A graph in a list: what is stored of it and of its money, without its tasks."""
     body = record.body
+    ceiling = None if limit is None or limit.ceiling is None else MicroUsd(limit.ceiling)
     return {
         "id": record.id,
         "title": body["title"],
@@ -134,6 +139,9 @@ def dag_record(record: Record) -> Document:
         "created_at": _stored_time(body["created_at"]),
         "ended_at": _stored_time(body["ended_at"]),
         "tags": body["tags"],
+        "spent_usd": to_usd(MicroUsd(limit.spent if limit else 0)),
+        "budget_ceiling_usd": money(ceiling),
+        "inbox": body.get("inbox"),  # graphs of earlier releases have none
     }
 
 
@@ -170,7 +178,7 @@ def runtime(answer: RuntimeView) -> Document:
 
 
 def queue(answer: QueueView) -> Document:
-    return {"queue": answer.queue, "paused": answer.paused, "preset": answer.preset}
+    return dict(answer._asdict())
 
 
 def breaker(answer: BreakerView) -> Document:
@@ -179,6 +187,9 @@ def breaker(answer: BreakerView) -> Document:
         "state": answer.state.value,
         "open_until": answer.open_until,
         "why": answer.why,
+        "opened_at": answer.opened_at,
+        "failures": answer.failures,
+        "failure_threshold": answer.failure_threshold,
     }
 
 

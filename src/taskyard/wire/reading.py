@@ -98,7 +98,7 @@ def dag(document: Given) -> DagView:
 
 def dag_record(document: Given, workspace: str) -> Record:
     body: dict[str, Json] = {
-        **{name: value for name, value in document.items() if name != "id"},
+        **{name: value for name, value in document.items() if name not in ("id", "spent_usd", "budget_ceiling_usd")},
         "created_at": time(document["created_at"]),
         "ended_at": time(document["ended_at"]),
     }
@@ -174,11 +174,11 @@ def runtime(document: Given) -> RuntimeView:
 
 
 def queue(document: Given) -> QueueView:
-    return QueueView(document["queue"], document["paused"], document["preset"])
+    return QueueView(**document)
 
 
 def breaker(document: Given) -> BreakerView:
-    return BreakerView(document["type"], BreakerState(document["state"]), document["open_until"], document["why"])
+    return BreakerView(**document)._replace(state=BreakerState(document["state"]))
 
 
 def throttle(document: Given) -> ThrottleView:

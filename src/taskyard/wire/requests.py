@@ -82,6 +82,16 @@ class Drafts(Request):
     tasks: list[TaskDraft] = Field(max_length=10_000)
 
 
+class DagInbox(Request):
+    """The inbox that is told what becomes of a graph."""
+
+    agent: Name
+    conversation: Name
+    about: list[Literal["ended", "completed", "dead_lettered", "cancelled", "escalated"]] = [
+        *("ended", "dead_lettered", "escalated"),
+    ]
+
+
 class DagDraft(Request):
     """A whole graph. Its tasks name each other by `name`, or by ids they mint."""
 
@@ -90,10 +100,12 @@ class DagDraft(Request):
     tasks: list[TaskDraft] = Field(min_length=1, max_length=10_000)
     budget_ceiling_usd: Money | None = None
     tags: list[str] = []
+    inbox: DagInbox | None = None
 
     def fields(self) -> dict[str, Any]:
         given = {name: value for name, value in self if name in self.model_fields_set}
-        return {**given, "tasks": [draft.fields() for draft in self.tasks]}
+        told = {} if self.inbox is None else {"inbox": self.inbox.model_dump(exclude_unset=True)}
+        return {**given, **told, "tasks": [draft.fields() for draft in self.tasks]}
 
 
 class Claim(Request):
@@ -217,10 +229,12 @@ Suspend = Annotated[Sleep | WaitFor | Snooze, Field(discriminator="kind")]
 class Cancel(Request):
     reason: Annotated[str, Field(max_length=1000)] = "cancelled"
     cascade: bool | None = None
+    dry_run: Annotated[bool, Field(description="Only say what would be cancelled.")] = False
 
 
 class CancelDag(Request):
     reason: Annotated[str, Field(max_length=1000)] = "cancelled"
+    dry_run: Annotated[bool, Field(description="Only say what would be cancelled.")] = False
 
 
 class RerunIssue(Request):
@@ -243,6 +257,7 @@ class Resolve(Request):
 
 
 class BulkFilter(Request):
+    ids: Annotated[list[str], Field(max_length=1000, description="Exactly these, and nothing else beside it.")] = []
     status: list[str] = []
     type: list[str] = []
     queue: str | None = None
@@ -304,6 +319,11 @@ class QueuePreset(Request):
 
 class MoveBreaker(Request):
     why: Annotated[str, Field(max_length=1000)] = "by hand"
+
+
+class ReportPolicy(Request):
+    required: bool
+    queue: Name | None = Field(None, description="Of this queue alone; left out: of all.")
 
 
 class BreakerPolicy(Request):

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from taskyard.wire.dashboard import TaskRow
 from taskyard.wire.shapes import (
     AttemptTask,
     HeldAttemptTask,
@@ -68,7 +69,7 @@ class CreatedMany(Response):
 
 
 class TaskPage(Response):
-    tasks: list[Task] | list[AttemptTask]
+    tasks: list[Task] | list[TaskRow] | list[AttemptTask]
     cursor: int | None = Field(description="Of the next page; null on the last.")
 
 
@@ -173,6 +174,7 @@ class Acted(Response):
 
 class DeadLetters(Response):
     tasks: list[TaskDetails]
+    cursor: int | None = Field(description="Of the next page; null on the last.")
 
 
 class Review(Response):
@@ -229,6 +231,12 @@ class Dag(Response):
     tags: list[str]
 
 
+class DagInbox(Response):
+    agent: str
+    conversation: str
+    about: list[str]
+
+
 class DagInShort(Response):
     id: str
     title: str
@@ -238,10 +246,14 @@ class DagInShort(Response):
     created_at: str | None
     ended_at: str | None
     tags: list[str]
+    spent_usd: str
+    budget_ceiling_usd: str | None
+    inbox: DagInbox | None = Field(description="The inbox that is told of it.")
 
 
 class DagList(Response):
     dags: list[DagInShort]
+    cursor: str | None = Field(description="Of the next page; null on the last.")
 
 
 class Agent(Response):
@@ -292,6 +304,8 @@ class Queue(Response):
     queue: str
     paused: bool
     preset: str
+    ready: int = Field(description="Tasks that may be claimed.")
+    report_required: bool = Field(description="Its new tasks are completed only with a decision report.")
 
 
 class Queues(Response):
@@ -303,6 +317,9 @@ class Breaker(Response):
     state: str
     open_until: str | None
     why: str
+    opened_at: str | None
+    failures: int = Field(description="One after the other, so far.")
+    failure_threshold: int
 
 
 class Breakers(Response):

@@ -193,9 +193,13 @@ class TaskInShort(Response):
     status: str
     state: str
     agent: str | None
+    priority: int
     attempt: int
     attempts: int
+    cost_usd: str
+    created_at: str
     started_at: str | None
+    ended_at: str | None
     wake_at: str | None
     updated_at: str
     version: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Header, Query, Request, Response
 
@@ -35,6 +35,9 @@ async def events(
     dag_id: Of = None,
     type: Annotated[str | None, Query(description="A word of multica's: task:queued.", max_length=255)] = None,
     event: Annotated[str | None, Query(description="A word of the yard's: task.ready, task.*.", max_length=255)] = None,
+    order: Annotated[
+        Literal["oldest", "newest"], Query(description="newest: the last ones, without `after`.")
+    ] = "oldest",
     view: View = None,
     last_event_id: Annotated[int | None, Header(ge=0, le=2**53)] = None,
 ) -> Response:
@@ -42,6 +45,8 @@ async def events(
     named = None if task_id is None else task_of(task_id)
     interest = Interest(task_id=named, dag_id=dag_id, type=type, event=event, view=view)
     await listening.must_be_theirs(caller, interest)
+    if order == "newest":
+        return answer(await listening.last_page(caller.yard, interest, limit=limit))
     if MEDIA_TYPE not in request.headers.get("accept", ""):
         return answer(await listening.page(caller.yard, interest, after=after or 0, limit=limit))
     live: Live = request.app.state.live

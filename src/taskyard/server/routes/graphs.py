@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Path, Response
+from fastapi import Path, Query, Response
 
 from taskyard.server.routes.tasks import Limit
 from taskyard.server.routing import Calling, Routes, answer
@@ -21,16 +21,22 @@ async def submit(caller: Calling, draft: requests.DagDraft) -> Response:
 
 
 @routes.add(calls.DAGS, responses.DagList)
-async def dags(caller: Calling, limit: Limit = 50) -> Response:
-    """Stored graphs, newest first."""
-    return answer({"dags": [documents.dag_record(record) for record in await caller.yard.dags(limit=limit)]})
+async def dags(
+    caller: Calling, limit: Limit = 50, cursor: Annotated[str | None, Query(max_length=255)] = None
+) -> Response:
+    """Stored graphs, newest first. `cursor` is that of the page before; none comes after the last."""
+    records = await caller.yard.dags(limit=limit, cursor=cursor)
+    limits = await caller.yard.store.limits(caller.yard.workspace, [f"dag:{record.id}" for record in records])
+    found = [documents.dag_record(record, limits.get(f"dag:{record.id}")) for record in records]
+    return answer({"dags": list(found), "cursor": records[-1].id if len(records) == limit else None})
 
 
 @routes.add(calls.DAG, responses.Dag)
 async def dag(caller: Calling, dag_id: DagAt) -> Response:
     """A graph with its tasks in short, and its edges."""
     found = await caller.yard.dag(dag_id)
-    return answer(documents.dag(found, await caller.yard.tasks_of(found)))
+    tasks, costs = await caller.yard.tasks_of(found), await caller.yard.costs_of(found.tasks)
+    return answer(documents.dag(found, tasks, costs))
 
 
 @routes.add(calls.ADD, responses.Submitted, status=201)
@@ -42,8 +48,9 @@ async def add(caller: Calling, dag_id: DagAt, drafts: requests.Drafts) -> Respon
 
 @routes.add(calls.CANCEL_DAG, responses.Cancelled)
 async def cancel_dag(caller: Calling, dag_id: DagAt, asked: requests.CancelDag) -> Response:
-    """Cancel everything in a graph that has not ended."""
-    return answer(documents.cancelled(await caller.yard.cancel_dag(dag_id, asked.reason, by=caller.by)))
+    """Cancel everything in a graph that has not ended; `dry_run` only says what."""
+    done = await caller.yard.cancel_dag(dag_id, asked.reason, by=caller.by, dry_run=asked.dry_run)
+    return answer(documents.cancelled(done))
 
 
 @routes.add(calls.DAG_BUDGET, responses.Done)

@@ -9,8 +9,9 @@ from pydantic import AfterValidator
 
 from taskyard.server.routing import Calling, Routes, answer
 from taskyard.server.viewing import View, shown, shown_attempt, shown_attempts
-from taskyard.wire import calls, documents, multica, requests, responses, shapes
+from taskyard.wire import calls, dashboard, documents, multica, requests, responses, shapes
 from taskyard.wire.answers import event_view
+from taskyard.wire.showing import plain
 
 routes = Routes("tasks")
 AttemptAt = Annotated[str, Path(description="A task's id, or that of an attempt at it.", max_length=255)]
@@ -50,29 +51,63 @@ async def find(
     q: str | None = None,
     limit: Limit = 50,
     cursor: Annotated[int, Query(ge=0, le=2**53)] = 0,
+    short: Annotated[bool, Query(description="Each task as one line, without anything long.")] = False,
     view: View = None,
 ) -> Response:
     """Tasks, newest first. `cursor` is that of the page before; none comes after the last.
 
     In a view, `status` has its words, and a page may show fewer or more than `limit`: it is a page of whole tasks.
     """
-    tasks = await caller.yard.find(
-        status=status if view is None else multica.statuses_of(status),
-        type=type,
-        queue=queue,
-        agent=agent,
-        subject=subject if issue is None else multica.subject_of(issue),
-        dag_id=dag,
-        parent_id=parent,
-        tag=tag,
-        text=q,
-        limit=limit,
-        cursor=cursor,
-    )
+    which: dict[str, Any] = {
+        "status": status if view is None else multica.statuses_of(status),
+        "type": type,
+        "queue": queue,
+        "agent": agent,
+        "subject": subject if issue is None else multica.subject_of(issue),
+        "dag_id": dag,
+        "parent_id": parent,
+        "tag": tag,
+        "text": q,
+        "limit": limit,
+        "cursor": cursor,
+    }
+    if short and view is None:
+        rows = await caller.yard.rows(**which)
+        return answer({"tasks": plain(rows), "cursor": rows[-1].seq if len(rows) == limit else None})
+    tasks = await caller.yard.find(**which)
     after = tasks[-1].hot.seq if len(tasks) == limit else None
     if view is not None:
         return answer({"tasks": await shown_attempts(caller, tasks, status), "cursor": after})
     return answer({"tasks": [task.to_dict() for task in tasks], "cursor": after})
+
+
+@routes.add(calls.COUNT, dashboard.Counted)
+async def count(
+    caller: Calling,
+    *,
+    status: Annotated[list[str], Query()] = [],  # noqa: B006 - read, never written
+    type: Annotated[list[str], Query()] = [],  # noqa: B006
+    queue: str | None = None,
+    agent: str | None = None,
+    subject: str | None = None,
+    dag: str | None = None,
+    parent: str | None = None,
+    tag: str | None = None,
+    q: str | None = None,
+) -> Response:
+    """How many tasks match, by status: all of them, or the newest of too many."""
+    counted = await caller.yard.count(
+        status=status,
+        type=type,
+        queue=queue,
+        agent=agent,
+        subject=subject,
+        dag_id=dag,
+        parent_id=parent,
+        tag=tag,
+        text=q,
+    )
+    return answer(plain(counted))
 
 
 @routes.add(calls.GET, shapes.TaskDetails | shapes.AttemptTask)
@@ -133,8 +168,8 @@ async def children(caller: Calling, task_id: TaskAt, name: Annotated[str, Query(
 
 @routes.add(calls.CANCEL, responses.Cancelled)
 async def cancel(caller: Calling, task_id: TaskAt, asked: requests.Cancel) -> Response:
-    """Take a task out of the yard, and what depends on it unless `cascade` is false."""
-    done = await caller.yard.cancel(task_id, asked.reason, cascade=asked.cascade, by=caller.by)
+    """Take a task out of the yard, and what depends on it unless `cascade` is false; `dry_run` only says which."""
+    done = await caller.yard.cancel(task_id, asked.reason, cascade=asked.cascade, by=caller.by, dry_run=asked.dry_run)
     return answer(documents.cancelled(done))
 
 
@@ -175,10 +210,16 @@ async def act_on_all(caller: Calling, asked: requests.BulkAction) -> Response:
 
 
 @routes.add(calls.DEAD_LETTERS, responses.DeadLetters)
-async def dead_letters(caller: Calling, reviewed: bool | None = None, limit: Limit = 200) -> Response:
+async def dead_letters(
+    caller: Calling,
+    reviewed: bool | None = None,
+    limit: Limit = 200,
+    cursor: Annotated[int, Query(ge=0, le=2**53)] = 0,
+) -> Response:
     """Tasks that wait for a person, newest first, with the whole story of their failures."""
-    letters = await caller.yard.dead_letters(reviewed=reviewed, limit=limit)
-    return answer({"tasks": [letter.task.to_dict() for letter in letters]})
+    letters = await caller.yard.dead_letters(reviewed=reviewed, limit=limit, cursor=cursor)
+    after = letters[-1].task.hot.seq if len(letters) == limit else None
+    return answer({"tasks": [letter.task.to_dict() for letter in letters], "cursor": after})
 
 
 @routes.add(calls.REVIEWS, responses.Reviews)

@@ -44,6 +44,13 @@ async def set_queue_preset(caller: Calling, queue: QueueAt, asked: requests.Queu
     return answer({"ok": True})
 
 
+@routes.add(calls.REPORT_POLICY, responses.Done)
+async def set_report_policy(caller: Calling, asked: requests.ReportPolicy) -> Response:
+    """Whether tasks put in from now on are completed only with a decision report."""
+    await caller.yard.set_report_policy(asked.required, queue=asked.queue, by=caller.by)
+    return answer({"ok": True})
+
+
 @routes.add(calls.BREAKERS, responses.Breakers)
 async def breakers(caller: Calling) -> Response:
     """Breakers that have ever moved, and how they stand."""

@@ -1,0 +1,173 @@
+/** Decisions on dead letters: one, or all that died of the same thing. */
+import { Ban, Megaphone, PencilLine, RotateCw, type LucideIcon } from "lucide-react";
+import { useId, useState } from "react";
+
+import { resolve, type DeadLetter, type Resolution } from "@/api/letters";
+import { Action } from "@/parts/action";
+import { quoted } from "@/parts/copy";
+import { plural } from "@/parts/format";
+
+import { Reason } from "./cancel";
+import { nameOf } from "./subject";
+
+interface Way {
+  resolution: Resolution;
+  label: string;
+  icon: LucideIcon;
+  explains: string;
+  done: string;
+  danger?: boolean;
+}
+
+const RETRY: Way = {
+  resolution: "retry",
+  label: "Retry",
+  icon: RotateCw,
+  explains: "Its attempts are counted from zero again, and what waits behind it goes on when it completes.",
+  done: "To be tried again",
+};
+const CANCEL: Way = {
+  resolution: "cancel",
+  label: "Cancel",
+  icon: Ban,
+  explains: "It is given up, with what depends on it.",
+  done: "Cancelled",
+  danger: true,
+};
+const ESCALATE: Way = {
+  resolution: "escalate",
+  label: "Escalate",
+  icon: Megaphone,
+  explains: "It stays dead, is marked as reviewed, and orchestrators hear of it.",
+  done: "Escalated",
+};
+
+interface ResolveLettersProps {
+  letters: readonly DeadLetter[];
+  small?: boolean;
+}
+
+/** The ways to decide letters: the same for all of them. */
+export function ResolveLetters({ letters, small = false }: ResolveLettersProps) {
+  return [RETRY, CANCEL, ESCALATE].map((way) => (
+    <Resolve key={way.resolution} way={way} letters={letters} small={small} />
+  ));
+}
+
+/** The ways to decide one letter: also with a changed spec. */
+export function ResolveLetter({ letter, small = false }: { letter: DeadLetter; small?: boolean }) {
+  return (
+    <>
+      <Resolve way={RETRY} letters={[letter]} small={small} />
+      <EditAndRetry letter={letter} small={small} />
+      <Resolve way={CANCEL} letters={[letter]} small={small} />
+      <Resolve way={ESCALATE} letters={[letter]} small={small} />
+    </>
+  );
+}
+
+function Resolve({ way, letters, small }: { way: Way; letters: readonly DeadLetter[]; small: boolean }) {
+  const [reason, setReason] = useState("");
+  const [only] = letters;
+  const isOne = letters.length === 1;
+  const which = isOne && only ? `“${nameOf(only)}”` : `all ${letters.length}`;
+  return (
+    <Action
+      label={isOne ? way.label : `${way.label} all ${letters.length}`}
+      icon={way.icon}
+      needs="steer"
+      danger={way.danger ?? false}
+      small={small}
+      title={`${way.label} ${which}`}
+      confirm={isOne ? way.label : `${way.label} ${plural(letters.length, "letter")}`}
+      command={commandOf(letters, way.resolution, reason)}
+      run={() => each(letters, (letter) => resolve(letter.id, { resolution: way.resolution, reason }))}
+      done={isOne ? way.done : `${way.done}: ${plural(letters.length, "letter")}`}
+    >
+      <p>{isOne ? way.explains : `${way.explains} This is done to each of them.`}</p>
+      <Reason value={reason} onChange={setReason} />
+    </Action>
+  );
+}
+
+function EditAndRetry({ letter, small }: { letter: DeadLetter; small: boolean }) {
+  const before = { prompt: letter.spec.prompt, payload: JSON.stringify(letter.spec.payload, null, 2) };
+  const [prompt, setPrompt] = useState(before.prompt);
+  const [payload, setPayload] = useState(before.payload);
+  const [reason, setReason] = useState("");
+  const fields = useId();
+  const data = parsed(payload);
+  // Only what was changed is sent: the rest stays exactly as it is stored.
+  const spec: Record<string, unknown> = {};
+  if (prompt !== before.prompt) spec["prompt"] = prompt;
+  if (payload !== before.payload) spec["payload"] = data?.value;
+  const isChanged = Object.keys(spec).length > 0;
+  return (
+    <Action
+      label="Edit and retry"
+      icon={PencilLine}
+      needs="steer"
+      small={small}
+      wide
+      title={`Edit “${nameOf(letter)}” and retry it`}
+      command={commandOf([letter], "modify_and_retry", reason, spec)}
+      ready={data !== null && isChanged}
+      onOpen={() => {
+        setPrompt(before.prompt);
+        setPayload(before.payload);
+      }}
+      run={() => resolve(letter.id, { resolution: "modify_and_retry", reason, spec })}
+      done="To be tried again, as edited"
+    >
+      <div className="field">
+        <label htmlFor={`${fields}-prompt`}>Prompt</label>
+        <textarea id={`${fields}-prompt`} rows={8} value={prompt} onChange={(event) => setPrompt(event.target.value)} />
+      </div>
+      <div className="field">
+        <label htmlFor={`${fields}-payload`}>Payload (JSON)</label>
+        <textarea
+          id={`${fields}-payload`}
+          className="mono"
+          rows={6}
+          spellCheck={false}
+          value={payload}
+          aria-invalid={data === null}
+          aria-describedby={`${fields}-hint`}
+          onChange={(event) => setPayload(event.target.value)}
+        />
+        <span className="hint" id={`${fields}-hint`} aria-live="polite">
+          {data === null ? "This is not JSON yet." : isChanged ? "" : "Change something, or retry it as it is."}
+        </span>
+      </div>
+      <Reason value={reason} onChange={setReason} />
+    </Action>
+  );
+}
+
+function parsed(text: string): { value: unknown } | null {
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch {
+    return null; // somebody is still typing
+  }
+}
+
+/** One after the other: a refusal stops there, and what was decided before it stands. */
+async function each(letters: readonly DeadLetter[], decide: (letter: DeadLetter) => Promise<unknown>): Promise<void> {
+  for (const letter of letters) await decide(letter);
+}
+
+function commandOf(
+  letters: readonly DeadLetter[],
+  resolution: Resolution,
+  reason: string,
+  spec?: Record<string, unknown>,
+): string {
+  const options = [
+    reason === "" ? "" : ` --reason ${quoted(reason)}`,
+    spec === undefined ? "" : ` --spec ${quoted(JSON.stringify(spec))}`,
+  ].join("");
+  if (letters.length === 1) return `taskyard dead resolve ${letters[0]?.id} ${resolution}${options}`;
+  const ids = letters.map(({ id }) => id).join(" ");
+  return `for task in ${ids}; do taskyard dead resolve $task ${resolution}${options}; done`;
+}

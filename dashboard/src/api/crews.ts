@@ -1,0 +1,68 @@
+/** Agents and the runtimes that host them. */
+import { queryOptions } from "@tanstack/react-query";
+
+import type { YardEvent } from "@/live/stream";
+
+import { answered, api, type Shapes } from "./client";
+
+export type Agent = Shapes["Agent"];
+export type Runtime = Shapes["Runtime"];
+export type HeldTask = Shapes["TaskRow"];
+
+const HELD = ["claimed", "running", "validating"];
+const MOVES_WORK = new Set([
+  "task.claimed",
+  "task.running",
+  "task.completed",
+  "task.retrying",
+  "task.dead_lettered",
+  "task.released",
+  "task.cancelled",
+  "task.suspended",
+]);
+
+function movesAgents({ event }: YardEvent): boolean {
+  return event.startsWith("agent.") || MOVES_WORK.has(event);
+}
+
+export const agents = queryOptions({
+  queryKey: ["agents"],
+  queryFn: ({ signal }) => answered(api.GET("/api/agents", { signal })),
+  meta: { changesWith: movesAgents, pace: 2_000 },
+});
+
+export const runtimes = queryOptions({
+  queryKey: ["runtimes"],
+  queryFn: ({ signal }) => answered(api.GET("/api/runtimes", { signal })),
+  meta: { changesWith: ({ event }: YardEvent) => event.startsWith("agent.") },
+});
+
+/** What all agents are at: one page, newest first. */
+export const heldTasks = queryOptions({
+  queryKey: ["held-tasks"],
+  queryFn: ({ signal }) =>
+    answered(
+      api.GET("/api/tasks", { params: { query: { status: HELD, short: true, limit: 200 } }, signal }),
+    ) as Promise<{ tasks: HeldTask[] }>,
+  meta: { changesWith: (event) => movesAgents(event) || event.event === "task.progress", pace: 2_000 },
+});
+
+function at(agentId: string) {
+  return { params: { path: { agent_id: agentId } } };
+}
+
+export function drain(agentId: string): Promise<unknown> {
+  return answered(api.POST("/api/agents/{agent_id}/drain", at(agentId)));
+}
+
+export function resume(agentId: string): Promise<unknown> {
+  return answered(api.POST("/api/agents/{agent_id}/resume", at(agentId)));
+}
+
+export function setAgentBudget(agentId: string, usd: string | null): Promise<unknown> {
+  return answered(api.POST("/api/agents/{agent_id}/budget", { ...at(agentId), body: { budget_usd: usd } }));
+}
+
+export function removeAgent(agentId: string): Promise<unknown> {
+  return answered(api.DELETE("/api/agents/{agent_id}", at(agentId)));
+}

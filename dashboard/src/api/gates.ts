@@ -1,0 +1,61 @@
+/** What holds work back: queues, breakers, throttles. */
+import { queryOptions } from "@tanstack/react-query";
+
+import type { YardEvent } from "@/live/stream";
+
+import { answered, api, type Shapes } from "./client";
+
+export type Queue = Shapes["Queue"];
+export type Breaker = Shapes["Breaker"];
+export type Throttle = Shapes["Throttle"];
+export type GateEvent = Shapes["Event"];
+
+export const queues = queryOptions({
+  queryKey: ["queues"],
+  queryFn: ({ signal }) => answered(api.GET("/api/queues", { signal })),
+  meta: {
+    changesWith: ({ event }: YardEvent) => event.startsWith("queue.") || event.startsWith("task."),
+    pace: 3_000,
+  },
+});
+
+export const breakers = queryOptions({
+  queryKey: ["breakers"],
+  queryFn: ({ signal }) => answered(api.GET("/api/breakers", { signal })),
+  meta: { changesWith: ({ event }: YardEvent) => event.startsWith("breaker.") || event === "task.retrying" },
+});
+
+export const throttles = queryOptions({
+  queryKey: ["throttles"],
+  queryFn: ({ signal }) => answered(api.GET("/api/throttles", { signal })),
+  meta: { changesWith: ({ event }: YardEvent) => event === "signal.slowdown" || event === "task.parked" },
+});
+
+/** What was done to gates of one kind, newest first. */
+export function history(kind: "queue" | "breaker") {
+  const wanted = `${kind}.*`;
+  return queryOptions({
+    queryKey: ["history", kind],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/api/events", { params: { query: { event: wanted, order: "newest", limit: 50 } }, signal }),
+      ) as Promise<Shapes["EventsRead"]>,
+    meta: { changesWith: ({ event }: YardEvent) => event.startsWith(`${kind}.`) },
+  });
+}
+
+export function pauseQueue(queue: string): Promise<unknown> {
+  return answered(api.POST("/api/queues/{queue}/pause", { params: { path: { queue } } }));
+}
+
+export function resumeQueue(queue: string): Promise<unknown> {
+  return answered(api.POST("/api/queues/{queue}/resume", { params: { path: { queue } } }));
+}
+
+export function openBreaker(type: string, why: string): Promise<unknown> {
+  return answered(api.POST("/api/breakers/{type}/open", { params: { path: { type } }, body: { why } }));
+}
+
+export function closeBreaker(type: string, why: string): Promise<unknown> {
+  return answered(api.POST("/api/breakers/{type}/close", { params: { path: { type } }, body: { why } }));
+}

@@ -1,0 +1,35 @@
+import { queryOptions, useQuery } from "@tanstack/react-query";
+
+import { answered, api, type Shapes } from "./client";
+
+export type Overview = Shapes["Overview"];
+export type Series = Shapes["Series"];
+
+export const WINDOWS = ["1h", "6h", "24h", "7d"] as const;
+export type Window = (typeof WINDOWS)[number];
+
+/** The server keeps this for a second, so that many pages may ask for it all the time. */
+export const overview = queryOptions({
+  queryKey: ["overview"],
+  queryFn: () => answered(api.GET("/api/overview")),
+  meta: { changesWith: () => true, pace: 1_500 },
+});
+
+export function series(window: Window | "14d") {
+  return queryOptions({
+    queryKey: ["series", window],
+    queryFn: () => answered(api.GET("/api/series", { params: { query: { window } } })),
+  });
+}
+
+export interface Attention {
+  dead: number;
+  approvals: number;
+  breakers: number;
+}
+
+/** How much waits for a person, for the marks in the navigation. */
+export function useAttention(): Attention {
+  const { data } = useQuery(overview);
+  return { dead: data?.dead_unreviewed ?? 0, approvals: data?.approvals ?? 0, breakers: data?.open_breakers ?? 0 };
+}

@@ -1,0 +1,95 @@
+/** The pages, and what they share: answers that are kept, who is looking, events as they come. */
+import { QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { lazy } from "react";
+import { createBrowserRouter } from "react-router";
+import { RouterProvider } from "react-router/dom";
+
+import { isRefusal, Unreachable } from "./api/problem";
+import { session } from "./api/session";
+import { LiveProvider } from "./live/live";
+import { Login } from "./session/login";
+import { SessionGate } from "./session/session";
+import { Crash, NotHere } from "./shell/crash";
+import { Layout } from "./shell/layout";
+import { ShortcutProvider } from "./shell/shortcuts";
+import { ToastProvider } from "./shell/toasts";
+
+const client: QueryClient = new QueryClient({
+  queryCache: new QueryCache({
+    onError(error, query) {
+      // The session is over: asking who is here again leads to the login page.
+      if (isRefusal(error, 401) && query.queryKey[0] !== "session") void client.invalidateQueries(session);
+    },
+  }),
+  defaultOptions: {
+    queries: {
+      staleTime: 1_000,
+      retry: (failures, error) => error instanceof Unreachable && failures < 5,
+      retryDelay: (failures) => Math.min(500 * 2 ** failures, 5_000),
+      // Also where the browser says that it is offline: a server on this machine is there all the same.
+      networkMode: "always",
+    },
+    mutations: { networkMode: "always" },
+  },
+});
+
+const Overview = lazy(() => import("./pages/overview/overview"));
+const Tasks = lazy(() => import("./pages/tasks/tasks"));
+const Task = lazy(() => import("./pages/task/task"));
+const Dags = lazy(() => import("./pages/dags/dags"));
+const Dag = lazy(() => import("./pages/dag/dag"));
+const DeadLetters = lazy(() => import("./pages/dead-letters/dead-letters"));
+const Approvals = lazy(() => import("./pages/approvals/approvals"));
+const Agents = lazy(() => import("./pages/agents/agents"));
+const Queues = lazy(() => import("./pages/queues/queues"));
+const Schedules = lazy(() => import("./pages/schedules/schedules"));
+const Spend = lazy(() => import("./pages/spend/spend"));
+
+const router = createBrowserRouter([
+  { path: "/login", Component: Login },
+  {
+    Component: Inside,
+    ErrorBoundary: Crash,
+    children: [
+      {
+        ErrorBoundary: Crash,
+        children: [
+          { index: true, Component: Overview },
+          { path: "tasks", Component: Tasks },
+          { path: "tasks/:taskId", Component: Task },
+          { path: "dags", Component: Dags },
+          { path: "dags/:dagId", Component: Dag },
+          { path: "dead-letters", Component: DeadLetters },
+          { path: "approvals", Component: Approvals },
+          { path: "agents", Component: Agents },
+          { path: "queues", Component: Queues },
+          { path: "schedules", Component: Schedules },
+          { path: "spend", Component: Spend },
+          { path: "*", Component: NotHere },
+        ],
+      },
+    ],
+  },
+]);
+
+function Inside() {
+  return (
+    <SessionGate>
+      <LiveProvider>
+        <ShortcutProvider>
+          <ToastProvider>
+            <Layout />
+          </ToastProvider>
+        </ShortcutProvider>
+      </LiveProvider>
+    </SessionGate>
+  );
+}
+
+export function App() {
+  return (
+    <QueryClientProvider client={client}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>
+  );
+}

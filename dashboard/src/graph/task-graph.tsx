@@ -1,0 +1,250 @@
+/** A DAG drawn as a graph: live states, cost and time on every box, the critical path marked. */
+import {
+  Background,
+  Controls,
+  ReactFlow,
+  ReactFlowProvider,
+  useReactFlow,
+  useStore,
+  ViewportPortal,
+} from "@xyflow/react";
+import "@xyflow/react/dist/style.css";
+import { useCallback, useEffect, useMemo, useRef, useState, type KeyboardEvent, type MouseEvent } from "react";
+
+import { serverNow } from "@/live/clock";
+import { useMedia } from "@/parts/media";
+
+import { COLLAPSED_FROM, collapse, stacksOf, type Drawing } from "./collapse";
+import { flowNodes, NODE_TYPES, type BoxNode } from "./drawing";
+import "./graph.css";
+import { BOX_HEIGHT, BOX_WIDTH, type Direction, type Place, type Plan } from "./layout";
+import { Lines } from "./lines";
+import { stepFrom } from "./moving";
+import { neighboursOf, type GraphEdge, type GraphTask } from "./shape";
+import { boundsOf, boxAt, Shapes } from "./shapes";
+import { SmallMap } from "./small-map";
+import { useLayout } from "./use-layout";
+import { inWords } from "./words";
+
+interface Props {
+  tasks: GraphTask[];
+  edges: GraphEdge[];
+  path: string[]; // the critical one
+  current: string | null;
+  onCurrent: (taskId: string | null) => void;
+}
+
+const FAR = 0.5; // below this zoom text is too small to read, and not drawn
+const SKETCHED_FROM = 150; // more boxes than this are mere shapes from afar: elements for them all would take seconds
+
+export function TaskGraph(props: Props) {
+  return (
+    <ReactFlowProvider>
+      <Graph {...props} />
+    </ReactFlowProvider>
+  );
+}
+
+function Graph({ tasks, edges, path, current, onCurrent }: Props) {
+  const [isWhole, setWhole] = useState(tasks.length <= COLLAPSED_FROM);
+  const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
+  const stacks = useMemo(() => stacksOf(tasks, edges), [tasks, edges]);
+  // A task that is looked at must be seen: its stack is open.
+  const looked =
+    current === null ? undefined : [...stacks].find(([, alike]) => alike.some(({ id }) => id === current))?.[0];
+  const drawing = useMemo(
+    () => collapse(tasks, edges, (stack) => isWhole || stack === looked || opened.has(stack)),
+    [tasks, edges, isWhole, looked, opened],
+  );
+  const direction = useMedia("(max-width: 48rem)") ? "down" : "right";
+  const places = useLayout(useMemo(() => planOf(drawing, direction), [drawing, direction]));
+  return (
+    <div className="graph">
+      <div className="graph-bar">
+        <Legend />
+        {tasks.length > COLLAPSED_FROM && (
+          <button
+            type="button"
+            className="button small"
+            onClick={() => {
+              setWhole(!isWhole);
+              setOpened(new Set());
+            }}
+          >
+            {isWhole ? "Stack alike tasks" : `Draw all ${tasks.length} tasks`}
+          </button>
+        )}
+      </div>
+      {places === null ? (
+        <p className="graph-empty" role="status">
+          Laying out…
+        </p>
+      ) : (
+        <Canvas
+          drawing={drawing}
+          places={places}
+          direction={direction}
+          path={path}
+          current={current}
+          onCurrent={onCurrent}
+          onOpen={(stack) => setOpened(new Set([...opened, stack]))}
+        />
+      )}
+    </div>
+  );
+}
+
+interface CanvasProps extends Pick<Props, "path" | "current" | "onCurrent"> {
+  drawing: Drawing;
+  places: ReadonlyMap<string, Place>;
+  direction: Direction;
+  onOpen: (stack: string) => void;
+}
+
+function Canvas({ drawing, places, direction, path, current, onCurrent, onOpen }: CanvasProps) {
+  const [focused, setFocused] = useState<string | null>(null);
+  const { setCenter, getZoom, zoomIn, zoomOut, screenToFlowPosition } = useReactFlow();
+  const isFar = useStore((state) => state.transform[2] < FAR);
+  const marked = focused ?? current;
+  const { fit, isFitted, onMove } = useFitting(places);
+  const isSketched = drawing.boxes.length > SKETCHED_FROM && (isFar || !isFitted);
+  const nodes = useMemo(
+    () => (isSketched ? [] : flowNodes(drawing, places, { path, current: marked })),
+    [isSketched, drawing, places, path, marked],
+  );
+  const around = useMemo(() => neighboursOfBoxes(drawing), [drawing]);
+
+  function activate(id: string): void {
+    setFocused(id);
+    if (drawing.boxes.some((box) => box.id === id && box.isStack)) onOpen(id);
+    else onCurrent(id);
+  }
+
+  function leave(): void {
+    setFocused(null);
+    onCurrent(null);
+  }
+
+  function clicked({ clientX: x, clientY: y }: MouseEvent): void {
+    const found = isSketched ? boxAt(screenToFlowPosition({ x, y }), places) : null;
+    if (found === null) leave();
+    else activate(found);
+  }
+
+  function pressed(event: KeyboardEvent): void {
+    if (event.target !== event.currentTarget) return; // the buttons of the map have keys of their own
+    if (event.key === "Enter" && marked !== null) activate(marked);
+    else if (event.key === "Escape") leave();
+    else if (event.key === "+") void zoomIn();
+    else if (event.key === "-") void zoomOut();
+    else if (event.key === "0") fit();
+    else move(event);
+  }
+
+  function move(event: KeyboardEvent): void {
+    const next = stepFrom(marked, event.key, places, around, direction);
+    const place = next === null ? undefined : places.get(next);
+    if (next === null || place === undefined) return;
+    event.preventDefault();
+    setFocused(next);
+    void setCenter(place.x + BOX_WIDTH / 2, place.y + BOX_HEIGHT / 2, {
+      zoom: Math.max(getZoom(), 0.7),
+      duration: 150,
+    });
+  }
+
+  const box = drawing.boxes.find(({ id }) => id === focused);
+  return (
+    // One stop for the Tab key, and arrows from there: a stop for each of a thousand boxes would lock people in.
+    // eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
+    <div
+      className={isFar ? "graph-canvas far" : "graph-canvas"}
+      role="application"
+      aria-label="Graph of the tasks. Arrows go from task to task, Enter opens one, plus and minus zoom, 0 shows all."
+      // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+      tabIndex={0}
+      onKeyDown={pressed}
+    >
+      <ReactFlow<BoxNode>
+        nodes={nodes}
+        nodeTypes={NODE_TYPES}
+        onNodeClick={(_, { id }) => activate(id)}
+        onPaneClick={clicked}
+        onMove={onMove}
+        onlyRenderVisibleElements
+        nodesDraggable={false}
+        nodesConnectable={false}
+        nodesFocusable={false}
+        edgesFocusable={false}
+        elementsSelectable={false}
+        disableKeyboardA11y
+        minZoom={0.02}
+        maxZoom={2}
+      >
+        <ViewportPortal>
+          <svg className="graph-drawing" aria-hidden="true">
+            <Lines drawing={drawing} places={places} path={path} direction={direction} />
+            {isSketched && <Shapes boxes={drawing.boxes} places={places} path={path} />}
+          </svg>
+        </ViewportPortal>
+        <Background gap={24} />
+        <Controls showInteractive={false} onFitView={fit} />
+        <SmallMap boxes={drawing.boxes} places={places} path={path} />
+      </ReactFlow>
+      <p className="sr-only" aria-live="polite">
+        {box && inWords(box, serverNow(), path)}
+      </p>
+    </div>
+  );
+}
+
+const MOST_ZOOM = 1.1;
+
+/** Shows the whole graph when its shape or its room has changed, until somebody looks closer. */
+function useFitting(places: ReadonlyMap<string, Place>) {
+  const { fitBounds, zoomTo, getZoom } = useReactFlow();
+  const [fitted, setFitted] = useState<ReadonlyMap<string, Place> | null>(null);
+  const movedBy = useRef<ReadonlyMap<string, Place> | null>(null); // the shape that somebody has moved around in
+  const width = useStore((state) => state.width);
+  const fit = useCallback(async () => {
+    await fitBounds(boundsOf(places), { padding: 0.06 });
+    if (getZoom() > MOST_ZOOM) await zoomTo(MOST_ZOOM);
+  }, [places, fitBounds, getZoom, zoomTo]);
+  useEffect(() => {
+    if (width > 0 && movedBy.current !== places) void fit().then(() => setFitted(places));
+  }, [places, width, fit]);
+  return {
+    fit: () => void fit(),
+    isFitted: fitted === places,
+    onMove: (event: unknown) => {
+      if (event !== null) movedBy.current = places; // null: it was not by hand
+    },
+  };
+}
+
+function Legend() {
+  return (
+    <p className="graph-legend">
+      <span>
+        <span className="graph-key critical" /> critical path
+      </span>
+      <span>
+        <span className="graph-key" /> needs
+      </span>
+      <span>
+        <span className="graph-key spawned" /> spawned
+      </span>
+    </p>
+  );
+}
+
+function planOf({ boxes, links }: Drawing, direction: Direction): Plan {
+  return { direction, boxes: boxes.map(({ id }) => id), links: links.map(({ from, to }) => ({ from, to })) };
+}
+
+function neighboursOfBoxes({ boxes, links }: Drawing) {
+  return neighboursOf(
+    boxes.map(({ id }) => id),
+    links.map(({ from, to, kind }) => ({ parent: from, child: to, kind })),
+  );
+}

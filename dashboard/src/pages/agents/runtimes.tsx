@@ -1,0 +1,71 @@
+/** What hosts agents, and when it was last heard of. */
+import { useQuery } from "@tanstack/react-query";
+import { Server } from "lucide-react";
+
+import { runtimes, type Agent, type Runtime } from "@/api/crews";
+import { useEvery } from "@/live/live";
+import { Id } from "@/parts/copy";
+import { Empty } from "@/parts/empty";
+import { gathered } from "@/parts/gather";
+import { Card } from "@/parts/page";
+import { Ago } from "@/parts/time";
+
+const HEARTBEATS = 5_000; // milliseconds: no event tells of one
+const REGISTERING = `curl -X POST ${location.origin}/api/runtimes -H 'content-type: application/json' -d '{"id": "laptop"}'`;
+
+export function Runtimes({ agents: known }: { agents: readonly Agent[] }) {
+  const every = useEvery(HEARTBEATS);
+  const { data } = useQuery({ ...runtimes, refetchInterval: every });
+  if (data === undefined) return null;
+  return (
+    <Card title="Runtimes">
+      {data.runtimes.length === 0 ? (
+        <Empty icon={Server} title="No runtime is registered" command={REGISTERING}>
+          A daemon that hosts agents registers itself, so that its tasks come back at once when it restarts.
+        </Empty>
+      ) : (
+        <RuntimeTable runtimes={data.runtimes} agents={known} />
+      )}
+    </Card>
+  );
+}
+
+function RuntimeTable({ runtimes: shown, agents: known }: { runtimes: readonly Runtime[]; agents: readonly Agent[] }) {
+  const hosted = gathered(known, (agent) => agent.runtime_id ?? "");
+  return (
+    <div className="table-frame">
+      <table className="table">
+        <thead>
+          <tr>
+            <th>Runtime</th>
+            <th>Host</th>
+            <th className="number">Process</th>
+            <th>Version</th>
+            <th>Agents</th>
+            <th>Started</th>
+            <th>Last seen</th>
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((runtime) => (
+            <tr key={runtime.id}>
+              <td>
+                <Id id={runtime.id} whole />
+              </td>
+              <td>{runtime.hostname}</td>
+              <td className="number">{runtime.pid}</td>
+              <td>{runtime.version}</td>
+              <td>{(hosted.get(runtime.id) ?? []).map(({ id }) => id).join(", ")}</td>
+              <td>
+                <Ago at={runtime.started_at} />
+              </td>
+              <td>
+                <Ago at={runtime.last_heartbeat} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,93 @@
+/** Tasks that wait for a person's word, the longest first. */
+import { useQuery } from "@tanstack/react-query";
+import { Stamp } from "lucide-react";
+import { Link } from "react-router";
+
+import { SignalTask } from "@/actions/signal";
+import { nameOf } from "@/actions/subject";
+import { approvals, type Approval } from "@/api/letters";
+import { ViewerNote } from "@/parts/action";
+import { TaskId } from "@/parts/copy";
+import { DagOf } from "@/parts/dag-of";
+import { Broken, Empty, Loading } from "@/parts/empty";
+import { isBlank, Json } from "@/parts/json";
+import { Card, Page } from "@/parts/page";
+import { Ago } from "@/parts/time";
+
+import "./approvals.css";
+
+export default function Approvals() {
+  const { data, error, refetch } = useQuery(approvals);
+  return (
+    <Page title="Approvals" lead="Tasks that wait for a person's word. Their agents are free for other work meanwhile.">
+      <ViewerNote />
+      {data === undefined && (
+        <Card>{error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />}</Card>
+      )}
+      {data?.approvals.length === 0 && (
+        <Card>
+          <Empty
+            icon={Stamp}
+            title="Nobody waits for you"
+            command="taskyard signal TASK approve --data '{&quot;approved&quot;: true}'"
+          >
+            A handler asks with <code>await task.wait_for("approve")</code>. Its task is listed here until somebody
+            answers, from here or from a shell:
+          </Empty>
+        </Card>
+      )}
+      <ul className="approvals">
+        {data?.approvals.map((approval) => (
+          <li key={`${approval.task.id} ${approval.signal}`}>
+            <Wanted approval={approval} />
+          </li>
+        ))}
+      </ul>
+    </Page>
+  );
+}
+
+function Wanted({ approval: { task, signal, since, until } }: { approval: Approval }) {
+  return (
+    <article className="card approval">
+      <header>
+        <div>
+          <h2>
+            <Link className="row-name" to={`/tasks/${task.id}`}>
+              {nameOf(task)}
+            </Link>
+          </h2>
+          <p className="approval-facts quiet">
+            <span className="chip">{task.type}</span>
+            <span>
+              waits for <code>{signal}</code> since <Ago at={since} />
+            </span>
+            {until !== null && (
+              <span>
+                gives up <Ago at={until} />
+              </span>
+            )}
+            <TaskId id={task.id} />
+            <DagOf task={task} />
+          </p>
+        </div>
+        <div className="page-actions">
+          <SignalTask task={task} name={signal} />
+        </div>
+      </header>
+      {task.spec.prompt !== "" && <p className="prose card-body">{task.spec.prompt}</p>}
+      <Asked progress={task.claim?.progress ?? null} payload={task.spec.payload} />
+    </article>
+  );
+}
+
+/** What there is to decide on: the payload it was given, and the last thing it said of itself. */
+function Asked({ progress, payload }: { progress: unknown; payload: unknown }) {
+  const facts = Object.entries({ payload, progress }).filter(([, value]) => !isBlank(value));
+  if (facts.length === 0) return null;
+  return (
+    <div className="approval-data">
+      <Json value={Object.fromEntries(facts)} label="what there is to decide on" />
+    </div>
+  );
+}

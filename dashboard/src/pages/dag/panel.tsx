@@ -1,0 +1,147 @@
+/** The task that is looked at: how it stands, why it waits, what is before and after it, and what can be done. */
+import { useQuery } from "@tanstack/react-query";
+import { ArrowUpRight, X } from "lucide-react";
+import { Link } from "react-router";
+
+import { CancelTask } from "@/actions/cancel";
+import { RerunTask } from "@/actions/rerun";
+import { ResolveLetter } from "@/actions/resolve";
+import { isWaiting, nameOf } from "@/actions/subject";
+import type { Dag, DagTask } from "@/api/dags";
+import { task as taskOf, why } from "@/api/tasks";
+import { neighboursOf } from "@/graph/shape";
+import { toneOf } from "@/graph/words";
+import { TaskId } from "@/parts/copy";
+import { plural } from "@/parts/format";
+import { Money } from "@/parts/money";
+import { lookOf, StatusBadge } from "@/parts/status";
+import { At, Lasted } from "@/parts/time";
+import { Words } from "@/parts/words";
+
+interface PanelProps {
+  dag: Dag;
+  task: DagTask;
+  isCritical: boolean;
+  onClose: () => void;
+  onGo: (taskId: string) => void;
+}
+
+export function Panel({ dag, task, isCritical, onClose, onGo }: PanelProps) {
+  const { parents, children } = neighboursOf(
+    dag.tasks.map(({ id }) => id),
+    dag.edges,
+  );
+  return (
+    <aside className="card dag-panel" aria-label="Task">
+      <header>
+        <h2>{nameOf(task)}</h2>
+        <button type="button" className="button plain square" aria-label="Close" onClick={onClose}>
+          <X aria-hidden />
+        </button>
+      </header>
+      <div className="card-body">
+        <div className="chips">
+          <StatusBadge status={task.status} word={task.state} />
+          {isCritical && <span className="chip">critical path</span>}
+        </div>
+        <Actions task={task} />
+        <Waiting dag={dag} task={task} />
+        <Facts task={task} />
+        <Near title="Needs" ids={parents.get(task.id) ?? []} dag={dag} onGo={onGo} />
+        <Near title="Needed by" ids={children.get(task.id) ?? []} dag={dag} onGo={onGo} />
+      </div>
+    </aside>
+  );
+}
+
+function Facts({ task }: { task: DagTask }) {
+  return (
+    <dl className="facts">
+      <dt>Id</dt>
+      <dd>
+        <TaskId id={task.id} />
+      </dd>
+      <dt>Type</dt>
+      <dd>{task.type}</dd>
+      <dt>Agent</dt>
+      <dd>{task.agent ?? <span className="quiet">anyone</span>}</dd>
+      <dt>Began</dt>
+      <dd>
+        <At at={task.started_at} />
+      </dd>
+      <dt>Took</dt>
+      <dd>
+        <Lasted from={task.started_at} to={task.ended_at} />
+      </dd>
+      <dt>Cost</dt>
+      <dd>
+        <Money usd={task.cost_usd} />
+      </dd>
+      <dt>Attempts</dt>
+      <dd>
+        {task.attempt}
+        {task.attempts > 0 && <span className="quiet"> ({task.attempts} failed)</span>}
+      </dd>
+    </dl>
+  );
+}
+
+function Waiting({ dag, task }: { dag: Dag; task: DagTask }) {
+  const { data } = useQuery({ ...why(task.id), enabled: isWaiting(task.status) });
+  if (!isWaiting(task.status) || data === undefined) return null;
+  const names = new Map(dag.tasks.map((each) => [each.id, nameOf(each)]));
+  return (
+    <p className="note tone-info">
+      <span>
+        <Words text={data.words} names={names} />
+      </span>
+    </p>
+  );
+}
+
+const SHOWN = 8;
+
+function Near({ title, ids, dag, onGo }: { title: string; ids: string[]; dag: Dag; onGo: (taskId: string) => void }) {
+  if (ids.length === 0) return null;
+  const tasks = dag.tasks.filter(({ id }) => ids.includes(id));
+  return (
+    <section>
+      <h3>
+        {title} {plural(tasks.length, "task")}
+      </h3>
+      <ul className="dag-near">
+        {tasks.slice(0, SHOWN).map((task) => {
+          const Icon = lookOf(task.status).icon;
+          return (
+            <li key={task.id} className={toneOf(task.status)}>
+              <button type="button" onClick={() => onGo(task.id)}>
+                <Icon aria-hidden />
+                <span className="clip">{nameOf(task)}</span>
+              </button>
+            </li>
+          );
+        })}
+      </ul>
+      {tasks.length > SHOWN && <p className="quiet">and {tasks.length - SHOWN} more</p>}
+    </section>
+  );
+}
+
+function Actions({ task }: { task: DagTask }) {
+  return (
+    <div className="dag-panel-actions">
+      <Link className="button" to={`/tasks/${task.id}`}>
+        <ArrowUpRight aria-hidden /> Open
+      </Link>
+      {task.status === "dead_lettered" && <Revive taskId={task.id} />}
+      <RerunTask task={task} />
+      <CancelTask task={task} />
+    </div>
+  );
+}
+
+/** A dead letter's branch goes on as soon as it is retried: what waits behind it was never cancelled. */
+function Revive({ taskId }: { taskId: string }) {
+  const { data } = useQuery(taskOf(taskId));
+  return data === undefined ? null : <ResolveLetter letter={data} />;
+}

@@ -1,0 +1,84 @@
+/** How a DAG stands, in one line: how much is done, how long it takes, what it costs. */
+import type { ReactNode } from "react";
+
+import type { Dag } from "@/api/dags";
+import type { GraphTask } from "@/graph/shape";
+import { spanOf } from "@/graph/timescale";
+import { countsOf, toneOf } from "@/graph/words";
+import { useNow } from "@/live/clock";
+import { count, span } from "@/parts/format";
+import { Money } from "@/parts/money";
+import { lookOf } from "@/parts/status";
+
+interface SummaryProps {
+  dag: Dag;
+  path: readonly string[];
+  status: string | null; // the one that is filtered by
+  onStatus: (status: string | null) => void;
+}
+
+export function Summary({ dag, path, status, onStatus }: SummaryProps) {
+  const now = useNow();
+  const done = dag.counts["completed"] ?? 0;
+  const { from, until } = spanOf(dag.tasks, now);
+  return (
+    <div className="card dag-summary">
+      <div className="dag-figures">
+        <Figure name="Done">
+          {count(done)} <span className="quiet">of {count(dag.tasks.length)}</span>
+        </Figure>
+        <Figure name={dag.status === "running" ? "Has taken" : "Took"}>{span((until - from) / 1000)}</Figure>
+        <Figure name="Critical path">
+          {count(path.length)} <span className="quiet">tasks long</span>
+        </Figure>
+        <Figure name="Spent">
+          <Money usd={dag.spent_usd} />{" "}
+          {dag.budget_ceiling_usd !== null && (
+            <span className="quiet">
+              of <Money usd={dag.budget_ceiling_usd} />
+            </span>
+          )}
+        </Figure>
+        <Figure name="Reserved">
+          <Money usd={dag.reserved_usd} />
+        </Figure>
+      </div>
+      <Progress tasks={dag.tasks} />
+      <ul className="chips dag-counts" aria-label="Tasks by status">
+        {countsOf(dag.tasks).map(([each, number]) => (
+          <li key={each}>
+            <button
+              type="button"
+              className={`badge ${toneOf(each)}`}
+              aria-pressed={status === each}
+              title="List these"
+              onClick={() => onStatus(status === each ? null : each)}
+            >
+              {number} {lookOf(each).word}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function Figure({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div>
+      <span className="quiet">{name}</span>
+      <strong>{children}</strong>
+    </div>
+  );
+}
+
+function Progress({ tasks }: { tasks: readonly GraphTask[] }) {
+  const done = countsOf(tasks).toReversed();
+  return (
+    <div className="dag-progress" aria-hidden="true">
+      {done.map(([status, number]) => (
+        <span key={status} className={toneOf(status)} style={{ flexGrow: number }} />
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,139 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { series, WINDOWS, type Series, type Window } from "@/api/overview";
+import { useEvery } from "@/live/live";
+import { Chart } from "@/parts/chart";
+import { Loading } from "@/parts/empty";
+import { cents, span } from "@/parts/format";
+import { Card } from "@/parts/page";
+import { lookOf } from "@/parts/status";
+
+const REFRESH = 5_000; // the server counts about as often
+const DEPTHS = ["ready", "claimed", "running", "validating", "retrying", "pending"] as const;
+
+export function Charts() {
+  const [window, setWindow] = useState<Window>("1h");
+  const every = useEvery(REFRESH);
+  // What was asked for before stays until the other is there, so that nothing jumps.
+  const { data } = useQuery({ ...series(window), refetchInterval: every, placeholderData: (before) => before });
+  const days = useQuery({ ...series("14d"), refetchInterval: every });
+  return (
+    <section aria-label="Figures" className="overview-charts">
+      <div className="overview-window">
+        <h2>Flow</h2>
+        <div className="segments" role="group" aria-label="Time window">
+          {WINDOWS.map((each) => (
+            <button key={each} type="button" aria-pressed={each === window} onClick={() => setWindow(each)}>
+              {each}
+            </button>
+          ))}
+        </div>
+      </div>
+      <div className="grid">
+        <Throughput data={data} />
+        <Depth data={data} />
+        <Times title="Time in line" data={data} of={data?.wait_sec} />
+        <Times title="Time at work" data={data} of={data?.duration_sec} />
+        <SpendByDay data={days.data} />
+      </div>
+    </section>
+  );
+}
+
+function Throughput({ data }: { data: Series | undefined }) {
+  return (
+    <Card title="Throughput">
+      {data === undefined ? (
+        <Loading />
+      ) : (
+        <div className="card-body">
+          <Chart
+            label={`Tasks in each ${span(data.bucket_sec)}`}
+            at={data.at}
+            kind="area"
+            series={[
+              { name: "put in", tone: "info", values: data.created },
+              { name: "completed", tone: "good", values: data.completed },
+              { name: "failed attempts", tone: "warn", values: data.failed },
+              { name: "dead", tone: "bad", values: data.dead },
+            ]}
+          />
+        </div>
+      )}
+    </Card>
+  );
+}
+
+function Depth({ data }: { data: Series | undefined }) {
+  return (
+    <Card title="Unfinished tasks by status">
+      {data === undefined ? (
+        <Loading />
+      ) : (
+        <div className="card-body">
+          <Chart
+            label="Unfinished tasks by status"
+            at={data.at}
+            kind="area"
+            stacked
+            series={DEPTHS.filter((status) => data.depth[status] !== undefined).map((status) => ({
+              name: lookOf(status).word,
+              tone: lookOf(status).tone,
+              values: data.depth[status] ?? [],
+            }))}
+          />
+        </div>
+      )}
+    </Card>
+  );
+}
+
+function Times({ title, data, of }: { title: string; data: Series | undefined; of: Series["wait_sec"] | undefined }) {
+  return (
+    <Card title={title}>
+      {data === undefined || of === undefined ? (
+        <Loading />
+      ) : (
+        <div className="card-body">
+          <Chart
+            label={`${title}, percentiles`}
+            at={data.at}
+            unit={span}
+            series={[
+              { name: "p50", tone: "good", values: of.p50 },
+              { name: "p95", tone: "warn", values: of.p95 },
+              { name: "p99", tone: "bad", values: of.p99 },
+            ]}
+          />
+        </div>
+      )}
+    </Card>
+  );
+}
+
+function SpendByDay({ data }: { data: Series | undefined }) {
+  return (
+    <Card title="Spend by day">
+      {data === undefined ? (
+        <Loading />
+      ) : (
+        <div className="card-body">
+          <Chart
+            label="Spend by day"
+            at={data.at.map(asLocalDay)}
+            kind="bars"
+            byDay
+            unit={cents}
+            series={[{ name: "spent", tone: "accent", values: data.spend_usd.map(Number) }]}
+          />
+        </div>
+      )}
+    </Card>
+  );
+}
+
+/** The yard's days begin at midnight UTC. Each is drawn at the reader's own midnight, or some would show as the day before. */
+function asLocalDay(at: string): string {
+  return new Date(`${at.slice(0, 10)}T00:00`).toISOString();
+}

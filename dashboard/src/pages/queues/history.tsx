@@ -1,0 +1,53 @@
+/** What was done to queues and breakers, newest first. */
+import { useQuery } from "@tanstack/react-query";
+
+import { history, type GateEvent } from "@/api/gates";
+import { Loading } from "@/parts/empty";
+import { Card } from "@/parts/page";
+import { At } from "@/parts/time";
+
+const SHOWN = 30;
+
+export function History() {
+  const ofQueues = useQuery(history("queue"));
+  const ofBreakers = useQuery(history("breaker"));
+  const events = [...(ofQueues.data?.events ?? []), ...(ofBreakers.data?.events ?? [])].sort((a, b) => b.seq - a.seq);
+  return (
+    <Card title="Lately">
+      {ofQueues.isPending || ofBreakers.isPending ? (
+        <Loading />
+      ) : events.length === 0 ? (
+        <p className="card-body quiet">No queue was paused and no breaker has moved lately.</p>
+      ) : (
+        <ol className="gate-history">
+          {events.slice(0, SHOWN).map((event) => (
+            <li key={event.seq}>
+              <At at={event.at} />
+              <span>{wordsOf(event)}</span>
+            </li>
+          ))}
+        </ol>
+      )}
+    </Card>
+  );
+}
+
+const WORDS: Record<string, string> = {
+  "queue.paused": "Queue {name} was paused",
+  "queue.resumed": "Queue {name} was resumed",
+  "queue.preset": "Queue {name} has another preset",
+  "breaker.opened": "The breaker of {name} opened",
+  "breaker.closed": "The breaker of {name} closed",
+};
+
+function wordsOf({ event, payload }: GateEvent): string {
+  const name = text(payload["queue"]) ?? text(payload["type"]) ?? "";
+  const words = (WORDS[event] ?? event).replace("{name}", name);
+  const by = text(payload["by"]);
+  const why = text(payload["why"]);
+  return [words, by && `by ${by}`, why && `: ${why}`].filter(Boolean).join(" ").replace(" :", ":");
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}

@@ -1,0 +1,101 @@
+import { useQuery } from "@tanstack/react-query";
+import { CirclePause, CirclePlay, Inbox } from "lucide-react";
+import { Link } from "react-router";
+
+import { pauseQueue, queues, resumeQueue, type Queue } from "@/api/gates";
+import { Action } from "@/parts/action";
+import { quoted } from "@/parts/copy";
+import { Broken, Empty, Loading } from "@/parts/empty";
+import { count } from "@/parts/format";
+import { Card } from "@/parts/page";
+import { StatusBadge } from "@/parts/status";
+
+export function QueueList() {
+  const { data, error, refetch } = useQuery(queues);
+  return (
+    <Card title="Queues">
+      {data === undefined && (error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />)}
+      {data?.queues.length === 0 && (
+        <Empty
+          icon={Inbox}
+          title="No queue yet"
+          command="taskyard enqueue research --prompt 'Compare the three vendors'"
+        >
+          A queue is there as soon as a task is put into it:
+        </Empty>
+      )}
+      {data !== undefined && data.queues.length > 0 && (
+        <div className="table-frame">
+          <table className="table">
+            <thead>
+              <tr>
+                <th>Queue</th>
+                <th>State</th>
+                <th className="number">Ready</th>
+                <th>
+                  <span className="sr-only">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.queues.map((queue) => (
+                <tr key={queue.queue}>
+                  <td>
+                    <Link className="row-name" to={`/tasks?queue=${encodeURIComponent(queue.queue)}`}>
+                      {queue.queue}
+                    </Link>{" "}
+                    <span className="chip" title="The preset that its new tasks follow">
+                      {queue.preset}
+                    </span>
+                  </td>
+                  <td>
+                    <StatusBadge
+                      status={queue.paused ? "paused" : "active"}
+                      word={queue.paused ? "paused" : "flowing"}
+                    />
+                  </td>
+                  <td className="number">{count(queue.ready)}</td>
+                  <td className="gate-actions">{queue.paused ? <Resume queue={queue} /> : <Pause queue={queue} />}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Card>
+  );
+}
+
+function Pause({ queue: { queue } }: { queue: Queue }) {
+  return (
+    <Action
+      label="Pause"
+      icon={CirclePause}
+      needs="operate"
+      small
+      title={`Pause ${queue}`}
+      command={`taskyard queues pause ${quoted(queue)}`}
+      run={() => pauseQueue(queue)}
+      done={`${queue} is paused`}
+    >
+      <p>Nothing more is handed out of it. What is claimed or running goes on, and tasks can still be put in.</p>
+    </Action>
+  );
+}
+
+function Resume({ queue: { queue } }: { queue: Queue }) {
+  return (
+    <Action
+      label="Resume"
+      icon={CirclePlay}
+      needs="operate"
+      small
+      title={`Resume ${queue}`}
+      command={`taskyard queues resume ${quoted(queue)}`}
+      run={() => resumeQueue(queue)}
+      done={`${queue} flows again`}
+    >
+      <p>Its tasks are handed out again.</p>
+    </Action>
+  );
+}

@@ -1,0 +1,119 @@
+import { useQuery } from "@tanstack/react-query";
+import { CalendarClock } from "lucide-react";
+import { Link } from "react-router";
+
+import { schedule as scheduleOf, schedules, type Schedule } from "@/api/sources";
+import { Broken, Empty, Loading } from "@/parts/empty";
+import { shortId, span } from "@/parts/format";
+import { Json } from "@/parts/json";
+import { Card } from "@/parts/page";
+import { Ago, At } from "@/parts/time";
+
+import { Fires } from "./fires";
+import { AddSchedule, ScheduleActions } from "./schedule-actions";
+import { Source } from "./source";
+import { makesInWords, whenInWords } from "./words";
+
+const EXAMPLE =
+  "taskyard schedules add audit 'every Monday at 09:00 Europe/Berlin' --type audit --prompt 'Audit the dependencies'";
+
+export function ScheduleList() {
+  const { data, error, refetch } = useQuery(schedules);
+  return (
+    <Card title="Schedules" aside={<AddSchedule />}>
+      {data === undefined && (error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />)}
+      {data?.schedules.length === 0 && (
+        <Empty icon={CalendarClock} title="No schedule yet" command={EXAMPLE}>
+          A schedule makes a task or a DAG at certain times, once each, however many servers there are:
+        </Empty>
+      )}
+      <ul>
+        {data?.schedules.map((schedule) => (
+          <Source
+            key={schedule.id}
+            kind="schedule"
+            id={schedule.id}
+            isPaused={schedule.paused}
+            when={whenInWords(schedule)}
+            makes={makesInWords(schedule.template)}
+            aside={<NextAndLast schedule={schedule} />}
+            actions={<ScheduleActions schedule={schedule} />}
+          >
+            <Details schedule={schedule} />
+          </Source>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+function NextAndLast({ schedule: { next_at: next, last_run: last } }: { schedule: Schedule }) {
+  return (
+    <>
+      {last !== null && (
+        <span>
+          last <Link to={last.startsWith("dag_") ? `/dags/${last}` : `/tasks/${last}`}>{shortId(last)}</Link>
+        </span>
+      )}
+      <span>{next === null ? "no next time" : <NextTime at={next} />}</span>
+    </>
+  );
+}
+
+function NextTime({ at }: { at: string }) {
+  return (
+    <>
+      next <Ago at={at} />
+    </>
+  );
+}
+
+const MISFIRES: Record<string, string> = {
+  skip: "are skipped",
+  once: "are made up for once",
+  all: "are all made up for",
+};
+const BUSY: Record<string, string> = {
+  allow: "both run",
+  skip: "the new one is skipped",
+  replace: "the old one is cancelled",
+};
+
+function Details({ schedule }: { schedule: Schedule }) {
+  const { data } = useQuery(scheduleOf(schedule.id));
+  return (
+    <>
+      <dl className="facts">
+        <dt>Next times</dt>
+        <dd className="source-times">
+          {data?.next_times.map((time) => (
+            <At key={time} at={time} />
+          ))}
+          {data?.next_times.length === 0 && <span className="quiet">none</span>}
+        </dd>
+        <dt>Written as</dt>
+        <dd>
+          <code>{schedule.cron ?? schedule.when}</code> <span className="quiet">in {schedule.timezone}</span>
+        </dd>
+        <dt>Missed times</dt>
+        <dd>
+          {MISFIRES[schedule.misfire] ?? schedule.misfire} within {span(schedule.misfire_window_sec)}
+        </dd>
+        <dt>If the last is still going</dt>
+        <dd>{BUSY[schedule.busy] ?? schedule.busy}</dd>
+        <dt>Made by</dt>
+        <dd>
+          {schedule.created_by} <Ago at={schedule.created_at} />
+        </dd>
+      </dl>
+      <div>
+        <h3>Makes</h3>
+        <Json value={schedule.template} label="template" />
+      </div>
+      <div>
+        <h3>Last fires</h3>
+        {data && <Fires fires={data.fires} />}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,51 @@
+import { ChevronDown, ChevronRight } from "lucide-react";
+import { useId, type ReactNode } from "react";
+import { useSearchParams } from "react-router";
+
+import { Id } from "@/parts/copy";
+import { StatusBadge } from "@/parts/status";
+
+interface SourceProps {
+  kind: "schedule" | "trigger"; // also its name in the address
+  id: string;
+  isPaused: boolean;
+  when: string;
+  makes: string;
+  aside: ReactNode; // in short, how it stands
+  actions: ReactNode;
+  children: ReactNode; // more, for who opens it
+}
+
+/** A schedule or a trigger: a line that opens. */
+export function Source({ kind, id, isPaused, when, makes, aside, actions, children }: SourceProps) {
+  const [asked, setAsked] = useSearchParams();
+  const body = useId();
+  const isOpen = asked.get(kind) === id;
+  return (
+    <li className="source" data-source={id}>
+      <div className="source-line">
+        <button
+          type="button"
+          className="source-name"
+          aria-expanded={isOpen}
+          aria-controls={body}
+          onClick={() => setAsked(isOpen ? {} : { [kind]: id }, { replace: true })}
+        >
+          {isOpen ? <ChevronDown aria-hidden /> : <ChevronRight aria-hidden />}
+          <strong className="clip">{id}</strong>
+        </button>
+        <span className="source-words">
+          {when} <span className="quiet">makes {makes}</span>
+        </span>
+        <span className="source-aside quiet">{isPaused ? <StatusBadge status="paused" /> : aside}</span>
+        <span className="source-actions">{actions}</span>
+      </div>
+      {isOpen && (
+        <div className="source-body" id={body}>
+          <Id id={id} whole />
+          {children}
+        </div>
+      )}
+    </li>
+  );
+}

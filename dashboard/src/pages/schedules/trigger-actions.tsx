@@ -1,0 +1,111 @@
+/** What can be done to a trigger. */
+import { CirclePause, CirclePlay, Trash2, Zap } from "lucide-react";
+import { useId, useRef, useState } from "react";
+
+import { fireTrigger, pauseTrigger, removeTrigger, resumeTrigger, type Trigger } from "@/api/sources";
+import { Action } from "@/parts/action";
+import { quoted } from "@/parts/copy";
+
+export function TriggerActions({ trigger: { id, paused } }: { trigger: Trigger }) {
+  return (
+    <>
+      <FireByHand id={id} />
+      {paused ? (
+        <Action
+          label="Resume"
+          icon={CirclePlay}
+          needs="operate"
+          small
+          title={`Resume ${id}`}
+          command={`taskyard triggers resume ${id}`}
+          run={() => resumeTrigger(id)}
+          done={`${id} listens again`}
+        >
+          <p>It fires again, on what comes from now on.</p>
+        </Action>
+      ) : (
+        <Action
+          label="Pause"
+          icon={CirclePause}
+          needs="operate"
+          small
+          title={`Pause ${id}`}
+          command={`taskyard triggers pause ${id}`}
+          run={() => pauseTrigger(id)}
+          done={`${id} is paused`}
+        >
+          <p>Nothing fires it until it is resumed.</p>
+        </Action>
+      )}
+      <Action
+        label={`Remove ${id}`}
+        icon={Trash2}
+        needs="operate"
+        small
+        bare
+        danger
+        title={`Remove ${id}`}
+        confirm="Remove"
+        command={`taskyard triggers rm ${id}`}
+        run={() => removeTrigger(id)}
+        done={`${id} is removed`}
+      >
+        <p>It ends for good. What it has made stays.</p>
+      </Action>
+    </>
+  );
+}
+
+function FireByHand({ id }: { id: string }) {
+  const [text, setText] = useState("{}");
+  const [isTrial, setTrial] = useState(false);
+  const said = useRef(""); // what came of it, for the word that it is done
+  const field = useId();
+  const data = objectIn(text);
+  return (
+    <Action
+      label="Fire"
+      icon={Zap}
+      needs="steer"
+      small
+      title={`Fire ${id} by hand`}
+      confirm={isTrial ? "Try it" : "Fire"}
+      command={`taskyard triggers fire ${id} --data ${quoted(text)}${isTrial ? " --dry-run" : ""}`}
+      ready={data !== null}
+      run={async () => {
+        const fire = await fireTrigger(id, data ?? {}, isTrial);
+        said.current = `${isTrial ? "It would have" : "It has"} ${fire.outcome}${fire.why === "" ? "" : `: ${fire.why}`}`;
+      }}
+      done={() => said.current}
+    >
+      <p>What its template names must be there, as it would be in what comes.</p>
+      <div className="field">
+        <label htmlFor={field}>Data (a JSON object)</label>
+        <textarea
+          id={field}
+          className="mono"
+          rows={6}
+          spellCheck={false}
+          value={text}
+          aria-invalid={data === null}
+          onChange={(event) => setText(event.target.value)}
+        />
+      </div>
+      <label className="check">
+        <input type="checkbox" checked={isTrial} onChange={(event) => setTrial(event.target.checked)} />
+        Only say what would come of it
+      </label>
+    </Action>
+  );
+}
+
+function objectIn(text: string): Record<string, unknown> | null {
+  try {
+    const value = JSON.parse(text) as unknown;
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
+  } catch {
+    return null; // somebody is still typing
+  }
+}

@@ -1,0 +1,110 @@
+import { useQuery } from "@tanstack/react-query";
+import { Zap } from "lucide-react";
+
+import { trigger as triggerOf, triggers, type Trigger } from "@/api/sources";
+import { Broken, Empty, Loading } from "@/parts/empty";
+import { count } from "@/parts/format";
+import { Json } from "@/parts/json";
+import { Card } from "@/parts/page";
+import { Ago } from "@/parts/time";
+
+import { Fires } from "./fires";
+import { Source } from "./source";
+import { TriggerActions } from "./trigger-actions";
+import { conditionsInWords, makesInWords, triggerInWords } from "./words";
+
+export function TriggerList() {
+  const { data, error, refetch } = useQuery(triggers);
+  return (
+    <Card title="Triggers">
+      {data === undefined && (error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />)}
+      {data?.triggers.length === 0 && (
+        <Empty
+          icon={Zap}
+          title="No trigger yet"
+          command="taskyard hooks add reviews --github --ready-made pull-request-opened"
+        >
+          A trigger makes a task or a DAG when something happens: a signed delivery, a file, a DAG that ends, a figure
+          that turns bad. For pull requests on GitHub:
+        </Empty>
+      )}
+      <ul>
+        {data?.triggers.map((trigger) => (
+          <Source
+            key={trigger.id}
+            kind="trigger"
+            id={trigger.id}
+            isPaused={trigger.paused}
+            when={triggerInWords(trigger)}
+            makes={makesInWords(trigger.template)}
+            aside={trigger.source}
+            actions={<TriggerActions trigger={trigger} />}
+          >
+            <Details trigger={trigger} />
+          </Source>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+function Details({ trigger }: { trigger: Trigger }) {
+  const { data } = useQuery(triggerOf(trigger.id));
+  const conditions = conditionsInWords(trigger.only);
+  return (
+    <>
+      <dl className="facts">
+        {conditions.length > 0 && (
+          <>
+            <dt>Only where</dt>
+            <dd>
+              <ul>
+                {conditions.map((condition) => (
+                  <li key={condition}>
+                    <code>{condition}</code>
+                  </li>
+                ))}
+              </ul>
+            </dd>
+          </>
+        )}
+        <Watched watched={data?.watched ?? null} />
+        {typeof data?.passed_over === "string" && (
+          <>
+            <dt>Last passed over</dt>
+            <dd>{data.passed_over}</dd>
+          </>
+        )}
+        <dt>Made by</dt>
+        <dd>
+          {trigger.created_by} <Ago at={trigger.created_at} />
+        </dd>
+      </dl>
+      <div>
+        <h3>Makes</h3>
+        <Json value={trigger.template} label="template" />
+      </div>
+      <div>
+        <h3>Last fires</h3>
+        {data && <Fires fires={data.fires} />}
+      </div>
+    </>
+  );
+}
+
+function Watched({ watched }: { watched: Trigger["watched"] }) {
+  if (watched === null) return null;
+  return (
+    <>
+      <dt>Seen since it last fired</dt>
+      <dd>
+        {count(watched.attempts)} attempts{watched.mean !== null && `, mean ${watched.mean}`}
+        {watched.quiet_until !== null && (
+          <>
+            , quiet until <Ago at={watched.quiet_until} />
+          </>
+        )}
+      </dd>
+    </>
+  );
+}

@@ -1,0 +1,71 @@
+import { Link } from "react-router";
+
+import type { Ceiling } from "@/api/spend";
+import { shortId } from "@/parts/format";
+import { Meter } from "@/parts/meter";
+import { Money } from "@/parts/money";
+import { Card } from "@/parts/page";
+
+/** Every limit on money but the day's, the tightest first. */
+export function Ceilings({ ceilings }: { ceilings: readonly Ceiling[] }) {
+  const limited = ceilings
+    .filter((each) => each.ceiling_usd !== null && !each.name.startsWith("day:"))
+    .sort((a, b) => used(b) - used(a));
+  return (
+    <Card title="Caps">
+      {limited.length === 0 ? (
+        <p className="card-body quiet">No agent and no DAG has a budget.</p>
+      ) : (
+        <div className="table-frame">
+          <table className="table">
+            <thead>
+              <tr>
+                <th>Of</th>
+                <th className="number">Spent</th>
+                <th className="number">Reserved</th>
+                <th>Cap</th>
+              </tr>
+            </thead>
+            <tbody>
+              {limited.map((each) => (
+                <tr key={each.name}>
+                  <td>
+                    <Whose name={each.name} />
+                  </td>
+                  <td className="number">
+                    <Money usd={each.spent_usd} />
+                  </td>
+                  <td className="number">
+                    <Money usd={each.reserved_usd} />
+                  </td>
+                  <td>
+                    <Meter
+                      label={`Used of ${each.name}`}
+                      spent={each.spent_usd}
+                      held={each.reserved_usd}
+                      of={each.ceiling_usd}
+                    />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Card>
+  );
+}
+
+function used({ spent_usd: spent, reserved_usd: held, ceiling_usd: ceiling }: Ceiling): number {
+  return (Number(spent) + Number(held)) / Math.max(Number(ceiling), Number.MIN_VALUE);
+}
+
+function Whose({ name }: { name: string }) {
+  const [kind = "", id = ""] = name.split(/:(.*)/s);
+  return (
+    <>
+      <span className="quiet">{kind === "dag" ? "DAG" : kind}</span>{" "}
+      <Link to={kind === "dag" ? `/dags/${id}` : "/agents"}>{shortId(id)}</Link>
+    </>
+  );
+}

@@ -1,0 +1,52 @@
+import { Link } from "react-router";
+
+import { nameOf } from "@/actions/subject";
+import type { Report } from "@/api/spend";
+import { TaskId } from "@/parts/copy";
+import { Money } from "@/parts/money";
+import { Card } from "@/parts/page";
+import { StatusBadge } from "@/parts/status";
+
+/** The tasks that cost most. */
+export function Dearest({ tasks }: { tasks: Report["dearest"] }) {
+  return (
+    <Card title="Dearest tasks">
+      <div className="table-frame">
+        <table className="table">
+          <thead>
+            <tr>
+              <th>Task</th>
+              <th>Type</th>
+              <th>Status</th>
+              <th className="number">Attempts</th>
+              <th className="number">Cost</th>
+              <th>Id</th>
+            </tr>
+          </thead>
+          <tbody>
+            {tasks.map((task) => (
+              <tr key={task.id}>
+                <td>
+                  <Link className="row-name" to={`/tasks/${task.id}`}>
+                    {nameOf(task)}
+                  </Link>
+                </td>
+                <td>{task.type}</td>
+                <td>
+                  <StatusBadge status={task.status} word={task.state} />
+                </td>
+                <td className="number">{task.attempt}</td>
+                <td className="number">
+                  <Money usd={task.cost_usd} />
+                </td>
+                <td>
+                  <TaskId id={task.id} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Card>
+  );
+}

@@ -1,0 +1,41 @@
+import { Link } from "react-router";
+
+import { cents, plural, shortId } from "@/parts/format";
+import { Card } from "@/parts/page";
+import { Shares } from "@/parts/shares";
+
+interface SplitProps {
+  title: string;
+  shares: readonly { name: string; title?: string; spent_usd: string }[];
+  to?: (name: string) => string;
+}
+
+const SHOWN = 8;
+
+/** Money by one of the things it was spent on. */
+export function Split({ title, shares, to }: SplitProps) {
+  const others = shares.slice(SHOWN);
+  return (
+    <Card title={title}>
+      <div className="card-body">
+        {shares.length === 0 && <p className="quiet">Nothing.</p>}
+        <Shares
+          shares={shares.slice(0, SHOWN).map(({ name, title: words, spent_usd: usd }) => {
+            const shown = words || (name === "" ? "not said" : shortId(name));
+            return {
+              name,
+              label: to === undefined || name === "" ? shown : <Link to={to(name)}>{shown}</Link>,
+              amount: Number(usd),
+              words: cents(usd),
+            };
+          })}
+        />
+        {others.length > 0 && (
+          <p className="quiet spend-others">
+            {plural(others.length, "other")}: {cents(others.reduce((sum, { spent_usd: usd }) => sum + Number(usd), 0))}
+          </p>
+        )}
+      </div>
+    </Card>
+  );
+}

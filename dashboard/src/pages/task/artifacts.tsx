@@ -1,0 +1,24 @@
+import { Paperclip } from "lucide-react";
+
+import { CopyButton } from "@/parts/copy";
+import { Card } from "@/parts/page";
+
+/** The files it made. The server sends them as attachments, so that none is ever shown as a page. */
+export function Artifacts({ refs }: { refs: readonly string[] }) {
+  if (refs.length === 0) return null;
+  return (
+    <Card title="Artifacts" aside={<span className="quiet">{refs.length}</span>}>
+      <ul className="card-body task-artifacts">
+        {refs.map((ref) => (
+          <li key={ref}>
+            <Paperclip aria-hidden />
+            <a className="clip" href={`/api/artifacts/${encodeURIComponent(ref.replace(/^artifact:/, ""))}`} download>
+              {ref}
+            </a>
+            <CopyButton text={ref} label={`Copy ${ref}`} />
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}

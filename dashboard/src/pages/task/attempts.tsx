@@ -1,0 +1,131 @@
+import { ChevronRight } from "lucide-react";
+import { useState } from "react";
+
+import type { Attempt, TaskDetails } from "@/api/tasks";
+import { Id } from "@/parts/copy";
+import { count } from "@/parts/format";
+import { Verbatim } from "@/parts/json";
+import { Money } from "@/parts/money";
+import { Card } from "@/parts/page";
+import { StatusBadge } from "@/parts/status";
+import { At, Lasted, Seconds } from "@/parts/time";
+
+/** Every try at the task, the one that is under way first. */
+export function Attempts({ task }: { task: TaskDetails }) {
+  const ended = [...task.history].reverse();
+  const claim = task.claim;
+  if (ended.length === 0 && claim === null) return null;
+  return (
+    <Card
+      title="Attempts"
+      aside={
+        <span className="quiet">
+          {task.attempts} of {task.max_attempts} failed
+        </span>
+      }
+    >
+      <div className="table-frame">
+        <table className="table task-attempts">
+          <thead>
+            <tr>
+              <th>#</th>
+              <th>Outcome</th>
+              <th>Agent</th>
+              <th>Model</th>
+              <th>Claimed</th>
+              <th className="number">Took</th>
+              <th className="number">Cost</th>
+              <th className="number">Tokens</th>
+              <th>Session</th>
+            </tr>
+          </thead>
+          <tbody>
+            {claim !== null && (
+              <tr>
+                <td>{task.attempt}</td>
+                <td>
+                  <StatusBadge status={task.status} />
+                </td>
+                <td>{claim.agent_id ?? "—"}</td>
+                <td className="quiet">—</td>
+                <td>
+                  <At at={claim.claimed_at} />
+                </td>
+                <td className="number">
+                  <Lasted from={claim.claimed_at} />
+                </td>
+                <td className="number quiet">—</td>
+                <td className="number quiet">—</td>
+                <td>{task.session.session_id === null ? "—" : <Id id={task.session.session_id} />}</td>
+              </tr>
+            )}
+            {ended.map((attempt) => (
+              <Ended key={attempt.attempt} attempt={attempt} isLatest={attempt === ended[0]} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Card>
+  );
+}
+
+function Ended({ attempt, isLatest }: { attempt: Attempt; isLatest: boolean }) {
+  const hasError = attempt.error !== null && attempt.error !== "";
+  const [open, setOpen] = useState(isLatest && hasError);
+  return (
+    <>
+      <tr>
+        <td>
+          {hasError ? (
+            <button
+              type="button"
+              className="task-unfold"
+              aria-expanded={open}
+              aria-label={`Error of attempt ${attempt.attempt}`}
+              onClick={() => setOpen(!open)}
+            >
+              <ChevronRight aria-hidden /> {attempt.attempt}
+            </button>
+          ) : (
+            attempt.attempt
+          )}
+        </td>
+        <td>
+          <span className="task-outcome">
+            <StatusBadge status={attempt.outcome} />
+            {attempt.reason !== null && <span className="quiet">{attempt.reason}</span>}
+            {!attempt.counted && attempt.outcome === "failed" && <span className="quiet">(not counted)</span>}
+          </span>
+        </td>
+        <td>{attempt.agent}</td>
+        <td className="quiet">{attempt.model ?? "—"}</td>
+        <td>
+          <At at={attempt.claimed_at} />
+        </td>
+        <td className="number">
+          <Seconds value={attempt.duration_sec} />
+        </td>
+        <td className="number">
+          <Money usd={attempt.cost_usd} />
+        </td>
+        <td className="number" title="input + output">
+          {count(attempt.tokens.input + attempt.tokens.output)}
+        </td>
+        <td>{sessionOf(attempt)}</td>
+      </tr>
+      {open && (
+        <tr className="task-attempt-error">
+          <td colSpan={9}>
+            <Verbatim text={attempt.error ?? ""} label={`error of attempt ${attempt.attempt}`} />
+          </td>
+        </tr>
+      )}
+    </>
+  );
+}
+
+function sessionOf({ session }: Attempt) {
+  const id: unknown =
+    typeof session === "object" && session !== null ? (session as Record<string, unknown>)["session_id"] : session;
+  return typeof id === "string" ? <Id id={id} /> : <span className="quiet">—</span>;
+}

@@ -1,0 +1,224 @@
+import { useQuery } from "@tanstack/react-query";
+import { CircleX, SearchX } from "lucide-react";
+import { Link, useParams } from "react-router";
+
+import { CancelTask } from "@/actions/cancel";
+import { SetPriority } from "@/actions/priority";
+import { RerunTask } from "@/actions/rerun";
+import { ResolveLetter } from "@/actions/resolve";
+import { isFinal, isWaiting, nameOf } from "@/actions/subject";
+import { isRefusal } from "@/api/problem";
+import { checkpoints, inputs, task as taskQuery, taskEvents, type TaskDetails } from "@/api/tasks";
+import { Command, Id } from "@/parts/copy";
+import { Broken, Empty, Loading } from "@/parts/empty";
+import { isBlank, Json, Verbatim } from "@/parts/json";
+import { Money } from "@/parts/money";
+import { Card, Page } from "@/parts/page";
+import { StatusBadge } from "@/parts/status";
+import { Lasted } from "@/parts/time";
+
+import { Activity } from "./activity";
+import { Artifacts } from "./artifacts";
+import { Attempts } from "./attempts";
+import { Facts } from "./facts";
+import { isSaid } from "./story";
+import { Relations } from "./relations";
+import { Timeline } from "./timeline";
+import { Waiting } from "./waiting";
+
+import "./task.css";
+
+export default function Task() {
+  const { taskId = "" } = useParams();
+  const { data, error, refetch } = useQuery(taskQuery(taskId));
+  if (isRefusal(error, 404) || isRefusal(error, 422)) {
+    return (
+      <Empty icon={SearchX} title="There is no such task" command="taskyard ls">
+        It may have been pruned, or be of another workspace.
+      </Empty>
+    );
+  }
+  if (data === undefined)
+    return error === null ? <Loading rows={8} /> : <Broken error={error} retry={() => void refetch()} />;
+  return <TaskPage key={taskId} task={data} />;
+}
+
+function TaskPage({ task }: { task: TaskDetails }) {
+  const events = useQuery(taskEvents(task.id));
+  return (
+    <Page
+      title={nameOf(task)}
+      trail={
+        <>
+          <Link to="/tasks">Tasks</Link> / <Link to={`/tasks?type=${encodeURIComponent(task.type)}`}>{task.type}</Link>
+        </>
+      }
+      lead={<Lead task={task} />}
+      actions={<Actions task={task} />}
+    >
+      <div className="task-columns">
+        <div className="task-main">
+          {isWaiting(task.status) && <Waiting task={task} />}
+          {task.dead !== null && <DeadNote task={task} />}
+          {(!isFinal(task.status) || events.data?.some(isSaid)) && <Activity task={task} events={events.data ?? []} />}
+          <Output task={task} />
+          <Attempts task={task} />
+          <Spec task={task} />
+          <Inputs taskId={task.id} count={task.depends_on.length + task.spec.context_refs.length} />
+          <Steps taskId={task.id} />
+        </div>
+        <div className="task-side">
+          <Timeline events={events.data} />
+          <Facts task={task} />
+          <Relations task={task} />
+          <Card title="From a shell">
+            <div className="card-body task-commands">
+              <Command text={`taskyard show ${task.id}`} />
+              <Command text={`taskyard why ${task.id}`} />
+            </div>
+          </Card>
+        </div>
+      </div>
+    </Page>
+  );
+}
+
+function Lead({ task }: { task: TaskDetails }) {
+  return (
+    <span className="task-lead">
+      <StatusBadge status={task.status} />
+      {task.claim?.agent_id != null && <span>by {task.claim.agent_id}</span>}
+      {task.started_at !== null && (
+        <span>
+          <Lasted from={task.started_at} to={task.completed_at ?? task.cancelled?.at ?? task.dead?.at} />
+        </span>
+      )}
+      {Number(task.cost_usd) > 0 && <Money usd={task.cost_usd} />}
+      <Id id={task.id} />
+    </span>
+  );
+}
+
+/** What makes sense in its state, and what would make sense in another with the reason why not now. */
+function Actions({ task }: { task: TaskDetails }) {
+  if (task.status === "dead_lettered") return <ResolveLetter letter={task} />;
+  return (
+    <>
+      <RerunTask task={task} />
+      <SetPriority task={task} />
+      <CancelTask task={task} />
+    </>
+  );
+}
+
+function DeadNote({ task }: { task: TaskDetails }) {
+  const dead = task.dead;
+  if (dead === null || task.status !== "dead_lettered") return null;
+  return (
+    <p className="note tone-bad">
+      <CircleX aria-hidden />
+      <span className="prose">
+        Out of attempts: {dead.reason}. {dead.poison_pill && "A poison pill: it failed under several agents. "}
+        {dead.reviewed
+          ? `${dead.resolution ?? "Reviewed"} by ${dead.reviewed_by ?? "somebody"}. ${dead.note ?? ""}`
+          : "Nobody has decided about it yet."}
+      </span>
+    </p>
+  );
+}
+
+function Output({ task }: { task: TaskDetails }) {
+  const { output } = task;
+  if (output.attempt === null) return null;
+  return (
+    <>
+      <Card title="Output" aside={<span className="quiet">of attempt {output.attempt}</span>}>
+        <div className="card-body">
+          <Json value={output.data} label="the output" />
+        </div>
+      </Card>
+      {!isBlank(output.decision_report) && (
+        <Card title="Decision report">
+          <div className="card-body">
+            <Json value={output.decision_report} label="the decision report" />
+          </div>
+        </Card>
+      )}
+      <Artifacts refs={output.artifacts} />
+    </>
+  );
+}
+
+function Spec({ task }: { task: TaskDetails }) {
+  const { prompt, payload, context_refs } = task.spec;
+  return (
+    <Card title="Spec" aside={<span className="quiet">version {task.spec.version}</span>}>
+      <div className="card-body task-spec">
+        {prompt !== "" && (
+          <div>
+            <h3>Prompt</h3>
+            <Verbatim text={prompt} label="the prompt" />
+          </div>
+        )}
+        {!isBlank(payload) && (
+          <div>
+            <h3>Payload</h3>
+            <Json value={payload} label="the payload" />
+          </div>
+        )}
+        {context_refs.length > 0 && (
+          <div>
+            <h3>Context</h3>
+            <ul className="chips">
+              {context_refs.map((ref) => (
+                <li key={ref} className="chip">
+                  {ref}
+                </li>
+              ))}
+            </ul>
+          </div>
+        )}
+        {prompt === "" && isBlank(payload) && <p className="quiet">It has neither a prompt nor a payload.</p>}
+      </div>
+    </Card>
+  );
+}
+
+function Inputs({ taskId, count }: { taskId: string; count: number }) {
+  const { data } = useQuery({ ...inputs(taskId), enabled: count > 0 });
+  if (data === undefined || data.inputs.length === 0) return null;
+  return (
+    <Card title="Inputs" aside={<span className="quiet">{data.inputs.length}</span>}>
+      <div className="card-body task-spec">
+        {data.inputs.map((input) => (
+          <details key={input.ref}>
+            <summary>{input.ref}</summary>
+            {input.inlined ? (
+              <Json value={input.data} label={input.ref} />
+            ) : (
+              <p className="quiet">Too big to be shown here; its agent fetches it by reference.</p>
+            )}
+          </details>
+        ))}
+      </div>
+    </Card>
+  );
+}
+
+function Steps({ taskId }: { taskId: string }) {
+  const { data } = useQuery(checkpoints(taskId));
+  const steps = Object.entries(data?.checkpoints ?? {});
+  if (steps.length === 0) return null;
+  return (
+    <Card title="Steps that are stored" aside={<span className="quiet">{steps.length}</span>}>
+      <div className="card-body task-spec">
+        {steps.map(([name, value]) => (
+          <details key={name}>
+            <summary>{name}</summary>
+            <Json value={value} label={name} />
+          </details>
+        ))}
+      </div>
+    </Card>
+  );
+}

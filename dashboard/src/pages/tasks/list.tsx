@@ -1,0 +1,261 @@
+import { ArrowUp, ListTodo } from "lucide-react";
+import { memo, useEffect, useId, useMemo, useRef, useState, type KeyboardEvent } from "react";
+import { Link, useNavigate } from "react-router";
+
+import { nameOf } from "@/actions/subject";
+import type { TaskFilter, TaskRow } from "@/api/tasks";
+import { Broken, Empty, Loading } from "@/parts/empty";
+import { tierOf } from "@/parts/format";
+import { useMedia } from "@/parts/media";
+import { Money } from "@/parts/money";
+import { ProgressBar, progressOf } from "@/parts/progress";
+import { StatusBadge } from "@/parts/status";
+import { Ago, Lasted } from "@/parts/time";
+import { useWindow } from "@/parts/window";
+import { useShortcut } from "@/shell/shortcuts";
+
+import { useRows } from "./rows";
+
+const ROW = 38;
+const HEAD = 33;
+const TALL_ROW = 66; // two lines, where there is no room for columns
+const AHEAD = 60; // rows before the end at which the next page is asked for
+
+interface ListProps {
+  filter: TaskFilter;
+  isNarrow: boolean;
+  selected: ReadonlyMap<string, TaskRow>;
+  onSelect: (task: TaskRow) => void;
+}
+
+/** Any number of tasks: only those in sight are on the page, and those below come as they are scrolled to. */
+export function TaskList({ filter, isNarrow, selected, onSelect }: ListProps) {
+  const scroll = useRef<HTMLDivElement>(null);
+  const navigate = useNavigate();
+  const id = useId();
+  const isNarrowScreen = useMedia("(max-width: 60rem)");
+  const [current, setCurrent] = useState<string | null>(null); // the task that keys act on, wherever it moves
+  const list = useRows(filter, () => (scroll.current?.scrollTop ?? 0) < ROW);
+  const { rows, more } = list;
+  const active = useMemo(() => rows.findIndex((task) => task.id === current), [rows, current]);
+  const height = isNarrowScreen ? TALL_ROW : ROW;
+  const { first, end, slots, show } = useWindow(scroll, rows.length, height, isNarrowScreen ? 0 : HEAD);
+  const key = JSON.stringify(filter);
+  // Another list begins at its top.
+  useEffect(() => {
+    scroll.current?.scrollTo(0, 0);
+  }, [key]);
+  useEffect(() => {
+    if (rows.length > 0 && end >= rows.length - AHEAD) more();
+  }, [end, rows.length, more]);
+
+  function go(to: number) {
+    const index = Math.min(Math.max(to, 0), rows.length - 1);
+    setCurrent(rows[index]?.id ?? null);
+    show(index);
+  }
+  function open() {
+    const task = rows[active];
+    if (task !== undefined) void navigate(`/tasks/${task.id}`);
+  }
+  function select() {
+    const task = rows[active];
+    if (task !== undefined) onSelect(task);
+  }
+  useShortcut("j", "Next task", () => go(active + 1));
+  useShortcut("k", "Previous task", () => go(active - 1));
+  useShortcut("o", "Open the task", open);
+  useShortcut("x", "Select the task", select);
+
+  function pressed(event: KeyboardEvent) {
+    const page = Math.floor((scroll.current?.clientHeight ?? height) / height);
+    const moves: Record<string, () => void> = {
+      ArrowDown: () => go(active + 1),
+      ArrowUp: () => go(active - 1),
+      PageDown: () => go(active + page),
+      PageUp: () => go(active - page),
+      Home: () => go(0),
+      End: () => go(rows.length - 1),
+      Enter: open,
+      " ": select,
+    };
+    const move = moves[event.key];
+    if (move === undefined || event.target !== event.currentTarget) return;
+    event.preventDefault();
+    move();
+  }
+
+  if (list.error !== null && rows.length === 0) return <Broken error={list.error} retry={list.refresh} />;
+  if (list.isPending) return <Loading rows={8} />;
+  if (rows.length === 0) return <Nothing isFiltered={isNarrow || filter.status.length > 0} />;
+  return (
+    <div className={`tasks-list${list.isOld ? " old" : ""}`} aria-busy={list.isOld}>
+      {list.missing !== null && (
+        <button
+          type="button"
+          className="button primary small tasks-fresh"
+          onClick={() => {
+            list.refresh();
+            scroll.current?.scrollTo(0, 0);
+          }}
+        >
+          <ArrowUp aria-hidden /> {list.missing}: show
+        </button>
+      )}
+      <div
+        ref={scroll}
+        className="tasks-scroll"
+        role="grid"
+        aria-label="Tasks, newest first"
+        aria-rowcount={-1}
+        aria-multiselectable
+        tabIndex={0}
+        aria-activedescendant={active >= 0 ? `${id}-${active}` : undefined}
+        onKeyDown={pressed}
+        onFocus={(event) => {
+          if (event.target === event.currentTarget && active < 0) setCurrent(rows[0]?.id ?? null);
+        }}
+      >
+        <div role="rowgroup" className="tasks-head">
+          <div role="row" className="tasks-row">
+            <span role="columnheader">
+              <span className="sr-only">Selected</span>
+            </span>
+            <span role="columnheader">Status</span>
+            <span role="columnheader">Task</span>
+            <span role="columnheader" className="wide-only">
+              Type
+            </span>
+            <span role="columnheader" className="wide-only">
+              Agent
+            </span>
+            <span role="columnheader" className="wide-only">
+              Priority
+            </span>
+            <span role="columnheader" className="wide-only number">
+              Failed
+            </span>
+            <span role="columnheader" className="wide-only number">
+              Cost
+            </span>
+            <span role="columnheader" className="wide-only number">
+              Took
+            </span>
+            <span role="columnheader" className="number">
+              Created
+            </span>
+          </div>
+        </div>
+        <div role="rowgroup" className="tasks-body" style={{ height: rows.length * height }}>
+          {rows.slice(first, end).map((task, place) => {
+            const index = first + place;
+            return (
+              <Row
+                // A row that leaves the window is the one that enters it: changing what it says is cheaper than a new one.
+                key={index % slots}
+                id={`${id}-${index}`}
+                index={index}
+                height={height}
+                task={task}
+                isActive={index === active}
+                isSelected={selected.has(task.id)}
+                onSelect={onSelect}
+              />
+            );
+          })}
+        </div>
+        {list.isLoadingMore && <p className="tasks-more quiet">More…</p>}
+      </div>
+    </div>
+  );
+}
+
+interface RowProps {
+  id: string;
+  index: number;
+  height: number;
+  task: TaskRow;
+  isActive: boolean;
+  isSelected: boolean;
+  onSelect: (task: TaskRow) => void;
+}
+
+const Row = memo(function Row({ id, index, height, task, isActive, isSelected, onSelect }: RowProps) {
+  const progress = task.status === "running" ? progressOf(task.progress) : null;
+  const name = nameOf(task);
+  return (
+    <div
+      role="row"
+      id={id}
+      aria-rowindex={index + 2}
+      aria-selected={isSelected}
+      className={`tasks-row task${isActive ? " active" : ""}`}
+      style={{ height, transform: `translateY(${index * height}px)` }}
+    >
+      <span role="gridcell" className="tasks-check">
+        <input
+          type="checkbox"
+          tabIndex={-1}
+          aria-label={`Select ${name}`}
+          checked={isSelected}
+          onChange={() => onSelect(task)}
+        />
+      </span>
+      <span role="gridcell" className="tasks-status">
+        <StatusBadge status={task.status} />
+      </span>
+      <span role="gridcell" className="tasks-name">
+        <Link to={`/tasks/${task.id}`} tabIndex={-1} className="clip">
+          {name}
+        </Link>
+        {progress?.fraction != null && <ProgressBar fraction={progress.fraction} label={`Progress of ${name}`} />}
+        {task.subject !== null && <span className="chip">{task.subject}</span>}
+        {task.tags.slice(0, 2).map((tag) => (
+          <span key={tag} className="chip tasks-tag">
+            {tag}
+          </span>
+        ))}
+      </span>
+      <span role="gridcell" className="clip quiet tasks-type">
+        {task.type}
+      </span>
+      <span role="gridcell" className="clip quiet wide-only">
+        {task.agent ?? "—"}
+      </span>
+      <span role="gridcell" className="quiet wide-only" title={`priority ${task.priority}`}>
+        {tierOf(task.priority)}
+      </span>
+      <span role="gridcell" className={`number wide-only${task.attempts > 0 ? " tasks-failed" : " quiet"}`}>
+        {task.attempts}/{task.max_attempts}
+      </span>
+      <span role="gridcell" className="number quiet wide-only">
+        {Number(task.cost_usd) === 0 ? "—" : <Money usd={task.cost_usd} />}
+      </span>
+      <span role="gridcell" className="number quiet wide-only">
+        {task.started_at === null ? "—" : <Lasted from={task.started_at} to={task.ended_at} />}
+      </span>
+      <span role="gridcell" className="number quiet tasks-created">
+        <Ago at={task.created_at} />
+      </span>
+    </div>
+  );
+});
+
+function Nothing({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered) {
+    return (
+      <Empty icon={ListTodo} title="No task matches">
+        Take a filter away, or look for something else.
+      </Empty>
+    );
+  }
+  return (
+    <Empty
+      icon={ListTodo}
+      title="The yard is empty"
+      command={`taskyard enqueue research --prompt "Compare three vendors"`}
+    >
+      Put the first task in from a shell, a program, or an agent. It appears here at once.
+    </Empty>
+  );
+}

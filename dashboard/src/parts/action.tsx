@@ -1,0 +1,148 @@
+/** Something that a person can do: a button, then what will happen and the command that does the same, then the deed. */
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Eye, type LucideIcon } from "lucide-react";
+import { useState, type ReactNode } from "react";
+
+import { wordsOf } from "@/api/problem";
+import { askAgain } from "@/live/live";
+import { useMay, type Right } from "@/session/session";
+import { useToast } from "@/shell/toasts";
+
+import { Command } from "./copy";
+import { Dialog } from "./dialog";
+
+interface Deed {
+  title: string; // of the dialog: what is about to be done
+  confirm?: string; // on the button that does it
+  command?: string; // the equivalent on the command line
+  danger?: boolean;
+  wide?: boolean;
+  ready?: boolean; // whether everything it needs was given
+  run: () => Promise<unknown>;
+  done: string | (() => string); // what to say when it is done
+  children?: ReactNode; // what will happen, and what it needs to know
+}
+
+interface ActionProps extends Deed {
+  label: string;
+  icon: LucideIcon;
+  needs: Right;
+  small?: boolean;
+  bare?: boolean; // the icon alone
+  disabled?: string | undefined; // why it makes no sense now
+  onOpen?: () => void;
+}
+
+/** A button that opens the dialog of a deed. Whoever may not do it sees the button and hears why. */
+export function Action({ label, icon: Icon, needs, small, bare, disabled, onOpen, ...deed }: ActionProps) {
+  const [open, setOpen] = useState(false);
+  const tell = useToast();
+  const { may, why } = useMay(needs);
+  const hindrance = may ? disabled : why;
+  const look = ["button", small && "small", bare && "square plain", deed.danger && "danger"].filter(Boolean).join(" ");
+  return (
+    <>
+      <button
+        type="button"
+        className={look}
+        // Not `disabled`: the reason must be reachable by keyboard too.
+        aria-disabled={hindrance !== undefined}
+        aria-label={bare ? label : undefined}
+        title={hindrance ?? label}
+        onClick={() => {
+          if (hindrance !== undefined) {
+            tell("bad", hindrance);
+            return;
+          }
+          onOpen?.();
+          setOpen(true);
+        }}
+      >
+        <Icon aria-hidden />
+        {!bare && label}
+      </button>
+      <DeedDialog open={open} onClose={() => setOpen(false)} {...deed} confirm={deed.confirm ?? label} />
+    </>
+  );
+}
+
+interface DeedDialogProps extends Deed {
+  open: boolean;
+  onClose: () => void;
+}
+
+export function DeedDialog({
+  open,
+  onClose,
+  title,
+  confirm,
+  command,
+  danger,
+  wide,
+  ready = true,
+  run,
+  done,
+  children,
+}: DeedDialogProps) {
+  const client = useQueryClient();
+  const tell = useToast();
+  const deed = useMutation({
+    mutationFn: run,
+    async onSuccess() {
+      onClose();
+      tell("good", typeof done === "string" ? done : done());
+      await askAgain(client);
+    },
+  });
+
+  function close() {
+    deed.reset();
+    onClose();
+  }
+
+  return (
+    <Dialog
+      open={open}
+      title={title}
+      wide={wide ?? false}
+      onClose={close}
+      onSubmit={() => {
+        if (ready && !deed.isPending) deed.mutate();
+      }}
+      footer={
+        <>
+          <button type="button" className="button" onClick={close}>
+            Not now
+          </button>
+          <button className={`button primary${danger ? " danger" : ""}`} disabled={!ready || deed.isPending}>
+            {confirm}
+          </button>
+        </>
+      }
+    >
+      {children}
+      {command !== undefined && (
+        <div className="field">
+          <span className="label">The same from a shell</span>
+          <Command text={command} />
+        </div>
+      )}
+      {deed.error !== null && (
+        <p className="note tone-bad" role="alert">
+          {wordsOf(deed.error)}
+        </p>
+      )}
+    </Dialog>
+  );
+}
+
+/** What a viewer is told once, at the top of a page full of things to do. */
+export function ViewerNote() {
+  const { may, why } = useMay("steer");
+  if (may) return null;
+  return (
+    <p className="note tone-info">
+      <Eye aria-hidden /> {why}
+    </p>
+  );
+}

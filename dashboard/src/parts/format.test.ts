@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+
+import { ago, cents, money, shortId, span, tierOf } from "./format";
+
+test.each([
+  [0.042, "42 ms"],
+  [8.44, "8.4 s"],
+  [59.9, "59 s"],
+  [60, "1m"],
+  [200, "3m 20s"],
+  [7260, "2h 1m"],
+  [187_200, "2d 4h"],
+  [-5, "−5.0 s"],
+])("%f seconds are %s", (seconds, words) => {
+  expect(span(seconds)).toBe(words);
+});
+
+test.each([
+  [400, "now"],
+  [65_000, "1m ago"],
+  [-7_300_000, "in 2h"],
+])("%i milliseconds ago is %s", (milliseconds, words) => {
+  expect(ago(milliseconds)).toBe(words);
+});
+
+test("money keeps every digit that was stored", () => {
+  expect(money("0.193649")).toBe("$0.193649");
+  expect(money("1234567890123.5")).toBe("$1,234,567,890,123.50");
+});
+
+test("money in a tight place is told to the cent, and what is less is not told as nothing", () => {
+  expect(cents("12.345")).toBe("$12.35");
+  expect(cents("0.0004")).toBe("$0.0004");
+  expect(cents("0")).toBe("$0.00");
+});
+
+test("an id is known by its end", () => {
+  expect(shortId("task_01M7F8S289XB16W0P0MFCSC6GN")).toBe("task_…CSC6GN");
+  expect(shortId("coder-1")).toBe("coder-1");
+});
+
+test("tiers end where people were told they do", () => {
+  expect([0, 9, 10, 29, 30, 59, 60, 79, 80, 100].map(tierOf)).toEqual([
+    ...["critical", "critical", "high", "high", "normal"],
+    ...["normal", "low", "low", "background", "background"],
+  ]);
+});

@@ -1,0 +1,122 @@
+/** Times, spans, money and numbers in words. Nothing here reads a clock. */
+
+const EXACT = new Intl.DateTimeFormat(undefined, {
+  year: "numeric",
+  month: "short",
+  day: "2-digit",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+  fractionalSecondDigits: 3,
+  timeZoneName: "short",
+});
+const CLOCK = new Intl.DateTimeFormat(undefined, {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+});
+const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+const DAY_AND_CLOCK = new Intl.DateTimeFormat(undefined, {
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  hourCycle: "h23",
+});
+const COUNT = new Intl.NumberFormat();
+const SHORT = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
+
+/** The exact time in the reader's own zone, and as it is stored. */
+export function exactly(iso: string): string {
+  return `${EXACT.format(new Date(iso))}\n${iso}`;
+}
+
+export function clockTime(iso: string): string {
+  return CLOCK.format(new Date(iso));
+}
+
+export function dayOf(iso: string): string {
+  return DAY.format(new Date(iso));
+}
+
+export function dayAndClock(iso: string): string {
+  return DAY_AND_CLOCK.format(new Date(iso));
+}
+
+const UNITS: readonly [number, string][] = [
+  [86_400, "d"],
+  [3_600, "h"],
+  [60, "m"],
+];
+
+/** A span of seconds in at most two units: `420 ms`, `8.4 s`, `3m 20s`, `2d 4h`. */
+export function span(seconds: number): string {
+  if (seconds < 0) return `−${span(-seconds)}`;
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 60) return `${Math.floor(seconds)} s`;
+  for (const [index, [size, unit]] of UNITS.entries()) {
+    if (seconds < size) continue;
+    const [below, small] = UNITS[index + 1] ?? [1, "s"];
+    const rest = Math.floor((seconds % size) / below);
+    return rest === 0 ? `${Math.floor(seconds / size)}${unit}` : `${Math.floor(seconds / size)}${unit} ${rest}${small}`;
+  }
+  return `${Math.floor(seconds)} s`;
+}
+
+/** How long ago, or how long until: in one unit, since it is drawn again as it grows. */
+export function ago(milliseconds: number): string {
+  const seconds = Math.abs(milliseconds) / 1000;
+  if (seconds < 1) return "now";
+  const [size, unit] = UNITS.find(([each]) => seconds >= each) ?? [1, "s"];
+  const words = `${Math.floor(seconds / size)}${unit}`;
+  return milliseconds >= 0 ? `${words} ago` : `in ${words}`;
+}
+
+/** Money as it is: exact to the digits that were stored, at least two and at most six of them. */
+export function money(usd: string | number): string {
+  const [whole = "0", fraction = ""] = String(usd).split(".");
+  const kept = fraction.slice(0, 6).replace(/0+$/, "").padEnd(2, "0");
+  return `$${COUNT.format(BigInt(whole))}.${kept}`;
+}
+
+const CENTS = new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+
+/** Money for a tight place: to the cent, and more digits only below one. */
+export function cents(usd: string | number): string {
+  const amount = Number(usd);
+  if (amount !== 0 && Math.abs(amount) < 0.01) return `$${amount.toPrecision(1)}`;
+  return `$${CENTS.format(amount)}`;
+}
+
+export function count(number: number): string {
+  return COUNT.format(number);
+}
+
+export function inShort(number: number): string {
+  return number < 10_000 ? COUNT.format(number) : SHORT.format(number);
+}
+
+export function plural(number: number, one: string, many = `${one}s`): string {
+  return `${COUNT.format(number)} ${number === 1 ? one : many}`;
+}
+
+/** An id short enough for a column: its end is what differs. */
+export function shortId(id: string): string {
+  const [kind, rest] = id.split(/_(.*)/s);
+  return rest === undefined || rest.length <= 10 ? id : `${kind}_…${rest.slice(-6)}`;
+}
+
+const TIERS: readonly [number, string][] = [
+  [10, "critical"],
+  [30, "high"],
+  [60, "normal"],
+  [80, "low"],
+];
+
+/** The word that people have for a priority. */
+export function tierOf(priority: number): string {
+  return TIERS.find(([below]) => priority < below)?.[1] ?? "background";
+}

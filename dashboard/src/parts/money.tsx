@@ -1,0 +1,7 @@
+import { cents, money } from "./format";
+
+/** An amount to the cent, with the exact one on hover. */
+export function Money({ usd }: { usd: string | null | undefined }) {
+  if (usd === null || usd === undefined) return <span className="quiet">—</span>;
+  return <span title={`${money(usd)} (exact)`}>{cents(usd)}</span>;
+}

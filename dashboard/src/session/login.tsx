@@ -1,0 +1,70 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { KeyRound } from "lucide-react";
+import { useId, useState, type SyntheticEvent } from "react";
+import { useNavigate, useSearchParams } from "react-router";
+
+import { isRefusal, wordsOf } from "@/api/problem";
+import { session, startSession } from "@/api/session";
+import { Command } from "@/parts/copy";
+import { Logo } from "@/shell/logo";
+
+import "./login.css";
+
+export function Login() {
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const [asked] = useSearchParams();
+  const [token, setToken] = useState("");
+  const [refusal, setRefusal] = useState<string | null>(null);
+  const [busy, setBusy] = useState(false);
+  const field = useId();
+
+  async function logIn(event: SyntheticEvent) {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      client.setQueryData(session.queryKey, await startSession(token.trim()));
+      await navigate(within(asked.get("next")), { replace: true });
+    } catch (error) {
+      setRefusal(isRefusal(error, 401) ? "This token is not known, has expired, or was revoked." : wordsOf(error));
+      setBusy(false);
+    }
+  }
+
+  return (
+    <main className="login">
+      <form className="login-card" onSubmit={logIn}>
+        <Logo />
+        <h1>Sign in to the yard</h1>
+        <label htmlFor={field}>Token</label>
+        <input
+          id={field}
+          type="password"
+          autoComplete="current-password"
+          spellCheck={false}
+          placeholder="ty_…"
+          required
+          value={token}
+          onChange={(event) => setToken(event.target.value)}
+          aria-invalid={refusal !== null}
+          aria-describedby={`${field}-words`}
+        />
+        <p id={`${field}-words`} className="login-refusal" role="alert">
+          {refusal}
+        </p>
+        <button className="button primary" disabled={busy || token.trim() === ""}>
+          <KeyRound aria-hidden /> Sign in
+        </button>
+        <p className="quiet">No token yet? Whoever runs the server makes one:</p>
+        <Command text="taskyard token create YOUR-NAME --role operator" />
+      </form>
+    </main>
+  );
+}
+
+/** Where to go on: only ever a page of this site. */
+function within(next: string | null): string {
+  if (next === null || !next.startsWith("/")) return "/";
+  const target = new URL(next, location.origin);
+  return target.origin === location.origin ? target.pathname + target.search : "/";
+}

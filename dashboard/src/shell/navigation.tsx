@@ -1,0 +1,86 @@
+import {
+  Bot,
+  CalendarClock,
+  CircleX,
+  Coins,
+  Gauge,
+  ListTodo,
+  Stamp,
+  ToggleRight,
+  Workflow,
+  type LucideIcon,
+} from "lucide-react";
+import { NavLink, useNavigate } from "react-router";
+
+import { useAttention } from "@/api/overview";
+import { inShort } from "@/parts/format";
+
+import { useShortcut } from "./shortcuts";
+
+interface Place {
+  to: string;
+  name: string;
+  icon: LucideIcon;
+  key: string; // after g
+  count?: "dead" | "approvals" | "breakers";
+}
+
+const PLACES: readonly (readonly Place[])[] = [
+  [
+    { to: "/", name: "Overview", icon: Gauge, key: "o" },
+    { to: "/tasks", name: "Tasks", icon: ListTodo, key: "t" },
+    { to: "/dags", name: "DAGs", icon: Workflow, key: "g" },
+  ],
+  [
+    { to: "/dead-letters", name: "Dead letters", icon: CircleX, key: "l", count: "dead" },
+    { to: "/approvals", name: "Approvals", icon: Stamp, key: "a", count: "approvals" },
+  ],
+  [
+    { to: "/agents", name: "Agents", icon: Bot, key: "e" },
+    { to: "/queues", name: "Queues & breakers", icon: ToggleRight, key: "q", count: "breakers" },
+    { to: "/schedules", name: "Schedules & triggers", icon: CalendarClock, key: "s" },
+    { to: "/spend", name: "Spend", icon: Coins, key: "m" },
+  ],
+];
+
+export function Navigation({ onGo }: { onGo?: () => void }) {
+  const attention = useAttention();
+  return (
+    <nav className="navigation" aria-label="Pages">
+      {PLACES.map((group, index) => (
+        <ul key={index}>
+          {group.map((place) => (
+            <li key={place.to}>
+              <NavLink to={place.to} end={place.to === "/"} {...(onGo && { onClick: onGo })}>
+                <place.icon aria-hidden />
+                <span className="clip">{place.name}</span>
+                <Count of={place.count === undefined ? 0 : attention[place.count]} />
+              </NavLink>
+            </li>
+          ))}
+        </ul>
+      ))}
+    </nav>
+  );
+}
+
+function Count({ of }: { of: number }) {
+  if (of === 0) return null;
+  return (
+    <span className="navigation-count">
+      {inShort(of)}
+      <span className="sr-only"> waiting</span>
+    </span>
+  );
+}
+
+/** Every page has its key. */
+export function NavigationKeys() {
+  return PLACES.flat().map((place) => <NavigationKey key={place.to} place={place} />);
+}
+
+function NavigationKey({ place }: { place: Place }) {
+  const navigate = useNavigate();
+  useShortcut(`g ${place.key}`, `Go to ${place.name}`, () => void navigate(place.to));
+  return null;
+}

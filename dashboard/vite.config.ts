@@ -1,0 +1,21 @@
+import { fileURLToPath } from "node:url";
+
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+
+const YARD = process.env.TASKYARD_URL_FOR_DASHBOARD ?? "http://127.0.0.1:8420";
+
+export default defineConfig({
+  plugins: [react()],
+  resolve: { alias: { "@": fileURLToPath(new URL("src", import.meta.url)) } },
+  build: {
+    outDir: process.env.TASKYARD_DASHBOARD_OUT ?? "dist",
+    emptyOutDir: true,
+    target: "es2022",
+    // The content security policy knows no data: URLs for scripts, styles or fonts.
+    assetsInlineLimit: 0,
+    reportCompressedSize: false,
+  },
+  // The host is kept, so that the server's check of Origin against Host holds for the page as it does in earnest.
+  server: { host: "127.0.0.1", proxy: { "/api": YARD, "/openapi.json": YARD } },
+});

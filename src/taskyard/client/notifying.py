@@ -1,0 +1,63 @@
+"""Who is told of what, over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from taskyard.client.calling import Calling
+from taskyard.client.sending import body, several
+from taskyard.core.notices import Notification
+from taskyard.wire import calls, notifications
+from taskyard.wire.notifications import NotifierMade, NotifierView
+
+LOCAL = "human:local"
+DEFAULT_LISTED = 50
+
+
+class Notifying(Calling):
+    async def set_notifier(
+        self,
+        name: str,
+        target: str,
+        *,
+        events: Iterable[str],
+        types: Iterable[str] = (),
+        queues: Iterable[str] = (),
+        tags: Iterable[str] = (),
+        by: str = LOCAL,
+    ) -> NotifierMade:
+        """Tell a target of these events, of all tasks or of those of some types, queues or tags.
+
+        `http://` and `https://` are webhooks; what they are signed with is shown this once. Any other URL is apprise's.
+        Under a name that is taken, the notifier is replaced, and signs with a new secret.
+        """
+        asked = body(
+            target=target, events=several(events), types=several(types), queues=several(queues), tags=several(tags)
+        )
+        answer = await self._ask(calls.SET_NOTIFIER, asked, name=name)
+        return NotifierMade(notifications.notifier_of(answer), answer["secret"])
+
+    async def notifiers(self) -> list[NotifierView]:
+        """Who is told of what, by name; their targets without what may be a secret."""
+        return [notifications.notifier_of(each) for each in (await self._ask(calls.NOTIFIERS))["notifiers"]]
+
+    async def remove_notifier(self, name: str, *, by: str = LOCAL) -> None:
+        """Tell this target no more. What is on its way to it goes too."""
+        await self._ask(calls.REMOVE_NOTIFIER, name=name)
+
+    async def try_notifier(self, name: str, *, by: str = LOCAL) -> None:
+        """Send a test at once. `InvalidInput` says why it did not arrive."""
+        await self._ask(calls.TRY_NOTIFIER, name=name)
+
+    async def notifications(self, *, parked: bool = False, limit: int = DEFAULT_LISTED) -> list[Notification]:
+        """Those that are still to be delivered; or those that were given up, and wait for a person. Newest first."""
+        answer = await self._ask(calls.NOTIFICATIONS, query={"parked": parked, "limit": limit})
+        return [notifications.notification_of(each) for each in answer["notifications"]]
+
+    async def resend_notification(self, notification_id: str, *, by: str = LOCAL) -> None:
+        """Try one again that was given up."""
+        await self._ask(calls.RESEND_NOTIFICATION, notification_id=notification_id)
+
+    async def dismiss_notification(self, notification_id: str, *, by: str = LOCAL) -> None:
+        """Forget one that was given up."""
+        await self._ask(calls.DISMISS_NOTIFICATION, notification_id=notification_id)

@@ -1,0 +1,186 @@
+"""Artifacts, in and out: streamed both ways, and out only as files to keep, never as something to show."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import Header, Path, Query, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import StreamingResponse
+
+from taskyard.core.access import Role
+from taskyard.core.artifacts import UNKNOWN, Artifact
+from taskyard.core.errors import NotFound, TaskyardError
+from taskyard.server.guarding import Caller, Serving, lease_refusals
+from taskyard.server.routes.tasks import Limit, TaskAt
+from taskyard.server.routing import Calling, Routes, answer
+from taskyard.wire import artifact_shapes as shapes
+from taskyard.wire import calls, files, responses
+
+routes = Routes("artifacts")
+NameAt = Annotated[str, Path(description="The file's name.", max_length=255)]
+ArtifactAt = Annotated[str, Path(description="An artifact's id.", max_length=255)]
+Lease = Annotated[str, Header(alias=files.LEASE, description="The lease that the claim gave.", max_length=255)]
+Digest = Annotated[str | None, Header(alias=files.DIGEST, description="What the file hashes to.", max_length=64)]
+Cursor = Annotated[str | None, Query(description="The id of the last one seen.", max_length=255)]
+_RANGE = re.compile(r"bytes=(\d{1,15})-(\d{1,15})?", re.ASCII)
+_FILE: dict[str, Any] = {"requestBody": {"content": {UNKNOWN: {"schema": {"type": "string", "format": "binary"}}}}}
+_CONTENT: dict[int | str, dict[str, Any]] = {
+    200: {"content": {UNKNOWN: {}}, "description": "the file"},
+    206: {"content": {UNKNOWN: {}}, "description": "the part of it that was asked for"},
+    304: {"description": "the same as the one whose digest was sent"},
+}
+
+
+@routes.add(calls.PUT_TASK_ARTIFACT, shapes.Artifact, status=201, extra=_FILE)
+async def put_task_artifact(
+    request: Request, caller: Calling, *, task_id: TaskAt, name: NameAt, lease: Lease, digest: Digest = None
+) -> Response:
+    """Store a file that an attempt made. It can be seen once the task is completed with that attempt."""
+    (refusal,) = await lease_refusals(caller, [(task_id, lease)])
+    if refusal is not None:
+        await _hear_out(request, _body(request))
+        raise refusal
+    return await _put(request, caller, name, digest, task_id=task_id, lease=lease)
+
+
+@routes.add(calls.PUT_ARTIFACT, shapes.Artifact, status=201, extra=_FILE)
+async def put_artifact(request: Request, caller: Calling, name: NameAt, digest: Digest = None) -> Response:
+    """Store a file for tasks to read."""
+    return await _put(request, caller, name, digest)
+
+
+async def _put(request: Request, caller: Caller, name: str, digest: str | None, **whose: str) -> Response:
+    media_type = request.headers.get("content-type") or None
+    coming = _body(request)
+    try:
+        stored = await caller.yard.put_artifact(
+            name, coming, media_type=media_type, digest=digest, by=caller.by, **whose
+        )
+    except TaskyardError:
+        await _hear_out(request, coming)
+        raise
+    return answer(files.artifact(stored), 201)
+
+
+async def _hear_out(request: Request, coming: AsyncGenerator[bytes]) -> None:
+    """Let the rest of a file come that is not wanted, within reason: who is cut off does not get the answer."""
+    serving: Serving = request.app.state.serving
+    left = serving.most_bytes
+    async for piece in coming:
+        left -= len(piece)
+        if left < 0:
+            return
+
+
+async def _body(request: Request) -> AsyncGenerator[bytes]:
+    """The file as it comes. However long it is, no part of it may keep us waiting."""
+    serving: Serving = request.app.state.serving
+    pieces = request.stream()
+    while True:
+        try:
+            async with asyncio.timeout(serving.most_sending_sec):
+                yield await anext(pieces)
+        except StopAsyncIteration:
+            return
+        except ClientDisconnect:
+            raise HTTPException(400, "Send the whole file.") from None
+        except TimeoutError:
+            raise HTTPException(408, f"Send on within {serving.most_sending_sec:g} s.") from None
+
+
+@routes.add(calls.ARTIFACTS, shapes.Artifacts)
+async def list_artifacts(caller: Calling, limit: Limit = 50, cursor: Cursor = None) -> Response:
+    """Artifacts that may be seen, the newest tasks' first."""
+    found = await caller.yard.artifacts(limit=limit, cursor=cursor)
+    return answer({"artifacts": [files.artifact(each) for each in found]})
+
+
+@routes.add(calls.TASK_ARTIFACTS, shapes.Artifacts)
+async def task_artifacts(caller: Calling, task_id: TaskAt, limit: Limit = 50, cursor: Cursor = None) -> Response:
+    """Those that a completed task made."""
+    found = await caller.yard.artifacts(task_id=task_id, limit=limit, cursor=cursor)
+    return answer({"artifacts": [files.artifact(each) for each in found]})
+
+
+@routes.add(calls.ARTIFACT, shapes.Artifact)
+async def about_artifact(caller: Calling, artifact_id: ArtifactAt) -> Response:
+    """What is known of an artifact."""
+    return answer(files.artifact(await _readable(caller, artifact_id)))
+
+
+@routes.add(calls.READ_ARTIFACT, None, more=_CONTENT)
+async def read_artifact(request: Request, caller: Calling, artifact_id: ArtifactAt) -> Response:
+    """The content of an artifact, as a file to keep; a part of it where `Range` asks for one."""
+    artifact = await _readable(caller, artifact_id)
+    headers = _headers(artifact)
+    if request.headers.get("if-none-match") == headers["ETag"]:
+        return Response(status_code=304, headers=headers)
+    part = _part(request.headers.get("range", ""), artifact.size)
+    start, end = part or (0, artifact.size)
+    if part is not None:
+        headers["Content-Range"] = f"bytes {start}-{end - 1}/{artifact.size}"
+    headers["Content-Length"] = str(end - start)
+    content = caller.yard.read_artifact(artifact.id, start=start, end=end)
+    return StreamingResponse(
+        await _begun(content), 200 if part is None else 206, headers=headers, media_type=artifact.served_as
+    )
+
+
+@routes.add(calls.REMOVE_ARTIFACT, responses.Done)
+async def remove_artifact(caller: Calling, artifact_id: ArtifactAt) -> Response:
+    """Take away an artifact that was put in by itself."""
+    await caller.yard.remove_artifact(artifact_id, by=caller.by)
+    return answer({"ok": True})
+
+
+async def _readable(caller: Caller, artifact_id: str) -> Artifact:
+    """An artifact that the caller may read: an agent what it made or is given, of others it learns nothing."""
+    if caller.token.role is Role.AGENT:
+        mine = [
+            view.agent.id
+            for view in await caller.yard.agents()
+            if caller.token.works_as(view.agent.id, view.agent.type)
+        ]
+        if not await caller.yard.readable_by(mine, artifact_id):
+            raise NotFound("artifact", artifact_id)
+    return await caller.yard.artifact(artifact_id)
+
+
+async def _begun(content: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    """The content with its first piece read: what is wrong with it is an answer of its own, not a file cut short."""
+    first = await anext(content, b"")
+
+    async def whole() -> AsyncGenerator[bytes]:
+        yield first
+        async for piece in content:
+            yield piece
+
+    return whole()
+
+
+def _headers(artifact: Artifact) -> dict[str, str]:
+    plain = artifact.name.encode("ascii", "replace").decode().replace("?", "_")
+    return {
+        "Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(artifact.name, safe='')}",
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "Cache-Control": "private, no-cache",
+        "ETag": f'"{artifact.sha256}"',
+        "Accept-Ranges": "bytes",
+        files.DIGEST: artifact.sha256,
+    }
+
+
+def _part(asked: str, size: int) -> tuple[int, int] | None:
+    """The bytes that are asked for; None for all of them, also where the wish makes no sense, as HTTP allows."""
+    found = _RANGE.fullmatch(asked.strip())
+    if found is None:
+        return None
+    start, end = int(found[1]), min(int(found[2]) + 1 if found[2] else size, size)
+    return (start, end) if start < end else None

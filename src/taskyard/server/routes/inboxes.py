@@ -1,0 +1,116 @@
+"""Inboxes and background subagents. An agent's token reaches its own inboxes, and no others."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Path, Query, Response
+
+from taskyard.core.access import Role
+from taskyard.core.errors import Forbidden
+from taskyard.server.routes.tasks import Limit, TaskAt
+from taskyard.server.routing import Calling, Routes, answer
+from taskyard.wire import calls, inboxes, responses, subagents
+from taskyard.wire import inbox_shapes as shapes
+
+routes = Routes("inboxes")
+AgentAt = Annotated[str, Path(description="An agent, by id or by type.", max_length=255)]
+ConversationAt = Annotated[str, Path(description="One of its conversations.", max_length=255)]
+
+
+@routes.add(calls.INBOXES, shapes.Inboxes)
+async def list_inboxes(caller: Calling, limit: Limit = 50) -> Response:
+    """The inboxes that are in use."""
+    return answer({"inboxes": [inboxes.inbox(view) for view in await caller.yard.inboxes(limit=limit)]})
+
+
+@routes.add(calls.INBOX, shapes.PeekedInbox)
+async def inbox_peek(caller: Calling, agent: AgentAt, conversation: ConversationAt) -> Response:
+    """What waits in an inbox, in its order. Nothing is taken."""
+    await caller.must_work_as(agent)
+    return answer(inboxes.peeked(await caller.yard.inbox_peek(agent, conversation)))
+
+
+@routes.add(calls.INBOX_ENQUEUE, shapes.Enqueued)
+async def inbox_enqueue(
+    caller: Calling, agent: AgentAt, conversation: ConversationAt, asked: shapes.EnqueueItem
+) -> Response:
+    """Put something into an inbox. A full one refuses it: `item` is null."""
+    await caller.must_work_as(agent)
+    given = {name: value for name, value in asked if name != "content"}
+    put = await caller.yard.inbox_enqueue(agent, conversation, asked.content, **given, sent_by=caller.by)
+    return answer(inboxes.enqueued(put))
+
+
+@routes.add(calls.INBOX_DEQUEUE, shapes.Dequeued)
+async def inbox_dequeue(
+    caller: Calling, agent: AgentAt, conversation: ConversationAt, asked: shapes.DequeueBatch
+) -> Response:
+    """Take the next batch, unless something blocks the consumer. Consume it, or it is handed out again."""
+    await caller.must_work_as(agent)
+    taken = await caller.yard.inbox_dequeue(
+        agent, conversation, asked.blocked_reason, hold_sec=asked.hold_sec, batch_id=asked.batch_id
+    )
+    return answer(inboxes.dequeued(taken))
+
+
+@routes.add(calls.INBOX_CONSUME, responses.Done)
+async def inbox_consume(
+    caller: Calling, agent: AgentAt, conversation: ConversationAt, asked: shapes.ConsumeBatch
+) -> Response:
+    """A batch was dealt with: it never comes back."""
+    await caller.must_work_as(agent)
+    await caller.yard.inbox_consume(agent, conversation, asked.batch_id)
+    return answer({"ok": True})
+
+
+@routes.add(calls.INBOX_CLEAR, shapes.Cleared)
+async def inbox_clear(
+    caller: Calling, agent: AgentAt, conversation: ConversationAt, asked: shapes.ClearInbox
+) -> Response:
+    """Leave nothing in an inbox."""
+    await caller.must_work_as(agent)
+    return answer({"cleared": await caller.yard.inbox_clear(agent, conversation, asked.reason, by=caller.by)})
+
+
+@routes.add(calls.START_SUBAGENT, shapes.StartedSubagent, status=201)
+async def start_subagent(caller: Calling, asked: shapes.StartSubagent) -> Response:
+    """Start a subagent in the background. The parent's inbox is told once how it ended."""
+    begun = await caller.yard.start_subagent(**asked.given(), created_by=caller.by)
+    return answer(subagents.started_document(begun), 201)
+
+
+@routes.add(calls.SPAWN_SUBAGENT, shapes.StartedSubagent, status=201)
+async def spawn_subagent(caller: Calling, task_id: TaskAt, asked: shapes.SpawnSubagent) -> Response:
+    """Start a subagent from the task at hand, in its graph."""
+    begun = await caller.yard.spawn_subagent(task_id, asked.lease, **asked.given())
+    return answer(subagents.started_document(begun), 201)
+
+
+@routes.add(calls.SUBAGENTS, shapes.Subagents)
+async def list_subagents(
+    caller: Calling,
+    parent: Annotated[str | None, Query(max_length=255)] = None,
+    conversation: Annotated[str | None, Query(max_length=255)] = None,
+    limit: Limit = 50,
+    below: Annotated[str | None, Query(max_length=255, description="The task id of the last one seen.")] = None,
+) -> Response:
+    """Background subagents, newest first."""
+    if parent is not None:
+        await caller.must_work_as(parent)
+    elif caller.token.role is Role.AGENT:
+        raise Forbidden("an agent sees the subagents that it is the parent of, and has to name itself as `parent`")
+    found = await caller.yard.subagents(parent=parent, conversation=conversation, limit=limit, below=below)
+    return answer({"subagents": [subagents.subagent(view) for view in found]})
+
+
+@routes.add(calls.SUBAGENT, shapes.Subagent)
+async def get_subagent(caller: Calling, task_id: TaskAt) -> Response:
+    """One background subagent, by its task."""
+    return answer(subagents.subagent(await caller.yard.subagent(task_id)))
+
+
+@routes.add(calls.TRANSCRIPT, shapes.Transcript)
+async def transcript(caller: Calling, task_id: TaskAt) -> Response:
+    """What a subagent has said and done so far."""
+    return answer({"lines": list(await caller.yard.transcript(task_id))})

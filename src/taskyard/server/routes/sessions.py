@@ -1,0 +1,64 @@
+"""Who is calling; and for browsers, logging in and out."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from fastapi import Request, Response
+
+from taskyard.core.access import ADMINISTER, OPERATE, SEE, STEER
+from taskyard.core.errors import Forbidden
+from taskyard.core.task import Json
+from taskyard.core.units import Micros, to_iso
+from taskyard.server.cookies import give_session, shown_session, take_session
+from taskyard.server.guarding import Caller, Serving, identified
+from taskyard.server.routing import Calling, Routes, answer
+from taskyard.wire import calls, dashboard, requests, responses
+
+routes = Routes("access")
+
+
+@routes.add(calls.WHO, dashboard.Who)
+async def who(caller: Calling, request: Request) -> Response:
+    """Who the caller is, and what they may do."""
+    session = await caller.yard.session_by(shown_session(request))
+    return answer(await _who(caller, None if session is None else session.expires_at))
+
+
+@routes.add(calls.LOG_IN, dashboard.Who)
+async def log_in(request: Request, asked: requests.ShowToken) -> Response:
+    """Begin a session in place of a token: a cookie, for the dashboard."""
+    serving: Serving = request.app.state.serving
+    caller = await identified(request, serving, asked.token)
+    if caller.token.role not in SEE:
+        raise Forbidden(f"it has the role {caller.token.role.value}, which the dashboard has nothing to show to")
+    if not caller.token.sealed:
+        return answer(await _who(caller, None))  # no token is needed here, so there is no session either
+    begun = await caller.yard.begin_session(caller.token)
+    welcome = answer(await _who(caller, begun.session.expires_at))
+    give_session(request, welcome, begun, caller.yard.now())
+    return welcome
+
+
+@routes.add(calls.LOG_OUT, responses.Done)
+async def log_out(caller: Calling, request: Request) -> Response:
+    """End the session, here and in the browser."""
+    await caller.yard.end_session(shown_session(request))
+    goodbye = answer({"ok": True})
+    take_session(request, goodbye)
+    return goodbye
+
+
+async def _who(caller: Caller, expires_at: Micros | None) -> dict[str, Json]:
+    role = caller.token.role
+    return {
+        "role": role.value,
+        "name": caller.token.name,
+        "by": caller.by,
+        "workspace": caller.yard.workspace,
+        "preset": await caller.yard.preset(),
+        "version": version("taskyard"),
+        "needs_login": bool(caller.token.sealed),
+        "expires_at": None if expires_at is None else to_iso(expires_at),
+        "may": {"steer": role in STEER, "operate": role in OPERATE, "administer": role in ADMINISTER},
+    }

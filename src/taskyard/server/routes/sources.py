@@ -1,0 +1,207 @@
+"""Where work comes from by itself: schedules, triggers, and the hooks that others deliver to."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Path, Query, Request, Response
+
+from taskyard.core.errors import DeliveryRefused
+from taskyard.core.signing import HEADERS
+from taskyard.core.task import Json
+from taskyard.server.asking import StrictRequest
+from taskyard.server.guarding import Serving, address_of
+from taskyard.server.routing import Calling, Routes, answer
+from taskyard.wire import calls, responses, source_models, sources
+from taskyard.wire.sources import AddedTrigger
+
+routes = Routes("sources")
+ScheduleAt = Annotated[str, Path(description="A schedule's id.", max_length=255)]
+TriggerAt = Annotated[str, Path(description="A trigger's id.", max_length=255)]
+Limit = Annotated[int, Query(ge=1, le=200)]
+Below = Annotated[str | None, Query(max_length=255, description="The key of the last one seen.")]
+MOST_BYTES = 1 << 20  # of a delivery
+
+# Schedules
+
+
+@routes.add(calls.ADD_SCHEDULE, source_models.Schedule, status=201)
+async def add_schedule(caller: Calling, draft: source_models.ScheduleDraft) -> Response:
+    """Make a task or a DAG from a template at certain times."""
+    added = await caller.yard.add_schedule(
+        draft.id,
+        draft.when,
+        task=draft.task,
+        dag=draft.dag,
+        misfire=draft.misfire,
+        misfire_window_sec=draft.misfire_window_sec,
+        busy=draft.busy,
+        gap=draft.gap,
+        overlap=draft.overlap,
+        starts_at=draft.starts_at,
+        ends_at=draft.ends_at,
+        paused=draft.paused,
+        replace=draft.replace,
+        by=caller.by,
+    )
+    return answer(sources.schedule(added), 201)
+
+
+@routes.add(calls.SCHEDULES, source_models.Schedules)
+async def schedules(caller: Calling) -> Response:
+    """The schedules, by their ids."""
+    return answer({"schedules": [sources.schedule(view) for view in await caller.yard.schedules()]})
+
+
+@routes.add(calls.SCHEDULE, source_models.Schedule)
+async def schedule(caller: Calling, schedule_id: ScheduleAt) -> Response:
+    """One schedule, with its next times and its last fires."""
+    return answer(sources.schedule(await caller.yard.schedule(schedule_id)))
+
+
+@routes.add(calls.SCHEDULE_FIRES, source_models.Fires)
+async def schedule_fires(caller: Calling, schedule_id: ScheduleAt, limit: Limit = 50, below: Below = None) -> Response:
+    """When it fired, or why it did not, latest first."""
+    found = await caller.yard.schedule_fires(schedule_id, limit=limit, below=below)
+    return answer({"fires": [sources.fire(each) for each in found]})
+
+
+@routes.add(calls.PAUSE_SCHEDULE, responses.Done)
+async def pause_schedule(caller: Calling, schedule_id: ScheduleAt) -> Response:
+    """Let no time fire until it is resumed."""
+    await caller.yard.pause_schedule(schedule_id, by=caller.by)
+    return answer({"ok": True})
+
+
+@routes.add(calls.RESUME_SCHEDULE, responses.Done)
+async def resume_schedule(caller: Calling, schedule_id: ScheduleAt) -> Response:
+    """Go on from now."""
+    await caller.yard.resume_schedule(schedule_id, by=caller.by)
+    return answer({"ok": True})
+
+
+@routes.add(calls.RUN_SCHEDULE, source_models.Fire)
+async def run_schedule(caller: Calling, schedule_id: ScheduleAt) -> Response:
+    """Make its work now, beside its times."""
+    return answer(sources.fire(await caller.yard.run_schedule(schedule_id, by=caller.by)))
+
+
+@routes.add(calls.REMOVE_SCHEDULE, responses.Done)
+async def remove_schedule(caller: Calling, schedule_id: ScheduleAt) -> Response:
+    """End it. What it has made stays."""
+    await caller.yard.remove_schedule(schedule_id, by=caller.by)
+    return answer({"ok": True})
+
+
+# Triggers
+
+
+@routes.add(calls.ADD_TRIGGER, source_models.AddedTrigger, status=201)
+async def add_trigger(caller: Calling, draft: source_models.TriggerDraft) -> Response:
+    """Make a task or a DAG from a template when something happens."""
+    added = await caller.yard.add_trigger(
+        draft.id,
+        draft.source,
+        settings=draft.settings,
+        only=draft.only,
+        task=draft.task,
+        dag=draft.dag,
+        ready_made=draft.ready_made,
+        paused=draft.paused,
+        replace=draft.replace,
+        by=caller.by,
+    )
+    return answer(_added(added), 201)
+
+
+@routes.add(calls.TRIGGERS, source_models.Triggers)
+async def triggers(caller: Calling) -> Response:
+    """The triggers, by their ids."""
+    return answer({"triggers": [sources.trigger(view) for view in await caller.yard.triggers()]})
+
+
+@routes.add(calls.TRIGGER, source_models.Trigger)
+async def trigger(caller: Calling, trigger_id: TriggerAt) -> Response:
+    """One trigger, with its last fires."""
+    return answer(sources.trigger(await caller.yard.trigger(trigger_id)))
+
+
+@routes.add(calls.TRIGGER_FIRES, source_models.Fires)
+async def trigger_fires(caller: Calling, trigger_id: TriggerAt, limit: Limit = 50, below: Below = None) -> Response:
+    """When it fired, or why it did not, latest first."""
+    found = await caller.yard.trigger_fires(trigger_id, limit=limit, below=below)
+    return answer({"fires": [sources.fire(each) for each in found]})
+
+
+@routes.add(calls.PAUSE_TRIGGER, responses.Done)
+async def pause_trigger(caller: Calling, trigger_id: TriggerAt) -> Response:
+    """Let nothing fire it until it is resumed."""
+    await caller.yard.pause_trigger(trigger_id, by=caller.by)
+    return answer({"ok": True})
+
+
+@routes.add(calls.RESUME_TRIGGER, responses.Done)
+async def resume_trigger(caller: Calling, trigger_id: TriggerAt) -> Response:
+    """Let it fire again."""
+    await caller.yard.resume_trigger(trigger_id, by=caller.by)
+    return answer({"ok": True})
+
+
+@routes.add(calls.FIRE_TRIGGER, source_models.Fire)
+async def fire_trigger(caller: Calling, trigger_id: TriggerAt, asked: source_models.FireByHand) -> Response:
+    """Let something happen to it by hand; with `dry_run`, only see what it would make of it."""
+    fired = await caller.yard.fire_trigger(trigger_id, asked.data, key=asked.key, dry_run=asked.dry_run, by=caller.by)
+    return answer(sources.fire(fired))
+
+
+@routes.add(calls.ROTATE_HOOK, source_models.Secret)
+async def rotate_hook(caller: Calling, trigger_id: TriggerAt, asked: source_models.Rotate) -> Response:
+    """Give a hook another secret, shown this once."""
+    return answer({"secret": await caller.yard.rotate_hook(trigger_id, grace_sec=asked.grace_sec, by=caller.by)})
+
+
+@routes.add(calls.REMOVE_TRIGGER, responses.Done)
+async def remove_trigger(caller: Calling, trigger_id: TriggerAt) -> Response:
+    """End it. What it has made stays."""
+    await caller.yard.remove_trigger(trigger_id, by=caller.by)
+    return answer({"ok": True})
+
+
+def _added(added: AddedTrigger) -> dict[str, Json]:
+    return {"trigger": sources.trigger(added.view), "secret": added.secret}
+
+
+# Hooks
+
+
+@routes.add(calls.DELIVER, responses.Done)
+async def deliver(
+    request: Request, name: Annotated[str, Path(description="A hook's name.", max_length=255)]
+) -> Response:
+    """Take a delivery that is signed with the hook's secret. What is refused is not told why."""
+    serving: Serving = request.app.state.serving
+    address = address_of(request)
+    serving.calls.check(address)
+    serving.guesses.check(address, cost=0)
+    body = await _limited(request)
+    try:
+        await _handed_over(serving, name, request, body)
+    except DeliveryRefused:
+        serving.guesses.check(address)
+        raise
+    return answer({"ok": True})
+
+
+async def _limited(request: Request) -> bytes:
+    """The body as it was sent, which is what was signed."""
+    assert isinstance(request, StrictRequest)
+    request.most_bytes = min(MOST_BYTES, request.serving.most_bytes)
+    return await request.body()
+
+
+async def _handed_over(serving: Serving, name: str, request: Request, body: bytes) -> None:
+    workspace = await serving.yards.first.hook_workspace(name)
+    if workspace is None:
+        raise DeliveryRefused
+    headers = {each: request.headers[each] for each in HEADERS if each in request.headers}
+    await serving.yards.of(workspace).receive(name, headers, body)

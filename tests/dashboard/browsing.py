@@ -1,0 +1,133 @@
+"""Words for tests that look at the dashboard as a person does: with a browser, at a server in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Locator, Page, Request, expect
+
+PATIENCE = 10_000  # milliseconds that anything may take on a busy machine
+STARTING = 30.0  # seconds
+expect.set_options(timeout=PATIENCE)
+
+
+_FOLLOW = "path => { history.pushState(null, '', path); dispatchEvent(new PopStateEvent('popstate')); }"
+
+
+@contextmanager
+def serving(url: str, port: int) -> Generator[str]:
+    """`taskyard serve`, as it is run in earnest; its address."""
+    command = [sys.executable, "-m", "taskyard", "--url", url, "serve", "--port", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _wait_for(f"http://127.0.0.1:{port}/readyz", process)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + STARTING
+    while True:
+        try:
+            with urlopen(address, timeout=5):
+                return
+        except OSError:
+            if process.poll() is not None or time.monotonic() > until:
+                raise
+            time.sleep(0.05)  # a server that is starting tells nobody
+
+
+@dataclass
+class Visit:
+    """One person's look at a yard. What a page must never do is noted, and looked at when the test is over."""
+
+    page: Page
+    address: str
+    troubles: list[str] = field(default_factory=list[str])
+
+    def __post_init__(self) -> None:
+        self.page.set_default_timeout(PATIENCE)
+        self.page.on("console", self._on_console)
+        self.page.on("pageerror", lambda error: self.troubles.append(f"a script failed: {error}"))
+        self.page.on("dialog", self._on_dialog)
+        self.page.on("request", self._on_request)
+
+    def open(self, path: str, heading: str = "") -> None:
+        """Go there: by loading the page or, where it is loaded already, as its own links do."""
+        if self.page.url.startswith(self.address):
+            self.page.evaluate(_FOLLOW, path)
+        else:
+            self.page.goto(self.address + path)
+        self.sees_heading(heading)
+
+    def sees_heading(self, name: str) -> None:
+        expect(self.main.get_by_role("heading", level=1)).to_contain_text(name)
+
+    @property
+    def main(self) -> Locator:
+        return self.page.get_by_role("main")
+
+    @property
+    def dialog(self) -> Locator:
+        return self.page.get_by_role("dialog")
+
+    def button(self, name: str) -> Locator:
+        return self.main.get_by_role("button", name=name, exact=True)
+
+    def sees(self, text: str) -> None:
+        expect(self.main.get_by_text(text).first).to_be_visible()
+
+    def act(self, name: str, *, confirm: str | None = None, **said: str) -> None:
+        """Press an action's button, fill in what it asks for, and confirm."""
+        self.button(name).first.click()
+        self.confirm(confirm or name, **said)
+
+    def confirm(self, name: str, **said: str) -> None:
+        for label, text in said.items():
+            self.dialog.get_by_label(label.replace("_", " ")).fill(text)
+        self.dialog.get_by_role("button", name=name, exact=True).click()
+        expect(self.dialog).to_have_count(0)
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        # The network is told of by those who miss an answer; everything else that a page complains of is a fault.
+        if message.type == "error" and "Failed to load resource" not in message.text:
+            self.troubles.append(f"the console has: {message.text}")
+
+    def _on_dialog(self, dialog: Dialog) -> None:
+        self.troubles.append(f"a dialog came up: {dialog.message}")
+        dialog.dismiss()
+
+    def _on_request(self, request: Request) -> None:
+        if urlsplit(request.url).netloc != urlsplit(self.address).netloc and not request.url.startswith("data:"):
+            self.troubles.append(f"another site was asked: {request.url}")
+
+
+@contextmanager
+def visiting(browser: Browser, address: str, **options: Any) -> Generator[Visit]:
+    """A browser of somebody who has never been here."""
+    usual: dict[str, Any] = {"reduced_motion": "reduce", "viewport": {"width": 1280, "height": 720}}
+    context: BrowserContext = browser.new_context(**{**usual, **options})
+    try:
+        visit = Visit(context.new_page(), address)
+        yield visit
+        assert visit.troubles == []
+    finally:
+        context.close()
+
+
+def log_in(visit: Visit, token: str) -> None:
+    """As the form does it."""
+    answer = visit.page.context.request.post(
+        f"{visit.address}/api/session", data={"token": token}, headers={"origin": visit.address}
+    )
+    assert answer.ok, answer.text()

@@ -1,0 +1,107 @@
+"""One browser and one server for each file of tests and store, and for each test a workspace of its own.
+
+Not for longer: while its browser is open, Playwright keeps an event loop going, and no other test could run one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+import taskyard
+from scripts.build_dashboard import BUILT
+from scripts.get_browser import found
+from taskyard.portal import SyncYard
+from tests.dashboard.browsing import Visit, log_in, serving, visiting
+from tests.servers import free_port
+from tests.storage import asked_for, url_of
+
+STORES = [name for name in ("sqlite", "postgres") if name in asked_for()]
+# A page is the same on every store: what is only about pages is usually tried on the first.
+ONCE = frozenset({"test_accessibility", "test_hostile", "test_keyboard", "test_scale"})
+_numbers = count(1)
+
+
+class Place(NamedTuple):
+    """A store, and a server of it."""
+
+    url: str
+    address: str
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Those of one store share a server and a browser, so they run in one process."""
+    here = [item for item in items if item.path.parent == Path(__file__).parent]
+    for item in here:
+        item.add_marker(pytest.mark.xdist_group(f"dashboard on {_store_of(item)}"))
+    spared = [item for item in here if item.path.stem in ONCE and _store_of(item) not in (STORES[0], "")]
+    if "TASKYARD_TEST_STORES" not in os.environ:
+        config.hook.pytest_deselected(items=spared)
+        items[:] = [item for item in items if item not in spared]
+
+
+def _store_of(item: pytest.Item) -> str:
+    given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return str(given.get("place", given.get("store", "")))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Generator[Browser]:
+    if not (BUILT / "index.html").exists():
+        pytest.fail("the dashboard is not built: make dashboard", pytrace=False)
+    if (chromium := found()) is None:
+        pytest.fail(
+            "there is no chromium: install one, or let `python -m scripts.get_browser` bring one", pytrace=False
+        )
+    path, needs = chromium
+    # Its sandbox wants rights that containers do not give; what it is shown here is ours.
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-gpu"], env={**os.environ, **needs}
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module", params=STORES)
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Place]:
+    folder: Path = tmp_path_factory.mktemp("dashboard")
+    url = url_of(request.param, folder)
+    with serving(url, free_port()) as address:
+        yield Place(url, address)
+
+
+@pytest.fixture
+def yard(place: Place) -> Generator[SyncYard]:
+    """A workspace of the test's own, past the server: what others do while somebody looks."""
+    with taskyard.connect_sync(place.url, workspace=f"test-{next(_numbers)}", sweeps=False) as yard:
+        yield yard
+
+
+Enter = Callable[..., Visit]
+
+
+@pytest.fixture
+def enter(browser: Browser, place: Place, yard: SyncYard) -> Generator[Enter]:
+    """Lets somebody in, with a token of the role: the browser of a person who has logged in."""
+    with ExitStack() as visits:
+
+        def enter(role: str = "admin", **options: Any) -> Visit:
+            visit = visits.enter_context(visiting(browser, place.address, **options))
+            log_in(visit, yard.create_token("olga", role).text)
+            return visit
+
+        yield enter
+
+
+@pytest.fixture
+def visit(enter: Enter) -> Visit:
+    """Somebody who may do everything."""
+    return enter()

@@ -1,0 +1,80 @@
+"""Who sees what: signing in and out, and a person who may only look."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Browser, expect
+
+from taskyard.portal import SyncYard
+from tests.dashboard.browsing import visiting
+from tests.dashboard.conftest import Enter, Place
+from tests.dashboard.scenes import given_a_scene
+
+
+def test_who_has_no_session_signs_in_with_a_token_and_lands_where_they_wanted_to(
+    browser: Browser, place: Place, yard: SyncYard
+):
+    scene = given_a_scene(yard)
+    token = yard.create_token("olga", "operator")
+    with visiting(browser, place.address) as visit:
+        visit.page.goto(f"{place.address}/tasks/{scene.done}")
+        visit.sees_heading("Sign in")
+        visit.page.get_by_label("Token").fill("ty_nonsense")
+        visit.page.get_by_role("button", name="Sign in").click()
+        expect(visit.page.get_by_role("alert")).to_contain_text("oken")
+        visit.page.get_by_label("Token").fill(token.text)
+        visit.page.get_by_role("button", name="Sign in").click()
+
+        visit.sees_heading("Done one")
+        assert visit.page.evaluate("document.cookie") == ""
+        stored = visit.page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
+        assert token.text not in stored
+
+
+def test_who_signs_out_sees_nothing_any_more(enter: Enter, yard: SyncYard):
+    given_a_scene(yard)
+    visit = enter()
+    visit.open("/tasks", "Tasks")
+    visit.sees("Done one")
+
+    visit.page.get_by_role("button", name="Sign out").click()
+
+    visit.sees_heading("Sign in")
+    visit.page.goto(visit.address + "/tasks")
+    visit.sees_heading("Sign in")
+
+
+def test_a_token_that_is_revoked_ends_the_visit(enter: Enter, yard: SyncYard):
+    visit = enter()
+    visit.open("/tasks", "Tasks")
+    (token,) = yard.tokens()
+
+    yard.revoke_token(token.id)
+
+    visit.sees_heading("Sign in")
+
+
+def test_a_viewer_sees_everything_and_can_do_nothing(enter: Enter, yard: SyncYard):
+    scene = given_a_scene(yard)
+    before = yard.events()[-1].seq
+    visit = enter("viewer")
+    pages = {
+        f"/tasks/{scene.dead}": ["Retry", "Edit and retry", "Cancel", "Escalate"],
+        f"/tasks/{scene.done}": ["Rerun"],
+        f"/tasks/{scene.asking}": ["Approve", "Decline", "Answer"],
+        f"/dags/{scene.dag}": ["Cancel", "Budget"],
+        "/dead-letters": ["Retry", "Edit and retry", "Cancel", "Escalate"],
+        "/approvals": ["Approve", "Decline", "Answer"],
+        "/agents": ["Drain", "Budget", "Remove"],
+        "/queues": ["Pause", "Open one"],
+        "/spend": ["Daily budget"],
+        "/schedules": ["Add"],
+    }
+    for path, names in pages.items():
+        visit.open(path)
+        for name in names:
+            button = visit.button(name).first
+            expect(button).to_be_visible()
+            expect(button).to_be_disabled()
+
+    written = [stored.event.event for stored in yard.events(after=before)]
+    assert [event for event in written if not event.startswith("token.")] == []

@@ -1,0 +1,111 @@
+"""What happens is seen as it happens, without a reload; after an interruption too."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+import taskyard
+from taskyard.portal import SyncYard
+from tests.dashboard.browsing import Visit, serving, visiting
+from tests.dashboard.conftest import STORES, Enter
+from tests.dashboard.scenes import given_a_scene
+from tests.servers import free_port
+from tests.storage import url_of
+
+
+def mark(visit: Visit) -> None:
+    """Leave something in the page that a reload would take away."""
+    visit.page.evaluate("window.isTheSame = true")
+
+
+def is_the_same(visit: Visit) -> bool:
+    return visit.page.evaluate("window.isTheSame === true")
+
+
+def test_the_list_changes_as_tasks_come_and_go(visit: Visit, yard: SyncYard):
+    visit.open("/tasks", "Tasks")
+    mark(visit)
+
+    task = yard.enqueue("code", title="Fresh one")
+    visit.sees("Fresh one")
+    yard.cancel(task.id, "not wanted")
+    expect(visit.main.get_by_role("button", name="cancelled 1")).to_be_visible()
+
+    assert is_the_same(visit)
+
+
+def test_a_task_is_followed_while_it_is_worked_on(visit: Visit, yard: SyncYard):
+    scene = given_a_scene(yard)
+    visit.open(f"/tasks/{scene.running}", "Running one")
+    mark(visit)
+
+    yard.message(scene.running, scene.lease, "Looking at the tests first")
+    visit.sees("Looking at the tests first")
+    yard.progress(scene.running, scene.lease, {"fraction": 0.8, "message": "nearly there"})
+    visit.sees("nearly there")
+    yard.complete(scene.running, scene.lease, {"answer": 42})
+    visit.sees("completed")
+    expect(visit.main.get_by_text("42").first).to_be_visible()
+
+    assert is_the_same(visit)
+
+
+def test_a_graph_shows_the_states_of_its_tasks_as_they_change(visit: Visit, yard: SyncYard):
+    scene = given_a_scene(yard)
+    visit.open(f"/dags/{scene.dag}", "A graph")
+    visit.sees("0 of 3")
+    yard.register("planner", capabilities=["judgement"])
+
+    (plan,) = yard.claim("planner", start=True)
+    yard.complete(plan.id, plan.lease, {})
+
+    visit.sees("1 of 3")
+
+
+def test_the_overview_tells_of_a_new_problem(visit: Visit, yard: SyncYard):
+    visit.open("/", "Overview")
+    expect(visit.main.get_by_role("link", name="Dead letters 0")).to_be_visible()
+
+    given_a_scene(yard)
+
+    expect(visit.main.get_by_role("link", name="Dead letters 1")).to_be_visible()
+    expect(visit.main.get_by_role("link", name="Approvals 1")).to_be_visible()
+
+
+def test_a_page_that_is_paused_stands_still_and_catches_up(enter: Enter, yard: SyncYard):
+    paused, watching = enter(), enter()
+    for visit in (paused, watching):
+        visit.open("/tasks", "Tasks")
+    live = paused.page.get_by_role("switch", name=re.compile("Live"))
+    live.click()
+    expect(live).not_to_be_checked()
+
+    yard.enqueue("code", title="Unseen one")
+    watching.sees("Unseen one")
+    expect(paused.main.get_by_text("Unseen one")).to_have_count(0)
+    live.click()
+
+    paused.sees("Unseen one")
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_page_goes_on_when_its_server_was_started_again(browser: Browser, store: str, tmp_path: Path):
+    url, port = url_of(store, tmp_path), free_port()
+    with (
+        taskyard.connect_sync(url, sweeps=False) as yard,
+        visiting(browser, f"http://127.0.0.1:{port}") as visit,
+    ):
+        with serving(url, port):
+            visit.open("/tasks", "Tasks")
+            mark(visit)
+        yard.enqueue("code", title="Put in meanwhile")
+        with serving(url, port):
+            visit.sees("Put in meanwhile")
+            yard.enqueue("code", title="Put in afterwards")
+            visit.sees("Put in afterwards")
+
+        assert is_the_same(visit)

@@ -1,0 +1,131 @@
+"""Each page shows what there is, and an empty one says what to do."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from taskyard.portal import SyncYard
+from tests.dashboard.browsing import Visit
+from tests.dashboard.conftest import Enter
+from tests.dashboard.scenes import given_a_scene
+
+PHONE = 390  # pixels
+PAGES = {
+    "Overview": ("Overview", ["Dead letters", "Running one"]),
+    "Tasks": ("Tasks", ["Waiting one", "Done one"]),
+    "DAGs": ("DAGs", ["A graph"]),
+    "Dead letters": ("Dead letters", ["Dead one", "it fell over"]),
+    "Approvals": ("Approvals", ["Asking one"]),
+    "Agents": ("Agents and runtimes", ["coder", "python", "Running one"]),
+    "Queues & breakers": ("Queues, breakers, throttles", ["default", "flowing"]),
+    "Schedules & triggers": ("Schedules and triggers", ["No schedule yet"]),
+    "Spend": ("Spend", ["Spent today"]),
+}
+
+
+def test_every_page_is_a_link_away_and_shows_what_there_is(visit: Visit, yard: SyncYard):
+    given_a_scene(yard)
+    visit.open("/", "Overview")
+
+    for link, (heading, texts) in PAGES.items():
+        visit.page.get_by_role("navigation", name="Pages").get_by_role("link", name=link).click()
+        visit.sees_heading(heading)
+        for text in texts:
+            visit.sees(text)
+
+
+def test_an_empty_yard_teaches_the_next_command(visit: Visit):
+    for path in ("/tasks", "/dags", "/dead-letters", "/approvals", "/agents", "/schedules"):
+        visit.open(path)
+        expect(visit.main.get_by_text("taskyard").or_(visit.main.get_by_text("curl")).first).to_be_visible()
+
+
+def test_the_overview_has_problems_first(visit: Visit, yard: SyncYard):
+    given_a_scene(yard)
+    visit.open("/", "Overview")
+
+    wanted = visit.main.get_by_role("region", name="What wants attention")
+    expect(wanted.get_by_role("link", name="Dead letters 1")).to_be_visible()
+    expect(wanted.get_by_role("link", name="Approvals 1")).to_be_visible()
+    expect(wanted.get_by_role("link", name="Oldest ready task")).to_be_visible()
+    wanted.get_by_role("link", name="Dead letters 1").click()
+    visit.sees_heading("Dead letters")
+
+
+def test_filters_of_the_list_live_in_the_address(visit: Visit, yard: SyncYard):
+    given_a_scene(yard)
+    visit.open("/tasks", "Tasks")
+
+    visit.sees("Waiting one")
+    visit.main.get_by_role("button", name="dead letter 1").click()
+    expect(visit.page).to_have_url(re.compile("status=dead_lettered"))
+    expect(visit.main.get_by_role("link", name="Waiting one")).to_have_count(0)
+    visit.sees("Dead one")
+    visit.page.reload()
+    visit.sees("Dead one")
+    expect(visit.main.get_by_role("link", name="Waiting one")).to_have_count(0)
+    visit.page.go_back()
+    visit.sees("Waiting one")
+
+
+def test_a_payload_is_searched(visit: Visit, yard: SyncYard):
+    given_a_scene(yard)
+    visit.open("/tasks", "Tasks")
+
+    visit.sees("Done one")
+    visit.main.get_by_role("searchbox", name="Search titles, prompts and payloads").fill("hay")
+
+    expect(visit.page).to_have_url(re.compile("q=hay"))
+    expect(visit.main.get_by_role("link", name="Done one")).to_have_count(0)
+    visit.sees("Waiting one")
+
+
+def test_an_id_in_the_search_box_leads_straight_to_its_task(visit: Visit, yard: SyncYard):
+    scene = given_a_scene(yard)
+    visit.open("/", "Overview")
+
+    box = visit.page.get_by_role("banner").get_by_role("searchbox")
+    box.fill(scene.done)
+    box.press("Enter")
+
+    visit.sees_heading("Done one")
+
+
+def test_a_task_tells_its_whole_story(visit: Visit, yard: SyncYard):
+    scene = given_a_scene(yard)
+
+    visit.open(f"/tasks/{scene.done}", "Done one")
+    for text in ("completed", "coder", "opus", "$0.50", "Write it", "it was the shortest way", "Put in by human:local"):
+        visit.sees(text)
+    visit.open(f"/tasks/{scene.dead}", "Dead one")
+    for text in ("dead letter", "it fell over", "Nobody has decided about it yet"):
+        visit.sees(text)
+    visit.open(f"/tasks/{scene.waiting}", "Waiting one")
+    visit.sees("no agent takes code with rust")
+
+
+def test_a_graph_is_drawn_timed_and_listed(visit: Visit, yard: SyncYard):
+    scene = given_a_scene(yard)
+    visit.open(f"/dags/{scene.dag}", "A graph")
+
+    for name in ("Plan it", "Build it", "Sell it"):
+        visit.sees(name)
+    for view in ("Gantt", "List", "Graph"):
+        visit.main.get_by_role("tab", name=view).click()
+        visit.sees("Sell it")
+
+
+def test_what_is_not_there_is_said_to_be_not_there(visit: Visit, yard: SyncYard):
+    for path in ("/tasks/task_00000000000000000000000000", "/dags/dag_00000000000000000000000000", "/nowhere"):
+        visit.page.goto(visit.address + path)
+        expect(visit.main.get_by_text("There is no").first).to_be_visible()
+
+
+def test_a_phone_shows_every_page_without_scrolling_sideways(enter: Enter, yard: SyncYard):
+    given_a_scene(yard)
+    visit = enter(viewport={"width": PHONE, "height": 800})
+    for path in ("/", "/tasks", "/dags", "/dead-letters", "/approvals", "/agents", "/queues", "/schedules", "/spend"):
+        visit.open(path)
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE, path
