@@ -34,7 +34,8 @@ async def open_yard(request: pytest.FixtureRequest, tmp_path: Path, clock: Manua
 
     async def open_yard(**options: Any) -> Yard:
         store = open_store()
-        yard = Yard(store, replace(Options(sweeps=False, dice=lambda: 0.5), **options))
+        usual = Options(sweeps=False, transcripts=tmp_path / "transcripts", dice=lambda: 0.5)
+        yard = Yard(store, replace(usual, **options))
         if id(store) not in opened:
             await yard.open()
             opened[id(store)] = yard

@@ -18,6 +18,7 @@ from taskyard.service.engine import Options
 from taskyard.service.yard import Yard
 from taskyard.stores.contract import Store
 from taskyard.wire.answers import Swept
+from taskyard.wire.notifications import ErrandsRun
 
 HTTP = "http"
 _BY = "who did it is said by the token, and not by the caller"
@@ -41,10 +42,12 @@ LOCAL_ONLY = {
     "test_an_orchestrator_may_revive_one_too": _BY,
     "test_of_two_people_who_decide_at_once_one_is_told_to_look_again": _BY,
     "test_who_decided_when_and_why_is_on_record": _BY,
+    "test_an_agent_makes_no_work_but_from_a_task_that_it_holds": _BY,
     "test_a_rerun_is_a_new_task_that_asks_for_the_same_in_a_fresh_session": _BY,
     "test_a_rerun_of_a_subject_cancels_what_waits_with_all_that_depends_on_it": _BY,
     "test_a_graph_that_was_cancelled_half_when_its_process_died_is_cancelled_whole_by_the_sweep": _INSIDE,
     "test_many_who_sweep_at_once_do_each_thing_once": _INSIDE,
+    "test_every_nominal_time_of_a_year_fires_exactly_once": _INSIDE,
     "test_a_yard_that_is_swept_is_in_good_health": _INSIDE,
     "test_a_lease_that_nobody_takes_back_tells_that_nobody_sweeps": _INSIDE,
     "test_a_day_tells_what_came_in_and_how_it_went": _FIGURES,
@@ -89,6 +92,9 @@ class Beyond(app.RemoteYard):
 
     async def sweep(self) -> Swept:
         return await self.behind.sweep()
+
+    async def run_errands(self) -> ErrandsRun:
+        return await self.behind.run_errands()
 
 
 def url_of(server: Server) -> str:

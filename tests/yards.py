@@ -12,6 +12,10 @@ OpenYard = Callable[..., Awaitable[Yard]]
 STEP = 25.0  # seconds: below the gap after which the yard counts as having been away
 
 
+class Died(BaseException):
+    """A process that goes no further: nothing that it would do in an error is done."""
+
+
 async def elapse(yard: Yard, clock: ManualClock, seconds: float) -> None:
     """Let time pass as it does in a yard that is kept swept."""
     await yard.sweep()

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 from taskyard.client import yard as client
+from taskyard.core.addresses import allowed
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import preset as named_preset
 from taskyard.portal import SyncYard
 from taskyard.service import yard as service
 from taskyard.service.clock import ManualClock, SystemClock
 from taskyard.service.engine import Options
+from taskyard.sources import watching
 from taskyard.stores.contract import Clock, Store
 from taskyard.stores.memory import MemoryStore
+from taskyard.stores.objects import checked_place
 from taskyard.stores.sqlite import SqliteStore
 from taskyard.worker.agent import Agent
 from taskyard.worker.draining import drain
-from taskyard.worker.runner import GRACE, Worker
+from taskyard.worker.runner import GRACE, Worker, run_all
 
 DEFAULT_URL = "sqlite:///taskyard.db"
 _NO = frozenset({"0", "false", "no", "off"})
@@ -37,7 +41,7 @@ class Yard(service.Yard):
 
     async def work(self, *agents: Agent, grace_sec: float = GRACE) -> None:
         """Run these agents until the process is asked to stop."""
-        await asyncio.gather(*(Worker(self, agent, grace_sec=grace_sec).run() for agent in agents))
+        await run_all([Worker(self, agent, grace_sec=grace_sec) for agent in agents])
 
     async def drain(self, *agents: Agent) -> int:
         """Run these agents here until nothing is left for them, and say how many attempts that took.
@@ -52,7 +56,7 @@ class RemoteYard(client.RemoteYard):
 
     async def work(self, *agents: Agent, grace_sec: float = GRACE) -> None:
         """Run these agents until the process is asked to stop."""
-        await asyncio.gather(*(Worker(_like_local(self), agent, grace_sec=grace_sec).run() for agent in agents))
+        await run_all([Worker(_like_local(self), agent, grace_sec=grace_sec) for agent in agents])
 
     async def drain(self, *agents: Agent) -> int:
         """Run these agents here until nothing is left for them, and say how many attempts that took."""
@@ -69,6 +73,10 @@ def connect(
     clock: Clock | None = None,
     migrate: bool | None = None,
     token: str | None = None,
+    transcripts: str | Path | None = None,
+    artifacts: str | None = None,
+    max_artifact_bytes: int = 1 << 30,
+    allowed_targets: Iterable[str] | None = None,
 ) -> Yard:
     """A yard on the store that the URL names: `sqlite:///file.db`, `postgresql://host/database`,
     `redis://host` or `memory://`.
@@ -77,7 +85,12 @@ def connect(
     shown the `token`, or `TASKYARD_TOKEN`, which also says the workspace; the other options are the server's.
     Without a URL, `TASKYARD_URL` decides, then the default, a SQLite file in the working directory. Opening the yard
     brings an older schema to this release, unless `migrate` or `TASKYARD_MIGRATE` says no: then it is refused, and
-    `taskyard migrate apply` is a step of its own.
+    `taskyard migrate apply` is a step of its own. `transcripts`, or `TASKYARD_TRANSCRIPTS`, is the directory of what
+    background subagents wrote: by default one beside the SQLite file, or in the working directory.
+
+    `artifacts`, or `TASKYARD_ARTIFACTS`, is where files are kept: `file:///directory`, `s3://bucket`, `gs://bucket` or
+    `az://container`; by default a directory beside the SQLite file. `allowed_targets`, or `TASKYARD_ALLOWED_TARGETS`
+    with commas between, are hosts and networks that notifications may go to though they are not public.
     """
     url = url or os.environ.get("TASKYARD_URL") or DEFAULT_URL
     if urlsplit(url).scheme in ("http", "https"):
@@ -87,6 +100,10 @@ def connect(
         preset=named_preset(preset or "standard").name,
         retention_days=retention_days,
         sweeps=sweeps,
+        transcripts=Path(transcripts or os.environ.get("TASKYARD_TRANSCRIPTS") or _beside_the_file(url, "transcripts")),
+        artifacts=_place_of_artifacts(url, artifacts or os.environ.get("TASKYARD_ARTIFACTS")),
+        max_artifact_bytes=max_artifact_bytes,
+        allowed_targets=_targets(allowed_targets),
     )
     migrates = os.environ.get("TASKYARD_MIGRATE", "").lower() not in _NO if migrate is None else migrate
     yard = Yard(_store(url, clock, migrates=migrates), options)
@@ -100,9 +117,13 @@ async def serve(
     host: str = "127.0.0.1",
     port: int = 8420,
     allowed_hosts: Iterable[str] = (),
+    watch: Iterable[Path] = (),
     on_up: Callable[[str, bool], object] | None = None,
 ) -> None:
-    """Serve an open yard over HTTP until the process is asked to stop. `on_up` hears the address, and if it is open."""
+    """Serve an open yard over HTTP until the process is asked to stop. `on_up` hears the address, and if it is open.
+
+    Files in the folders to `watch` fire the triggers that wait for them.
+    """
     if isinstance(yard, RemoteYard):
         raise InvalidInput("url", client.NEEDS_THE_STORE)
     try:
@@ -111,12 +132,64 @@ async def serve(
         if missing.name not in ("fastapi", "uvicorn", "pydantic"):
             raise
         raise InvalidInput("serve", "needs the server's libraries: pip install 'taskyard[server]'") from missing
-    await serve_until_told(yard, host=host, port=port, allowed_hosts=allowed_hosts, on_up=on_up)
+    roots = watching.checked(watch)
+    stop = asyncio.Event()
+    watcher = asyncio.create_task(watching.watch(yard, roots, stop), name="taskyard watcher")
+    try:
+        await serve_until_told(yard, host=host, port=port, allowed_hosts=allowed_hosts, on_up=on_up)
+    finally:
+        stop.set()
+        await watcher
+
+
+@asynccontextmanager
+async def served(yard: service.Yard, *, port: int = 0) -> AsyncGenerator[str | None]:
+    """Serve an open yard on loopback while the block runs: the address, or None without the server's libraries."""
+    try:
+        from taskyard.server import serving  # noqa: PLC0415 - the server is an extra
+    except ModuleNotFoundError as missing:
+        if missing.name not in ("fastapi", "uvicorn", "pydantic"):
+            raise
+        yield None
+        return
+    async with serving.served(yard, port=port) as server:
+        yield f"http://127.0.0.1:{server.port}"
+
+
+async def watch_files(yard: service.Yard | RemoteYard, folders: Iterable[Path], stop: asyncio.Event) -> None:
+    """Watch these folders for the triggers that wait for files in them, until told to stop."""
+    await watching.watch(cast(Yard, yard), folders, stop)
 
 
 def connect_sync(url: str | None = None, **options: Any) -> SyncYard:
     """The same for callers without an event loop: `with taskyard.connect_sync() as yard: yard.enqueue("code")`."""
     return SyncYard(lambda: connect(url, **options))
+
+
+def _beside_the_file(url: str, what: str) -> Path:
+    parts = urlsplit(url)
+    folder = Path(unquote(parts.path.removeprefix("/"))).parent if parts.scheme == "sqlite" else Path()
+    return folder / f"taskyard-{what}"
+
+
+def _place_of_artifacts(url: str, given: str | None) -> str | None:
+    """A store that many machines share has no place that all of them would find, until somebody names one."""
+    if given is not None:
+        return checked_place(given)
+    match urlsplit(url).scheme:
+        case "sqlite":
+            return _beside_the_file(url, "artifacts").absolute().as_uri()
+        case "memory":
+            return "memory://"
+        case _:
+            return None
+
+
+def _targets(given: Iterable[str] | None) -> tuple[str, ...]:
+    listed = os.environ.get("TASKYARD_ALLOWED_TARGETS", "").split(",") if given is None else given
+    entries = tuple(entry.strip() for entry in listed if entry.strip())
+    allowed(entries)  # refused now, and not when something is to be sent
+    return entries
 
 
 def _store(url: str, given: Clock | None, *, migrates: bool) -> Store:

@@ -1,6 +1,9 @@
 """An answer that is lost after the server has done what it was asked: the client asks again, and nothing is doubled."""
 
 import asyncio
+import os
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +57,29 @@ async def test_a_graph_whose_id_others_have_is_refused_also_then(local: Yard, sh
 
     with pytest.raises(InvalidInput, match="is taken"):
         await shaky.submit({"id": theirs.id, "tasks": [{"type": "code"}]})
+
+
+async def test_a_message_is_put_in_once_and_taken_out_once(local: Yard, shaky: Yard, proxy: Cutting):
+    proxy.to_lose = 1
+    await shaky.inbox_enqueue("planner", "c1", "hello")
+    proxy.to_lose = 1
+    taken = (await shaky.inbox_dequeue("planner", "c1")).batch
+    assert taken is not None
+    proxy.to_lose = 1
+    await shaky.inbox_consume("planner", "c1", taken.batch_id)
+
+    assert proxy.lost == 3
+    assert [item.content for item in taken.items] == ["hello"]
+    (view,) = await local.inboxes()
+    assert (view.queue_len, view.held) == (0, 0)
+
+
+async def test_a_subagent_is_started_once(local: Yard, shaky: Yard, proxy: Cutting, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(local, "options", replace(local.options, transcripts=Path(os.devnull)))
+    proxy.to_lose = 1
+    begun = await shaky.start_subagent("explore", "Look", parent="lead")
+
+    assert [view.task_id for view in await local.subagents()] == [begun.task_id]
 
 
 async def test_the_same_tasks_are_claimed_again(local: Yard, shaky: Yard, proxy: Cutting):

@@ -310,7 +310,7 @@ HOSTILE: list[Hostile] = [
         "a schema for a judge",
         task(output={"validation": "llm-judge", "validation_schema": {}}),
         "output.validation_schema",
-        "only",
+        "must be text",
     ),
     Hostile("a session with NUL", task(session={"session_id": NUL}), "session.session_id", "NUL"),
     Hostile("a long working directory", task(session={"work_dir": "x" * 4097}), "session.work_dir", "4096"),

@@ -13,6 +13,8 @@ from taskyard.core.units import HOUR, MINUTE, Micros
 from tests.core.defining import DAG, FULL, MINE, NOW, PAIR, defined
 from tests.core.hostile import task
 
+REGEX = {"validation": "regex", "validation_schema": "x"}
+
 
 def started(definition: Definition, *, blocked: bool = False, wake_at: Micros | None = None, height: int = 0) -> Hot:
     policy = PRESETS[definition.preset]
@@ -23,7 +25,7 @@ def started(definition: Definition, *, blocked: bool = False, wake_at: Micros | 
     ("preset", "raw", "expected"),
     [
         ("standard", {}, Trait.NONE),
-        ("standard", {"output": {"validation": "test-pass"}}, Trait.VALIDATED),
+        ("standard", {"output": {"validation": "test-pass"}}, Trait.VALIDATED | Trait.JUDGED),
         ("standard", {"coalescable": True}, Trait.COALESCABLE),
         ("standard", {**PAIR, "dedup": "subject"}, Trait.KEY_WHILE_WAITING),
         ("standard", {**PAIR, "idempotency_key": "mine"}, Trait.NONE),
@@ -32,7 +34,8 @@ def started(definition: Definition, *, blocked: bool = False, wake_at: Micros | 
         ("multica", {}, Trait.RUNTIME_KEPT),
         ("multica", PAIR, Trait.RUNTIME_KEPT | Trait.KEY_WHILE_WAITING),
         ("multica", {**PAIR, "idempotency_key": "mine"}, Trait.RUNTIME_KEPT),
-        ("ade", {"coalescable": True, "output": {"validation": "llm-judge"}}, Trait.COALESCABLE | Trait.VALIDATED),
+        ("ade", {"output": {"validation": "llm-judge"}}, Trait.VALIDATED | Trait.JUDGED),
+        ("ade", {"coalescable": True, "output": REGEX}, Trait.COALESCABLE | Trait.VALIDATED),
     ],
 )
 def test_what_makes_a_task_more_than_plain(preset: str, raw: dict[str, Any], expected: Trait):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from taskyard.core.changes import Event, StoredEvent
 from taskyard.core.metering import MOST_LABELS, OTHER, CostLabels, Totals, body_of, fold, totals_of
 from taskyard.core.task import Status, TaskId
-from taskyard.core.units import DAY, Micros, from_iso
+from taskyard.core.units import DAY, Micros, from_iso, utc_date
 
 MONDAY = from_iso("2026-11-16T12:00:00Z")
 TYPES = {("default", "ada.1"): "ada"}
@@ -35,7 +35,7 @@ def failed(reason: str = "crash", **facts: Any) -> StoredEvent:
 
 
 def folded(*events: StoredEvent) -> Totals:
-    return fold(events, TYPES)[HERE]
+    return fold(events, TYPES, utc_date)[HERE]
 
 
 def test_a_day_says_what_came_what_went_and_how():
@@ -63,7 +63,7 @@ def test_an_event_belongs_to_its_own_workspace_and_day():
     elsewhere = an_event("task.created")
     elsewhere = elsewhere._replace(event=elsewhere.event._replace(workspace="acme"))
 
-    days = fold([an_event("task.created"), an_event("task.created", at=MONDAY + DAY), elsewhere], {})
+    days = fold([an_event("task.created"), an_event("task.created", at=MONDAY + DAY), elsewhere], {}, utc_date)
 
     assert {day: totals.created for day, totals in days.items()} == {
         HERE: 1,
@@ -95,7 +95,7 @@ def test_money_is_counted_by_type_agent_and_model_however_the_attempt_ended():
 
 
 def test_what_takes_no_part_is_not_counted():
-    assert fold([an_event("task.parked"), an_event("agent.registered"), an_event("task.message")], {}) == {}
+    assert fold([an_event("task.parked"), an_event("agent.registered"), an_event("task.message")], {}, utc_date) == {}
 
 
 def test_an_event_of_an_older_release_is_counted_as_far_as_it_tells():
@@ -140,7 +140,7 @@ def test_pages_add_up_to_the_whole_however_they_are_cut(events: Sequence[StoredE
     cut = data.draw(st.integers(0, len(events)))
     parts = Totals()
     for page in (events[cut:], events[:cut]):
-        for totals in fold(page, TYPES).values():
+        for totals in fold(page, TYPES, utc_date).values():
             parts.add(totals)
 
     assert body_of(parts) == body_of(folded(*events))

@@ -289,7 +289,12 @@ def test_a_dead_letter_is_recorded_for_review_and_people_are_told():
     assert (body["task_id"], body["at"], body["reason"]) == (hot.id, NOW, "crash")
     assert (body["poison_pill"], body["reviewed"]) == (True, False)
     assert (notice.topic, notice.task_id) == ("notify", hot.id)
-    assert json.loads(notice.data) == {"kind": "dead_letter", "reason": "crash", "poison_pill": True}
+    assert json.loads(notice.data) == {
+        "kind": "dead_letter",
+        "reason": "crash",
+        "poison_pill": True,
+        "error": "it broke",
+    }
     assert (failed(hot, RETRY).records, failed(hot, RETRY).outbox) == ((), ())
 
 

@@ -44,6 +44,7 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("claimed", "signal"): ("claimed", "task.signalled"),
     ("claimed", "adopt"): ("claimed", "task.adopted"),
     ("claimed", "pin"): ("claimed", "task.session"),
+    ("claimed", "file"): ("claimed", "task.artifact"),
     # running
     ("running", "start"): ("running", None),
     ("running", "beat"): ("running", None),
@@ -58,6 +59,7 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("running", "signal"): ("running", "task.signalled"),
     ("running", "adopt"): ("running", "task.adopted"),
     ("running", "pin"): ("running", "task.session"),
+    ("running", "file"): ("running", "task.artifact"),
     # validating
     ("validating", "approve"): ("completed", "task.completed"),
     ("validating", "retry"): ("retrying", "task.retrying"),
@@ -111,7 +113,7 @@ def test_all_else_is_refused_and_both_are_named(state: Status, act: str):
 def test_the_table_is_about_every_state_and_every_verb():
     assert {state for state, _ in ALLOWED} == set(Status) - {Status.FAILED, Status.CANCELLED}
     assert {act for _, act in ALLOWED} == set(ACTS)
-    assert len(PAIRS) == 11 * 25
+    assert len(PAIRS) == 11 * 26
 
 
 def test_the_published_graph_is_this_table():

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.object_servers import KEYS
+from tests.object_servers import bucket as bucket_in
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 BIN = Path(sys.executable).parent
 
@@ -27,6 +30,36 @@ def test_the_research_team_answers_and_leaves_a_sound_yard(environment: dict[str
 
     assert "'cheapest': 'Acme'" in said
     assert "verify: ok" in said
+
+
+def test_the_orchestrator_answers_its_dead_letter_and_sees_its_graph_completed(environment: dict[str, str]) -> None:
+    said = run(environment, sys.executable, EXAMPLES / "orchestrator.py").splitlines()
+
+    assert said[0] == "told: dead_lettered code agent_error: which framework?"
+    assert said[-2] == "told: ended completed"
+    assert "verify: ok" in said[-1]
+
+
+def test_the_landing_page_goes_from_a_webhook_to_an_object_store_and_a_notification(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    bucket, log = bucket_in("landing-page"), tmp_path / "log"
+    story = EXAMPLES / "landing_page" / "story.py"
+
+    said = run({**environment, **KEYS}, sys.executable, story, "--artifacts", bucket.url, "--log", log).splitlines()
+
+    page = "<!doctype html><title>Acme Bicycles</title><main><h1>Acme Bicycles</h1></main>"
+    assert said == [
+        "webhook in: {'ok': True}",
+        *("  research: completed", "  design: completed", "  synthesis: completed"),
+        *("  code: invalid_output, completed", "  release: completed"),
+        f"artifact: page.html, {len(page)} bytes: {page}",
+        "planner was told: ended completed",
+        "notification out: dag_completed - signature is good",
+        said[-1],
+    ], log.read_text()
+    assert said[-1].startswith("verify: ok")
+    assert [file.read_text() for file in bucket.folder.rglob("*") if file.is_file()] == [page]
 
 
 def test_the_shell_agent_works_until_there_is_nothing_left(environment: dict[str, str]) -> None:

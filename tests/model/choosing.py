@@ -11,9 +11,21 @@ from taskyard.core.task import FINAL, HELD, WAITING, Hot, Status, TaskId
 from taskyard.core.units import Micros
 from tests.model.sides import Holds
 from tests.model.steps import ELSEWHERE, HERE, NO_CALL, Mishap, Step, dag, hold_of, task
-from tests.model.wishes import AGENTS, OF_AGENTS, OF_PEOPLE, OF_TASKS, PRIORITIES, QUEUES, SIGNALS, TYPES
+from tests.model.wishes import (
+    AGENTS,
+    OF_AGENTS,
+    OF_JUDGED_TASKS,
+    OF_PEOPLE,
+    OF_TASKS,
+    PRIORITIES,
+    QUEUES,
+    SIGNALS,
+    SKILLS,
+    TYPES,
+)
 
 GRAPHS = 900_000  # numbers of graphs that are submitted begin here; a lone task's graph has the task's number
+JUDGED_EVERY = 8  # one history of so many is about outputs that agents judge
 SECONDS = (0.001, 1, 5, 12, 29, 29, 61, 95, 400, 3700, 90_000)
 
 
@@ -37,7 +49,7 @@ class Seen:
 def opening() -> list[Step]:
     """How every history begins: with somebody who can work."""
     presets = [Step("set_queue_preset", {"queue": name, "name": name}) for name in QUEUES[1:]]
-    skilled = {"capabilities": ["gpu", *TYPES]}
+    skilled = {"capabilities": list(SKILLS)}
     return [
         *presets,
         Step("set_breaker_policy", {"failure_threshold": 3, "half_open_after_sec": 60}),
@@ -54,6 +66,9 @@ class Chooser:
         self._dice = Random(seed)
         self._seen = seen
         self._numbered = 0
+        judged = seed % JUDGED_EVERY == JUDGED_EVERY - 1
+        self._wishes = OF_JUDGED_TASKS if judged else OF_TASKS
+        self._able = list(SKILLS) if judged else ["gpu", *TYPES]
 
     def next(self) -> Step:
         step = self._plain()
@@ -145,7 +160,7 @@ class Chooser:
         if self._dice.random() < 0.3:
             return {"type": TYPES[0], "concurrency_key": "repo"} if self._dice.random() < 0.6 else {"type": TYPES[0]}
         fields: dict[str, Any] = {"type": self._dice.choice(TYPES)}
-        for name, (often, draw) in OF_TASKS.items():
+        for name, (often, draw) in self._wishes.items():
             if self._dice.random() < often:
                 fields[name] = draw(self._dice, self._seen.now)
         if "priority" in fields and "queue" in fields:
@@ -155,10 +170,9 @@ class Chooser:
     # Agents at work.
 
     def register(self) -> Step:
-        able = ["gpu", *TYPES]
         given: dict[str, Any] = {
             "agent_id": self._dice.choice(AGENTS),
-            "capabilities": able if self._dice.random() < 0.6 else self._some(able, 2),
+            "capabilities": self._able if self._dice.random() < 0.6 else self._some(self._able, 2),
             "max_concurrent_tasks": self._dice.choice((1, 2, 4)),
         }
         if self._dice.random() < 0.25:

@@ -9,7 +9,7 @@ from taskyard.core.task import HELD, Hot, LaneId, Status
 from tests.model.choosing import Seen
 from tests.model.sides import Side
 from tests.model.steps import Step, hold_of
-from tests.model.wishes import AGENTS, TYPES
+from tests.model.wishes import AGENTS, SKILLS
 
 ROUNDS = 12
 LONG_SEC = 8000  # longer than any delay, throttle or time-out of a run
@@ -36,7 +36,7 @@ async def drained(side: Side, seen: Seen) -> AsyncIterator[Step]:
 async def _freed(side: Side, workspace: str) -> list[Step]:
     """No queue is paused, no money is short, no breaker is open, and every agent can do everything."""
     records = (await side.store.config(workspace, LaneId(0))).records
-    skilled = {"capabilities": ["gpu", *TYPES], "max_concurrent_tasks": 100}
+    skilled = {"capabilities": list(SKILLS), "max_concurrent_tasks": 100}
     steps = [Step("set_budget")]
     steps += [Step("resume_queue", {"queue": each.id}) for each in records if each.body.get("paused")]
     steps += [Step("close_breaker", {"type_": each.id}) for each in records if each.kind == "breaker"]
@@ -77,5 +77,6 @@ async def _worked(seen: Seen, request: str) -> AsyncIterator[Step]:
 
 
 def _completed(hot: Hot) -> Step:
-    given = {"hold": hold_of(hot.id, hot.attempt), "output": {"is": "ok"}, "decision_report": {}, "cost_usd": 0}
+    output = {"is": "ok", "passed": True}
+    given = {"hold": hold_of(hot.id, hot.attempt), "output": output, "decision_report": "so", "cost_usd": 0}
     return Step("complete", given, workspace=hot.workspace)

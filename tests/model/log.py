@@ -12,6 +12,7 @@ from tests.model.violations import require
 
 _WAITING = frozenset({Status.PENDING, Status.READY, Status.RETRYING})
 _HELD = frozenset({Status.CLAIMED, Status.RUNNING})
+_JUDGED = frozenset({Status.VALIDATING})
 _DEAD = frozenset({Status.DEAD_LETTERED})
 
 
@@ -26,16 +27,17 @@ EDGES: dict[str, Edge] = {
     "task.parked": Edge(frozenset({Status.READY}), frozenset({Status.PENDING})),
     "task.claimed": Edge(frozenset({Status.READY}), frozenset({Status.CLAIMED})),
     "task.running": Edge(frozenset({Status.READY, Status.CLAIMED}), frozenset({Status.RUNNING})),
-    "task.completed": Edge(frozenset({Status.RUNNING}), frozenset({Status.COMPLETED})),
-    "task.retrying": Edge(_HELD, frozenset({Status.RETRYING, Status.READY})),
-    "task.dead_lettered": Edge(_HELD, _DEAD),
+    "task.validating": Edge(frozenset({Status.RUNNING}), _JUDGED),
+    "task.completed": Edge(frozenset({Status.RUNNING, Status.VALIDATING}), frozenset({Status.COMPLETED})),
+    "task.retrying": Edge(_HELD | _JUDGED, frozenset({Status.RETRYING, Status.READY})),
+    "task.dead_lettered": Edge(_HELD | _JUDGED, _DEAD),
     "task.released": Edge(_HELD, frozenset({Status.READY})),
     "task.suspended": Edge(frozenset({Status.RUNNING}), frozenset({Status.PENDING})),
-    "task.cancelled": Edge(_WAITING | _HELD | _DEAD, frozenset({Status.CANCELLED})),
+    "task.cancelled": Edge(_WAITING | _HELD | _JUDGED | _DEAD, frozenset({Status.CANCELLED})),
     "task.revived": Edge(_DEAD, frozenset({Status.READY})),
     "task.escalated": Edge(_DEAD, frozenset()),
     "task.signalled": Edge(_WAITING | _HELD, frozenset()),
-    "task.adopted": Edge(_WAITING | _HELD | {Status.COMPLETED}, frozenset()),
+    "task.adopted": Edge(_WAITING | _HELD | _JUDGED | {Status.COMPLETED}, frozenset()),
     "task.reprioritised": Edge(_WAITING, frozenset()),
     "task.session": Edge(_HELD, frozenset()),
 }
@@ -69,6 +71,6 @@ class Log:
         probes = Counter(
             (hot.workspace, definitions[hot.id].type, hot.circuit)
             for hot in tasks
-            if hot.status in _HELD and hot.circuit % 2
+            if hot.status in _HELD | _JUDGED and hot.circuit % 2
         )
         require(all(count == 1 for count in probes.values()), "I20 one probe for each breaker", f"{probes}")

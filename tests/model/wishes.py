@@ -10,6 +10,7 @@ from taskyard.core.units import SECOND, Micros
 
 AGENTS = ("ann", "bob", "cat")
 TYPES = ("code", "research")
+SKILLS = ("gpu", "llm-judge", *TYPES)
 QUEUES = ("default", "loki", "multica", "ade", "automechanica")  # each but the first follows the preset of its name
 SIGNALS = ("approved", "answered")
 
@@ -68,6 +69,9 @@ OF_TASKS: Mapping[str, Wish] = {
     "tags": (0.03, any_of(["night"])),
 }
 
+# The same where agents judge each other's work.
+OF_JUDGED_TASKS: Mapping[str, Wish] = {**OF_TASKS, "output": (0.5, any_of({"validation": "llm-judge"}))}
+
 # In the scale of the preset.
 PRIORITIES = {"loki": 7, "multica": 3, "ade": 2, "automechanica": 1}
 
@@ -83,7 +87,8 @@ OF_AGENTS: Mapping[str, Wish] = {
     "complete": (
         11,
         all_of(
-            output=any_of({"is": "ok"}, {"is": "ok"}, "odd"),
+            # Each is a verdict too, for those who judge.
+            output=any_of({"is": "ok", "passed": True}, {"is": "ok", "passed": False, "reason": "no"}, "odd"),
             decision_report=any_of({"why": "so"}, None),
             cost_usd=_COST,
         ),

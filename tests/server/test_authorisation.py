@@ -17,15 +17,18 @@ from taskyard.core.access import Role
 from taskyard.core.errors import InvalidInput
 from taskyard.server.application import application
 from taskyard.server.asking import GuardedRoute
+from taskyard.server.limiting import Limiter, Rate
 from taskyard.server.serving import served, serving_of
 from taskyard.service.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.calls import AT, CALLS, SOCKET, Call
+from taskyard.wire.calls import AT, CALLS, DELIVER, LOG_IN, PAGE, SOCKET, Call
+from taskyard.wire.files import LEASE
 from taskyard.wire.tasks import Held
 from tests.server.calling import calling, client_of
 from tests.yards import OpenYard, claim_that, given_an_agent
 
-OWN_GUARD = {SOCKET.path, "/openapi.json", "/docs"}  # the first asks for itself, the others show nothing of a yard
+# The first three ask for themselves, the others show nothing of a yard.
+OWN_GUARD = {SOCKET.path, LOG_IN.path, DELIVER.path, PAGE.path, "/openapi.json", "/docs"}
 HTTP = {name: call for name, call in CALLS.items() if call.path not in OWN_GUARD}
 
 # What makes a call about one task sound, so that it is refused for nothing else.
@@ -42,6 +45,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "ADD": {"tasks": [{"type": "code"}]},
     "DAG_BUDGET": {"budget_ceiling_usd": 1},
     "AGENT_BUDGET": {"budget_usd": 1},
+    "FIRE_TRIGGER": {"data": {}},
+    "SPAWN_SUBAGENT": {"name": "scout", "type": "explore", "prompt": "Look"},
 }
 LEASED = {name for name, call in CALLS.items() if "{task_id}" in call.path and Role.AGENT in (call.roles or ())}
 
@@ -50,22 +55,30 @@ LOOKING = "viewer orchestrator operator admin"
 WORKING = "agent orchestrator operator admin"
 ALLOWED = {
     LOOKING: """
+        SCHEDULES SCHEDULE SCHEDULE_FIRES TRIGGERS TRIGGER TRIGGER_FIRES
         FIND DEAD_LETTERS REVIEWS APPROVALS DAGS DAG AGENTS RUNTIMES QUEUES BREAKERS THROTTLES SPEND STATS METRICS
+        ARTIFACTS NOTIFICATIONS COUNT RELATIONS OVERVIEW SERIES SPEND_REPORT SETTINGS INBOXES
     """,
-    f"{LOOKING} agent": "GET TASK_EVENTS WHY INPUTS CHECKPOINTS CHILDREN EVENTS SOCKET CHANGED",
+    f"{LOOKING} agent": "GET TASK_EVENTS WHY INPUTS CHECKPOINTS CHILDREN EVENTS SOCKET CHANGED WHO "
+    "INBOX SUBAGENTS SUBAGENT TRANSCRIPT READ_ARTIFACT ARTIFACT TASK_ARTIFACTS",
     WORKING: """
         CLAIM START HEARTBEAT PROGRESS MESSAGE SESSION COMPLETE FAIL RELEASE SPAWN CHECKPOINT SUSPEND COMPLETE_MANY
         FAIL_MANY HEARTBEAT_MANY REGISTER AGENT_HEARTBEAT SIGN_OFF REGISTER_RUNTIME RUNTIME_HEARTBEAT ORPHANS
+        INBOX_ENQUEUE INBOX_DEQUEUE INBOX_CONSUME INBOX_CLEAR SPAWN_SUBAGENT PUT_TASK_ARTIFACT
     """,
     "orchestrator operator admin": """
+        RUN_SCHEDULE FIRE_TRIGGER START_SUBAGENT PUT_ARTIFACT
         ENQUEUE ENQUEUE_MANY CANCEL RERUN SIGNAL PRIORITY BULK RERUN_ISSUE RESOLVE SUBMIT ADD CANCEL_DAG
     """,
     "operator admin": """
+        ADD_SCHEDULE PAUSE_SCHEDULE RESUME_SCHEDULE REMOVE_SCHEDULE
+        REMOVE_ARTIFACT SET_NOTIFIER NOTIFIERS REMOVE_NOTIFIER TRY_NOTIFIER RESEND_NOTIFICATION DISMISS_NOTIFICATION
+        ADD_TRIGGER PAUSE_TRIGGER RESUME_TRIGGER ROTATE_HOOK REMOVE_TRIGGER
         DAG_BUDGET DRAIN RESUME AGENT_BUDGET REMOVE_AGENT PAUSE_QUEUE RESUME_QUEUE QUEUE_PRESET OPEN_BREAKER
-        CLOSE_BREAKER BREAKER_POLICY BUDGET VERIFY
+        CLOSE_BREAKER BREAKER_POLICY REPORT_POLICY BUDGET VERIFY
     """,
     "admin": "CREATE_TOKEN TOKENS REVOKE_TOKEN",
-    f"{LOOKING} agent nobody": "HEALTHY READY DOCUMENT DOCS",
+    f"{LOOKING} agent nobody": "HEALTHY READY DOCUMENT DOCS DELIVER PAGE LOG_IN LOG_OUT",
 }
 POLICY = {name: frozenset(roles.split()) for roles, names in ALLOWED.items() for name in names.split()}
 
@@ -82,19 +95,26 @@ async def given_a_scene(yard: Yard) -> Scene:
     await yard.register_runtime("machine")
     dag = await yard.submit({"tasks": [{"type": "code", "name": "first", "subject": "issue:7"}]})
     held = await claim_that(yard, dag.tasks["first"].id, by="ada", start=True)
+    await yard.add_schedule("nightly", "@daily", task={"type": "code"})
+    await yard.add_trigger("reports", "webhook", ready_made="json")
     spare = await yard.create_token("spare", "viewer")
     names = {
         "task_id": held.id, "dag_id": dag.id, "agent_id": "ada", "runtime_id": "machine", "queue": "default",
-        "type": "code", "token_id": spare.token.id, "issue_id": "7",
+        "type": "code", "token_id": spare.token.id, "issue_id": "7", "schedule_id": "nightly", "trigger_id": "reports",
+        "agent": "ada", "conversation": "c1", "name": "report.md", "notification_id": "1.ops",
+        "artifact_id": "art_01J8ZZZZZZZZZZZZZZZZZZZZZZ",
     }  # fmt: skip
     return Scene(held, names)
 
 
 async def make(client: httpx.AsyncClient, name: str, call: Call, scene: Scene) -> httpx.Response:
     lease = {"lease": scene.held.lease} if name in LEASED else {}
-    query = {"CHILDREN": {"name": "n"}, "EVENTS": {"task_id": scene.held.id}}.get(name, {})
+    query = {"CHILDREN": {"name": "n"}, "EVENTS": {"task_id": scene.held.id}, "SUBAGENTS": {"parent": "ada"}}.get(
+        name, {}
+    )
     body = {**BODIES.get(name, {}), **lease} if call.method in ("POST", "PUT") else None
-    return await client.request(call.method, call.to(**_used(call, scene.names)), json=body, params=query)
+    path, headers = call.to(**_used(call, scene.names)), {LEASE: scene.held.lease} if name in LEASED else {}
+    return await client.request(call.method, path, json=body, params=query, headers=headers)
 
 
 def _used(call: Call, names: dict[str, str]) -> dict[str, str]:
@@ -123,7 +143,8 @@ async def test_without_a_good_token_nothing_but_the_open_calls_is_answered(yard:
     scene = await given_a_scene(yard)
     token = await given_a_bad_token(yard, clock, shown)
     wrong: dict[str, int] = {}
-    async with calling(yard, token) as client:
+    patient = Limiter(Rate(per_sec=1000, burst=1000))  # there are more calls than anybody may guess tokens for
+    async with calling(yard, token, guesses=patient) as client:
         for name, call in HTTP.items():
             status = (await make(client, name, call, scene)).status_code
             if status != (200 if "nobody" in POLICY[name] else 401):
@@ -158,8 +179,8 @@ async def test_a_token_of_another_workspace_finds_nothing_of_this_one(yard: Yard
     found: dict[str, int] = {}
     async with calling(yard, token) as client:
         for name, call in HTTP.items():
-            # Queues and types need not exist to be paused or opened: those of that workspace are meant.
-            if _used(call, scene.names).keys() - {"queue", "type"}:
+            # Queues, types, names and inboxes need not exist to be used: those of that workspace are meant.
+            if _used(call, scene.names).keys() - {"queue", "type", "agent", "conversation", "name"}:
                 answer = await make(client, name, call, scene)
                 told = answer.json()
                 if told.get("code") != "not_found" and told not in nothing:
@@ -277,6 +298,28 @@ async def test_a_token_for_a_type_of_agent_works_as_each_of_them(yard: Yard):
         answer = await client.post(f"/api/tasks/{held.id}/complete", json={"lease": held.lease})
 
     assert answer.status_code == 200
+
+
+async def test_an_agent_reaches_its_own_inboxes_and_subagents_and_no_others(yard: Yard):
+    await given_an_agent(yard, "ada")
+    token = (await yard.create_token("ada", "agent", agent="ada")).text
+    refused: list[int] = []
+    async with calling(yard, token) as client:
+        for agent in ("ada", "bob"):
+            at = f"/api/inbox/{agent}/c1"
+            put = await client.post(f"{at}/enqueue", json={"content": "hello"})
+            took = await client.post(f"{at}/dequeue", json={})
+            others = [
+                await client.post(f"{at}/clear", json={}),
+                await client.get(at),
+                await client.get("/api/subagents", params={"parent": agent}),
+            ]
+            refused += [answer.status_code for answer in (put, took, *others)]
+        everybodys = await client.get("/api/subagents")
+
+    assert refused == [200] * 5 + [403] * 5
+    assert everybodys.status_code == 403
+    assert (await yard.inboxes())[0].agent == "ada"
 
 
 # The table

@@ -110,6 +110,8 @@ async def things_that_exist(yard: Yard, number: int) -> Known:
     for each in held[15:20]:
         await yard.spawn(each.id, each.lease, [{"type": "code"}], name="more")
     spawners = [str(each.id) for each in held[15:20]]
+    await yard.add_schedule("nightly", "@daily", task={"type": type_}, replace=True)
+    await yard.add_trigger("deploys", "webhook", ready_made="json", replace=True)
     token = await yard.create_token("to be revoked", "viewer")
     ids = [str(task.id) for task in tasks]
     return {
@@ -118,5 +120,6 @@ async def things_that_exist(yard: Yard, number: int) -> Known:
         "dag_id": [dag.id], "dag": [dag.id], "type": ["code", type_], "types": [type_], "issue_id": [str(number)],
         "token_id": [token.token.id], "status": ["ready", "running", "completed", "dead_lettered"],
         "lease": [f"{each.id} {each.lease}" for each in held[15:]], "preset": ["standard", "loki"],
-        "view": ["multica"], "name": ["more"],
+        "view": ["multica"], "name": ["more"], "schedule_id": ["nightly"], "trigger_id": ["deploys"],
+        "when": ["every day at 02:30 Europe/Berlin"], "ready_made": ["json"],
     }  # fmt: skip

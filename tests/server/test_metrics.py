@@ -8,7 +8,7 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from taskyard.core.metering import MOST_LABELS, OTHER
-from taskyard.server import metrics
+from taskyard.server import freshness, metrics
 from taskyard.service.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.server.calling import calling
@@ -46,8 +46,8 @@ Families = dict[str, Metric]
 
 @pytest.fixture(autouse=True)
 def always_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "FRESH_FOR", 0.0)
-    monkeypatch.setattr(metrics, "SHARE", 0)
+    monkeypatch.setattr(freshness, "FRESH_FOR", 0.0)
+    monkeypatch.setattr(freshness, "SHARE", 0)
 
 
 async def scrape(client: httpx.AsyncClient) -> Families:
@@ -195,10 +195,10 @@ async def test_a_workspace_sees_its_own_figures_only(yard: Yard, open_yard: Open
 
 
 async def test_a_yard_that_is_slow_to_read_is_read_the_less_often(yard: Yard, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(metrics, "FRESH_FOR", 1.0)
-    monkeypatch.setattr(metrics, "SHARE", 20)
+    monkeypatch.setattr(freshness, "FRESH_FOR", 1.0)
+    monkeypatch.setattr(freshness, "SHARE", 20)
     now, reads = [100.0], 0
-    monkeypatch.setattr(metrics, "monotonic", lambda: now[0])
+    monkeypatch.setattr(freshness, "monotonic", lambda: now[0])
     read = metrics.read
 
     async def slow_read(yard: Yard) -> metrics.Standing:

@@ -21,12 +21,13 @@ from tests.storage import asked_for, opener
 @pytest.fixture(params=asked_for())
 async def yard(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Yard]:
     store = opener(request.param, tmp_path, SystemClock())()
+    options = Options(transcripts=tmp_path / "transcripts", artifacts=(tmp_path / "artifacts").as_uri())
     async with AsyncExitStack() as stack:
         if request.param == HTTP:
-            url = await asyncio.to_thread(stack.enter_context, served_beside(Yard(store, Options())))
+            url = await asyncio.to_thread(stack.enter_context, served_beside(Yard(store, options)))
             yard = await stack.enter_async_context(taskyard.connect(url))
         else:
-            yard = await stack.enter_async_context(Yard(store, Options()))
+            yard = await stack.enter_async_context(Yard(store, options))
         yield yard
         verified = await yard.verify()
         assert verified.ok, str(verified)
@@ -36,7 +37,7 @@ async def yard(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 async def working(yard: Yard, agent: Agent, *, grace_sec: float = 5) -> AsyncGenerator[Worker]:
     """The agent at work, until the block is left."""
     worker = Worker(yard, agent, grace_sec=grace_sec)
-    running = asyncio.create_task(worker.run(handle_signals=False))
+    running = asyncio.create_task(worker.run())
     try:
         yield worker
     finally:

@@ -105,6 +105,16 @@ def preset(context: typer.Context, queue: str, name: str) -> None:
     in_yard(context, lambda yard: yard.set_queue_preset(queue, name))
 
 
+@queues.command()
+def reports(
+    context: typer.Context,
+    queue: Annotated[str | None, typer.Argument(help="This queue alone. Default: all.")] = None,
+    required: Annotated[bool, typer.Option("--required/--optional")] = True,
+) -> None:
+    """Let new tasks be completed only with a decision report."""
+    in_yard(context, lambda yard: yard.set_report_policy(required, queue=queue))
+
+
 @breakers.command("ls")
 def breakers_listed(context: typer.Context, as_json: AsJson = False) -> None:
     """Breakers that have ever opened."""

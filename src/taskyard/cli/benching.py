@@ -199,7 +199,7 @@ class _Noop:
 async def _working(yard: Yard) -> AsyncGenerator[_Noop]:
     noop = _Noop()
     worker = Worker(yard, noop.agent)
-    running = asyncio.create_task(worker.run(handle_signals=False))
+    running = asyncio.create_task(worker.run())
     try:
         yield noop
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -10,12 +11,12 @@ from rich.text import Text
 
 from taskyard.app import Yard
 from taskyard.cli.look import one_line, show_task
+from taskyard.cli.reviewing import Decision, day_given, decisions_of, report
 from taskyard.cli.running import AsJson, By, TaskArgument, find_task, in_yard, json_given, show
 from taskyard.cli.tables import age, dollars, short, table
-from taskyard.core.changes import Record
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Json
-from taskyard.core.units import Micros, to_iso, utc_date
+from taskyard.core.units import Micros
 from taskyard.wire.answers import DeadLetter
 
 app = typer.Typer(help="Tasks out of attempts: look at them and decide.", no_args_is_help=True)
@@ -84,41 +85,27 @@ def resolve(
     show(as_json, answer, Text(f"{short(str(answer['id']))} is {answer['status']}"))
 
 
-@app.command()
-def report(
+@app.command("report")
+def reported(
     context: typer.Context,
     date: Annotated[str | None, typer.Option(help="The UTC day, as 2026-11-15. Default: today.")] = None,
-    file: Annotated[Path | None, typer.Option("--file", "-f", help="Write it there instead of printing it.")] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", "-f", help="Write it there; in a directory: as dlq-review-DATE.md. Default: print it."),
+    ] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """The day's decisions on dead letters, as Markdown."""
+    """The day's decisions on dead letters, as Markdown: who, when, why, what had failed, and what it had cost."""
 
-    async def use(yard: Yard) -> str:
-        day = date or utc_date(yard.now())
-        made = [record for record in await yard.reviews() if utc_date(_reviewed_at(record)) == day]
-        return "\n".join([f"# Dead letters decided on {day}", "", *[await _decision(yard, each) for each in made]])
+    async def use(yard: Yard) -> tuple[str, list[Decision]]:
+        day = day_given(date, yard.now())
+        return day, await decisions_of(yard, day)
 
-    text = in_yard(context, use)
-    if file is None:
-        show(False, None, Text(text))
+    day, made = in_yard(context, use)
+    if file is not None:
+        place = file / f"dlq-review-{day}.md" if file.is_dir() else file
+        place.write_text(report(day, made), encoding="utf-8")
+    elif as_json:
+        show(True, {"date": day, "decisions": [each.to_dict() for each in made]})
     else:
-        file.write_text(text + "\n")
-
-
-async def _decision(yard: Yard, record: Record) -> str:
-    body = record.body
-    task = await yard.get(str(body["task_id"]))
-    attempts = "\n".join(
-        f"- attempt {attempt.number} by {attempt.agent}: {attempt.reason}: {attempt.error} ({dollars(attempt.cost)})"
-        for attempt in task.attempts
-        if attempt.reason
-    )
-    poison = "\n- poison pill: it failed under several agents" if body["poison_pill"] else ""
-    return (
-        f"## {task.definition.title or task.type} ({task.id})\n\n"
-        f"- decision: **{body['resolution']}** by {body['reviewed_by']} at {to_iso(_reviewed_at(record))}\n"
-        f"- reason given: {body['note'] or 'none'}{poison}\n- cost in all: {dollars(task.cost)}\n{attempts}\n"
-    )
-
-
-def _reviewed_at(record: Record) -> Micros:
-    return Micros(cast(int, record.body["reviewed_at"]))
+        sys.stdout.write(report(day, made))

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console, Group, RenderableType
@@ -18,7 +18,7 @@ from rich.live import Live
 from rich.rule import Rule
 from rich.text import Text
 
-from taskyard.app import Yard, connect
+from taskyard.app import Yard, connect, served
 from taskyard.cli.look import drawn, event_line, picture
 from taskyard.cli.running import console_for_people
 from taskyard.cli.tables import dollars, seconds, state, table
@@ -67,10 +67,13 @@ CLIENT_X: dict[str, Any] = {
 }
 
 
-def demo() -> None:
+def demo(
+    port: Annotated[int, typer.Option("--port", "-p", help="Of the dashboard; 0: any that is free.")] = 0,
+    stay: Annotated[bool, typer.Option("--stay", help="Keep the dashboard up afterwards, until Ctrl-C.")] = False,
+) -> None:
     """Watch four agents build a landing page, with everything going wrong that can. Needs no keys and no set-up."""
     with tempfile.TemporaryDirectory(prefix="taskyard-demo-") as folder:
-        ok = asyncio.run(Demo(Path(folder)).run())
+        ok = asyncio.run(Demo(Path(folder)).run(port, stay=stay))
     if not ok:
         raise typer.Exit(1)
 
@@ -86,24 +89,42 @@ class Demo:
         self._told: list[Text] = []
         self._asked: dict[str, str] = {}
 
-    async def run(self) -> bool:
+    async def run(self, port: int, *, stay: bool) -> bool:
+        async with connect(self._url) as yard, served(yard, port=port) as address:
+            self._open(address, stay=stay)
+            ok = await self._play(yard)
+            if stay and address:
+                self._console.print(Text.assemble("the dashboard stays at ", (address, "bold"), ": end it with Ctrl-C"))
+                await self._until_told()
+            return ok
+
+    def _open(self, address: str | None, *, stay: bool) -> None:
+        lines = Text("Taskyard demo: a yard in a temporary folder, four agents, four processes", style="bold")
+        if address:
+            lines.append(f"\nwatch it at {address}")
+            lines.append("" if stay else "  (it goes when the demo ends: --stay keeps it)", style="not bold dim")
+        self._console.print(lines)
+
+    async def _until_told(self) -> None:
+        told, loop = asyncio.Event(), asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, told.set)
+        await told.wait()
+
+    async def _play(self, yard: Yard) -> bool:
         began = monotonic()
-        self._console.print(
-            Text("Taskyard demo: a yard in a temporary folder, four agents, four processes", style="bold")
-        )
-        async with connect(self._url) as yard:
-            dag = await yard.submit(CLIENT_X, created_by="human:adam")
-            try:
-                for name in AGENTS:
-                    await self._start(name)
-                async with asyncio.timeout(LONGEST):
-                    await self._watch(yard, {task.id: name for name, task in dag.tasks.items()})
-            except TimeoutError:
-                self._say(f"it did not end within {LONGEST:.0f} s", "bold red")
-                self._show_logs()
-            finally:
-                await self._stop()
-            return await self._sum_up(yard, dag.id, monotonic() - began)
+        dag = await yard.submit(CLIENT_X, created_by="human:adam")
+        try:
+            for name in AGENTS:
+                await self._start(name)
+            async with asyncio.timeout(LONGEST):
+                await self._watch(yard, {task.id: name for name, task in dag.tasks.items()})
+        except TimeoutError:
+            self._say(f"it did not end within {LONGEST:.0f} s", "bold red")
+            self._show_logs()
+        finally:
+            await self._stop()
+        return await self._sum_up(yard, dag.id, monotonic() - began)
 
     # What happens
 

@@ -1,4 +1,4 @@
-"""Looking at the yard: ls, show, why, tree, watch, events, stats."""
+"""Looking at the yard: ls, dags, show, why, tree, watch, events, stats."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rich.tree import Tree
 from taskyard.app import Yard, connect
 from taskyard.cli.running import AsJson, TaskArgument, chosen, console_for_people, find_task, in_yard, show
 from taskyard.cli.tables import COLOURS, age, dollars, seconds, short, state, table
-from taskyard.core.changes import StoredEvent
+from taskyard.core.changes import Record, StoredEvent
 from taskyard.core.errors import NotFound
 from taskyard.core.metering import Metrics, Totals
 from taskyard.core.task import HELD, Json, Status, TaskId
@@ -33,7 +33,7 @@ REFRESH = 0.5  # seconds between looks of `watch`, at most
 
 def add_to(app: typer.Typer) -> None:
     app.command("ls")(listed)
-    for command in (show_task, why, tree, watch, events, stats):
+    for command in (dags, show_task, why, tree, watch, events, stats):
         app.command(command.__name__.removesuffix("_task"))(command)
 
 
@@ -93,6 +93,24 @@ def _tasks(tasks: Sequence[Task], now: Micros) -> Table:
             for task in tasks
         ],
     )
+
+
+def dags(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option("--limit", "-n")] = 50,
+    cursor: Annotated[str | None, typer.Option(help="The last DAG of the page before: from there on.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List DAGs, newest first."""
+
+    async def use(yard: Yard) -> list[Record]:
+        return await yard.dags(limit=limit, cursor=cursor)
+
+    records = in_yard(context, use)
+    value = [{"id": each.id, "title": each.body["title"], "status": each.body["status"]} for each in records]
+    rows = [(each.id, str(each.body["status"]), one_line(str(each.body["title"]))) for each in records]
+    empty = Text("no DAGs: put one in with `taskyard submit FILE`", style="dim")
+    show(as_json, value, table("dag", "state", "title", rows=rows) if rows else empty)
 
 
 def show_task(context: typer.Context, task: TaskArgument, as_json: AsJson = False) -> None:
@@ -248,7 +266,7 @@ def watch(
     settings = chosen(context)
 
     async def run() -> None:
-        async with connect(settings.url, workspace=settings.workspace, preset=settings.preset, sweeps=False) as yard:
+        async with connect(settings.url, **settings.options, sweeps=False) as yard:
             loop = asyncio.get_running_loop()
             until = loop.time() + for_sec
             with Live(await picture(yard, limit), console=console_for_people(), auto_refresh=False) as live:

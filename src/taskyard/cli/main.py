@@ -9,7 +9,24 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from taskyard.cli import agents, benching, dead, demo, look, migrating, producing, serving, tokens, upkeep, working
+from taskyard.cli import (
+    agents,
+    artifacts,
+    benching,
+    dead,
+    demo,
+    inboxes,
+    look,
+    migrating,
+    notifying,
+    producing,
+    schedules,
+    serving,
+    tokens,
+    triggers,
+    upkeep,
+    working,
+)
 from taskyard.cli.settings import settings
 from taskyard.core.errors import TaskyardError
 
@@ -50,6 +67,13 @@ app.add_typer(agents.agents, name="agents")
 app.add_typer(agents.queues, name="queues")
 app.add_typer(agents.breakers, name="breakers")
 app.add_typer(agents.budget, name="budget")
+app.add_typer(artifacts.app, name="artifacts")
+app.add_typer(notifying.app, name="notify")
+app.add_typer(schedules.app, name="schedules")
+app.add_typer(triggers.app, name="triggers")
+app.add_typer(triggers.hooks, name="hooks")
+app.add_typer(inboxes.inbox, name="inbox")
+app.add_typer(inboxes.background, name="subagents")
 
 
 def main() -> None:

@@ -84,7 +84,7 @@ def submit(
     as_json: AsJson = False,
 ) -> None:
     """Put a whole DAG in, or nothing. `taskyard schema` prints the format."""
-    dag = in_yard(context, lambda yard: yard.submit(_dag_file(file), created_by=by))
+    dag = in_yard(context, lambda yard: yard.submit(dag_file(file), created_by=by))
     ids = {name: task.id for name, task in dag.tasks.items()}
     lines = Text.assemble(
         (dag.id, "bold"), f"  {len(ids)} tasks\n", *(f"  {short(each)}  {name}\n" for name, each in ids.items())
@@ -106,9 +106,11 @@ def cancel(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take a task out of the yard, and what depends on it."""
+    """Take a task out of the yard, and what depends on it; or everything of a DAG, by its id."""
 
     async def use(yard: Yard) -> list[str]:
+        if task.startswith("dag_"):
+            return list((await yard.cancel_dag(task, reason)).task_ids)
         return list((await yard.cancel(await find_task(yard, task), reason, cascade=cascade)).task_ids)
 
     cancelled = in_yard(context, use)
@@ -170,7 +172,7 @@ def _assigned(text: str) -> tuple[str, Json]:
     return name, json_given(f"--set {name}", value)
 
 
-def _dag_file(name: str) -> Mapping[str, object]:
+def dag_file(name: str) -> Mapping[str, object]:
     try:
         text = sys.stdin.read() if name == "-" else Path(name).read_text()
         found = tomllib.loads(text) if name.endswith(".toml") else yaml.safe_load(text)

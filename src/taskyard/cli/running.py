@@ -36,7 +36,7 @@ def in_yard(context: typer.Context, use: Callable[[Yard], Awaitable[Answer]]) ->
     settings = chosen(context)
 
     async def run() -> Answer:
-        async with connect(settings.url, workspace=settings.workspace, preset=settings.preset, sweeps=False) as yard:
+        async with connect(settings.url, **settings.options, sweeps=False) as yard:
             return await use(yard)
 
     return asyncio.run(run())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,6 +23,9 @@ def serve_yard(
     allow_host: Annotated[
         list[str] | None, typer.Option(help="A name under which clients reach it; may be repeated.")
     ] = None,
+    watch: Annotated[
+        list[Path] | None, typer.Option(help="A folder whose files triggers may wait for; may be repeated.")
+    ] = None,
     retention_days: Annotated[float, typer.Option(help="How long finished work is kept.")] = 7,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
@@ -31,16 +35,14 @@ def serve_yard(
 
     def announce(address: str, is_open: bool) -> None:
         lines = Text.assemble(("taskyard", "bold"), " serves ", settings.shown_url, " at ", (address, "bold"))
-        lines.append(f"\n  try    curl {address}/api/stats\n  docs   {address}/docs")
+        lines.append(f"\n  look   {address}\n  try    curl {address}/api/stats\n  docs   {address}/docs")
         if is_open:
             lines.append("\n  open to every program on this machine: `taskyard token create` closes it", style="dim")
         console_for_people().print(lines)
 
     async def run() -> None:
-        yard = connect(
-            settings.url, workspace=settings.workspace, preset=settings.preset, retention_days=retention_days
-        )
+        yard = connect(settings.url, **settings.options, retention_days=retention_days)
         async with yard:
-            await serve(yard, host=host, port=port, allowed_hosts=allow_host or (), on_up=announce)
+            await serve(yard, host=host, port=port, allowed_hosts=allow_host or (), watch=watch or (), on_up=announce)
 
     asyncio.run(run())

@@ -13,7 +13,7 @@ from taskyard.app import DEFAULT_URL
 from taskyard.core.errors import InvalidInput
 
 FILE = "taskyard.toml"
-KNOWN = ("url", "workspace", "preset")
+KNOWN = ("url", "workspace", "preset", "artifacts", "allowed_targets")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,19 @@ class Settings:
     url: str = DEFAULT_URL
     workspace: str | None = None
     preset: str | None = None
+    artifacts: str | None = None
+    allowed_targets: str | None = None  # with commas between
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What a yard is connected to with."""
+        targets = None if self.allowed_targets is None else self.allowed_targets.split(",")
+        return {
+            "workspace": self.workspace,
+            "preset": self.preset,
+            "artifacts": self.artifacts,
+            "allowed_targets": targets,
+        }
 
     @property
     def shown_url(self) -> str:
@@ -36,7 +49,7 @@ def settings(*, url: str | None, workspace: str | None, preset: str | None) -> S
     """What this call is about."""
     flags = {"url": url, "workspace": workspace, "preset": preset}
     filed = _filed()
-    chosen = {name: flags[name] or os.environ.get(f"TASKYARD_{name.upper()}") or filed.get(name) for name in KNOWN}
+    chosen = {name: flags.get(name) or os.environ.get(f"TASKYARD_{name.upper()}") or filed.get(name) for name in KNOWN}
     return Settings(**{name: value for name, value in chosen.items() if value})
 
 

@@ -63,10 +63,14 @@ def doctor(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 def sweep(context: typer.Context, as_json: AsJson = False) -> None:
-    """Do once what a worker does every second: expire leases, end delays, prune."""
-    swept = in_yard(context, lambda yard: yard.sweep())
-    done = ", ".join(f"{count} {word}" for word, count in swept._asdict().items() if count)
-    show(as_json, swept._asdict(), Text(done or "nothing was due"))
+    """Do once what a worker does every second: expire leases, end delays, prune, deliver notifications."""
+
+    async def use(yard: Yard) -> dict[str, int]:
+        return {**(await yard.sweep())._asdict(), **(await yard.run_errands())._asdict()}
+
+    counts = in_yard(context, use)
+    done = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    show(as_json, counts, Text(done or "nothing was due"))
 
 
 def _machine() -> list[Finding]:

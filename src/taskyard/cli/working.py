@@ -15,6 +15,7 @@ import typer
 from rich.text import Text
 
 from taskyard.app import Yard, connect
+from taskyard.cli.judging import agent_that_asks, agent_that_tests
 from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
 from taskyard.cli.running import (
     AsJson,
@@ -53,14 +54,30 @@ def work(
     with_adapter: Annotated[
         str | None, typer.Option("--adapter", help="Speak a coding agent's own protocol: claude, codex, …")
     ] = None,
+    test_runner: Annotated[
+        list[str] | None,
+        typer.Option("--test-runner", metavar="NAME=COMMAND", help="Judge by a test that tasks may name; repeatable."),
+    ] = None,
+    work_dir: Annotated[Path, typer.Option(help="With --test-runner: where tests run.")] = Path(),
+    limit: Annotated[float, typer.Option(help="With --test-runner: seconds that a test may take.")] = 600.0,
+    judge: Annotated[
+        str | None,
+        typer.Option("--judge", metavar="URL", help="Judge by a model: what stands before /chat/completions."),
+    ] = None,
+    judge_model: Annotated[str | None, typer.Option(help="With --judge: the model's name.")] = None,
+    judge_key: Annotated[
+        str | None, typer.Option(metavar="VARIABLE", help="With --judge: the variable that holds the key.")
+    ] = None,
     agent: Annotated[str, typer.Option(help="With --exec: the agent's type.")] = "command",
     agent_id: Annotated[str | None, typer.Option(help="With --exec: a fixed id, which keeps its budget.")] = None,
     type: Annotated[
         list[str] | None, typer.Option("--type", help="With --exec: a task type it takes; default: all.")
     ] = None,
     capability: Annotated[list[str] | None, typer.Option("--capability", help="With --exec; may be repeated.")] = None,
-    env: Annotated[list[str] | None, typer.Option("--env", help="With --exec: a variable to pass on.")] = None,
-    concurrency: Annotated[int, typer.Option(help="With --exec: tasks at a time.")] = 1,
+    env: Annotated[
+        list[str] | None, typer.Option("--env", help="With --exec or --test-runner: a variable to pass on.")
+    ] = None,
+    concurrency: Annotated[int, typer.Option(help="With --exec, --test-runner or --judge: tasks at a time.")] = 1,
     budget: Annotated[str | None, typer.Option(help="With --exec: what it may spend, in dollars.")] = None,
     grace: Annotated[float, typer.Option(help="Seconds to finish in when stopped.")] = 30.0,
     log_format: LogFormatOption = LogFormat.TEXT,
@@ -75,12 +92,16 @@ def work(
             agent, id=agent_id, capabilities=capability or (), max_concurrent_tasks=concurrency, budget_usd=budget
         )
         found.append(command_agent(mine, command, *(type or ())))
+    if test_runner:
+        found.append(agent_that_tests(test_runner, work_dir, limit, env or (), concurrency))
+    if judge is not None:
+        found.append(agent_that_asks(judge, judge_model, judge_key, concurrency))
     if not found:
-        raise InvalidInput("MODULE:AGENT", "must be given, or a command with --exec")
+        raise InvalidInput("MODULE:AGENT", "must be given, or one of --exec, --test-runner and --judge")
     settings = chosen(context)
 
     async def run() -> None:
-        async with connect(settings.url, workspace=settings.workspace, preset=settings.preset) as yard:
+        async with connect(settings.url, **settings.options) as yard:
             await yard.work(*found, grace_sec=grace)
 
     asyncio.run(run())

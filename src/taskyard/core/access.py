@@ -1,6 +1,7 @@
 """Who may do what: roles, what each of them is allowed, and the tokens that prove them.
 
 A token is `ty_ID_SECRET`. Its id is public and names it in lists and in the audit; only a hash of its secret is stored.
+A session is what a browser gets for a token, `tys_ID_SECRET`: it ends by itself, and with its token.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from taskyard.core.task import Json
 from taskyard.core.units import Micros
 
 EVERYWHERE = "*"  # tokens are known before the workspace that they are for, so they belong to none
-_TEXT = re.compile(r"ty_([0-9A-Z]{26})_([0-9A-Za-z_-]{43})", re.ASCII)
+_TEXT = re.compile(r"ty(s?)_([0-9A-Z]{26})_([0-9A-Za-z_-]{43})", re.ASCII)
 
 
 class Role(StrEnum):
@@ -76,9 +77,23 @@ class Token:
         }
 
 
-class Presented(NamedTuple):
-    """A token's text, taken apart."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """What a browser shows in place of the token that it was begun with."""
 
+    id: str
+    token_id: str
+    sealed: str
+    expires_at: Micros
+
+    def body(self) -> dict[str, Json]:
+        return {"token_id": self.token_id, "sealed": self.sealed, "expires_at": self.expires_at}
+
+
+class Presented(NamedTuple):
+    """The text of a token or a session, taken apart."""
+
+    is_session: bool
     id: str
     secret: str
 
@@ -86,11 +101,15 @@ class Presented(NamedTuple):
 def presented(text: str) -> Presented | None:
     """What a caller shows; None where it is not even the shape of a token."""
     match = _TEXT.fullmatch(text)
-    return None if match is None else Presented(match[1], match[2])
+    return None if match is None else Presented(bool(match[1]), match[2], match[3])
 
 
 def spelled(token_id: str, secret: str) -> str:
     return f"ty_{token_id}_{secret}"
+
+
+def spelled_session(session_id: str, secret: str) -> str:
+    return f"tys_{session_id}_{secret}"
 
 
 def sealed(secret: str) -> str:
@@ -98,12 +117,20 @@ def sealed(secret: str) -> str:
     return sha256(secret.encode()).hexdigest()
 
 
-def proves(token: Token, secret: str, now: Micros) -> bool:
-    """Whether the secret is the token's, and its time is not over."""
-    is_over = token.revoked_at is not None or (token.expires_at is not None and token.expires_at <= now)
-    return compare_digest(token.sealed, sealed(secret)) and not is_over
+def proves(shown: Token | Session, secret: str, now: Micros) -> bool:
+    """Whether the secret is the token's or the session's, and its time is not over."""
+    return compare_digest(shown.sealed, sealed(secret)) and not is_over(shown, now)
+
+
+def is_over(shown: Token | Session, now: Micros) -> bool:
+    is_revoked = isinstance(shown, Token) and shown.revoked_at is not None
+    return is_revoked or (shown.expires_at is not None and shown.expires_at <= now)
 
 
 def token_of(record: Record) -> Token:
     body = cast(Mapping[str, Any], record.body)
     return Token(id=record.id, role=Role(body["role"]), **{name: body[name] for name in body if name != "role"})
+
+
+def session_of(record: Record) -> Session:
+    return Session(id=record.id, **cast(Mapping[str, Any], record.body))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, cast
@@ -47,6 +47,21 @@ class Agent:
             "claim_ttl_sec": self.claim_ttl_sec,
             "orchestrator": self.orchestrator,
         }
+
+
+def refusal(maker: Agent, addressed: Sequence[str], *, spawns: bool) -> str | None:
+    """Why an agent may not make work for these, given by id or by type; None where it may."""
+    if maker.orchestrator:
+        return None
+    if not spawns:
+        return f"{maker.id} is no orchestrator, and makes work only by spawning it from the task that it holds"
+    others = [target for target in addressed if target not in (maker.id, maker.type)]
+    if not others:
+        return None
+    return (
+        f"{maker.id} is no orchestrator, and only an orchestrator or a person may address work to {others[0]}; "
+        "without `agent` it goes to whoever can do it"
+    )
 
 
 def agent_of(record: Record) -> Agent:

@@ -13,8 +13,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple, cast
 
-from taskyard.core.changes import Count, Event, Record, RecordChange
+from taskyard.core import notices
+from taskyard.core.changes import Count, Event, Outbox, Record, RecordChange
 from taskyard.core.jsonvalue import compact
+from taskyard.core.notices import Notice
 from taskyard.core.policy import BreakerPolicy
 from taskyard.core.task import Json
 from taskyard.core.units import Micros
@@ -48,6 +50,7 @@ class Move(NamedTuple):
     record: RecordChange
     event: Event
     counts: tuple[Count, ...]
+    outbox: tuple[Outbox, ...] = ()
 
 
 def breaker_of(workspace: str, type_: str, record: Record | None) -> Breaker:
@@ -91,7 +94,9 @@ def trips(breaker: Breaker, policy: BreakerPolicy, failures: int, circuit: int) 
 def opened(breaker: Breaker, *, why: str, now: Micros, by: str | None = None) -> Move:
     """Open, or open again after a probe that failed: either way a new odd generation."""
     generation = breaker.generation + 1 + breaker.generation % 2
-    return _move(breaker, "breaker.opened", {"generation": generation, "opened_at": now, "why": why}, now, by)
+    move = _move(breaker, "breaker.opened", {"generation": generation, "opened_at": now, "why": why}, now, by)
+    told = notices.row(Notice.BREAKER_OPEN, breaker.workspace, {"type": breaker.type, "why": why}, at=now)
+    return move._replace(outbox=(told,))
 
 
 def closed(breaker: Breaker, *, why: str, now: Micros, by: str | None = None) -> Move:

@@ -12,6 +12,7 @@
     │   ├── LeaseLost         lease_lost
     │   └── DuplicateKey      duplicate_key
     ├── Unauthorized          unauthorized              exit 5   HTTP 401
+    ├── DeliveryRefused       delivery_refused          exit 5   HTTP 401
     ├── Forbidden             forbidden                 exit 5   HTTP 403
     └── Unavailable                                     exit 6   HTTP 503
         ├── Contended         contended                 retryable
@@ -179,13 +180,25 @@ class Unauthorized(TaskyardError):
         super().__init__()
 
 
+class DeliveryRefused(TaskyardError):
+    """A webhook is not taken. Why is told to those who run the yard, and not to who sent it."""
+
+    code = "delivery_refused"
+    exit_status = 5
+    http_status = 401
+    sentence = "Check the hook's name, its secret, the clock and the id: the delivery was refused."
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
 class Forbidden(TaskyardError):
     """The caller may not do this."""
 
     code = "forbidden"
     exit_status = 5
     http_status = 403
-    sentence = "Ask for a token that allows this: {why}."
+    sentence = "Ask somebody who may: {why}."
 
     def __init__(self, why: str) -> None:
         super().__init__(why=why)

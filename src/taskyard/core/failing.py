@@ -18,7 +18,8 @@ POISON_ATTEMPTS = 3
 # The lease went, not the work: a policy may choose not to count these, and as a probe they prove nothing.
 _LOST = frozenset({Reason.HEARTBEAT_TIMEOUT, Reason.CLAIM_EXPIRED})
 # An attempt that ended so says nothing about the type's health.
-_NEVER_BREAKS = frozenset({Reason.RATE_LIMIT, Reason.CANCELLED, Reason.BUDGET_EXCEEDED})
+_NEVER_BREAKS = frozenset({Reason.RATE_LIMIT, Reason.CANCELLED, Reason.BUDGET_EXCEEDED, Reason.VALIDATION_UNAVAILABLE})
+_QUOTING = frozenset({Reason.INVALID_OUTPUT, Reason.VALIDATION_UNAVAILABLE})
 
 
 class Fate(StrEnum):
@@ -63,8 +64,8 @@ def judge(
 def _reason(failure: Failure, definition: Definition, policy: Policy) -> str:
     """What the failure comes down to, whatever it was called."""
     if failure.reason != Reason.RATE_LIMIT:
-        # An objection quotes the output that it is about, which may well say "429".
-        stated = failure.reason == Reason.INVALID_OUTPUT or failure.reason in definition.retry.no_retry_on
+        # An objection quotes the output that it is about, and a validator's end its error: either may well say "429".
+        stated = failure.reason in _QUOTING or failure.reason in definition.retry.no_retry_on
         if stated or not recognise(failure.error, policy.recognition):
             return failure.reason
     return Reason.RATE_LIMIT if policy.parks_rate_limits else Reason.AGENT_ERROR

@@ -13,7 +13,7 @@ from taskyard.core.breaker import Breaker, BreakerState, breaker_of, probe
 from taskyard.core.changes import Record
 from taskyard.core.claiming import PlannedLane, floor_of
 from taskyard.core.errors import InvalidInput
-from taskyard.core.policy import PRESETS, BreakerPolicy, Policy
+from taskyard.core.policy import PRESETS, BreakerPolicy, Policy, reporting
 from taskyard.core.task import AgentId, Json, Lane, LaneId
 from taskyard.core.throttle import scope, until_of
 from taskyard.core.units import Micros, MicroUsd, seconds
@@ -56,6 +56,7 @@ class Settings:
     daily_budget: MicroUsd | None = None
     default_reserve: MicroUsd = _NOTHING
     breakers: BreakerSettings | None = None  # None: as in the preset
+    report_required: bool = False  # True: in every queue, whatever its preset says
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +71,15 @@ class Planning:
     versions: Mapping[AgentId, int] = field(default_factory=dict[AgentId, int])
     paused: frozenset[str] = frozenset()
     queue_presets: Mapping[str, str] = field(default_factory=dict[str, str])
+    reporting: frozenset[str] = frozenset()  # queues whose tasks are completed only with a decision report
     breakers: Mapping[str, Breaker] = field(default_factory=dict[str, Breaker])
     throttles: Mapping[str, Record] = field(default_factory=dict[str, Record])
 
     def policy_of(self, queue: str) -> Policy:
         """A queue's own preset, else its workspace's, else the yard's."""
         name = self.queue_presets.get(queue) or self.settings.preset
-        return self.policy if name is None else PRESETS[name]
+        policy = self.policy if name is None else PRESETS[name]
+        return reporting(policy) if self.settings.report_required or queue in self.reporting else policy
 
     def breaker_policy(self, queue: str) -> BreakerPolicy:
         """What opens and half-opens the breakers: the workspace's own word, else its preset's."""
@@ -109,6 +112,7 @@ def planning_of(workspace: str, epoch: int, records: Iterable[Record], policy: P
         versions={agent.id: version for agent, version in agents},
         paused=frozenset(record.id for record in queues if record.body.get("paused")),
         queue_presets={record.id: cast(str, record.body["preset"]) for record in queues if record.body.get("preset")},
+        reporting=frozenset(record.id for record in queues if record.body.get("report_required")),
         breakers={record.id: breaker_of(workspace, record.id, record) for record in by_kind.get("breaker", [])},
         throttles={record.id: record for record in by_kind.get("throttle", [])},
     )
@@ -121,6 +125,7 @@ def settings_of(record: Record) -> Settings:
         daily_budget=cast(MicroUsd | None, record.body.get("daily_budget")),
         default_reserve=cast(MicroUsd, record.body.get("default_reserve", 0)),
         breakers=None if breakers is None else BreakerSettings(**breakers),
+        report_required=bool(record.body.get("report_required")),
     )
 
 

@@ -7,8 +7,9 @@ about a task. The defaults of `Policy` are the preset standard; every other pres
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import lru_cache
 from types import MappingProxyType
 
 from taskyard.core.errors import InvalidInput
@@ -223,6 +224,12 @@ def preset(name: str) -> Policy:
         return PRESETS[name]
     except (KeyError, TypeError):  # unknown, or no text at all
         raise InvalidInput("preset", f"must be one of {', '.join(PRESETS)}") from None
+
+
+@lru_cache(maxsize=16)
+def reporting(policy: Policy) -> Policy:
+    """The same policy, but that a task is completed only with a decision report."""
+    return replace(policy, report_required=True)
 
 
 def state_word(policy: Policy, status: Status) -> str:

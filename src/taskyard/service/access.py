@@ -14,11 +14,11 @@ from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.jsonvalue import compact
 from taskyard.core.units import Micros
 from taskyard.service import arguments
-from taskyard.service.engine import Engine
+from taskyard.service.sessions import Sessions
 from taskyard.wire.answers import Issued
 
 
-class Access(Engine):
+class Access(Sessions):
     async def create_token(
         self,
         name: str,
@@ -64,13 +64,20 @@ class Access(Engine):
             await self._put_token("token.revoked", replace(token, revoked_at=self.now()), record.version, by)
 
     async def known_by(self, text: str) -> Token | None:
-        """The token that this text proves, for whichever workspace; None where it proves none."""
+        """The token that this text proves, or that its session stands for; None where it proves none."""
         shown = access.presented(text)
-        record = None if shown is None else await self.store.record("token", EVERYWHERE, shown.id)
-        if shown is None or record is None:
+        if shown is None:
             return None
-        token = access.token_of(record)
-        return token if access.proves(token, shown.secret, self.now()) else None
+        if shown.is_session:
+            session = await self.session_by(text)
+            token = None if session is None else await self._token(session.token_id)
+            return None if token is None or access.is_over(token, self.now()) else token
+        token = await self._token(shown.id)
+        return token if token is not None and access.proves(token, shown.secret, self.now()) else None
+
+    async def _token(self, token_id: str) -> Token | None:
+        record = await self.store.record("token", EVERYWHERE, token_id)
+        return None if record is None else access.token_of(record)
 
     async def has_tokens(self) -> bool:
         """Whether anybody was ever given a token: from then on, nothing is open."""

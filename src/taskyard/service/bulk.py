@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
-from taskyard.core.errors import InvalidInput, TaskyardError
-from taskyard.core.task import TaskId
+from taskyard.core import transitions
+from taskyard.core.errors import IllegalTransition, InvalidInput, TaskyardError
+from taskyard.core.task import Hot, TaskId
 from taskyard.service.finishing import Finishing
-from taskyard.service.reading import MOST_LISTED, Reading
+from taskyard.service.reading import Reading
 from taskyard.service.rerunning import Rerunning
 from taskyard.wire.answers import Acted
 from taskyard.wire.tasks import Receipt
@@ -38,26 +39,37 @@ class Bulk(Rerunning, Reading, Finishing):
             raise InvalidInput("action", f"must be one of {', '.join(ACTIONS)}")
         if (action == "priority") != (priority is not None):
             raise InvalidInput("priority", "goes with the action priority, and only with it")
-        ids = await self._matching(which)
+        matching = await self._matching(which)
         refused: dict[TaskId, TaskyardError] = {}
-        for task_id in () if dry_run else ids:
+        for hot in matching:
             try:
-                await self._act(action, task_id, by=by, priority=priority, note=note)
+                if dry_run:
+                    _must_allow(action, hot)
+                else:
+                    await self._act(action, hot.id, by=by, priority=priority, note=note)
             except TaskyardError as error:
-                refused[task_id] = error
-        done = tuple(task_id for task_id in ids if task_id not in refused)
-        return Acted(done, refused, more=len(ids) == MOST_MATCHED)
+                refused[hot.id] = error
+        done = tuple(hot.id for hot in matching if hot.id not in refused)
+        return Acted(done, refused, more=len(matching) == MOST_MATCHED)
 
-    async def _matching(self, which: dict[str, Any]) -> list[TaskId]:
-        ids: list[TaskId] = []
-        cursor = 0
-        while len(ids) < MOST_MATCHED:
-            page = await self.find(limit=MOST_LISTED, cursor=cursor, **which)
-            ids += [task.id for task in page]
-            if len(page) < MOST_LISTED:
+    async def _matching(self, which: dict[str, Any]) -> list[Hot]:
+        if ids := which.pop("ids", ()):
+            return await self._chosen([TaskId(each) for each in ids], which)
+        wanted, found = self._filter(**which), list[Hot]()
+        while len(found) < MOST_MATCHED:
+            page = await self.store.find(wanted, after=found[-1].seq if found else 0, limit=MOST_AT_ONCE)
+            found += page
+            if len(page) < MOST_AT_ONCE:
                 break
-            cursor = page[-1].hot.seq
-        return ids
+        return found
+
+    async def _chosen(self, ids: Sequence[TaskId], which: dict[str, Any]) -> list[Hot]:
+        """Exactly these, and no filter beside them."""
+        if any(which.values()):
+            raise InvalidInput("ids", "stand alone: with them, nothing else is filtered by")
+        if len(ids) > MOST_AT_ONCE:
+            raise InvalidInput("ids", f"must be at most {MOST_AT_ONCE}")
+        return [hot for hot in (await self.store.load(ids)).values() if hot.workspace == self.workspace]
 
     async def _act(self, action: str, task_id: TaskId, *, by: str, priority: int | None, note: str) -> None:
         match action:
@@ -73,6 +85,14 @@ class Bulk(Rerunning, Reading, Finishing):
     async def _each(self, calls: Sequence[Coroutine[Any, Any, Receipt]]) -> list[Receipt | TaskyardError]:
         """Together, so that they land in one commit."""
         return list(await asyncio.gather(*(_answer(call) for call in calls)))
+
+
+def _must_allow(action: str, hot: Hot) -> None:
+    """Refuse what the task, as it stands, would refuse."""
+    if action != "rerun":
+        transitions.allow(hot, {"cancel": "cancel", "retry": "revive", "priority": "reprioritise"}[action])
+    elif not hot.status.is_final:
+        raise IllegalTransition(hot.id, hot.status, "rerun")
 
 
 async def _answer(call: Coroutine[Any, Any, Receipt]) -> Receipt | TaskyardError:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar, cast
 
 from taskyard.core import transitions
+from taskyard.core.agent import Agent, refusal
 from taskyard.core.changes import (
     Blocker,
     ChangeSet,
@@ -14,10 +15,10 @@ from taskyard.core.changes import (
     Rescore,
 )
 from taskyard.core.definition import born, define, lane_of, minted
-from taskyard.core.errors import InvalidInput
+from taskyard.core.errors import Forbidden, InvalidInput
 from taskyard.core.planning import Planning
 from taskyard.core.priority import rank, rescore_at
-from taskyard.core.task import DagId, Definition, Hot, LaneId, TaskId
+from taskyard.core.task import AgentId, DagId, Definition, Hot, LaneId, TaskId
 from taskyard.core.units import Micros
 from taskyard.service import arguments
 from taskyard.service.engine import Engine
@@ -102,6 +103,7 @@ class Drafting(Engine):
     ) -> ChangeSet:
         """The rows of new tasks. `done` are dependencies that are completed already."""
         await self._check_relatives(drafts)
+        await self._check_makers(drafts)
         lanes = lanes or await self._lanes([lane_of(draft, failures=0) for draft in drafts])
         tasks: list[NewTask] = []
         blockers: list[Blocker] = []
@@ -134,6 +136,25 @@ class Drafting(Engine):
         for field, task_id in sorted(named):
             if task_id not in there or there[task_id].workspace != self.workspace:
                 raise InvalidInput(field, f"{task_id} is unknown")
+
+    async def _check_makers(self, drafts: Sequence[Definition]) -> None:
+        """Agents make work within the graph of what they hold, and none for each other: that is for orchestrators."""
+        for created_by in {draft.created_by for draft in drafts}:
+            kind, _, name = created_by.partition(":")
+            if kind not in ("agent", "task"):
+                continue  # people, and what people have set up
+            maker = await self._maker(name if kind == "agent" else (await self._load(TaskId(name))).agent)
+            mine = [draft for draft in drafts if draft.created_by == created_by]
+            addressed = {draft.agent for draft in mine if draft.agent is not None}
+            why = refusal(maker, sorted(addressed), spawns=kind == "task") if maker else None
+            if why is not None:
+                raise Forbidden(why)
+
+    async def _maker(self, agent_id: str | None) -> Agent | None:
+        if agent_id is None:
+            return None
+        known = (await self._configuration.fresh()).agents
+        return known.get(AgentId(agent_id)) or Agent(id=AgentId(agent_id), type=agent_id)
 
 
 def _with_ids(row: Mapping[str, object], task_id: TaskId, ids: Mapping[str, TaskId]) -> dict[str, object]:

@@ -9,6 +9,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import monotonic
 from typing import TypeVar
 
@@ -16,15 +17,29 @@ from ulid import ULID
 
 from taskyard.core import breaker as breakers
 from taskyard.core import dag as dags
-from taskyard.core.changes import PLANNED_ON, ChangeSet, Committed, Conflict, Event, Record, RecordChange, Taken
+from taskyard.core import letters, notices
+from taskyard.core.changes import (
+    PLANNED_ON,
+    ChangeSet,
+    Committed,
+    Conflict,
+    Event,
+    Outbox,
+    Record,
+    RecordChange,
+    Taken,
+)
 from taskyard.core.dag import DagStatus
 from taskyard.core.definition import Sizes
 from taskyard.core.errors import Contended, LeaseLost, NotFound, StoreUnavailable
 from taskyard.core.jsonvalue import compact
+from taskyard.core.lease import Lease, seal
+from taskyard.core.notices import Notice
 from taskyard.core.planning import Planning
 from taskyard.core.policy import PRESETS, Policy
 from taskyard.core.task import Attempt, DagId, Definition, Hot, Json, Lane, LaneId, TaskId
 from taskyard.core.units import Micros, MicroUsd
+from taskyard.service.announcing import announced
 from taskyard.service.committer import Committer, Result
 from taskyard.service.configuration import Configuration
 from taskyard.stores.contract import OutcomeUnknown, Store
@@ -46,6 +61,10 @@ class Options:
     sizes: Sizes = field(default_factory=Sizes)
     retention_days: float = 7
     sweeps: bool = True  # keep the yard swept while it is open
+    artifacts: str | None = None  # where their contents are, by URL; None: nowhere
+    max_artifact_bytes: int = 1 << 30
+    allowed_targets: tuple[str, ...] = ()  # hosts and networks that notifications may go to though they are not public
+    transcripts: Path = Path("taskyard-transcripts")  # the directory of what background subagents wrote
     dice: Callable[[], float] = random.random
 
 
@@ -88,6 +107,7 @@ class Engine:
         change_set, answer = await decide()
         if change_set is None:
             return True, answer
+        change_set = await announced(self.store, change_set)
         match await self._commit(change_set):
             case Conflict():
                 return False, answer
@@ -128,8 +148,9 @@ class Engine:
         if not sets:
             return []
         moved: list[int] = []
-        landed = await self._committer.commit_all(list(sets.values()))
-        for (number, change_set), result in zip(sets.items(), landed, strict=True):
+        told = [await announced(self.store, change_set) for change_set in sets.values()]
+        landed = await self._committer.commit_all(told)
+        for number, change_set, result in zip(sets, told, landed, strict=True):
             if isinstance(result, Committed):
                 await self._follow_up(change_set, result)
             else:
@@ -159,7 +180,13 @@ class Engine:
             ended = None if record is None else await self._concluded(dag_id, record)
             return ended, ended is not None
 
-        return await self._land(decide)
+        has_ended = await self._land(decide)
+        if has_ended:
+            await self._graph_ended(dag_id)
+        return has_ended
+
+    async def _graph_ended(self, dag_id: DagId) -> None:
+        """What follows the end of a graph; see `noticing`. The sweep does it too, where this process does not."""
 
     async def _concluded(self, dag_id: DagId, record: Record) -> ChangeSet | None:
         names = dags.count_names(dag_id)
@@ -188,7 +215,15 @@ class Engine:
         word = status.value if status.is_final else "reopened"
         event = Event(f"dag.{word}", self.workspace, None, DagId(record.id), now, None, None, None, data)
         change = RecordChange("dag", self.workspace, record.id, record.version, body)
-        return ChangeSet(records=(change,), events=(event,), at=now)
+        letter = letters.of_dag(record, status.value, now) if status.is_final else None
+        told = self._told_of_failure(record, now) if status is DagStatus.FAILED else ()
+        if letter is None:
+            return ChangeSet(records=(change,), events=(event,), outbox=told, at=now)
+        return ChangeSet(records=(change, letter.record), events=(event, letter.event), outbox=told, at=now)
+
+    def _told_of_failure(self, record: Record, now: Micros) -> tuple[Outbox, ...]:
+        facts: dict[str, Json] = {"dag_id": record.id, "title": record.body["title"]}
+        return (notices.row(Notice.DAG_FAILED, self.workspace, facts, at=now),)
 
     # Breakers
 
@@ -206,7 +241,7 @@ class Engine:
         await self._land(decide)
 
     def _moved(self, move: breakers.Move, now: Micros) -> ChangeSet:
-        return ChangeSet(records=(move.record,), events=(move.event,), counts=move.counts, at=now)
+        return ChangeSet(records=(move.record,), events=(move.event,), counts=move.counts, outbox=move.outbox, at=now)
 
     def _queue_of(self, change_set: ChangeSet) -> str:
         return self._configuration.lane(change_set.changes[0].before.lane).queue
@@ -223,6 +258,13 @@ class Engine:
         # The workspace is part of every id: another's task is not there.
         if hot is None:
             raise NotFound("task", task_id)
+        return hot
+
+    async def _held(self, task_id: TaskId, lease: Lease) -> Hot:
+        """The task, for whoever holds it."""
+        hot = await self._load(task_id)
+        if hot.lease is None or hot.lease != seal(lease):
+            raise LeaseLost(task_id)
         return hot
 
     async def _load_all(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:

@@ -18,10 +18,12 @@ from taskyard.core.changes import (
 )
 from taskyard.core.errors import Contended, InvalidInput, NotFound
 from taskyard.core.jsonvalue import compact
+from taskyard.core.letters import audience_of
 from taskyard.core.planning import Planning
 from taskyard.core.task import DagId, Definition, Hot, TaskId
 from taskyard.core.units import MicroUsd
 from taskyard.service import arguments
+from taskyard.service.announcing import marked
 from taskyard.service.engine import TRIES, KeyTaken
 from taskyard.service.growing import Growing, dag_record
 from taskyard.wire.answers import Dag
@@ -29,7 +31,7 @@ from taskyard.wire.tasks import Task
 
 BY_DEFAULT = "human:local"
 T = TypeVar("T")
-DAG_FIELDS = frozenset({"title", "tasks", "budget_ceiling_usd", "tags", "id"})
+DAG_FIELDS = frozenset({"title", "tasks", "budget_ceiling_usd", "tags", "id", "inbox"})
 
 
 class Enqueueing(Growing):
@@ -64,6 +66,18 @@ class Enqueueing(Growing):
 
     async def submit(self, dag: Mapping[str, object], *, created_by: str = BY_DEFAULT) -> Dag:
         """Put a whole graph in, or nothing. Its tasks name each other by `name`, or by ids they mint."""
+        change_set, made = await self._graphed(dag, created_by=created_by)
+
+        async def decide() -> tuple[ChangeSet | None, None]:
+            if "id" in dag and await self._is_taken(made.id):
+                raise InvalidInput("id", "is taken by another DAG")
+            return change_set, None
+
+        await self._land_new(decide)
+        return made
+
+    async def _graphed(self, dag: Mapping[str, object], *, created_by: str) -> tuple[ChangeSet, Dag]:
+        """What a whole graph comes to: the rows to store, and the answer once they are."""
         _refuse_other_fields(dag)
         arguments.name("created_by", created_by)
         dag_id = arguments.dag_id("id", dag["id"]) if "id" in dag else DagId(f"dag_{ULID()}")
@@ -76,6 +90,7 @@ class Enqueueing(Growing):
         _refuse_unknown(parents)
         heights = dags.heights(parents)
         births = await self._births(drafts, planning, heights=heights, done=frozenset(), now=now)
+        births = births if audience_of(record.body or {}) is None else marked(births)
         event = Event(
             "dag.created", self.workspace, None, dag_id, now, None, None, None, compact({"tasks": len(drafts)})
         )
@@ -85,21 +100,12 @@ class Enqueueing(Growing):
             ceilings=() if ceiling is None else (Ceiling(self.workspace, f"dag:{dag_id}", ceiling),),
             events=(event,),
         )
-
-        async def decide() -> tuple[ChangeSet | None, None]:
-            if "id" in dag and await self._is_taken(dag_id):
-                raise InvalidInput("id", "is taken by another DAG")
-            return change_set, None
-
-        await self._land_new(decide)
         hots = {task.hot.id: task.hot for task in births.tasks}
-        return Dag(
-            id=dag_id,
-            tasks={
-                name: Task(hots[draft.id], draft, planning.policy_of(draft.queue), created=True)
-                for name, draft in named.items()
-            },
-        )
+        tasks = {
+            name: Task(hots[draft.id], draft, planning.policy_of(draft.queue), created=True)
+            for name, draft in named.items()
+        }
+        return change_set, Dag(id=dag_id, tasks=tasks)
 
     async def _is_taken(self, dag_id: DagId) -> bool:
         """Whether there is such a graph, if only a lone task's, in whichever workspace: their tasks must not mix."""

@@ -20,10 +20,12 @@ from taskyard.core.changes import (
 )
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import InvalidInput
+from taskyard.core.letters import audience_given, audience_of
 from taskyard.core.planning import Planning
-from taskyard.core.task import WAITING, DagId, Definition, Hot, Json, Status, TaskId
+from taskyard.core.task import WAITING, DagId, Definition, Hot, Json, Status, TaskId, Trait
 from taskyard.core.units import Micros
 from taskyard.service import arguments
+from taskyard.service.announcing import marked
 from taskyard.service.drafting import Drafting, rescored
 
 BY_DEFAULT = "human:local"
@@ -74,6 +76,8 @@ class Growing(Drafting):
                 raise InvalidInput("depends_on", f"{dependency} is unknown")
             if hot.status is Status.CANCELLED:
                 raise InvalidInput("depends_on", f"{dependency} is cancelled, so this would wait for ever")
+            if hot.traits & Trait.JUDGES:
+                raise InvalidInput("depends_on", f"{dependency} judges another task's output: depend on that task")
         return parents
 
     async def _addition(
@@ -100,6 +104,7 @@ class Growing(Drafting):
         heights = dags.heights(parents, finished)
         done = frozenset(hot.id for hot in there.values() if hot.status is Status.COMPLETED)
         births = await self._births(drafts, planning, heights=heights, done=done, awaited=awaited, now=now)
+        births = births if audience_of(record.body) is None else marked(births)
         used = {dependency for draft in drafts for dependency in draft.depends_on} & set(there)
         rising = {
             hot.id: heights[hot.id] for hot in there.values() if hot.status in WAITING and heights[hot.id] != hot.height
@@ -142,5 +147,6 @@ def dag_record(
         "status": DagStatus.RUNNING.value,
         "ended_at": None,
         "preset": planning.policy_of("default").name,
+        "inbox": audience_given(fields.get("inbox")),
     }
     return RecordChange("dag", planning.workspace, dag_id, 0, body)

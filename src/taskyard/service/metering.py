@@ -6,6 +6,7 @@ and whenever one of them dies.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple, cast
@@ -13,16 +14,22 @@ from typing import NamedTuple, cast
 from taskyard.core import fields, metering
 from taskyard.core.changes import ChangeSet, Committed, RecordChange, StoredEvent
 from taskyard.core.errors import EventsGone
-from taskyard.core.metering import Day, MeteredDay, Metrics, Totals
+from taskyard.core.metering import PACES, MeteredDay, Metrics, Pace, Totals
+from taskyard.core.task import Json
 from taskyard.core.units import DAY, Micros, utc_date
 from taskyard.service.engine import Engine
 
 DAYS_KEPT = 400
 
 DAYS = "metrics"  # the kind of record that has a day's figures
+PACE = "pace"  # that of shorter times
+OLD_AT_ONCE = 20  # figures of a pace that go when new ones come
 METER = "meter"
 TOTAL = "total"
 CURSOR = (METER, "", "events")  # of the whole yard, so of no workspace
+
+
+RecordKey = tuple[str, str, str]  # kind, workspace and id
 
 
 class Page(NamedTuple):
@@ -38,7 +45,7 @@ class Metering(Engine):
         """The figures of the last days, today's included, and those since counting began."""
         fields.whole(days, "days", least=0, most=DAYS_KEPT)
         first = utc_date(Micros(self.now() - (days - 1) * DAY))
-        stored = await self.store.records(DAYS, self.workspace) if days else ()
+        stored = (await self.store.page(DAYS, self.workspace, limit=days))[::-1] if days else ()
         total = await self.store.record(METER, self.workspace, TOTAL)
         return Metrics(
             tuple(MeteredDay(each.id, metering.totals_of(each.body)) for each in stored if each.id >= first),
@@ -67,16 +74,43 @@ class Metering(Engine):
         """Whether it was this call that counted them: another process may have been faster."""
         agents = await self.store.records("agent")
         types = {(agent.workspace, agent.id): str(agent.body["type"]) for agent in agents}
-        changes = [await self._added(key, more) for key, more in _by_record(metering.fold(page.events, types)).items()]
+        finest = min(PACES.values(), key=lambda pace: pace.length)
+        more = _by_record(metering.fold(page.events, types, finest.slot), self.now())
+        changes = [await self._added(key, more[key]) for key in more]
+        changes += await self._outdated(changes)
         seen = RecordChange(*CURSOR, page.version, {"seq": page.events[-1].seq, "since": page.since})
         landed = await self._committer.commit(ChangeSet(records=(seen, *changes), at=self.now()))
         return isinstance(landed, Committed)
 
-    async def _added(self, key: tuple[str, str, str], more: Totals) -> RecordChange:
+    async def _added(self, key: RecordKey, more: Totals) -> RecordChange:
         stored = await self.store.record(*key)
         totals = Totals() if stored is None else metering.totals_of(stored.body)
         totals.add(more)
-        return RecordChange(*key, stored.version if stored else 0, metering.body_of(totals))
+        body = metering.body_of(totals)
+        if key[0] == PACE:
+            body["depth"] = await self._depth(key) if stored is None else stored.body["depth"]
+        return RecordChange(*key, stored.version if stored else 0, body)
+
+    async def _depth(self, key: RecordKey) -> dict[str, Json] | None:
+        """How many tasks there are of each status, for a time that has just begun; of one long past nobody knows."""
+        _, workspace, name = key
+        pace = _pace_of(name)
+        if name != pace.key(pace.slot(self.now())):
+            return None
+        counts = Counter[str]()
+        for (status, _), number in (await self.store.tally(workspace)).items():
+            counts[status.value] += number
+        return dict[str, Json](counts)
+
+    async def _outdated(self, changes: Sequence[RecordChange]) -> list[RecordChange]:
+        """The oldest figures of each pace, which make room for those that are new."""
+        begun = {(each.workspace, _pace_of(each.id)) for each in changes if each.kind == PACE and each.version == 0}
+        gone: list[RecordChange] = []
+        for workspace, pace in begun:
+            first = pace.key(pace.first_kept(self.now()))
+            old = await self.store.page(PACE, workspace, prefix=f"{pace.name}:", below=first, limit=OLD_AT_ONCE)
+            gone += [RecordChange(*each[:4], None) for each in old]
+        return gone
 
     async def _first_uncounted(self) -> Micros | None:
         """When the first event happened that has not been counted: what is as young as that may not be pruned."""
@@ -95,9 +129,16 @@ class Metering(Engine):
         return len(old)
 
 
-def _by_record(days: dict[Day, Totals]) -> dict[tuple[str, str, str], Totals]:
-    """What is to be added to which record: to each day's, and to that of the workspace for ever."""
-    added = {(DAYS, *day): totals for day, totals in days.items()}
-    for (workspace, _), more in days.items():
-        added.setdefault((METER, workspace, TOTAL), Totals()).add(more)
+def _by_record(slots: dict[tuple[str, Micros], Totals], now: Micros) -> dict[RecordKey, Totals]:
+    """What is to be added to which record: to those of shorter times, to each day's, and to the one for ever."""
+    added: dict[RecordKey, Totals] = {}
+    for (workspace, at), more in slots.items():
+        kept = [pace for pace in PACES.values() if pace.slot(at) >= pace.first_kept(now)]
+        paces = [(PACE, workspace, pace.key(pace.slot(at))) for pace in kept]
+        for key in (*paces, (DAYS, workspace, utc_date(at)), (METER, workspace, TOTAL)):
+            added.setdefault(key, Totals()).add(more)
     return added
+
+
+def _pace_of(name: str) -> Pace:
+    return PACES[name.partition(":")[0]]

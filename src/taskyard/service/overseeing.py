@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, cast
 
+from taskyard.core.artifacts import referred
 from taskyard.core.lease import seal
 from taskyard.core.priority import RANK_UNIT, TIERS, aged
 from taskyard.core.task import AgentId, Hot, RuntimeId, Status, TaskId
@@ -13,7 +15,6 @@ from taskyard.core.throttle import until_of
 from taskyard.core.units import Micros
 from taskyard.service.engine import pulse
 from taskyard.service.reading import MOST_LISTED, Reading
-from taskyard.stores.contract import Filter
 from taskyard.wire.answers import Approval, QueueView, RuntimeView, ThrottleView
 
 NO_LIMIT = 2**53 - 1  # above every rank, and every number of tasks
@@ -36,10 +37,13 @@ class Overseeing(Reading):
     async def queues(self) -> list[QueueView]:
         """The queues that work was ever put into, or that have settings of their own."""
         planning = await self._configuration.fresh()
-        names = {lane.queue for lane in self._configuration.lanes().values()}
+        ready = Counter[str]()
+        for lane_id, lane in self._configuration.lanes().items():
+            ready[lane.queue] += await self.store.ahead(lane_id, NO_LIMIT, 0, NO_LIMIT)
         return [
-            QueueView(queue, queue in planning.paused, planning.policy_of(queue).name)
-            for queue in sorted(names | planning.paused | planning.queue_presets.keys())
+            QueueView(queue, queue in planning.paused, policy.name, ready[queue], policy.report_required)
+            for queue in sorted(ready.keys() | planning.paused | planning.queue_presets.keys() | planning.reporting)
+            for policy in (planning.policy_of(queue),)
         ]
 
     async def waiting_by_tier(self) -> dict[str, int]:
@@ -68,14 +72,16 @@ class Overseeing(Reading):
 
     async def approvals(self, *, limit: int = MOST_LISTED) -> list[Approval]:
         """Tasks that wait for a person's word, longest first."""
-        waiting = Filter(workspace=self.workspace, statuses=frozenset({Status.PENDING}))
-        tasks = {task.id: task for task in await self._tasks(await self.store.find(waiting, after=0, limit=limit))}
-        found = [
+        awaited = await self.store.awaited(self.workspace, limit)
+        hots = await self.store.load(list(dict.fromkeys(blocker.task_id for blocker in awaited)))
+        tasks = {task.id: task for task in await self._tasks(list(hots.values()))}
+        return [
             Approval(task, blocker.name.removeprefix("signal:"), task.hot.updated_at, task.hot.wake_at)
-            for blocker in await self.store.blockers(list(tasks))
-            if blocker.name.startswith("signal:") and blocker.wait == (task := tasks[blocker.task_id]).hot.wait
+            for blocker in awaited
+            # Each is read at its own moment: by now, the signal may have come.
+            if (task := tasks.get(blocker.task_id)) is not None
+            and (task.status, task.hot.wait) == (Status.PENDING, blocker.wait)
         ]
-        return sorted(found, key=lambda approval: (approval.since, approval.task.id))
 
     async def agent_type(self, agent_id: str) -> str | None:
         """What kind of agent this is; None where there is none of that id."""
@@ -100,3 +106,15 @@ class Overseeing(Reading):
         if hot is None or hot.lease == sealed:
             return None if hot is None else hot.agent
         return next((each.agent for each in await self.store.attempts(hot.id) if each.lease == sealed), None)
+
+    async def readable_by(self, agents: Sequence[str], artifact_id: str) -> bool:
+        """Whether one of these agents needs an artifact: of a task that it has held, or an input of one it holds."""
+        artifact = await self._visible(referred(artifact_id) or artifact_id)
+        if artifact.task_id is not None and not set(agents).isdisjoint(await self.holders(artifact.task_id)):
+            return True
+        held = [hot for agent in agents for hot in await self.store.held(agent=AgentId(agent))]
+        for hot in held:
+            is_mine = hot.workspace == self.workspace
+            if is_mine and any(given.ref == artifact.reference for given in await self.inputs(hot.id)):
+                return True
+        return False

@@ -7,14 +7,16 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import cast
 
 from taskyard.core import outcomes, transitions
-from taskyard.core.breaker import BreakerState
+from taskyard.core.artifacts import referred
+from taskyard.core.breaker import BreakerState, counter
 from taskyard.core.changes import Edge, Limit, Record, StoredEvent
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.task import Attempt, DagId, Hot, Json, Status, TaskId
 from taskyard.core.units import MicroUsd, to_iso
-from taskyard.service.engine import Engine
+from taskyard.service.filing import Filing
 from taskyard.stores.contract import Filter
+from taskyard.wire import files
 from taskyard.wire.answers import BreakerView, DagView, DeadLetter, Input
 from taskyard.wire.tasks import Details, Task
 
@@ -24,7 +26,7 @@ INLINED = 1 << 20  # bytes of inputs handed over in all; what is bigger is fetch
 DEFAULT_LISTED = 50
 
 
-class Reading(Engine):
+class Reading(Filing):
     async def get(self, task_id: str) -> Details:
         """A task with everything that is known of it."""
         hot = await self._load(TaskId(task_id))
@@ -62,19 +64,36 @@ class Reading(Engine):
         """Tasks, newest first. The cursor is the `seq` of the last one seen."""
         if not 1 <= limit <= MOST_LISTED:
             raise InvalidInput("limit", f"must be from 1 to {MOST_LISTED}")
-        which = Filter(
-            workspace=self.workspace,
-            statuses=frozenset(_status(word) for word in _several(status)),
-            types=frozenset(_several(type)),
+        which = self._filter(
+            status=status,
+            type=type,
             queue=queue,
             agent=agent,
             subject=subject,
-            dag_id=None if dag_id is None else DagId(dag_id),
-            parent_id=None if parent_id is None else TaskId(parent_id),
+            dag_id=dag_id,
+            parent_id=parent_id,
             tag=tag,
             text=text,
         )
         return await self._tasks(await self.store.find(which, after=cursor, limit=limit))
+
+    def _filter(
+        self,
+        *,
+        status: str | Sequence[str] = (),
+        type: str | Sequence[str] = (),
+        dag_id: str | None = None,
+        parent_id: str | None = None,
+        **same: str | None,
+    ) -> Filter:
+        return Filter(
+            workspace=self.workspace,
+            statuses=frozenset(_status(word) for word in _several(status)),
+            types=frozenset(_several(type)),
+            dag_id=None if dag_id is None else DagId(dag_id),
+            parent_id=None if parent_id is None else TaskId(parent_id),
+            **same,
+        )
 
     async def _tasks(self, hots: Sequence[Hot]) -> list[Task]:
         definitions = await self.store.definitions([hot.id for hot in hots])
@@ -116,10 +135,14 @@ class Reading(Engine):
         }
         return _dag_view(dag_id, body, (hot,), (), ceiling=None, spent=details.cost, reserved=hot.reserved)
 
-    async def dags(self, *, limit: int = DEFAULT_LISTED) -> list[Record]:
-        """Stored graphs, newest first."""
-        records = await self.store.records("dag", self.workspace)
-        return sorted(records, key=lambda record: cast(int, record.body["created_at"]), reverse=True)[:limit]
+    async def dags(self, *, limit: int = DEFAULT_LISTED, cursor: str | None = None) -> list[Record]:
+        """Stored graphs, the highest id first: of those that the yard named, the newest.
+
+        The cursor is the id of the last one seen.
+        """
+        if not 1 <= limit <= MOST_LISTED:
+            raise InvalidInput("limit", f"must be from 1 to {MOST_LISTED}")
+        return await self.store.page("dag", self.workspace, below=cursor, limit=limit)
 
     async def inputs(self, task_id: str) -> list[Input]:
         """The outputs of what a task depends on, and what its context refers to."""
@@ -130,6 +153,7 @@ class Reading(Engine):
             if kind == "task" and rest.endswith(":output"):
                 wanted[ref] = TaskId(rest.removesuffix(":output"))
         outputs = await self.store.outputs(list(wanted.values()))
+        refs = list(definition.context_refs)
         mine = await self.store.load(list(wanted.values()))
         found: list[Input] = []
         room = INLINED
@@ -137,25 +161,57 @@ class Reading(Engine):
             output, hot = outputs.get(source), mine.get(source)
             if output is None or hot is None or hot.workspace != self.workspace:
                 continue
+            if hot.status is not Status.COMPLETED:
+                continue  # it was handed in, and nobody has accepted it
             room -= len(output.data)
             found.append(Input(ref, json.loads(output.data) if room >= 0 else None, room >= 0))
-        return found
+            refs.extend(output.artifacts)
+        return [*found, *await self._files_among(refs)]
 
-    async def dead_letters(self, *, reviewed: bool | None = None, limit: int = MOST_LISTED) -> list[DeadLetter]:
-        """Tasks that wait for a person, newest first, with the whole story of their failures."""
-        which = Filter(workspace=self.workspace, statuses=frozenset({Status.DEAD_LETTERED}))
+    async def _files_among(self, refs: Sequence[str]) -> list[Input]:
+        """The artifacts among what is referred to, by reference: what each is, to be read by its id."""
+        ids = dict.fromkeys(artifact_id for ref in refs if (artifact_id := referred(ref)) is not None)
+        found = await self._visible_among(await self._records_of(ids)) if ids else []
+        return [Input(each.reference, files.artifact(each), False) for each in found]
+
+    async def dead_letters(
+        self, *, reviewed: bool | None = None, limit: int = MOST_LISTED, cursor: int = 0
+    ) -> list[DeadLetter]:
+        """Tasks that wait for a person, newest first, with the whole story of their failures.
+
+        The cursor is the `seq` of the last one seen.
+        """
+        which = self._filter(status=Status.DEAD_LETTERED)
         letters: list[DeadLetter] = []
-        for hot in await self.store.find(which, after=0, limit=limit):
-            details = await self.get(hot.id)
-            if details.dead is not None and reviewed in (None, details.dead.body["reviewed"]):
-                letters.append(DeadLetter(details, details.dead))
+        while len(letters) < limit:
+            page = await self.store.find(which, after=cursor, limit=MOST_LISTED)
+            letters += [each for each in await self._letters(page) if reviewed in (None, each.record.body["reviewed"])]
+            if len(page) < MOST_LISTED:
+                break
+            cursor = page[-1].seq
+        return letters[:limit]
+
+    async def _letters(self, hots: Sequence[Hot]) -> list[DeadLetter]:
+        """All of them with a few reads."""
+        ids = [hot.id for hot in hots]
+        dead = await self.store.named("dead", self.workspace, [outcomes.dead_id(hot.id, hot.attempt) for hot in hots])
+        outputs, histories = await self.store.outputs(ids), await self.store.histories(ids)
+        letters: list[DeadLetter] = []
+        for task in await self._tasks(hots):
+            hot = task.hot
+            if (record := dead.get(outcomes.dead_id(hot.id, hot.attempt))) is not None:
+                attempts, output = histories.get(hot.id, []), outputs.get(hot.id)
+                details = Details(
+                    hot, task.definition, task.policy, attempts=attempts, blockers=[], output=output, dead=record
+                )
+                letters.append(DeadLetter(details, record))
         return letters
 
     async def reviews(self) -> list[Record]:
         """Every decision on a dead letter, in the order they were made."""
         records = await self.store.records("dead", self.workspace)
-        reviewed = [record for record in records if record.body["reviewed"]]
-        return sorted(reviewed, key=lambda record: cast(int, record.body["reviewed_at"]))
+        made = [each for record in records if record.body["reviewed"] for each in _decisions(record)]
+        return sorted(made, key=lambda record: cast(int, record.body["reviewed_at"]))
 
     # Events
 
@@ -184,12 +240,24 @@ class Reading(Engine):
         """Breakers that have ever moved, and how they stand now."""
         planning, now = await self._configuration.fresh(), self.now()
         policy = planning.breaker_policy("default")
+        records = await self.store.records("breaker", self.workspace)
+        moved = [(record, planning.breaker(record.id)) for record in records]
+        names = [counter(breaker.type, breaker.generation) for _, breaker in moved]
+        failures = await self.store.counts(self.workspace, names) if names else {}
         views: list[BreakerView] = []
-        for record in await self.store.records("breaker", self.workspace):
-            breaker = planning.breaker(record.id)
+        for (record, breaker), name in zip(moved, names, strict=True):
             state = breaker.state(policy, now)
-            until = to_iso(breaker.half_open_at(policy)) if state is BreakerState.OPEN else None
-            views.append(BreakerView(record.id, state, until, str(record.body["why"])))
+            views.append(
+                BreakerView(
+                    record.id,
+                    state,
+                    to_iso(breaker.half_open_at(policy)) if state is BreakerState.OPEN else None,
+                    str(record.body["why"]),
+                    None if breaker.opened_at is None else to_iso(breaker.opened_at),
+                    failures.get(name, 0),
+                    policy.threshold(record.id),
+                )
+            )
         return views
 
     async def spending(self) -> list[Limit]:
@@ -238,6 +306,13 @@ def _dag_view(
         created_by=str(body["created_by"]),
         tags=tuple(str(tag) for tag in cast(list[Json], body["tags"])),
     )
+
+
+def _decisions(record: Record) -> list[Record]:
+    """Each of the decisions on one death as if it were the only one: who escalates one has not the last word."""
+    body = dict(record.body)
+    earlier = cast(list[dict[str, Json]], body.pop("earlier", []))
+    return [record._replace(body={**body, **decision}) for decision in (*earlier, {})]
 
 
 def _lone_status(hot: Hot) -> DagStatus:

@@ -9,6 +9,7 @@ from taskyard.core.errors import Contended, IllegalTransition, NotFound
 from taskyard.core.task import WAITING, Definition, Hot, TaskId, Trait
 from taskyard.service import arguments
 from taskyard.service.engine import TRIES, KeyTaken
+from taskyard.service.judging import refuse_validator
 from taskyard.service.steering import Steering
 from taskyard.stores.contract import Filter
 from taskyard.wire.tasks import Task
@@ -23,7 +24,9 @@ class Rerunning(Steering):
         hot = await self._load(TaskId(task_id))
         if not hot.status.is_final:
             raise IllegalTransition(hot.id, hot.status, "rerun")
-        draft = self._again(await self._define(hot.id), created_by)
+        definition = await self._define(hot.id)
+        refuse_validator(hot, definition)
+        draft = self._again(definition, created_by)
         planning = await self._planning()
         made = await self._put_in([draft], planning)
         return Task(made[draft.id], draft, planning.policy_of(draft.queue), created=True)

@@ -20,6 +20,7 @@ from taskyard.service.drafting import rescored
 from taskyard.service.engine import LOCAL, KeyTaken
 from taskyard.service.enqueueing import Enqueueing
 from taskyard.service.finishing import receipt
+from taskyard.service.judging import Judging, refuse_validator
 from taskyard.service.validation import check_rule
 from taskyard.wire.answers import Cancelled
 from taskyard.wire.tasks import Receipt
@@ -28,17 +29,25 @@ CHUNK = 200  # changes that one stored step of a cascade holds at most
 RESOLUTIONS = ("retry", "modify_and_retry", "cancel", "escalate")
 
 
-class Steering(Enqueueing):
+class Steering(Enqueueing, Judging):
     # Cancelling
 
     async def cancel(
-        self, task_id: str, reason: str = "cancelled", *, cascade: bool | None = None, by: str | None = None
+        self,
+        task_id: str,
+        reason: str = "cancelled",
+        *,
+        cascade: bool | None = None,
+        by: str | None = None,
+        dry_run: bool = False,
     ) -> Cancelled:
-        """Take a task out of the yard, and by default what depends on it and what it spawned."""
+        """Take a task out of the yard, and by default what depends on it and what it spawned; or only say which."""
         arguments.words("reason", reason)
         root = TaskId(task_id)
         hot = await self._load(root)
         follows = (await self._policy_of(hot)).cascades if cascade is None else cascade
+        if dry_run:
+            return await self._would_cancel(hot, follows=follows)
 
         async def decide() -> tuple[ChangeSet | None, bool]:
             hot = await self._load(root)
@@ -46,17 +55,25 @@ class Steering(Enqueueing):
                 return None, False
             return await self._cancellation(hot, reason, follows=follows, by=by), True
 
-        if not await self._land(decide):
+        if not await self._land_end(decide):
             return Cancelled(())
         return Cancelled((root, *(await self.finish_cascade(root) if follows else ())))
 
+    async def _would_cancel(self, hot: Hot, *, follows: bool) -> Cancelled:
+        if hot.status is Status.CANCELLED:
+            return Cancelled(())
+        transitions.allow(hot, "cancel")
+        below = await self._below(hot.id) if follows and hot.dag_id is not None else []
+        return Cancelled((hot.id, *(task_id for task_id, _ in below)))
+
     async def _cancellation(self, hot: Hot, reason: str, *, follows: bool, by: str | None = None) -> ChangeSet:
         """The cancelled task, and the intent to cancel what is below it: whoever finds that finishes the cascade."""
-        step = outcomes.cancelled(hot, type_=await self._type_of(hot), reason=reason, by=by, now=self.now())
+        step = await self._cancelled(hot, reason, by)
         if not follows or hot.dag_id is None:
             return step  # nothing is below a lone task: what depends on it makes it part of a graph
         body: dict[str, Json] = {"root": hot.id, "dag": hot.dag_id}
-        return step._replace(records=(RecordChange("cascade", self.workspace, hot.id, 0, body),))
+        intent = RecordChange("cascade", self.workspace, hot.id, 0, body)
+        return step._replace(records=(*step.records, intent))
 
     async def finish_cascade(self, intent: str) -> list[TaskId]:
         """Cancel what a stored intent is about, each task once, in bounded steps; then forget the intent."""
@@ -98,30 +115,33 @@ class Steering(Enqueueing):
         async def decide() -> tuple[ChangeSet | None, list[TaskId]]:
             hots = await self.store.load([task_id for task_id, _ in chunk])
             steps = [
-                outcomes.cancelled(hots[each], type_=await self._type_of(hots[each]), reason=reason, now=self.now())
-                for each, reason in chunk
-                if not hots[each].status.is_final
+                await self._cancelled(hots[each], reason) for each, reason in chunk if not hots[each].status.is_final
             ]
             done = [step.changes[0].after.id for step in steps]
             return (merged(steps) if steps else None), done
 
-        return await self._land(decide)
+        return await self._land_end(decide)
 
-    async def cancel_dag(self, dag_id: str, reason: str = "cancelled", *, by: str = LOCAL) -> Cancelled:
-        """Cancel every task of a graph that has not ended."""
+    async def cancel_dag(
+        self, dag_id: str, reason: str = "cancelled", *, by: str = LOCAL, dry_run: bool = False
+    ) -> Cancelled:
+        """Cancel every task of a graph that has not ended; or only say which."""
         arguments.words("reason", reason)
         if await self.store.record("dag", self.workspace, dag_id) is None:
-            return await self._cancel_lone(DagId(dag_id), reason, by)
+            return await self._cancel_lone(DagId(dag_id), reason, by, dry_run=dry_run)
+        if dry_run:
+            graph = await self.store.graph(DagId(dag_id))
+            return Cancelled(tuple(hot.id for hot in graph.tasks if not hot.status.is_final))
         await self._configure("cascade", dag_id, {"dag": dag_id, "reason": reason}, "dag.cancelling", by)
         return Cancelled(tuple(await self.finish_cascade(dag_id)))
 
-    async def _cancel_lone(self, dag_id: DagId, reason: str, by: str) -> Cancelled:
+    async def _cancel_lone(self, dag_id: DagId, reason: str, by: str, *, dry_run: bool) -> Cancelled:
         """A lone task's graph is the task alone."""
         task_id = transitions.lone_task(dag_id)
         hot = (await self.store.load([task_id])).get(task_id)
         if hot is None or hot.workspace != self.workspace or hot.dag_id is not None:
             raise NotFound("dag", dag_id)
-        return Cancelled(()) if hot.status.is_final else await self.cancel(task_id, reason, by=by)
+        return Cancelled(()) if hot.status.is_final else await self.cancel(task_id, reason, by=by, dry_run=dry_run)
 
     # Dead letters
 
@@ -147,6 +167,8 @@ class Steering(Enqueueing):
             if hot.status is not Status.DEAD_LETTERED:
                 raise IllegalTransition(hot.id, hot.status, "resolve")
             definition = await self._define(hot.id)
+            if resolution in ("retry", "modify_and_retry"):
+                refuse_validator(hot, definition)
             if spec is not None:
                 definition = redefine(definition, spec, policy=PRESETS[definition.preset], sizes=self.options.sizes)
                 check_rule(definition)
@@ -201,6 +223,10 @@ class Steering(Enqueueing):
             "reviewed_at": self.now(),
             "note": note,
         }
+        if record.body["reviewed"]:  # who put it before another person had decided something too
+            words = ("resolution", "reviewed_by", "reviewed_at", "note")
+            before: dict[str, Json] = {word: record.body[word] for word in words}
+            body["earlier"] = [*cast(list[Json], record.body.get("earlier", [])), before]
         return RecordChange("dead", self.workspace, record.id, record.version, body)
 
     # Otherwise
@@ -233,6 +259,17 @@ class Steering(Enqueueing):
         """Tasks put into this queue from now on follow that preset."""
         fields = {"preset": None if name is None else preset(name).name}
         await self._configure("queue", queue, fields, "queue.preset", by)
+
+    async def set_report_policy(self, required: bool, *, queue: str | None = None, by: str = LOCAL) -> None:
+        """Whether tasks put in from now on are completed only with a decision report: in one queue, or in all.
+
+        What a preset always requires stays required.
+        """
+        fields = {"report_required": required}
+        if queue is None:
+            await self._configure("workspace", self.workspace, fields, "workspace.reports", by)
+        else:
+            await self._configure("queue", queue, fields, "queue.reports", by)
 
     async def set_budget(
         self, *, daily_budget_usd: str | float | None = None, default_reserve_usd: str | float = 0, by: str = LOCAL

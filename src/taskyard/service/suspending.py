@@ -11,14 +11,15 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import cast
 
-from taskyard.core import outcomes, transitions
-from taskyard.core.changes import ChangeSet, Checkpoint, Expect, Lift, Record, Signal, Spend, merged
+from taskyard.core import notices, outcomes, transitions
+from taskyard.core.changes import ChangeSet, Checkpoint, Expect, Lift, Outbox, Record, Signal, Spend, merged
 from taskyard.core.errors import InvalidInput
 from taskyard.core.jsonvalue import compact, encode
 from taskyard.core.lease import Lease, seal
+from taskyard.core.notices import Notice
 from taskyard.core.outcomes import Report
-from taskyard.core.task import DagId, Definition, Hot, Json, TaskId
-from taskyard.core.units import Micros
+from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId
+from taskyard.core.units import Micros, to_iso
 from taskyard.service import arguments
 from taskyard.service.enqueueing import Enqueueing
 from taskyard.service.finishing import Finishing, answered, receipt
@@ -151,8 +152,9 @@ class Suspending(Enqueueing, Finishing):
         hots, outputs = await self.store.load(ids), await self.store.outputs(ids)
         if not all(hots[each].status.is_final for each in ids):
             return None
+        accepted = {each for each in ids if hots[each].status is Status.COMPLETED and each in outputs}
         return [
-            Child(each, hots[each].status, json.loads(outputs[each].data) if each in outputs else None) for each in ids
+            Child(each, hots[each].status, json.loads(outputs[each].data) if each in accepted else None) for each in ids
         ]
 
     async def _spawned(self, hot: Hot, drafts: Sequence[Definition], name: str, *, wait: bool) -> ChangeSet:
@@ -221,7 +223,9 @@ class Suspending(Enqueueing, Finishing):
         )
         if not new or note is None:
             return step
-        return step._replace(checkpoints=(Checkpoint(hot.id, name, hot.attempt, compact(dict(note))),))
+        noted = step._replace(checkpoints=(Checkpoint(hot.id, name, hot.attempt, compact(dict(note))),))
+        # Told once for each wait: a handler that comes back to it after a crash does not ask again.
+        return noted._replace(outbox=(_asking(hot, note, step.at),)) if not _WAIT.symmetric_difference(note) else noted
 
     async def _note(self, hot: Hot, name: str, kind: Set[str]) -> Mapping[str, Json] | None:
         """What is remembered under this name; refused where that is something of another kind."""
@@ -238,6 +242,12 @@ class Suspending(Enqueueing, Finishing):
 _SLEEP = frozenset({"until"})
 _WAIT = frozenset({"signal", "place", "before", "until"})  # before: how many were sent before it began
 _SPAWN = frozenset({"children"})
+
+
+def _asking(hot: Hot, note: Mapping[str, Json], now: Micros) -> Outbox:
+    until = cast(Micros | None, note["until"])
+    facts: dict[str, Json] = {"signal": note["signal"], "until": None if until is None else to_iso(until)}
+    return notices.row(Notice.APPROVAL_WANTED, hot.workspace, facts, at=now, task_id=hot.id)
 
 
 def _child_of(parent_id: TaskId, fields: object) -> object:

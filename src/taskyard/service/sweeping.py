@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from taskyard.core import dag as dags
@@ -18,11 +19,14 @@ from taskyard.core.errors import IllegalTransition, LeaseLost, NotFound
 from taskyard.core.outcomes import BY_THE_YARD
 from taskyard.core.task import FINAL, DagId, Failure, Hot, Reason, RuntimeId, Status
 from taskyard.core.units import DAY, HOUR, SECOND, Micros
+from taskyard.service.clearing import Clearing
 from taskyard.service.drafting import rescored
 from taskyard.service.engine import Options, pulse
+from taskyard.service.forgetting import Forgetting
+from taskyard.service.inboxes import Inboxes
 from taskyard.service.metering import Metering
 from taskyard.service.roster import Roster
-from taskyard.service.steering import Steering
+from taskyard.service.telling import WORTH_TELLING, Telling
 from taskyard.stores.contract import Store
 from taskyard.wire.answers import Swept
 
@@ -36,9 +40,10 @@ FOLLOW_EVERY = Micros(5 * SECOND)
 PAGE = 1000  # events
 MOST_PAGES = 20  # that one sweep follows
 ALL_GRAPHS_EVERY = HOUR
+FORGET_EVERY = HOUR
 
 
-class Sweeping(Steering, Roster, Metering):
+class Sweeping(Forgetting, Roster, Metering, Clearing, Telling, Inboxes):
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
         self._others: dict[str, Sweeping] = {}
@@ -48,7 +53,9 @@ class Sweeping(Steering, Roster, Metering):
         if not await self._begin():
             return Swept()
         expired, woken = await self._sweep_due()
+        fired = await self._fire_schedules(self._beside)
         finished = await self._on_duty("events", FOLLOW_EVERY, self._follow)
+        await self._transcribe_all()
         return Swept(
             expired=expired + await self._sweep_silent_runtimes(),
             woken=woken + await self._sweep_new_day(),
@@ -56,7 +63,10 @@ class Sweeping(Steering, Roster, Metering):
             pruned=await self._on_duty("prune", PRUNE_EVERY, self._prune),
             finished=finished
             + await self._on_duty("cascades", PRUNE_EVERY, self._finish_cascades)
-            + await self._on_duty("graphs", ALL_GRAPHS_EVERY, self._settle_all),
+            + await self._on_duty("graphs", ALL_GRAPHS_EVERY, self._settle_all)
+            + await self._on_duty("inboxes", FORGET_EVERY, self._forget_inboxes)
+            + await self._on_duty("fires", FORGET_EVERY, partial(self._forget_fires, self._beside)),
+            fired=fired,
         )
 
     # Leases, delays, waits
@@ -118,7 +128,7 @@ class Sweeping(Steering, Roster, Metering):
             change_set = await self._woken(fresh, now)
             return change_set, change_set is not None
 
-        woken = await self._land(decide)
+        woken = await self._land_end(decide)
         if hot.expires_at is not None and hot.expires_at <= self.now():
             await self.finish_cascade(hot.id)
         # Where other blockers are left, its time is over all the same.
@@ -191,11 +201,18 @@ class Sweeping(Steering, Roster, Metering):
             change_set = ChangeSet(
                 expects=tuple(Expect(hot.id, hot.version) for hot in tasks),
                 removals=tuple(hot.id for hot in tasks),
+                records=(*await self._files_let_go(tasks), *await self._subagents_let_go(tasks)),
                 at=self.now(),
             )
             await self._committer.commit(change_set)
+            await self._drop_transcripts(change_set.records)
             pruned += len(tasks)
         return pruned
+
+    async def _transcribe_all(self) -> None:
+        """Write on what subagents at work have said, in every workspace."""
+        for record in await self.store.records("transcript"):
+            await self._beside(record.workspace)._keep_up(record)
 
     async def _finish_cascades(self) -> int:
         """Those that were interrupted."""
@@ -214,7 +231,13 @@ class Sweeping(Steering, Roster, Metering):
             if not page.events:
                 break
             # Before they are counted: who dies in between leaves both to the next.
-            settled += await self._settle_ended([stored.event for stored in page.events])
+            events = [stored.event for stored in page.events]
+            settled += await self._settle_ended(events)
+            for workspace in sorted({event.workspace for event in events if event.event in WORTH_TELLING}):
+                await self._beside(workspace)._tell_of([event for event in events if event.workspace == workspace])
+            for workspace in sorted({event.workspace for event in events}):
+                mine = [stored for stored in page.events if stored.event.workspace == workspace]
+                await self._beside(workspace)._notice(mine)
             if not await self._count(page) or len(page.events) < PAGE:
                 break
         return settled

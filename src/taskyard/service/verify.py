@@ -17,8 +17,13 @@ from taskyard.core.claiming import money_names
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import CycleFound
 from taskyard.core.metering import Totals, fold, totals_of
-from taskyard.core.task import HELD, KEY_DEAD, KEY_HELD, Attempt, DagId, Hot, Status, TaskId
+from taskyard.core.task import HELD, KEY_DEAD, KEY_HELD, Attempt, DagId, Hot, Status, TaskId, Trait
+from taskyard.core.units import utc_date
+from taskyard.service.file_checks import FileChecks
+from taskyard.service.fire_checks import FireChecks
+from taskyard.service.inbox_checks import InboxChecks
 from taskyard.service.metering import DAYS, Metering
+from taskyard.service.notice_checks import NoticeChecks
 from taskyard.stores.contract import Filter
 from taskyard.wire.answers import Verified
 
@@ -42,7 +47,7 @@ class _History:
     metered: dict[str, Totals] = field(default_factory=dict[str, Totals])  # by day, of the events that are counted
 
 
-class Verifying(Metering):
+class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
     async def verify(self) -> Verified:
         """Replay the stored history. Meant for a yard at rest: what moves meanwhile may look wrong."""
         history = await self._history()
@@ -54,7 +59,12 @@ class Verifying(Metering):
             *await self._graph_problems(history),
             *_key_problems(history),
             *await self._limit_problems(history),
+            *await self._judging_problems(history),
             *await self._meter_problems(history),
+            *await self._file_problems(history.tasks.values()),
+            *await self._notice_problems(),
+            *await self._inbox_problems(),
+            *await self._fire_problems(history.tasks.values()),
         ]
         attempts = sum(len(rows) for rows in history.attempts.values())
         return Verified(tasks=len(history.tasks), events=history.seen, attempts=attempts, problems=tuple(problems))
@@ -146,6 +156,19 @@ class Verifying(Metering):
             if stored.get(name, 0) != counted[word]
         ]
 
+    async def _judging_problems(self, history: _History) -> list[str]:
+        """Every task that is judged has its validator, and every validator that is not over judges one."""
+        asked = {each.id: str(each.body["validator"]) for each in await self.store.records("judging", self.workspace)}
+        tasks = history.tasks.values()
+        judged = {hot.id for hot in tasks if hot.status is Status.VALIDATING}
+        judging = {hot.id for hot in tasks if hot.traits & Trait.JUDGES and not hot.status.is_final}
+        return [
+            *(f"{each} is validating, and nothing judges it" for each in sorted(judged - asked.keys())),
+            *(f"{each} is judged by {asked[each]}, and is not validating" for each in sorted(asked.keys() - judged)),
+            *(f"{each} is to judge an output, and is over" for each in sorted({*asked.values()} - judging)),
+            *(f"{each} judges an output that nobody waits with" for each in sorted(judging - {*asked.values()})),
+        ]
+
     async def _limit_problems(self, history: _History) -> list[str]:
         """I22: what is held and spent under every ceiling is what its attempts hold and spent."""
         stored = {limit.name: limit for limit in (await self.store.limits(self.workspace, None)).values()}
@@ -166,7 +189,7 @@ class Verifying(Metering):
 
 
 def _meter(history: _History, events: Sequence[StoredEvent]) -> None:
-    for (_, day), more in fold(events, {}).items():
+    for (_, day), more in fold(events, {}, utc_date).items():
         history.metered.setdefault(day, Totals()).add(more)
 
 

@@ -30,6 +30,8 @@ class Explaining(Engine):
                 causes = await self._why_ready(hot)
             case Status.RETRYING:
                 causes = [await self._why_retrying(hot)]
+            case Status.VALIDATING:
+                causes = [await self._why_validating(hot)]
             case _:
                 causes = [_resting(hot)]
         return Why(task_id=hot.id, status=hot.status, causes=tuple(causes))
@@ -97,6 +99,19 @@ class Explaining(Engine):
         parked = "the provider's rate limit" if reason == "rate_limit" else f"failure {hot.failures} ({reason})"
         facts: dict[str, Json] = {"retry_at": at, "reason": reason, "attempts": hot.failures}
         return Cause(kind="retry", words=f"is tried again at {at}, after {parked}", facts=facts)
+
+    async def _why_validating(self, hot: Hot) -> Cause:
+        record = await self.store.record("judging", self.workspace, hot.id)
+        if record is None:  # the verdict has just come
+            return _resting(hot)
+        standing = await self.why(str(record.body["validator"]))
+        words = "; ".join(cause.words for cause in standing.causes)
+        facts: dict[str, Json] = {
+            "validator": standing.task_id,
+            "status": standing.status.value,
+            "causes": [dict(cause.facts) for cause in standing.causes],
+        }
+        return Cause(kind="validating", words=f"its output is judged by {standing.task_id}, which {words}", facts=facts)
 
     async def _why_ready(self, hot: Hot) -> list[Cause]:
         planning = await self._configuration.fresh()

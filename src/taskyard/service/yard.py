@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
@@ -13,11 +14,11 @@ from taskyard.service.access import Access
 from taskyard.service.bulk import Bulk
 from taskyard.service.claiming import Claiming
 from taskyard.service.engine import Options
+from taskyard.service.errands import Errands
 from taskyard.service.health import Health
 from taskyard.service.joining import Joining
-from taskyard.service.overseeing import Overseeing
-from taskyard.service.suspending import Suspending
-from taskyard.service.sweeping import Sweeping
+from taskyard.service.showing import Showing
+from taskyard.service.subagents import Subagents
 from taskyard.service.verify import Verifying
 from taskyard.service.why import Explaining
 from taskyard.stores.contract import Store
@@ -26,7 +27,7 @@ logger = logging.getLogger("taskyard")
 SWEEP_EVERY = 1.0  # seconds
 
 
-class Yard(Claiming, Suspending, Joining, Sweeping, Bulk, Overseeing, Explaining, Verifying, Health, Access):
+class Yard(Claiming, Subagents, Joining, Errands, Bulk, Showing, Explaining, Verifying, Health, Access):
     """A durable queue of work for agents.
 
     Use it as an async context manager: `async with taskyard.connect() as yard`. While it is open it sweeps every second
@@ -35,7 +36,7 @@ class Yard(Claiming, Suspending, Joining, Sweeping, Bulk, Overseeing, Explaining
 
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
-        self._sweeper: asyncio.Task[None] | None = None
+        self._keepers: list[asyncio.Task[None]] = []
 
     def twin(self) -> Self | None:
         """Another connection to the same yard, for another thread's loop; None where there can be none."""
@@ -45,14 +46,19 @@ class Yard(Claiming, Suspending, Joining, Sweeping, Bulk, Overseeing, Explaining
     async def open(self) -> Self:
         await self.store.open()
         if self.options.sweeps:
-            self._sweeper = asyncio.create_task(self._keep_sweeping(), name="taskyard sweeper")
+            # Apart, since what is outside of the store may take its time, and leases do not wait for it.
+            self._keepers = [
+                asyncio.create_task(self._keep(self.sweep, "sweep"), name="taskyard sweeper"),
+                asyncio.create_task(self._keep(self.run_errands, "errands"), name="taskyard errands"),
+            ]
         return self
 
     async def close(self) -> None:
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-            await asyncio.wait([self._sweeper])
-            self._sweeper = None
+        for keeper in self._keepers:
+            keeper.cancel()
+        if self._keepers:
+            await asyncio.wait(self._keepers)
+        self._keepers = []
         await self._completions.close()
         await self._committer.close()
         await self.store.close()
@@ -65,11 +71,11 @@ class Yard(Claiming, Suspending, Joining, Sweeping, Bulk, Overseeing, Explaining
     ) -> None:
         await self.close()
 
-    async def _keep_sweeping(self) -> None:
+    async def _keep(self, act: Callable[[], Awaitable[object]], name: str) -> None:
         while True:
             try:
-                await self.sweep()
+                await act()
             except TaskyardError as error:
-                # The next sweep finds what this one left; a store that is away comes back or its users hear of it.
-                logger.warning("sweep failed: %s", error)
+                # The next time finds what this one left; a store that is away comes back or its users hear of it.
+                logger.warning("%s failed: %s", name, error)
             await asyncio.sleep(SWEEP_EVERY)

@@ -69,7 +69,7 @@ async def _run(task: Context, command: Command) -> Any:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=_directory(task.work_dir),
-        env=_environment(task, command.passed),
+        env=environment(task, command.passed),
         limit=LINE_LIMIT,
         start_new_session=True,  # so that what it starts ends with it
     )
@@ -82,7 +82,7 @@ async def _run(task: Context, command: Command) -> Any:
         )
         status = await process.wait()
     except BaseException:
-        await _end(process)
+        await end(process)
         raise
     return _result(status, errors, said)
 
@@ -167,7 +167,7 @@ async def _last_words(process: asyncio.subprocess.Process) -> str:
     return kept.decode("utf-8", "replace")
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def end(process: asyncio.subprocess.Process) -> None:
     """End the program and everything it started: first ask, then insist."""
     for number, patience in ((signal.SIGTERM, PATIENCE), (signal.SIGKILL, PATIENCE)):
         with suppress(ProcessLookupError):
@@ -194,7 +194,8 @@ def _directory(work_dir: str | None) -> str | None:
     return work_dir if work_dir and Path(work_dir).is_dir() else None
 
 
-def _environment(task: Context, passed: Sequence[str]) -> dict[str, str]:
+def environment(task: Context, passed: Sequence[str]) -> dict[str, str]:
+    """What a program is let see of this process's environment, and which task it is for."""
     kept = {name: os.environ[name] for name in (*ALWAYS_PASSED, *passed) if name in os.environ}
     return kept | {"TASKYARD_TASK_ID": task.id, "TASKYARD_ATTEMPT": str(task.attempt), "TASKYARD_TYPE": task.type}
 

@@ -6,15 +6,22 @@ import asyncio
 import inspect
 import json
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from hashlib import sha256
 from typing import Any, cast
 
+from ulid import ULID
+
+from taskyard.core.errors import NotFound
 from taskyard.core.task import Json
 from taskyard.core.units import MicroUsd, to_usd, usd
 from taskyard.service.yard import Yard
 from taskyard.wire.answers import Child, Input
+from taskyard.wire.chunks import Content
+from taskyard.wire.subagents import StartedSubagent
 from taskyard.wire.tasks import Held, Task, attempt_view
 from taskyard.worker.agent import plain
 from taskyard.worker.control import Stopped, Suspended
+from taskyard.worker.inbox import Inbox
 from taskyard.worker.tracing import step_span
 
 
@@ -25,7 +32,7 @@ class Context:
     the handler is stopped.
     """
 
-    def __init__(self, yard: Yard, task: Held) -> None:
+    def __init__(self, yard: Yard, task: Held, agent_type: str | None = None) -> None:
         self._yard = yard
         self._stopped: str | None = None
         self._ordinals: dict[str, int] = {}
@@ -33,6 +40,7 @@ class Context:
         self.id = task.id
         self.lease = task.lease
         self.attempt = task.attempt
+        self.agent_type = agent_type or task.hot.agent or ""
         self.model: str | None = next(iter(task.models), None)
         self.cost = MicroUsd(0)
         self.tokens_input = 0
@@ -130,6 +138,29 @@ class Context:
             raise Suspended
         return ended if ended is not None else [Child(each, self.task.status, None) for each in ids]
 
+    async def submit(self, dag: Mapping[str, object], *, name: str | None = None) -> str:
+        """Put a whole graph in, once however often the handler is run, and get its id. For orchestrators.
+
+        What becomes of it is told to this task's inbox, unless the graph names another.
+        """
+        dag_id = _derived(self.id, name or self._named("submit"))
+        told = {"agent": self.agent_type, "conversation": self.id}
+        try:
+            await self._yard.dag(dag_id)
+        except NotFound:
+            maker = f"agent:{self.task.hot.agent}"
+            await self._yard.submit({"inbox": told, **dag, "id": dag_id}, created_by=maker)
+        return dag_id
+
+    async def subagent(self, type: str, prompt: str, *, name: str | None = None, **more: Any) -> StartedSubagent:
+        """Start a subagent in the background, in this task's graph. Its end is told to this task's inbox, once."""
+        named = name or self._named("subagent")
+        return await self._yard.spawn_subagent(self.id, self.lease, type, prompt, name=named, **more)
+
+    def inbox(self, conversation: str | None = None, **options: Any) -> Inbox:
+        """The inbox of this task, or of another conversation of its agent."""
+        return Inbox(self._yard, self.agent_type, conversation or self.id, **options)
+
     # What is told
 
     async def progress(self, fraction: float | None = None, note: str = "", **more: Json) -> None:
@@ -137,6 +168,8 @@ class Context:
         shown: dict[str, Json] = {"fraction": fraction, "note": note, **more}
         self._latest_progress = shown
         await self._tell()
+        if self._is_subagent:
+            await self._yard.progress(self.id, self.lease, shown)  # also as an event: its transcript is made of those
 
     async def message(self, text: str, *, kind: str = "text", **more: Json) -> None:
         """Something the agent said or did, for those who watch."""
@@ -152,13 +185,28 @@ class Context:
         self.model = model or self.model
         await self._tell()
 
-    async def artifact(self, reference: str) -> None:
-        """Name a file that the task made, by path or URL: it is handed in with the output."""
-        self.artifacts.append(reference)
+    async def artifact(self, name: str, data: Content | None = None, *, media_type: str | None = None) -> str:
+        """Store a file that the task made: text, bytes, a `Path`, an open file, or what yields bytes.
+
+        It can be seen once the task is completed. The answer is what tasks refer to it by. Without data, name a file
+        that is somewhere else, by path or URL: it is handed in with the output.
+        """
+        self._check()
+        if data is None:
+            self.artifacts.append(name)
+            return name
+        # What is stored is handed in with the output by itself.
+        stored = await self._yard.put_artifact(name, data, task_id=self.id, lease=self.lease, media_type=media_type)
+        return stored.reference
 
     async def session(self, session_id: str, *, work_dir: str | None = None) -> None:
         """Remember where this conversation can be resumed, before anything can go wrong."""
         await self._yard.pin_session(self.id, self.lease, session_id=session_id, work_dir=work_dir)
+
+    @property
+    def _is_subagent(self) -> bool:
+        payload: Any = self.payload
+        return isinstance(payload, dict) and "subagent" in payload
 
     # For the runner
 
@@ -201,6 +249,12 @@ class Context:
         pinned = cast(dict[str, Any], json.loads(self.task.hot.session)) if self.task.hot.session else {}
         # A conversation lives where it was held: another machine cannot resume it.
         return pinned if pinned.get("runtime") == self.task.hot.runtime else {}
+
+
+def _derived(task_id: str, name: str) -> str:
+    """The id of what a task makes under a name: the same in every attempt, and as old as the task."""
+    born = ULID.from_str(task_id.removeprefix("task_")).bytes[:6]
+    return f"dag_{ULID(born + sha256(f'{task_id}:{name}'.encode()).digest()[:10])}"
 
 
 class SyncContext:

@@ -7,7 +7,7 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from secrets import token_hex
@@ -25,6 +25,7 @@ from taskyard.worker.pulse import Heart
 from taskyard.worker.tracing import attempt_span, mark_failed
 
 logger = logging.getLogger("taskyard.worker")
+STOPPING = (signal.SIGTERM, signal.SIGINT)
 GRACE = 30.0  # seconds that handlers get to finish when the worker is asked to stop
 AT_ONCE = 1000  # tasks that one claim takes at most
 
@@ -47,21 +48,15 @@ class Worker:
         self._stopping = False
         self._roused = asyncio.Event()  # a slot has come free, or the end is wanted
 
-    async def run(self, *, handle_signals: bool = True) -> None:
-        """Work until `stop` is called or a signal comes; then finish, or give back what is not finished in time."""
-        self._loop = loop = asyncio.get_running_loop()
-        if handle_signals:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, self.stop)
+    async def run(self) -> None:
+        """Work until `stop` is called; then finish, or give back what is not finished in time."""
+        self._loop = asyncio.get_running_loop()
         await self.register()
         self._heart.start()
         try:
             await self._work()
         finally:
             await self._finish()
-            if handle_signals:
-                for number in (signal.SIGTERM, signal.SIGINT):
-                    loop.remove_signal_handler(number)
 
     def stop(self) -> None:
         """Take nothing new."""
@@ -120,7 +115,7 @@ class Worker:
         return len(held)
 
     def _begin(self, task: Held, asked: float) -> None:
-        context = Context(self._yard, task)
+        context = Context(self._yard, task, self._agent.type)
         lease = task.lease
         self._running[lease] = asyncio.create_task(self._attempt(context), name=f"{task.type} {task.id}")
         self._contexts[lease] = context
@@ -236,6 +231,23 @@ class Worker:
         await self._heart.stop()
         with suppress(TaskyardError):
             await self._yard.sign_off_agent(self.id)
+
+
+async def run_all(workers: Sequence[Worker]) -> None:
+    """Run them until a signal comes, which is for all of them."""
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        for worker in workers:
+            worker.stop()
+
+    for number in STOPPING:
+        loop.add_signal_handler(number, stop)
+    try:
+        await asyncio.gather(*(worker.run() for worker in workers))
+    finally:
+        for number in STOPPING:
+            loop.remove_signal_handler(number)
 
 
 async def in_thread(function: Callable[[], Any]) -> Any:

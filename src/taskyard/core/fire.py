@@ -1,0 +1,80 @@
+"""Fires: the record of every time that a schedule or a trigger made work, or did not, and why.
+
+A fire's id is what locks it: it is stored as new, in the same change as the work it makes, so of two processes that
+fire the same thing one meets a conflict. Ids of one source sort by time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, cast
+
+from taskyard.core.changes import Record, RecordChange
+from taskyard.core.task import Json
+from taskyard.core.units import Micros
+
+KIND = "fire"
+
+
+class Outcome(StrEnum):
+    FIRED = "fired"  # it made work, or found that what it was to make is there
+    SKIPPED = "skipped"  # by its own conditions or policies
+    MISSED = "missed"  # a time that came while nobody was there to fire it
+    FAILED = "failed"  # its template does not give a sound task
+    REFUSED = "refused"  # a delivery that was not good
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fire:
+    source: str  # schedule:ID or trigger:ID
+    key: str  # unique within the source, and sorts by time
+    outcome: Outcome
+    why: str
+    at: Micros
+    nominal: Micros | None = None  # of a schedule: the time it is about
+    task_id: str | None = None  # what it made
+    dag_id: str | None = None
+    chain: int = 0  # how many fires led to it, one by the work of another
+
+    @property
+    def id(self) -> str:
+        return f"{self.source}/{self.key}"
+
+    @property
+    def run(self) -> str | None:
+        return self.task_id or self.dag_id
+
+    def stored(self, workspace: str) -> RecordChange:
+        body: dict[str, Json] = {
+            "outcome": self.outcome.value,
+            "why": self.why,
+            "at": self.at,
+            "nominal": self.nominal,
+            "task_id": self.task_id,
+            "dag_id": self.dag_id,
+            "chain": self.chain,
+        }
+        return RecordChange(KIND, workspace, self.id, 0, body)
+
+
+def fire_of(record: Record) -> Fire:
+    body = cast(Mapping[str, Any], record.body)
+    source, _, key = record.id.partition("/")
+    return Fire(
+        source=source,
+        key=key,
+        outcome=Outcome(body["outcome"]),
+        **{name: value for name, value in body.items() if name != "outcome"},
+    )
+
+
+def key_at(at: Micros, what: str = "") -> str:
+    """Of the moment, and of what came then where more than one thing may."""
+    return f"{at:016d}-{what}" if what else f"{at:016d}"
+
+
+def place(source: str, at: Micros) -> str:
+    """Where the fires of a source from this moment on begin."""
+    return f"{source}/{key_at(at)}"

@@ -1,0 +1,222 @@
+"""What people are told, by rule: which events go where, when they are tried again, and what they say.
+
+An event leaves a row in the outbox with the change that it is about. From there each notifier that wants it gets a
+notification of its own, which is tried until it is delivered or parked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, NamedTuple, cast
+from urllib.parse import urlsplit
+
+from taskyard.core.changes import Outbox, Record
+from taskyard.core.errors import InvalidInput
+from taskyard.core.jsonvalue import compact
+from taskyard.core.task import DagId, Json, TaskId
+from taskyard.core.units import HOUR, SECOND, Micros, to_iso
+
+TOPIC = "notify"  # of the outbox
+KIND = "notifier"  # of records: which events go where
+WAITING = "notification"  # of records: to be delivered
+PARKED = "parked"  # of records: given up, until a person says otherwise
+TRIES = 8
+FIRST_DELAY, LONGEST_DELAY, GROWTH = Micros(10 * SECOND), Micros(2 * HOUR), 4
+LONGEST_ERROR = 300  # characters
+_AT_ONCE = Micros(0)
+
+
+class Notice(StrEnum):
+    """What there is to tell."""
+
+    DEAD_LETTER = "dead_letter"  # a task is out of attempts
+    BREAKER_OPEN = "breaker_open"  # nothing of a type is handed out for a while
+    BUDGET_GONE = "budget_gone"  # a day or a graph has no money left, and tasks wait for it
+    APPROVAL_WANTED = "approval_wanted"  # a task waits for somebody's word
+    DAG_FAILED = "dag_failed"
+    DAG_COMPLETED = "dag_completed"
+    TEST = "test"  # somebody wants to see whether it arrives
+
+
+class Subject(NamedTuple):
+    """What a notice is about, as far as notifiers choose by it."""
+
+    type: str | None = None
+    queue: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notifier:
+    """Which events go to which target."""
+
+    name: str
+    events: tuple[Notice, ...]
+    types: tuple[str, ...]  # of these three, nothing said: any
+    queues: tuple[str, ...]
+    tags: tuple[str, ...]
+    target: str = field(repr=False)  # a URL that may well have a secret in it: printed only as `shown`
+    nonce: str  # what the signing secret is derived from, besides the yard's own
+    created_at: Micros
+    created_by: str
+
+    @property
+    def shown(self) -> str:
+        """The target as it may be printed."""
+        return redacted(self.target)
+
+    @property
+    def is_webhook(self) -> bool:
+        return is_webhook(self.target)
+
+    def wants(self, notice: Notice, subject: Subject) -> bool:
+        return notice in self.events and (
+            (not self.types or subject.type in self.types)
+            and (not self.queues or subject.queue in self.queues)
+            and (not self.tags or not set(self.tags).isdisjoint(subject.tags))
+        )
+
+    def body(self) -> dict[str, Json]:
+        return {
+            "events": [event.value for event in self.events],
+            "types": list[Json](self.types),
+            "queues": list[Json](self.queues),
+            "tags": list[Json](self.tags),
+            "target": self.target,
+            "nonce": self.nonce,
+            "created_at": self.created_at,
+            "created_by": self.created_by,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notification:
+    """One thing to tell, for one notifier."""
+
+    id: str
+    notifier: str
+    notice: Notice
+    title: str
+    text: str
+    task_id: TaskId | None
+    dag_id: DagId | None
+    facts: Mapping[str, Json]
+    at: Micros
+    tries: int = 0
+    next_at: Micros = _AT_ONCE
+    error: str | None = None
+
+    def body(self) -> dict[str, Json]:
+        return {
+            "notifier": self.notifier,
+            "notice": self.notice.value,
+            "title": self.title,
+            "text": self.text,
+            "task_id": self.task_id,
+            "dag_id": self.dag_id,
+            "facts": dict(self.facts),
+            "at": self.at,
+            "tries": self.tries,
+            "next_at": self.next_at,
+            "error": self.error,
+        }
+
+    def message(self, workspace: str) -> dict[str, Json]:
+        """What a webhook gets."""
+        return {
+            "id": self.id,
+            "type": self.notice.value,
+            "at": to_iso(self.at),
+            "workspace": workspace,
+            "title": self.title,
+            "text": self.text,
+            "task_id": self.task_id,
+            "dag_id": self.dag_id,
+            "data": dict(self.facts),
+        }
+
+
+def row(
+    notice: Notice, workspace: str, facts: Mapping[str, Json], *, at: Micros, task_id: TaskId | None = None
+) -> Outbox:
+    """What lands in the outbox with the change that it tells of."""
+    return Outbox(workspace, TOPIC, task_id, compact({"kind": notice.value, **facts}), at)
+
+
+def notice_of(posted: Outbox) -> tuple[Notice, dict[str, Json]]:
+    facts = cast(dict[str, Json], json.loads(posted.data))
+    return Notice(str(facts.pop("kind"))), facts
+
+
+def notifier_of(record: Record) -> Notifier:
+    body = cast(Mapping[str, Any], record.body)
+    lists = {name: tuple(body[name]) for name in ("types", "queues", "tags")}
+    rest = {name: body[name] for name in ("target", "nonce", "created_at", "created_by")}
+    return Notifier(name=record.id, events=tuple(Notice(each) for each in body["events"]), **lists, **rest)
+
+
+def notification_of(record: Record) -> Notification:
+    body = {**cast(Mapping[str, Any], record.body)}
+    return Notification(id=record.id, notice=Notice(body.pop("notice")), **body)
+
+
+def tried(notification: Notification, now: Micros) -> Notification:
+    """About to be sent once more: where nothing more is heard of that, it is tried again at that time."""
+    tries = notification.tries + 1
+    return replace(notification, tries=tries, next_at=Micros(now + delay(tries)))
+
+
+def is_spent(notification: Notification) -> bool:
+    """Whether there is no try left."""
+    return notification.tries >= TRIES
+
+
+def delay(tries: int) -> Micros:
+    """How long after so many tries the next is made."""
+    return min(Micros(FIRST_DELAY * GROWTH ** min(tries - 1, 20)), LONGEST_DELAY)
+
+
+def events_of(words: Sequence[str], path: str = "events") -> tuple[Notice, ...]:
+    known = [notice.value for notice in Notice if notice is not Notice.TEST]
+    if not words or any(word not in known for word in words):
+        raise InvalidInput(path, f"must be some of {', '.join(known)}")
+    return tuple(dict.fromkeys(Notice(word) for word in words))
+
+
+def is_webhook(target: str) -> bool:
+    return urlsplit(target).scheme in ("http", "https")
+
+
+def redacted(target: str) -> str:
+    """A target without what may be a secret: of a webhook the host stays, of others only what they are."""
+    parts = urlsplit(target)
+    return f"{parts.scheme}://{_place(target)}***" if is_webhook(target) else f"{parts.scheme}://***"
+
+
+def _place(target: str) -> str:
+    return f"{urlsplit(target).netloc.rpartition('@')[2]}/"
+
+
+def text_of(notice: Notice, facts: Mapping[str, Json], *, about: str) -> tuple[str, str]:
+    """A title and a sentence or two for people. `about` is what they know the matter by."""
+    match notice:
+        case Notice.DEAD_LETTER:
+            poison = " It is a poison pill: several agents failed at it." if facts.get("poison_pill") else ""
+            why = f" {facts['error']}" if facts.get("error") else ""
+            return f"Dead letter: {about}", f"It is out of attempts ({facts.get('reason')}).{poison}{why}"
+        case Notice.BREAKER_OPEN:
+            return f"Breaker open: {about}", f"Nothing of this type is handed out for a while: {facts.get('why')}."
+        case Notice.BUDGET_GONE:
+            return f"Budget gone: {about}", "Tasks wait until there is money again."
+        case Notice.APPROVAL_WANTED:
+            until = f" until {facts['until']}" if facts.get("until") else ""
+            return f"Approval wanted: {about}", f"It waits for the signal {facts.get('signal')}{until}."
+        case Notice.DAG_FAILED:
+            return f"DAG failed: {about}", "Nothing in it can proceed, and not all of it ended well."
+        case Notice.DAG_COMPLETED:
+            return f"DAG completed: {about}", "All of it is done."
+        case Notice.TEST:
+            return "Test", "This notifier works."

@@ -1,0 +1,82 @@
+"""What every use case needs to know of artifacts: which a task has, and which of them may be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from taskyard.core import artifacts
+from taskyard.core.artifacts import KIND, Artifact, Fate, artifact_of
+from taskyard.core.changes import Record
+from taskyard.core.errors import InvalidInput, NotFound
+from taskyard.core.task import KEY_HELD, Hot, Outcome, Status, TaskId, Trait
+from taskyard.service.engine import Engine, Options
+from taskyard.stores.contract import Store
+from taskyard.stores.objects import Objects
+
+MOST_OF_A_TASK = 1000  # artifacts
+NO_PLACE = "have no place: set TASKYARD_ARTIFACTS to file:///DIRECTORY, s3://BUCKET, gs://BUCKET or az://CONTAINER"
+
+_FILED = int(Trait.FILED)  # a number: this is asked of every task, and flags take their time
+
+
+class Filing(Engine):
+    def __init__(self, store: Store, options: Options) -> None:
+        super().__init__(store, options)
+        self._opened_objects: Objects | None = None
+
+    def _objects(self) -> Objects:
+        """Where contents are, opened when first needed: most processes of a yard never touch them."""
+        if self._opened_objects is None:
+            if self.options.artifacts is None:
+                raise InvalidInput("artifacts", NO_PLACE)
+            self._opened_objects = Objects(self.options.artifacts)
+        return self._opened_objects
+
+    async def _visible(self, artifact_id: str) -> Artifact:
+        found = await self._visible_among(await self._records_of([artifact_id]))
+        if not found:
+            raise NotFound("artifact", artifact_id)
+        return found[0]
+
+    async def _records_of(self, artifact_ids: Iterable[str]) -> list[Record]:
+        wanted = [each for each in artifact_ids if artifacts.is_id(each)]
+        found = [await self.store.record(KIND, self.workspace, each) for each in wanted]
+        return [record for record in found if record is not None]
+
+    async def _visible_among(self, records: Sequence[Record]) -> list[Artifact]:
+        """Those that were put by themselves, or by attempts that led to the completion of their task."""
+        found = [artifact_of(record) for record in records]
+        hots = await self.store.load(sorted({each.task_id for each in found if each.task_id is not None}))
+        return [each for each in found if await self._fate(each, hots) is Fate.KEPT]
+
+    async def _fate(self, artifact: Artifact, hots: dict[TaskId, Hot]) -> Fate:
+        if artifact.task_id is None or artifact.attempt is None:
+            return Fate.KEPT
+        return await self._fate_of(hots.get(artifact.task_id), artifact.attempt)
+
+    async def _fate_of(self, hot: Hot | None, attempt: int) -> Fate:
+        return artifacts.fate(hot, attempt, None if hot is None else await self._outcome(hot, attempt))
+
+    async def _outcome(self, hot: Hot, attempt: int) -> Outcome | None:
+        """How an attempt ended; None where it has not, or where the task's own state says enough."""
+        if attempt == hot.attempt and (hot.status in KEY_HELD or hot.status is Status.COMPLETED):
+            return None
+        ended = [each.outcome for each in await self.store.attempts(hot.id) if each.number == attempt]
+        return ended[0] if ended else None
+
+    async def _filed(self, hot: Hot) -> list[Artifact]:
+        """What the attempt at hand, and those that waited before it, have put: each name once."""
+        records = await self.store.page(KIND, hot.workspace, prefix=artifacts.prefix(hot.id), limit=MOST_OF_A_TASK)
+        found = [artifact_of(record) for record in reversed(records)]
+        return [each for each in found if await self._fate(each, {hot.id: hot}) is not Fate.OVER]
+
+    async def _files_of(self, hot: Hot, names: tuple[str, ...]) -> tuple[str, ...]:
+        """What an output names, and what its attempts put. A reference to an artifact that is not there is refused."""
+        if not names and not hot.traits & _FILED:
+            return ()
+        mine = [artifact.reference for artifact in await self._filed(hot)] if hot.traits & Trait.FILED else []
+        others = [given for name in names if name not in mine and (given := artifacts.referred(name)) is not None]
+        for given in others:
+            if not await self._visible_among(await self._records_of([given])):
+                raise InvalidInput("artifacts", "refer to an artifact that is not there, or that another attempt put")
+        return tuple(dict.fromkeys((*names, *mine)))

@@ -1,0 +1,25 @@
+"""Checking that nothing to be told was forgotten (GUARANTEES section 2, I23)."""
+
+from __future__ import annotations
+
+from taskyard.core import notices
+from taskyard.core.units import HOUR
+from taskyard.service.engine import Engine
+
+MOST_ROWS = 1000  # of the outbox, that are looked at
+FORGOTTEN = HOUR  # what was due so long before the last errands is on nobody's list
+
+
+class NoticeChecks(Engine):
+    async def _notice_problems(self) -> list[str]:
+        """I23: whatever there was to tell is delivered, parked or on its way."""
+        ran = await self.store.duty("outbox")
+        if ran is None:
+            return []
+        rows = await self.store.outbox(notices.TOPIC, MOST_ROWS)
+        waiting = await self.store.records(notices.WAITING, self.workspace)
+        trying = [notices.notification_of(record) for record in waiting]
+        return [
+            *(f"row {number} of the outbox became no notification" for number, row in rows if row.at < ran - FORGOTTEN),
+            *(f"notification {each.id} is not tried" for each in trying if each.next_at < ran - FORGOTTEN),
+        ]

@@ -1,0 +1,70 @@
+"""What is told to people though no change set of the service decides it: claims that met an empty budget, and graphs
+that ended well. It is read from the events, which are stored with what they tell of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import cast
+
+from taskyard.core import notices
+from taskyard.core.changes import ChangeSet, Event, Outbox, RecordChange
+from taskyard.core.notices import Notice
+from taskyard.core.task import DagId, Json
+from taskyard.core.units import Micros, utc_date
+from taskyard.service.engine import Engine
+
+_DAY = "budget:day"
+_DAG = "budget:dag:"
+WORTH_TELLING = frozenset({"task.parked", "dag.completed"})
+
+
+class Telling(Engine):
+    async def _tell_of(self, events: Sequence[Event]) -> None:
+        """Tell of these events of this workspace. Some may come twice, after a crash."""
+        worth = [event for event in events if event.event in WORTH_TELLING]
+        for event in {_blocker(event): event for event in worth if event.task_id is not None}.values():
+            if _blocker(event).startswith((_DAY, _DAG)):
+                await self._tell_of_budget(_blocker(event), event.at)
+        ended = [event for event in worth if event.task_id is None]
+        if ended and await self._is_wanted(Notice.DAG_COMPLETED):
+            await self._committer.commit(ChangeSet(outbox=tuple(_told_of_end(event) for event in ended), at=self.now()))
+
+    async def _is_wanted(self, notice: Notice) -> bool:
+        found = await self.store.records(notices.KIND, self.workspace)
+        return any(notice.value in cast(list[Json], record.body["events"]) for record in found)
+
+    async def _tell_of_budget(self, blocker: str, at: Micros) -> None:
+        """Once for each day, and for each ceiling that a graph was given."""
+        dag_id = blocker.removeprefix(_DAG) if blocker.startswith(_DAG) else None
+        kind, record_id = ("told", _DAY) if dag_id is None else ("dag", dag_id)
+        mark = utc_date(at) if dag_id is None else await self._ceiling(dag_id)
+
+        async def decide() -> tuple[ChangeSet | None, None]:
+            record = await self.store.record(kind, self.workspace, record_id)
+            body = {} if record is None else record.body
+            if body.get("budget_told") == mark or (record is None and dag_id is not None):
+                return None, None
+            version = 0 if record is None else record.version
+            noted = RecordChange(kind, self.workspace, record_id, version, {**body, "budget_told": mark})
+            facts: dict[str, Json] = {"name": f"the day {mark}"} if dag_id is None else {"dag_id": dag_id}
+            facts |= {} if dag_id is None else {"title": body["title"]}
+            row = notices.row(Notice.BUDGET_GONE, self.workspace, facts, at=self.now())
+            told = self._told_by("budget.gone", "yard", facts, None if dag_id is None else DagId(dag_id))
+            return ChangeSet(records=(noted,), events=(told,), outbox=(row,), at=self.now()), None
+
+        await self._land(decide)
+
+    async def _ceiling(self, dag_id: str) -> int | None:
+        name = f"dag:{dag_id}"
+        limit = (await self.store.limits(self.workspace, [name])).get(name)
+        return None if limit is None else limit.ceiling
+
+
+def _blocker(event: Event) -> str:
+    return str(json.loads(event.data or "{}").get("blocker", ""))
+
+
+def _told_of_end(event: Event) -> Outbox:
+    title = json.loads(event.data or "{}").get("title", "")
+    return notices.row(Notice.DAG_COMPLETED, event.workspace, {"dag_id": event.dag_id, "title": title}, at=event.at)

@@ -1,0 +1,122 @@
+"""One conversation's inbox, for who consumes it or fills it, with callbacks for what happens to it here.
+
+A callback that raises is logged and disturbs nothing: what it was told of is stored already.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+from taskyard.core.inbox import Blocked, Kind
+from taskyard.core.letters import Item, Source
+from taskyard.core.task import Json
+from taskyard.service.inboxes import HOLD_SEC
+from taskyard.service.yard import Yard
+from taskyard.wire.inboxes import Batch
+
+logger = logging.getLogger("taskyard.worker")
+LOOK_AGAIN_SEC = 5.0  # what came back because nobody consumed it is announced by nothing but time
+Callback = Callable[..., Any]  # plain or async
+
+
+class Inbox:
+    """`inbox = taskyard.Inbox(yard, "planner", "c1")`. The same on every store, and beyond a server."""
+
+    def __init__(
+        self,
+        yard: Yard,
+        agent: str,
+        conversation: str = "default",
+        *,
+        hold_sec: float = HOLD_SEC,
+        on_enqueued: Callback | None = None,
+        on_dequeued: Callback | None = None,
+        on_blocked: Callback | None = None,
+        on_dropped: Callback | None = None,
+        on_cleared: Callback | None = None,
+    ) -> None:
+        self.agent = agent
+        self.conversation = conversation
+        self._yard = yard
+        self._hold_sec = hold_sec
+        self._on_enqueued = on_enqueued
+        self._on_dequeued = on_dequeued
+        self._on_blocked = on_blocked
+        self._on_dropped = on_dropped
+        self._on_cleared = on_cleared
+
+    async def enqueue(
+        self,
+        content: Json,
+        *,
+        kind: str = Kind.MESSAGE,
+        agent: str | None = None,
+        conversation: str | None = None,
+        source: str = Source.USER,
+        client_message_id: str | None = None,
+    ) -> Item | None:
+        """Put something in. None: the inbox is full, nothing was stored, and `on_dropped` hears of it."""
+        put = await self._yard.inbox_enqueue(
+            self.agent,
+            self.conversation,
+            content,
+            kind=kind,
+            scope_agent=agent,
+            scope_conversation=conversation,
+            source=source,
+            client_message_id=client_message_id,
+        )
+        if put.item is None:
+            await self._call(self._on_dropped, None, "hard_limit", put.queue_len)
+            return None
+        if put.dropped is not None:
+            await self._call(self._on_dropped, put.dropped, "soft_limit", put.queue_len)
+        await self._call(self._on_enqueued, put.item, put.queue_len)
+        return put.item
+
+    async def try_dequeue(self, blocked_reason: str | None = None) -> Batch | None:
+        """The next batch; None where there is none, or where something blocks who would take it."""
+        taken = await self._yard.inbox_dequeue(self.agent, self.conversation, blocked_reason, hold_sec=self._hold_sec)
+        if taken.blocked is not None:
+            await self._call(self._on_blocked, taken.blocked)
+        if taken.batch is not None:
+            await self._call(self._on_dequeued, taken.batch)
+        return taken.batch
+
+    async def consume(self, batch: Batch) -> None:
+        """The batch was dealt with. Without this it comes back when `hold_sec` are over."""
+        await self._yard.inbox_consume(self.agent, self.conversation, batch.batch_id)
+
+    async def clear(self, reason: str = "cancelled") -> int:
+        """Leave nothing in it."""
+        count = await self._yard.inbox_clear(self.agent, self.conversation, reason)
+        await self._call(self._on_cleared, reason, count)
+        return count
+
+    async def peek(self) -> tuple[Item, ...]:
+        """What waits, in its order."""
+        return (await self._yard.inbox_peek(self.agent, self.conversation)).items
+
+    async def batches(self, blocked: Callable[[], Blocked | str | None] = lambda: None) -> AsyncGenerator[Batch]:
+        """Batches as they come, for as long as they are asked for. Each is consumed when the next is asked for."""
+        while True:
+            mark = await self._yard.mark()
+            batch = await self.try_dequeue(blocked())
+            if batch is None:
+                await self._yard.changed(mark, LOOK_AGAIN_SEC)
+                continue
+            yield batch
+            await self.consume(batch)
+
+    async def _call(self, callback: Callback | None, *facts: Any) -> None:
+        if callback is None:
+            return
+        try:
+            answer = callback(*facts)
+            if inspect.isawaitable(answer):
+                await answer
+        except Exception:
+            logger.exception("a callback of the inbox of %s raised", self.agent)

@@ -1,0 +1,174 @@
+"""A ready-made agent that runs tests on outputs: only commands that its own operator allowed, by name.
+
+A task chooses a name and nothing else. What it handed in comes to the command as JSON on standard input, which is data.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from time import monotonic
+from typing import Any
+
+from taskyard.core.errors import InvalidInput
+from taskyard.core.judging import TEST_RUNNER
+from taskyard.core.task import Json
+from taskyard.worker.agent import Agent
+from taskyard.worker.command import end, environment
+from taskyard.worker.context import Context
+from taskyard.worker.control import Fail
+
+LIMIT = 600.0  # seconds
+MOST_OUTPUT = 10 << 20  # bytes that a command may print
+TAIL = 4000  # characters of them that a verdict shows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What every command of a test runner is held to."""
+
+    work_dir: Path
+    limit_sec: float = LIMIT
+    most_output: int = MOST_OUTPUT
+    passed: Sequence[str] = ()  # names of environment variables that a command sees besides the usual
+
+
+def judge_by_tests(
+    tests: Mapping[str, Sequence[str]],
+    *,
+    work_dir: str | Path,
+    limit_sec: float = LIMIT,
+    most_output: int = MOST_OUTPUT,
+    passed: Sequence[str] = (),
+    agent: Agent | None = None,
+) -> Agent:
+    """An agent that judges by running the test that a task names. `tests` are all that it will ever run.
+
+    A command runs in `work_dir`, or in the directory below it that the task was worked on in. Exit status 0 passes.
+    """
+    directory = Path(work_dir).resolve()
+    if not directory.is_dir():
+        raise InvalidInput("work_dir", "must be a directory that is there")
+    if not tests or not all(name.strip() and words for name, words in tests.items()):
+        raise InvalidInput("tests", "must be names, each with the words of a command")
+    limits = Limits(work_dir=directory, limit_sec=limit_sec, most_output=most_output, passed=passed)
+    runner = agent or Agent(TEST_RUNNER)
+    runner.capabilities = {*runner.capabilities, TEST_RUNNER}
+
+    @runner.handles(TEST_RUNNER)
+    async def run(task: Context, payload: dict[str, Any]) -> dict[str, Json]:
+        words = tests.get(payload["rule"])
+        if words is None:
+            raise Fail("unknown_test", f"{payload['rule']} is not allowed here; {', '.join(sorted(tests))} are")
+        return await _tried(task, payload, words, limits)
+
+    del run
+    return runner
+
+
+async def _tried(task: Context, payload: Mapping[str, Any], words: Sequence[str], limits: Limits) -> dict[str, Json]:
+    printed, begun = _Printed(limits.most_output), monotonic()
+    with TemporaryFile() as given, printed.pipe() as writing:
+        given.write(json.dumps(payload).encode())
+        given.seek(0)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *words,
+                stdin=given,
+                stdout=writing,
+                stderr=asyncio.subprocess.STDOUT,
+                cwd=_place(payload, limits.work_dir),
+                env=environment(task, limits.passed),
+                start_new_session=True,  # so that what it starts ends with it
+            )
+        except OSError as error:
+            raise Fail("agent_error", f"{words[0]} cannot be run: {error}") from error
+        try:
+            said = await _waited_for(process, printed, limits)
+        finally:
+            await end(process)
+    return _verdict(process.returncode if said is None else None, said, printed.tail, monotonic() - begun)
+
+
+async def _waited_for(process: asyncio.subprocess.Process, printed: _Printed, limits: Limits) -> str | None:
+    """Which limit the command met; None where it came to its own end."""
+    ended, too_much = asyncio.create_task(process.wait()), asyncio.create_task(printed.too_much.wait())
+    try:
+        await asyncio.wait([ended, too_much], timeout=limits.limit_sec, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        ended.cancel()
+        too_much.cancel()
+    if too_much.done() and not too_much.cancelled():
+        return f"printed more than {limits.most_output} bytes"
+    return f"took longer than {limits.limit_sec:g} s" if process.returncode is None else None
+
+
+class _Printed:
+    """The end of what a command prints; the rest is let go as it comes.
+
+    A pipe of our own: asyncio's is waited for until everybody whom the command left behind has let go of it too.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.too_much = asyncio.Event()
+        self._most = most
+        self._size = 0
+        self._kept = b""
+
+    @property
+    def tail(self) -> str:
+        return self._kept.decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}").strip()[-TAIL:]
+
+    @contextmanager
+    def pipe(self) -> Generator[int]:
+        """The end to print to."""
+        reading, writing = os.pipe()
+        os.set_blocking(reading, False)
+        loop = asyncio.get_running_loop()
+        loop.add_reader(reading, self._take, reading)
+        try:
+            yield writing
+        finally:
+            os.close(writing)
+            while self._take(reading):
+                pass
+            loop.remove_reader(reading)
+            os.close(reading)
+
+    def _take(self, reading: int) -> bool:
+        """What has come, if anything has."""
+        try:
+            part = os.read(reading, 65536)
+        except BlockingIOError:
+            return False
+        self._size += len(part)
+        self._kept = (self._kept + part)[-4 * TAIL :]
+        if self._size > self._most:
+            self.too_much.set()
+            return False
+        return bool(part)
+
+
+def _verdict(status: int | None, limit: str | None, tail: str, took: float) -> dict[str, Json]:
+    said = limit or ("passed" if status == 0 else f"exit status {status}")
+    return {
+        "passed": status == 0,
+        "reason": f"{said}\n{tail}" if tail else said,
+        "exit_status": status,
+        "duration_sec": round(took, 3),
+    }
+
+
+def _place(payload: Mapping[str, Any], root: Path) -> Path:
+    """Where the task was worked on, if that is one of the places this runner may work in."""
+    given = payload["task"].get("work_dir")
+    if not isinstance(given, str):
+        return root
+    place = Path(given).resolve()
+    return place if place.is_relative_to(root) and place.is_dir() else root

@@ -1,0 +1,20 @@
+"""A process that fires what is due, over and over, until it is killed: `python -m tests.processes.scheduler URL`."""
+
+import asyncio
+import sys
+
+import taskyard
+from taskyard.service import scheduling
+from tests.processes.child import say, wait_for_the_end
+
+
+async def main(url: str) -> None:
+    scheduling.FIRED_AT_ONCE = 7  # so that there are many moments to be killed at
+    async with taskyard.connect(url, sweeps=False) as yard:
+        say(up=True)
+        over = asyncio.create_task(wait_for_the_end())
+        while not over.done():
+            say(fired=await yard._fire_schedules(yard._beside))  # pyright: ignore[reportPrivateUsage]
+
+
+asyncio.run(main(sys.argv[1]))

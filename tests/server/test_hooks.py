@@ -1,0 +1,98 @@
+"""Deliveries over HTTP: everybody may send, nobody is told why they were refused."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import httpx
+import pytest
+
+from taskyard.core.signing import signed
+from taskyard.server.limiting import Limiter, Rate
+from taskyard.service.yard import Yard
+from tests.server.calling import calling
+
+BODY = b'{"service": "api"}'
+
+
+async def given_a_hook(yard: Yard) -> str:
+    added = await yard.add_trigger("deploys", "webhook", task={"type": "check", "payload": "{{ body }}"})
+    assert added.secret is not None
+    return added.secret
+
+
+def headers(yard: Yard, secret: str, body: bytes = BODY, id_: str = "msg_1", late_sec: int = 0) -> dict[str, str]:
+    stamp = yard.now() // 1_000_000 - late_sec
+    signature = signed(secret, id_, stamp, body)
+    return {"webhook-id": id_, "webhook-timestamp": str(stamp), "webhook-signature": signature}
+
+
+async def test_a_delivery_needs_no_token_and_is_answered_with_nothing_but_that_it_came(yard: Yard):
+    secret = await given_a_hook(yard)
+    await yard.create_token("olga", "admin")  # from now on the server is closed to who has none
+    async with calling(yard) as client:
+        answer = await client.post("/api/hooks/deploys", content=BODY, headers=headers(yard, secret))
+
+    assert (answer.status_code, answer.json()) == (200, {"ok": True})
+    assert len(await yard.find()) == 1
+
+
+async def test_whatever_is_wrong_the_answer_is_the_same(yard: Yard, caplog: pytest.LogCaptureFixture):
+    secret = await given_a_hook(yard)
+    good = headers(yard, secret)
+    refused: list[httpx.Response] = []
+    caplog.set_level(logging.DEBUG)
+    async with calling(yard) as client:
+        assert (await client.post("/api/hooks/deploys", content=BODY, headers=good)).is_success
+        for path, body, shown in (
+            ("deploys", BODY, good),  # a replay
+            ("deploys", BODY, {}),
+            ("deploys", b"{}", good),
+            ("deploys", BODY, headers(yard, secret, id_="late", late_sec=301)),
+            ("deploys", b"{", headers(yard, secret, b"{", id_="garbled")),
+            ("nowhere", BODY, good),
+            ("deploys%2F..", BODY, good),
+            ("%00", BODY, good),
+        ):
+            refused.append(await client.post(f"/api/hooks/{path}", content=body, headers=shown))
+
+    assert {answer.status_code for answer in refused[:-1]} == {401}
+    assert len({answer.text for answer in refused[:-1]}) == 1
+    assert refused[-1].status_code == 422  # that is no name at all
+    assert len(await yard.find()) == 1
+    assert [fire.outcome.value for fire in await yard.trigger_fires("deploys")].count("refused") == 5
+    assert secret[6:20] not in caplog.text
+
+
+async def test_a_body_that_is_too_large_is_not_read_to_its_end(yard: Yard):
+    secret = await given_a_hook(yard)
+    body = b'"' + b"x" * (1 << 20) + b'"'
+    async with calling(yard) as client:
+        answer = await client.post("/api/hooks/deploys", content=body, headers=headers(yard, secret, body))
+
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+    assert await yard.trigger_fires("deploys") == []
+
+
+@pytest.mark.parametrize("limit", ["calls", "guesses"])
+async def test_who_delivers_too_often_is_asked_to_wait(yard: Yard, limit: str):
+    await given_a_hook(yard)
+    limits: Any = {limit: Limiter(Rate(per_sec=0.001, burst=2))}
+    async with calling(yard, **limits) as client:
+        answers = [await client.post("/api/hooks/deploys", content=BODY) for _ in range(4)]
+
+    assert [answer.status_code for answer in answers] == [401, 401, 429, 429]
+    assert len(await yard.trigger_fires("deploys")) == 2
+
+
+async def test_an_operator_sees_the_reasons_over_http(yard: Yard):
+    await given_a_hook(yard)
+    token = (await yard.create_token("olga", "viewer")).text
+    async with calling(yard, token) as client:
+        await client.post("/api/hooks/deploys", content=BODY)
+        shown = (await client.get("/api/triggers/deploys")).json()
+
+    assert [fire["outcome"] for fire in shown["fires"]] == ["refused"]
+    assert "webhook-signature" in shown["fires"][0]["why"]
+    assert "secret" not in str(shown)
