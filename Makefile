@@ -47,7 +47,7 @@ demo: $(ready)
 
 test: $(ready) $(dashboard_ready)
 	@$(BIN)/python -m scripts.get_browser
-	@$(BIN)/pytest -n 3 --dist loadgroup $(ARGS)
+	@$(BIN)/pytest -n 4 --dist loadgroup $(ARGS)
 
 requests: $(ready)
 	@TASKYARD_GENERATED_REQUESTS=20000 $(BIN)/pytest -q --durations=5 tests/server/test_generated_requests.py $(ARGS)

@@ -58,7 +58,7 @@ async def yard(open_yard: OpenYard) -> Yard:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     mark_local_only(items)
-    wanted = [item for item in items if is_worth_it(item.path.parent.name, _store_of(item))]
+    wanted = [item for item in items if is_worth_it(item.path.parent.name, item.path.stem, _store_of(item))]
     config.hook.pytest_deselected(items=list(set(items) - set(wanted)))
     items[:] = wanted
     # Those that must not run beside each other take longest, so they begin first and the others fill in.

@@ -63,7 +63,13 @@ def asked_for() -> list[str]:
     return [name.strip() for name in os.environ.get("TASKYARD_TEST_STORES", ",".join(USUAL)).split(",")]
 
 
-def is_worth_it(folder: str, name: str) -> bool:
+# Files about what is decided before a store is asked.
+OF_NO_STORE = frozenset(
+    {"test_bad_input", "test_hostile_rules", "test_presets", "test_validation", "test_webhook_addresses"}
+)
+
+
+def is_worth_it(folder: str, file: str, name: str) -> bool:
     """Whether tests of this folder are usually run on this store; what TASKYARD_TEST_STORES asks for always is.
 
     A server is the same on every store, so two of them will do for it; and what is beyond one is only the service.
@@ -72,6 +78,8 @@ def is_worth_it(folder: str, name: str) -> bool:
         return True
     if folder == "sources":  # policies, which no store knows of
         return name in ("", "memory")
+    if file in OF_NO_STORE and name in ("postgres", "redis"):
+        return False
     if name == "http":
         return folder in ("guarantees", "worker")
     return folder != "server" or name in ("sqlite", "postgres")

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import taskyard
+from taskyard.worker.judging import Question, judge_by_model
+from taskyard.worker.proving import judge_by_tests
 
 HERE = Path(__file__).parent
 planner = taskyard.Agent("planner", orchestrator=True)
@@ -75,7 +77,7 @@ async def release(task: taskyard.Context) -> dict[str, Any]:
     return {"page": reference, "html": page["html"]}
 
 
-def approve(question: taskyard.Question) -> dict[str, Any]:
+def approve(question: Question) -> dict[str, Any]:
     """Where a model would be asked. What it is to judge is data, between two lines that only the yard knows."""
     asked = json.loads("\n".join(question.quoted.splitlines()[1:-1]))
     client = asked["rule"].removeprefix("Does the page speak of ").removesuffix("?")
@@ -83,5 +85,5 @@ def approve(question: taskyard.Question) -> dict[str, Any]:
     return {"passed": good, "reason": f"it {'speaks' if good else 'does not speak'} of {client}", "score": float(good)}
 
 
-tester = taskyard.judge_by_tests({"page": [sys.executable, str(HERE / "check_page.py")]}, work_dir=HERE, limit_sec=30)
-critic = taskyard.judge_by_model(approve)
+tester = judge_by_tests({"page": [sys.executable, str(HERE / "check_page.py")]}, work_dir=HERE, limit_sec=30)
+critic = judge_by_model(approve)

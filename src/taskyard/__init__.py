@@ -21,20 +21,14 @@ from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context, SyncContext
 from taskyard.worker.control import Cancel, Fail, Retry, Snooze
 from taskyard.worker.inbox import Inbox
-from taskyard.worker.judging import Answer, ChatCompletions, Question, judge_by_model
-from taskyard.worker.proving import judge_by_tests
-from taskyard.worker.shadowing import Difference, Phase, ShadowedInbox
 
 __all__ = [
     "Agent",
-    "Answer",
     "Cancel",
-    "ChatCompletions",
     "Contended",
     "Context",
     "CycleFound",
     "Details",
-    "Difference",
     "DuplicateKey",
     "EventsGone",
     "Fail",
@@ -45,12 +39,9 @@ __all__ = [
     "LeaseLost",
     "ManualClock",
     "NotFound",
-    "Phase",
-    "Question",
     "Receipt",
     "ReportRequired",
     "Retry",
-    "ShadowedInbox",
     "Snooze",
     "Status",
     "StoreUnavailable",
@@ -60,6 +51,4 @@ __all__ = [
     "Yard",
     "connect",
     "connect_sync",
-    "judge_by_model",
-    "judge_by_tests",
 ]

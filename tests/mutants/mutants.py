@@ -115,7 +115,7 @@ MUTANTS = (
         trap="Zombie after lease expiry writes the steps of its successor.",
         edits=(
             Edit(
-                "service/finishing.py",
+                "service/engine.py",
                 "if hot.lease is None or hot.lease != seal(lease):",
                 "if hot.lease is None:",
             ),
@@ -201,8 +201,8 @@ MUTANTS = (
         edits=(
             Edit(
                 "core/outcomes.py",
-                'Spend(hot.workspace, f"slots:{hot.agent}", -1)',
-                'Spend(hot.workspace, f"slots:{hot.agent}", -2)',
+                'spends.append(Spend(hot.workspace, f"slots:{hot.agent}", -1))',
+                'spends.append(Spend(hot.workspace, f"slots:{hot.agent}", -2))',
             ),
         ),
         caught_by=Hunt("memory", seeds=20),

@@ -17,11 +17,12 @@ from tests.graphs import diamond, every_event, given_a_graph
 from tests.processes.crew import Crew
 
 logger = logging.getLogger(__name__)
-TASKS = int(os.environ.get("TASKYARD_KILLED_TASKS", "20000"))
+TASKS = int(os.environ.get("TASKYARD_KILLED_TASKS", "30000"))
 BULK = 2_000
 GRAPH = 100  # tasks of one graph, all but two of them between its first and its last
 STEADY = 5
-FEWEST_KILLS = 5
+FEWEST_KILLS = 2
+WORKS = 0.05  # seconds, so that one who is killed has something in hand
 
 # Leases as short as they may be, so that what a killed process held comes back soon.
 FIELDS = {"timeouts": {"heartbeat_sec": 1, "lease_sec": 2}, "retry": {"strategy": "immediate"}, "max_attempts": 100}
@@ -47,9 +48,10 @@ async def test_every_task_is_completed_once_although_workers_are_killed_and_late
     # Those that fail are one agent: a task that fails under two would be taken for a poison pill.
     for agent in (*agents, "unreliable"):
         await yard.register(agent, max_concurrent_tasks=1000)
-    steady = [await crew.start("worker", url, agent) for agent in agents]
-    mortal = await crew.start_many(2, "worker", url, "unreliable")
+    # Before the others, who would have done it all by then.
+    mortal = await crew.start_many(2, "worker", url, "unreliable", WORKS)
     late = await crew.start("latecomer", url, "unreliable")
+    steady = [await crew.start("worker", url, agent) for agent in agents]
 
     kills, killed_at = 0, yard.now()
     completed: set[TaskId | None] = set()
@@ -61,7 +63,7 @@ async def test_every_task_is_completed_once_although_workers_are_killed_and_late
         if stored.event.at > killed_at + SECOND:
             kills, killed_at = kills + 1, stored.event.at
             await mortal.pop(0).kill()
-            mortal.append(await crew.start("worker", url, "unreliable"))
+            mortal.append(await crew.start("worker", url, "unreliable", WORKS))
     last_words = [await worker.dismiss() for worker in (late, *steady, *mortal)]
 
     assert await yard.stats() == {"completed": {"code": TASKS}}
@@ -74,4 +76,4 @@ async def test_every_task_is_completed_once_although_workers_are_killed_and_late
     logger.info("%s kills, attempts lost: %s, late results refused: %s", kills, dict(lost), refused)
     assert kills >= FEWEST_KILLS
     assert set(lost) == {"heartbeat_timeout"}
-    assert lost.total() > refused > 0
+    assert lost.total() >= refused > 0
