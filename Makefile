@@ -18,7 +18,7 @@ uv_ready := .tools/.uv-$(UV_VERSION)-python-$(python_version)
 ready := .venv/.synced-python-$(python_version)
 bench_ready := .bench/.ready-python-$(python_version)
 dashboard_ready := src/taskyard/server/static/index.html
-dashboard_sources := $(shell find dashboard -type f -not -path '*/node_modules/*' -not -path 'dashboard/dist/*')
+dashboard_sources := $(shell find dashboard -type f -not -path '*/node_modules/*' -not -path 'dashboard/dist/*' -not -path 'dashboard/made/*')
 
 .DEFAULT_GOAL := help
 .PHONY: help setup dashboard demo test requests check lint format types imports lengths lock fresh page bench bench-full growth docs fmt clean
@@ -76,6 +76,7 @@ lock: $(ready)
 
 # The same for the dashboard: its types, its manner and its own tests.
 page: $(dashboard_ready)
+	@$(BIN)/python -m scripts.generate_dashboard_types
 	@$(BIN)/python -m scripts.node dashboard run --silent check
 
 fresh: $(ready)
@@ -99,7 +100,7 @@ fmt: $(ready)
 	$(BIN)/ruff format
 
 clean:
-	rm -rf .bench .tools .venv src/taskyard/server/static dashboard/node_modules .hypothesis .import_linter_cache .pytest_cache .ruff_cache build dist
+	rm -rf .bench .tools .venv src/taskyard/server/static dashboard/made dashboard/node_modules .hypothesis .import_linter_cache .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(uv_ready):

@@ -3,7 +3,7 @@ import hooks from "eslint-plugin-react-hooks";
 import typescript from "typescript-eslint";
 
 export default typescript.config(
-  { ignores: ["dist", "src/api/schema.d.ts"] },
+  { ignores: ["dist", "made"] },
   ...typescript.configs.strictTypeChecked,
   a11y.flatConfigs.recommended,
   hooks.configs.flat["recommended-latest"],

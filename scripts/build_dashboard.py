@@ -15,7 +15,7 @@ SOURCES = ROOT / "dashboard"
 BUILT = ROOT / "src/taskyard/server/static"
 STAMP = ".sources"  # the digest of what was built
 _INSTALLED = SOURCES / "node_modules/.taskyard-lock"  # the digest of what was installed
-_NOT_SOURCES = frozenset({"node_modules", "dist"})
+_NOT_SOURCES = frozenset({"node_modules", "dist", "made"})  # what is made are types, which a build leaves out
 
 
 def is_fresh() -> bool:

@@ -6,6 +6,7 @@ import { App } from "./app";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/parts.css";
+import "./styles/said.css";
 
 const root = document.getElementById("root");
 if (root === null) throw new Error("the page has no #root");

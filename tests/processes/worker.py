@@ -1,4 +1,4 @@
-"""An agent that works until it is dismissed, as fast as it can or so long on each batch: worker.py URL AGENT [SECONDS].
+"""An agent that works until it is dismissed, as fast as it can: worker.py URL AGENT.
 
 Its last word is how many tasks it completed, and of how many the completion was refused because the lease was lost.
 """
@@ -14,14 +14,13 @@ from tests.processes.child import say, wait_for_the_end
 BATCH = 50
 
 
-async def main(url: str, agent: str, takes: str = "0") -> None:
+async def main(url: str, agent: str) -> None:
     async with taskyard.connect(url) as yard:
         dismissed = asyncio.create_task(wait_for_the_end())
         say(up=True)
         completed = refused = 0
         while not dismissed.done():
             batch = await yard.claim(agent, count=BATCH, start=True, wait_sec=0.5)
-            await asyncio.sleep(float(takes))
             accepted = await asyncio.gather(*(complete(yard, held, agent) for held in batch))
             completed += sum(accepted)
             refused += len(batch) - sum(accepted)

@@ -4,7 +4,7 @@ import createClient, { type Middleware } from "openapi-fetch";
 import { noteServerTime } from "@/live/clock";
 
 import { refusalOf, Unreachable } from "./problem";
-import type { components, paths } from "./schema";
+import type { components, paths } from "../../made/schema";
 
 export type Shapes = components["schemas"];
 

@@ -13,7 +13,7 @@ from typing import cast
 
 from taskyard.core import dag as dags
 from taskyard.core import transitions
-from taskyard.core.changes import ChangeSet, Committed, Event, Expect, Lift, Touch
+from taskyard.core.changes import ChangeSet, Committed, Event, Expect, Lift, StoredEvent, Touch
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import IllegalTransition, LeaseLost, NotFound
 from taskyard.core.outcomes import BY_THE_YARD
@@ -26,7 +26,7 @@ from taskyard.service.forgetting import Forgetting
 from taskyard.service.inboxes import Inboxes
 from taskyard.service.metering import Metering
 from taskyard.service.roster import Roster
-from taskyard.service.telling import WORTH_TELLING, Telling
+from taskyard.service.telling import Telling
 from taskyard.stores.contract import Store
 from taskyard.wire.answers import Swept
 
@@ -231,12 +231,12 @@ class Sweeping(Forgetting, Roster, Metering, Clearing, Telling, Inboxes):
             if not page.events:
                 break
             # Before they are counted: who dies in between leaves both to the next.
-            events = [stored.event for stored in page.events]
-            settled += await self._settle_ended(events)
-            for workspace in sorted({event.workspace for event in events if event.event in WORTH_TELLING}):
-                await self._beside(workspace)._tell_of([event for event in events if event.workspace == workspace])
-            for workspace in sorted({event.workspace for event in events}):
-                mine = [stored for stored in page.events if stored.event.workspace == workspace]
+            settled += await self._settle_ended([stored.event for stored in page.events])
+            by_workspace: dict[str, list[StoredEvent]] = {}
+            for stored in page.events:
+                by_workspace.setdefault(stored.event.workspace, []).append(stored)
+            for workspace, mine in sorted(by_workspace.items()):
+                await self._beside(workspace)._tell_of([stored.event for stored in mine])
                 await self._beside(workspace)._notice(mine)
             if not await self._count(page) or len(page.events) < PAGE:
                 break

@@ -16,13 +16,13 @@ from taskyard.service.engine import Engine
 
 _DAY = "budget:day"
 _DAG = "budget:dag:"
-WORTH_TELLING = frozenset({"task.parked", "dag.completed"})
+_WORTH_TELLING = frozenset({"task.parked", "dag.completed"})
 
 
 class Telling(Engine):
     async def _tell_of(self, events: Sequence[Event]) -> None:
         """Tell of these events of this workspace. Some may come twice, after a crash."""
-        worth = [event for event in events if event.event in WORTH_TELLING]
+        worth = [event for event in events if event.event in _WORTH_TELLING]
         for event in {_blocker(event): event for event in worth if event.task_id is not None}.values():
             if _blocker(event).startswith((_DAY, _DAG)):
                 await self._tell_of_budget(_blocker(event), event.at)

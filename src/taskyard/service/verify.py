@@ -44,7 +44,9 @@ class _History:
     waits: dict[TaskId, set[str]] = field(default_factory=lambda: defaultdict[TaskId, set[str]](set))  # blockers
     seen: int = 0
     whole: bool = True  # nothing of it was pruned
-    metered: dict[str, Totals] = field(default_factory=dict[str, Totals])  # by day, of the events that are counted
+    since: int = 0  # the event after which all were counted
+    stored: dict[str, Totals] = field(default_factory=dict[str, Totals])  # the figures of each day
+    metered: dict[str, Totals] = field(default_factory=dict[str, Totals])  # the same, of the events that are counted
 
 
 class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
@@ -60,7 +62,7 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
             *_key_problems(history),
             *await self._limit_problems(history),
             *await self._judging_problems(history),
-            *await self._meter_problems(history),
+            *self._meter_problems(history),
             *await self._file_problems(history.tasks.values()),
             *await self._notice_problems(),
             *await self._inbox_problems(),
@@ -79,7 +81,7 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
                 history.attempts[hot.id] = await self.store.attempts(hot.id)
             after = page[-1].seq
         history.whole = not await self.store.pruned(self.workspace)
-        _, counted = await self._counted()
+        history.since, counted, history.stored = await self._stored_figures()
         # Where some were pruned there is no reading all in order; those of a task that is there are all there.
         for of in (None,) if history.whole else history.tasks:
             seq = 0
@@ -93,12 +95,19 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
                 seq = events[-1].seq
         return history
 
-    async def _meter_problems(self, history: _History) -> list[str]:
+    async def _stored_figures(self) -> tuple[int, int, dict[str, Totals]]:
+        """Which events were counted, and what they came to: counting goes on also when nothing else moves."""
+        while True:
+            counted = await self._counted()
+            stored = {each.id: totals_of(each.body) for each in await self.store.records(DAYS, self.workspace)}
+            if await self._counted() == counted:
+                return *counted, stored
+
+    def _meter_problems(self, history: _History) -> list[str]:
         """The figures of a day are those of its events, where all of them are kept and were there to be counted."""
-        since, _ = await self._counted()
-        if since or not history.whole:
+        if history.since or not history.whole:
             return []
-        stored = {each.id: totals_of(each.body) for each in await self.store.records(DAYS, self.workspace)}
+        stored = history.stored
         first = self._first_day_kept()
         days = sorted(day for day in {*history.metered, *stored} if day >= first)
         pairs = [(day, history.metered.get(day, Totals()), stored.get(day, Totals())) for day in days]
