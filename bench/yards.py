@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -58,5 +57,5 @@ def _copies(patterns: list[Task], number: int) -> Iterator[NewTask]:
         task_id = TaskId(f"task_{serial:026}")
         rank = pattern.hot.rank + dice.randrange(100 * RANK_UNIT)
         hot = pattern.hot._replace(id=task_id, seq=0, rank=rank)
-        definition = replace(pattern.definition, id=task_id)
+        definition = pattern.definition._replace(id=task_id)
         yield NewTask(hot, definition, created_event(hot, definition.created_by, definition.type))

@@ -41,7 +41,7 @@ work_on() { # TASK COMMAND…: one attempt, from start to end
   while wait "$command" && status=0 || status=$?; do # a signal ends the wait before it ends the command
     kill -0 "$command" 2>/dev/null || break
   done
-  kill -- "-$beating" 2>/dev/null || true
+  kill -- "-$beating" 2>/dev/null && wait "$beating" 2>/dev/null || true
   command=''
   if [[ -e $work/unwanted ]]; then return; fi
   if ((status == 0)); then

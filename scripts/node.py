@@ -26,7 +26,7 @@ def node(*arguments: str, folder: Path) -> None:
 
 def install(folder: Path) -> None:
     """What is locked there, and nothing else."""
-    npm("ci", "--no-audit", "--no-fund", "--loglevel=error", folder=folder)
+    npm("ci", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error", folder=folder)
 
 
 def _run(program: str, *arguments: str, folder: Path, env: Mapping[str, str]) -> None:

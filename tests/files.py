@@ -6,8 +6,8 @@ from taskyard.service.yard import Yard
 from taskyard.wire.tasks import Held
 
 
-async def content_of(yard: Yard, artifact_id: str) -> bytes:
-    return b"".join([piece async for piece in yard.read_artifact(artifact_id)])
+async def content_of(yard: Yard, artifact_id: str, *, task_id: str | None = None, lease: str | None = None) -> bytes:
+    return b"".join([piece async for piece in yard.read_artifact(artifact_id, task_id=task_id, lease=lease)])
 
 
 async def put_by(yard: Yard, held: Held, name: str = "report.md", data: str = "# Done") -> str:

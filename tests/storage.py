@@ -69,10 +69,22 @@ OF_NO_STORE = frozenset(
 )
 
 
+# Files about what a yard does by itself, whoever asked for it: over HTTP it would be the same again.
+OF_NO_LINE = frozenset(
+    {
+        *("test_breakers", "test_found_by_the_model", "test_metrics", "test_notifications", "test_presets"),
+        *("test_priority", "test_schedules_over_a_year", "test_sweeping", "test_throttles", "test_verify"),
+    }
+)
+# Files about a server whose answers depend on how soon, or in which order, a store tells what happened.
+OF_SERVED_STORES = frozenset({"test_artifacts", "test_events_following", "test_metrics", "test_multica_end_to_end"})
+
+
 def is_worth_it(folder: str, file: str, name: str) -> bool:
     """Whether tests of this folder are usually run on this store; what TASKYARD_TEST_STORES asks for always is.
 
-    A server is the same on every store, so two of them will do for it; and what is beyond one is only the service.
+    A server is nearly the same on every store, so one will do for most of it; and what is beyond one is only the
+    service.
     """
     if "TASKYARD_TEST_STORES" in os.environ:
         return True
@@ -81,8 +93,10 @@ def is_worth_it(folder: str, file: str, name: str) -> bool:
     if file in OF_NO_STORE and name in ("postgres", "redis"):
         return False
     if name == "http":
-        return folder in ("guarantees", "worker")
-    return folder != "server" or name in ("sqlite", "postgres")
+        return folder == "worker" or (folder == "guarantees" and file not in OF_NO_LINE)
+    if folder == "server":
+        return name == "sqlite" or (name == "postgres" and file in OF_SERVED_STORES)
+    return True
 
 
 def opener(name: str, folder: Path, clock: Clock) -> Opener:

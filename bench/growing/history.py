@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from itertools import islice
 from time import perf_counter
 
@@ -65,5 +64,5 @@ def _copies(pattern: NewTask, number: int) -> Iterator[NewTask]:
     for serial in range(number):
         task_id = TaskId(f"task_{serial:026}")
         hot = pattern.hot._replace(id=task_id, seq=0)
-        definition = replace(pattern.definition, id=task_id)
+        definition = pattern.definition._replace(id=task_id)
         yield NewTask(hot, definition, created_event(hot, definition.created_by, definition.type))

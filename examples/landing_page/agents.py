@@ -73,15 +73,15 @@ async def write(task: taskyard.Context, payload: dict[str, Any]) -> dict[str, An
 @crew.handles("release")
 async def release(task: taskyard.Context) -> dict[str, Any]:
     page: Any = next(given.data for given in await task.inputs() if not given.ref.startswith("artifact:"))
-    reference = await task.artifact("page.html", page["html"], media_type="text/html")
-    return {"page": reference, "html": page["html"]}
+    return {"page": await task.artifact("page.html", page["html"], media_type="text/html")}
 
 
 def approve(question: Question) -> dict[str, Any]:
     """Where a model would be asked. What it is to judge is data, between two lines that only the yard knows."""
     asked = json.loads("\n".join(question.quoted.splitlines()[1:-1]))
     client = asked["rule"].removeprefix("Does the page speak of ").removesuffix("?")
-    good = client in asked["output"]["html"]
+    (page,) = asked["files"]  # nobody but the critic sees it yet
+    good = client in page["text"]
     return {"passed": good, "reason": f"it {'speaks' if good else 'does not speak'} of {client}", "score": float(good)}
 
 

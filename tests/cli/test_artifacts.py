@@ -50,6 +50,20 @@ def test_a_task_of_a_shell_hands_its_files_in(taskyard: Command) -> None:
     assert taskyard("artifacts", "rm", made["id"]).status == 2
 
 
+def test_a_validator_of_a_shell_fetches_what_it_judges(taskyard: Command) -> None:
+    task = taskyard("enqueue", "code", "--set", 'output={"validation": "llm-judge"}', "--json").json["id"]
+    (held,) = taskyard("claim", "--agent", "me", "--json").json["tasks"]
+    taskyard("artifacts", "put", "-", "--name", "log.txt", "--task", task, "--lease", held["lease"], stdin="it works")
+    taskyard("complete", task, "--lease", held["lease"])
+
+    judge = ("--agent", "judge", "--capability", "llm-judge")
+    (validator,) = taskyard("claim", *judge, "--json").json["tasks"]
+    (given,) = validator["inputs"]
+    shown = ("--task", validator["id"], "--lease", validator["lease"])
+    assert taskyard("artifacts", "get", given["ref"], "-o", "-", *shown).out == "it works"
+    assert taskyard("artifacts", "get", given["ref"], "-o", "-").status == 3
+
+
 def test_a_place_is_said_by_the_file_of_settings(taskyard: Command, tmp_path: Path) -> None:
     (tmp_path / "taskyard.toml").write_text(f'artifacts = "{(tmp_path / "elsewhere").as_uri()}"\n')
     (tmp_path / "a.txt").write_text("a")

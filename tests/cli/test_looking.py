@@ -86,6 +86,15 @@ def test_why_says_what_a_task_waits_for(taskyard: Command) -> None:
     assert taskyard("why", ids["page"], "--json").json["causes"][0]["kind"] == "task"
 
 
+def test_what_a_task_is_is_said_once(taskyard: Command) -> None:
+    task = taskyard("enqueue", "code", "--json").json["id"]
+    (held,) = taskyard("claim", "--agent", "me", "--json").json["tasks"]
+    taskyard("complete", task, "--lease", held["lease"])
+
+    assert taskyard("why", task).out == f"{task[-10:]} is completed\n"
+    assert "is completed" not in taskyard("show", task).out
+
+
 def test_lists_are_filtered_and_empty_ones_say_what_to_do(taskyard: Command) -> None:
     assert "taskyard enqueue" in taskyard("ls").out
     given_a_page(taskyard)
@@ -132,6 +141,7 @@ def test_verify_says_ok_of_a_sound_yard(taskyard: Command) -> None:
     "words",
     [
         ["agents", "ls"],
+        ["queues", "ls"],
         ["breakers", "ls"],
         ["budget", "show"],
         ["stats"],
@@ -150,6 +160,9 @@ def test_queues_agents_breakers_and_budgets_are_steered(taskyard: Command) -> No
     task = taskyard("enqueue", "code", "--max-cost", "1", "--json").json["id"]
     taskyard("queues", "pause", "default")
     assert "paused" in taskyard("why", task).out
+    (queue,) = taskyard("queues", "ls", "--json").json
+    assert (queue["queue"], queue["paused"], queue["ready"]) == ("default", True, 1)
+    assert "paused" in taskyard("queues", "ls").out
     taskyard("queues", "resume", "default")
 
     taskyard("breakers", "open", "code")

@@ -42,8 +42,8 @@ def _wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
             with urlopen(address, timeout=5):
                 return
         except OSError:
-            if process.poll() is not None or time.monotonic() > until:
-                raise
+            assert process.poll() is None, f"the server ended with status {process.returncode} while it started"
+            assert time.monotonic() < until, f"the server did not start within {STARTING:g} s"
             time.sleep(0.05)  # a server that is starting tells nobody
 
 

@@ -25,7 +25,7 @@ from tests.storage import asked_for, url_of
 
 STORES = [name for name in ("sqlite", "postgres") if name in asked_for()]
 # A page is the same on every store: what is only about pages is usually tried on the first.
-ONCE = frozenset({"test_accessibility", "test_hostile", "test_keyboard", "test_scale"})
+ONCE = frozenset({"test_access", "test_accessibility", "test_hostile", "test_keyboard", "test_pages", "test_scale"})
 _numbers = count(1)
 
 

@@ -76,17 +76,6 @@ async def test_heartbeats_do_not_stretch_the_time_that_an_attempt_may_run(yard: 
     assert (await yard.get(held.id)).attempts[0].reason == "timeout"
 
 
-async def test_an_agent_hears_at_its_next_heartbeat_that_its_task_was_cancelled(yard: Yard):
-    held = await given_a_running_task(yard)
-    await yard.cancel(held.id)
-
-    told = await yard.heartbeat(held.id, held.lease)
-    assert told.words == ("cancelled",)
-    assert told.must_stop
-    with pytest.raises(LeaseLost):
-        await yard.complete(held.id, held.lease, {"late": True})
-
-
 # Who has lost the lease
 
 Verb = Callable[[Yard, Held], Awaitable[object]]

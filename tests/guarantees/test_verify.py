@@ -95,7 +95,7 @@ async def a_task_appears_that_nobody_enqueued(sound: Sound) -> None:
     hot = await sound.row(sound.ready)
     (definition,) = (await sound.yard.store.definitions([hot.id])).values()
     told = transitions.created_event(hot, "nobody", "code")
-    born = NewTask(hot._replace(id=NOBODY, seq=0), replace(definition, id=NOBODY), told._replace(task_id=None))
+    born = NewTask(hot._replace(id=NOBODY, seq=0), definition._replace(id=NOBODY), told._replace(task_id=None))
     await sound.plant(tasks=(born,))
 
 

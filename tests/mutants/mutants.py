@@ -201,8 +201,8 @@ MUTANTS = (
         edits=(
             Edit(
                 "core/outcomes.py",
-                'spends.append(Spend(hot.workspace, f"slots:{hot.agent}", -1))',
-                'spends.append(Spend(hot.workspace, f"slots:{hot.agent}", -2))',
+                'return Spend(workspace, f"slots:{agent}", -1)',
+                'return Spend(workspace, f"slots:{agent}", -2)',
             ),
         ),
         caught_by=Hunt("memory", seeds=20),

@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[2]
 LISTENERS = 1000
 TASKS = 10
 AHEAD = 200  # messages of a task that may be on their way
+HEARING = 60  # seconds that it may take all of them to hear what was said
 ENDING = 30  # seconds that the server has to end in
 FILTERS = (("task.*", "task_id"), ("task.message", "task_id"), ("task.*", "dag_id"), ("task.message", "dag_id"))
 
@@ -104,8 +105,10 @@ async def speak(yard: Yard, held: Held, listeners: Sequence[Member], each: int) 
 
 
 async def have_heard(listeners: Sequence[Member], number: int) -> None:
-    while any(member.heard < number and not member.faults for member in listeners):  # noqa: ASYNC110 - no event is set
-        await asyncio.sleep(0.05)
+    until = time.monotonic() + HEARING
+    while behind := sum(member.heard < number and not member.faults for member in listeners):
+        assert time.monotonic() < until, f"{behind} listeners did not hear {number} messages within {HEARING} s"
+        await asyncio.sleep(0.05)  # a listener only counts, and sets no event
 
 
 async def main(each: int) -> None:

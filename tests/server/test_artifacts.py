@@ -115,6 +115,36 @@ async def test_an_agent_reads_what_it_made_or_is_given_and_nothing_else(yard: Ya
     assert after == [200, 404]
 
 
+async def test_an_agent_reads_what_it_judges_under_its_own_lease_and_no_other(yard: Yard):
+    await given_an_agent(yard, "ada", capabilities=["llm-judge"])
+    task = await given_a_running_task(yard, by="bob", output={"validation": "llm-judge"})
+    made = await put_by(yard, task)
+    await yard.complete(task.id, task.lease)
+    (validator,) = await yard.claim("ada", types=["llm-judge"], start=True)
+    # As a daemon knows it, too: by the id of the attempt.
+    shown = {"taskyard-task": f"{validator.id}.1", "taskyard-lease": validator.lease}
+    answers: dict[str, list[int]] = {}
+    for agent in ("ada", "bob"):
+        token = (await yard.create_token(agent, "agent", agent=agent)).text
+        async with calling(yard, token) as client:
+            paths = [f"/api/artifacts/{made}", f"/api/artifacts/{made}/about", f"/api/tasks/{validator.id}/inputs"]
+            answers[agent] = [(await client.get(path, headers=shown)).status_code for path in paths]
+            answers[agent].append((await client.get(paths[0])).status_code)
+
+    assert answers == {"ada": [200, 200, 200, 404], "bob": [404, 404, 404, 404]}
+
+
+async def test_a_lease_opens_to_an_agent_nothing_that_its_task_is_not_given(yard: Yard):
+    secret = await yard.put_artifact("secret.txt", "no")
+    held = await given_a_running_task(yard, by="ada")
+    token = (await yard.create_token("ada", "agent", agent="ada")).text
+    async with calling(yard, token) as client:
+        shown = {"taskyard-task": held.id, "taskyard-lease": held.lease}
+        answer = await client.get(f"/api/artifacts/{secret.id}", headers=shown)
+
+    assert answer.status_code == 404
+
+
 async def test_what_is_too_large_is_answered_with_413_though_it_all_was_sent(yard: Yard, folder: Path):
     async with calling(yard) as client:
         answer = await client.put("/api/artifacts/large.bin", content=b"x" * 1_000_000)

@@ -1,7 +1,5 @@
 """Lists for people: everything asked for must match, newest first, page by page."""
 
-from dataclasses import replace
-
 import pytest
 
 from taskyard.core.task import DagId, Hot, Status
@@ -125,7 +123,7 @@ async def test_tasks_are_found_by_what_they_were_redefined_to(store: Store):
     task = await given_a_defined_task(store, a_lane(), subject="old", tags=("old", "both"), title="old")
     definition = (await store.definitions([task.id]))[task.id]
 
-    await land(store, redefined=(replace(definition, subject="new", tags=("both", "new"), title="new"),))
+    await land(store, redefined=(definition._replace(subject="new", tags=("both", "new"), title="new"),))
 
     for word, found in (("old", []), ("new", [task])):
         assert await find(store, Filter(workspace=HERE, subject=word)) == found

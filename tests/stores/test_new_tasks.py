@@ -1,7 +1,5 @@
 """What is new has an id and a key of its own, or is told who has them."""
 
-from dataclasses import replace
-
 import pytest
 
 from taskyard.core.changes import (
@@ -165,7 +163,7 @@ async def test_new_tasks_are_numbered_in_the_order_given(store: Store):
 async def test_a_changed_definition_replaces_the_one_before(store: Store):
     task, bystander = await a_new_task(store), await a_new_task(store)
     await land(store, tasks=(task, bystander))
-    changed = replace(task.definition, priority=1, prompt="once more", tags=("urgent",))
+    changed = task.definition._replace(priority=1, prompt="once more", tags=("urgent",))
 
     await land(store, redefined=(changed,))
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,14 @@ from taskyard import Agent, Status
 from taskyard.app import Yard
 from taskyard.core.errors import InvalidInput
 from taskyard.wire.tasks import Details
+from taskyard.worker.context import Context
 from taskyard.worker.judging import Answer, ChatCompletions, Question, judge_by_model, question
 from taskyard.worker.proving import judge_by_tests
 from tests.worker.chat import Refusal, chat
 from tests.worker.conftest import until, working
 
 GOOD = '{"passed": true, "reason": "it is fine", "score": 0.9}'
+NO_FILES: Mapping[str, Any] = {}
 BAD = '{"passed": false, "reason": "it says nothing"}'
 
 
@@ -34,17 +36,20 @@ async def yard() -> AsyncIterator[Yard]:
 async def handed_in(yard: Yard, output: Any = "an essay", validation: str = "llm-judge", **fields: Any) -> str:
     """A task whose output waits for its verdict."""
     rule = {"validation": validation, "validation_schema": fields.pop("rule", None)}
+    files = fields.pop("files", {})
     fields.setdefault("max_attempts", 1)
     task = await yard.enqueue("write", output=rule, **fields)
     writer = Agent("writer")
-    writer.handles("write")(_writes(output))
+    writer.handles("write")(_writes(output, files))
     await yard.drain(writer)
     assert (await yard.get(task.id)).status is Status.VALIDATING
     return task.id
 
 
-def _writes(output: Any) -> Any:
-    async def write(_: Any) -> Any:
+def _writes(output: Any, files: Mapping[str, Any]) -> Any:
+    async def write(task: Context) -> Any:
+        for name, content in files.items():
+            await task.artifact(name, content)
         return output
 
     return write
@@ -168,6 +173,22 @@ def test_an_endpoint_must_be_an_http_url() -> None:
         ChatCompletions(url="file:///etc/passwd", model="m")
 
 
+async def test_a_judge_is_shown_what_the_files_say_as_far_as_there_is_room(yard: Yard) -> None:
+    asked: list[Question] = []
+
+    def ask(question: Question) -> str:
+        asked.append(question)
+        return GOOD
+
+    files = {"a.md": "# Süß", "b.png": b"\x89PNG\0", "c.txt": "é" * 5, "d.txt": "more"}
+    task = await judged(yard, judge_by_model(ask, most_text=14), files=files)
+
+    assert task.status is Status.COMPLETED
+    document = json.loads("\n".join(asked[0].quoted.splitlines()[1:-1]))
+    shown = {file["name"]: (file["whole"], file["text"]) for file in document["files"]}
+    assert shown == {"a.md": (True, "# Süß"), "b.png": (False, None), "c.txt": (False, "ééé"), "d.txt": (False, "")}
+
+
 # Tests
 
 
@@ -175,9 +196,17 @@ def python(program: str) -> list[str]:
     return [sys.executable, "-c", program]
 
 
-async def proved(yard: Yard, program: str, tmp_path: Path, output: Any = "an essay", **limits: Any) -> Details:
+async def proved(
+    yard: Yard,
+    program: str,
+    tmp_path: Path,
+    output: Any = "an essay",
+    files: Mapping[str, Any] = NO_FILES,
+    **limits: Any,
+) -> Details:
     agent = judge_by_tests({"test": python(program)}, work_dir=tmp_path, **limits)
-    return await judged(yard, agent, output, validation="test-pass", retry={"strategy": "immediate"})
+    retry = {"strategy": "immediate"}
+    return await judged(yard, agent, output, validation="test-pass", retry=retry, files=files)
 
 
 async def test_a_test_that_passes_completes_the_task(yard: Yard, tmp_path: Path) -> None:
@@ -197,6 +226,50 @@ async def test_a_test_that_fails_tells_the_next_attempt_the_end_of_what_it_print
     assert (attempt.error or "").startswith("exit status 1")
     assert (attempt.error or "").endswith("1 failed: wrong colour")
     assert len(attempt.error or "") < 5000
+
+
+async def test_a_test_finds_the_files_that_were_handed_in(yard: Yard, tmp_path: Path) -> None:
+    program = (
+        "import os; from pathlib import Path\n"
+        "files = sorted(Path(os.environ['TASKYARD_FILES']).iterdir())\n"
+        "print({file.name: file.read_text() for file in files}, files[0].parent)"
+    )
+    task = await proved(yard, program, tmp_path, files={"page.html": "<h1>", "notes.md": "# Notes"})
+
+    said, _, place = (await the_validator_of(yard, task)).result["reason"].rpartition(" ")
+    assert said == "passed\n{'notes.md': '# Notes', 'page.html': '<h1>'}"
+    assert not _is_there(place)
+
+
+def _is_there(place: str) -> bool:
+    return Path(place).exists()
+
+
+async def test_a_file_of_another_task_whose_name_is_taken_is_found_by_its_id(yard: Yard, tmp_path: Path) -> None:
+    other = await yard.put_artifact("notes.md", "of another")
+    program = "import os; print(sorted(os.listdir(os.environ['TASKYARD_FILES'])))"
+    agent, writer = judge_by_tests({"test": python(program)}, work_dir=tmp_path), Agent("writer")
+
+    @writer.handles("write")
+    async def write(task: Context) -> None:
+        await task.artifact("notes.md", "its own")
+        await task.artifact(other.reference)
+
+    task = await yard.enqueue("write", output={"validation": "test-pass"})
+    await yard.drain(writer, agent)
+
+    found = await the_validator_of(yard, await yard.get(task.id))
+    assert found.result["reason"] == f"passed\n['{other.id}', 'notes.md']"
+
+
+async def test_more_files_than_a_runner_takes_are_no_verdict(yard: Yard, tmp_path: Path) -> None:
+    agent = judge_by_tests({"test": python("print('ok')")}, work_dir=tmp_path, most_files=3)
+    task_id = await handed_in(yard, validation="test-pass", files={"a.txt": "four"})
+    (validator,) = await yard.find(parent_id=task_id)
+    async with working(yard, agent):
+        await until(yard, validator.id, Status.RETRYING)
+
+    assert (await yard.get(validator.id)).attempts[0].error == "the artifacts are more than 3 bytes"
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,27 @@ async def test_a_worker_takes_no_more_than_it_may_at_a_time(yard: Yard) -> None:
     assert max(at_once) <= 3
 
 
+async def test_a_slot_that_comes_free_is_filled_though_the_others_stay_taken(yard: Yard) -> None:
+    agent = Agent("worker", max_concurrent_tasks=4)
+    go_on = asyncio.Event()
+
+    @agent.handles("long")
+    async def long(task: Context) -> None:
+        await go_on.wait()
+
+    @agent.handles("short")
+    async def short(task: Context) -> None:
+        """Done at once."""
+
+    await yard.enqueue_many([{"type": "long", "priority": 1}] * 3)
+    tasks = await yard.enqueue_many([{"type": "short"}] * 10)
+    async with working(yard, agent):
+        for task in tasks:
+            await until(yard, task.id, Status.COMPLETED)
+        assert (await yard.stats())["running"] == {"long": 3}
+        go_on.set()
+
+
 async def test_the_poll_alone_finds_work_that_no_wake_up_told_of(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = Agent("worker", poll_interval_sec=0.2)
 

@@ -14,9 +14,10 @@ from taskyard.core.breaker import BreakerState
 from taskyard.core.task import Json
 from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd, usd, utc_date
 from taskyard.wire.answers import AgentView
+from taskyard.wire.documents import queue as queue_document
 
 agents = typer.Typer(help="Who can work.", no_args_is_help=True)
-queues = typer.Typer(help="Pause and resume queues.", no_args_is_help=True)
+queues = typer.Typer(help="See, pause and resume queues.", no_args_is_help=True)
 breakers = typer.Typer(help="Circuit breakers, one for each task type.", no_args_is_help=True)
 _MONEY = ("spent_usd", "reserved_usd", "ceiling_usd")
 budget = typer.Typer(help="What may be spent, and what was.", no_args_is_help=True)
@@ -85,6 +86,25 @@ def agent_budget(
 def removed(context: typer.Context, agent: AgentArgument) -> None:
     """Forget an agent; what it holds goes to others."""
     in_yard(context, lambda yard: yard.remove_agent(agent))
+
+
+@queues.command("ls")
+def queues_listed(context: typer.Context, as_json: AsJson = False) -> None:
+    """Queues with their state, what waits in them, and their preset."""
+    views = in_yard(context, lambda yard: yard.queues())
+    rows = [
+        (
+            view.queue,
+            "paused" if view.paused else "open",
+            str(view.ready),
+            view.preset,
+            "required" if view.report_required else "",
+        )
+        for view in views
+    ]
+    columns = ("queue", "state", "ready", "preset", "reports")
+    shown = table(*columns, rows=rows, right=("ready",)) if rows else Text("no queue was ever used", style="dim")
+    show(as_json, [queue_document(view) for view in views], shown)
 
 
 @queues.command()

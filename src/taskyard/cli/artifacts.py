@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-from hashlib import sha256
 from pathlib import Path
-from secrets import token_hex
-from typing import Annotated, BinaryIO
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -19,9 +17,11 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.units import Micros
 from taskyard.wire.chunks import Content
 from taskyard.wire.files import artifact as document
+from taskyard.worker.fetching import fetch, write
 
 app = typer.Typer(help="Files that tasks made, or are to read.", no_args_is_help=True)
 ArtifactArgument = Annotated[str, typer.Argument(metavar="ARTIFACT", help="Its id, or artifact:ID.")]
+Lease = Annotated[str | None, typer.Option(help="The lease that `claim` gave.", show_default=False)]
 STANDARD = "-"  # input or output, in place of a file
 
 
@@ -53,7 +53,7 @@ def put(
     path: Annotated[str, typer.Argument(metavar="FILE", help="The file, or - for standard input.")],
     name: Annotated[str | None, typer.Option(help="What to call it; nothing: as the file is called.")] = None,
     task: Annotated[str | None, typer.Option(help="The task that made it; with its lease.")] = None,
-    lease: Annotated[str | None, typer.Option(help="The lease that `claim` gave.", show_default=False)] = None,
+    lease: Lease = None,
     media_type: Annotated[str | None, typer.Option(help="Such as text/markdown.")] = None,
     by: By = "human:local",
     as_json: AsJson = False,
@@ -81,17 +81,21 @@ def get(
         str | None, typer.Option("--output", "-o", help="Where to; - for standard output, nothing: its name, here.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    task: Annotated[str | None, typer.Option(help="The validator that judges it; with its lease.")] = None,
+    lease: Lease = None,
     as_json: AsJson = False,
 ) -> None:
     """Fetch an artifact. It is written whole, and only where it is what was put."""
 
     async def use(yard: Yard) -> tuple[Artifact, str]:
-        found = await yard.artifact(artifact)
+        task_id = None if task is None else await find_task(yard, task)
+        found = await yard.artifact(artifact, task_id=task_id, lease=lease)
+        content = yard.read_artifact(found.id, task_id=task_id, lease=lease)
         where = output or found.name
         if where == STANDARD:
-            await _write(yard, found, sys.stdout.buffer)
+            await write(found, content, sys.stdout.buffer)
         else:
-            await _fetch(yard, found, _free(where, force=force))
+            await fetch(found, content, _free(where, force=force))
         return found, where
 
     found, where = in_yard(context, use)
@@ -110,29 +114,6 @@ def _free(where: str, *, force: bool) -> Path:
     if path.exists() and not force:
         raise InvalidInput("output", f"{where} is there already: choose another, or --force")
     return path
-
-
-async def _fetch(yard: Yard, artifact: Artifact, path: Path) -> None:
-    # Beside it, until it is whole: nobody takes a part of it for the file.
-    unfinished = path.with_name(f".{path.name[:50]}.{token_hex(4)}")
-    try:
-        with unfinished.open("xb") as file:
-            await _write(yard, artifact, file)
-        unfinished.replace(path)
-    except OSError as error:
-        raise InvalidInput("output", f"cannot be written: {error.strerror}") from None
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-async def _write(yard: Yard, artifact: Artifact, file: BinaryIO) -> None:
-    hashed = sha256()
-    async for piece in yard.read_artifact(artifact.id):
-        hashed.update(piece)
-        file.write(piece)
-    file.flush()
-    if hashed.hexdigest() != artifact.sha256:
-        raise InvalidInput("artifact", "is not what was put: run `taskyard verify`")
 
 
 def _size(size: int) -> str:

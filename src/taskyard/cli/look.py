@@ -129,7 +129,7 @@ def _details(task: Details, because: str, now: Micros) -> list[RenderableType]:
     facts = {
         "type": spec.type,
         "state": state(task.status),
-        "": because,
+        "": "" if because == f"is {task.status.value}" else because,
         "title": spec.title,
         "dag": task.dag_id,
         "queue": spec.queue if spec.queue != "default" else "",
@@ -187,9 +187,10 @@ def why(context: typer.Context, task: TaskArgument, as_json: AsJson = False) -> 
         return (await yard.why(await find_task(yard, task))).to_dict()
 
     answer = in_yard(context, use)
-    lines = Text.assemble((short(str(answer["task_id"])), "bold"), f" is {answer['status']}")
+    known = f"is {answer['status']}"
+    lines = Text.assemble((short(str(answer["task_id"])), "bold"), f" {known}")
     for cause in cast(list[Mapping[str, Any]], answer["causes"]):
-        lines.append(f"\n  {cause['words']}")
+        lines.append("" if cause["words"] == known else f"\n  {cause['words']}")
     show(as_json, answer, lines)
 
 
@@ -337,11 +338,11 @@ SAID = {
     "task.ready": "is ready",
     "task.running": "is begun by",
     "task.suspended": "waits, and holds nothing meanwhile",
-    "task.retrying": "failed",
-    "task.dead_lettered": "is dead",
+    "task.retrying": "failed:",
+    "task.dead_lettered": "is dead:",
     "task.completed": "is completed by",
     "task.cancelled": "is cancelled:",
-    "task.parked": "is put aside:",
+    "task.parked": "is put aside until there is room",
     "task.signalled": "gets the signal",
 }
 
@@ -352,26 +353,20 @@ def event_line(stored: StoredEvent, names: Mapping[TaskId, str]) -> Text | None:
     if event.task_id is None or not SAID.get(event.event):
         return None
     facts: dict[str, Any] = json.loads(event.data) if event.data else {}
-    words = [
-        str(facts[name]) for name in ("agent", "signal", "blocker") if facts.get(name) and name in _TOLD[event.event]
-    ]
-    if "reason" in _TOLD[event.event]:
-        words.append(f"({facts.get('reason')}) {facts.get('error', '')}".replace("() ", ""))
+    told = [str(facts[name]) for name in _TOLD.get(event.event, ()) if facts.get(name)]
     style = COLOURS.get(event.status, "") if event.status else ""
     name = names.get(event.task_id, "a subtask")
-    return Text.assemble((f"{name:<10}", "bold"), (f"{SAID[event.event]} ", style), one_line(" ".join(words)))
+    line = Text.assemble((f"{name:<10}", "bold"), (SAID[event.event], style))
+    return line.append(f" {one_line(': '.join(told))}") if told else line
 
 
 _TOLD: dict[str, tuple[str, ...]] = {
     "task.running": ("agent",),
     "task.completed": ("agent",),
-    "task.retrying": ("reason",),
-    "task.dead_lettered": ("reason",),
+    "task.retrying": ("reason", "error"),
+    "task.dead_lettered": ("reason", "error"),
     "task.cancelled": ("reason",),
-    "task.parked": ("blocker",),
     "task.signalled": ("signal",),
-    "task.ready": (),
-    "task.suspended": (),
 }
 
 

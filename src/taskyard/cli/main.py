@@ -46,7 +46,10 @@ def taskyard(
     url: Annotated[
         str | None,
         typer.Option(
-            "--url", "-u", help="The yard: sqlite:///FILE, postgresql://… or memory://.", envvar="TASKYARD_URL"
+            "--url",
+            "-u",
+            help="The yard: sqlite:///FILE, postgresql://…, redis://…, http://… or memory://.",
+            envvar="TASKYARD_URL",
         ),
     ] = None,
     workspace: Annotated[str | None, typer.Option("--workspace", "-w", help="The tenant.")] = None,

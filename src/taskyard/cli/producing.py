@@ -16,7 +16,7 @@ from rich.text import Text
 from taskyard.app import Yard
 from taskyard.cli.dagfile import SCHEMA
 from taskyard.cli.running import AsJson, By, TaskArgument, find_task, in_yard, json_given, show, text_given
-from taskyard.cli.tables import short
+from taskyard.cli.tables import counted, short
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Json
 
@@ -87,7 +87,9 @@ def submit(
     dag = in_yard(context, lambda yard: yard.submit(dag_file(file), created_by=by))
     ids = {name: task.id for name, task in dag.tasks.items()}
     lines = Text.assemble(
-        (dag.id, "bold"), f"  {len(ids)} tasks\n", *(f"  {short(each)}  {name}\n" for name, each in ids.items())
+        (dag.id, "bold"),
+        f"  {counted(len(ids), 'task')}",
+        *(f"\n  {short(each)}  {name}" for name, each in ids.items()),
     )
     show(as_json, {"dag_id": dag.id, "tasks": ids}, lines)
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from taskyard.app import Yard
 from taskyard.cli.producing import dag_file
 from taskyard.cli.running import AsJson, By, in_yard, json_given, show, text_given
-from taskyard.cli.tables import age, short, table
+from taskyard.cli.tables import age, counted, short, table
 from taskyard.core.fire import Fire, Outcome
 from taskyard.core.task import Json
 from taskyard.core.units import Micros, to_iso
@@ -199,4 +199,5 @@ def _standing(view: ScheduleView, now: Micros) -> str:
 def _made_of(template: Any) -> str:
     if "task" in template:
         return f"task {template['task'].get('type', '')}"
-    return f"DAG {template['dag'].get('title', '')} of {len(template['dag'].get('tasks', ()))} tasks"
+    dag = template["dag"]
+    return " ".join(["DAG", *filter(None, [dag.get("title")]), "of", counted(len(dag.get("tasks", ())), "task")])

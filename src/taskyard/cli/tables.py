@@ -77,6 +77,10 @@ def dollars(amount: MicroUsd | int | None) -> str:
     return f"${whole}.{cents:0<2}"
 
 
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def seconds(duration: float) -> str:
     return f"{duration:.2f} s" if duration < 10 else f"{duration:.0f} s"
 

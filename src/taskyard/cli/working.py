@@ -228,7 +228,7 @@ def _settled(context: typer.Context, task: str, as_json: bool, act: Callable[[Ya
 
 async def _claimed(yard: Yard, task: Held) -> dict[str, Json]:
     details = (await yard.get(task.id)).to_dict()
-    inputs = [{"ref": each.ref, "data": each.data} for each in await yard.inputs(task.id)]
+    inputs = [{"ref": each.ref, "data": each.data} for each in await yard.inputs(task.id, task.lease)]
     return {**details, "lease": task.lease, "attempt": task.attempt, "inputs": list[Json](inputs)}
 
 

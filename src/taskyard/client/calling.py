@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
+from taskyard.client.sending import mended
 from taskyard.core.errors import NotFound
 from taskyard.core.units import Micros
-from taskyard.wire import calls
+from taskyard.wire import calls, files
 from taskyard.wire.calls import Call
 
 if TYPE_CHECKING:
@@ -53,11 +56,32 @@ class Calling:
         query: Query | None = None,
         wait_sec: float = 0,
         patience: float | None = None,
+        headers: Mapping[str, str] | None = None,
         **names: str,
     ) -> Any:
-        return await self._connection.ask(call, body, query=query, wait_sec=wait_sec, patience=patience, **names)
+        return await self._connection.ask(
+            call, body, query=query, wait_sec=wait_sec, patience=patience, headers=headers, **names
+        )
 
-    async def _ask_about(self, call: Call, task_id: str, body: bytes | None = None, query: Query | None = None) -> Any:
-        if not _ID.fullmatch(task_id):
-            raise NotFound("task", task_id)  # what cannot be asked for is not there
-        return await self._ask(call, body, query=query, task_id=task_id)
+    async def _ask_about(
+        self,
+        call: Call,
+        task_id: str,
+        body: bytes | None = None,
+        query: Query | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        return await self._ask(call, body, query=query, headers=headers, task_id=_askable(task_id))
+
+
+def shown(lease: str | None, task_id: str | None = None) -> dict[str, str]:
+    """The headers that show a lease, where there is one: with its task, where the path does not say it."""
+    headers = {} if task_id is None else {files.TASK: _askable(task_id)}
+    # Whatever a header cannot carry is in no lease, and is none of anything as it is spelled here.
+    return headers if lease is None else {**headers, files.LEASE: quote(mended(lease), safe="")}
+
+
+def _askable(task_id: str) -> str:
+    if not _ID.fullmatch(task_id):
+        raise NotFound("task", task_id)  # what cannot be asked for is not there
+    return task_id

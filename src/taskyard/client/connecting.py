@@ -34,6 +34,7 @@ FIRST_DELAY, LONGEST_DELAY = 0.05, 2.0
 
 _UNHEARD = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
 _NOTHING_STORED = (Contended, TooManyRequests)
+_JSON = {"Content-Type": "application/json"}
 _NO_SUCH_CALL = frozenset({"no_such_route", "no_such_method"})
 
 Query = Mapping[str, str | int | float | bool | Sequence[str] | None]
@@ -83,13 +84,17 @@ class Connection:
         query: Query | None = None,
         wait_sec: float = 0,
         patience: float | None = None,
+        headers: Mapping[str, str] | None = None,
         **names: str,
     ) -> Any:
         """Make the call until it is answered, and give the answer's document; a refusal is raised as it was there."""
         given = {name: value for name, value in (query or {}).items() if value is not None}
+        said = {**_JSON, **(headers or {})} if body is not None else headers
 
         def make(url: str) -> Awaitable[httpx.Response]:
-            return self._request(call.method, url, body, given, wait_sec)
+            return self._open_http().request(
+                call.method, url, content=body, params=given or None, headers=said, timeout=_timeout(wait_sec)
+            )
 
         until = monotonic() + wait_sec + (self._patience if patience is None else patience)
         return json.loads((await self._answered(call, make, names, until=until)).content)
@@ -150,18 +155,6 @@ class Connection:
                 raise failure
             tried += 1
             await asyncio.sleep(delay)
-
-    async def _request(
-        self, method: str, url: str, body: bytes | None, query: dict[str, Any], wait_sec: float
-    ) -> httpx.Response:
-        return await self._open_http().request(
-            method,
-            url,
-            content=body,
-            params=query or None,
-            headers=None if body is None else {"Content-Type": "application/json"},
-            timeout=_timeout(wait_sec),
-        )
 
     def _open_http(self) -> httpx.AsyncClient:
         if self._http is None:

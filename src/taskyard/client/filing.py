@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 
-from taskyard.client.calling import Calling
-from taskyard.client.sending import mended
+from taskyard.client.calling import Calling, shown
 from taskyard.core.artifacts import Artifact, checked_digest, checked_media_type, checked_name, referred
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.wire import calls, files
@@ -41,12 +40,16 @@ class Filing(Calling):
         call = calls.PUT_ARTIFACT
         if task_id is not None:
             call, names["task_id"] = calls.PUT_TASK_ARTIFACT, task_id
-            headers[files.LEASE] = mended(lease)
+            headers |= shown(lease)
         return files.artifact_of(await self._connection.send(call, data, headers=headers, **names))
 
-    async def artifact(self, artifact_id: str) -> Artifact:
-        """What is known of an artifact, by its id or as it is referred to; one that may not be seen is not found."""
-        return files.artifact_of(await self._ask(calls.ARTIFACT, artifact_id=_plain(artifact_id)))
+    async def artifact(self, artifact_id: str, *, task_id: str | None = None, lease: str | None = None) -> Artifact:
+        """What is known of an artifact, by its id or as it is referred to; one that may not be seen is not found.
+
+        With a validator's id and lease, also one of the output that it judges.
+        """
+        headers = shown(lease, task_id)
+        return files.artifact_of(await self._ask(calls.ARTIFACT, headers=headers, artifact_id=_plain(artifact_id)))
 
     async def artifacts(
         self, *, task_id: str | None = None, limit: int = DEFAULT_LISTED, cursor: str | None = None
@@ -60,16 +63,25 @@ class Filing(Calling):
         return [files.artifact_of(each) for each in answer["artifacts"]]
 
     async def read_artifact(
-        self, artifact_id: str, *, start: int = 0, end: int | None = None
+        self,
+        artifact_id: str,
+        *,
+        start: int = 0,
+        end: int | None = None,
+        task_id: str | None = None,
+        lease: str | None = None,
     ) -> AsyncGenerator[bytes, None]:
-        """The content of an artifact, piece by piece; from one byte to another where that is asked for."""
-        artifact = await self.artifact(artifact_id)
+        """The content of an artifact, piece by piece; from one byte to another where that is asked for.
+
+        With a validator's id and lease, also of one in the output that it judges.
+        """
+        artifact = await self.artifact(artifact_id, task_id=task_id, lease=lease)
         last = artifact.size if end is None else end
         if not 0 <= start <= last <= artifact.size:
             raise InvalidInput("start", f"and end must be from 0 to {artifact.size}, in this order")
         if start == last:
             return
-        headers = {"Range": f"bytes={start}-{last - 1}"}
+        headers = {"Range": f"bytes={start}-{last - 1}", **shown(lease, task_id)}
         async for piece in self._connection.receive(calls.READ_ARTIFACT, headers=headers, artifact_id=artifact.id):
             yield piece
 

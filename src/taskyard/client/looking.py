@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from taskyard.client.calling import Calling
+from taskyard.client.calling import Calling, shown
 from taskyard.core.changes import Limit, Record, StoredEvent
 from taskyard.core.errors import NotFound
 from taskyard.core.task import Attempt, Json
@@ -82,9 +82,12 @@ class Looking(Calling):
         """What the task waits for, in words and in data."""
         return reading.why(await self._ask_about(calls.WHY, task_id))
 
-    async def inputs(self, task_id: str) -> list[Input]:
-        """The outputs of what a task depends on, and what its context refers to."""
-        answer = await self._ask_about(calls.INPUTS, task_id)
+    async def inputs(self, task_id: str, lease: str | None = None) -> list[Input]:
+        """The outputs of what a task depends on, and what its context refers to.
+
+        Under a validator's lease, also the artifacts of the output that it judges.
+        """
+        answer = await self._ask_about(calls.INPUTS, task_id, headers=shown(lease))
         return [reading.given_input(each) for each in answer["inputs"]]
 
     async def checkpoints(self, task_id: str) -> dict[str, Json]:

@@ -11,6 +11,7 @@ nothing, whenever it comes.
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple, cast
 
 from taskyard.core import notices
@@ -82,6 +83,8 @@ def failed(breaker: Breaker, circuit: int) -> Count | None:
     return Count(breaker.workspace, counter(breaker.type, circuit), 1)
 
 
+# The same for most completions of a batch.
+@lru_cache(maxsize=256)
 def succeeded(workspace: str, type_: str, circuit: int) -> Count:
     """Failures are consecutive no longer. Nothing is written where there were none."""
     return Count(workspace, counter(type_, circuit), 0, clear=True)

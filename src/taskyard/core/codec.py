@@ -8,10 +8,9 @@ of the domain; what was stored was sound.
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, fields
 from functools import lru_cache
 from json.encoder import encode_basestring
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any
 
 from taskyard.core.errors import SchemaTooNew
@@ -22,15 +21,12 @@ from taskyard.core.task import Definition, Validation
 FORMAT = 1
 
 _ALWAYS = object()  # equal to no value: such a field is never left out
-_FIELDS = tuple(field.name for field in fields(Definition) if field.name != "retry")
-_TUPLES = frozenset(field.name for field in fields(Definition) if field.default == ())
-_USUAL = tuple(
-    None if field.name == "dag_id" else _ALWAYS if field.default is MISSING else field.default
-    for field in fields(Definition)
-    if field.name != "retry"
-)
+_DEFAULTS = Definition._field_defaults | {"dag_id": None}
+_FIELDS = tuple(name for name in Definition._fields if name != "retry")
+_TUPLES = frozenset(name for name, usual in _DEFAULTS.items() if usual == ())
+_USUAL = tuple(_DEFAULTS.get(name, _ALWAYS) for name in _FIELDS)
 _LABELS = tuple(f',"{name}":' for name in _FIELDS)
-_values = attrgetter(*_FIELDS)
+_values = itemgetter(*map(Definition._fields.index, _FIELDS))
 _to_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 

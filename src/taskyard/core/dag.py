@@ -28,8 +28,10 @@ _ENDS = {Status.COMPLETED: "completed", Status.CANCELLED: "cancelled", Status.DE
 
 def counted(workspace: str, dag_id: DagId | None, before: Status, after: Status) -> tuple[Count, ...]:
     """How one task's move moves its graph's counters. A lone task has none."""
+    if dag_id is None:
+        return ()
     was, now = count_word(before), count_word(after)
-    if dag_id is None or was == now:
+    if was == now:
         return ()
     # Those that do not move are named too: the store answers with their values, which say how the graph stands.
     return tuple(Count(workspace, name, (word == now) - (word == was)) for word, name in count_names(dag_id).items())

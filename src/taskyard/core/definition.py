@@ -129,7 +129,7 @@ def _defaults(policy: Policy) -> dict[str, Any]:
         "heartbeat_sec": policy.heartbeat_sec,
         "lease_sec": policy.lease_sec,
     }
-    plain = {each.name: each.default for each in fields(Definition)}
+    plain = Definition._field_defaults
     return {name: value for name, value in values.items() if plain[name] != value}
 
 
@@ -380,4 +380,4 @@ def redefine(definition: Definition, raw: Mapping[str, object], *, policy: Polic
     if not _RETRY.isdisjoint(asked):
         asked["retry"] = replace(definition.retry, **{name: asked.pop(name) for name in _RETRY & asked.keys()})
     _settle_content(asked, sizes)
-    return replace(definition, **asked)
+    return definition._replace(**asked)

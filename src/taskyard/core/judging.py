@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from taskyard.core import transitions
@@ -76,8 +75,7 @@ def validator(
         policy=policy,
         sizes=Sizes(),
     )
-    return replace(
-        plain,
+    return plain._replace(
         queue=definition.queue,
         parent_id=hot.id,
         title=f"{definition.validation.value} of {definition.title or definition.type}"[:500],

@@ -74,9 +74,11 @@ class Histogram:
     unit: int
     counts: list[int] = field(default_factory=list[int])
     sum: int = 0
+    _limits: list[int] = field(init=False, repr=False, compare=False)  # the bounds as what is observed is counted
 
     def __post_init__(self) -> None:
         self.counts = self.counts or [0] * (len(self.bounds) + 1)
+        self._limits = [round(bound * self.unit) for bound in self.bounds]
 
     @property
     def mean(self) -> float | None:
@@ -96,7 +98,7 @@ class Histogram:
     def observe(self, value: int) -> None:
         # A heartbeat may be noted by a clock that is a little ahead.
         value = max(value, 0)
-        self.counts[bisect_left(self.bounds, value / self.unit)] += 1
+        self.counts[bisect_left(self._limits, value)] += 1
         self.sum += value
 
     def add(self, other: Histogram) -> None:
@@ -243,65 +245,64 @@ def fold(
 ) -> dict[tuple[str, SlotKey], Totals]:
     """What these events add to each workspace and each slot of time: `utc_date` makes days of them."""
     slots: dict[tuple[str, SlotKey], Totals] = {}
+    # Every event is looked at here, most of them within a few seconds: no slot is shorter than one.
+    of_second: dict[tuple[str, int], Totals] = {}
     for _, event in events:
         count = _COUNTED.get(event.event)
         if count is None and event.event != "task.created":
             continue
-        key = event.workspace, slot(event.at)
-        if key not in slots:
-            slots[key] = Totals()
+        workspace, at = event.workspace, event.at
+        second = workspace, at // SECOND
+        if (totals := of_second.get(second)) is None:
+            totals = of_second[second] = slots.setdefault((workspace, slot(at)), Totals())
         if count is None:
-            slots[key].created += 1  # a third of all events: their data need not be looked at
+            totals.created += 1  # a third of all events: their data need not be looked at
         else:
             facts = value_of(event.data or "{}")
-            count(slots[key], _Seen(event, facts, agent_types.get((event.workspace, facts.get("agent") or ""), OTHER)))
+            count(totals, event, facts, agent_types.get((workspace, facts.get("agent") or ""), OTHER))
     return slots
 
 
-class _Seen(NamedTuple):
-    event: Event
-    facts: Mapping[str, Any]  # an event that an older release wrote has fewer
-    agent: str  # its type
+Facts = Mapping[str, Any]  # what an event tells besides; one that an older release wrote has fewer
 
 
-def _claimed(totals: Totals, seen: _Seen) -> None:
+def _claimed(totals: Totals, _event: Event, facts: Facts, _agent: str) -> None:
     """Also a start: one that was a claim at once says how long the task had waited, the others say nothing of it."""
-    if "waited" in seen.facts:
-        totals.waits.observe(seen.facts["waited"])
+    if "waited" in facts:
+        totals.waits.observe(facts["waited"])
 
 
-def _ended(totals: Totals, seen: _Seen) -> None:
+def _ended(totals: Totals, event: Event, facts: Facts, agent: str) -> None:
     """An attempt is over, however it went."""
-    facts = seen.facts
     if "ran" in facts:
         totals.durations.observe(facts["ran"])
     if "silent" in facts:
         totals.silences.observe(facts["silent"])
     if "cost" in facts:
-        _count(totals.costs, CostLabels(facts["type"], seen.agent, facts.get("model", "")), facts["cost"])
-        if seen.event.task_id is not None:
-            _keep_dear(totals.dearest, {seen.event.task_id: facts["cost"]})
+        _count(totals.costs, CostLabels(facts["type"], agent, facts.get("model", "")), facts["cost"])
+        if event.task_id is not None:
+            _keep_dear(totals.dearest, {event.task_id: facts["cost"]})
 
 
-def _completed(totals: Totals, seen: _Seen) -> None:
-    _ended(totals, seen)
-    _count(totals.completed, seen.facts.get("type", OTHER), 1)
-    _count(totals.ended, seen.agent, 1)
-    totals.latency += seen.facts.get("age", 0)
-    totals.attempts.observe(seen.event.attempt or 0)
+def _completed(totals: Totals, event: Event, facts: Facts, agent: str) -> None:
+    _ended(totals, event, facts, agent)
+    _count(totals.completed, facts.get("type", OTHER), 1)
+    _count(totals.ended, agent, 1)
+    totals.latency += facts.get("age", 0)
+    totals.attempts.observe(event.attempt or 0)
 
 
-def _failed(totals: Totals, seen: _Seen) -> None:
-    _ended(totals, seen)
-    reason = seen.facts["reason"]
+def _failed(totals: Totals, event: Event, facts: Facts, agent: str) -> None:
+    _ended(totals, event, facts, agent)
+    reason = facts["reason"]
     _count(totals.failed, reason, 1)
-    _count(totals.ended, seen.agent, 1)
-    _count(totals.errors, seen.agent, 1)
+    _count(totals.ended, agent, 1)
+    _count(totals.errors, agent, 1)
     if reason in _LOST:
-        _count(totals.heartbeat_misses, seen.agent, 1)
-    if seen.event.status is Status.DEAD_LETTERED:
+        _count(totals.heartbeat_misses, agent, 1)
+    if event.status is Status.DEAD_LETTERED:
         totals.dead_lettered += 1
-        totals.attempts.observe(seen.event.attempt or 0)
+        totals.attempts.observe(event.attempt or 0)
 
 
 _COUNTED = {

@@ -7,6 +7,7 @@ nothing is ever given back twice.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from taskyard.core import breaker, notices, transitions
@@ -60,11 +61,20 @@ BY_THE_YARD = Report("expire", "")  # the yard itself ended the attempt
 
 
 def completed(
-    hot: Hot, *, type_: str, output: Output, validated: bool, report: Report, outbox: tuple[Outbox, ...], now: Micros
+    hot: Hot,
+    *,
+    type_: str,
+    output: Output,
+    report: Report,
+    now: Micros,
+    validated: bool = False,
+    outbox: tuple[Outbox, ...] = (),
+    unbeaten: bool = False,
 ) -> ChangeSet:
     """The output is accepted: everything that waits for this task may go."""
-    facts = {**_facts(hot, report, type_, now), "age": now - hot.created_at}
-    change = transitions.complete(hot, validated=validated, now=now, facts=facts)
+    facts = _facts(hot, report, type_, now)
+    facts["age"] = now - hot.created_at
+    change = transitions.complete(hot, validated=validated, now=now, facts=facts, unbeaten=unbeaten)
     return _ended(
         change,
         Outcome.COMPLETED,
@@ -89,7 +99,7 @@ def submitted(hot: Hot, *, type_: str, output: Output, validator: TaskId, report
     ended = _ended(change, Outcome.SUBMITTED, report, type_=type_, now=now, outputs=(output,))
     names = money_names(plan_agent=hot.agent or AgentId(""), hot=hot, at=hot.claimed_at or now)
     settled = change.after.reserved - hot.reserved
-    slot = Spend(hot.workspace, f"slots:{hot.agent}", -1)
+    slot = _freed_slot(hot.workspace, hot.agent)
     paid = [Spend(hot.workspace, name, settled, cost) for name in names] if settled or cost else []
     return ended._replace(spends=(slot, *paid))
 
@@ -232,33 +242,40 @@ def _ended(
     """The end of an attempt, with what more lands in the same set."""
     hot, after = change.before, change.after
     cost = cost_of(hot, report)
+    # By place: naming the fields would take as long as all the rest of a completion.
     attempt = Attempt(
-        task_id=hot.id,
-        number=hot.attempt,
-        agent=hot.agent or AgentId(""),
-        runtime=hot.runtime,
-        lease=hot.lease or "",
-        claimed_at=hot.claimed_at or now,
-        started_at=hot.started_at,
-        ended_at=now,
-        outcome=outcome,
-        counted=counts_as_attempt,
-        reason=failure.reason if failure else None,
-        error=failure.error if failure else None,
-        details=None if failure is None or failure.details is None else compact(failure.details),
-        model=report.model,
-        cost=cost,
-        tokens_in=hot.tokens_in if report.tokens_in is None else report.tokens_in,
-        tokens_out=hot.tokens_out if report.tokens_out is None else report.tokens_out,
-        session=hot.session,
-        verb=report.verb,
-        digest=report.digest,
-        status=after.status,
-        version=after.version,
-        failures=after.failures,
-        wake_at=after.wake_at,
+        hot.id,
+        hot.attempt,
+        hot.agent or AgentId(""),
+        hot.runtime,
+        hot.lease or "",
+        hot.claimed_at or now,
+        hot.started_at,
+        now,
+        outcome,
+        counts_as_attempt,
+        failure.reason if failure else None,
+        failure.error if failure else None,
+        None if failure is None or failure.details is None else compact(failure.details),
+        report.model,
+        cost,
+        hot.tokens_in if report.tokens_in is None else report.tokens_in,
+        hot.tokens_out if report.tokens_out is None else report.tokens_out,
+        hot.session,
+        report.verb,
+        report.digest,
+        after.status,
+        after.version,
+        after.failures,
+        after.wake_at,
     )
     return ChangeSet(now, changes=(change,), attempts=(attempt,), spends=_given_back(hot, type_, cost), **more)
+
+
+# The same for all of an agent's tasks.
+@lru_cache(maxsize=256)
+def _freed_slot(workspace: str, agent: AgentId | None) -> Spend:
+    return Spend(workspace, f"slots:{agent}", -1)
 
 
 def _given_back(hot: Hot, type_: str, cost: MicroUsd) -> tuple[Spend, ...]:
@@ -267,7 +284,7 @@ def _given_back(hot: Hot, type_: str, cost: MicroUsd) -> tuple[Spend, ...]:
         return ()
     spends: list[Spend] = []
     if hot.status in HELD:
-        spends.append(Spend(hot.workspace, f"slots:{hot.agent}", -1))
+        spends.append(_freed_slot(hot.workspace, hot.agent))
     if hot.key is not None:
         spends.append(Spend(hot.workspace, f"key:{hot.key}", -1))
     if hot.circuit % 2:

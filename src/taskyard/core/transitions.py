@@ -222,13 +222,13 @@ def beat(hot: Hot, said: Beat, *, now: Micros) -> Hot:
     )
 
 
-def complete(hot: Hot, *, validated: bool, now: Micros, facts: Facts = None) -> Change:
+def complete(hot: Hot, *, validated: bool, now: Micros, facts: Facts = None, unbeaten: bool = False) -> Change:
     """Accept the output. Everything that waits for it may go."""
     allow(hot, "complete")
     data: dict[str, Json] = {"agent": hot.agent, **(facts or {})}
     if validated:
         data["through"] = ["validating"]
-    return _step(hot, "complete", now, data, status=Status.COMPLETED, **_let_go(hot))
+    return _step(hot, "complete", now, data, unbeaten, status=Status.COMPLETED, **_let_go(hot))
 
 
 def submit(hot: Hot, *, now: Micros, cost: MicroUsd = _NOTHING, facts: Facts = None) -> Change:
@@ -236,7 +236,7 @@ def submit(hot: Hot, *, now: Micros, cost: MicroUsd = _NOTHING, facts: Facts = N
     allow(hot, "submit")
     # What the attempt cost is spent by now: held and spent together stay what was reserved.
     left = MicroUsd(max(hot.reserved - cost, 0))
-    kept = _let_go(hot) | {"reserved": left, "circuit": hot.circuit}
+    kept: dict[str, Any] = _let_go(hot) | {"reserved": left, "circuit": hot.circuit}
     return _step(hot, "submit", now, {"agent": hot.agent, **(facts or {})}, status=Status.VALIDATING, **kept)
 
 
@@ -471,7 +471,7 @@ def _let_go(hot: Hot) -> dict[str, Any]:
     }
 
 
-def _step(hot: Hot, verb: str, now: Micros, data: dict[str, Json], **fields: Any) -> Change:
+def _step(hot: Hot, verb: str, now: Micros, data: dict[str, Json], unbeaten: bool = False, **fields: Any) -> Change:
     # Copying a row is what a step costs, so what follows from its new fields is worked out before it.
     get = fields.get
     fields["due_at"] = _due(
@@ -486,7 +486,7 @@ def _step(hot: Hot, verb: str, now: Micros, data: dict[str, Json], **fields: Any
     after = hot.altered(fields)
     if after.status is not hot.status:
         data = {"from": hot.status.value, **data}
-    return Change(hot, after, _event(after, verb, now, data))
+    return Change(hot, after, _event(after, verb, now, data), unbeaten=unbeaten)
 
 
 def _event(hot: Hot, verb: str, at: Micros, data: dict[str, Json]) -> Event:

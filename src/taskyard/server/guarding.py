@@ -160,9 +160,13 @@ async def check_lease(caller: Caller, names: Mapping[str, str], body: object) ->
     """A lease alone is not enough: an agent's token goes with the leases of its own attempts, and no others."""
     lease = cast(Mapping[str, object], body).get("lease") if isinstance(body, dict) else None
     if lease is not None and "task_id" in names:
-        (refusal,) = await lease_refusals(caller, [(task_of(names["task_id"]), str(lease))])
-        if refusal is not None:
-            raise refusal
+        await check_own_lease(caller, task_of(names["task_id"]), str(lease))
+
+
+async def check_own_lease(caller: Caller, task_id: str, lease: str) -> None:
+    (refusal,) = await lease_refusals(caller, [(task_id, lease)])
+    if refusal is not None:
+        raise refusal
 
 
 async def lease_refusals(caller: Caller, leases: Sequence[tuple[str, str]]) -> list[TaskyardError | None]:

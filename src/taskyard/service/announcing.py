@@ -19,9 +19,14 @@ def marked(births: ChangeSet) -> ChangeSet:
     return births._replace(tasks=tuple(tasks))
 
 
+def is_quiet(change_set: ChangeSet) -> bool:
+    """Whether no inbox is told of anything in it, as of nearly everything."""
+    return not any(change.after.traits & TOLD for change in change_set.changes)
+
+
 async def announced(store: Store, change_set: ChangeSet) -> ChangeSet:
     """The set, with letters to those who started what ends in it."""
-    if not any(change.after.traits & TOLD for change in change_set.changes):
+    if is_quiet(change_set):
         return change_set
     posted: list[Posted] = []
     for change in change_set.changes:

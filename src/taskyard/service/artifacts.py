@@ -49,9 +49,7 @@ class Artifacts(Clearing):
         That of an attempt can be seen once its task is completed with it; put again under the same name, it takes the
         place of the first. A `digest` (SHA-256) that is not the content's is refused.
         """
-        if (task_id is None) != (lease is None):
-            raise InvalidInput("lease", "goes with a task, and only with it")
-        hot = None if task_id is None else await self._held(TaskId(task_id), Lease(lease or ""))
+        hot = await self._under(task_id, lease)
         artifact_id = artifacts.new_id(str(ULID()), None if hot is None else hot.id)
         made = Artifact(
             id=artifact_id,
@@ -72,9 +70,14 @@ class Artifacts(Clearing):
             await self._clear(artifact_id)
             raise
 
-    async def artifact(self, artifact_id: str) -> Artifact:
-        """What is known of an artifact, by its id or as it is referred to; one that may not be seen is not found."""
-        return await self._visible(artifacts.referred(artifact_id) or artifact_id)
+    async def artifact(self, artifact_id: str, *, task_id: str | None = None, lease: str | None = None) -> Artifact:
+        """What is known of an artifact, by its id or as it is referred to; one that may not be seen is not found.
+
+        With a validator's id and lease, also one of the output that it judges.
+        """
+        hot = await self._under(task_id, lease)
+        shown = () if hot is None else await self._shown_to(hot)
+        return await self._visible(artifacts.referred(artifact_id) or artifact_id, shown)
 
     async def artifacts(
         self, *, task_id: str | None = None, limit: int = DEFAULT_LISTED, cursor: str | None = None
@@ -95,10 +98,19 @@ class Artifacts(Clearing):
         return found[:limit]
 
     async def read_artifact(
-        self, artifact_id: str, *, start: int = 0, end: int | None = None
+        self,
+        artifact_id: str,
+        *,
+        start: int = 0,
+        end: int | None = None,
+        task_id: str | None = None,
+        lease: str | None = None,
     ) -> AsyncGenerator[bytes, None]:
-        """The content of an artifact, piece by piece; from one byte to another where that is asked for."""
-        artifact = await self.artifact(artifact_id)
+        """The content of an artifact, piece by piece; from one byte to another where that is asked for.
+
+        With a validator's id and lease, also of one in the output that it judges.
+        """
+        artifact = await self.artifact(artifact_id, task_id=task_id, lease=lease)
         first = fields.whole(start, "start", least=0, most=artifact.size)
         last = artifact.size if end is None else fields.whole(end, "end", least=first, most=artifact.size)
         if first == last:
@@ -123,6 +135,12 @@ class Artifacts(Clearing):
             return ChangeSet(records=records, events=(told,), at=self.now()), artifact
 
         await self._clear((await self._land(decide)).id)
+
+    async def _under(self, task_id: str | None, lease: str | None) -> Hot | None:
+        """The task whose lease is shown, for whoever holds it; None where none is."""
+        if (task_id is None) != (lease is None):
+            raise InvalidInput("lease", "goes with a task, and only with it")
+        return None if task_id is None else await self._held(TaskId(task_id), Lease(lease or ""))
 
     # Putting
 

@@ -39,7 +39,7 @@ from taskyard.core.planning import Planning
 from taskyard.core.policy import PRESETS, Policy
 from taskyard.core.task import Attempt, DagId, Definition, Hot, Json, Lane, LaneId, TaskId
 from taskyard.core.units import Micros, MicroUsd
-from taskyard.service.announcing import announced
+from taskyard.service.announcing import announced, is_quiet
 from taskyard.service.committer import Committer, Result
 from taskyard.service.configuration import Configuration
 from taskyard.stores.contract import OutcomeUnknown, Store
@@ -148,7 +148,7 @@ class Engine:
         if not sets:
             return []
         moved: list[int] = []
-        told = [await announced(self.store, change_set) for change_set in sets.values()]
+        told = [each if is_quiet(each) else await announced(self.store, each) for each in sets.values()]
         landed = await self._committer.commit_all(told)
         for number, change_set, result in zip(sets, told, landed, strict=True):
             if isinstance(result, Committed):

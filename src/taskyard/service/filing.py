@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from taskyard.core import artifacts
+from taskyard.core import artifacts, judging
 from taskyard.core.artifacts import KIND, Artifact, Fate, artifact_of
 from taskyard.core.changes import Record
 from taskyard.core.errors import InvalidInput, NotFound
@@ -32,8 +32,8 @@ class Filing(Engine):
             self._opened_objects = Objects(self.options.artifacts)
         return self._opened_objects
 
-    async def _visible(self, artifact_id: str) -> Artifact:
-        found = await self._visible_among(await self._records_of([artifact_id]))
+    async def _visible(self, artifact_id: str, shown: Collection[str] = ()) -> Artifact:
+        found = await self._visible_among(await self._records_of([artifact_id]), shown)
         if not found:
             raise NotFound("artifact", artifact_id)
         return found[0]
@@ -43,11 +43,31 @@ class Filing(Engine):
         found = [await self.store.record(KIND, self.workspace, each) for each in wanted]
         return [record for record in found if record is not None]
 
-    async def _visible_among(self, records: Sequence[Record]) -> list[Artifact]:
-        """Those that were put by themselves, or by attempts that led to the completion of their task."""
+    async def _visible_among(self, records: Sequence[Record], shown: Collection[str] = ()) -> list[Artifact]:
+        """Those that were put by themselves, or by attempts that led to the completion of their task.
+
+        Of those whose task is not completed, only what is `shown` to whoever asks.
+        """
         found = [artifact_of(record) for record in records]
         hots = await self.store.load(sorted({each.task_id for each in found if each.task_id is not None}))
-        return [each for each in found if await self._fate(each, hots) is Fate.KEPT]
+        fates = [(each, await self._fate(each, hots)) for each in found]
+        return [each for each, fate in fates if fate is Fate.KEPT or (fate is Fate.WAITING and each.reference in shown)]
+
+    async def _shown_to(self, hot: Hot) -> tuple[str, ...]:
+        """What whoever holds this task sees before others do: the artifacts of the output that it is to judge."""
+        record = await self._judging(hot) if hot.traits & Trait.JUDGES else None
+        if record is None:
+            return ()
+        judged = TaskId(record.id)
+        output = (await self.store.outputs([judged])).get(judged)
+        # None of them is another attempt's that has not ended well: such an output would not have been taken.
+        return () if output is None else output.artifacts
+
+    async def _judging(self, validator: Hot) -> Record | None:
+        """What the validator's verdict is waited for with; None where nobody waits any more."""
+        judged = (await self._define(validator.id)).parent_id
+        record = await self.store.record("judging", self.workspace, judged or "")
+        return record if judging.judges(record, validator.id) else None
 
     async def _fate(self, artifact: Artifact, hots: dict[TaskId, Hot]) -> Fate:
         if artifact.task_id is None or artifact.attempt is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeVar, cast
 
 from taskyard.core import dag as dags
@@ -44,7 +43,7 @@ class Growing(Drafting):
             record = await self.store.record("dag", self.workspace, dag_ids.pop() or "")
             if record is None:
                 raise InvalidInput("depends_on", "refers to a DAG that is gone")
-            return await self._addition(record, [replace(draft, dag_id=DagId(record.id))], planning)
+            return await self._addition(record, [draft._replace(dag_id=DagId(record.id))], planning)
         return await self._new_graph(draft, list(parents.values()), planning, now)
 
     async def _new_graph(self, draft: Definition, parents: Sequence[Hot], planning: Planning, now: Micros) -> ChangeSet:
@@ -55,7 +54,7 @@ class Growing(Drafting):
             [outcomes.adopted(hot, dag_id=dag_id, spent=await self._spent(hot), now=now) for hot in parents]
         )
         done = frozenset(hot.id for hot in parents if hot.status is Status.COMPLETED)
-        births = await self._births([replace(draft, dag_id=dag_id)], planning, heights={}, done=done, now=now)
+        births = await self._births([draft._replace(dag_id=dag_id)], planning, heights={}, done=done, now=now)
         live = sum(hot.status is not Status.COMPLETED for hot in parents)
         return births._replace(
             changes=adopted.changes,

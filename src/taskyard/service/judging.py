@@ -96,12 +96,6 @@ class Judging(Finishing):
         )
         return merged([step, dismissed._replace(records=(judging.over(record),))])
 
-    async def _judging(self, validator: Hot) -> Record | None:
-        """What the validator's verdict is waited for with; None where nobody waits any more."""
-        judged = (await self._define(validator.id)).parent_id
-        record = await self.store.record("judging", self.workspace, judged or "")
-        return record if judging.judges(record, validator.id) else None
-
     async def _handed_in_as(self, hot: Hot) -> Attempt:
         return next(each for each in await self.store.attempts(hot.id) if each.number == hot.attempt)
 

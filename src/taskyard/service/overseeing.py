@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, cast
 
-from taskyard.core.artifacts import referred
+from taskyard.core.artifacts import Artifact
 from taskyard.core.lease import seal
 from taskyard.core.priority import RANK_UNIT, TIERS, aged
 from taskyard.core.task import AgentId, Hot, RuntimeId, Status, TaskId
@@ -107,14 +107,15 @@ class Overseeing(Reading):
             return None if hot is None else hot.agent
         return next((each.agent for each in await self.store.attempts(hot.id) if each.lease == sealed), None)
 
-    async def readable_by(self, agents: Sequence[str], artifact_id: str) -> bool:
+    async def readable_by(self, agents: Sequence[str], artifact: Artifact) -> bool:
         """Whether one of these agents needs an artifact: of a task that it has held, or an input of one it holds."""
-        artifact = await self._visible(referred(artifact_id) or artifact_id)
         if artifact.task_id is not None and not set(agents).isdisjoint(await self.holders(artifact.task_id)):
             return True
         held = [hot for agent in agents for hot in await self.store.held(agent=AgentId(agent))]
         for hot in held:
-            is_mine = hot.workspace == self.workspace
-            if is_mine and any(given.ref == artifact.reference for given in await self.inputs(hot.id)):
+            if hot.workspace != self.workspace:
+                continue
+            inputs = await self._given_to(hot, await self._shown_to(hot))
+            if any(given.ref == artifact.reference for given in inputs):
                 return True
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from typing import cast
 
 from taskyard.core import outcomes, transitions
@@ -12,6 +12,7 @@ from taskyard.core.breaker import BreakerState, counter
 from taskyard.core.changes import Edge, Limit, Record, StoredEvent
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import InvalidInput, NotFound
+from taskyard.core.lease import Lease
 from taskyard.core.task import Attempt, DagId, Hot, Json, Status, TaskId
 from taskyard.core.units import MicroUsd, to_iso
 from taskyard.service.filing import Filing
@@ -144,16 +145,25 @@ class Reading(Filing):
             raise InvalidInput("limit", f"must be from 1 to {MOST_LISTED}")
         return await self.store.page("dag", self.workspace, below=cursor, limit=limit)
 
-    async def inputs(self, task_id: str) -> list[Input]:
-        """The outputs of what a task depends on, and what its context refers to."""
-        definition = await self._define((await self._load(TaskId(task_id))).id)
+    async def inputs(self, task_id: str, lease: str | None = None) -> list[Input]:
+        """The outputs of what a task depends on, and what its context refers to.
+
+        Under a validator's lease, also the artifacts of the output that it judges.
+        """
+        if lease is None:
+            return await self._given_to(await self._load(TaskId(task_id)))
+        hot = await self._held(TaskId(task_id), Lease(lease))
+        return await self._given_to(hot, await self._shown_to(hot))
+
+    async def _given_to(self, reader: Hot, shown: Collection[str] = ()) -> list[Input]:
+        definition = await self._define(reader.id)
         wanted: dict[str, TaskId] = {f"task:{each}:output": each for each in definition.depends_on}
         for ref in definition.context_refs:
             kind, _, rest = ref.partition(":")
             if kind == "task" and rest.endswith(":output"):
                 wanted[ref] = TaskId(rest.removesuffix(":output"))
         outputs = await self.store.outputs(list(wanted.values()))
-        refs = list(definition.context_refs)
+        refs = [*definition.context_refs, *shown]
         mine = await self.store.load(list(wanted.values()))
         found: list[Input] = []
         room = INLINED
@@ -166,12 +176,12 @@ class Reading(Filing):
             room -= len(output.data)
             found.append(Input(ref, json.loads(output.data) if room >= 0 else None, room >= 0))
             refs.extend(output.artifacts)
-        return [*found, *await self._files_among(refs)]
+        return [*found, *await self._files_among(refs, shown)]
 
-    async def _files_among(self, refs: Sequence[str]) -> list[Input]:
+    async def _files_among(self, refs: Sequence[str], shown: Collection[str]) -> list[Input]:
         """The artifacts among what is referred to, by reference: what each is, to be read by its id."""
         ids = dict.fromkeys(artifact_id for ref in refs if (artifact_id := referred(ref)) is not None)
-        found = await self._visible_among(await self._records_of(ids)) if ids else []
+        found = await self._visible_among(await self._records_of(ids), shown) if ids else []
         return [Input(each.reference, files.artifact(each), False) for each in found]
 
     async def dead_letters(

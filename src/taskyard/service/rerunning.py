@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from taskyard.core.changes import ChangeSet, merged
 from taskyard.core.errors import Contended, IllegalTransition, NotFound
 from taskyard.core.task import WAITING, Definition, Hot, TaskId, Trait
@@ -71,7 +69,7 @@ class Rerunning(Steering):
                 for hot in waiting
             ]
             freed = {hot.id for hot in waiting}
-            keyed = replace(draft, idempotency_key=await self._key_of(source, freed))
+            keyed = draft._replace(idempotency_key=await self._key_of(source, freed))
             births = await self._births([keyed], planning, heights={}, done=frozenset(), now=self.now())
             return merged([*steps, births]), (births.tasks[0].hot, list(freed))
 
@@ -96,8 +94,7 @@ class Rerunning(Steering):
         return source.idempotency_key if owner is None or owner in freed else None
 
     def _again(self, definition: Definition, created_by: str) -> Definition:
-        return replace(
-            definition,
+        return definition._replace(
             id=self._mint_task(),
             rerun_of=definition.id,
             parent_id=None,

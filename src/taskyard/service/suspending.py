@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import replace
 from typing import cast
 
 from taskyard.core import notices, outcomes, transitions
@@ -161,7 +160,7 @@ class Suspending(Enqueueing, Finishing):
         now = self.now()
         transitions.allow(hot, "suspend" if wait else "signal")
         dag_id = transitions.dag_of(hot)
-        mine = [replace(draft, dag_id=dag_id) for draft in drafts]
+        mine = [draft._replace(dag_id=dag_id) for draft in drafts]
         grown = await self._grown(hot, dag_id, mine, awaited=wait)
         note = Checkpoint(hot.id, name, hot.attempt, compact({"children": [draft.id for draft in mine]}))
         if wait:

@@ -15,10 +15,6 @@ Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 
 
-def _alike(_: object) -> int:
-    return 0
-
-
 class Batcher(Generic[Asked, Answer]):
     """Collects what is asked and hands it on in batches. An answer that is an error is raised to who asked."""
 
@@ -27,23 +23,23 @@ class Batcher(Generic[Asked, Answer]):
         answer: Callable[[Sequence[Asked]], Awaitable[Sequence[Answer | Exception]]],
         *,
         most: int,
-        weigh: Callable[[Asked], int] = _alike,
+        weigh: Callable[[Asked], int] | None = None,
         heaviest: int = 0,
     ) -> None:
         self._answer = answer
         self._most = most
-        self._weigh = weigh
+        self._weigh = weigh  # None: they are alike
         self._heaviest = heaviest  # together; one that is heavier by itself goes alone
         self._waiting: deque[tuple[Asked, asyncio.Future[Answer]]] = deque()
         self._running: asyncio.Task[None] | None = None
 
-    async def ask(self, asked: Asked) -> Answer:
+    def ask(self, asked: Asked) -> asyncio.Future[Answer]:
+        """The answer, to be awaited. Who is cancelled does not take the question back: it may have been acted on."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append((asked, future))
         if self._running is None:
             self._running = asyncio.create_task(self._run())
-        # Who is cancelled does not take the question back: it may have been acted on already.
-        return await future
+        return future
 
     async def close(self) -> None:
         while self._running is not None:
@@ -57,6 +53,8 @@ class Batcher(Generic[Asked, Answer]):
             self._running = None
 
     def _batch(self) -> list[tuple[Asked, asyncio.Future[Answer]]]:
+        if self._weigh is None:
+            return [self._waiting.popleft() for _ in range(min(len(self._waiting), self._most))]
         batch = [self._waiting.popleft()]
         weight = self._weigh(batch[0][0])
         while self._waiting and len(batch) < self._most:

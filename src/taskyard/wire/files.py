@@ -8,7 +8,8 @@ from taskyard.core.artifacts import Artifact
 from taskyard.core.task import Json
 from taskyard.core.units import from_iso, to_iso
 
-LEASE = "taskyard-lease"  # the header that carries a lease where the body is a file
+LEASE = "taskyard-lease"  # the header that carries a lease where there is no JSON to carry it
+TASK = "taskyard-task"  # the header that says which task's lease that is, where the path does not
 DIGEST = "taskyard-sha256"  # the header in which a sender may say what the file hashes to
 
 

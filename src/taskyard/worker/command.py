@@ -173,7 +173,7 @@ async def end(process: asyncio.subprocess.Process) -> None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         with suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(process.wait()), patience)
+            await asyncio.wait_for(process.wait(), patience)
             # The leader has gone; what it left behind in its group goes too.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

@@ -7,6 +7,7 @@ import inspect
 import json
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, cast
 
 from ulid import ULID
@@ -21,6 +22,7 @@ from taskyard.wire.subagents import StartedSubagent
 from taskyard.wire.tasks import Held, Task, attempt_view
 from taskyard.worker.agent import plain
 from taskyard.worker.control import Stopped, Suspended
+from taskyard.worker.fetching import fetch
 from taskyard.worker.inbox import Inbox
 from taskyard.worker.tracing import step_span
 
@@ -77,8 +79,23 @@ class Context:
         return self._session().get("work_dir")
 
     async def inputs(self) -> list[Input]:
-        """The outputs of what the task depends on, and what its context refers to."""
-        return await self._yard.inputs(self.id)
+        """The outputs of what the task depends on, and what its context refers to.
+
+        For a validator also the artifacts of the output that it judges, which nobody else sees yet.
+        """
+        return await self._yard.inputs(self.id, self.lease)
+
+    async def read_artifact(self, artifact_id: str, *, start: int = 0, end: int | None = None) -> bytes:
+        """The content of an artifact, such as one of the inputs; from one byte to another where that is asked for."""
+        content = self._yard.read_artifact(artifact_id, start=start, end=end, task_id=self.id, lease=self.lease)
+        return b"".join([piece async for piece in content])
+
+    async def fetch_artifact(self, artifact_id: str, path: str | Path) -> Path:
+        """The same as a file, however large: there when all of it has come, and in place of one that was there."""
+        artifact = await self._yard.artifact(artifact_id, task_id=self.id, lease=self.lease)
+        content = self._yard.read_artifact(artifact.id, task_id=self.id, lease=self.lease)
+        await fetch(artifact, content, Path(path))
+        return Path(path)
 
     async def previous_attempts(self) -> list[dict[str, Json]]:
         """How earlier attempts ended: what went wrong is the best hint at what to do otherwise."""

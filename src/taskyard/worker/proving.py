@@ -1,6 +1,7 @@
 """A ready-made agent that runs tests on outputs: only commands that its own operator allowed, by name.
 
-A task chooses a name and nothing else. What it handed in comes to the command as JSON on standard input, which is data.
+A task chooses a name and nothing else. What it handed in comes to the command as JSON on standard input, and as files
+in the directory that TASKYARD_FILES names. All of that is data.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from time import monotonic
 from typing import Any
 
+from taskyard.core.artifacts import checked_name
 from taskyard.core.errors import InvalidInput
 from taskyard.core.judging import TEST_RUNNER
 from taskyard.core.task import Json
@@ -23,10 +25,13 @@ from taskyard.worker.agent import Agent
 from taskyard.worker.command import end, environment
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail
+from taskyard.worker.fetching import artifacts_among
 
 LIMIT = 600.0  # seconds
 MOST_OUTPUT = 10 << 20  # bytes that a command may print
 TAIL = 4000  # characters of them that a verdict shows
+MOST_FILES = 1 << 30  # bytes of artifacts that are fetched for it, all together
+FILES = "TASKYARD_FILES"  # the variable that says where they are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +41,7 @@ class Limits:
     work_dir: Path
     limit_sec: float = LIMIT
     most_output: int = MOST_OUTPUT
+    most_files: int = MOST_FILES
     passed: Sequence[str] = ()  # names of environment variables that a command sees besides the usual
 
 
@@ -45,19 +51,23 @@ def judge_by_tests(
     work_dir: str | Path,
     limit_sec: float = LIMIT,
     most_output: int = MOST_OUTPUT,
+    most_files: int = MOST_FILES,
     passed: Sequence[str] = (),
     agent: Agent | None = None,
 ) -> Agent:
     """An agent that judges by running the test that a task names. `tests` are all that it will ever run.
 
-    A command runs in `work_dir`, or in the directory below it that the task was worked on in. Exit status 0 passes.
+    A command runs in `work_dir`, or in the directory below it that the task was worked on in. The artifacts that it is
+    to try are in the directory that TASKYARD_FILES names. Exit status 0 passes.
     """
     directory = Path(work_dir).resolve()
     if not directory.is_dir():
         raise InvalidInput("work_dir", "must be a directory that is there")
     if not tests or not all(name.strip() and words for name, words in tests.items()):
         raise InvalidInput("tests", "must be names, each with the words of a command")
-    limits = Limits(work_dir=directory, limit_sec=limit_sec, most_output=most_output, passed=passed)
+    limits = Limits(
+        work_dir=directory, limit_sec=limit_sec, most_output=most_output, most_files=most_files, passed=passed
+    )
     runner = agent or Agent(TEST_RUNNER)
     runner.capabilities = {*runner.capabilities, TEST_RUNNER}
 
@@ -73,10 +83,12 @@ def judge_by_tests(
 
 
 async def _tried(task: Context, payload: Mapping[str, Any], words: Sequence[str], limits: Limits) -> dict[str, Json]:
-    printed, begun = _Printed(limits.most_output), monotonic()
-    with TemporaryFile() as given, printed.pipe() as writing:
+    printed = _Printed(limits.most_output)
+    with TemporaryDirectory(prefix="taskyard-") as files, TemporaryFile() as given, printed.pipe() as writing:
+        await _lay_out(task, payload["task"]["id"], Path(files), limits.most_files)
         given.write(json.dumps(payload).encode())
         given.seek(0)
+        begun = monotonic()
         try:
             process = await asyncio.create_subprocess_exec(
                 *words,
@@ -84,7 +96,7 @@ async def _tried(task: Context, payload: Mapping[str, Any], words: Sequence[str]
                 stdout=writing,
                 stderr=asyncio.subprocess.STDOUT,
                 cwd=_place(payload, limits.work_dir),
-                env=environment(task, limits.passed),
+                env=environment(task, limits.passed) | {FILES: files},
                 start_new_session=True,  # so that what it starts ends with it
             )
         except OSError as error:
@@ -94,6 +106,16 @@ async def _tried(task: Context, payload: Mapping[str, Any], words: Sequence[str]
         finally:
             await end(process)
     return _verdict(process.returncode if said is None else None, said, printed.tail, monotonic() - begun)
+
+
+async def _lay_out(task: Context, judged: str, directory: Path, most: int) -> None:
+    """Fetch what was handed in: what the task made under its name, and so others' where that is not taken yet."""
+    handed_in = artifacts_among(await task.inputs())
+    if sum(each.size for each in handed_in) > most:
+        raise Fail("agent_error", f"the artifacts are more than {most} bytes")
+    for each in sorted(handed_in, key=lambda artifact: artifact.task_id != judged):
+        path = directory / checked_name(each.name)
+        await task.fetch_artifact(each.id, directory / each.id if path.exists() else path)
 
 
 async def _waited_for(process: asyncio.subprocess.Process, printed: _Printed, limits: Limits) -> str | None:

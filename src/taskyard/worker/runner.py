@@ -7,7 +7,8 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from secrets import token_hex
@@ -22,12 +23,14 @@ from taskyard.worker.agent import Agent, plain
 from taskyard.worker.context import Context, SyncContext
 from taskyard.worker.control import Cancel, Control, Fail, Retry, Snooze, Stopped, Suspended
 from taskyard.worker.pulse import Heart
-from taskyard.worker.tracing import attempt_span, mark_failed
+from taskyard.worker.tracing import attempt_span, is_on, mark_failed
 
 logger = logging.getLogger("taskyard.worker")
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 GRACE = 30.0  # seconds that handlers get to finish when the worker is asked to stop
 AT_ONCE = 1000  # tasks that one claim takes at most
+WORTH_A_CLAIM = 100  # tasks that are not split among several claims
+BEGUN_AT_ONCE = 50  # tasks that are begun before the loop may see to something else
 
 
 class Worker:
@@ -43,8 +46,11 @@ class Worker:
         self._runtime = f"{socket.gethostname()}:{incarnation}"
         self._loop: asyncio.AbstractEventLoop | None = None
         self._heart = Heart(yard, self._hear)
+        self._taken: deque[Held] = deque()  # claimed, and about to begin
+        self._beginning: asyncio.Task[None] | None = None
         self._running: dict[str, asyncio.Task[None]] = {}
         self._contexts: dict[str, Context] = {}
+        self._handing_in = 0  # attempts whose outputs are on their way into the store
         self._stopping = False
         self._roused = asyncio.Event()  # a slot has come free, or the end is wanted
 
@@ -52,6 +58,7 @@ class Worker:
         """Work until `stop` is called; then finish, or give back what is not finished in time."""
         self._loop = asyncio.get_running_loop()
         await self.register()
+        logger.info("%s: at work", self.id)
         self._heart.start()
         try:
             await self._work()
@@ -80,17 +87,22 @@ class Worker:
 
     async def work_once(self) -> int:
         """Do what there is to do now, and say how many attempts that were."""
-        begun = await self._claim(self._agent.max_concurrent_tasks)
+        taken = await self._claim(self._agent.max_concurrent_tasks)
+        await self._begun()
         if self._running:
             await asyncio.wait(list(self._running.values()))
-        return begun
+        return taken
 
     async def _work(self) -> None:
+        # Half of the slots at a time: while one half is handed in, the other is claimed and run. Where only a few are
+        # free, they are claimed for too, unless more will be in a moment: when what is being handed in has landed.
+        slots = self._agent.max_concurrent_tasks
+        half = max((slots + 1) // 2, min(slots, WORTH_A_CLAIM))
         while not self._stopping:
-            free = self._agent.max_concurrent_tasks - len(self._running)
-            if free > 0:
+            free = slots - len(self._running) - len(self._taken)
+            if free >= half or (free > 0 and not self._handing_in):
                 mark = await self._yard.mark()
-                if not await self._claim(free):
+                if not await self._claim(min(free, half)):
                     # Only the wait is cut short by a stop: a claim is not, for it may have taken something.
                     await self._until_changed(mark)
             else:
@@ -111,15 +123,30 @@ class Worker:
             logger.warning("claim failed, will be tried again: %s", error)
             return 0
         for task in held:
-            self._begin(task, asked)
+            self._heart.add(task, asked)
+        self._taken += held
+        if self._taken and self._beginning is None:
+            self._beginning = asyncio.create_task(self._begin_all())
         return len(held)
 
-    def _begin(self, task: Held, asked: float) -> None:
+    async def _begin_all(self) -> None:
+        """A few at a time: between them the loop hears what the store has answered, and asks it for more."""
+        attempt = self._traced_attempt if is_on() else self._attempt
+        while self._taken:
+            for _ in range(min(len(self._taken), BEGUN_AT_ONCE)):
+                self._begin(self._taken.popleft(), attempt)
+            await asyncio.sleep(0)
+        self._beginning = None
+
+    def _begin(self, task: Held, attempt: Callable[[Context], Coroutine[None, None, None]]) -> None:
         context = Context(self._yard, task, self._agent.type)
-        lease = task.lease
-        self._running[lease] = asyncio.create_task(self._attempt(context), name=f"{task.type} {task.id}")
-        self._contexts[lease] = context
-        self._heart.add(task, asked)
+        self._running[task.lease] = asyncio.create_task(attempt(context), name=f"{task.type} {task.id}")
+        self._contexts[task.lease] = context
+
+    async def _begun(self) -> None:
+        """Wait until everything that was claimed has begun."""
+        if self._beginning is not None:
+            await self._beginning
 
     def _hear(self, lease: str, word: str) -> None:
         """Called by the heart, from its thread."""
@@ -134,10 +161,13 @@ class Worker:
         context.stop(word)
         running.cancel(word)
 
+    async def _traced_attempt(self, context: Context) -> None:
+        with attempt_span(context.task, self.id):
+            await self._attempt(context)
+
     async def _attempt(self, context: Context) -> None:
         try:
-            with attempt_span(context.task, self.id):
-                await self._attempt_and_finish(context)
+            await self._attempt_and_finish(context)
         except LeaseLost:
             logger.warning("%s: lease lost, its result was refused", context.id)
         except TaskyardError as error:
@@ -167,9 +197,13 @@ class Worker:
             logger.info("%s: failed: %s", context.id, error, exc_info=error)
             await self._fail(context, "crash" if isinstance(error, MemoryError) else "agent_error", _described(error))
         else:
-            await self._yard.complete(
-                context.id, context.lease, plain(output), artifacts=context.artifacts, **_report(context)
-            )
+            self._handing_in += 1
+            try:
+                await self._yard.complete(
+                    context.id, context.lease, plain(output), artifacts=context.artifacts, **_report(context)
+                )
+            finally:
+                self._handing_in -= 1
 
     async def _call(self, context: Context) -> Any:
         handler = self._agent.handlers.get(context.type) or self._agent.handlers.get("*")
@@ -221,6 +255,7 @@ class Worker:
         """Let what runs finish within the grace period, give the rest back, and sign off."""
         with suppress(TaskyardError):
             await self._yard.drain_agent(self.id)
+        await self._begun()
         if self._running:
             await asyncio.wait(list(self._running.values()), timeout=self._grace)
         for lease, running in list(self._running.items()):

@@ -25,8 +25,8 @@ Attributes = Mapping[str, str | int]
 
 def attempt_span(task: Task, agent: str) -> Span:
     """An attempt, as a part of its task's trace."""
-    if not _is_on():
-        return _NOTHING  # before anything is made ready for it: this is asked for every attempt
+    if not is_on():
+        return _NOTHING
     facts: Attributes = {
         "taskyard.task.id": task.id,
         "taskyard.task.type": task.type,
@@ -39,7 +39,7 @@ def attempt_span(task: Task, agent: str) -> Span:
 
 def step_span(name: str) -> Span:
     """A step, as a part of the attempt that takes it."""
-    if not _is_on():
+    if not is_on():
         return _NOTHING
     return _begin(f"step {name}", {"taskyard.step": name})
 
@@ -56,8 +56,8 @@ def mark_failed(reason: str) -> None:
         trace.get_current_span().set_status(trace.StatusCode.ERROR, reason)
 
 
-def _is_on() -> bool:
-    """Whether anybody has set OpenTelemetry up by now."""
+def is_on() -> bool:
+    """Whether anybody has set OpenTelemetry up by now. Not to be asked for every task: it is looked for far away."""
     return trace is not None and not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 

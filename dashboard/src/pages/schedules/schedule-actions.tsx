@@ -1,5 +1,5 @@
 /** What can be done to a schedule. */
-import { CirclePause, CirclePlay, Play, Plus, Trash2 } from "lucide-react";
+import { Play, Plus } from "lucide-react";
 import { useId, useState } from "react";
 
 import {
@@ -13,6 +13,18 @@ import {
 } from "@/api/sources";
 import { Action } from "@/parts/action";
 import { quoted } from "@/parts/copy";
+
+import { SourceActions, type Steering } from "./source-actions";
+
+const STEERING: Steering = {
+  group: "schedules",
+  pause: pauseSchedule,
+  resume: resumeSchedule,
+  remove: removeSchedule,
+  whilePaused: "No time of it fires until it is resumed. What it has made goes on.",
+  onceResumed: "It goes on from now. The times that passed meanwhile are not made up for.",
+  resumed: "goes on",
+};
 
 export function ScheduleActions({ schedule: { id, paused } }: { schedule: Schedule }) {
   return (
@@ -29,48 +41,7 @@ export function ScheduleActions({ schedule: { id, paused } }: { schedule: Schedu
       >
         <p>It makes its work once, at once. Its own times stay as they are.</p>
       </Action>
-      {paused ? (
-        <Action
-          label="Resume"
-          icon={CirclePlay}
-          needs="operate"
-          small
-          title={`Resume ${id}`}
-          command={`taskyard schedules resume ${id}`}
-          run={() => resumeSchedule(id)}
-          done={`${id} goes on`}
-        >
-          <p>It goes on from now. The times that passed meanwhile are not made up for.</p>
-        </Action>
-      ) : (
-        <Action
-          label="Pause"
-          icon={CirclePause}
-          needs="operate"
-          small
-          title={`Pause ${id}`}
-          command={`taskyard schedules pause ${id}`}
-          run={() => pauseSchedule(id)}
-          done={`${id} is paused`}
-        >
-          <p>No time of it fires until it is resumed. What it has made goes on.</p>
-        </Action>
-      )}
-      <Action
-        label={`Remove ${id}`}
-        icon={Trash2}
-        needs="operate"
-        small
-        bare
-        danger
-        title={`Remove ${id}`}
-        confirm="Remove"
-        command={`taskyard schedules rm ${id}`}
-        run={() => removeSchedule(id)}
-        done={`${id} is removed`}
-      >
-        <p>It ends for good. What it has made stays.</p>
-      </Action>
+      <SourceActions id={id} isPaused={paused} steering={STEERING} />
     </>
   );
 }

@@ -5,13 +5,11 @@ import { Link } from "react-router";
 import { schedule as scheduleOf, schedules, type Schedule } from "@/api/sources";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { shortId, span } from "@/parts/format";
-import { Json } from "@/parts/json";
 import { Card } from "@/parts/page";
 import { Ago, At } from "@/parts/time";
 
-import { Fires } from "./fires";
 import { AddSchedule, ScheduleActions } from "./schedule-actions";
-import { Source } from "./source";
+import { MadeBy, MakesAndMade, Source } from "./source";
 import { makesInWords, whenInWords } from "./words";
 
 const EXAMPLE =
@@ -101,19 +99,9 @@ function Details({ schedule }: { schedule: Schedule }) {
         </dd>
         <dt>If the last is still going</dt>
         <dd>{BUSY[schedule.busy] ?? schedule.busy}</dd>
-        <dt>Made by</dt>
-        <dd>
-          {schedule.created_by} <Ago at={schedule.created_at} />
-        </dd>
+        <MadeBy by={schedule.created_by} at={schedule.created_at} />
       </dl>
-      <div>
-        <h3>Makes</h3>
-        <Json value={schedule.template} label="template" />
-      </div>
-      <div>
-        <h3>Last fires</h3>
-        {data && <Fires fires={data.fires} />}
-      </div>
+      <MakesAndMade template={schedule.template} fires={data?.fires} />
     </>
   );
 }

@@ -2,8 +2,13 @@ import { ChevronDown, ChevronRight } from "lucide-react";
 import { useId, type ReactNode } from "react";
 import { useSearchParams } from "react-router";
 
+import type { Fire } from "@/api/sources";
 import { Id } from "@/parts/copy";
+import { Json } from "@/parts/json";
 import { StatusBadge } from "@/parts/status";
+import { Ago } from "@/parts/time";
+
+import { Fires } from "./fires";
 
 interface SourceProps {
   kind: "schedule" | "trigger"; // also its name in the address
@@ -47,5 +52,33 @@ export function Source({ kind, id, isPaused, when, makes, aside, actions, childr
         </div>
       )}
     </li>
+  );
+}
+
+/** Among the facts of an open one. */
+export function MadeBy({ by, at }: { by: string; at: string }) {
+  return (
+    <>
+      <dt>Made by</dt>
+      <dd>
+        {by} <Ago at={at} />
+      </dd>
+    </>
+  );
+}
+
+/** What an open one makes, and what came of it lately, once that is known. */
+export function MakesAndMade({ template, fires }: { template: unknown; fires: readonly Fire[] | undefined }) {
+  return (
+    <>
+      <div>
+        <h3>Makes</h3>
+        <Json value={template} label="template" />
+      </div>
+      <div>
+        <h3>Last fires</h3>
+        {fires && <Fires fires={fires} />}
+      </div>
+    </>
   );
 }

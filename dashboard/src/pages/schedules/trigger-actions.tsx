@@ -1,57 +1,28 @@
 /** What can be done to a trigger. */
-import { CirclePause, CirclePlay, Trash2, Zap } from "lucide-react";
+import { Zap } from "lucide-react";
 import { useId, useRef, useState } from "react";
 
 import { fireTrigger, pauseTrigger, removeTrigger, resumeTrigger, type Trigger } from "@/api/sources";
 import { Action } from "@/parts/action";
 import { quoted } from "@/parts/copy";
 
+import { SourceActions, type Steering } from "./source-actions";
+
+const STEERING: Steering = {
+  group: "triggers",
+  pause: pauseTrigger,
+  resume: resumeTrigger,
+  remove: removeTrigger,
+  whilePaused: "Nothing fires it until it is resumed.",
+  onceResumed: "It fires again, on what comes from now on.",
+  resumed: "listens again",
+};
+
 export function TriggerActions({ trigger: { id, paused } }: { trigger: Trigger }) {
   return (
     <>
       <FireByHand id={id} />
-      {paused ? (
-        <Action
-          label="Resume"
-          icon={CirclePlay}
-          needs="operate"
-          small
-          title={`Resume ${id}`}
-          command={`taskyard triggers resume ${id}`}
-          run={() => resumeTrigger(id)}
-          done={`${id} listens again`}
-        >
-          <p>It fires again, on what comes from now on.</p>
-        </Action>
-      ) : (
-        <Action
-          label="Pause"
-          icon={CirclePause}
-          needs="operate"
-          small
-          title={`Pause ${id}`}
-          command={`taskyard triggers pause ${id}`}
-          run={() => pauseTrigger(id)}
-          done={`${id} is paused`}
-        >
-          <p>Nothing fires it until it is resumed.</p>
-        </Action>
-      )}
-      <Action
-        label={`Remove ${id}`}
-        icon={Trash2}
-        needs="operate"
-        small
-        bare
-        danger
-        title={`Remove ${id}`}
-        confirm="Remove"
-        command={`taskyard triggers rm ${id}`}
-        run={() => removeTrigger(id)}
-        done={`${id} is removed`}
-      >
-        <p>It ends for good. What it has made stays.</p>
-      </Action>
+      <SourceActions id={id} isPaused={paused} steering={STEERING} />
     </>
   );
 }

@@ -4,12 +4,10 @@ import { Zap } from "lucide-react";
 import { trigger as triggerOf, triggers, type Trigger } from "@/api/sources";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { count } from "@/parts/format";
-import { Json } from "@/parts/json";
 import { Card } from "@/parts/page";
 import { Ago } from "@/parts/time";
 
-import { Fires } from "./fires";
-import { Source } from "./source";
+import { MadeBy, MakesAndMade, Source } from "./source";
 import { TriggerActions } from "./trigger-actions";
 import { conditionsInWords, makesInWords, triggerInWords } from "./words";
 
@@ -75,19 +73,9 @@ function Details({ trigger }: { trigger: Trigger }) {
             <dd>{data.passed_over}</dd>
           </>
         )}
-        <dt>Made by</dt>
-        <dd>
-          {trigger.created_by} <Ago at={trigger.created_at} />
-        </dd>
+        <MadeBy by={trigger.created_by} at={trigger.created_at} />
       </dl>
-      <div>
-        <h3>Makes</h3>
-        <Json value={trigger.template} label="template" />
-      </div>
-      <div>
-        <h3>Last fires</h3>
-        {data && <Fires fires={data.fires} />}
-      </div>
+      <MakesAndMade template={trigger.template} fires={data?.fires} />
     </>
   );
 }

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import Header, Path, Query, Request, Response
+from pydantic import AfterValidator
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
@@ -16,17 +17,22 @@ from starlette.responses import StreamingResponse
 from taskyard.core.access import Role
 from taskyard.core.artifacts import UNKNOWN, Artifact
 from taskyard.core.errors import NotFound, TaskyardError
-from taskyard.server.guarding import Caller, Serving, lease_refusals
-from taskyard.server.routes.tasks import Limit, TaskAt
+from taskyard.server.guarding import Caller, Serving, check_own_lease, lease_refusals
+from taskyard.server.routes.tasks import SHOWN_LEASE, Lease, Limit, TaskAt
 from taskyard.server.routing import Calling, Routes, answer
 from taskyard.wire import artifact_shapes as shapes
-from taskyard.wire import calls, files, responses
+from taskyard.wire import calls, files, multica, responses
 
 routes = Routes("artifacts")
 NameAt = Annotated[str, Path(description="The file's name.", max_length=255)]
 ArtifactAt = Annotated[str, Path(description="An artifact's id.", max_length=255)]
-Lease = Annotated[str, Header(alias=files.LEASE, description="The lease that the claim gave.", max_length=255)]
+OwnLease = Annotated[str, SHOWN_LEASE]
 Digest = Annotated[str | None, Header(alias=files.DIGEST, description="What the file hashes to.", max_length=64)]
+Task = Annotated[
+    str | None,
+    Header(alias=files.TASK, description="The validator whose lease is shown.", max_length=255),
+    AfterValidator(lambda shown: shown and multica.task_of(shown)),
+]
 Cursor = Annotated[str | None, Query(description="The id of the last one seen.", max_length=255)]
 _RANGE = re.compile(r"bytes=(\d{1,15})-(\d{1,15})?", re.ASCII)
 _FILE: dict[str, Any] = {"requestBody": {"content": {UNKNOWN: {"schema": {"type": "string", "format": "binary"}}}}}
@@ -39,7 +45,7 @@ _CONTENT: dict[int | str, dict[str, Any]] = {
 
 @routes.add(calls.PUT_TASK_ARTIFACT, shapes.Artifact, status=201, extra=_FILE)
 async def put_task_artifact(
-    request: Request, caller: Calling, *, task_id: TaskAt, name: NameAt, lease: Lease, digest: Digest = None
+    request: Request, caller: Calling, *, task_id: TaskAt, name: NameAt, lease: OwnLease, digest: Digest = None
 ) -> Response:
     """Store a file that an attempt made. It can be seen once the task is completed with that attempt."""
     (refusal,) = await lease_refusals(caller, [(task_id, lease)])
@@ -109,15 +115,19 @@ async def task_artifacts(caller: Calling, task_id: TaskAt, limit: Limit = 50, cu
 
 
 @routes.add(calls.ARTIFACT, shapes.Artifact)
-async def about_artifact(caller: Calling, artifact_id: ArtifactAt) -> Response:
-    """What is known of an artifact."""
-    return answer(files.artifact(await _readable(caller, artifact_id)))
+async def about_artifact(
+    caller: Calling, artifact_id: ArtifactAt, task_id: Task = None, lease: Lease = None
+) -> Response:
+    """What is known of an artifact; under a validator's lease, also of one that it judges."""
+    return answer(files.artifact(await _readable(caller, artifact_id, task_id, lease)))
 
 
 @routes.add(calls.READ_ARTIFACT, None, more=_CONTENT)
-async def read_artifact(request: Request, caller: Calling, artifact_id: ArtifactAt) -> Response:
+async def read_artifact(
+    request: Request, caller: Calling, artifact_id: ArtifactAt, task_id: Task = None, lease: Lease = None
+) -> Response:
     """The content of an artifact, as a file to keep; a part of it where `Range` asks for one."""
-    artifact = await _readable(caller, artifact_id)
+    artifact = await _readable(caller, artifact_id, task_id, lease)
     headers = _headers(artifact)
     if request.headers.get("if-none-match") == headers["ETag"]:
         return Response(status_code=304, headers=headers)
@@ -126,7 +136,7 @@ async def read_artifact(request: Request, caller: Calling, artifact_id: Artifact
     if part is not None:
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{artifact.size}"
     headers["Content-Length"] = str(end - start)
-    content = caller.yard.read_artifact(artifact.id, start=start, end=end)
+    content = caller.yard.read_artifact(artifact.id, start=start, end=end, task_id=task_id, lease=lease)
     return StreamingResponse(
         await _begun(content), 200 if part is None else 206, headers=headers, media_type=artifact.served_as
     )
@@ -139,17 +149,20 @@ async def remove_artifact(caller: Calling, artifact_id: ArtifactAt) -> Response:
     return answer({"ok": True})
 
 
-async def _readable(caller: Caller, artifact_id: str) -> Artifact:
+async def _readable(caller: Caller, artifact_id: str, task_id: str | None, lease: str | None) -> Artifact:
     """An artifact that the caller may read: an agent what it made or is given, of others it learns nothing."""
+    if task_id is not None and lease is not None:
+        await check_own_lease(caller, task_id, lease)
+    artifact = await caller.yard.artifact(artifact_id, task_id=task_id, lease=lease)
     if caller.token.role is Role.AGENT:
         mine = [
             view.agent.id
             for view in await caller.yard.agents()
             if caller.token.works_as(view.agent.id, view.agent.type)
         ]
-        if not await caller.yard.readable_by(mine, artifact_id):
+        if not await caller.yard.readable_by(mine, artifact):
             raise NotFound("artifact", artifact_id)
-    return await caller.yard.artifact(artifact_id)
+    return artifact
 
 
 async def _begun(content: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import Path, Query, Response
+from fastapi import Header, Path, Query, Response
 from pydantic import AfterValidator
 
+from taskyard.server.guarding import check_own_lease
 from taskyard.server.routing import Calling, Routes, answer
 from taskyard.server.viewing import View, shown, shown_attempt, shown_attempts
-from taskyard.wire import calls, dashboard, documents, multica, requests, responses, shapes
+from taskyard.wire import calls, dashboard, documents, files, multica, requests, responses, shapes
 from taskyard.wire.answers import event_view
 from taskyard.wire.showing import plain
 
@@ -18,6 +19,8 @@ AttemptAt = Annotated[str, Path(description="A task's id, or that of an attempt 
 TaskAt = Annotated[AttemptAt, AfterValidator(multica.task_of)]
 IssueAt = Annotated[str, Path(description="An issue's id.", max_length=249)]
 Limit = Annotated[int, Query(ge=1, le=200)]
+SHOWN_LEASE = Header(alias=files.LEASE, description="The lease that the claim gave.", max_length=255)
+Lease = Annotated[str | None, SHOWN_LEASE]
 
 
 @routes.add(calls.ENQUEUE, responses.Created, status=201, more={200: {"model": responses.Created}})
@@ -144,9 +147,11 @@ async def why(caller: Calling, task_id: TaskAt) -> Response:
 
 
 @routes.add(calls.INPUTS, responses.Inputs)
-async def inputs(caller: Calling, task_id: TaskAt) -> Response:
-    """The outputs that the task builds on."""
-    found = await caller.yard.inputs(task_id)
+async def inputs(caller: Calling, task_id: TaskAt, lease: Lease = None) -> Response:
+    """The outputs that the task builds on; under a validator's lease, also the files that it judges."""
+    if lease is not None:
+        await check_own_lease(caller, task_id, lease)
+    found = await caller.yard.inputs(task_id, lease)
     return answer({"inputs": [documents.given_input(each) for each in found]})
 
 
