@@ -1,5 +1,6 @@
 """PRODUCT 4.11: no rule for an output can do harm. Each is refused when the task is made, or applied, and soon."""
 
+import gc
 from collections.abc import Generator
 from contextlib import contextmanager
 from time import thread_time
@@ -19,9 +20,13 @@ PATIENCE = 0.1  # seconds of this thread alone: what else the machine does is no
 
 @contextmanager
 def soon() -> Generator[None]:
-    before = thread_time()
-    yield
-    assert thread_time() - before < PATIENCE
+    gc.disable()  # it would look through what all the tests before have left
+    try:
+        before = thread_time()
+        yield
+        assert thread_time() - before < PATIENCE
+    finally:
+        gc.enable()
 
 
 def ruled(validation: Validation, rule: str) -> Definition:

@@ -161,8 +161,8 @@ MUTANTS = (
         edits=(
             Edit(
                 "core/transitions.py",
-                "status is Status.RUNNING or status is Status.CLAIMED:",
-                "status is Status.RUNNING:",
+                "due_at=_earlier(expires, limit),",
+                "due_at=_earlier(expires, limit) if started else None,",
             ),
         ),
         caught_by=Hunt("memory", seeds=60),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heapreplace
+from itertools import chain
 from typing import NamedTuple
 
 from taskyard.core import transitions
@@ -115,6 +116,7 @@ class Room:
             self._own_money: plan.agent_money,
             self._day_money: plan.day_money,
         }
+        self._is_money_limited: bool | None = None  # of lone tasks, for all of them alike; None: nobody has asked
 
     def wants(self, hot: Hot, lane: PlannedLane, reserved: MicroUsd | None) -> list[tuple[str, int]]:
         """What taking this task would hold, and under which names."""
@@ -130,7 +132,12 @@ class Room:
 
     def reservation(self, hot: Hot) -> MicroUsd | None:
         """What the task reserves; None where no ceiling on money applies to it."""
-        if all(self._remaining(name) is None for name in self._money_names(hot)):
+        if hot.dag_id is None:
+            if self._is_money_limited is None:
+                self._is_money_limited = any(self._remaining(name) is not None for name in self._shared_money)
+            if not self._is_money_limited:
+                return None
+        elif all(self._remaining(name) is None for name in self._money_names(hot)):
             return None
         return self._plan.default_reserve if hot.reserve is None else hot.reserve
 
@@ -265,6 +272,10 @@ def _merged(plan: ClaimPlan, rows: Mapping[LaneId, Iterator[Hot]], room: Room) -
         return effective(hot.rank, lane.boost, plan.now), hot.seq, index, hot
 
     heads = [head for index in range(len(plan.lanes)) if (head := head_of(index)) is not None]
+    if len(heads) == 1:
+        _, _, index, first = heads[0]
+        yield from _alone(plan.lanes[index], chain((first,), rows[plan.lanes[index].id]), room)
+        return
     heapify(heads)
     while heads:
         _, _, index, hot = heads[0]
@@ -275,6 +286,14 @@ def _merged(plan: ClaimPlan, rows: Mapping[LaneId, Iterator[Hot]], room: Room) -
             heappop(heads)
         else:
             heapreplace(heads, behind)
+
+
+def _alone(lane: PlannedLane, rows: Iterable[Hot], room: Room) -> Iterator[tuple[PlannedLane, Hot]]:
+    """The one lane that has anything: nothing has to be compared."""
+    for hot in rows:
+        yield lane, hot
+        if room.closed(lane):
+            return
 
 
 def _taken(plan: ClaimPlan, lane: PlannedLane, hot: Hot, lease: str, reserved: MicroUsd | None) -> Change:

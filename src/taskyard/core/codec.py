@@ -25,6 +25,9 @@ _DEFAULTS = Definition._field_defaults | {"dag_id": None}
 _FIELDS = tuple(name for name in Definition._fields if name != "retry")
 _TUPLES = frozenset(name for name, usual in _DEFAULTS.items() if usual == ())
 _USUAL = tuple(_DEFAULTS.get(name, _ALWAYS) for name in _FIELDS)
+_PLACES = {name: place for place, name in enumerate(Definition._fields)}
+_ROW = tuple(_DEFAULTS.get(name) for name in Definition._fields)
+_RETRY = ',"retry":'  # in a text it would stand with its quotation marks escaped
 _LABELS = tuple(f',"{name}":' for name in _FIELDS)
 _values = itemgetter(*map(Definition._fields.index, _FIELDS))
 _to_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
@@ -35,7 +38,7 @@ def encode_definition(definition: Definition) -> str:
     # Put together by hand, because bulk enqueueing spends most of its time here.
     labelled = zip(_LABELS, _values(definition), _USUAL, strict=True)
     parts = [label + _value_text(value) for label, value, usual in labelled if value != usual]
-    return f'{{"v":{FORMAT}{"".join(parts)},"retry":{_policy_text(definition.retry)}}}'
+    return f'{{"v":{FORMAT}{"".join(parts)}{_RETRY}{_policy_text(definition.retry)}}}'
 
 
 def _value_text(value: object) -> str:
@@ -45,18 +48,19 @@ def _value_text(value: object) -> str:
 
 
 def decode_definition(text: str) -> Definition:
-    body: dict[str, Any] = value_of(text)
+    # The policy stands last, and is nearly always one that was read before: then its text need not be.
+    before, label, policy = text.rpartition(_RETRY)
+    body: dict[str, Any] = value_of(before + "}" if label else text)
     stored = body.pop("v")
     if stored != FORMAT:
         raise SchemaTooNew(stored=stored, known=FORMAT)
-    for name in _TUPLES.intersection(body):
-        body[name] = tuple(body[name])
+    row = [*_ROW]
+    for name, value in body.items():
+        row[_PLACES[name]] = tuple(value) if name in _TUPLES else value
     if "validation" in body:
-        body["validation"] = Validation(body["validation"])
-    *plain, retry_on, no_retry_on = body["retry"]
-    body["retry"] = _policy((*plain, tuple(retry_on), tuple(no_retry_on)))
-    body.setdefault("dag_id", None)
-    return Definition(**body)
+        row[_PLACES["validation"]] = Validation(body["validation"])
+    row[_PLACES["retry"]] = _policy(policy[:-1])
+    return Definition._make(row)
 
 
 # Few policies are in use at a time, and each is used by many tasks.
@@ -76,8 +80,8 @@ def _policy_text(policy: RetryPolicy) -> str:
 
 
 @lru_cache(maxsize=256)
-def _policy(parts: tuple[Any, ...]) -> RetryPolicy:
-    strategy, initial_delay, multiplier, max_delay, jitter, retry_on, no_retry_on = parts
+def _policy(text: str) -> RetryPolicy:
+    strategy, initial_delay, multiplier, max_delay, jitter, retry_on, no_retry_on = value_of(text)
     return RetryPolicy(
         strategy=Strategy(strategy),
         initial_delay=initial_delay,

@@ -151,7 +151,8 @@ def claim(
     allow(hot, "claim")
     allowed = hot.claim_ttl if claim_ttl is None or hot.claim_ttl == 0 else claim_ttl
     started = start or allowed == 0
-    expires = now + (hot.lease_sec if started else allowed) * SECOND
+    expires = Micros(now + (hot.lease_sec if started else allowed) * SECOND)
+    limit = _limit(hot, now) if started else None
     # Since its last step, which nearly always is the one that made it ready.
     data: dict[str, Json] = {"agent": agent, "waited": now - hot.updated_at}
     if runtime:
@@ -171,8 +172,9 @@ def claim(
         claimed_at=now,
         started_at=now if started else None,
         heartbeat_at=now,
-        lease_expires_at=Micros(expires),
-        limit_at=_limit(hot, now) if started else None,
+        lease_expires_at=expires,
+        limit_at=limit,
+        due_at=_earlier(expires, limit),
         circuit=circuit,
         reserved=reserved,
         # A heartbeat may have written these after the last attempt's end was decided: they are not this one's.
@@ -228,7 +230,7 @@ def complete(hot: Hot, *, validated: bool, now: Micros, facts: Facts = None, unb
     data: dict[str, Json] = {"agent": hot.agent, **(facts or {})}
     if validated:
         data["through"] = ["validating"]
-    return _step(hot, "complete", now, data, unbeaten, status=Status.COMPLETED, **_let_go(hot))
+    return _step(hot, "complete", now, data, unbeaten, status=Status.COMPLETED, due_at=None, **_let_go(hot))
 
 
 def submit(hot: Hot, *, now: Micros, cost: MicroUsd = _NOTHING, facts: Facts = None) -> Change:
@@ -473,14 +475,15 @@ def _let_go(hot: Hot) -> dict[str, Any]:
 
 def _step(hot: Hot, verb: str, now: Micros, data: dict[str, Json], unbeaten: bool = False, **fields: Any) -> Change:
     # Copying a row is what a step costs, so what follows from its new fields is worked out before it.
-    get = fields.get
-    fields["due_at"] = _due(
-        get("status", hot.status),
-        get("lease_expires_at", hot.lease_expires_at),
-        get("limit_at", hot.limit_at),
-        get("wake_at", hot.wake_at),
-        get("expires_at", hot.expires_at),
-    )
+    if "due_at" not in fields:
+        get = fields.get
+        fields["due_at"] = _due(
+            get("status", hot.status),
+            get("lease_expires_at", hot.lease_expires_at),
+            get("limit_at", hot.limit_at),
+            get("wake_at", hot.wake_at),
+            get("expires_at", hot.expires_at),
+        )
     fields["version"] = hot.version + 1
     fields["updated_at"] = now
     after = hot.altered(fields)

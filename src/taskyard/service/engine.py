@@ -13,8 +13,6 @@ from pathlib import Path
 from time import monotonic
 from typing import TypeVar
 
-from ulid import ULID
-
 from taskyard.core import breaker as breakers
 from taskyard.core import dag as dags
 from taskyard.core import letters, notices
@@ -42,6 +40,7 @@ from taskyard.core.units import Micros, MicroUsd
 from taskyard.service.announcing import announced, is_quiet
 from taskyard.service.committer import Committer, Result
 from taskyard.service.configuration import Configuration
+from taskyard.service.minting import mint_task
 from taskyard.stores.contract import OutcomeUnknown, Store
 
 LOCAL = "human:local"  # who acts where nobody says otherwise
@@ -107,7 +106,8 @@ class Engine:
         change_set, answer = await decide()
         if change_set is None:
             return True, answer
-        change_set = await announced(self.store, change_set)
+        if not is_quiet(change_set):
+            change_set = await announced(self.store, change_set)
         match await self._commit(change_set):
             case Conflict():
                 return False, answer
@@ -303,7 +303,7 @@ class Engine:
         return await self._configuration.lane_ids(lanes)
 
     def _mint_task(self) -> TaskId:
-        return TaskId(f"task_{ULID()}")
+        return mint_task()
 
 
 def _is_id(text: str) -> bool:

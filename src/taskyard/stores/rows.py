@@ -13,7 +13,7 @@ from typing import Any
 
 from taskyard.core.changes import Event, Output, Record, StoredEvent
 from taskyard.core.codec import encode_definition
-from taskyard.core.jsonvalue import value_of
+from taskyard.core.jsonvalue import compact, value_of
 from taskyard.core.task import Attempt, Definition, Hot, Json, Lane, Outcome, Status, TaskId
 
 Row = Sequence[Any]
@@ -21,7 +21,7 @@ Row = Sequence[Any]
 STATUSES = {status.value: status for status in Status}
 _STATUS = Hot._fields.index("status")
 _EVENT_STATUS = Event._fields.index("status")
-to_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+to_text = compact
 
 
 def hot(row: Row) -> Hot:

@@ -33,6 +33,7 @@ HARMS: dict[str, Harm] = {
     "an idempotency key that was lost": lambda client, _: client.delete(f"{YARD}keys:here"),
     "a blocker that blocks nothing": lambda client, _: client.zadd(f"{YARD}blocking:signal:x", {"gone\x000": 0}),
     "a wait that nothing ends": lambda client, task: client.zadd(f"{YARD}blockers:{task}", {"0\x00signal:x": 0}),
+    "a signal that nobody is asked for": lambda client, _: client.delete(f"{YARD}awaited"),
     "records that are not listed": lambda client, _: client.hset(f"{YARD}records:note\x00here", "n", "1 {}"),
     "the id of no record": lambda client, _: client.zadd(f"{YARD}record-ids:note\x00here", {"n": 0}),
     "a lane that there is not": lambda client, _: client.xadd(f"{YARD}wake:77", {"ready": ""}),

@@ -24,7 +24,7 @@ local function announce()
   local id = text(redis.call('HINCRBY', yard .. 'numbers', 'change', 1))
   redis.call('XADD', yard .. 'changed', 'MAXLEN', HINTS, id .. '-0', 'news', table.concat(names, '\0'))
   for lane, count in pairs(readied) do
-    names[#names + 1] = lane
+    names[#names + 1] = text(lane)
     local stream = yard .. 'wake:' .. lane
     if redis.call('EXISTS', stream) == 1 then
       for _ = 1, math.min(count, HINTS) do

@@ -22,21 +22,19 @@ local freed, freed_events = {}, {}
 
 -- As transitions.ready, where the last blocker of the present wait is gone. A task that is not pending stays as it is.
 local function free(id, at)
-  local status, wait = unpack(redis.call('HMGET', yard .. 'task:' .. id, 'status', 'wait'))
-  if status ~= 'pending' then
-    return
-  end
-  wait = wait or '0'
-  if redis.call('ZCOUNT', yard .. 'blockers:' .. id, wait, wait) > 0 then
-    return
-  end
   local row = fetch(id)
+  if not row or row[STATUS] ~= 'pending' then
+    return
+  end
+  if redis.call('ZCOUNT', yard .. 'blockers:' .. id, row[WAIT], row[WAIT]) > 0 then
+    return
+  end
   write(row, {
-    status = 'ready',
-    wake_at = false,
-    version = text(row.version + 1),
-    updated_at = at,
-    due_at = row.expires_at or false,
+    STATUS, 'ready',
+    WAKE_AT, false,
+    VERSION, row[VERSION] + 1,
+    UPDATED_AT, at,
+    DUE_AT, row[EXPIRES_AT],
   })
   freed[#freed + 1] = row
   freed_events[#freed_events + 1] = event_of(row, 'task.ready', at, '{"from":"pending"}')
@@ -133,15 +131,13 @@ local function parked_under(name, workspace)
   local found = {}
   for _, member in ipairs(redis.call('ZRANGE', yard .. 'blocking:' .. name, 0, -1)) do
     local id, wait = string.match(member, '^(.*)%z(.*)$')
-    local row = redis.call('HMGET', yard .. 'task:' .. id, 'workspace', 'status', 'wait', 'rank', 'seq', 'lane', 'reserve')
-    if row[1] == workspace and row[2] == 'pending' and (row[3] or '0') == wait then
-      found[#found + 1] = {
-        id = id, wait = wait, rank = number(row[4] or 0), seq = number(row[5]), lane = row[6], reserve = row[7],
-      }
+    local row = fetch(id)
+    if row and row[WORKSPACE] == workspace and row[STATUS] == 'pending' and row[WAIT] == tonumber(wait) then
+      found[#found + 1] = row
     end
   end
   table.sort(found, function(one, other)
-    return one.rank < other.rank or (one.rank == other.rank and one.seq < other.seq)
+    return one[RANK] < other[RANK] or (one[RANK] == other[RANK] and one[SEQ] < other[SEQ])
   end)
   return found
 end
@@ -162,13 +158,13 @@ local function unpark(workspace, name, at)
   local usual = not each and default_reserve(workspace)
   local left, count = {}, {}
   for _, row in ipairs(parked_under(blocker, workspace)) do
-    local amount = each or (row.reserve and tonumber(row.reserve)) or usual
-    left[row.lane] = left[row.lane] or room
-    count[row.lane] = count[row.lane] or 0
-    if amount <= left[row.lane] and count[row.lane] < 64 then
-      left[row.lane], count[row.lane] = left[row.lane] - amount, count[row.lane] + 1
-      unblock(row.id, row.wait, blocker)
-      free(row.id, at)
+    local amount, lane = each or row[RESERVE] or usual, row[LANE]
+    left[lane] = left[lane] or room
+    count[lane] = count[lane] or 0
+    if amount <= left[lane] and count[lane] < 64 then
+      left[lane], count[lane] = left[lane] - amount, count[lane] + 1
+      unblock(row[ID], row[WAIT], blocker)
+      free(row[ID], at)
     end
   end
 end

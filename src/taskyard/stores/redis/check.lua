@@ -16,9 +16,9 @@ function checks.tasks()
     end
     local key = row and owned_key(row)
     if key then
-      stands[#stands + 1] = 'keys:' .. row.workspace
-      if redis.call('HGET', yard .. 'keys:' .. row.workspace, key) ~= id then
-        missing[#missing + 1] = 'keys:' .. row.workspace
+      stands[#stands + 1] = 'keys:' .. row[WORKSPACE]
+      if redis.call('HGET', yard .. 'keys:' .. row[WORKSPACE], key) ~= id then
+        missing[#missing + 1] = 'keys:' .. row[WORKSPACE]
       end
     end
     if row and redis.call('HEXISTS', yard .. 'papers:' .. id, 'definition') == 0 then
@@ -56,7 +56,7 @@ function checks.stray_keys()
   local workspace, strays, flat = take(), {}, take_many()
   for place = 1, #flat, 2 do
     local row = fetch(flat[place + 1])
-    if not row or row.workspace ~= workspace or owned_key(row) ~= flat[place] then
+    if not row or row[WORKSPACE] ~= workspace or owned_key(row) ~= flat[place] then
       strays[#strays + 1] = flat[place]
     end
   end
@@ -85,6 +85,9 @@ function lone.blocking(name)
   for _, member in ipairs(redis.call('ZRANGE', yard .. 'blocking:' .. name, 0, -1)) do
     local id, wait = string.match(member, '^(.*)%z(.*)$')
     if not redis.call('ZSCORE', yard .. 'blockers:' .. id, wait .. '\0' .. name) then
+      return true
+    end
+    if begins(name, 'signal:') and not redis.call('ZSCORE', yard .. 'awaited', member .. '\0' .. name) then
       return true
     end
   end

@@ -8,14 +8,14 @@ local plan = {
   workspace = take(),
   epoch = take(),
   agent = take(),
-  runtime = given(take()),
+  runtime = given(take()) or false,
   slots = take_number(),
   agent_money = tonumber(given(take()) or ''),
   day_money = tonumber(given(take()) or ''),
   default_reserve = take_number(),
   start = take() == '1',
-  claim_ttl = given(take()),
-  now = take(),
+  claim_ttl = tonumber(given(take()) or ''),
+  now = take_number(),
   day = take(), -- the name of the ceiling that this day's money has
   -- What the event of a claim says before and after how long the task waited: where it starts at once, and where not.
   started = {take(), take()},
@@ -23,7 +23,6 @@ local plan = {
   keeps_key = take_number(), -- the trait of a task that lets its idempotency key go when it starts
   leases = take_many(),
 }
-local now = tonumber(plan.now)
 local lanes = {}
 for place = 1, take_number() do
   local id = take()
@@ -32,7 +31,7 @@ for place = 1, take_number() do
     stream = yard .. 'wake:' .. id,
     aged = take_number(), -- what a rank of this lane is to be compared by: rank less this
     floor = take_number(),
-    circuit = take(),
+    circuit = take_number(),
     probe = given(take()),
     hints = take_many(), -- those this process was woken by
     taken = false,
@@ -78,52 +77,49 @@ local function closed(lane)
   return (money and lane.floor > money) or (lane.probe and exhausted(lane.probe))
 end
 
-local function money_names(row)
-  local names = {agent_money, plan.day}
-  if row.dag_id then
-    names[3] = 'dag:' .. row.dag_id
-  end
-  return names
-end
-
 -- What the task reserves; nothing where no ceiling on money applies to it.
 local function reservation(row)
-  for _, name in ipairs(money_names(row)) do
-    if remaining(name) then
-      return row.reserve and tonumber(row.reserve) or plan.default_reserve
-    end
+  if remaining(agent_money) or remaining(plan.day) or (row[DAG_ID] and remaining('dag:' .. row[DAG_ID])) then
+    return row[RESERVE] or plan.default_reserve
   end
 end
 
--- The agent's own ceilings come first: what it may not have anyway, it does not set aside for the others.
+-- Name and amount in turn. The agent's own ceilings come first: what it may not have anyway, it does not set aside for
+-- the others.
 local function wants(row, lane, reserved)
-  local found = {{slots, 1}}
+  local found = {slots, 1}
+  local function want(name, amount)
+    found[#found + 1] = name
+    found[#found + 1] = amount
+  end
   if lane.probe then
-    found[2] = {lane.probe, 1}
+    want(lane.probe, 1)
   end
   if reserved then
-    for _, name in ipairs(money_names(row)) do
-      found[#found + 1] = {name, reserved}
+    want(agent_money, reserved)
+    want(plan.day, reserved)
+    if row[DAG_ID] then
+      want('dag:' .. row[DAG_ID], reserved)
     end
   end
-  if row.key then
-    found[#found + 1] = {'key:' .. row.key, 1}
+  if row[KEY] then
+    want('key:' .. row[KEY], 1)
   end
   return found
 end
 
 local function shortage(wanted)
-  for _, each in ipairs(wanted) do
-    local room = remaining(each[1])
-    if room and each[2] > room then
-      return each[1]
+  for place = 1, #wanted, 2 do
+    local room = remaining(wanted[place])
+    if room and wanted[place + 1] > room then
+      return wanted[place]
     end
   end
 end
 
 local function hold(wanted)
-  for _, each in ipairs(wanted) do
-    local name, amount = each[1], each[2]
+  for place = 1, #wanted, 2 do
+    local name, amount = wanted[place], wanted[place + 1]
     if amount ~= 0 then
       if left[name] then
         left[name] = left[name] - amount
@@ -135,10 +131,10 @@ end
 
 -- Leave to others what a task that is set aside for something else was up for: as claiming.stepped_back.
 local function step_back(row, short)
-  if number(row.wait) == 0 then
+  if row[WAIT] == 0 then
     return
   end
-  for _, name in ipairs({row.key and 'key:' .. row.key or false, row.dag_id and 'dag:' .. row.dag_id or false}) do
+  for _, name in ipairs({row[KEY] and 'key:' .. row[KEY], row[DAG_ID] and 'dag:' .. row[DAG_ID]}) do
     if name and name ~= short then
       left_to_others[name] = true
     end
@@ -200,7 +196,7 @@ end
 
 -- What is done with one: taken, set aside, or left.
 
-local taken, parked, events = {}, {}, {}
+local taken, parked = {}, {}
 
 local function earliest(one, other)
   if one and other then
@@ -209,43 +205,42 @@ local function earliest(one, other)
   return one or other
 end
 
--- As transitions.claim.
+-- As transitions.claim. A heartbeat may have written cost, tokens and progress after the last attempt's end was
+-- decided: they are not this one's.
 local function lease_to_agent(row, lane, lease, reserved)
-  local claim_ttl = number(row.claim_ttl) == 0 and 0 or number(plan.claim_ttl or row.claim_ttl)
+  local now, claim_ttl, attempt = plan.now, row[CLAIM_TTL], row[ATTEMPT] + 1
+  if claim_ttl ~= 0 then
+    claim_ttl = plan.claim_ttl or claim_ttl
+  end
   local started = plan.start or claim_ttl == 0
-  local attempt = text(number(row.attempt) + 1)
-  local expires = text(now + (started and number(row.lease_sec) or claim_ttl) * SECOND)
-  local limit = started and row.run_sec and text(now + row.run_sec * SECOND - number(row.ran)) or false
-  local moved = {
-    status = started and 'running' or 'claimed',
-    version = text(row.version + 1),
-    updated_at = plan.now,
-    attempt = attempt,
-    agent = plan.agent,
-    runtime = plan.runtime or false,
-    lease = lease .. '.' .. attempt,
-    claimed_at = plan.now,
-    started_at = started and plan.now or false,
-    heartbeat_at = plan.now,
-    lease_expires_at = expires,
-    limit_at = limit,
-    due_at = earliest(expires, limit),
-    circuit = lane.circuit ~= '0' and lane.circuit or false,
-    reserved = reserved and reserved ~= 0 and text(reserved) or false,
-  }
-  -- A heartbeat may have written these after the last attempt's end was decided: they are not this one's.
-  for _, name in ipairs({'spent', 'tokens_in', 'tokens_out', 'progress'}) do
-    if row[name] then
-      moved[name] = false
-    end
-  end
-  if started and row.idempotency_key and bit.band(number(row.traits), plan.keeps_key) ~= 0 then
-    moved.idempotency_key = false
-  end
+  local expires = now + (started and row[LEASE_SEC] or claim_ttl) * SECOND
+  local limit = started and row[RUN_SEC] and now + row[RUN_SEC] * SECOND - row[RAN] or false
+  local lets_go = started and row[IDEMPOTENCY_KEY] and bit.band(row[TRAITS], plan.keeps_key) ~= 0
   local said = started and plan.started or plan.claimed
-  local data = said[1] .. text(now - number(row.updated_at)) .. said[2]
-  write(row, moved)
-  events[#events + 1] = event_of(row, started and 'task.running' or 'task.claimed', plan.now, data)
+  local data = said[1] .. text(now - row[UPDATED_AT]) .. said[2]
+  write(row, {
+    STATUS, started and 'running' or 'claimed',
+    VERSION, row[VERSION] + 1,
+    UPDATED_AT, now,
+    ATTEMPT, attempt,
+    AGENT, plan.agent,
+    RUNTIME, plan.runtime,
+    LEASE, lease .. '.' .. attempt,
+    CLAIMED_AT, now,
+    STARTED_AT, started and now,
+    HEARTBEAT_AT, now,
+    LEASE_EXPIRES_AT, expires,
+    LIMIT_AT, limit,
+    DUE_AT, earliest(expires, limit),
+    CIRCUIT, lane.circuit,
+    RESERVED, reserved or 0,
+    SPENT, 0,
+    TOKENS_IN, 0,
+    TOKENS_OUT, 0,
+    PROGRESS, false,
+    IDEMPOTENCY_KEY, not lets_go and row[IDEMPOTENCY_KEY],
+  })
+  untold[#untold + 1] = event_of(row, started and 'task.running' or 'task.claimed', now, data)
 end
 
 -- As Python's JSON has it. That of the server also escapes what need not be.
@@ -258,21 +253,21 @@ end
 -- As transitions.park.
 local function set_aside(row, blocker)
   write(row, {
-    status = 'pending',
-    version = text(row.version + 1),
-    updated_at = plan.now,
-    wait = text(number(row.wait) + 1),
-    due_at = earliest(row.wake_at, row.expires_at) or false,
+    STATUS, 'pending',
+    VERSION, row[VERSION] + 1,
+    UPDATED_AT, plan.now,
+    WAIT, row[WAIT] + 1,
+    DUE_AT, earliest(row[WAKE_AT], row[EXPIRES_AT]),
   })
-  block(row.id, row.wait, blocker)
+  block(row[ID], row[WAIT], blocker)
   local data = '{"from":"ready","blocker":"' .. string.gsub(blocker, '[%z\1-\31"\\]', escaped) .. '"}'
-  events[#events + 1] = event_of(row, 'task.parked', plan.now, data)
+  untold[#untold + 1] = event_of(row, 'task.parked', plan.now, data)
 end
 
 -- Whether there is no use in looking further.
 local function meet(head)
   local row, lane = fetch(id_at(head.place)), lanes[head.lane]
-  if row.expires_at and tonumber(row.expires_at) <= now then
+  if row[EXPIRES_AT] and tonumber(row[EXPIRES_AT]) <= plan.now then
     return false -- it must not run late, though the sweep has not taken it out yet
   end
   local reserved = reservation(row)
@@ -353,9 +348,9 @@ for _, name in ipairs(eased) do
   unpark(plan.workspace, name, plan.now)
 end
 for _, event in ipairs(freed_events) do
-  events[#events + 1] = event
+  untold[#untold + 1] = event
 end
-tell(events)
+tell()
 file()
 settle_accounts()
 settle_moves()
@@ -364,7 +359,7 @@ for _, lane in ipairs(lanes) do
 end
 local answer = {'claimed', announce(), #parked}
 for _, each in ipairs(taken) do
-  local row = each[1]
-  answer[#answer + 1] = {flattened(row), redis.call('HGET', yard .. 'papers:' .. row.id, 'definition')}
+  answer[#answer + 1] = each[1]
+  answer[#answer + 1] = redis.call('HGET', yard .. 'papers:' .. each[1][ID], 'definition')
 end
 return answer

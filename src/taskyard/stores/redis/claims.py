@@ -55,8 +55,7 @@ _WAITED = 123_456_789
 def claimed(reply: Reply) -> Claimed | Stale:
     if reply[0] == "stale":
         return Stale(int(reply[1]))
-    tasks, definitions = [each[0] for each in reply[3:]], [each[1] for each in reply[3:]]
-    return Claimed(tuple(rows.hots(tasks)), reply[2], tuple(map(decode_definition, definitions)))
+    return Claimed(tuple(rows.hots(reply[3::2])), reply[2], tuple(map(decode_definition, reply[4::2])))
 
 
 def beat_words(beats: Sequence[Beat]) -> Iterator[Word]:
@@ -67,4 +66,4 @@ def beat_words(beats: Sequence[Beat]) -> Iterator[Word]:
 
 
 def extended(reply: Reply) -> list[Extended]:
-    return [Extended(rows.hot(flat) if flat else None, accepted == "1") for accepted, flat in reply]
+    return [Extended(rows.hot(row) if row else None, accepted == "1") for accepted, row in reply]

@@ -1,9 +1,9 @@
--- Apply each set whose rows are all as it was decided on; say how each fared.
+-- Apply each set whose rows are all as it was decided on; answer of those that were refused, or that let others go.
 --
 -- Sets come one after the other, and each is looked at whole before anything of it is written. A set is a list of
 -- guards and a list of writes, planned in `planning.py`; each begins with the name of a function below.
 
-local now, at = 0, '0' -- the store's time; and when the set under way was decided
+local now, at = 0, 0 -- the store's time; and when the set under way was decided
 local changed = {} -- the rows that the set under way changes
 local taken = {} -- the keys and ids it wants and others have
 
@@ -11,66 +11,61 @@ local guards, writes = {}, {}
 
 -- Guards: what they return is a conflict.
 
-function guards.expect()
-  local id, version = take(), take()
-  if redis.call('HGET', yard .. 'task:' .. id, 'version') ~= version then
+function guards.expect(id, version)
+  local row = fetch(id)
+  if not row or row[VERSION] ~= version then
     return id
   end
 end
 
-function guards.change()
-  local id, version = take(), take()
+function guards.change(id, version)
   local row = fetch(id)
   changed[id] = row
-  if not row or row.version ~= version then
+  if not row or row[VERSION] ~= version then
     return id
   end
 end
 
--- Expiring a lease: no heartbeat came since, and it is over by the store's clock.
-function guards.expire()
-  local id, seen = take(), take()
-  local expires = redis.call('HGET', yard .. 'task:' .. id, 'lease_expires_at')
+-- Expiring a lease: no heartbeat came since, and it is over by the store's clock. After the change of the same row.
+function guards.expire(id, seen)
+  local expires = changed[id][LEASE_EXPIRES_AT]
   if not expires or expires ~= seen or tonumber(expires) > now then
     return id
   end
 end
 
 -- Deciding on a row as it was handed out: no heartbeat came since. After the change of the same row.
-function guards.unbeaten()
-  local id, seen = take(), given(take())
-  if changed[id].lease_expires_at ~= seen then
+function guards.unbeaten(id, seen)
+  if changed[id][LEASE_EXPIRES_AT] ~= seen then
     return id
   end
 end
 
-function guards.record()
-  local kind, workspace, id, version = take(), take(), take(), take()
+function guards.record(kind, workspace, id, version)
   local stored = redis.call('HGET', yard .. 'records:' .. kind .. '\0' .. workspace, id)
-  if (stored and string.match(stored, '^%d+') or '0') ~= version then
+  if number(stored and string.match(stored, '^%d+')) ~= version then
     return kind .. ':' .. id
   end
 end
 
 -- A step has one result: the first.
-function guards.checkpoint()
-  local id, name = take(), take()
+function guards.checkpoint(id, name)
   if redis.call('HEXISTS', yard .. 'papers:' .. id, 'checkpoint:' .. name) == 1 then
     return 'checkpoint:' .. name
   end
 end
 
-function guards.new()
-  local id = take()
-  if redis.call('EXISTS', yard .. 'task:' .. id) == 1 then
-    taken[#taken + 1] = id
-    taken[#taken + 1] = id
+function guards.new(ids)
+  for _, id in ipairs(ids) do
+    if redis.call('EXISTS', yard .. 'task:' .. id) == 1 then
+      taken[#taken + 1] = id
+      taken[#taken + 1] = id
+    end
   end
 end
 
 -- Changes come first: a set may cancel the owner of a key and put in its successor. Kept: who has it after the changes.
-function guards.key()
-  local workspace, key, by, kept = take(), take(), take(), given(take())
+function guards.key(workspace, key, by, kept)
   local owner = redis.call('HGET', yard .. 'keys:' .. workspace, key)
   if not owner or changed[owner] then
     owner = kept
@@ -83,50 +78,40 @@ end
 
 -- Writes.
 
-local function take_fields()
-  local fields = {}
-  for _ = 1, take_number() do
-    local name = take()
-    fields[name] = given(take()) or false
-  end
-  return fields
+function writes.change(id, moved)
+  write(changed[id], moved)
 end
 
-function writes.change()
-  write(changed[take()], take_fields())
-end
-
-local types = {} -- those that are known to be listed
+local types = {} -- those that are known to be listed, by their workspace
 
 local function know_type(workspace, type)
-  local name = workspace .. '\0' .. type
-  if not types[name] then
+  local known = kept(types, workspace)
+  if not known[type] then
     redis.call('SADD', yard .. 'types:' .. workspace, type)
-    types[name] = true
+    known[type] = true
   end
 end
 
-function writes.insert()
-  local row, definition = {id = take()}, take()
-  local fields = take_fields()
-  fields.seq = text(redis.call('HINCRBY', yard .. 'numbers', 'task', 1))
-  row.workspace = fields.workspace
-  write(row, fields)
-  paper(row.id, 'definition', definition)
-  know_type(row.workspace, row.type)
+-- All that are new: of each in what it differs from the one before, and its definition.
+function writes.insert(tasks)
+  local row, seq = blank(), redis.call('HINCRBY', yard .. 'numbers', 'task', #tasks) - #tasks
+  for place, task in ipairs(tasks) do
+    apply(row, task[1])
+    row[SEQ] = seq + place
+    put(row)
+    paper(row[ID], 'definition', task[2])
+    know_type(row[WORKSPACE], row[TYPE])
+  end
 end
 
-function writes.edge()
-  local parent, child, kind = take(), take(), take()
+function writes.edge(parent, child, kind)
   redis.call('HSET', yard .. 'papers:' .. parent, 'to:' .. child .. '\0' .. kind, '')
   if redis.call('EXISTS', yard .. 'task:' .. child) == 1 then
     redis.call('HSET', yard .. 'papers:' .. child, 'from:' .. parent .. '\0' .. kind, '')
   end
 end
 
-function writes.block()
-  block(take(), take(), take())
-end
+writes.block = block
 
 local function lift_from_all(name)
   local key = yard .. 'blocking:' .. name
@@ -145,8 +130,8 @@ end
 
 -- Off one task: of its present wait the blocker of that name, or all.
 local function lift_from(id, name, ends_wait)
-  local wait = redis.call('HGET', yard .. 'task:' .. id, 'wait') or '0'
-  local names = {name}
+  local row = fetch(id)
+  local wait, names = row and row[WAIT] or 0, {name}
   if ends_wait then
     names = {}
     for _, member in ipairs(redis.call('ZRANGEBYSCORE', yard .. 'blockers:' .. id, wait, wait)) do
@@ -162,8 +147,7 @@ local function lift_from(id, name, ends_wait)
   end
 end
 
-function writes.lift()
-  local name, id, ends_wait = take(), given(take()), take() == '1'
+function writes.lift(name, id, ends_wait)
   if id then
     lift_from(id, name, ends_wait)
   else
@@ -172,42 +156,36 @@ function writes.lift()
 end
 
 -- What is kept with a task and found by its field: attempts, the output.
-function writes.paper()
-  paper(take(), take(), take())
-end
+writes.paper = paper
 
 local function paper_number()
   return text(redis.call('HINCRBY', yard .. 'numbers', 'paper', 1))
 end
 
-function writes.checkpoint()
-  local id, name, body = take(), take(), take()
+function writes.checkpoint(id, name, body)
   redis.call('HSETNX', yard .. 'papers:' .. id, 'checkpoint:' .. name, paper_number() .. ' ' .. body)
 end
 
-function writes.signal()
-  local id, body = take(), take()
+function writes.signal(id, body)
   paper(id, 'signal:' .. paper_number(), body)
 end
 
-function writes.redefine()
-  local id, type, definition = take(), take(), take()
+function writes.redefine(id, type, definition)
   local row = fetch(id)
   if row then
     paper(id, 'definition', definition)
-    if row.type ~= type then
-      know_type(row.workspace, type)
-      write(row, {type = type})
+    if row[TYPE] ~= type then
+      know_type(row[WORKSPACE], type)
+      write(row, {TYPE, type})
     end
   end
 end
 
 -- By the status after the changes: only while the task waits.
-function writes.rescore()
-  local id, fields = take(), take_fields()
+function writes.rescore(id, rank, height, rescore_at)
   local row = fetch(id)
-  if row and WAITING[row.status] then
-    write(row, fields)
+  if row and WAITING[row[STATUS]] then
+    write(row, {RANK, rank, HEIGHT, height, RESCORE_AT, rescore_at})
   end
 end
 
@@ -221,9 +199,7 @@ local function remove_record(kind, workspace, id)
 end
 
 -- Of: the task that a dead letter is of, with which it goes. Planned on: whether claims are.
-function writes.record()
-  local kind, workspace, id, version, body = take(), take(), take(), take(), given(take())
-  local of, planned_on = given(take()), take() == '1'
+function writes.record(kind, workspace, id, version, body, of, planned_on)
   if body then
     if redis.call('HSET', yard .. 'records:' .. kind .. '\0' .. workspace, id, version .. ' ' .. body) == 1 then
       redis.call('SADD', yard .. 'records', kind .. '\0' .. workspace)
@@ -241,8 +217,7 @@ function writes.record()
   end
 end
 
-function writes.post()
-  local topic, of, body = take(), given(take()), take()
+function writes.post(topic, of, body)
   local id = text(redis.call('HINCRBY', yard .. 'numbers', 'outbox', 1))
   redis.call('HSET', yard .. 'outbox', id, body)
   redis.call('ZADD', yard .. 'outbox:' .. topic, id, id)
@@ -251,25 +226,22 @@ function writes.post()
   end
 end
 
-function writes.spend()
-  local workspace, name, held, spent = take(), take(), take_number(), take_number()
+function writes.spend(workspace, name, held, spent)
   spend(workspace, name, held, spent)
   tell_agent(workspace, name, held, spent)
 end
 
-function writes.ceiling()
-  local workspace, name, ceiling = take(), take(), given(take())
+function writes.ceiling(workspace, name, ceiling)
   local limit = limit_of(workspace, name)
-  set_limit(workspace, name, ceiling and tonumber(ceiling), limit.held, limit.spent)
+  set_limit(workspace, name, ceiling or nil, limit.held, limit.spent)
 end
 
 -- There may be more room than before.
-function writes.ease()
-  unpark(take(), take(), at)
+function writes.ease(workspace, name)
+  unpark(workspace, name, at)
 end
 
-function writes.count()
-  local workspace, name, add, clear = take(), take(), take_number(), take() == '1'
+function writes.count(workspace, name, add, clear)
   local before = count_of(workspace, name)
   counts[workspace][name] = clear and add or before + add
 end
@@ -280,16 +252,16 @@ local removing = {} -- for each kind of paper, what goes with it
 
 function removing.to(row, rest)
   local child, kind = string.match(rest, '^(.*)%z(.*)$')
-  redis.call('HDEL', yard .. 'papers:' .. child, 'from:' .. row.id .. '\0' .. kind)
+  redis.call('HDEL', yard .. 'papers:' .. child, 'from:' .. row[ID] .. '\0' .. kind)
 end
 
 function removing.from(row, rest)
   local parent, kind = string.match(rest, '^(.*)%z(.*)$')
-  redis.call('HDEL', yard .. 'papers:' .. parent, 'to:' .. row.id .. '\0' .. kind)
+  redis.call('HDEL', yard .. 'papers:' .. parent, 'to:' .. row[ID] .. '\0' .. kind)
 end
 
 function removing.outbox(row, rest)
-  redis.call('ZREM', yard .. 'outbox:' .. redis.call('HGET', yard .. 'papers:' .. row.id, 'outbox:' .. rest), rest)
+  redis.call('ZREM', yard .. 'outbox:' .. redis.call('HGET', yard .. 'papers:' .. row[ID], 'outbox:' .. rest), rest)
   redis.call('HDEL', yard .. 'outbox', rest)
 end
 
@@ -324,14 +296,15 @@ local function remove_dag(workspace, dag, words)
   redis.call('DEL', key)
 end
 
-function writes.remove()
-  local row, words = fetch(take()), take_many()
+function writes.remove(id, words)
+  local row = fetch(id)
   if not row then
     return
   end
+  tell()
   file()
   local numbers = {}
-  for _, name in ipairs(redis.call('HKEYS', yard .. 'papers:' .. row.id)) do
+  for _, name in ipairs(redis.call('HKEYS', yard .. 'papers:' .. row[ID])) do
     local kind, rest = string.match(name, '^(%a+):(.*)$')
     if kind == 'event' then
       numbers[#numbers + 1] = rest
@@ -339,48 +312,38 @@ function writes.remove()
       removing[kind](row, rest)
     end
   end
-  for _, member in ipairs(redis.call('ZRANGE', yard .. 'blockers:' .. row.id, 0, -1)) do
-    unblock(row.id, string.match(member, '^([^%z]*)%z(.*)$'))
+  for _, member in ipairs(redis.call('ZRANGE', yard .. 'blockers:' .. row[ID], 0, -1)) do
+    unblock(row[ID], string.match(member, '^([^%z]*)%z(.*)$'))
   end
-  forget_events(row.workspace, numbers)
-  if row.dag_id then
-    remove_dag(row.workspace, row.dag_id, words)
+  forget_events(row[WORKSPACE], numbers)
+  if row[DAG_ID] then
+    remove_dag(row[WORKSPACE], row[DAG_ID], words)
   end
   remove_places(row)
-  move_key(row.id, row.workspace, owned_key(row), nil)
-  redis.call('DEL', yard .. 'task:' .. row.id, yard .. 'papers:' .. row.id)
+  move_key(row[ID], row[WORKSPACE], owned_key(row), false)
+  redis.call('DEL', yard .. 'task:' .. row[ID], yard .. 'papers:' .. row[ID])
 end
 
 -- The events of a set, last: those of its own steps, of what it let go, and those that belong to no task's step.
-local function take_events(events)
-  for _ = 1, take_number() do
-    events[#events + 1] = {unpack(ARGV, cursor + 1, cursor + 9)}
-    cursor = cursor + 9
+function writes.tell(own, others)
+  for _, event in ipairs(own) do
+    untold[#untold + 1] = event
   end
-end
-
-function writes.tell()
-  local events = {}
-  take_events(events)
   for _, event in ipairs(freed_events) do
-    events[#events + 1] = event
+    untold[#untold + 1] = event
   end
-  local own = #events
-  take_events(events)
-  for place = own + 1, #events do
-    local task = events[place][3]
-    events[place].loose = task ~= NONE and redis.call('EXISTS', yard .. 'task:' .. task) == 0
+  for _, event in ipairs(others) do
+    loose[event] = event[3] and redis.call('EXISTS', yard .. 'task:' .. event[3]) == 0
+    untold[#untold + 1] = event
   end
-  tell(events)
-  file()
 end
 
 -- One set.
 
-local function refusal()
+local function refusal(steps)
   changed, taken = {}, {}
-  for _ = 1, take_number() do
-    local conflict = guards[take()]()
+  for _, step in ipairs(steps) do
+    local conflict = guards[step[1]](unpack(step, 2))
     if conflict then
       return {'conflict', conflict}
     end
@@ -391,37 +354,62 @@ local function refusal()
   end
 end
 
-local function land()
-  local length = take_number()
-  local past = cursor + length
-  at = take()
-  local answer = refusal()
+local landing, committed = {}, false
+
+function landing.set(decided, guarding, writing)
+  at = decided
+  local answer = refusal(guarding)
   if not answer then
     freed, freed_events = {}, {}
-    for _ = 1, take_number() do
-      writes[take()]()
+    for _, step in ipairs(writing) do
+      writes[step[1]](unpack(step, 2))
     end
-    answer = {'committed'}
     for place, row in ipairs(freed) do
-      answer[place + 1] = row.id
+      answer = answer or {'freed'}
+      answer[place + 1] = row[ID]
     end
+    committed = true
   end
-  cursor = past
   return answer
 end
 
-now = clock(take())
-begin(now, take() == '1')
-local counters = take_many()
-local answers, committed = {}, false
-for place = 1, take_number() do
-  answers[place] = land()
-  committed = committed or answers[place][1] == 'committed'
+-- An attempt that ended, and nothing more: most sets are that. Seen: where no heartbeat may have come since.
+landing['end'] = function(id, version, seen, moved, attempt, tried, output, spent, counted, event)
+  local row = fetch(id)
+  if not row or row[VERSION] ~= version or (seen and row[LEASE_EXPIRES_AT] ~= seen) then
+    return {'conflict', id}
+  end
+  write(row, moved)
+  paper(id, attempt, tried)
+  if output then
+    paper(id, 'output', output)
+  end
+  for _, each in ipairs(spent) do
+    writes.spend(unpack(each))
+  end
+  for _, each in ipairs(counted) do
+    writes.count(unpack(each))
+  end
+  untold[#untold + 1] = event
+  committed = true
+end
+
+local said, always, counters, sets = unpack(cjson.decode(ARGV[1]))
+now = clock(said)
+begin(now, always)
+local answers = {}
+for place, set in ipairs(sets) do
+  local answer = landing[set[1]](unpack(set, 2))
+  if answer then
+    answers[#answers + 1] = {place - 1, answer}
+  end
 end
 local values = {}
-for place = 1, #counters, 2 do
-  values[#values + 1] = text(count_of(counters[place], counters[place + 1]))
+for place, counter in ipairs(counters) do
+  values[place] = text(count_of(unpack(counter)))
 end
+tell()
+file()
 settle_accounts()
 settle_moves()
 return {text(now), committed and announce() or {}, answers, values}

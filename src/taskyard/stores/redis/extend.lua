@@ -1,25 +1,24 @@
 -- Heartbeats, many at once: as transitions.beat to each row whose lease is the beat's. No event and no version.
 
-local now = clock(take())
+local now = clock(given(take()))
 
--- A total so far: None leaves what is stored, and nothing is not stored.
-local function total(moved, name, said)
+-- A total so far: None leaves what is stored.
+local function total(moved, field, said)
   if said then
-    moved[name] = said ~= '0' and said or false
+    moved[#moved + 1] = field
+    moved[#moved + 1] = tonumber(said)
   end
 end
 
 local function beat(row, progress, cost, tokens_in, tokens_out)
-  local moved = {heartbeat_at = text(now)}
-  if row.status == 'running' then
-    moved.lease_expires_at = text(now + number(row.lease_sec) * SECOND)
+  local moved = {HEARTBEAT_AT, now, PROGRESS, progress or row[PROGRESS]}
+  if row[STATUS] == 'running' then
+    moved[#moved + 1] = LEASE_EXPIRES_AT
+    moved[#moved + 1] = now + row[LEASE_SEC] * SECOND
   end
-  if progress then
-    moved.progress = progress
-  end
-  total(moved, 'spent', cost)
-  total(moved, 'tokens_in', tokens_in)
-  total(moved, 'tokens_out', tokens_out)
+  total(moved, SPENT, cost)
+  total(moved, TOKENS_IN, tokens_in)
+  total(moved, TOKENS_OUT, tokens_out)
   write(row, moved)
 end
 
@@ -28,7 +27,7 @@ for place = 1, take_number() do
   local id, lease, workspace = take(), take(), given(take())
   local progress, cost, tokens_in, tokens_out = given(take()), given(take()), given(take()), given(take())
   local row = fetch(id)
-  local accepted = row and HELD[row.status] and row.lease == lease and (not workspace or row.workspace == workspace)
+  local accepted = row and HELD[row[STATUS]] and row[LEASE] == lease and (not workspace or row[WORKSPACE] == workspace)
   if accepted then
     if not begun then
       begin(now, true) -- a server without memory must not cost agents the work that they have in hand
@@ -36,7 +35,7 @@ for place = 1, take_number() do
     end
     beat(row, progress, cost, tokens_in, tokens_out)
   end
-  answers[place + 1] = {accepted and '1' or '0', row and flattened(row) or {}}
+  answers[place + 1] = {accepted and '1' or '0', row}
 end
 settle_moves()
 return answers

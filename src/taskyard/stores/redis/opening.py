@@ -11,10 +11,13 @@ from taskyard.core.units import Micros
 from taskyard.stores.migrate import EMPTY, Migration, Schema, State
 from taskyard.stores.redis.connecting import Server
 from taskyard.stores.redis.durability import Durability, durability, info
+from taskyard.stores.redis.migrating import to_format_2
+from taskyard.stores.redis.reading import Reader
 from taskyard.stores.redis.scripts import WRITE
 
-# What is stored has one format so far. A later release names another here, and what to do to get there.
-_FORMATS = (Migration(Schema(1, 1, 1), "yard", ""),)
+# What is stored has a format. A later release names another here, and what to do to get there.
+_FORMATS = (Migration(Schema(1, 1, 1), "yard", ""), Migration(Schema(2, 2, 2), "packed", ""))
+_STEPS = {2: to_format_2}
 _OLDEST_SERVER = (6, 2)
 
 
@@ -32,10 +35,18 @@ async def prepare(server: Server, prefix: str, *, migrates: bool) -> Founded:
     state = await schema(server, prefix)
     if not migrates:
         state.require_current()
-    if state.outstanding():
+    if state.stored == EMPTY:
         await server.run(WRITE, "found", *_FORMATS[-1].schema, secrets.token_hex(32), facts["run_id"], twice=True)
+    else:
+        await _bring_up(server, prefix, state)
     secret, told = await server.ask("HMGET", f"{prefix}meta", "secret", "told")
     return Founded(bytes.fromhex(secret), Micros(int(told or 0)), await durability(server, facts))
+
+
+async def _bring_up(server: Server, prefix: str, state: State) -> None:
+    for migration in state.outstanding():
+        await _STEPS[migration.schema.version](Reader(server, prefix))
+        await server.run(WRITE, "reach", *migration.schema, twice=True)
 
 
 async def schema(server: Server, prefix: str) -> State:

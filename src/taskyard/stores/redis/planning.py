@@ -1,27 +1,33 @@
 """A change set as the guards and writes that `commit.lua` goes through: names of its functions, each with its words.
 
 Everything that can be known without looking at the store is decided here. Order within a set is that of the contract.
+A batch is one JSON text, in which false stands for None.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import Any
 
 from taskyard.core.changes import PLANNED_ON, ChangeSet, RecordChange
 from taskyard.core.codec import encode_definition
 from taskyard.core.dag import count_names
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import DagId
+from taskyard.core.units import Micros
 from taskyard.stores.guarding import takes_key
 from taskyard.stores.redis import rows
-from taskyard.stores.redis.rows import NONE, Word, optional
+from taskyard.stores.redis.rows import json_word
 from taskyard.stores.rows import body_text
 from taskyard.stores.sets import owned_key
 from taskyard.stores.waves import Key, parking
 
-_Step = Sequence[Word]
-_MOST_WORDS = 1_000_000  # a server hangs up on a command of more than 2**20
+_Step = Sequence[Any]  # the name of a function and what it is given
+_MOST = 100_000_000  # characters, of at most four bytes: a server hangs up on a text of more than 512 MB
 _DAG_WORDS = tuple(count_names(DagId("")))
+_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
 
 
 def counters(sets: Sequence[ChangeSet]) -> list[Key]:
@@ -34,46 +40,65 @@ def makes_room(sets: Sequence[ChangeSet]) -> bool:
     return all(each.removals and not (each.tasks or each.changes or each.records) for each in sets)
 
 
-def batch(sets: Sequence[ChangeSet], moved: Sequence[Key]) -> list[Word]:
-    """The words of a whole batch; `moved` are the counters to be answered."""
-    words: list[Word] = [int(makes_room(sets)), 2 * len(moved), *(word for key in moved for word in key), len(sets)]
-    for each in sets:
-        planned = _planned(each)
-        words.append(len(planned))
-        words += planned
-    if len(words) > _MOST_WORDS:
+def batch(sets: Sequence[ChangeSet], moved: Sequence[Key], *, now: Micros | None) -> str:
+    """A whole batch; `moved` are the counters to be answered. Without a time, the server's counts."""
+    text = _text((json_word(now), makes_room(sets), moved, [_end(each) or _set(each) for each in sets]))
+    if len(text) > _MOST:
         raise InvalidInput("tasks", "must be handed in by fewer at a time: these are more than one command can carry")
-    return words
+    return text
 
 
-def _planned(change_set: ChangeSet) -> list[Word]:
-    words: list[Word] = [change_set.at]
-    for steps in (_guards(change_set), _writes(change_set)):
-        counted = len(words)
-        words.append(0)
-        for count, step in enumerate(steps, 1):
-            words += step
-            words[counted] = count
-    return words
+def _end(change_set: ChangeSet) -> _Step | None:
+    """The end of an attempt, where that is all there is to it: most sets are that."""
+    if any(_more_than_an_end(change_set)) or len(change_set.changes) != 1 or len(change_set.attempts) != 1:
+        return None
+    (change,), (attempt,), outputs = change_set.changes, change_set.attempts, change_set.outputs
+    before, after, event, expiring, unbeaten = change
+    seen = unbeaten and before.lease_expires_at
+    if expiring or seen is None or takes_key(change) or parking(change_set):
+        return None
+    if {each.task_id for each in (attempt, *outputs)} != {before.id} or len(outputs) > 1:
+        return None
+    return (
+        "end",
+        before.id,
+        before.version,
+        json_word(seen),
+        rows.moved(before, after),
+        f"attempt:{attempt.number}",
+        rows.attempt_text(attempt),
+        rows.output_text(outputs[0]) if outputs else False,
+        change_set.spends,
+        change_set.counts,
+        rows.event_words(event),
+    )
 
 
-def _guards(change_set: ChangeSet) -> Iterator[_Step]:
+_more_than_an_end = attrgetter(
+    *(name for name in ChangeSet._fields if name not in ("at", "changes", "attempts", "outputs", "spends", "counts"))
+)
+
+
+def _set(change_set: ChangeSet) -> _Step:
+    return "set", json_word(change_set.at), _guards(change_set), _writes(change_set)
+
+
+def _guards(change_set: ChangeSet) -> list[_Step]:
     """Conflicts first, as they are told before what is taken."""
+    steps: list[_Step] = []
     for before, _, _, expiring, unbeaten in change_set.changes:
-        yield "change", before.id, before.version
+        steps.append(("change", before.id, before.version))
         if expiring:
-            yield "expire", before.id, optional(before.lease_expires_at)
+            steps.append(("expire", before.id, json_word(before.lease_expires_at)))
         if unbeaten:
-            yield "unbeaten", before.id, optional(before.lease_expires_at)
-    for task_id, version in change_set.expects:
-        yield "expect", task_id, version
-    for kind, workspace, id_, version, _ in change_set.records:
-        yield "record", kind, workspace, id_, version
-    for checkpoint in change_set.checkpoints:
-        yield "checkpoint", checkpoint.task_id, checkpoint.name
-    for task in change_set.tasks:
-        yield "new", task.hot.id
-    yield from _keys(change_set)
+            steps.append(("unbeaten", before.id, json_word(before.lease_expires_at)))
+    steps += [("expect", *expect) for expect in change_set.expects]
+    steps += [("record", *record[:4]) for record in change_set.records]
+    steps += [("checkpoint", *checkpoint[:2]) for checkpoint in change_set.checkpoints]
+    if change_set.tasks:
+        steps.append(("new", [task.hot.id for task in change_set.tasks]))
+    steps += _keys(change_set)
+    return steps
 
 
 def _keys(change_set: ChangeSet) -> Iterator[_Step]:
@@ -85,81 +110,54 @@ def _keys(change_set: ChangeSet) -> Iterator[_Step]:
     kept = {owned_key(change.after): change.after.id for change in change_set.changes}
     for hot in wanted:
         if (key := owned_key(hot)) is not None:
-            yield "key", *key, hot.id, optional(kept.get(key))
+            yield "key", *key, hot.id, kept.get(key, False)
 
 
-def _writes(change_set: ChangeSet) -> Iterator[_Step]:
-    yield from _tasks(change_set)
-    for edge in change_set.edges:
-        yield "edge", *edge
-    for blocker in change_set.blockers:
-        yield "block", *blocker
-    for name, task_id, ends_wait in change_set.lifts:
-        yield "lift", name, optional(task_id), int(ends_wait)
-    yield from _papers(change_set)
-    for task_id in change_set.removals:
-        yield "remove", task_id, len(_DAG_WORDS), *_DAG_WORDS
-    yield from _movements(change_set)
-    yield "tell", *_events(change_set)
+def _writes(change_set: ChangeSet) -> list[_Step]:
+    steps: list[_Step] = [("change", before.id, rows.moved(before, after)) for before, after, *_ in change_set.changes]
+    if change_set.tasks:
+        definitions = [encode_definition(task.definition) for task in change_set.tasks]
+        steps.append(("insert", list(zip(rows.born(change_set.tasks), definitions, strict=True))))
+    steps += [("edge", *edge) for edge in change_set.edges]
+    steps += [("block", *blocker) for blocker in change_set.blockers]
+    steps += [("lift", name, json_word(task_id), ends_wait) for name, task_id, ends_wait in change_set.lifts]
+    steps += _papers(change_set)
+    steps += [("remove", task_id, _DAG_WORDS) for task_id in change_set.removals]
+    steps += _movements(change_set)
+    steps.append(("tell", *_events(change_set)))
+    return steps
 
 
-def _tasks(change_set: ChangeSet) -> Iterator[_Step]:
-    for before, after, *_ in change_set.changes:
-        moved = rows.moved(before, after)
-        yield "change", before.id, len(moved) // 2, *moved
-    for hot, definition, _ in change_set.tasks:
-        fields = rows.fields(hot)
-        yield (
-            *("insert", hot.id, encode_definition(definition), len(fields) // 2 + 1),
-            *(*fields, "type", definition.type),
-        )
-
-
-def _papers(change_set: ChangeSet) -> Iterator[_Step]:
-    for attempt in change_set.attempts:
-        yield "paper", attempt.task_id, f"attempt:{attempt.number}", rows.attempt_text(attempt)
-    for output in change_set.outputs:
-        yield "paper", output.task_id, "output", rows.output_text(output)
-    for checkpoint in change_set.checkpoints:
-        yield "checkpoint", checkpoint.task_id, checkpoint.name, rows.checkpoint_text(checkpoint)
-    for signal in change_set.signals:
-        yield "signal", signal.task_id, rows.signal_text(signal)
-    for record in change_set.records:
-        yield _record(record)
-    for definition in change_set.redefined:
-        yield "redefine", definition.id, definition.type, encode_definition(definition)
-    for outbox in change_set.outbox:
-        yield "post", outbox.topic, optional(outbox.task_id), rows.outbox_text(outbox)
-    for task_id, rank, height, rescore_at in change_set.rescores:
-        fields = ("rank", rank or NONE, "height", height or NONE, "rescore_at", optional(rescore_at))
-        yield "rescore", task_id, 3, *fields
+def _papers(change_set: ChangeSet) -> list[_Step]:
+    steps: list[_Step] = [
+        ("paper", each.task_id, f"attempt:{each.number}", rows.attempt_text(each)) for each in change_set.attempts
+    ]
+    steps += [("paper", each.task_id, "output", rows.output_text(each)) for each in change_set.outputs]
+    steps += [("checkpoint", *each[:2], rows.checkpoint_text(each)) for each in change_set.checkpoints]
+    steps += [("signal", each.task_id, rows.signal_text(each)) for each in change_set.signals]
+    steps += map(_record, change_set.records)
+    steps += [("redefine", each.id, each.type, encode_definition(each)) for each in change_set.redefined]
+    steps += [("post", each.topic, json_word(each.task_id), rows.outbox_text(each)) for each in change_set.outbox]
+    steps += [("rescore", *map(json_word, each)) for each in change_set.rescores]
+    return steps
 
 
 def _record(change: RecordChange) -> _Step:
     kind, workspace, id_, version, body = change
     of = body.get("task_id") if kind == "dead" and body else None
-    return (
-        *("record", kind, workspace, id_, version + 1, NONE if body is None else body_text(body)),
-        *(of if isinstance(of, str) else NONE, int(kind in PLANNED_ON)),
-    )
+    text = False if body is None else body_text(body)
+    return "record", kind, workspace, id_, version + 1, text, of if isinstance(of, str) else False, kind in PLANNED_ON
 
 
-def _movements(change_set: ChangeSet) -> Iterator[_Step]:
-    for spend in change_set.spends:
-        yield "spend", *spend
-    for workspace, name, ceiling in change_set.ceilings:
-        yield "ceiling", workspace, name, optional(ceiling)
-    for key, _ in parking(change_set):
-        yield "ease", *key
-    for workspace, name, add, clear in change_set.counts:
-        yield "count", workspace, name, add, int(clear)
+def _movements(change_set: ChangeSet) -> list[_Step]:
+    steps: list[_Step] = [("spend", *spend) for spend in change_set.spends]
+    steps += [("ceiling", *map(json_word, each)) for each in change_set.ceilings]
+    steps += [("ease", *key) for key, _ in parking(change_set)]
+    steps += [("count", *count) for count in change_set.counts]
+    return steps
 
 
-def _events(change_set: ChangeSet) -> Iterator[Word]:
+def _events(change_set: ChangeSet) -> tuple[list[_Step], list[_Step]]:
+    """Those of its own steps, and those that belong to none."""
     steps = (*change_set.changes, *change_set.tasks)
-    yield len(steps)
-    for step in steps:
-        yield from rows.event_words(step.event)
-    yield len(change_set.events)
-    for event in change_set.events:
-        yield from rows.event_words(event)
+    return [rows.event_words(step.event) for step in steps], [rows.event_words(each) for each in change_set.events]

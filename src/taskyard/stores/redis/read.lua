@@ -7,7 +7,7 @@ local function rows_of(ids)
   for _, id in ipairs(ids) do
     local row = fetch(id)
     if row then
-      rows[#rows + 1] = flattened(row)
+      rows[#rows + 1] = row
     end
   end
   return rows
@@ -65,9 +65,9 @@ function reads.awaited()
   local workspace, found = take(), {}
   for _, member in ipairs(redis.call('ZRANGE', yard .. 'awaited', 0, -1)) do
     local id, wait, name = string.match(member, '^([^%z]*)%z([^%z]*)%z(.*)$')
-    local row = redis.call('HMGET', yard .. 'task:' .. id, 'workspace', 'status', 'wait', 'updated_at')
-    if row[1] == workspace and row[2] == 'pending' and (row[3] or '0') == wait then
-      found[#found + 1] = {row[4] or '0', id, wait, name}
+    local row = fetch(id)
+    if row and row[WORKSPACE] == workspace and row[STATUS] == 'pending' and row[WAIT] == tonumber(wait) then
+      found[#found + 1] = {row[UPDATED_AT], id, row[WAIT], name}
     end
   end
   return found
@@ -115,8 +115,7 @@ function reads.blockers()
 end
 
 local function waits_for_a_task(row)
-  local wait = row.wait or '0'
-  for _, member in ipairs(redis.call('ZRANGEBYSCORE', yard .. 'blockers:' .. row.id, wait, wait)) do
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', yard .. 'blockers:' .. row[ID], row[WAIT], row[WAIT])) do
     local name = string.match(member, '^[^%z]*%z(.*)$')
     if begins(name, 'task:') or begins(name, 'child:') then
       return true
@@ -128,7 +127,7 @@ end
 function reads.stuck()
   for _, id in ipairs(redis.call('ZRANGE', yard .. 'dag:' .. take(), 0, -1)) do
     local row = fetch(id)
-    if not FINAL[row.status] and not (row.status == 'pending' and waits_for_a_task(row)) then
+    if not FINAL[row[STATUS]] and not (row[STATUS] == 'pending' and waits_for_a_task(row)) then
       return 0
     end
   end
@@ -151,9 +150,9 @@ function reads.held()
 end
 
 local function is_over(id, before, dead_too)
-  local status, updated_at = unpack(redis.call('HMGET', yard .. 'task:' .. id, 'status', 'updated_at'))
-  local where = FINAL[status]
-  return where and (dead_too or where == 'final') and number(updated_at or 0) < before
+  local row = fetch(id)
+  local where = FINAL[row[STATUS]]
+  return where and (dead_too or where == 'final') and tonumber(row[UPDATED_AT]) < before
 end
 
 local function all_over(ids, before, dead_too)
@@ -172,7 +171,7 @@ local function gather_prunable(name, before, limit, dead_too, found, seen)
     local members = redis.call('ZRANGEBYSCORE', yard .. name, '-inf', '(' .. text(before), 'LIMIT', first, 500)
     for _, member in ipairs(members) do
       local id = id_at(member)
-      local dag = redis.call('HGET', yard .. 'task:' .. id, 'dag_id')
+      local dag = fetch(id)[DAG_ID]
       if #found < limit and not dag then
         found[#found + 1] = id
       elseif #found < limit and not seen[dag] then
@@ -218,7 +217,7 @@ function reads.newest()
   local rows = {}
   for place = 1, math.min(limit, #found) do
     local id = found[place][1]
-    rows[place] = {flattened(fetch(id)), defined and redis.call('HGET', yard .. 'papers:' .. id, 'definition') or ''}
+    rows[place] = {fetch(id), defined and redis.call('HGET', yard .. 'papers:' .. id, 'definition') or ''}
   end
   return rows
 end
@@ -283,25 +282,46 @@ function reads.config()
   return {redis.call('HGET', yard .. 'epochs', workspace) or '0', records, lanes}
 end
 
+-- What is said of an event, after its number. Until format 2 it was said in fields, and always by a text.
+local function event_at(entry, workspace)
+  local number, flat = entry[1], entry[2]
+  if flat[1] == 'packed' then
+    return {number, cmsgpack.unpack(flat[2])}
+  end
+  local said = {}
+  for place = 1, #flat, 2 do
+    said[flat[place]] = given(flat[place + 1])
+  end
+  return {
+    number,
+    {
+      said.event, workspace, said.task or false, said.dag or false, said.at, tonumber(said.version) or false,
+      said.status or false, tonumber(said.attempt) or false, said.data or false,
+    },
+  }
+end
+
 local function pruned(workspace)
   return number(redis.call('HGET', yard .. 'pruned', workspace) or 0)
 end
 
--- Of one workspace, or of all: the last that was pruned there, and for each the next events in order.
+-- Of one workspace, or of all: the last that was pruned there, and the next events of each in order.
 function reads.events()
   local after, limit, workspace = take(), take(), given(take())
   local gone, found = 0, {}
-  for place, each in ipairs(workspace and {workspace} or redis.call('SMEMBERS', yard .. 'workspaces')) do
+  for _, each in ipairs(workspace and {workspace} or redis.call('SMEMBERS', yard .. 'workspaces')) do
     gone = math.max(gone, pruned(each))
-    found[place] = {each, redis.call('XRANGE', yard .. 'events:' .. each, after .. '-1', '+', 'COUNT', limit)}
+    for _, entry in ipairs(redis.call('XRANGE', yard .. 'events:' .. each, after .. '-1', '+', 'COUNT', limit)) do
+      found[#found + 1] = event_at(entry, each)
+    end
   end
   return {text(gone), found}
 end
 
 function reads.events_of_task()
   local id, after, limit = take(), take_number(), take_number()
-  local workspace = redis.call('HGET', yard .. 'task:' .. id, 'workspace')
-  if not workspace then
+  local row = fetch(id)
+  if not row then
     return {'', {}}
   end
   local numbers = {}
@@ -315,9 +335,9 @@ function reads.events_of_task()
   local found = {}
   for place = 1, math.min(#numbers, limit) do
     local at = text(numbers[place]) .. '-0'
-    found[place] = redis.call('XRANGE', yard .. 'events:' .. workspace, at, at)[1]
+    found[place] = event_at(redis.call('XRANGE', yard .. 'events:' .. row[WORKSPACE], at, at)[1], row[WORKSPACE])
   end
-  return {workspace, found}
+  return {row[WORKSPACE], found}
 end
 
 function reads.outbox()

@@ -318,11 +318,11 @@ async def events(
 ) -> list[StoredEvent]:
     if task_id is not None:
         owner, entries = await reader.run("events_of_task", task_id, after, limit)
-        return [rows.stored_event(owner, entry) for entry in entries] if workspace in (None, owner) else []
+        return [rows.stored_event(entry) for entry in entries] if workspace in (None, owner) else []
     gone, found = await reader.run("events", after, limit, optional(workspace))
     if 0 < after < int(gone):
         raise EventsGone(int(gone) + 1)
-    read = [rows.stored_event(owner, entry) for owner, entries in found for entry in entries]
+    read = map(rows.stored_event, found)
     return sorted(read, key=lambda stored: stored.seq)[:limit]
 
 

@@ -1,16 +1,18 @@
 """What is stored under a key as the core's values, and back.
 
-A task is a hash of the fields of `core.task.Hot`, by their names. What is None, or nothing where it cannot be None, is
-left out: most of a waiting task is. No text has a NUL, so that a lone NUL can stand for None on the way.
+A task is a list of the fields of `core.task.Hot` and its type, each at its place in `FIELDS`, as the scripts pack it.
+No text has a NUL, so that a lone NUL can stand for None on the way; to scripts that take JSON, false does.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, cast
+from itertools import compress
+from operator import is_not
+from typing import Any
 
-from taskyard.core.changes import Checkpoint, Event, Limit, Outbox, Output, Record, Signal, StoredEvent
+from taskyard.core.changes import Checkpoint, Event, Limit, NewTask, Outbox, Output, Record, Signal, StoredEvent
 from taskyard.core.task import Attempt, Hot, LaneId, Outcome, Status, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.rows import STATUSES, to_text
@@ -19,12 +21,15 @@ NONE = "\0"
 Word = str | int  # what goes into a command
 Reply = Any  # what comes back: texts, numbers and lists of such
 
-_TEXTS = frozenset(
-    {
-        *("id", "workspace", "dag_id", "status", "agent", "runtime", "lease"),
-        *("progress", "session", "why", "idempotency_key", "key"),
-    }
+# As stored: whoever changes this changes the format (see `opening`).
+FIELDS = (
+    *("id", "seq", "workspace", "dag_id", "lane", "rank", "height", "status", "version", "attempt", "failures"),
+    *("losses", "parks", "wait", "agent", "runtime", "lease", "claimed_at", "started_at", "heartbeat_at"),
+    *("lease_expires_at", "limit_at", "wake_at", "due_at", "rescore_at", "circuit", "reserved", "spent", "tokens_in"),
+    *("tokens_out", "progress", "session", "ran", "why", "updated_at", "idempotency_key", "key", "reserve"),
+    *("claim_ttl", "lease_sec", "run_sec", "max_attempts", "expires_at", "created_at", "traits", "type"),
 )
+assert FIELDS[:-1] == Hot._fields
 _COUNTS = frozenset(
     {
         *("seq", "lane", "rank", "height", "version", "attempt", "failures", "losses", "parks", "wait", "circuit"),
@@ -32,87 +37,78 @@ _COUNTS = frozenset(
         *("max_attempts", "created_at", "traits"),
     }
 )
-_BLANK: list[Any] = [0 if name in _COUNTS else None for name in Hot._fields]
+_BLANK = Hot._make(0 if name in _COUNTS else None for name in Hot._fields)
 _STATUS = Hot._fields.index("status")
-_PLACES = {name: place for place, name in enumerate(Hot._fields) if name in _TEXTS}
-_NUMBERS = {name: place for place, name in enumerate(Hot._fields) if name not in _TEXTS}
+_PLACES = range(len(Hot._fields))
+_TYPE = len(FIELDS)
+_TIMES = tuple(place for place, name in enumerate(Hot._fields) if name.endswith("_at"))
+_MOST = 2**53 - 1  # what scripts can count to; a time after the year 2255 is beyond that, and goes as a text
+
+A_READY_ROW = _BLANK._replace(id=TaskId(""), status=Status.READY, claim_ttl=1)  # with nothing said
 
 
-A_READY_ROW = Hot._make(_BLANK)._replace(id=TaskId(""), status=Status.READY, claim_ttl=1)  # with nothing said
+def script_of_fields() -> str:
+    """The place of each field by its name in capitals, and a function that makes a row of which nothing is known."""
+    names, places = ", ".join(FIELDS).upper(), ", ".join(map(str, range(1, len(FIELDS) + 1)))
+    blank = ", ".join("0" if name in _COUNTS else "false" for name in FIELDS)
+    return f"local {names} = {places}\nlocal function blank()\n  return {{{blank}}}\nend"
 
 
-def hot(flat: Sequence[str]) -> Hot:
-    """The id, then field and value in turn."""
-    values = [*_BLANK]
-    values[0] = flat[0]
-    for name, value in zip(flat[1::2], flat[2::2], strict=True):
-        if (place := _NUMBERS.get(name)) is not None:
-            values[place] = int(value)
-        elif (place := _PLACES.get(name)) is not None:
-            values[place] = value
+def hot(row: list[Any]) -> Hot:
+    """A row as a script answers with it."""
+    values = row[:-1]
     values[_STATUS] = STATUSES[values[_STATUS]]
+    for place in _TIMES:
+        if isinstance(values[place], str):
+            values[place] = int(values[place])
     return Hot._make(values)
 
 
-def hots(rows: Iterable[Sequence[str]]) -> list[Hot]:
+def hots(rows: Iterable[list[Any]]) -> list[Hot]:
     return [hot(row) for row in rows]
 
 
-def fields(row: Hot) -> list[Word]:
-    """Name and value in turn of what is not blank, without the id and the number, which the store gives."""
-    named = zip(Hot._fields[2:], cast(Sequence[Any], row[2:]), _BLANK[2:], strict=True)
-    return [word for name, value, blank in named if value != blank for word in (name, value)]
-
-
 def moved(before: Hot, after: Hot) -> list[Word]:
-    """Name and value in turn of what differs."""
+    """Place and value in turn of what differs."""
     words: list[Word] = []
-    for name, was, value, blank in zip(Hot._fields, before, cast(Sequence[Any], after), _BLANK, strict=True):
-        if value != was:
-            words += (name, NONE if value == blank else value)
+    for place in compress(_PLACES, map(is_not, before, after)):  # what stayed is nearly always the very same object
+        value: Any = after[place]
+        if value != before[place]:
+            words += (place + 1, json_word(value))
     return words
+
+
+def born(tasks: Iterable[NewTask]) -> Iterator[list[Word]]:
+    """The same of each task that is new and the one before it: most have much in common. Numbers the store gives."""
+    last, last_type = _BLANK, None
+    for row, definition, _ in tasks:
+        words = moved(last, row)
+        if definition.type != last_type:
+            words += (_TYPE, definition.type)
+        yield words
+        last, last_type = row, definition.type
+
+
+def json_word(value: Word | None) -> Word:
+    if value is None:
+        return False
+    return str(value) if isinstance(value, int) and not -_MOST <= value <= _MOST else value
 
 
 def optional(value: Word | None) -> Word:
     return NONE if value is None else value
 
 
-def event_words(event: Event) -> Iterator[Word]:
-    return map(optional, event)
+def event_words(event: Event) -> Sequence[Word | None]:
+    return event if None not in event and -_MOST <= event.at <= _MOST else tuple(map(json_word, event))
 
 
-_EVENT = ("event", "task", "dag", "at", "version", "status", "attempt", "data")
-
-
-def stored_event(workspace: str, entry: tuple[str, Sequence[str]]) -> StoredEvent:
-    """An entry of the workspace's stream."""
-    number, flat = entry
-    found = dict(zip(flat[::2], flat[1::2], strict=True))
-    event, task, dag, at, version, status, attempt, data = (_text(found[name]) for name in _EVENT)
-    assert event is not None
-    assert at is not None
-    return StoredEvent(
-        int(number.partition("-")[0]),
-        Event(
-            event,
-            workspace,
-            None if task is None else TaskId(task),
-            dag,  # pyright: ignore[reportArgumentType] - a DagId is a text
-            Micros(int(at)),
-            _number(version),
-            None if status is None else STATUSES[status],
-            _number(attempt),
-            data,
-        ),
-    )
-
-
-def _text(word: str) -> str | None:
-    return None if word == NONE else word
-
-
-def _number(word: str | None) -> int | None:
-    return None if word is None else int(word)
+def stored_event(entry: tuple[str, Sequence[Any]]) -> StoredEvent:
+    """As a script answers with it."""
+    number, (name, workspace, task_id, dag_id, at, version, status, attempt, data) = entry
+    told = None if status is None else STATUSES[status]
+    event = Event(name, workspace, task_id, dag_id, Micros(int(at)), version, told, attempt, data)
+    return StoredEvent(int(number.partition("-")[0]), event)
 
 
 # Papers: what is kept with a task, each in a field of its own.

@@ -6,6 +6,8 @@ from hashlib import sha1
 from importlib.resources import files
 from typing import NamedTuple
 
+from taskyard.stores.redis.rows import script_of_fields
+
 
 class Script(NamedTuple):
     text: str
@@ -14,7 +16,8 @@ class Script(NamedTuple):
 
 def _script(*names: str) -> Script:
     folder = files("taskyard.stores.redis")
-    text = "\n".join(folder.joinpath(f"{name}.lua").read_text(encoding="utf-8") for name in ("yard", *names))
+    parts = (folder.joinpath(f"{name}.lua").read_text(encoding="utf-8") for name in ("yard", *names))
+    text = "\n".join((script_of_fields(), *parts))
     return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
@@ -24,3 +27,4 @@ EXTEND = _script("extend")
 WRITE = _script("announcing", "write")
 READ = _script("read")
 CHECK = _script("check")
+MIGRATE = _script("migrate")

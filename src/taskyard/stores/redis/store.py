@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -27,12 +27,13 @@ from taskyard.stores.redis.checking import checks
 from taskyard.stores.redis.connecting import Server
 from taskyard.stores.redis.durability import Durability
 from taskyard.stores.redis.reading import Reader
-from taskyard.stores.redis.rows import NONE, Reply, Word, optional
+from taskyard.stores.redis.rows import Reply, Word, optional
 from taskyard.stores.redis.scripts import CLAIM, COMMIT, EXTEND, WRITE, Script
 from taskyard.stores.redis.waking import Waking
 from taskyard.stores.rows import lane_text
-from taskyard.stores.sets import Answer, counted, readied, refuse_nonsense
+from taskyard.stores.sets import Answer, readied, refuse_nonsense
 from taskyard.stores.telling_time import MEASURED_EVERY, StoreTime
+from taskyard.stores.waves import Key
 
 
 class RedisStore(Reads):
@@ -114,11 +115,11 @@ class RedisStore(Reads):
         for each in sets:
             refuse_nonsense(each)
         moved = planning.counters(sets)
-        now, written, answers, counts = await self._run(COMMIT, self._said(), *planning.batch(sets, moved))
+        now, written, answers, counts = await self._run(COMMIT, planning.batch(sets, moved, now=self._said()))
         self._time.hear(Micros(int(now)))
         self._awake.wrote(written)
-        values = dict(zip(moved, map(int, counts), strict=True))
-        return counted(sets, [_answer(each, answer) for each, answer in zip(sets, answers, strict=True)], values)
+        values, said = dict(zip(moved, map(int, counts), strict=True)), dict(answers)
+        return [_answer(each, said.get(place, ()), values) for place, each in enumerate(sets)]
 
     async def claim(self, plan: ClaimPlan) -> Claimed | Stale:
         waking = self._awake
@@ -128,7 +129,7 @@ class RedisStore(Reads):
         return claims.claimed(reply)
 
     async def extend(self, beats: Sequence[Beat]) -> list[Extended]:
-        now, *answers = await self._run(EXTEND, self._said(), *claims.beat_words(beats))
+        now, *answers = await self._run(EXTEND, optional(self._said()), *claims.beat_words(beats))
         self._time.hear(Micros(int(now)))
         self._awake.moved()
         return claims.extended(answers)
@@ -175,9 +176,9 @@ class RedisStore(Reads):
 
     # How.
 
-    def _said(self) -> Word:
+    def _said(self) -> Micros | None:
         """The time as this process has it; where the server's clock decides, it says itself."""
-        return NONE if self._time.is_the_stores else self._time.now()
+        return None if self._time.is_the_stores else self._time.now()
 
     async def _run(self, script: Script, *words: Word) -> Reply:
         return await self._open().run(script, *words)
@@ -213,11 +214,13 @@ class RedisStore(Reads):
                 await self._measure(server)
 
 
-def _answer(change_set: ChangeSet, reply: Reply) -> Answer:
-    match reply[0]:
-        case "conflict":
-            return Conflict(reply[1])
-        case "taken":
-            return Taken({name: TaskId(by) for name, by in zip(reply[1::2], reply[2::2], strict=True)})
+def _answer(change_set: ChangeSet, reply: Reply, counts: Mapping[Key, int]) -> Answer:
+    """With the counters that the set moved, as they are after the batch."""
+    match reply:
+        case ["conflict", what]:
+            return Conflict(what)
+        case ["taken", *by]:
+            return Taken({name: TaskId(owner) for name, owner in zip(by[::2], by[1::2], strict=True)})
         case _:
-            return Committed({}, (*readied(change_set, ()), *map(TaskId, reply[1:])))
+            moved = {count.name: counts[count.workspace, count.name] for count in change_set.counts}
+            return Committed(moved, (*readied(change_set, ()), *reply[1:]))

@@ -5,10 +5,13 @@ local small = {}
 -- Move due_at, and the lease's end where one is given, where due_at is still the one that was seen.
 function small.touch()
   for _ = 1, take_number() do
-    local id, seen, due_at, expires = take(), take(), given(take()), given(take())
+    local id, seen, due_at, expires = take(), time(take()), given(take()), given(take())
     local row = fetch(id)
-    if row and row.due_at == seen then
-      write(row, {due_at = due_at or false, lease_expires_at = expires or row.lease_expires_at or false})
+    if row and row[DUE_AT] == seen then
+      write(row, {
+        DUE_AT, due_at and time(due_at) or false,
+        LEASE_EXPIRES_AT, expires and time(expires) or row[LEASE_EXPIRES_AT],
+      })
     end
   end
   settle_moves()
@@ -99,6 +102,14 @@ function small.found()
   local meta = yard .. 'meta'
   for _, name in ipairs({'version', 'min_reader', 'min_writer', 'secret', 'run_id'}) do
     redis.call('HSETNX', meta, name, take())
+  end
+end
+
+-- What is stored has this format now, or already has a later one.
+function small.reach()
+  local meta, version, min_reader, min_writer = yard .. 'meta', take(), take(), take()
+  if number(redis.call('HGET', meta, 'version')) < tonumber(version) then
+    redis.call('HSET', meta, 'version', version, 'min_reader', min_reader, 'min_writer', min_writer)
   end
 end
 

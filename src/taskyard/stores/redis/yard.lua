@@ -4,8 +4,9 @@
 -- before the first write, and the first write is one that a server without memory refuses (see `begin`).
 -- Of the rules, scripts know only those that the store itself has to: claim, extend, lift, and what is un-parked.
 --
--- Numbers are doubles, exact below 2^53; they are kept as the text they came as, and made text again by `text`, for
--- tostring would round. A field that is not there is None or, where it cannot be None, nothing.
+-- A task is stored whole, packed: a list of its fields, which `rows.py` numbers (ID, SEQ and so on). None is false.
+-- Numbers are doubles, exact below 2^53; a time beyond that is kept as a text. Where a number becomes part of a text,
+-- it is made so by `text`, for `..` would round what is longer than 14 digits, as times are.
 
 local yard = KEYS[1] -- '{name}:', which is no key itself: on a cluster whose slot moves, no script runs on half a yard
 local NONE = '\0' -- no text has it
@@ -17,7 +18,7 @@ local FINAL = {completed = 'final', cancelled = 'final', dead_lettered = 'dead'}
 local KEY_DEAD = {cancelled = true, dead_lettered = true}
 
 local function text(number)
-  return string.format('%.0f', number)
+  return string.format('%d', number)
 end
 
 local function number(value)
@@ -28,6 +29,12 @@ local function given(value)
   if value ~= NONE then
     return value
   end
+end
+
+-- A time that came as a text, as rows have it.
+local function time(word)
+  local value = tonumber(word)
+  return value and math.abs(value) < 2 ^ 53 and value or word
 end
 
 local cursor = 0
@@ -55,7 +62,7 @@ end
 -- The time that counts: the server's where no clock is given, and never behind what somebody was already told.
 local function clock(said)
   local told = number(redis.call('HGET', yard .. 'meta', 'told') or 0)
-  if said ~= NONE then
+  if said then
     return math.max(told, tonumber(said))
   end
   local now = redis.call('TIME')
@@ -81,31 +88,13 @@ end
 -- Tasks.
 
 local function fetch(id)
-  local flat = redis.call('HGETALL', yard .. 'task:' .. id)
-  if #flat == 0 then
-    return nil
-  end
-  local row = {id = id}
-  for place = 1, #flat, 2 do
-    row[flat[place]] = flat[place + 1]
-  end
-  return row
-end
-
-local function flattened(row)
-  local flat = {row.id}
-  for name, value in pairs(row) do
-    if name ~= 'id' then
-      flat[#flat + 1] = name
-      flat[#flat + 1] = value
-    end
-  end
-  return flat
+  local packed = redis.call('GET', yard .. 'task:' .. id)
+  return packed and cmsgpack.unpack(packed)
 end
 
 -- A member that sorts as the task's number does, among those of one score.
 local function place_of(row)
-  return string.format('%014.0f', row.seq) .. row.id
+  return string.format('%014d', row[SEQ]) .. row[ID]
 end
 
 local function id_at(place)
@@ -114,33 +103,30 @@ end
 
 -- Every sorted set that the row stands in: name, then score and member.
 local function places(row)
-  if not row.status then
-    return {}
-  end
-  local place = place_of(row)
+  local status, place = row[STATUS], place_of(row)
   local found = {
-    ['index:' .. row.workspace .. '\0' .. row.status .. '\0' .. row.type] = {row.seq, row.id},
+    ['index:' .. row[WORKSPACE] .. '\0' .. status .. '\0' .. row[TYPE]] = {row[SEQ], row[ID]},
   }
-  if row.status == 'ready' then
-    found['ready:' .. row.lane] = {row.rank or '0', place}
+  if status == 'ready' then
+    found['ready:' .. row[LANE]] = {row[RANK], place}
   end
-  if row.due_at then
-    found.due = {row.due_at, place}
+  if row[DUE_AT] then
+    found.due = {row[DUE_AT], place}
   end
-  if row.rescore_at and WAITING[row.status] then
-    found.drifting = {row.rescore_at, place}
+  if row[RESCORE_AT] and WAITING[status] then
+    found.drifting = {row[RESCORE_AT], place}
   end
-  if HELD[row.status] then
-    found['held-agents'] = {'0', (row.agent or '') .. '\0' .. place}
-    if row.runtime then
-      found['held-runtimes'] = {'0', row.runtime .. '\0' .. place}
+  if HELD[status] then
+    found['held-agents'] = {0, (row[AGENT] or '') .. '\0' .. place}
+    if row[RUNTIME] then
+      found['held-runtimes'] = {0, row[RUNTIME] .. '\0' .. place}
     end
   end
-  if FINAL[row.status] then
-    found[FINAL[row.status]] = {row.updated_at or '0', place}
+  if FINAL[status] then
+    found[FINAL[status]] = {row[UPDATED_AT], place}
   end
-  if row.dag_id then
-    found['dag:' .. row.dag_id] = {row.seq, row.id}
+  if row[DAG_ID] then
+    found['dag:' .. row[DAG_ID]] = {row[SEQ], row[ID]}
   end
   return found
 end
@@ -158,16 +144,30 @@ local function move(name, member, score)
   of[member] = score
 end
 
+-- A short sorted set of short members is kept as a list, which is gone through from its beginning for every member. One
+-- that has had a long member is not, so where many come at once, such a one comes first and goes again.
+local LONG = string.rep('-', 65)
+
 local function settle_moves()
   for name, of in pairs(moves) do
-    local added, gone = {}, {}
+    local added, gone, last_added, last_gone = {}, {}, 0, 0
+    local last, printed = nil, nil
     for member, score in pairs(of) do
       if score then
-        added[#added + 1] = score
-        added[#added + 1] = member
+        if score ~= last then -- most have one score, and a number is dear to print
+          last = score
+          printed = type(last) == 'number' and text(last) or last
+        end
+        added[last_added + 1], added[last_added + 2] = printed, member
+        last_added = last_added + 2
       else
-        gone[#gone + 1] = member
+        last_gone = last_gone + 1
+        gone[last_gone] = member
       end
+    end
+    if last_added > 40 then
+      added[last_added + 1], added[last_added + 2] = added[1], added[2]
+      added[1], added[2], gone[last_gone + 1] = '0', LONG, LONG
     end
     in_parts('ZADD', yard .. name, added)
     in_parts('ZREM', yard .. name, gone)
@@ -183,9 +183,7 @@ end
 
 -- The idempotency key that is the task's own for as long as it lives.
 local function owned_key(row)
-  if row.status and not KEY_DEAD[row.status] then
-    return row.idempotency_key
-  end
+  return not KEY_DEAD[row[STATUS]] and row[IDEMPOTENCY_KEY]
 end
 
 local function move_key(id, workspace, was, is)
@@ -207,100 +205,95 @@ local readied = {} -- lanes, and how many tasks became ready there
 -- As `places` has it, but only for what moved, and without making a table of it: this is most of what scripts do.
 
 local function move_index(row, status, type)
-  if status ~= row.status or type ~= row.type then
-    local index = 'index:' .. row.workspace .. '\0'
+  if status ~= row[STATUS] or type ~= row[TYPE] then
+    local index = 'index:' .. row[WORKSPACE] .. '\0'
     if status then
-      move(index .. status .. '\0' .. type, row.id, false)
+      move(index .. status .. '\0' .. type, row[ID], false)
     end
-    move(index .. row.status .. '\0' .. row.type, row.id, row.seq)
+    move(index .. row[STATUS] .. '\0' .. row[TYPE], row[ID], row[SEQ])
   end
 end
 
 local function move_ready(row, place, status, lane, rank)
-  local was, is = status == 'ready', row.status == 'ready'
-  local stayed = was and is and lane == row.lane
+  local was, is = status == 'ready', row[STATUS] == 'ready'
+  local stayed = was and is and lane == row[LANE]
   if was and not stayed then
     move('ready:' .. lane, place, false)
   end
-  if is and not (stayed and rank == row.rank) then
-    move('ready:' .. row.lane, place, row.rank or '0')
+  if is and not (stayed and rank == row[RANK]) then
+    move('ready:' .. row[LANE], place, row[RANK])
   end
   if is and not stayed then
-    readied[row.lane] = (readied[row.lane] or 0) + 1
-  end
-end
-
--- From one member and score of a sorted set to another; there is none where it is nil or false.
-local function move_member(name, was, was_at, is, is_at)
-  if was and was ~= is then
-    move(name, was, false)
-  end
-  if is and (was ~= is or was_at ~= is_at) then
-    move(name, is, is_at)
+    readied[row[LANE]] = (readied[row[LANE]] or 0) + 1
   end
 end
 
 local function move_times(row, place, status, due_at, rescore_at, updated_at)
-  if due_at ~= row.due_at then
-    move('due', place, row.due_at or false)
+  if due_at ~= row[DUE_AT] then
+    move('due', place, row[DUE_AT])
   end
-  local was, is = WAITING[status] and rescore_at or false, WAITING[row.status] and row.rescore_at or false
+  local was, is = WAITING[status] and rescore_at or false, WAITING[row[STATUS]] and row[RESCORE_AT] or false
   if was ~= is then
     move('drifting', place, is)
   end
-  local ended, ends = FINAL[status], FINAL[row.status]
+  local ended, ends = FINAL[status], FINAL[row[STATUS]]
   if ended and ended ~= ends then
     move(ended, place, false)
   end
-  if ends and (ended ~= ends or updated_at ~= row.updated_at) then
-    move(ends, place, row.updated_at or '0')
+  if ends and (ended ~= ends or updated_at ~= row[UPDATED_AT]) then
+    move(ends, place, row[UPDATED_AT])
+  end
+end
+
+local function move_holder(name, place, was, is)
+  if was ~= is then
+    if was then
+      move(name, was .. '\0' .. place, false)
+    end
+    if is then
+      move(name, is .. '\0' .. place, 0)
+    end
   end
 end
 
 local function move_held(row, place, status, agent, runtime)
-  local was, is = HELD[status], HELD[row.status]
+  local was, is = HELD[status], HELD[row[STATUS]]
   if was or is then
-    local before, after = was and (agent or '') .. '\0' .. place, is and (row.agent or '') .. '\0' .. place
-    move_member('held-agents', before, '0', after, '0')
-    before, after = was and runtime and runtime .. '\0' .. place, is and row.runtime and row.runtime .. '\0' .. place
-    move_member('held-runtimes', before, '0', after, '0')
+    move_holder('held-agents', place, was and (agent or ''), is and (row[AGENT] or ''))
+    move_holder('held-runtimes', place, was and runtime, is and row[RUNTIME])
   end
 end
 
--- Write the fields that moved, and no others: a heartbeat that came in between is not overwritten. False: it is None.
-local function write(row, moved)
-  local status, type, lane, rank, dag = row.status, row.type, row.lane, row.rank, row.dag_id
-  local due_at, rescore_at, updated_at = row.due_at, row.rescore_at, row.updated_at
-  local agent, runtime, key = row.agent, row.runtime, owned_key(row)
-  local set, gone = {}, {}
-  for name, value in pairs(moved) do
-    if value then
-      set[#set + 1] = name
-      set[#set + 1] = value
-      row[name] = value
-    elseif row[name] then
-      gone[#gone + 1] = name
-      row[name] = nil
-    end
+local function apply(row, moved)
+  for place = 1, #moved, 2 do
+    row[moved[place]] = moved[place + 1]
   end
-  if #set > 0 then
-    redis.call('HSET', yard .. 'task:' .. row.id, unpack(set))
-  end
-  if #gone > 0 then
-    redis.call('HDEL', yard .. 'task:' .. row.id, unpack(gone))
-  end
+end
+
+-- Store a row, and put it where it belongs: it was of this status, and so on; of none where it is new.
+local function put(row, status, type, lane, rank, dag, due_at, rescore_at, updated_at, agent, runtime, key)
+  redis.call('SET', yard .. 'task:' .. row[ID], cmsgpack.pack(row))
   local place = place_of(row)
   move_index(row, status, type)
   move_ready(row, place, status, lane, rank)
-  move_times(row, place, status, due_at, rescore_at, updated_at)
+  move_times(row, place, status, due_at or false, rescore_at, updated_at)
   move_held(row, place, status, agent, runtime)
-  if dag and dag ~= row.dag_id then
-    move('dag:' .. dag, row.id, false)
+  if dag and dag ~= row[DAG_ID] then
+    move('dag:' .. dag, row[ID], false)
   end
-  if row.dag_id and dag ~= row.dag_id then
-    move('dag:' .. row.dag_id, row.id, row.seq)
+  if row[DAG_ID] and dag ~= row[DAG_ID] then
+    move('dag:' .. row[DAG_ID], row[ID], row[SEQ])
   end
-  move_key(row.id, row.workspace, key, owned_key(row))
+  move_key(row[ID], row[WORKSPACE], key or false, owned_key(row))
+end
+
+-- Write what moved, field and value in turn, and nothing else: a heartbeat that came in between is not overwritten.
+local function write(row, moved)
+  local status, type, lane, rank, dag = row[STATUS], row[TYPE], row[LANE], row[RANK], row[DAG_ID]
+  local due_at, rescore_at, updated_at = row[DUE_AT], row[RESCORE_AT], row[UPDATED_AT]
+  local agent, runtime, key = row[AGENT], row[RUNTIME], owned_key(row)
+  apply(row, moved)
+  put(row, status, type, lane, rank, dag, due_at, rescore_at, updated_at, agent, runtime, key)
 end
 
 -- What is kept with a task, each in a field of its own. Gathered, and written in one go by `file`.
@@ -328,30 +321,28 @@ end
 local told = {} -- the workspaces that are known to have a stream
 
 local function dag_of(row)
-  if row.dag_id and row.dag_id ~= '' then
-    return row.dag_id
+  if row[DAG_ID] and row[DAG_ID] ~= '' then
+    return row[DAG_ID]
   end
-  return 'dag_' .. (string.match(row.id, '^task_(.*)$') or row.id)
+  return 'dag_' .. (string.match(row[ID], '^task_(.*)$') or row[ID])
 end
 
--- As they come, each with the next number: event, workspace, task, DAG, time, version, status, attempt, data. They are
--- found again by their task, or where they are of none, by their DAG; one that is loose is of a task that is not there.
-local function tell(events)
-  if #events == 0 then
+-- Gathered: event, workspace, task, DAG, time, version, status, attempt, data. Loose: of a task that is not there.
+local untold, loose = {}, {}
+
+-- As they came, each with the next number. They are found again by their task, or where they are of none, by their DAG.
+local function tell()
+  if #untold == 0 then
     return
   end
-  local seq = redis.call('HINCRBY', yard .. 'numbers', 'event', #events) - #events
-  for _, each in ipairs(events) do
+  local seq = redis.call('HINCRBY', yard .. 'numbers', 'event', #untold) - #untold
+  for _, each in ipairs(untold) do
     seq = seq + 1
     local workspace, task, dag, id = each[2], each[3], each[4], text(seq)
-    redis.call(
-      'XADD', yard .. 'events:' .. workspace, id .. '-0',
-      'event', each[1], 'task', task, 'dag', dag, 'at', each[5], 'version', each[6], 'status', each[7],
-      'attempt', each[8], 'data', each[9]
-    )
-    if task ~= NONE and not each.loose then
+    redis.call('XADD', yard .. 'events:' .. workspace, id .. '-0', 'packed', cmsgpack.pack(each))
+    if task and not loose[each] then
       paper(task, 'event:' .. id, '')
-    elseif task == NONE and dag ~= NONE then
+    elseif not task and dag then
       redis.call('ZADD', yard .. 'dag-events:' .. workspace .. '\0' .. dag, id, id)
     end
     if not told[workspace] then
@@ -359,8 +350,9 @@ local function tell(events)
       told[workspace] = true
     end
   end
+  untold, loose = {}, {}
 end
 
 local function event_of(row, name, at, data)
-  return {name, row.workspace, row.id, dag_of(row), at, row.version, row.status, row.attempt or '0', data}
+  return {name, row[WORKSPACE], row[ID], dag_of(row), at, row[VERSION], row[STATUS], row[ATTEMPT], data}
 end

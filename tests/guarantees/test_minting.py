@@ -1,0 +1,29 @@
+"""Ids that the yard makes itself are ULIDs, as everybody else's library reads them."""
+
+from time import time
+
+from ulid import ULID
+
+from taskyard.service.minting import mint_task
+
+
+def read(task_id: str) -> ULID:
+    return ULID.from_str(task_id.removeprefix("task_"))
+
+
+def test_an_id_says_when_it_was_made():
+    before = int(1000 * time()) / 1000
+
+    assert before <= read(mint_task()).timestamp <= time()
+
+
+def test_an_id_is_spelled_as_the_library_spells_it():
+    task_id = mint_task()
+
+    assert task_id == f"task_{read(task_id)}"
+
+
+def test_no_two_ids_are_alike_though_they_are_of_one_moment():
+    ids = [mint_task() for _ in range(10_000)]
+
+    assert len({read(task_id).bytes[6:] for task_id in ids}) == len(ids)

@@ -1,0 +1,144 @@
+"""The end of an attempt: what most sets are, so that a store may have a short way for it, to the same place."""
+
+from taskyard.core.changes import ChangeSet, Committed, Conflict, Count, Event, Output, Spend
+from taskyard.core.task import Hot, Status
+from taskyard.service.clock import ManualClock
+from taskyard.stores.contract import Store
+from tests.stores.given import (
+    HERE,
+    a_beat,
+    a_set,
+    an_attempt,
+    completing,
+    given_a_running_task,
+    history,
+    picture,
+    signalling,
+    step,
+)
+
+
+def an_end(store: Store, running: Hot, *, unbeaten: bool = False) -> ChangeSet:
+    """With all that an end may have, and a short way has to write."""
+    return a_set(
+        store,
+        changes=(completing(store, running)._replace(unbeaten=unbeaten),),
+        attempts=(an_attempt(running, store.now()),),
+        outputs=(Output(running.id, 1, '{"ok":true}', ("a file",), None),),
+        spends=(Spend(HERE, "slots:ada", -1), Spend(HERE, "agent:ada", -5, 3)),
+        counts=(Count(HERE, "breaker:code:0", 2), Count(HERE, "breaker:code:0", 1)),
+    )
+
+
+async def all_of(store: Store, *tasks: Hot) -> dict[str, object]:
+    ids = [task.id for task in tasks]
+    return await picture(store, ids, limits=["slots:ada", "agent:ada"], counts=["breaker:code:0"])
+
+
+async def test_an_end_lands_whole(store: Store):
+    running = await given_a_running_task(store)
+    end = an_end(store, running)
+
+    assert await store.commit([end]) == [Committed({"breaker:code:0": 3}, ())]
+
+    assert await store.load([running.id]) == {running.id: end.changes[0].after}
+    assert await store.attempts(running.id) == [*end.attempts]
+    assert await store.outputs([running.id]) == {running.id: end.outputs[0]}
+    limits = await store.limits(HERE, ["slots:ada", "agent:ada"])
+    assert {name: (limit.held, limit.spent) for name, limit in limits.items()} == {
+        "slots:ada": (-1, 0),
+        "agent:ada": (-5, 3),
+    }
+    assert await history(store, running.id) == ["task.created", "task.running", "task.completed"]
+
+
+async def test_an_end_is_the_same_whatever_lands_with_it(store: Store):
+    alone, among = await given_a_running_task(store), await given_a_running_task(store)
+    news = Event("yard.swept", HERE, None, None, store.now(), None, None, None, None)
+
+    await store.commit([an_end(store, alone), an_end(store, among)._replace(events=(news,))])
+
+    rows = await store.load([alone.id, among.id])
+    assert rows[among.id]._replace(id=alone.id, seq=alone.seq) == rows[alone.id]
+    assert [each[1:] for each in await store.attempts(among.id)] == [
+        each[1:] for each in await store.attempts(alone.id)
+    ]
+    assert await history(store, among.id) == await history(store, alone.id)
+    assert (await store.outputs([among.id]))[among.id][1:] == (await store.outputs([alone.id]))[alone.id][1:]
+
+
+async def test_an_end_decided_on_an_old_version_leaves_no_trace(store: Store):
+    running = await given_a_running_task(store)
+    end = an_end(store, running)
+    await step(store, signalling(store, running))
+    before = await all_of(store, running)
+
+    assert await store.commit([end]) == [Conflict(running.id)]
+
+    assert await all_of(store, running) == before
+
+
+async def test_an_end_decided_without_looking_does_not_land_on_a_heartbeat(store: Store, clock: ManualClock):
+    running = await given_a_running_task(store)
+    end = an_end(store, running, unbeaten=True)
+    clock.advance(seconds=1)
+    await store.extend([a_beat(running, '"half"')])
+    before = await all_of(store, running)
+
+    assert await store.commit([end]) == [Conflict(running.id)]
+    assert await all_of(store, running) == before
+
+    (seen,) = (await store.load([running.id])).values()
+    assert isinstance((await store.commit([an_end(store, seen, unbeaten=True)]))[0], Committed)
+
+
+async def test_an_end_keeps_what_a_heartbeat_wrote_since(store: Store, clock: ManualClock):
+    running = await given_a_running_task(store)
+    end = an_end(store, running)
+    clock.advance(seconds=1)
+    await store.extend([a_beat(running, '"half"')])
+
+    await store.commit([end])
+
+    (ended,) = (await store.load([running.id])).values()
+    assert (ended.status, ended.heartbeat_at) == (Status.COMPLETED, store.now())
+
+
+async def test_of_two_ends_in_one_batch_the_first_lands(store: Store):
+    running = await given_a_running_task(store)
+    end = an_end(store, running)
+
+    assert await store.commit([end, end]) == [Committed({"breaker:code:0": 3}, ()), Conflict(running.id)]
+    assert await history(store, running.id) == ["task.created", "task.running", "task.completed"]
+
+
+async def test_what_comes_with_an_end_goes_where_it_belongs(store: Store):
+    one, other = await given_a_running_task(store), await given_a_running_task(store)
+    attempt, output = an_attempt(other, store.now()), Output(other.id, 1, "1", (), None)
+
+    await store.commit([an_end(store, one)._replace(attempts=(attempt,), outputs=(output,))])
+
+    assert (await store.attempts(one.id), await store.attempts(other.id)) == ([], [attempt])
+    assert await store.outputs([one.id, other.id]) == {other.id: output}
+
+
+async def test_a_key_that_an_end_takes_back_is_refused_where_another_has_it(store: Store):
+    running = await given_a_running_task(store)
+    change = completing(store, running)
+    taking = change._replace(after=change.after._replace(idempotency_key="k"))
+    await given_a_running_task(store, idempotency_key="k")
+
+    (answer,) = await store.commit([an_end(store, running)._replace(changes=(taking,))])
+
+    assert not isinstance(answer, Committed)
+
+
+async def test_an_expired_attempt_ends_only_when_its_time_is_over(store: Store, clock: ManualClock):
+    running = await given_a_running_task(store)
+    end = an_end(store, running)
+    end = end._replace(changes=(end.changes[0]._replace(expiring=True),))
+
+    assert await store.commit([end]) == [Conflict(running.id)]
+
+    clock.advance(seconds=running.lease_sec + 1)
+    assert isinstance((await store.commit([end]))[0], Committed)
