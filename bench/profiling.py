@@ -17,8 +17,8 @@ from time import process_time, thread_time
 from typing import Any, NamedTuple
 
 import taskyard
-from bench.peers.adapters.taskyard_itself import Peer
-from bench.peers.contract import AT_ONCE, SLOTS
+from bench.peers.adapters.taskyard_itself import SLOTS, Peer
+from bench.peers.contract import AT_ONCE
 
 PACKAGE = PurePath(taskyard.__file__).parent
 DEEPEST = 25  # functions that are named

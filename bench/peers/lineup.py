@@ -29,7 +29,7 @@ class System:
 
 
 def _ours(store: Store, place: str = "{}") -> System:
-    settings = "100 slots, sweeping, full history"
+    settings = "500 slots, sweeping, full history"
     module = f"{ADAPTERS}.taskyard_itself"
     return System(
         name="taskyard", store=store, module=module, package="taskyard", place=place, settings=settings, is_ours=True

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import taskyard
-from bench.peers.contract import SLOTS, Done, payload
+from bench.peers.contract import Done, payload
 from taskyard.app import Yard
 from taskyard.core.task import Status
 from taskyard.worker.agent import Agent
@@ -14,6 +14,7 @@ from taskyard.worker.context import Context
 from taskyard.worker.runner import Worker
 
 TYPE = "noop"
+SLOTS = 500  # as many as pgqueuer and graphile-worker take at once
 
 
 class Peer:
