@@ -30,7 +30,7 @@ STOPPING = (signal.SIGTERM, signal.SIGINT)
 GRACE = 30.0  # seconds that handlers get to finish when the worker is asked to stop
 AT_ONCE = 1000  # tasks that one claim takes at most
 WORTH_A_CLAIM = 100  # tasks that are not split among several claims
-BEGUN_AT_ONCE = 50  # tasks that are begun before the loop may see to something else
+BEGUN_AT_ONCE = 100  # tasks that are begun before the loop may see to something else
 
 
 class Worker:
