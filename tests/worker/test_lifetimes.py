@@ -13,6 +13,7 @@ from taskyard import Agent, Context, Status
 from taskyard.app import Yard, connect
 from taskyard.core.agent import AgentStatus
 from taskyard.worker import pulse
+from taskyard.worker.runner import Worker
 from tests.worker.conftest import until, working
 
 SHORT = {"lease_sec": 2, "heartbeat_sec": 1}
@@ -131,6 +132,27 @@ async def test_a_slot_that_comes_free_is_filled_though_the_others_stay_taken(yar
             await until(yard, task.id, Status.COMPLETED)
         assert (await yard.stats())["running"] == {"long": 3}
         go_on.set()
+
+
+async def test_what_is_cancelled_before_it_has_begun_never_begins(yard: Yard) -> None:
+    agent = Agent("worker", id="w", max_concurrent_tasks=2)
+    begun: list[str] = []
+
+    @agent.handles("work")
+    async def work(task: Context) -> None:
+        begun.append(task.id)
+
+    first, second = await yard.enqueue_many([{"type": "work"}] * 2)
+    worker = Worker(yard, agent)
+    await worker.register()
+    assert await worker._claim(2) == 2  # pyright: ignore[reportPrivateUsage]
+    contexts = worker._contexts  # pyright: ignore[reportPrivateUsage]
+    (lease,) = [lease for lease, context in contexts.items() if context.id == first.id]
+    worker._told(lease, "cancelled")  # pyright: ignore[reportPrivateUsage]
+    await yard.cancel(first.id, "changed my mind")
+    await worker.work_once()
+
+    assert begun == [second.id]
 
 
 async def test_the_poll_alone_finds_work_that_no_wake_up_told_of(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,6 @@ from typing import Any
 from taskyard.core.errors import InvalidInput, LeaseLost, TaskyardError, Unavailable
 from taskyard.core.units import to_usd
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 from taskyard.worker.agent import Agent, plain
 from taskyard.worker.context import Context, SyncContext
 from taskyard.worker.control import Cancel, Control, Fail, Retry, Snooze, Stopped, Suspended
@@ -46,7 +45,7 @@ class Worker:
         self._runtime = f"{socket.gethostname()}:{incarnation}"
         self._loop: asyncio.AbstractEventLoop | None = None
         self._heart = Heart(yard, self._hear)
-        self._taken: deque[Held] = deque()  # claimed, and about to begin
+        self._taken: deque[Context] = deque()  # claimed, and about to begin
         self._beginning: asyncio.Task[None] | None = None
         self._running: dict[str, asyncio.Task[None]] = {}
         self._contexts: dict[str, Context] = {}
@@ -123,8 +122,10 @@ class Worker:
             logger.warning("claim failed, will be tried again: %s", error)
             return 0
         for task in held:
+            context = Context(self._yard, task, self._agent.type)
+            self._contexts[task.lease] = context
+            self._taken.append(context)
             self._heart.add(task, asked)
-        self._taken += held
         if self._taken and self._beginning is None:
             self._beginning = asyncio.create_task(self._begin_all())
         return len(held)
@@ -138,10 +139,12 @@ class Worker:
             await asyncio.sleep(0)
         self._beginning = None
 
-    def _begin(self, task: Held, attempt: Callable[[Context], Coroutine[None, None, None]]) -> None:
-        context = Context(self._yard, task, self._agent.type)
-        self._running[task.lease] = asyncio.create_task(attempt(context), name=f"{task.type} {task.id}")
-        self._contexts[task.lease] = context
+    def _begin(self, context: Context, attempt: Callable[[Context], Coroutine[None, None, None]]) -> None:
+        if context.stopped is not None:
+            logger.info("%s: not begun: %s", context.id, context.stopped)
+            self._contexts.pop(context.lease, None)
+            return
+        self._running[context.lease] = asyncio.create_task(attempt(context), name=f"{context.type} {context.id}")
 
     async def _begun(self) -> None:
         """Wait until everything that was claimed has begun."""
@@ -155,11 +158,12 @@ class Worker:
 
     def _told(self, lease: str, word: str) -> None:
         """A heartbeat brought news. What ends the attempt reaches the handler where it waits."""
-        context, running = self._contexts.get(lease), self._running.get(lease)
-        if context is None or running is None or word in ("slowdown", "draining"):
+        context = self._contexts.get(lease)
+        if context is None or word in ("slowdown", "draining"):
             return
         context.stop(word)
-        running.cancel(word)
+        if (running := self._running.get(lease)) is not None:
+            running.cancel(word)
 
     async def _traced_attempt(self, context: Context) -> None:
         with attempt_span(context.task, self.id):

@@ -32,7 +32,6 @@ from taskyard.stores.postgres.statements import Statements
 
 Value = TypeVar("Value")
 _WIDTH = len(Hot._fields)
-DEFAULT = "default"  # the workspace that the indexes by workspace leave out
 _PAGE = 500  # tasks whose text is looked through at once
 
 
@@ -248,7 +247,6 @@ async def _found(reader: Reader, which: Filter, after: int, limit: int) -> list[
     numbers = count(2)
     asked = {name: value for name, value in wanted.items() if value is not None}
     pieces = [reader.sql["find"]]
-    pieces += [] if which.workspace == DEFAULT else [reader.sql["find_beside"]]
     pieces += [reader.sql[f"find_{name}"].replace("$1", f"${next(numbers)}") for name in asked]
     pieces.append(reader.sql["find_newest"].replace("$1", f"${next(numbers)}"))
     return await reader.connection.fetch("\n".join(pieces), which.workspace, *asked.values(), limit)
@@ -283,8 +281,7 @@ async def events(
         # Before the events are read, and not in one snapshot with them: what it calls settled must be there to see.
         horizon = await reader.value("event_horizon")
         if workspace is not None:
-            beside = "" if workspace == DEFAULT else "_beside"
-            found = await reader.ask(f"events_of_workspace{beside}", after, horizon, limit, workspace)
+            found = await reader.ask("events_of_workspace", after, horizon, limit, workspace)
         else:
             found = await reader.ask("events", after, horizon, limit)
     # After the events: what was pruned while they were read is told, not skipped.

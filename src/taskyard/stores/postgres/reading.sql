@@ -185,6 +185,7 @@ select {hot}
 from yard.task
 where task.status in ('claimed', 'running')
 and task.runtime = $1
+and task.runtime is not null
 order by task.seq
 
 -- name: due
@@ -290,10 +291,6 @@ join yard.task
 on task.seq = definition.seq
 where definition.workspace = $1
 
--- name: find_beside
--- Said, so that the index is used which the default workspace has no part in.
-and definition.workspace <> 'default'
-
 -- name: find_after
 and definition.seq < $1
 
@@ -366,17 +363,6 @@ from yard.event
 where seq > $1
 and seq <= $2
 and workspace = $4
-order by seq
-limit $3
-
--- name: events_of_workspace_beside
--- Said, so that the index is used which the default workspace has no part in.
-select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
-from yard.event
-where seq > $1
-and seq <= $2
-and workspace = $4
-and workspace <> 'default'
 order by seq
 limit $3
 
