@@ -49,8 +49,8 @@ def _value_text(value: object) -> str:
 
 def decode_definition(text: str) -> Definition:
     # The policy stands last, and is nearly always one that was read before: then its text need not be.
-    before, label, policy = text.rpartition(_RETRY)
-    body: dict[str, Any] = value_of(before + "}" if label else text)
+    before, _, policy = text.rpartition(_RETRY)
+    body: dict[str, Any] = value_of(before + "}")
     stored = body.pop("v")
     if stored != FORMAT:
         raise SchemaTooNew(stored=stored, known=FORMAT)

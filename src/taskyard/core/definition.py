@@ -19,8 +19,8 @@ from taskyard.core.jsonvalue import DEEPEST, compact, encode, payload_key, size_
 from taskyard.core.policy import Dedup, Policy
 from taskyard.core.priority import rank, rescore_at
 from taskyard.core.retry import RetryPolicy
-from taskyard.core.task import DagId, Definition, Hot, Json, Lane, LaneId, Status, TaskId, Trait, Validation
-from taskyard.core.units import Micros, MicroUsd
+from taskyard.core.task import BLANK, DagId, Definition, Hot, Json, Lane, LaneId, Status, TaskId, Trait, Validation
+from taskyard.core.units import Micros
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,56 +263,6 @@ def lane_of(definition: Definition, *, failures: int) -> Lane:
     )
 
 
-# What all rows have in common when they begin; what is not said here is said by each.
-_UNBORN = Hot(
-    id=TaskId(""),
-    seq=0,
-    workspace="",
-    dag_id=None,
-    lane=LaneId(0),
-    rank=0,
-    height=0,
-    status=Status.CREATED,
-    version=1,
-    attempt=0,
-    failures=0,
-    losses=0,
-    parks=0,
-    wait=0,
-    agent=None,
-    runtime=None,
-    lease=None,
-    claimed_at=None,
-    started_at=None,
-    heartbeat_at=None,
-    lease_expires_at=None,
-    limit_at=None,
-    wake_at=None,
-    due_at=None,
-    rescore_at=None,
-    circuit=0,
-    reserved=MicroUsd(0),
-    spent=MicroUsd(0),
-    tokens_in=0,
-    tokens_out=0,
-    progress=None,
-    session=None,
-    ran=Micros(0),
-    why=None,
-    updated_at=Micros(0),
-    idempotency_key=None,
-    key=None,
-    reserve=None,
-    claim_ttl=0,
-    lease_sec=0,
-    run_sec=None,
-    max_attempts=0,
-    expires_at=None,
-    created_at=Micros(0),
-    traits=0,
-)
-
-
 def born(
     definition: Definition,
     policy: Policy,
@@ -324,7 +274,7 @@ def born(
     now: Micros,
 ) -> Hot:
     """The first row. Its blockers, where it has any, belong to wait 0."""
-    hot = _UNBORN.altered(
+    hot = BLANK.altered(
         {
             "id": definition.id,
             "workspace": definition.workspace,
@@ -340,6 +290,7 @@ def born(
             ),
             "height": height,
             "status": Status.PENDING if blocked else Status.READY,
+            "version": 1,
             "wake_at": wake_at if blocked else None,
             "rescore_at": rescore_at(definition.deadline, now),
             "session": _session(definition),

@@ -178,6 +178,56 @@ class Hot(NamedTuple):
         return Hot._make(_chooser(tuple(fields))((*self, *fields.values())))
 
 
+# A row of which nothing is known yet.
+BLANK = Hot(
+    id=TaskId(""),
+    seq=0,
+    workspace="",
+    dag_id=None,
+    lane=LaneId(0),
+    rank=0,
+    height=0,
+    status=Status.CREATED,
+    version=0,
+    attempt=0,
+    failures=0,
+    losses=0,
+    parks=0,
+    wait=0,
+    agent=None,
+    runtime=None,
+    lease=None,
+    claimed_at=None,
+    started_at=None,
+    heartbeat_at=None,
+    lease_expires_at=None,
+    limit_at=None,
+    wake_at=None,
+    due_at=None,
+    rescore_at=None,
+    circuit=0,
+    reserved=MicroUsd(0),
+    spent=MicroUsd(0),
+    tokens_in=0,
+    tokens_out=0,
+    progress=None,
+    session=None,
+    ran=Micros(0),
+    why=None,
+    updated_at=Micros(0),
+    idempotency_key=None,
+    key=None,
+    reserve=None,
+    claim_ttl=0,
+    lease_sec=0,
+    run_sec=None,
+    max_attempts=0,
+    expires_at=None,
+    created_at=Micros(0),
+    traits=0,
+)
+
+
 # A step always changes the same fields, and there are few kinds of steps.
 @cache
 def _chooser(names: tuple[str, ...]) -> itemgetter[Any]:

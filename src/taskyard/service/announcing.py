@@ -25,9 +25,7 @@ def is_quiet(change_set: ChangeSet) -> bool:
 
 
 async def announced(store: Store, change_set: ChangeSet) -> ChangeSet:
-    """The set, with letters to those who started what ends in it."""
-    if is_quiet(change_set):
-        return change_set
+    """The set, which is not quiet, with letters to those who started what ends in it."""
     posted: list[Posted] = []
     for change in change_set.changes:
         if change.after.traits & TOLD and letters.news_of(change) is not None:

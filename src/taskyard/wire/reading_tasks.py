@@ -17,15 +17,12 @@ from taskyard.core.outcomes import dead_id
 from taskyard.core.policy import PRESETS, Policy
 from taskyard.core.priority import boost_steps
 from taskyard.core.retry import RetryPolicy, Strategy
-from taskyard.core.task import Attempt, DagId, Definition, Hot, Json, LaneId, Outcome, Status, TaskId, Validation
+from taskyard.core.task import BLANK, Attempt, DagId, Definition, Hot, Json, Outcome, Status, TaskId, Validation
 from taskyard.core.transitions import lone_dag
 from taskyard.core.units import Micros, MicroUsd, from_iso, seconds, usd
 from taskyard.wire.tasks import Details, Held, Receipt, Task
 
 Given = Mapping[str, Any]  # a document, as the server sent it
-_NOTHING = MicroUsd(0)
-_UNKNOWN = Micros(0)
-_UNSAID = LaneId(0)
 
 
 def task(document: Given, *, created: bool = False) -> Task:
@@ -55,7 +52,7 @@ def details(document: Given) -> Details:
 def in_short(document: Given) -> Hot:
     """The row of a task of which only the outlines were sent."""
     status = Status(document["status"])
-    return _BLANK._replace(
+    return BLANK._replace(
         id=document["id"],
         seq=document["seq"],
         status=status,
@@ -98,60 +95,11 @@ def _policy(document: Given) -> Policy:
     )
 
 
-_BLANK = Hot(
-    id=TaskId(""),
-    seq=0,
-    workspace="",
-    dag_id=None,
-    lane=_UNSAID,
-    rank=0,
-    height=0,
-    status=Status.CREATED,
-    version=0,
-    attempt=0,
-    failures=0,
-    losses=0,
-    parks=0,
-    wait=0,
-    agent=None,
-    runtime=None,
-    lease=None,
-    claimed_at=None,
-    started_at=None,
-    heartbeat_at=None,
-    lease_expires_at=None,
-    limit_at=None,
-    wake_at=None,
-    due_at=None,
-    rescore_at=None,
-    circuit=0,
-    reserved=_NOTHING,
-    spent=_NOTHING,
-    tokens_in=0,
-    tokens_out=0,
-    progress=None,
-    session=None,
-    ran=_UNKNOWN,
-    why=None,
-    updated_at=_UNKNOWN,
-    idempotency_key=None,
-    key=None,
-    reserve=None,
-    claim_ttl=0,
-    lease_sec=0,
-    run_sec=None,
-    max_attempts=0,
-    expires_at=None,
-    created_at=_UNKNOWN,
-    traits=0,
-)
-
-
 def _hot(document: Given) -> Hot:
     claim: Given = document["claim"] or {}
     constraints, timeouts = document["spec"]["constraints"], document["timeouts"]
     progress = claim.get("progress")
-    return _BLANK._replace(
+    return BLANK._replace(
         id=document["id"],
         seq=document["seq"],
         workspace=document["workspace"],
