@@ -27,3 +27,15 @@ def test_no_two_ids_are_alike_though_they_are_of_one_moment():
     ids = [mint_task() for _ in range(10_000)]
 
     assert len({read(task_id).bytes[6:] for task_id in ids}) == len(ids)
+
+
+def test_ids_are_in_the_order_in_which_they_were_made_though_they_are_of_one_moment():
+    ids = [mint_task() for _ in range(10_000)]
+
+    assert ids == sorted(ids)
+
+
+def test_neighbours_do_not_look_alike_in_the_part_that_people_read():
+    ids = [mint_task() for _ in range(10_000)]
+
+    assert len({task_id[-8:] for task_id in ids}) == len(ids)

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,8 @@ class Member:
     async def kill(self) -> None:
         """With -9, as a machine that runs out of memory would."""
         if self._process.returncode is None:
-            self.signal(signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has ended by itself, and nobody has told the loop yet
+                self.signal(signal.SIGKILL)
         await self._process.communicate()
 
     def let_go(self) -> None:

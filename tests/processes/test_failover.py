@@ -16,7 +16,7 @@ from tests.storage import asked_for
 
 logger = logging.getLogger(__name__)
 ENOUGH = 50  # tasks that each has completed when the server is killed
-SOON = 10.0  # seconds from the promotion until everybody works again
+SOON = 30.0  # seconds from the promotion until everybody works again; 4 on a machine that does nothing else
 
 pytestmark = [
     pytest.mark.xdist_group("processes"),

@@ -225,15 +225,16 @@ async def _dag(yard: Yard, identifier: str) -> DagView:
 
 
 def drawn(dag: DagView, tasks: Mapping[TaskId, Task]) -> Tree:
-    """Each task under the first it depends on, or under the task that spawned it; other dependencies by name."""
+    """Each task under the last it depends on, or under the task that spawned it; other dependencies by name."""
     spent = f"  {dollars(dag.spent)}" + (f" of {dollars(dag.budget_ceiling)}" if dag.budget_ceiling else "")
     label = Text.assemble((dag.title or dag.id, "bold"), f"  {dag.status.value}", spent if dag.spent else "")
     root = Tree(label, guide_style="dim")
     placed: dict[TaskId, Tree] = {}
     above: dict[TaskId, list[TaskId]] = {}
-    for edge in dag.edges:
-        above.setdefault(edge.child, []).append(edge.parent)
     waiting = sorted(dag.tasks, key=lambda hot: hot.seq)
+    places = {hot.id: place for place, hot in enumerate(waiting)}
+    for edge in sorted(dag.edges, key=lambda edge: places.get(edge.parent, -1)):
+        above.setdefault(edge.child, []).append(edge.parent)
     while waiting:
         ready = [hot for hot in waiting if all(parent in placed for parent in above.get(hot.id, []) if parent in tasks)]
         for hot in ready or waiting[:1]:
