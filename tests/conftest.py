@@ -1,5 +1,6 @@
 """One `yard` fixture over every store. No test that uses it knows which one it has."""
 
+import gc
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -13,8 +14,10 @@ from taskyard.service.engine import Options
 from taskyard.service.yard import Yard
 from tests import servers
 from tests.remote import HTTP, beyond_a_server, mark_local_only
-from tests.storage import asked_for, is_worth_it, opener
+from tests.storage import asked_for, give_back, is_worth_it, opener, take
 from tests.yards import OpenYard
+
+STORED = ("open_yard", "connect", "store")  # what is made for each store
 
 
 @pytest.fixture
@@ -28,6 +31,7 @@ async def open_yard(request: pytest.FixtureRequest, tmp_path: Path, clock: Manua
 
     Whatever a test does to them, the history of each workspace must hold together afterwards.
     """
+    take(request.param, tmp_path)
     open_store = opener(request.param, tmp_path, clock)
     opened: dict[int, Yard] = {}
     workspaces: dict[str, Yard] = {}
@@ -47,6 +51,7 @@ async def open_yard(request: pytest.FixtureRequest, tmp_path: Path, clock: Manua
     verified = [await yard.verify() for yard in workspaces.values()]
     for yard in opened.values():
         await yard.close()
+    await give_back(request.param, tmp_path)
     assert all(each.ok for each in verified), "\n".join(map(str, verified))
 
 
@@ -58,7 +63,7 @@ async def yard(open_yard: OpenYard) -> Yard:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     mark_local_only(items)
-    wanted = [item for item in items if is_worth_it(item.path.parent.name, item.path.stem, _store_of(item))]
+    wanted = [item for item in items if is_worth_it(item.path, _store_of(item), is_first=_is_first_case(item))]
     config.hook.pytest_deselected(items=list(set(items) - set(wanted)))
     items[:] = wanted
     # Those that must not run beside each other take longest, so they begin first and the others fill in.
@@ -68,7 +73,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _store_of(item: pytest.Item) -> str:
     """The store that a test is run on; nothing where it knows none."""
     given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    return next((str(given[name]) for name in ("open_yard", "connect", "store") if name in given), "")
+    return next((str(given[name]) for name in STORED if name in given), "")
+
+
+def _is_first_case(item: pytest.Item) -> bool:
+    given = item.callspec.indices if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return all(index == 0 for name, index in given.items() if name not in STORED)
+
+
+def pytest_collection_finish() -> None:
+    """Tests are a million objects by now: to look through them for garbage again and again takes much of the time."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_sessionfinish() -> None:

@@ -9,10 +9,10 @@ from typing import cast
 
 import pytest
 
-from taskyard import app
 from taskyard.client.connecting import Connection
 from taskyard.core.units import Micros
 from taskyard.portal import Portal
+from taskyard.remote import RemoteYard
 from taskyard.server.serving import Server, served
 from taskyard.service.engine import Options
 from taskyard.service.yard import Yard
@@ -72,7 +72,7 @@ def mark_local_only(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
-class Beyond(app.RemoteYard):
+class Beyond(RemoteYard):
     """A yard beyond a server. Time passes behind it, where the test's clock is, and so do sweeps."""
 
     def __init__(self, server: Server, behind: Yard) -> None:

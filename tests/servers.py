@@ -11,15 +11,35 @@ import shutil
 import socket
 import tempfile
 import warnings
+from collections import defaultdict
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import asyncpg
+
 at_the_end = ExitStack()  # what ends the servers, last first
 
 # What a machine's crash would cost is not what these tests are about; that of a process is.
 _HASTY = ("fsync = off", "synchronous_commit = off", "full_page_writes = off")
+_MUCH = 300  # tasks
+_STORED = """
+select coalesce(last_value, 0) from pg_sequences where schemaname = '{schema}' and sequencename = 'task_seq'
+"""
+_CLEAR = """
+do $$
+declare name text;
+begin
+  for name in select tablename from pg_tables
+    where schemaname = '{schema}' and tablename not in ('meta', 'schema_version')
+  loop execute format('delete from {schema}.%I', name); end loop;
+  for name in select sequencename from pg_sequences where schemaname = '{schema}' and last_value is not null
+  loop execute format('alter sequence {schema}.%I restart', name); end loop;
+end $$
+"""
+_given_back: defaultdict[str, list[str]] = defaultdict(list)  # URLs of schemas, by server
+_taken: dict[tuple[int, Path], str] = {}
 
 
 @cache
@@ -49,7 +69,30 @@ def postgres(version: int) -> str:
 def postgres_yard(version: int, folder: Path) -> str:
     """The URL of a schema that belongs to this folder."""
     name = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
-    return f"{postgres(version)}&schema=yard_{name}"
+    return _taken.get((version, folder)) or f"{postgres(version)}&schema=yard_{name}"
+
+
+def take_postgres(version: int, folder: Path) -> None:
+    """Let the schema of this folder be one that was given back, where there is one."""
+    if left := _given_back[postgres(version)]:
+        _taken[version, folder] = left.pop()
+
+
+async def give_back_postgres(version: int, folder: Path) -> None:
+    """Let others have the schema, as if it were new: to make one takes longer than most tests.
+
+    Nobody may be using it any more. Where much was stored, what was removed would be in the way of others.
+    """
+    url = postgres_yard(version, folder)
+    server, _, schema = url.partition("&schema=")
+    connection = await asyncpg.connect(server)
+    try:
+        stored = await connection.fetchval(_STORED.format(schema=schema))
+        if stored is not None and stored < _MUCH:
+            await connection.execute(_CLEAR.format(schema=schema))
+            _given_back[server].append(url)
+    finally:
+        await connection.close()
 
 
 def folder_of_a_server() -> Path:

@@ -80,14 +80,17 @@ OF_NO_LINE = frozenset(
 OF_SERVED_STORES = frozenset({"test_artifacts", "test_events_following", "test_metrics", "test_multica_end_to_end"})
 
 
-def is_worth_it(folder: str, file: str, name: str) -> bool:
-    """Whether tests of this folder are usually run on this store; what TASKYARD_TEST_STORES asks for always is.
+def is_worth_it(path: Path, name: str, *, is_first: bool) -> bool:
+    """Whether a test is usually run on this store; what TASKYARD_TEST_STORES asks for always is.
 
     A server is nearly the same on every store, so one will do for most of it; and what is beyond one is only the
-    service.
+    service. Cases of a guarantee that differ in figures are for the core to tell apart: far away, the first will do.
     """
     if "TASKYARD_TEST_STORES" in os.environ:
         return True
+    folder, file = path.parent.name, path.stem
+    if folder == "guarantees" and name in ("postgres", "redis", "http") and not is_first:
+        return False
     if folder == "sources":  # policies, which no store knows of
         return name in ("", "memory")
     if file in OF_NO_STORE and name in ("postgres", "redis"):
@@ -127,3 +130,15 @@ def asked_for_in_a_file() -> list[str]:
 
 def url_of(name: str, folder: Path) -> str:
     return URLS[name](folder)
+
+
+def take(name: str, folder: Path) -> None:
+    """Let the yard of this folder be one that was given back, where there is one: to make it may take long."""
+    if name == "postgres":
+        servers.take_postgres(16, folder)
+
+
+async def give_back(name: str, folder: Path) -> None:
+    """Let others take the yard of this folder, which nobody uses any more."""
+    if name == "postgres":
+        await servers.give_back_postgres(16, folder)

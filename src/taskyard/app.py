@@ -7,10 +7,9 @@ import os
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
-from taskyard.client import yard as client
 from taskyard.core.addresses import allowed
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import preset as named_preset
@@ -26,6 +25,9 @@ from taskyard.stores.sqlite import SqliteStore
 from taskyard.worker.agent import Agent
 from taskyard.worker.draining import drain
 from taskyard.worker.runner import GRACE, Worker, run_all
+
+if TYPE_CHECKING:
+    from taskyard.remote import RemoteYard
 
 DEFAULT_URL = "sqlite:///taskyard.db"
 _NO = frozenset({"0", "false", "no", "off"})
@@ -49,18 +51,6 @@ class Yard(service.Yard):
         On a manual clock, delays and sleeps pass at once.
         """
         return await drain(self, agents, clock=self.manual_clock)
-
-
-class RemoteYard(client.RemoteYard):
-    """The same, served by others. Who uses a yard cannot tell the two apart: a test holds them together."""
-
-    async def work(self, *agents: Agent, grace_sec: float = GRACE) -> None:
-        """Run these agents until the process is asked to stop."""
-        await run_all([Worker(_like_local(self), agent, grace_sec=grace_sec) for agent in agents])
-
-    async def drain(self, *agents: Agent) -> int:
-        """Run these agents here until nothing is left for them, and say how many attempts that took."""
-        return await drain(_like_local(self), agents)
 
 
 def connect(
@@ -94,7 +84,7 @@ def connect(
     """
     url = url or os.environ.get("TASKYARD_URL") or DEFAULT_URL
     if urlsplit(url).scheme in ("http", "https"):
-        return _like_local(_remote_yard(url, token or os.environ.get("TASKYARD_TOKEN") or None, workspace))
+        return cast(Yard, _remote_yard(url, token or os.environ.get("TASKYARD_TOKEN") or None, workspace))
     options = Options(
         workspace=workspace or "default",
         preset=named_preset(preset or "standard").name,
@@ -124,8 +114,10 @@ async def serve(
 
     Files in the folders to `watch` fire the triggers that wait for them.
     """
-    if isinstance(yard, RemoteYard):
-        raise InvalidInput("url", client.NEEDS_THE_STORE)
+    if not isinstance(yard, service.Yard):
+        from taskyard.client.yard import NEEDS_THE_STORE  # noqa: PLC0415 - loaded already, with that yard
+
+        raise InvalidInput("url", NEEDS_THE_STORE)
     try:
         from taskyard.server.serving import serve_until_told  # noqa: PLC0415 - the server is an extra
     except ModuleNotFoundError as missing:
@@ -215,6 +207,8 @@ def _store(url: str, given: Clock | None, *, migrates: bool) -> Store:
 
 
 def _remote_yard(url: str, token: str | None, workspace: str | None) -> RemoteYard:
+    from taskyard.remote import RemoteYard  # noqa: PLC0415 - a quarter of what is loaded, and most yards are local
+
     try:
         from taskyard.client.connecting import Connection  # noqa: PLC0415 - its HTTP library is an extra
     except ModuleNotFoundError as missing:
@@ -222,11 +216,6 @@ def _remote_yard(url: str, token: str | None, workspace: str | None) -> RemoteYa
             raise
         raise InvalidInput("url", "needs the HTTP client: pip install 'taskyard[client]'") from missing
     return RemoteYard(Connection(url, token), workspace)
-
-
-def _like_local(yard: RemoteYard) -> Yard:
-    """To who uses it, a yard is a yard."""
-    return cast(Yard, yard)
 
 
 def _postgres_store(url: str, given: Clock | None, *, migrates: bool) -> Store:

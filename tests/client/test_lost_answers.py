@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import taskyard
-from taskyard import app
 from taskyard.client import connecting
 from taskyard.core.errors import InvalidInput, NotFound, StoreUnavailable, Unauthorized
 from taskyard.core.task import Status
+from taskyard.remote import RemoteYard
 from taskyard.server.serving import Server, served
 from taskyard.service.yard import Yard
 from taskyard.wire import calls
@@ -137,7 +137,7 @@ async def test_a_server_that_is_not_there_is_said_to_be_away(local: Yard):
         url = url_of(server)
 
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
-        await app.RemoteYard(connecting.Connection(url, patience=0.1)).open()
+        await RemoteYard(connecting.Connection(url, patience=0.1)).open()
 
 
 async def test_results_that_come_together_go_out_together(local: Yard, remote: Yard, monkeypatch: pytest.MonkeyPatch):

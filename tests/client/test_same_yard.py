@@ -10,6 +10,7 @@ import pytest
 import taskyard
 from taskyard import app
 from taskyard.core.errors import InvalidInput, NotFound
+from taskyard.remote import RemoteYard
 from taskyard.server.serving import Server
 from taskyard.service.yard import Yard
 from taskyard.wire.tasks import Task
@@ -35,7 +36,7 @@ def shape(call: Callable[..., Any]) -> list[tuple[str, Any, Any]]:
 
 
 def test_every_call_of_the_local_yard_is_there_and_takes_the_same():
-    local, remote = public(app.Yard), public(app.RemoteYard)
+    local, remote = public(app.Yard), public(RemoteYard)
 
     assert local.keys() - remote.keys() == FOR_SERVERS
     assert remote.keys() - local.keys() == set()

@@ -40,7 +40,8 @@ def test_nothing_is_wrong_with_any_page(enter: Enter, yard: SyncYard, theme: str
     visit = enter(color_scheme=theme, reduced_motion="reduce")
     found: dict[str, list[dict[str, Any]]] = {}
     for path in paths(scene):
-        visit.open(path)
+        visit.page.goto(visit.address + path)  # and not by a link: the heading is then of no page before
+        visit.sees_heading("")
         expect(visit.page.locator("[aria-busy=true]")).to_have_count(0)
         if wrong := faults(visit):
             found[path] = wrong

@@ -35,7 +35,7 @@ first_seed = SystemRandom().randrange(10**9) if SEED == "random" else int(SEED)
 
 def runs(store: str) -> int:
     served = store in asked_for_by_url() and store not in asked_for_in_a_file()
-    return int(RUNS) if RUNS else 30 if served else 150
+    return int(RUNS) if RUNS else 20 if served else 80
 
 
 def parts() -> list[tuple[str, int]]:

@@ -16,7 +16,7 @@ from tests.graphs import diamond, every_event, given_a_graph
 from tests.processes.crew import Crew
 
 logger = logging.getLogger(__name__)
-TASKS = int(os.environ.get("TASKYARD_KILLED_TASKS", "8000"))
+TASKS = int(os.environ.get("TASKYARD_KILLED_TASKS", "2000"))
 BULK = 2_000
 GRAPH = 100  # tasks of one graph, all but two of them between its first and its last
 STEADY = 5

@@ -21,6 +21,7 @@ MODULES = (
         "__main__",
         "cli",
         "app",
+        "remote",
         "portal",
         "server",
         "worker",

@@ -7,7 +7,7 @@ import pytest
 
 from taskyard.service.clock import ManualClock
 from taskyard.stores.contract import Store
-from tests.storage import asked_for, opener
+from tests.storage import asked_for, give_back, opener, take
 from tests.stores.given import Connect
 
 
@@ -19,6 +19,7 @@ def clock() -> ManualClock:
 @pytest.fixture(params=asked_for())
 async def connect(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock) -> AsyncIterator[Connect]:
     """Opens the yard, as often as wanted: as one more process would, where the store can be shared."""
+    take(request.param, tmp_path)
     yard = opener(request.param, tmp_path, clock)
     opened: list[Store] = []
 
@@ -31,6 +32,7 @@ async def connect(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualC
     yield connect
     for store in opened:
         await store.close()
+    await give_back(request.param, tmp_path)
 
 
 @pytest.fixture

@@ -15,11 +15,12 @@ from taskyard.service.engine import Options
 from taskyard.worker.agent import Agent
 from taskyard.worker.runner import Worker
 from tests.remote import HTTP, served_beside
-from tests.storage import asked_for, opener
+from tests.storage import asked_for, give_back, opener, take
 
 
 @pytest.fixture(params=asked_for())
 async def yard(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Yard]:
+    take(request.param, tmp_path)
     store = opener(request.param, tmp_path, SystemClock())()
     options = Options(transcripts=tmp_path / "transcripts", artifacts=(tmp_path / "artifacts").as_uri())
     async with AsyncExitStack() as stack:
@@ -31,6 +32,7 @@ async def yard(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         yield yard
         verified = await yard.verify()
         assert verified.ok, str(verified)
+    await give_back(request.param, tmp_path)
 
 
 @asynccontextmanager
