@@ -74,15 +74,16 @@ async def _run(task: Context, command: Command) -> Any:
         start_new_session=True,  # so that what it starts ends with it
     )
     said = _Said()
+    complaints = asyncio.create_task(_last_words(process))
     try:
-        _, _, errors = await asyncio.gather(
-            _hand_over(process, command.adapter.request(await _request(task), task.prompt)),
-            _listen(task, process, command, said),
-            _last_words(process),
-        )
+        request = command.adapter.request(await _request(task), task.prompt)
+        await asyncio.gather(_hand_over(process, request), _listen(task, process, command, said))
+        errors = await complaints
         status = await process.wait()
     except BaseException:
+        complaints.cancel()
         await end(process)
+        await _let_go(process)
         raise
     return _result(status, errors, said)
 
@@ -165,6 +166,18 @@ async def _last_words(process: asyncio.subprocess.Process) -> str:
     while part := await process.stderr.read(65536):
         kept = (kept + part)[-LAST_WORDS:]
     return kept.decode("utf-8", "replace")
+
+
+async def _let_go(process: asyncio.subprocess.Process) -> None:
+    """Take what is left to be read: only then are its pipes closed. Who escaped its group may hold them open."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE):
+            while await process.stdout.read(65536):
+                pass
+            while await process.stderr.read(65536):
+                pass
 
 
 async def end(process: asyncio.subprocess.Process) -> None:
