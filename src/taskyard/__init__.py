@@ -1,26 +1,33 @@
-"""A durable task queue for AI agents."""
+"""A durable task queue for AI agents.
 
-from taskyard.app import Yard, connect, connect_sync
-from taskyard.core.errors import (
-    Contended,
-    CycleFound,
-    DuplicateKey,
-    EventsGone,
-    IllegalTransition,
-    InvalidInput,
-    LeaseLost,
-    NotFound,
-    ReportRequired,
-    StoreUnavailable,
-    TaskyardError,
-)
-from taskyard.core.task import Status
-from taskyard.service.clock import ManualClock
-from taskyard.wire.tasks import Details, Held, Receipt, Task
-from taskyard.worker.agent import Agent
-from taskyard.worker.context import Context, SyncContext
-from taskyard.worker.control import Cancel, Fail, Retry, Snooze
-from taskyard.worker.inbox import Inbox
+What a name needs is loaded when the name is first used: `import taskyard` alone costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from taskyard.app import Yard, connect, connect_sync
+    from taskyard.core.errors import (
+        Contended,
+        CycleFound,
+        DuplicateKey,
+        EventsGone,
+        IllegalTransition,
+        InvalidInput,
+        LeaseLost,
+        NotFound,
+        ReportRequired,
+        StoreUnavailable,
+        TaskyardError,
+    )
+    from taskyard.core.task import Status
+    from taskyard.service.clock import ManualClock
+    from taskyard.wire.tasks import Details, Held, Receipt, Task
+    from taskyard.worker.agent import Agent
+    from taskyard.worker.context import Context, SyncContext
+    from taskyard.worker.control import Cancel, Fail, Retry, Snooze
+    from taskyard.worker.inbox import Inbox
 
 __all__ = [
     "Agent",
@@ -52,3 +59,27 @@ __all__ = [
     "connect",
     "connect_sync",
 ]
+
+_HOMES = {
+    "app": ("Yard", "connect", "connect_sync"),
+    "core.task": ("Status",),
+    "service.clock": ("ManualClock",),
+    "wire.tasks": ("Details", "Held", "Receipt", "Task"),
+    "worker.agent": ("Agent",),
+    "worker.context": ("Context", "SyncContext"),
+    "worker.control": ("Cancel", "Fail", "Retry", "Snooze"),
+    "worker.inbox": ("Inbox",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"taskyard.{_HOME_OF.get(name, 'core.errors')}"), name)
+    globals()[name] = value  # and so the next time nothing is looked for
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

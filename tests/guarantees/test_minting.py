@@ -4,7 +4,7 @@ from time import time
 
 from ulid import ULID
 
-from taskyard.service.minting import mint_task
+from taskyard.wire.minting import mint_task
 
 
 def read(task_id: str) -> ULID:

@@ -5,6 +5,7 @@ It says one line when it has begun, and ends when its standard input does.
 
 import asyncio
 import sys
+from pathlib import Path
 
 import taskyard
 from taskyard.stores import migrate
@@ -13,9 +14,9 @@ from taskyard.stores.migrate import Migration
 _known = migrate.migrations
 
 
-def known_before(package: str) -> list[Migration]:
+def known_before(folder: Path) -> list[Migration]:
     """All migrations but the last."""
-    return _known(package)[:-1]
+    return _known(folder)[:-1]
 
 
 async def work(url: str) -> None:

@@ -24,7 +24,7 @@ from tests.stores.previous_release import known_before
 from tests.yards import given_a_dead_letter, given_a_running_task, given_an_agent
 
 SQL = [name for name in asked_for() if name.startswith(("sqlite", "postgres"))]
-Release = Callable[[Callable[[str], list[Migration]]], None]
+Release = Callable[[Callable[[Path], list[Migration]]], None]
 
 
 @pytest.fixture(params=SQL)
@@ -51,7 +51,7 @@ async def make(which: str, tmp_path: Path, clock: ManualClock) -> AsyncIterator[
 def release(monkeypatch: pytest.MonkeyPatch) -> Release:
     """From here on, stores are those of a release that knows these migrations."""
 
-    def release(known: Callable[[str], list[Migration]]) -> None:
+    def release(known: Callable[[Path], list[Migration]]) -> None:
         monkeypatch.setattr(migrate, "migrations", known)
 
     return release
@@ -60,11 +60,11 @@ def release(monkeypatch: pytest.MonkeyPatch) -> Release:
 _known = migrate.migrations
 
 
-def known_later(sql: str, *, works_with: int) -> Callable[[str], list[Migration]]:
+def known_later(sql: str, *, works_with: int) -> Callable[[Path], list[Migration]]:
     """One more than this release knows, after which only releases from this one on may work."""
 
-    def known(package: str) -> list[Migration]:
-        before = _known(package)
+    def known(folder: Path) -> list[Migration]:
+        before = _known(folder)
         return [*before, Migration(Schema(len(before) + 1, works_with, works_with), "later", sql)]
 
     return known

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ulid import ULID
-
 from taskyard.client.calling import Calling
 from taskyard.client.sending import body, draft
 from taskyard.core.inbox import Kind
@@ -16,6 +14,7 @@ from taskyard.core.letters import Source
 from taskyard.core.task import Json
 from taskyard.wire import calls, inboxes, subagents
 from taskyard.wire.inboxes import Dequeued, Enqueued, InboxView, Peeked
+from taskyard.wire.minting import mint
 from taskyard.wire.subagents import StartedSubagent, Subagent
 
 LOCAL = "human:local"
@@ -47,7 +46,7 @@ class Inboxes(Calling):
             scope_conversation=scope_conversation,
             source=source,
             client_message_id=client_message_id,
-            item_id=f"item_{ULID()}" if item_id is None else item_id,
+            item_id=f"item_{mint()}" if item_id is None else item_id,
         )
         answer = await self._ask(calls.INBOX_ENQUEUE, request, agent=agent, conversation=conversation)
         return inboxes.enqueued_from(answer)
@@ -62,7 +61,7 @@ class Inboxes(Calling):
         batch_id: str | None = None,
     ) -> Dequeued:
         """Take the next batch, unless something blocks the consumer. Consume it, or it is handed out again."""
-        chosen = f"batch_{ULID()}" if batch_id is None else batch_id
+        chosen = f"batch_{mint()}" if batch_id is None else batch_id
         request = body(blocked_reason=blocked_reason, hold_sec=hold_sec, batch_id=chosen)
         answer = await self._ask(calls.INBOX_DEQUEUE, request, agent=agent, conversation=conversation)
         return inboxes.dequeued_from(answer)
@@ -119,7 +118,7 @@ class Inboxes(Calling):
             conversation_id=conversation_id,
             tool_call_id=tool_call_id,
             fields=draft(fields or {}),
-            task_id=f"task_{ULID()}" if task_id is None else task_id,
+            task_id=f"task_{mint()}" if task_id is None else task_id,
         )
         return subagents.started_from(await self._ask(calls.START_SUBAGENT, request))
 

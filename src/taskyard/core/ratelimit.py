@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
+from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from taskyard.core.units import DAY, SECOND, Micros, from_iso, micros, moment, seconds
@@ -64,22 +65,35 @@ def _examined(error: str) -> str:
     return error[:EXAMINED] + "\n" + error[-EXAMINED:].partition("\n")[2]
 
 
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.ASCII | re.IGNORECASE | re.VERBOSE)
+class _Pattern:
+    """Compiled when it is first looked for: all of them take ten milliseconds, and most processes see no error."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        return re.compile(self._text, re.ASCII | re.IGNORECASE | re.VERBOSE)
+
+    def search(self, text: str) -> re.Match[str] | None:
+        return self.compiled.search(text)
+
+    def match(self, text: str) -> re.Match[str] | None:
+        return self.compiled.match(text)
 
 
 # Somebody tells of work done, or a test of what it wanted: no provider talks like that.
-_PROSE = _pattern(r"""
+_PROSE = _Pattern(r"""
     \b (?: add(?:s|ed) | implement(?:s|ed) | wrote | handle[sdr] | handlers | handling | refactor(?:s|ed) | documented
     | fix(?:es|ed) | mock(?:s|ed)? | assert(?:s|ion\w{0,9})? | expect(?:s|ed(?!\savailable)) | (?:is|are)\snow
     | should\s(?:be|give|return|say) | instead\sof ) \b
 """)
 
 # What stands before a message and is no part of it: tags in brackets, times of a log, bullets and frames.
-_ORNAMENT = _pattern(r"""^ (?: \[ [^][]{1,60} \] | [\dTZ:.,/+-]{8,32} (?=\s) | [^\w\s"'({] | \s ){0,80}+""")
+_ORNAMENT = _Pattern(r"""^ (?: \[ [^][]{1,60} \] | [\dTZ:.,/+-]{8,32} (?=\s) | [^\w\s"'({] | \s ){0,80}+""")
 
 # A label names a failure and ends in a colon or a dash. "Summary:" names none, and what follows it is prose.
-_LABEL = _pattern(r"""
+_LABEL = _Pattern(r"""
     (?: error | fatal | critical | warn(?:ing)? ) \s+
     | (?: data | body | response ) : \s* | curl: \s \( \d{1,3} \) \s
     | [^:]{0,120}? (?: error | exception | fail(?:ed|ure)? | fatal | critical | warn(?:ing)? | exhausted | rejected
@@ -91,7 +105,7 @@ def _messages(line: str) -> Iterator[str]:
     """Where a message may begin: at the start of the line, and after each label."""
     if _PROSE.search(line[:200]):
         return
-    message = _ORNAMENT.sub("", line, count=1)
+    message = _ORNAMENT.compiled.sub("", line, count=1)
     yield message
     for _ in range(4):
         if label := _LABEL.match(message):
@@ -117,7 +131,7 @@ _GOES_ON = r"""
 
 _SIGNALS = (
     # "HTTP/1.1 429 Too Many Requests", "Error: 429", "APIStatusError: 429", "unexpected status 429", "status_code=429"
-    _pattern(
+    _Pattern(
         r"""
         (?: exceeded\sretry\slimit,\s )? (?: (?: unexpected | last | got | received | api | http | response ) \s )?
         (?: https? (?: /[\d.]{1,3} )? | [\w.]{0,80}? (?: status | error | exception ) (?: [\s_]? code )? | code )
@@ -126,7 +140,7 @@ _SIGNALS = (
         + _ENDS
     ),
     # "429 Too Many Requests", "429 Client Error: ...", "429, message='Too Many Requests'", "(429) Quota exceeded"
-    _pattern(
+    _Pattern(
         r"""
         \(? 429 \)? [\s:,-]{1,3} (?: message=['"] )?
         (?: too\smany\srequests | client\serror | (?:api\s)?rate[\s-]limit\s(?:exceeded|reached) | quota\sexceeded
@@ -135,9 +149,9 @@ _SIGNALS = (
         + _GOES_ON
     ),
     # "429 {"type": "error", ...}", "429 - {'error': ...}"
-    _pattern(r"""429 \s (?: -\s )? \{ \s{0,4} ["']"""),
+    _Pattern(r"""429 \s (?: -\s )? \{ \s{0,4} ["']"""),
     # "Request failed with status code 429", "POST https://x returned 429", "Got 429 from ...", "Request rejected (429)"
-    _pattern(
+    _Pattern(
         r"""
         (?: got | received
         | (?: the\s )? (?: (?: api | http | model ) \s )?
@@ -149,7 +163,7 @@ _SIGNALS = (
         + _ENDS
     ),
     # "openai.RateLimitError: ...", "ResourceExhausted: ...", "ThrottlingException(...)", "TooManyRequests"
-    _pattern(r"""
+    _Pattern(r"""
         (?: \w{1,60}\. ){0,6}
         (?: rate_?limit (?: ed | exceeded )? (?: error | exception ) | rate_limit_exceeded | insufficient_quota
         | toomanyrequests (?: error | exception )? | resource_?exhausted (?: error | exception )?
@@ -157,16 +171,16 @@ _SIGNALS = (
         (?= \s{0,4} (?: $ | [:(] | -\s ) )
     """),
     # {"error": {"type": "rate_limit_error", ...}}, and its lines when it is printed over several
-    _pattern(r"""
+    _Pattern(r"""
         (?: \{ .{0,400}? )? ["'] (?: type | code | status | reason ) ["'] \s? : \s?
         ["'] (?: rate_limit_error | rate_limit_exceeded | resource_exhausted | insufficient_quota ) ["']
     """),
     # {"error": {"code": 429, ...}}
-    _pattern(r"""\{ \s? ["']error["'] \s? : \s? \{ \s? ["']code["'] \s? : \s? 429\b"""),
+    _Pattern(r"""\{ \s? ["']error["'] \s? : \s? \{ \s? ["']code["'] \s? : \s? 429\b"""),
     # "Retry-After: 30", "'retry-after': '30'", "retry-after-ms=350", "Retry-After: Sun, 15 Nov 2026 02:37:00 GMT"
-    _pattern(r"""["']? retry-after (?: -ms )? ["']? \s? [:=] \s? ["']? (?: \d | (?:mon|tue|wed|thu|fri|sat|sun), )"""),
+    _Pattern(r"""["']? retry-after (?: -ms )? ["']? \s? [:=] \s? ["']? (?: \d | (?:mon|tue|wed|thu|fri|sat|sun), )"""),
     # "Rate limit reached for ...", "API rate limit exceeded", "Quota exceeded", "Claude usage limit reached|1760000400"
-    _pattern(
+    _Pattern(
         r"""
         (?: (?: api | your | the | claude | ai | model | account | organization | daily | monthly ) \s ){0,4}
         (?: rate[\s-]limits? | quota
@@ -176,7 +190,7 @@ _SIGNALS = (
         + _GOES_ON
     ),
     # "Too many requests", "Too many tokens, please wait", "too many 429 error responses", "Request was throttled"
-    _pattern(
+    _Pattern(
         r"""
         (?: too\smany\s (?: requests | tokens | 429\serror\sresponses )
         | (?: you\sare\s(?:being\s)? | (?:the\s)?request\s(?:was\s)? )? (?: rate[\s-]limited | throttled ) )
@@ -184,7 +198,7 @@ _SIGNALS = (
         + _GOES_ON
     ),
     # "You've hit your usage limit", "You exceeded your current quota", "You have exceeded a secondary rate limit"
-    _pattern(
+    _Pattern(
         r"""
         you (?: ['’]ve | \shave )? \s (?: hit | reached | exceeded ) \s
         (?: (?: your | the | a | current | secondary | api | usage | daily | weekly | monthly | session | rate | \d-hour
@@ -193,7 +207,7 @@ _SIGNALS = (
         + _GOES_ON
     ),
     # "This request would exceed your organization's rate limit of ...", "Number of ... has exceeded your rate limit"
-    _pattern(
+    _Pattern(
         r"""
         (?: this\srequest\swould\sexceed | number\sof\s[\w\s]{1,40}\shas\sexceeded ) \s
         (?: [\w'’-]{1,24} \s ){1,4}? (?: rate\slimit | quota )
@@ -201,7 +215,7 @@ _SIGNALS = (
         + _GOES_ON
     ),
     # "Resource has been exhausted (e.g. check quota)."
-    _pattern(r"resource\shas\sbeen\sexhausted \s? (?: $ | [(.:] )"),
+    _Pattern(r"resource\shas\sbeen\sexhausted \s? (?: $ | [(.:] )"),
 )
 
 
@@ -212,7 +226,7 @@ _AMOUNT = r"""
     \d{1,9} (?: \.\d{1,9} )? \s?
     (?: ms | milliseconds? | d | days? | h | hrs? | hours? | m | mins? | minutes? | s | secs? | seconds? ) (?![a-z])
 """
-_AMOUNTS = _pattern(r"([\d.]+) \s? (ms|milli|d|h|m|s)")
+_AMOUNTS = _Pattern(r"([\d.]+) \s? (ms|milli|d|h|m|s)")
 _FACTORS = {"d": 86_400, "h": 3600, "m": 60, "s": 1, "ms": 0.001, "milli": 0.001}
 _BACK = r"\b (?: resets? | try\sagain | retry | available | until ) :? \s (?: (?: at | on ) \s )?"
 
@@ -226,7 +240,9 @@ def _of_milliseconds(match: re.Match[str]) -> Micros:
 
 
 def _of_amounts(match: re.Match[str]) -> Micros:
-    return seconds(sum(float(amount[1]) * _FACTORS[amount[2].lower()] for amount in _AMOUNTS.finditer(match[1])))
+    return seconds(
+        sum(float(amount[1]) * _FACTORS[amount[2].lower()] for amount in _AMOUNTS.compiled.finditer(match[1]))
+    )
 
 
 def _at_epoch_second(match: re.Match[str]) -> Micros:
@@ -283,14 +299,14 @@ def _zone(name: str | None) -> tzinfo:
         return UTC
 
 
-_LENGTHS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Micros]], ...] = (
+_LENGTHS: tuple[tuple[_Pattern, Callable[[re.Match[str]], Micros]], ...] = (
     # "retry-after-ms: 350"
-    (_pattern(rf"""\b retry-after-ms ["']? \s? [:=] \s? ["']? ({_NUMBER})"""), _of_milliseconds),
+    (_Pattern(rf"""\b retry-after-ms ["']? \s? [:=] \s? ["']? ({_NUMBER})"""), _of_milliseconds),
     # "Retry-After: 30", "'retry-after': '30'", "retry_after=30"
-    (_pattern(rf"""\b retry[-_]after ["']? \s? [:=] \s? ["']? ({_NUMBER})"""), _of_seconds),
+    (_Pattern(rf"""\b retry[-_]after ["']? \s? [:=] \s? ["']? ({_NUMBER})"""), _of_seconds),
     # "try again in 1m30s", "retry after 20 seconds", "resets in 3 days 4 hours and 12 minutes", "retryDelay": "34.07s"
     (
-        _pattern(rf"""
+        _Pattern(rf"""
             \b (?: (?: try\sagain | retry | resets? | available | wait ) \s (?: (?: in | after | for ) \s )?
             | retrydelay ["']? \s? : \s? ["']? )
             ( (?: {_AMOUNT} (?: ,?\sand\s | ,\s | \s )? ){{1,6}} )
@@ -299,23 +315,23 @@ _LENGTHS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Micros]], ...] 
     ),
 )
 
-_POINTS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Micros]], ...] = (
+_POINTS: tuple[tuple[_Pattern, Callable[[re.Match[str]], Micros]], ...] = (
     # "Retry-After: Sun, 15 Nov 2026 02:37:00 GMT"
     (
-        _pattern(rf"""
+        _Pattern(rf"""
             \b retry-after ["']? \s? [:=] \s? ["']? [a-z]{{3}}, \s
             (?P<day>\d\d) \s {_MONTH} \s (?P<year>\d{{4}}) \s (?P<time>\d\d:\d\d:\d\d) \s GMT
         """),
         _at_http_date,
     ),
     # "Claude AI usage limit reached|1760000400"
-    (_pattern(r"\b limit\sreached \| (\d{10})\b"), _at_epoch_second),
+    (_Pattern(r"\b limit\sreached \| (\d{10})\b"), _at_epoch_second),
     # "resets at 2026-11-15T04:00:00Z"
-    (_pattern(_BACK + r"(\d{4}-\d\d-\d\dT[\d:.]{5,15}(?:Z|[+-]\d\d:?\d\d))"), _at_iso),
+    (_Pattern(_BACK + r"(\d{4}-\d\d-\d\dT[\d:.]{5,15}(?:Z|[+-]\d\d:?\d\d))"), _at_iso),
 )
 
 # "resets 4am", "resets at 16:30 UTC", "resets 4am (Europe/Berlin)", "resets Oct 9 at 5pm", "try again at 3:45 PM"
-_CLOCK = _pattern(rf"""
+_CLOCK = _Pattern(rf"""
     {_BACK} (?: {_MONTH} [a-z]{{0,6}} \s (?P<day>\d{{1,2}}) (?: st | nd | rd | th )? ,? \s (?: at\s )? )?
     (?P<hour>\d{{1,2}}) (?= : | \s?[ap]m\b ) (?: : (?P<minute>\d\d) )? (?: \s? (?P<half>[ap])m\b )?
     (?: \s? \( (?P<area>[\w+-]{{1,32}} (?: /[\w+-]{{1,32}} ){{0,2}}) \) | \s (?P<abbreviation>(?-i:[A-Z]{{3,4}}))\b )?

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from secrets import token_urlsafe
 
-from ulid import ULID
-
 from taskyard.core import access
 from taskyard.core.access import EVERYWHERE, Role, Token
 from taskyard.core.changes import ChangeSet, Event, RecordChange
@@ -16,6 +14,7 @@ from taskyard.core.units import Micros
 from taskyard.service import arguments
 from taskyard.service.sessions import Sessions
 from taskyard.wire.answers import Issued
+from taskyard.wire.minting import mint
 
 
 class Access(Sessions):
@@ -33,7 +32,7 @@ class Access(Sessions):
         now = self.now()
         lasting = None if expires_in_sec is None else arguments.duration("expires_in_sec", expires_in_sec)
         token = Token(
-            id=str(ULID()),
+            id=mint(),
             name=arguments.name("name", name),
             role=_role(role),
             workspace=self.workspace,

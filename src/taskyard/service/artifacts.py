@@ -11,8 +11,6 @@ import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 
-from ulid import ULID
-
 from taskyard.core import artifacts, fields, transitions
 from taskyard.core.artifacts import KIND, LOOSE, Artifact
 from taskyard.core.changes import ChangeSet, RecordChange
@@ -27,6 +25,7 @@ from taskyard.service.filing import MOST_OF_A_TASK
 from taskyard.service.reading import DEFAULT_LISTED, MOST_LISTED
 from taskyard.stores.objects import ObjectMissing, Written
 from taskyard.wire.chunks import Content, pieces
+from taskyard.wire.minting import mint
 
 LONGEST_UPLOAD = HOUR
 PAGE = 200
@@ -50,7 +49,7 @@ class Artifacts(Clearing):
         place of the first. A `digest` (SHA-256) that is not the content's is refused.
         """
         hot = await self._under(task_id, lease)
-        artifact_id = artifacts.new_id(str(ULID()), None if hot is None else hot.id)
+        artifact_id = artifacts.new_id(mint(), None if hot is None else hot.id)
         made = Artifact(
             id=artifact_id,
             name=artifacts.checked_name(name),

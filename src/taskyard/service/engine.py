@@ -40,8 +40,8 @@ from taskyard.core.units import Micros, MicroUsd
 from taskyard.service.announcing import announced, is_quiet
 from taskyard.service.committer import Committer, Result
 from taskyard.service.configuration import Configuration
-from taskyard.service.minting import mint_task
 from taskyard.stores.contract import OutcomeUnknown, Store
+from taskyard.wire.minting import mint_task
 
 LOCAL = "human:local"  # who acts where nobody says otherwise
 TRIES = 40

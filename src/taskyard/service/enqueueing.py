@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from ulid import ULID
-
 from taskyard.core import dag as dags
 from taskyard.core import transitions
 from taskyard.core.changes import (
@@ -27,6 +25,7 @@ from taskyard.service.announcing import marked
 from taskyard.service.engine import TRIES, KeyTaken
 from taskyard.service.growing import Growing, dag_record
 from taskyard.wire.answers import Dag
+from taskyard.wire.minting import mint
 from taskyard.wire.tasks import Task
 
 BY_DEFAULT = "human:local"
@@ -80,7 +79,7 @@ class Enqueueing(Growing):
         """What a whole graph comes to: the rows to store, and the answer once they are."""
         _refuse_other_fields(dag)
         arguments.name("created_by", created_by)
-        dag_id = arguments.dag_id("id", dag["id"]) if "id" in dag else DagId(f"dag_{ULID()}")
+        dag_id = arguments.dag_id("id", dag["id"]) if "id" in dag else DagId(f"dag_{mint()}")
         planning, now = await self._planning(), self.now()
         named = self._named(dag.get("tasks"), planning, created_by=created_by, dag_id=dag_id, now=now)
         record = dag_record(dag, dag_id, planning, created_by, now)

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
-from ulid import ULID
-
 from taskyard.core import fields, inbox
 from taskyard.core.changes import ChangeSet, Event, Record, RecordChange
 from taskyard.core.errors import NotFound
@@ -23,6 +21,7 @@ from taskyard.service import arguments
 from taskyard.service.engine import LOCAL
 from taskyard.service.transcribing import Transcribing
 from taskyard.wire.inboxes import Batch, Dequeued, Enqueued, InboxView, Peeked
+from taskyard.wire.minting import mint
 
 HOLD_SEC = 300.0  # how long a batch may be in somebody's hands
 MOST_LISTED = 200
@@ -62,7 +61,7 @@ class Inboxes(Transcribing):
         whose = _whose(agent, conversation)
         encode(content, field="content", max_bytes=MOST_BYTES)
         item = Item(
-            id=f"item_{ULID()}" if item_id is None else arguments.name("item_id", item_id),
+            id=f"item_{mint()}" if item_id is None else arguments.name("item_id", item_id),
             kind=_KIND(kind, "kind"),
             scope=_whose(scope_agent or agent, scope_conversation or conversation),
             content=content,
@@ -113,7 +112,7 @@ class Inboxes(Transcribing):
         whose = _whose(agent, conversation)
         reason = None if blocked_reason is None else _BLOCKED(blocked_reason, "blocked_reason")
         hold = arguments.duration("hold_sec", hold_sec)
-        chosen = f"batch_{ULID()}" if batch_id is None else arguments.name("batch_id", batch_id)
+        chosen = f"batch_{mint()}" if batch_id is None else arguments.name("batch_id", batch_id)
 
         async def decide() -> tuple[ChangeSet | None, Dequeued]:
             opened = await self._opened(whose)

@@ -13,8 +13,6 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
-from ulid import ULID
-
 from taskyard.core import fields
 from taskyard.core import fire as fires
 from taskyard.core.changes import ChangeSet, Record, RecordChange, merged
@@ -38,6 +36,7 @@ from taskyard.service.engine import LOCAL, TRIES, KeyTaken
 from taskyard.service.making import Cause, Keys, Made, Making, template_of
 from taskyard.service.steering import Steering
 from taskyard.service.timetable import timed, times, wall_time
+from taskyard.wire.minting import mint
 from taskyard.wire.sources import ScheduleView, source_id
 
 AGENDA = "agenda"  # the kind of record that says when which schedule is due
@@ -141,7 +140,7 @@ class Scheduling(Making, Steering):
         async def decide() -> tuple[ChangeSet, Fire]:
             record, schedule = await self._stored_schedule(schedule_id)
             now = self.now()
-            key = fires.key_at(now, str(ULID())[-10:])
+            key = fires.key_at(now, mint()[-10:])
             timed_fire, made = await self._fire_time(schedule, now, key, why=f"run by {by}", keys={})
             fire = changed(timed_fire, nominal=None)
             if fire.outcome is Outcome.FAILED:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from secrets import token_urlsafe
 
-from ulid import ULID
-
 from taskyard.core import access
 from taskyard.core.access import EVERYWHERE, Session, Token
 from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.units import HOUR, Micros
 from taskyard.service.engine import Engine
 from taskyard.wire.answers import Begun
+from taskyard.wire.minting import mint_at
 
 SESSION = "session"
 LASTING = Micros(12 * HOUR)
@@ -65,4 +64,4 @@ class Sessions(Engine):
 
 
 def _id_at(at: Micros) -> str:
-    return str(ULID.from_timestamp(at // 1000))
+    return mint_at(at // 1000)

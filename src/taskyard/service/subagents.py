@@ -7,8 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from hashlib import sha256
 from typing import cast
 
-from ulid import ULID
-
 from taskyard.core.changes import ChangeSet, Record, RecordChange
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.fields import truth, whole
@@ -21,6 +19,7 @@ from taskyard.service.announcing import marked
 from taskyard.service.engine import LOCAL, KeyTaken
 from taskyard.service.inboxes import Inboxes
 from taskyard.service.suspending import Suspending
+from taskyard.wire.minting import mint
 from taskyard.wire.subagents import StartedSubagent, Subagent, seen, started
 
 MOST_TURNS = 100_000
@@ -216,7 +215,7 @@ def _facts(
     tool_call_id: str | None,
 ) -> dict[str, Json]:
     return {
-        "subagent_id": f"subagent_{ULID()}",
+        "subagent_id": f"subagent_{mint()}",
         "type": type,
         "prompt": prompt,
         "description": arguments.words("description", description) or type,

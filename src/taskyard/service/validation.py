@@ -1,5 +1,8 @@
 """Checking outputs in the call that completes: JSON Schema with local references only, and regular expressions in
-linear time. What would take long all the same is refused, never tried."""
+linear time. What would take long all the same is refused, never tried.
+
+What checks is loaded with the first rule: most yards have none.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,6 @@ import json
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
-
-import jsonschema_rs
-import re2
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.schema import FIELD, MOST_MATCHING, Patterns, Work, patterns_of
@@ -57,9 +57,11 @@ def _schema_objection(text: str, output: Json) -> str | None:
     # Most fit, and for those no message is put together.
     if schema.validator.is_valid(output):
         return None
+    from jsonschema_rs import ValidationError  # noqa: PLC0415
+
     try:
         schema.validator.validate(output)
-    except jsonschema_rs.ValidationError as error:
+    except ValidationError as error:
         where = "/".join(str(part) for part in error.instance_path)
         return f"{where or 'output'}: {error.message}"[:SHOWN]
     return None
@@ -78,6 +80,8 @@ def _expression_objection(rule: str, output: Json) -> str | None:
 def _schema(text: str) -> _Schema:
     if len(text) > MOST_SCHEMA:
         raise InvalidInput(FIELD, f"must be at most {MOST_SCHEMA} characters as JSON")
+    import jsonschema_rs  # noqa: PLC0415
+
     schema = json.loads(text)
     work = Work(schema, _patterns(schema))
     try:
@@ -101,6 +105,8 @@ def _patterns(schema: Json) -> Patterns:
 
 @lru_cache(maxsize=1024)
 def _expression(text: str) -> Any:
+    import re2  # noqa: PLC0415
+
     options = re2.Options()
     options.log_errors = False  # the caller is told; stderr is not ours
     options.max_mem = EXPRESSION_MEMORY

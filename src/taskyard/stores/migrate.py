@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 from taskyard.core.errors import SchemaTooNew, SchemaTooOld
@@ -73,16 +73,16 @@ class Schemaless:
         """There is nothing to do."""
 
 
-def migrations(package: str) -> list[Migration]:
-    """Those in the package's folder, in order; numbered from 1 without a gap."""
-    named = {entry.name: entry.read_text(encoding="utf-8") for entry in files(package).iterdir() if entry.is_file()}
+def migrations(folder: Path) -> list[Migration]:
+    """Those in the folder, in order; numbered from 1 without a gap."""
+    named = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir() if entry.is_file()}
     found = [
         _migration(int(match[1]), match[2], named[name])
         for name in sorted(named)
         if (match := _FILE.fullmatch(name)) is not None
     ]
     if [each.schema.version for each in found] != list(range(1, len(found) + 1)):
-        raise ValueError(f"the migrations in {package} are not numbered from 1 without a gap")
+        raise ValueError(f"the migrations in {folder} are not numbered from 1 without a gap")
     return found
 
 

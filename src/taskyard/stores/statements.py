@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from importlib.resources import files
 from operator import ne
+from pathlib import Path
 
 from taskyard.core.task import Hot
 
 Differing = tuple[bool, ...]  # for each column of the moving row, whether it is written
 
 
-def text_of(package: str, names: Sequence[str]) -> str:
-    return "\n".join(files(package).joinpath(name).read_text(encoding="utf-8") for name in names)
+def text_of(folder: Path, names: Sequence[str]) -> str:
+    return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
 
 
 def named(text: str) -> dict[str, str]:

@@ -10,14 +10,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
-from ulid import ULID
-
 from taskyard.core.errors import NotFound
 from taskyard.core.task import Json
 from taskyard.core.units import MicroUsd, to_usd, usd
 from taskyard.service.yard import Yard
 from taskyard.wire.answers import Child, Input
 from taskyard.wire.chunks import Content
+from taskyard.wire.minting import derived
 from taskyard.wire.subagents import StartedSubagent
 from taskyard.wire.tasks import Held, Task, attempt_view
 from taskyard.worker.agent import plain
@@ -270,8 +269,8 @@ class Context:
 
 def _derived(task_id: str, name: str) -> str:
     """The id of what a task makes under a name: the same in every attempt, and as old as the task."""
-    born = ULID.from_str(task_id.removeprefix("task_")).bytes[:6]
-    return f"dag_{ULID(born + sha256(f'{task_id}:{name}'.encode()).digest()[:10])}"
+    digest = sha256(f"{task_id}:{name}".encode()).digest()[:10]
+    return f"dag_{derived(task_id.removeprefix('task_'), digest)}"
 
 
 class SyncContext:

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from hashlib import sha256
+from types import ModuleType
 
 from taskyard.core.task import TaskId
 from taskyard.wire.tasks import Task
-
-try:
-    from opentelemetry import trace
-except ModuleNotFoundError:  # it comes with the server, and a worker may do without
-    trace = None
 
 Span = AbstractContextManager[object]
 _NOTHING: Span = nullcontext()
@@ -52,17 +49,18 @@ def trace_of(task_id: TaskId) -> tuple[int, int]:
 
 def mark_failed(reason: str) -> None:
     """Say on the attempt's span that it failed, and why. What it said about that may hold anything, and is left out."""
-    if trace is not None:
+    if (trace := _telemetry()) is not None:
         trace.get_current_span().set_status(trace.StatusCode.ERROR, reason)
 
 
 def is_on() -> bool:
     """Whether anybody has set OpenTelemetry up by now. Not to be asked for every task: it is looked for far away."""
+    trace = _telemetry()
     return trace is not None and not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
 def _begin(name: str, facts: Attributes, *, within: TaskId | None = None) -> Span:
-    if trace is None:
+    if (trace := _telemetry()) is None:
         return _NOTHING
     context = None
     if within is not None:
@@ -73,3 +71,13 @@ def _begin(name: str, facts: Attributes, *, within: TaskId | None = None) -> Spa
     return trace.get_tracer("taskyard").start_as_current_span(
         name, context, attributes=facts, record_exception=False, set_status_on_exception=False
     )
+
+
+@cache
+def _telemetry() -> ModuleType | None:
+    """OpenTelemetry, which a worker may do without: it comes with the server."""
+    try:
+        from opentelemetry import trace  # noqa: PLC0415 - a program that runs no agent need not load it
+    except ModuleNotFoundError:
+        return None
+    return trace

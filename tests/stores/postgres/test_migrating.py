@@ -9,6 +9,7 @@ from taskyard.service.clock import ManualClock
 from taskyard.stores import migrate
 from taskyard.stores.migrate import Migration, Schema
 from taskyard.stores.postgres import PostgresStore
+from taskyard.stores.postgres.opening import MIGRATIONS
 from tests.stores.given import given_a_task
 from tests.stores.postgres.conftest import Gate
 
@@ -20,7 +21,7 @@ def always(known: list[Migration]) -> Callable[[str], list[Migration]]:
 async def test_the_yard_works_on_while_a_migration_waits_for_an_idle_session(
     store: PostgresStore, gate: Gate, url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ):
-    known = migrate.migrations("taskyard.stores.postgres.migrations")
+    known = migrate.migrations(MIGRATIONS)
     step = Migration(Schema(len(known) + 1, 1, 1), "later", "alter table yard.task add column later integer")
     monkeypatch.setattr(migrate, "migrations", always([*known, step]))
     await given_a_task(store)

@@ -1,6 +1,5 @@
 """Files of other releases, and what is made once for the life of a file."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -52,19 +51,15 @@ async def test_the_secret_is_made_once_and_known_to_all(store: SqliteStore, path
     assert other.secret == store.secret
 
 
-def test_migrations_are_numbered_without_a_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_migrations_are_numbered_without_a_gap(tmp_path: Path):
     header = "-- min_reader: 1\n-- min_writer: 1\n"
-    package = tmp_path / "numbered"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     for name in ("0001_first.sql", "0003_third.sql"):
-        (package / name).write_text(header)
+        (tmp_path / name).write_text(header)
 
     with pytest.raises(ValueError, match="gap"):
-        migrate.migrations("numbered")
+        migrate.migrations(tmp_path)
 
-    (package / "0002_second.sql").write_text(header)
-    assert [each.name for each in migrate.migrations("numbered")] == ["first", "second", "third"]
-    stored = migrate.State(migrate.Schema(2, 1, 1), migrate.migrations("numbered"))
+    (tmp_path / "0002_second.sql").write_text(header)
+    assert [each.name for each in migrate.migrations(tmp_path)] == ["first", "second", "third"]
+    stored = migrate.State(migrate.Schema(2, 1, 1), migrate.migrations(tmp_path))
     assert [each.name for each in stored.outstanding()] == ["third"]

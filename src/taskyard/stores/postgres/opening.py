@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import secrets
+from pathlib import Path
 
 import asyncpg
 
@@ -14,6 +15,7 @@ from taskyard.stores.postgres.connecting import Connection
 from taskyard.stores.postgres.statements import Statements
 
 OLDEST_SERVER = 14
+MIGRATIONS = Path(__file__).with_name("migrations")
 _TRIES = 20  # of a migration that others keep from a table
 
 
@@ -31,7 +33,7 @@ async def prepare(connection: Connection, sql: Statements, *, migrates: bool) ->
 
 
 async def schema(connection: Connection, sql: Statements) -> migrate.State:
-    return migrate.State(await _stored(connection, sql), migrate.migrations("taskyard.stores.postgres.migrations"))
+    return migrate.State(await _stored(connection, sql), migrate.migrations(MIGRATIONS))
 
 
 async def _stored(connection: Connection, sql: Statements) -> migrate.Schema:

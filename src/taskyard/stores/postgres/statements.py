@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from hashlib import sha256
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from taskyard.core.changes import Change, NewTask
@@ -67,7 +68,7 @@ class Statements:
         if _SCHEMA.fullmatch(schema) is None:
             raise InvalidInput("schema", "must be of lower-case letters, digits and _, and begin with a letter")
         self.schema = schema
-        self._sql = named(self.of_schema(text_of("taskyard.stores.postgres", _FILES)))
+        self._sql = named(self.of_schema(text_of(Path(__file__).parent, _FILES)))
         self._parts: dict[str, Columns] = {}
         self._movers: dict[tuple[str, Differing], _Mover | None] = {}
         self._bundles: dict[tuple[str, ...], str] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha1
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 from taskyard.stores.redis.rows import script_of_fields
@@ -15,8 +15,7 @@ class Script(NamedTuple):
 
 
 def _script(*names: str) -> Script:
-    folder = files("taskyard.stores.redis")
-    parts = (folder.joinpath(f"{name}.lua").read_text(encoding="utf-8") for name in ("yard", *names))
+    parts = (Path(__file__).with_name(f"{name}.lua").read_text(encoding="utf-8") for name in ("yard", *names))
     text = "\n".join((script_of_fields(), *parts))
     return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 

@@ -20,6 +20,7 @@ from taskyard.stores import migrate
 from taskyard.stores.matching import may_mention
 from taskyard.stores.sqlite.statements import SQL
 
+MIGRATIONS = Path(__file__).with_name("migrations")
 PATIENCE = 30.0  # seconds to wait for another process's write
 _STATEMENTS_KEPT = 512
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -111,7 +112,7 @@ def prepare(connection: apsw.Connection, *, migrates: bool = True) -> bytes:
 
 
 def schema(connection: apsw.Connection) -> migrate.State:
-    return migrate.State(_stored(connection), migrate.migrations("taskyard.stores.sqlite.migrations"))
+    return migrate.State(_stored(connection), migrate.migrations(MIGRATIONS))
 
 
 def schema_of(path: Path) -> migrate.State:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import apsw
@@ -28,7 +29,7 @@ _LONGEST = 16_000  # apsw does not keep longer statements prepared
 
 
 def _statements() -> dict[str, str]:
-    text = text_of("taskyard.stores.sqlite", _FILES)
+    text = text_of(Path(__file__).parent, _FILES)
     names = {
         "{hot}": ", ".join(f"task.{name}" for name in Hot._fields),
         "{hot_names}": ", ".join(Hot._fields),

@@ -10,12 +10,13 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 from typing import Any, cast
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Json
 
+_FOLDER = Path(__file__).parent
 OWN = frozenset({"progress", "message", "session", "spend", "output", "fail"})
 
 
@@ -73,15 +74,14 @@ class Adapter:
 
 
 def names() -> list[str]:
-    files = resources.files(__name__).iterdir()
-    return sorted(each.name.removesuffix(".toml") for each in files if each.name.endswith(".toml"))
+    return sorted(each.stem for each in _FOLDER.glob("*.toml"))
 
 
 def adapter(name: str) -> Adapter:
     """A ready-made adapter by its name."""
     if name not in names():
         raise InvalidInput("adapter", f"must be one of {', '.join(names())}")
-    data = tomllib.loads((resources.files(__name__) / f"{name}.toml").read_text())
+    data = tomllib.loads((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     return Adapter(
         name=name,
         command=tuple(data["command"]),
