@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskyard.core.changes import Blocker, Limit, Spend
-from taskyard.core.claiming import PARKED_PER_CLAIM, Room, ceiling_of, cost_class, floor_of, parked_on
+from taskyard.core.claiming import PARKED_PER_CLAIM, Pace, Room, ceiling_of, cost_class, floor_of, parked_on
 from taskyard.core.task import DagId, Hot, Status
 from taskyard.core.units import DAY, MINUTE, Micros, MicroUsd
 from tests.core.choosing import TODAY, Yard, a_lane, a_plan, ids, parked, ready, taken
@@ -363,3 +363,19 @@ def test_nothing_is_taken_of_a_lane_outside_the_plan():
 
     assert yard.choose(a_plan(a_lane(9))).taken == []
     assert yard.read == []
+
+
+@pytest.mark.parametrize(
+    ("pace", "slots", "part"),
+    [
+        (Pace(), 1, 1),
+        (Pace(), 100, 100),
+        (Pace(), 150, 100),
+        (Pace(), 501, 251),
+        (Pace(parts=4, least=25), 10, 10),
+        (Pace(parts=4, least=25), 60, 25),
+        (Pace(parts=4, least=25), 500, 125),
+    ],
+)
+def test_a_part_of_the_slots_is_never_too_small_to_be_worth_a_claim(pace: Pace, slots: int, part: int):
+    assert pace.part_of(slots) == part

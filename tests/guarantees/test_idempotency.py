@@ -9,7 +9,9 @@ import pytest
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Status
+from taskyard.service.finishing import WORTH_DECIDING
 from taskyard.service.yard import Yard
+from tests.graphs import happened
 from tests.yards import OpenYard, claim_that, given_a_dead_letter, given_a_running_task, given_an_agent
 
 MINTED = "task_01J8K2M00000000000000000ZZ"
@@ -178,3 +180,18 @@ async def test_a_graphs_id_is_taken_once(yard: Yard):
         await yard.submit(dag)
     assert refused.value.facts["field"] == "id"
     assert len(await yard.find()) == 1
+
+
+async def test_an_output_that_is_handed_in_again_while_it_is_on_its_way_is_accepted_once(yard: Yard):
+    number = 2 * WORTH_DECIDING
+    agent = await given_an_agent(yard)
+    await yard.enqueue_many([{"type": "code"}] * number)
+    held = await yard.claim(agent, count=number, start=True)
+
+    first = asyncio.create_task(yard.complete(held[0].id, held[0].lease, "done"))
+    await asyncio.sleep(0)  # and so it is on its way when all of them come, this one again
+    receipts = await asyncio.gather(first, *(yard.complete(each.id, each.lease, "done") for each in held))
+
+    assert {receipt.status for receipt in receipts} == {"completed"}
+    assert receipts[0] == receipts[1]
+    assert await happened(yard, "task.completed") == {each.id: 1 for each in held}

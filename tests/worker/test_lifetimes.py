@@ -6,10 +6,11 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from taskyard import Agent, Context, Status
+from taskyard import Agent, Context, Held, Status
 from taskyard.app import Yard, connect
 from taskyard.core.agent import AgentStatus
 from taskyard.worker import pulse
@@ -111,6 +112,37 @@ async def test_a_worker_takes_no_more_than_it_may_at_a_time(yard: Yard) -> None:
             await until(yard, task.id, Status.COMPLETED)
 
     assert max(at_once) <= 3
+
+
+async def test_a_worker_claims_a_part_of_its_slots_at_a_time_and_fills_them_all(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slots = 210
+    agent = Agent("worker", max_concurrent_tasks=slots)
+    asked: list[int] = []
+    full, claim = asyncio.Event(), yard.claim
+    running = 0
+
+    async def counted(agent_id: str, *, count: int, **options: Any) -> list[Held]:
+        asked.append(count)
+        return await claim(agent_id, count=count, **options)
+
+    @agent.handles("long")
+    async def long(task: Context) -> None:
+        nonlocal running
+        running += 1
+        if running == slots:
+            full.set()
+        await full.wait()
+
+    monkeypatch.setattr(yard, "claim", counted)
+    await yard.enqueue_many([{"type": "long"}] * slots)
+    async with working(yard, agent), asyncio.timeout(20):
+        await full.wait()
+
+    part = yard.pace.part_of(slots)
+    assert part < slots
+    assert max(asked) == asked[0] == part
 
 
 async def test_a_slot_that_comes_free_is_filled_though_the_others_stay_taken(yard: Yard) -> None:

@@ -10,6 +10,7 @@ from taskyard.client.inboxes import Inboxes
 from taskyard.client.notifying import Notifying
 from taskyard.client.sources import Sources
 from taskyard.client.steering import Steering
+from taskyard.core.claiming import Pace
 from taskyard.core.errors import InvalidInput
 from taskyard.wire import calls
 from taskyard.wire.answers import Swept
@@ -26,6 +27,8 @@ class RemoteYard(Steering, Sources, Inboxes, Filing, Notifying):
 
     Use it as an async context manager: `async with taskyard.connect("https://…") as yard`. The servers keep it swept.
     """
+
+    pace = Pace()
 
     def __init__(self, connection: Connection, workspace: str | None = None) -> None:
         super().__init__(connection)

@@ -33,6 +33,16 @@ def floor_of(cost_class: int, default_reserve: MicroUsd) -> MicroUsd:
     return MicroUsd(1 << (cost_class - 1) if cost_class > 1 else 0)
 
 
+class Pace(NamedTuple):
+    """How a worker that is busy divides its slots: while one part is handed in, the others are claimed and run."""
+
+    parts: int = 2
+    least: int = 100  # of fewer, a claim costs more than it hides
+
+    def part_of(self, slots: int) -> int:
+        return max(-(-slots // self.parts), min(slots, self.least))
+
+
 class PlannedLane(NamedTuple):
     """A lane that the claimer may take from."""
 

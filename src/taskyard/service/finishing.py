@@ -43,6 +43,7 @@ from taskyard.wire.tasks import Receipt
 T = TypeVar("T")
 
 COMPLETED_AT_ONCE = 500
+WORTH_DECIDING = 50  # outputs that are decided on while those before them are on their way into the store
 MOST_IN_HAND = 10_000
 NO_REPORT = frozenset({None, "null", '""', "{}", "[]"})
 
@@ -62,7 +63,7 @@ class _HandedIn(NamedTuple):
 class Finishing(Filing):
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
-        self._completions = Batcher(self._complete_all, most=COMPLETED_AT_ONCE)
+        self._completions = Batcher(self._complete_all, most=COMPLETED_AT_ONCE, worth_a_second=WORTH_DECIDING)
         # Rows as this process was handed them, by their sealed lease: what is completed soon need not be read again.
         self._in_hand: dict[str, Hot] = {}
 

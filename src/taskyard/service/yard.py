@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
+from taskyard.core.claiming import Pace
 from taskyard.core.errors import TaskyardError
 from taskyard.service.access import Access
 from taskyard.service.bulk import Bulk
@@ -37,6 +38,10 @@ class Yard(Claiming, Subagents, Joining, Errands, Bulk, Showing, Explaining, Ver
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
         self._keepers: list[asyncio.Task[None]] = []
+
+    @property
+    def pace(self) -> Pace:
+        return self.store.pace
 
     def twin(self) -> Self | None:
         """Another connection to the same yard, for another thread's loop; None where there can be none."""

@@ -29,7 +29,7 @@ from taskyard.core.changes import (
     Taken,
     Touch,
 )
-from taskyard.core.claiming import ClaimPlan
+from taskyard.core.claiming import ClaimPlan, Pace
 from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Json, Lane, LaneId, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros
@@ -104,6 +104,7 @@ class Store(Protocol):
     """One yard's data. Safe to share between tasks of one event loop; other processes may have it open too."""
 
     secret: bytes  # made when the yard was, known to every process of it
+    pace: Pace
 
     def twin(self) -> Store | None:
         """Another connection to the same yard, not yet open, for another thread; None where there can be none."""

@@ -1,7 +1,7 @@
 """Calls of one moment, answered together: by one commit, or over one request.
 
 There is no timer. An idle batcher begins as soon as the loop has let everybody ask who was about to, so a lone caller
-waits for nobody. While one batch is under way the next gathers.
+waits for nobody. While one batch is under way the next gathers; where enough have gathered it may begin beside it.
 """
 
 from __future__ import annotations
@@ -25,32 +25,36 @@ class Batcher(Generic[Asked, Answer]):
         most: int,
         weigh: Callable[[Asked], int] | None = None,
         heaviest: int = 0,
+        worth_a_second: int = 0,
     ) -> None:
         self._answer = answer
         self._most = most
         self._weigh = weigh  # None: they are alike
         self._heaviest = heaviest  # together; one that is heavier by itself goes alone
+        self._worth_a_second = worth_a_second  # how many begin beside a batch that is under way; 0: they wait for it
         self._waiting: deque[tuple[Asked, asyncio.Future[Answer]]] = deque()
-        self._running: asyncio.Task[None] | None = None
+        self._running: set[asyncio.Task[None]] = set()
 
     def ask(self, asked: Asked) -> asyncio.Future[Answer]:
         """The answer, to be awaited. Who is cancelled does not take the question back: it may have been acted on."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append((asked, future))
-        if self._running is None:
-            self._running = asyncio.create_task(self._run())
+        if not self._running or (len(self._running) == 1 and 0 < self._worth_a_second <= len(self._waiting)):
+            self._running.add(asyncio.create_task(self._run()))
         return future
 
     async def close(self) -> None:
-        while self._running is not None:
-            await self._running
+        while self._running:
+            await asyncio.wait(self._running)
 
     async def _run(self) -> None:
+        running = asyncio.current_task()
+        assert running is not None
         try:
             while self._waiting:
                 await self._turn(self._batch())
         finally:
-            self._running = None
+            self._running.discard(running)  # at once: whoever asks next must not take it for one that goes on
 
     def _batch(self) -> list[tuple[Asked, asyncio.Future[Answer]]]:
         if self._weigh is None:

@@ -28,7 +28,6 @@ logger = logging.getLogger("taskyard.worker")
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 GRACE = 30.0  # seconds that handlers get to finish when the worker is asked to stop
 AT_ONCE = 1000  # tasks that one claim takes at most
-WORTH_A_CLAIM = 100  # tasks that are not split among several claims
 BEGUN_AT_ONCE = 100  # tasks that are begun before the loop may see to something else
 
 
@@ -93,15 +92,15 @@ class Worker:
         return taken
 
     async def _work(self) -> None:
-        # Half of the slots at a time: while one half is handed in, the other is claimed and run. Where only a few are
+        # A part of the slots at a time: while one is handed in, others are claimed and run. Where only a few are
         # free, they are claimed for too, unless more will be in a moment: when what is being handed in has landed.
         slots = self._agent.max_concurrent_tasks
-        half = max((slots + 1) // 2, min(slots, WORTH_A_CLAIM))
+        part = self._yard.pace.part_of(slots)
         while not self._stopping:
             free = slots - len(self._running) - len(self._taken)
-            if free >= half or (free > 0 and not self._handing_in):
+            if free >= part or (free > 0 and not self._handing_in):
                 mark = await self._yard.mark()
-                if not await self._claim(min(free, half)):
+                if not await self._claim(min(free, part)):
                     # Only the wait is cut short by a stop: a claim is not, for it may have taken something.
                     await self._until_changed(mark)
             else:

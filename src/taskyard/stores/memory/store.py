@@ -64,6 +64,8 @@ Value = TypeVar("Value")
 
 
 class MemoryStore(Schemaless):
+    pace = claiming.Pace()
+
     def __init__(self, *, clock: Clock, secret: bytes | None = None) -> None:
         self.secret = secrets.token_bytes(32) if secret is None else secret
         self._clock = clock

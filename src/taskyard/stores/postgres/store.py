@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from taskyard.core.changes import Beat, ChangeSet, Committed, Conflict, Taken, Touch
-from taskyard.core.claiming import ClaimPlan
+from taskyard.core.claiming import ClaimPlan, Pace
 from taskyard.core.errors import StoreUnavailable, Unavailable, YardClosed
 from taskyard.core.task import Hot, Lane, LaneId, TaskId
 from taskyard.core.units import Micros
@@ -41,6 +41,7 @@ Answer = TypeVar("Answer")
 
 class PostgresStore(Reads):
     secret: bytes
+    pace = Pace()
 
     def __init__(
         self, url: str, *, clock: Clock | None = None, schema: str = "taskyard", migrates: bool = True

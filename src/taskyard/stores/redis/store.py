@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from taskyard.core.changes import Beat, ChangeSet, Committed, Conflict, Taken, Touch
-from taskyard.core.claiming import ClaimPlan
+from taskyard.core.claiming import ClaimPlan, Pace
 from taskyard.core.errors import InvalidInput, StoreUnavailable, Unavailable, YardClosed
 from taskyard.core.task import Hot, Lane, LaneId, TaskId
 from taskyard.core.units import Micros
@@ -38,6 +38,7 @@ from taskyard.stores.waves import Key
 
 class RedisStore(Reads):
     secret: bytes
+    pace = Pace(parts=4, least=25)  # a script costs little beside what it does, so small claims are cheap
     durability: Durability  # as it was found when the yard was opened
 
     def __init__(self, url: str, *, clock: Clock | None = None, migrates: bool = True) -> None:

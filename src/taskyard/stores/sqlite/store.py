@@ -16,7 +16,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import apsw
 
 from taskyard.core.changes import Beat, ChangeSet, Committed, Conflict, Taken, Touch
-from taskyard.core.claiming import ClaimPlan
+from taskyard.core.claiming import ClaimPlan, Pace
 from taskyard.core.errors import InvalidInput, StoreUnavailable, YardClosed
 from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import Micros
@@ -37,6 +37,7 @@ Answer = TypeVar("Answer")
 
 class SqliteStore(Reads):
     secret: bytes
+    pace = Pace()
 
     def __init__(self, path: Path, *, clock: Clock, migrates: bool = True) -> None:
         self._path = path
