@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from time import monotonic
 
@@ -31,6 +31,27 @@ _NOT_NOW = frozenset({"ASK", "TRYAGAIN", "CLUSTERDOWN", "LOADING", "BUSY"})
 _ELSEWHERE = (Lost, OSError, TimeoutError)
 
 
+class _Tries:
+    """How often one command was tried, and for how long there is hope.
+
+    An asynchronous generator would read better, but one that is left in its middle is closed by a task of its own: that
+    took longer than a command.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.until = monotonic() + _TRYING
+        self._name = name
+        self._pauses = _growing()
+        self._why: Exception | None = None
+
+    async def again(self, why: Exception | None = None) -> None:
+        """Wait until it is worth another try; `StoreUnavailable` where it is not any more."""
+        self._why = why or self._why
+        if monotonic() > self.until:
+            raise StoreUnavailable(f"{self._name}: {self._why or 'no server took the command'}")
+        await asyncio.sleep(next(self._pauses))
+
+
 class Server:
     """The server that has the yard."""
 
@@ -44,18 +65,22 @@ class Server:
 
     async def ask(self, *words: Word) -> Reply:
         """A command that may as well be carried out twice."""
-        async for connection in self._connections():
+        tries = _Tries(self._where.name)
+        while True:
+            connection = await self._connected(tries)
             try:
                 return await connection.ask(*words)
             except Lost:
-                continue
+                pass
             except Refusal as refusal:
                 await self._weigh(connection, refusal)
-        raise AssertionError("the last try raises")
+            await tries.again()
 
     async def run(self, script: Script, *words: Word, twice: bool = False) -> Reply:
         """A script. Where its answer is lost, it may have been carried out: to do it again might be to do it twice."""
-        async for connection in self._connections():
+        tries = _Tries(self._where.name)
+        while True:
+            connection = await self._connected(tries)
             try:
                 return await self._run_on(connection, script, words)
             except Lost as lost:
@@ -63,7 +88,7 @@ class Server:
                     raise OutcomeUnknown(f"{self._where.name}: the answer to a write was lost ({lost})") from lost
             except Refusal as refusal:
                 await self._weigh(connection, refusal)
-        raise AssertionError("the last try raises")
+            await tries.again()
 
     async def open_another(self) -> Connection:
         """A connection of the caller's own, to wait on."""
@@ -99,24 +124,14 @@ class Server:
 
     # Connections.
 
-    async def _connections(self) -> AsyncIterator[Connection]:
-        """The connection to the yard's server, as often as it takes, for as long as there is hope."""
-        until, pauses = monotonic() + _TRYING, _growing()
-        why: Exception | None = None
-        while True:
-            connection = self._connection
-            if connection is None or connection.is_lost:
-                try:
-                    connection = await self._found(until)
-                except _ELSEWHERE as error:
-                    why = error
-                    connection = None
-            if connection is not None:
-                yield connection
-            if monotonic() > until:
-                detail = why or "no server took the command"
-                raise StoreUnavailable(f"{self._where.name}: {detail}")
-            await asyncio.sleep(next(pauses))
+    async def _connected(self, tries: _Tries) -> Connection:
+        """The connection to the yard's server, which is looked for as long as there is hope."""
+        while (connection := self._connection) is None or connection.is_lost:
+            try:
+                return await self._found(tries.until)
+            except _ELSEWHERE as error:
+                await tries.again(error)
+        return connection
 
     async def _found(self, until: float) -> Connection:
         async with self._finding:
