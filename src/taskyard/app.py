@@ -148,9 +148,18 @@ async def served(yard: service.Yard, *, port: int = 0) -> AsyncGenerator[str | N
         yield f"http://127.0.0.1:{server.port}"
 
 
-async def watch_files(yard: service.Yard | RemoteYard, folders: Iterable[Path], stop: asyncio.Event) -> None:
-    """Watch these folders for the triggers that wait for files in them, until told to stop."""
-    await watching.watch(cast(Yard, yard), folders, stop)
+async def watch_files(
+    yard: service.Yard | RemoteYard,
+    folders: Iterable[Path],
+    stop: asyncio.Event,
+    *,
+    on_up: Callable[[Iterable[Path]], object] | None = None,
+) -> None:
+    """Watch these folders for the triggers that wait for files in them, until told to stop. `on_up` hears of them."""
+    roots = watching.checked(folders)
+    if on_up is not None:
+        on_up(roots)
+    await watching.watch(cast(Yard, yard), roots, stop)
 
 
 def connect_sync(url: str | None = None, **options: Any) -> SyncYard:

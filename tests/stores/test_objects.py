@@ -1,11 +1,13 @@
 """Where contents are: the same promises of a folder and of a bucket on a real S3 server."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from hashlib import sha256
 from pathlib import Path
 from uuid import uuid4
 
+import obstore
 import pytest
 
 from taskyard.core.errors import InvalidInput, StoreUnavailable, TooLarge
@@ -109,6 +111,60 @@ async def test_what_breaks_off_leaves_nothing(place: Bucket):
     with pytest.raises(ObjectMissing):
         await all_of(objects.read("broken"))
     assert files_in(place.folder) == []
+
+
+@everywhere
+async def test_a_write_that_is_cancelled_leaves_nothing_and_asks_for_no_more(place: Bucket):
+    objects, waiting, given_up = Objects(place.url), asyncio.Event(), asyncio.Event()
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"x" * 20_000_000
+        waiting.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            given_up.set()
+
+    writing = asyncio.create_task(objects.write("slow", slow(), most=MOST))
+    await waiting.wait()
+    writing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+
+    async with asyncio.timeout(10):
+        await given_up.wait()
+    with pytest.raises(ObjectMissing):
+        await all_of(objects.read("slow"))
+    assert files_in(place.folder) == []
+
+
+async def test_slow_writers_keep_nobody_waiting(tmp_path: Path):
+    objects, go_on = Objects(tmp_path.as_uri()), asyncio.Event()
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"content"
+        await go_on.wait()
+
+    slow_ones = [asyncio.create_task(objects.write(f"slow {number}", slow(), most=MOST)) for number in range(50)]
+    async with asyncio.timeout(20):
+        await objects.write("quick", coming(b"content"), most=MOST)
+        assert await all_of(objects.read("quick")) == b"content"
+    go_on.set()
+
+    assert {written.size for written in await asyncio.gather(*slow_ones)} == {7}
+
+
+@everywhere
+async def test_nothing_is_answered_from_a_thread_that_might_outlive_the_interpreter(
+    place: Bucket, monkeypatch: pytest.MonkeyPatch
+):
+    objects = Objects(place.url)
+    for name in ("put_async", "get_async", "delete_async"):
+        monkeypatch.delattr(obstore, name)
+
+    await objects.write("key", coming(b"content"), most=MOST)
+    assert await all_of(objects.read("key")) == b"content"
+    await objects.remove("key")
 
 
 @everywhere

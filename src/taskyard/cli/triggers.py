@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -181,12 +182,14 @@ def watch(
     """Watch files for the triggers that wait for them, until told to stop."""
     set_up_logs(log_format)
 
+    def tell(roots: Iterable[Path]) -> None:
+        console_for_people().print(Text(f"watching {', '.join(map(str, roots))}"))
+
     async def use(yard: Yard) -> None:
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        console_for_people().print(Text(f"watching {', '.join(map(str, folder))}"))
-        await watch_files(yard, folder, stop)
+        await watch_files(yard, folder, stop, on_up=tell)
 
     in_yard(context, use)
 

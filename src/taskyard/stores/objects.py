@@ -2,11 +2,17 @@
 
 What is here has no names and no owners; it is found by keys that the yard chose. Credentials come from the environment
 in the way of each provider (AWS_ACCESS_KEY_ID, GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_KEY, …).
+
+The library is called from threads of ours. Its own asynchronous calls answer from threads that Python does not know of:
+one that was not done with its answer yet when the interpreter ended took the whole process down with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
 
 PART = 8 << 20  # bytes sent at once, and held in memory: a bucket takes 10,000 of them
 PARALLEL = 2  # parts under way
+AT_ONCE = 32  # reads and removals
 _SETTINGS = frozenset({"endpoint", "region", "virtual_hosted_style_request", "allow_http", "skip_signature"})
 _SCHEMES = ("file", "memory", "s3", "gs", "az")
 
@@ -37,18 +44,32 @@ class Objects:
 
     def __init__(self, url: str) -> None:
         self._store = _opened(url)
+        self._threads = ThreadPoolExecutor(AT_ONCE, "taskyard objects")
 
     async def write(self, key: str, pieces: AsyncIterator[bytes], *, most: int) -> Written:
         """Store what comes, and say how much it was and what it hashes to. More than `most`: nothing is stored."""
         import obstore  # noqa: PLC0415 - it is an extra
 
         told = _Counted(pieces, most)
+        pulled = _Pulled(told)
+        # A thread of its own: what comes may come slowly, and must not keep others waiting.
+        thread = ThreadPoolExecutor(1, "taskyard writes an object")
+        writing = asyncio.get_running_loop().run_in_executor(
+            thread,
+            lambda: obstore.put(
+                self._store, key, pulled, use_multipart=True, chunk_size=PART, max_concurrency=PARALLEL
+            ),
+        )
         try:
-            await obstore.put_async(
-                self._store, key, told, use_multipart=True, chunk_size=PART, max_concurrency=PARALLEL
-            )
+            await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            pulled.stop()
+            await asyncio.gather(writing, return_exceptions=True)
+            raise
         except (obstore.exceptions.BaseError, OSError) as error:
             raise _unavailable(error) from None
+        finally:
+            thread.shutdown(wait=False)
         return Written(told.size, told.hash.hexdigest())
 
     async def read(self, key: str, start: int = 0, end: int | None = None) -> AsyncGenerator[bytes]:
@@ -59,8 +80,9 @@ class Objects:
         part = {"offset": start} if end is None else (start, end)
         options: Any = {"range": part} if start or end is not None else None
         try:
-            found = await obstore.get_async(self._store, key, options=options)
-            async for piece in found.stream(min_chunk_size=1 << 18):
+            found = await self._do(obstore.get, self._store, key, options=options)
+            stream = found.stream(min_chunk_size=1 << 18)
+            while (piece := await self._do(next, stream, None)) is not None:
                 yield bytes(piece)
         except FileNotFoundError:
             raise ObjectMissing(key) from None
@@ -72,11 +94,46 @@ class Objects:
         import obstore  # noqa: PLC0415 - it is an extra
 
         try:
-            await obstore.delete_async(self._store, key)
+            await self._do(obstore.delete, self._store, key)
         except FileNotFoundError:
             return  # it was never written, or another sweep was here before
         except (obstore.exceptions.BaseError, OSError) as error:
             raise _unavailable(error) from None
+
+    async def _do(self, call: Callable[..., Any], *given: Any, **options: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *given, **options))
+
+
+class _Pulled:
+    """Pieces that a loop has, for a thread that waits for each."""
+
+    def __init__(self, pieces: AsyncIterator[bytes]) -> None:
+        self._pieces = pieces
+        self._loop = asyncio.get_running_loop()
+        self._next: Future[bytes | None] | None = None
+        self._stopped = False
+
+    def __iter__(self) -> _Pulled:
+        return self
+
+    def __next__(self) -> bytes:
+        """Called by the thread."""
+        self._next = asyncio.run_coroutine_threadsafe(self._one_more(), self._loop)
+        if self._stopped:  # whoever stopped it may not have known of this one
+            self._next.cancel()
+        piece = self._next.result()
+        if piece is None:
+            raise StopIteration
+        return piece
+
+    async def _one_more(self) -> bytes | None:
+        return await anext(self._pieces, None)
+
+    def stop(self) -> None:
+        """Called by the loop: nobody wants the rest any more."""
+        self._stopped = True
+        if self._next is not None:
+            self._next.cancel()
 
 
 class _Counted:
