@@ -1,12 +1,23 @@
 """What `import taskyard` loads, and that every public name is found."""
 
+import ast
+import re
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
 
 import pytest
 
 import taskyard
 
+ROOT = Path(__file__).parents[2]
+# Where a library is imported by another name than the one it is installed by.
+IMPORTED_AS = {"google-re2": "re2", "opentelemetry-api": "opentelemetry", "pyyaml": "yaml"}
+# What comes with another: Starlette and Pydantic with FastAPI.
+ALONG = {"pydantic", "starlette"}
 LATER = ("asyncio", "jsonschema_rs", "opentelemetry", "re2", "taskyard.app", "taskyard.client.yard")
 RARE = ("jsonschema_rs", "opentelemetry", "re2", "taskyard.client.yard", "ulid")
 
@@ -24,6 +35,29 @@ def test_an_import_alone_loads_nothing_of_weight():
 
 def test_a_yard_in_memory_does_without_what_only_some_need():
     assert loaded_by("import taskyard; taskyard.connect('memory://')").isdisjoint(RARE)
+
+
+def declared() -> set[str]:
+    """By the names that they are imported by, with those of the extras."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted: Iterable[str] = chain(project["dependencies"], *project["optional-dependencies"].values())
+    names = {re.split(r"[^\w-]", each)[0] for each in wanted}
+    return {IMPORTED_AS.get(name, name.replace("-", "_")) for name in names}
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def test_nothing_is_imported_that_is_not_installed_with_taskyard():
+    files = (ROOT / "src").rglob("*.py")
+    found = {name.partition(".")[0] for file in files for name in imported(ast.parse(file.read_text()))}
+
+    assert found - set(sys.stdlib_module_names) - {"taskyard"} - declared() - ALONG == set()
 
 
 @pytest.mark.parametrize("name", taskyard.__all__)

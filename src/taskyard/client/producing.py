@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from ulid import ULID
-
 from taskyard.client.sending import body, draft
 from taskyard.client.showing import Showing
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.task import DagId
 from taskyard.wire import calls, reading, reading_tasks
 from taskyard.wire.answers import Dag
+from taskyard.wire.minting import mint, mint_task
 from taskyard.wire.tasks import Task
 
 LOCAL = "human:local"
@@ -49,7 +48,7 @@ class Producing(Showing):
         """Put a whole graph in, or nothing. Its tasks name each other by `name`, or by ids they mint."""
         if not isinstance(cast(object, dag), Mapping):
             raise InvalidInput("dag", "must be an object")
-        given = {"id": f"dag_{ULID()}", **{str(name): value for name, value in dag.items()}}
+        given = {"id": f"dag_{mint()}", **{str(name): value for name, value in dag.items()}}
         return await self._put_in(calls.SUBMIT, str(given["id"]), dag.get("tasks"), given)
 
     async def add(
@@ -96,7 +95,7 @@ def _enqueued(answer: Mapping[str, Any], ours: str | None) -> Task:
 
 def _minted(tasks: Sequence[object]) -> Minted:
     """The tasks, each with an id. What is no task is left for the server to refuse."""
-    ids = [None if _has_id(task) else f"task_{ULID()}" for task in tasks]
+    ids = [None if _has_id(task) else mint_task() for task in tasks]
     rows = [draft(task) for task in tasks]
     return Minted(
         [
