@@ -37,6 +37,7 @@ from taskyard.core.changes import (
 from taskyard.core.priority import RANK_UNIT
 from taskyard.core.retry import RetryPolicy, Strategy
 from taskyard.core.task import (
+    BLANK,
     AgentId,
     DagId,
     Definition,
@@ -161,52 +162,17 @@ async def lane_of(store: Store, lane: Lane | None = None) -> LaneId:
 
 def a_row(now: Micros, **fields: Unpack[Fields]) -> Hot:
     """A ready task that has just come in."""
-    plain = Hot(
+    plain = BLANK._replace(
         id=an_id(),
-        seq=0,
         workspace=HERE,
-        dag_id=None,
-        lane=LaneId(0),
         rank=50 * RANK_UNIT,
-        height=0,
         status=Status.READY,
         version=1,
-        attempt=0,
-        failures=0,
-        losses=0,
-        parks=0,
-        wait=0,
-        agent=None,
-        runtime=None,
-        lease=None,
-        claimed_at=None,
-        started_at=None,
-        heartbeat_at=None,
-        lease_expires_at=None,
-        limit_at=None,
-        wake_at=None,
-        due_at=None,
-        rescore_at=None,
-        circuit=0,
-        reserved=MicroUsd(0),
-        spent=MicroUsd(0),
-        tokens_in=0,
-        tokens_out=0,
-        progress=None,
-        session=None,
-        ran=Micros(0),
-        why=None,
         updated_at=now,
-        idempotency_key=None,
-        key=None,
-        reserve=None,
         claim_ttl=60,
         lease_sec=90,
-        run_sec=None,
         max_attempts=3,
-        expires_at=None,
         created_at=now,
-        traits=0,
     )
     row = plain._replace(**fields)
     return row if "due_at" in fields else row._replace(due_at=transitions.due(row))

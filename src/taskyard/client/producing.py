@@ -95,7 +95,7 @@ def _enqueued(answer: Mapping[str, Any], ours: str | None) -> Task:
 
 def _minted(tasks: Sequence[object]) -> Minted:
     """The tasks, each with an id. What is no task is left for the server to refuse."""
-    ids = [None if _has_id(task) else mint_task() for task in tasks]
+    ids: list[str | None] = [None if _has_id(task) else mint_task() for task in tasks]
     rows = [draft(task) for task in tasks]
     return Minted(
         [
