@@ -27,11 +27,34 @@ from taskyard.core.task import (
     Status,
     TaskId,
     Trait,
+    chooser,
 )
 from taskyard.core.units import SECOND, Micros, MicroUsd
 
 Facts = Mapping[str, Json] | None  # what an event tells besides, for those who count
 _NOTHING = MicroUsd(0)
+
+# What an attempt says of itself on its way, of which the next one has said nothing yet.
+_SAID: dict[str, Any] = {"spent": _NOTHING, "tokens_in": 0, "tokens_out": 0, "progress": None}
+_LET_GO: dict[str, Any] = {
+    "lease": None,
+    "lease_expires_at": None,
+    "limit_at": None,
+    "reserved": _NOTHING,
+    "circuit": 0,
+    **_SAID,
+}
+
+# What every claim and every completion changes: most steps are those, and they are made by place, not by name.
+_UNTOUCHED, _GONE = tuple(_SAID.values()), tuple(_LET_GO.values())
+_MOVED = ("status", "version", "updated_at")
+_claimed = chooser(
+    (
+        *(*_SAID, *_MOVED, "attempt", "agent", "runtime", "lease", "claimed_at", "started_at", "heartbeat_at"),
+        *("lease_expires_at", "limit_at", "due_at", "circuit", "reserved", "idempotency_key"),
+    )
+)
+_ended = chooser((*_LET_GO, *_MOVED, "due_at"))
 
 # The published state machine, from which docs/state-machine.md is made.
 # verb -> state it is allowed in -> states it may lead to
@@ -154,36 +177,38 @@ def claim(
     expires = Micros(now + (hot.lease_sec if started else allowed) * SECOND)
     limit = _limit(hot, now) if started else None
     # Since its last step, which nearly always is the one that made it ready.
-    data: dict[str, Json] = {"agent": agent, "waited": now - hot.updated_at}
+    data: dict[str, Json] = {"from": hot.status.value, "agent": agent, "waited": now - hot.updated_at}
     if runtime:
         data["runtime"] = runtime
     if started:
         data["through"] = ["claimed"]
-    return _step(
-        hot,
-        "start" if started else "claim",
-        now,
-        data,
-        status=Status.RUNNING if started else Status.CLAIMED,
-        attempt=hot.attempt + 1,
-        agent=agent,
-        runtime=runtime,
-        lease=numbered(lease, hot.attempt + 1),
-        claimed_at=now,
-        started_at=now if started else None,
-        heartbeat_at=now,
-        lease_expires_at=expires,
-        limit_at=limit,
-        due_at=_earlier(expires, limit),
-        circuit=circuit,
-        reserved=reserved,
-        # A heartbeat may have written these after the last attempt's end was decided: they are not this one's.
-        spent=MicroUsd(0),
-        tokens_in=0,
-        tokens_out=0,
-        progress=None,
-        idempotency_key=_key_once_started(hot) if started else hot.idempotency_key,
+    attempt = hot.attempt + 1
+    # By place: naming what every claim changes would take as long as all the rest of one.
+    after = Hot._make(
+        _claimed(
+            (
+                *hot,
+                *_UNTOUCHED,
+                Status.RUNNING if started else Status.CLAIMED,
+                hot.version + 1,
+                now,
+                attempt,
+                agent,
+                runtime,
+                numbered(lease, attempt),
+                now,
+                now if started else None,
+                now,
+                expires,
+                limit,
+                _earlier(expires, limit),
+                circuit,
+                reserved,
+                _key_once_started(hot) if started else hot.idempotency_key,
+            )
+        )
     )
+    return Change(hot, after, _event(after, "start" if started else "claim", now, data))
 
 
 def start(hot: Hot, *, now: Micros) -> Change | None:
@@ -227,10 +252,11 @@ def beat(hot: Hot, said: Beat, *, now: Micros) -> Hot:
 def complete(hot: Hot, *, validated: bool, now: Micros, facts: Facts = None, unbeaten: bool = False) -> Change:
     """Accept the output. Everything that waits for it may go."""
     allow(hot, "complete")
-    data: dict[str, Json] = {"agent": hot.agent, **(facts or {})}
+    data: dict[str, Json] = {"from": hot.status.value, "agent": hot.agent, **(facts or {})}
     if validated:
         data["through"] = ["validating"]
-    return _step(hot, "complete", now, data, unbeaten, status=Status.COMPLETED, due_at=None, **_let_go(hot))
+    after = Hot._make(_ended((*hot, *_GONE, Status.COMPLETED, hot.version + 1, now, None)))
+    return Change(hot, after, _event(after, "complete", now, data), unbeaten=unbeaten)
 
 
 def submit(hot: Hot, *, now: Micros, cost: MicroUsd = _NOTHING, facts: Facts = None) -> Change:
@@ -460,17 +486,7 @@ def _let_go(hot: Hot) -> dict[str, Any]:
     """What an attempt leaves behind when it ends. Who had it last stays, for those who read the row."""
     if hot.lease is None and not hot.reserved and not hot.circuit:
         return {}
-    return {
-        "lease": None,
-        "lease_expires_at": None,
-        "limit_at": None,
-        "reserved": MicroUsd(0),
-        "circuit": 0,
-        "spent": MicroUsd(0),
-        "tokens_in": 0,
-        "tokens_out": 0,
-        "progress": None,
-    }
+    return _LET_GO
 
 
 def _step(hot: Hot, verb: str, now: Micros, data: dict[str, Json], unbeaten: bool = False, **fields: Any) -> Change:

@@ -84,9 +84,14 @@ local function reservation(row)
   end
 end
 
+local A_SLOT = {slots, 1} -- what most tasks want
+
 -- Name and amount in turn. The agent's own ceilings come first: what it may not have anyway, it does not set aside for
 -- the others.
 local function wants(row, lane, reserved)
+  if not (lane.probe or reserved or row[KEY]) then
+    return A_SLOT
+  end
   local found = {slots, 1}
   local function want(name, amount)
     found[#found + 1] = name

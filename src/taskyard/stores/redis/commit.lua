@@ -92,14 +92,14 @@ local function know_type(workspace, type)
   end
 end
 
--- All that are new: of each in what it differs from the one before, and its definition.
-function writes.insert(tasks)
+-- All that are new: of each in what it differs from the one before, and the definitions, from this argument on.
+function writes.insert(first, tasks)
   local row, seq = blank(), redis.call('HINCRBY', yard .. 'numbers', 'task', #tasks) - #tasks
-  for place, task in ipairs(tasks) do
-    apply(row, task[1])
+  for place, moved in ipairs(tasks) do
+    apply(row, moved)
     row[SEQ] = seq + place
     put(row)
-    paper(row[ID], 'definition', task[2])
+    paper(row[ID], 'definition', ARGV[first + place - 1])
     know_type(row[WORKSPACE], row[TYPE])
   end
 end
@@ -373,16 +373,20 @@ function landing.set(decided, guarding, writing)
   return answer
 end
 
--- An attempt that ended, and nothing more: most sets are that. Seen: where no heartbeat may have come since.
-landing['end'] = function(id, version, seen, moved, attempt, tried, output, spent, counted, event)
+local kinds = {} -- what many ends have in common: what moves, is spent and is counted, and the name and time of the event
+
+-- An attempt that ended, and nothing more: most sets are that. Seen: where no heartbeat may have come since. Its texts
+-- are arguments: what its event says, the attempt, and perhaps an output.
+landing['end'] = function(id, version, seen, kind, number, first, texts)
   local row = fetch(id)
   if not row or row[VERSION] ~= version or (seen and row[LEASE_EXPIRES_AT] ~= seen) then
     return {'conflict', id}
   end
+  local moved, spent, counted, event, told_at = unpack(kinds[kind])
   write(row, moved)
-  paper(id, attempt, tried)
-  if output then
-    paper(id, 'output', output)
+  paper(id, 'attempt:' .. text(number), ARGV[first + 1])
+  if texts == 3 then
+    paper(id, 'output', ARGV[first + 2])
   end
   for _, each in ipairs(spent) do
     writes.spend(unpack(each))
@@ -390,11 +394,12 @@ landing['end'] = function(id, version, seen, moved, attempt, tried, output, spen
   for _, each in ipairs(counted) do
     writes.count(unpack(each))
   end
-  untold[#untold + 1] = event
+  untold[#untold + 1] = event_of(row, event, told_at, ARGV[first])
   committed = true
 end
 
-local said, always, counters, sets = unpack(cjson.decode(ARGV[1]))
+local said, always, counters, sets
+said, always, counters, kinds, sets = unpack(cjson.decode(ARGV[1]))
 now = clock(said)
 begin(now, always)
 local answers = {}

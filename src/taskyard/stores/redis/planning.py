@@ -1,21 +1,24 @@
 """A change set as the guards and writes that `commit.lua` goes through: names of its functions, each with its words.
 
 Everything that can be known without looking at the store is decided here. Order within a set is that of the contract.
-A batch is one JSON text, in which false stands for None.
+A batch is one JSON text, in which false stands for None. What only passes through it, and what is the same for many
+ends of attempts, goes beside it and is named by its place: to write and to read a text within a text takes long.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from operator import attrgetter
+from itertools import chain, compress
+from operator import attrgetter, ne
 from typing import Any
 
-from taskyard.core.changes import PLANNED_ON, ChangeSet, RecordChange
+from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, RecordChange
 from taskyard.core.codec import encode_definition
 from taskyard.core.dag import count_names
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import DagId
+from taskyard.core.transitions import dag_of
 from taskyard.core.units import Micros
 from taskyard.stores.guarding import takes_key
 from taskyard.stores.redis import rows
@@ -25,6 +28,7 @@ from taskyard.stores.sets import owned_key
 from taskyard.stores.waves import Key, parking
 
 _Step = Sequence[Any]  # the name of a function and what it is given
+_Kind = tuple[Any, ...]  # what many ends of attempts have in common: see `_Plan.end`
 _MOST = 100_000_000  # characters, of at most four bytes: a server hangs up on a text of more than 512 MB
 _DAG_WORDS = tuple(count_names(DagId("")))
 _text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
@@ -40,38 +44,64 @@ def makes_room(sets: Sequence[ChangeSet]) -> bool:
     return all(each.removals and not (each.tasks or each.changes or each.records) for each in sets)
 
 
-def batch(sets: Sequence[ChangeSet], moved: Sequence[Key], *, now: Micros | None) -> str:
+def batch(sets: Sequence[ChangeSet], moved: Sequence[Key], *, now: Micros | None) -> list[str]:
     """A whole batch; `moved` are the counters to be answered. Without a time, the server's counts."""
-    text = _text((json_word(now), makes_room(sets), moved, [_end(each) or _set(each) for each in sets]))
-    if len(text) > _MOST:
+    plan = _Plan()
+    planned = [plan.end(each) or plan.set(each) for each in sets]
+    text = _text((json_word(now), makes_room(sets), moved, list(map(_kind_words, plan.kinds)), planned))
+    if len(text) + sum(map(len, plan.texts)) > _MOST:
         raise InvalidInput("tasks", "must be handed in by fewer at a time: these are more than one command can carry")
-    return text
+    return [text, *plan.texts]
 
 
-def _end(change_set: ChangeSet) -> _Step | None:
-    """The end of an attempt, where that is all there is to it: most sets are that."""
-    if any(_more_than_an_end(change_set)) or len(change_set.changes) != 1 or len(change_set.attempts) != 1:
-        return None
-    (change,), (attempt,), outputs = change_set.changes, change_set.attempts, change_set.outputs
-    before, after, event, expiring, unbeaten = change
-    seen = unbeaten and before.lease_expires_at
-    if expiring or seen is None or takes_key(change) or parking(change_set):
-        return None
-    if {each.task_id for each in (attempt, *outputs)} != {before.id} or len(outputs) > 1:
-        return None
-    return (
-        "end",
-        before.id,
-        before.version,
-        json_word(seen),
-        rows.moved(before, after),
-        f"attempt:{attempt.number}",
-        rows.attempt_text(attempt),
-        rows.output_text(outputs[0]) if outputs else False,
-        change_set.spends,
-        change_set.counts,
-        rows.event_words(event),
-    )
+class _Plan:
+    """What is said of the sets of a batch, besides what is said of each alone."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.kinds: dict[_Kind, int] = {}
+
+    def end(self, change_set: ChangeSet) -> _Step | None:
+        """The end of an attempt, where that is all there is to it: most sets are that."""
+        if any(_more_than_an_end(change_set)) or len(change_set.changes) != 1 or len(change_set.attempts) != 1:
+            return None
+        (change,), (attempt,), outputs = change_set.changes, change_set.attempts, change_set.outputs
+        before, after, event, expiring, unbeaten = change
+        seen = unbeaten and before.lease_expires_at
+        if expiring or seen is None or takes_key(change) or parking(change_set) or not _tells_itself(change):
+            return None
+        if attempt.task_id != before.id or any(output.task_id != before.id for output in outputs) or len(outputs) > 1:
+            return None
+        differs = tuple(map(ne, before, after))
+        kind = differs, tuple(compress(after, differs)), change_set.spends, change_set.counts, event.event, event.at
+        number = self.kinds.setdefault(kind, len(self.kinds) + 1)
+        texts = [event.data or "", rows.attempt_text(attempt), *map(rows.output_text, outputs)]
+        return "end", before.id, before.version, json_word(seen), number, attempt.number, self._aside(texts), len(texts)
+
+    def set(self, change_set: ChangeSet) -> _Step:
+        return "set", json_word(change_set.at), _guards(change_set), self._writes(change_set)
+
+    def _writes(self, change_set: ChangeSet) -> list[_Step]:
+        steps: list[_Step] = [
+            ("change", before.id, rows.moved(before, after)) for before, after, *_ in change_set.changes
+        ]
+        if change_set.tasks:
+            first = self._aside([encode_definition(task.definition) for task in change_set.tasks])
+            steps.append(("insert", first, list(rows.born(change_set.tasks))))
+        steps += [("edge", *edge) for edge in change_set.edges]
+        steps += [("block", *blocker) for blocker in change_set.blockers]
+        steps += [("lift", name, json_word(task_id), ends_wait) for name, task_id, ends_wait in change_set.lifts]
+        steps += _papers(change_set)
+        steps += [("remove", task_id, _DAG_WORDS) for task_id in change_set.removals]
+        steps += _movements(change_set)
+        steps.append(("tell", *_events(change_set)))
+        return steps
+
+    def _aside(self, texts: Sequence[str]) -> int:
+        """Where the first of them goes among the arguments of the script, of which the batch itself is the first."""
+        place = len(self.texts) + 2
+        self.texts += texts
+        return place
 
 
 _more_than_an_end = attrgetter(
@@ -79,8 +109,17 @@ _more_than_an_end = attrgetter(
 )
 
 
-def _set(change_set: ChangeSet) -> _Step:
-    return "set", json_word(change_set.at), _guards(change_set), _writes(change_set)
+def _tells_itself(change: Change) -> bool:
+    """Whether its event can be told from the row after it, but for its name, its time and what else it says."""
+    after, event = change.after, change.event
+    told = (after.workspace, after.id, dag_of(after), event.at, after.version, after.status, after.attempt)
+    return event[1:8] == told and event.data is not None
+
+
+def _kind_words(kind: _Kind) -> _Step:
+    differs, values, spends, counts, event, at = kind
+    moved = zip(compress(rows.PLACES, differs), map(json_word, values), strict=True)
+    return list(chain.from_iterable(moved)), spends, counts, event, json_word(at)
 
 
 def _guards(change_set: ChangeSet) -> list[_Step]:
@@ -111,21 +150,6 @@ def _keys(change_set: ChangeSet) -> Iterator[_Step]:
     for hot in wanted:
         if (key := owned_key(hot)) is not None:
             yield "key", *key, hot.id, kept.get(key, False)
-
-
-def _writes(change_set: ChangeSet) -> list[_Step]:
-    steps: list[_Step] = [("change", before.id, rows.moved(before, after)) for before, after, *_ in change_set.changes]
-    if change_set.tasks:
-        definitions = [encode_definition(task.definition) for task in change_set.tasks]
-        steps.append(("insert", list(zip(rows.born(change_set.tasks), definitions, strict=True))))
-    steps += [("edge", *edge) for edge in change_set.edges]
-    steps += [("block", *blocker) for blocker in change_set.blockers]
-    steps += [("lift", name, json_word(task_id), ends_wait) for name, task_id, ends_wait in change_set.lifts]
-    steps += _papers(change_set)
-    steps += [("remove", task_id, _DAG_WORDS) for task_id in change_set.removals]
-    steps += _movements(change_set)
-    steps.append(("tell", *_events(change_set)))
-    return steps
 
 
 def _papers(change_set: ChangeSet) -> list[_Step]:

@@ -39,7 +39,7 @@ _COUNTS = frozenset(
 )
 _BLANK = Hot._make(0 if name in _COUNTS else None for name in Hot._fields)
 _STATUS = Hot._fields.index("status")
-_PLACES = range(len(Hot._fields))
+PLACES = range(1, len(Hot._fields) + 1)  # as scripts count
 _TYPE = len(FIELDS)
 _TIMES = tuple(place for place, name in enumerate(Hot._fields) if name.endswith("_at"))
 _MOST = 2**53 - 1  # what scripts can count to; a time after the year 2255 is beyond that, and goes as a text
@@ -71,10 +71,10 @@ def hots(rows: Iterable[list[Any]]) -> list[Hot]:
 def moved(before: Hot, after: Hot) -> list[Word]:
     """Place and value in turn of what differs."""
     words: list[Word] = []
-    for place in compress(_PLACES, map(is_not, before, after)):  # what stayed is nearly always the very same object
-        value: Any = after[place]
-        if value != before[place]:
-            words += (place + 1, json_word(value))
+    for place in compress(PLACES, map(is_not, before, after)):  # what stayed is nearly always the very same object
+        value: Any = after[place - 1]
+        if value != before[place - 1]:
+            words += (place, json_word(value))
     return words
 
 

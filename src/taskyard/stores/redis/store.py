@@ -116,7 +116,7 @@ class RedisStore(Reads):
         for each in sets:
             refuse_nonsense(each)
         moved = planning.counters(sets)
-        now, written, answers, counts = await self._run(COMMIT, planning.batch(sets, moved, now=self._said()))
+        now, written, answers, counts = await self._run(COMMIT, *planning.batch(sets, moved, now=self._said()))
         self._time.hear(Micros(int(now)))
         self._awake.wrote(written)
         values, said = dict(zip(moved, map(int, counts), strict=True)), dict(answers)
