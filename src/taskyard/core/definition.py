@@ -53,7 +53,7 @@ _DEDUP = frozenset({"dedup", "idempotency_key"})
 def minted(raw: Mapping[str, object], policy: Policy) -> Minted:
     """The ids in a request, to be handed to `define`: under whichever name the preset takes them."""
     found: dict[str, Any] = {}
-    if _names_of_ids(policy).isdisjoint(raw):
+    if names_of_ids(policy).isdisjoint(raw):
         return _NONE_MINTED
     names = _names(policy).names
     for name, value in raw.items():
@@ -69,7 +69,8 @@ _NONE_MINTED = Minted(None, None)
 
 
 @lru_cache(maxsize=64)
-def _names_of_ids(policy: Policy) -> frozenset[str]:
+def names_of_ids(policy: Policy) -> frozenset[str]:
+    """Under which names the preset takes them."""
     names = _names(policy).names.items()
     return frozenset(name for name, node in names if isinstance(node, aliases.Leaf) and node.attribute in _IDS)
 

@@ -298,6 +298,11 @@ class Definition(NamedTuple):
     spec_version: int = 1
 
 
+# Of many tasks that come in together, most differ in nothing but these.
+_OWN = frozenset({"id", "payload"})
+likeness = itemgetter(*(place for place, name in enumerate(Definition._fields) if name not in _OWN))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     reason: str

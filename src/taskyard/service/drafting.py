@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import TypeVar, cast
 
 from taskyard.core import transitions
@@ -16,9 +17,10 @@ from taskyard.core.changes import (
 )
 from taskyard.core.definition import born, define, lane_of, minted
 from taskyard.core.errors import Forbidden, InvalidInput
+from taskyard.core.pattern import Pattern, pattern_of, said_besides_payload
 from taskyard.core.planning import Planning
 from taskyard.core.priority import rank, rescore_at
-from taskyard.core.task import AgentId, DagId, Definition, Hot, LaneId, TaskId
+from taskyard.core.task import AgentId, DagId, Definition, Hot, LaneId, TaskId, likeness
 from taskyard.core.units import Micros
 from taskyard.service import arguments
 from taskyard.service.engine import Engine
@@ -30,6 +32,8 @@ DAG_FIELDS = frozenset({"title", "tasks", "budget_ceiling_usd", "tags", "id"})
 
 
 class Drafting(Engine):
+    _pattern: Pattern | None = None  # the last that a lone task was of
+
     def _draft(
         self,
         fields: Mapping[str, object],
@@ -39,7 +43,9 @@ class Drafting(Engine):
         dag_id: DagId | None,
         now: Micros,
     ) -> Definition:
-        policy = planning.policy_of(_queue_of(fields))
+        policy, said = planning.policy_of(_queue_of(fields)), said_besides_payload(fields)
+        if dag_id is None and self._pattern is not None and self._pattern.fits(said, policy, created_by):
+            return self._pattern.define(fields, task_id=self._mint_task(), now=now, sizes=self.options.sizes)
         task_id = minted(fields, policy).task_id or self._mint_task()
         definition = define(
             fields,
@@ -52,6 +58,8 @@ class Drafting(Engine):
             sizes=self.options.sizes,
         )
         check_rule(definition)
+        if dag_id is None:
+            self._pattern = pattern_of(fields, said, policy, created_by, definition) or self._pattern
         return definition
 
     def _named(
@@ -104,15 +112,17 @@ class Drafting(Engine):
         """The rows of new tasks. `done` are dependencies that are completed already."""
         await self._check_relatives(drafts)
         await self._check_makers(drafts)
-        lanes = lanes or await self._lanes([lane_of(draft, failures=0) for draft in drafts])
+        runs = [list(run) for _, run in groupby(drafts, lambda draft: (likeness(draft), heights.get(draft.id, 0)))]
+        lanes = lanes or await self._lanes([lane_of(run[0], failures=0) for run in runs])
         tasks: list[NewTask] = []
         blockers: list[Blocker] = []
         edges: list[Edge] = []
-        for draft, lane in zip(drafts, lanes, strict=True):
+        for run, lane in zip(runs, lanes, strict=True):
+            draft = run[0]
             waits = [f"task:{each}" for each in draft.depends_on if each not in done]
             later = draft.run_after is not None and draft.run_after > now
             names = [*waits, "time"] if later else waits
-            hot = born(
+            first = born(
                 draft,
                 planning.policy_of(draft.queue),
                 lane=lane,
@@ -121,11 +131,17 @@ class Drafting(Engine):
                 wake_at=draft.run_after if later else None,
                 now=now,
             )
-            tasks.append(NewTask(hot, draft, transitions.created_event(hot, draft.created_by, draft.type)))
-            blockers += [Blocker(hot.id, hot.wait, name) for name in names]
-            edges += [Edge(parent, hot.id, "depends") for parent in draft.depends_on]
+            ids = [each.id for each in run]
+            rows = [first.altered({"id": task_id}) for task_id in ids]
+            tasks += [
+                NewTask(hot, each, transitions.created_event(hot, each.created_by, each.type))
+                for hot, each in zip(rows, run, strict=True)
+            ]
+            blockers += [Blocker(task_id, first.wait, name) for task_id in ids for name in names]
+            edges += [Edge(parent, task_id, "depends") for task_id in ids for parent in draft.depends_on]
             if draft.parent_id is not None:
-                edges.append(Edge(draft.parent_id, hot.id, "awaited" if awaited else "spawned"))
+                kind = "awaited" if awaited else "spawned"
+                edges += [Edge(draft.parent_id, task_id, kind) for task_id in ids]
         return ChangeSet(tasks=tuple(tasks), blockers=tuple(blockers), edges=tuple(edges), at=now)
 
     async def _check_relatives(self, drafts: Sequence[Definition]) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
+from operator import attrgetter
 from typing import Any
 
 from taskyard.core.changes import Event, Output, Record, StoredEvent
-from taskyard.core.codec import encode_definition
+from taskyard.core.codec import encode_definitions
 from taskyard.core.jsonvalue import compact, value_of
 from taskyard.core.task import Attempt, Definition, Hot, Json, Lane, Outcome, Status, TaskId
 
@@ -81,12 +82,13 @@ def lane_digest(lane: Lane) -> bytes:
 
 def definition_row(definition: Definition) -> Row:
     """What lists are filtered by, and the whole."""
-    return (
-        definition.workspace,
-        definition.type,
-        definition.queue,
-        definition.agent,
-        definition.subject,
-        definition.parent_id,
-        encode_definition(definition),
-    )
+    (row,) = definition_rows([definition])
+    return row
+
+
+def definition_rows(definitions: Sequence[Definition]) -> list[Row]:
+    texts = encode_definitions(definitions)
+    return [(*_filtered_by(definition), text) for definition, text in zip(definitions, texts, strict=True)]
+
+
+_filtered_by = attrgetter("workspace", "type", "queue", "agent", "subject", "parent_id")

@@ -23,9 +23,11 @@ def mint() -> str:
     A step is of 48 bits: people know a task by its last ten digits, and neighbours are not to look alike.
     """
     global _latest  # noqa: PLW0603 - two threads that read the same one still make different steps
-    number = (time_ns() // 1_000_000) << 80 | int.from_bytes(urandom(10))
-    if number >> 80 <= _latest >> 80:
+    moment = time_ns() // 1_000_000
+    if moment <= _latest >> 80:
         number = _latest + 1 + int.from_bytes(urandom(6))
+    else:
+        number = moment << 80 | int.from_bytes(urandom(10))
     _latest = number
     return _spelled(number)
 

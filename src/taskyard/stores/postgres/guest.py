@@ -15,7 +15,7 @@ from taskyard.core.changes import Blocker, NewTask
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Lane, LaneId, TaskId
 from taskyard.stores import rows
-from taskyard.stores.postgres.statements import Part, Statements, new_row, number_of
+from taskyard.stores.postgres.statements import Part, Statements, new_rows, number_of
 
 _PARAMETER = re.compile(r"\$(\d+)")
 _IDLE = 0  # psycopg's word for a connection without a transaction
@@ -45,7 +45,7 @@ class PostgresGuest:
 
     async def insert(self, tasks: Sequence[NewTask], blockers: Sequence[Blocker]) -> None:
         """The tail of events waits for the caller's transaction from here on, for the number that was drawn in it."""
-        parts = [self._sql.part("new_tasks", [new_row(task) for task in tasks])]
+        parts = [self._sql.part("new_tasks", new_rows(tasks))]
         parts += [Part(name, self._sql[name], ()) for name in ("insert_tasks", "insert_definitions")]
         tags = [(place, tag) for place, task in enumerate(tasks, 1) for tag in task.definition.tags]
         for name, values in (

@@ -19,7 +19,7 @@ from taskyard.core.changes import Change, NewTask
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Attempt, Hot
 from taskyard.stores.postgres.arrays import Columns, by_columns
-from taskyard.stores.rows import Row, definition_row
+from taskyard.stores.rows import Row, definition_rows
 from taskyard.stores.statements import Differing, by_difference, differing, named, text_of
 
 _FILES = ("opening.sql", "writing.sql", "claiming.sql", "removing.sql", "reading.sql")
@@ -56,11 +56,10 @@ def columns(rows: Sequence[Row], width: int) -> Sequence[Sequence[Any]]:
     return list(zip(*rows, strict=True)) if rows else [()] * width
 
 
-def new_row(task: NewTask) -> Row:
-    """The moving row without its number, which the database gives, and what lists are filtered by."""
-    row, definition, _ = task
-    _, *defined = definition_row(definition)
-    return (row[0], *row[2:], *defined)
+def new_rows(tasks: Sequence[NewTask]) -> list[Row]:
+    """The moving rows without their numbers, which the database gives, and what lists are filtered by."""
+    defined = definition_rows([task.definition for task in tasks])
+    return [(row[0], *row[2:], *more[1:]) for (row, _, _), more in zip(tasks, defined, strict=True)]
 
 
 class Statements:

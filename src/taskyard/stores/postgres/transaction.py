@@ -17,7 +17,7 @@ from taskyard.stores.postgres import news
 from taskyard.stores.postgres.connecting import Connection
 from taskyard.stores.postgres.floors import LAST, Place
 from taskyard.stores.postgres.news import News
-from taskyard.stores.postgres.statements import Part, Statements, new_row, number_of
+from taskyard.stores.postgres.statements import Part, Statements, new_rows, number_of
 from taskyard.stores.waves import Key
 
 
@@ -118,7 +118,7 @@ class Transaction:
     def insert(self, tasks: Sequence[NewTask]) -> None:
         if not tasks:
             return
-        self.write("new_tasks", [new_row(task) for task in tasks])
+        self.write("new_tasks", new_rows(tasks))
         ready = (task.hot for task in tasks if task.hot.status is Status.READY)
         self._readied((hot.lane, (hot.rank, LAST)) for hot in ready)
         self._parts += [Part(name, self.sql[name], ()) for name in ("insert_tasks", "insert_definitions")]

@@ -14,7 +14,7 @@ from operator import attrgetter, ne
 from typing import Any
 
 from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, RecordChange
-from taskyard.core.codec import encode_definition
+from taskyard.core.codec import encode_definition, encode_definitions
 from taskyard.core.dag import count_names
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import DagId
@@ -86,7 +86,7 @@ class _Plan:
             ("change", before.id, rows.moved(before, after)) for before, after, *_ in change_set.changes
         ]
         if change_set.tasks:
-            first = self._aside([encode_definition(task.definition) for task in change_set.tasks])
+            first = self._aside(list(encode_definitions(task.definition for task in change_set.tasks)))
             steps.append(("insert", first, list(rows.born(change_set.tasks))))
         steps += [("edge", *edge) for edge in change_set.edges]
         steps += [("block", *blocker) for blocker in change_set.blockers]

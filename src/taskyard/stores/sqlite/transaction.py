@@ -66,15 +66,11 @@ class Transaction:
     def insert(self, tasks: Sequence[NewTask]) -> None:
         first = self._task_seq + 1
         self._task_seq += len(tasks)
-        hot: list[rows.Row] = []
-        definitions: list[rows.Row] = []
-        tags: list[rows.Row] = []
-        for seq, (row, definition, _) in enumerate(tasks, first):
-            hot.append((row[0], seq, *row[2:]))
-            definitions.append((seq, *rows.definition_row(definition)))
-            tags += [(definition.workspace, tag, seq) for tag in definition.tags]
-        self.write("insert_tasks", hot)
-        self.write("insert_definitions", definitions)
+        numbered = list(enumerate(tasks, first))
+        defined = rows.definition_rows([task.definition for task in tasks])
+        self.write("insert_tasks", [(task.hot[0], seq, *task.hot[2:]) for seq, task in numbered])
+        self.write("insert_definitions", [(seq, *row) for seq, row in enumerate(defined, first)])
+        tags = [(task.definition.workspace, tag, seq) for seq, task in numbered for tag in task.definition.tags]
         self.write("insert_tags", tags)
 
     def load(self, name: str, *values: Any) -> list[Hot]:

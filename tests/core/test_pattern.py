@@ -1,0 +1,107 @@
+"""A request comes to the same, whatever was asked for before it."""
+
+from enum import StrEnum
+from typing import Any
+
+import pytest
+
+import taskyard
+from taskyard.core.errors import InvalidInput
+from taskyard.core.policy import PRESETS
+from taskyard.service.yard import Yard
+
+
+class _Word(StrEnum):
+    CODE = "code"
+
+
+_LARGEST = 1 << 20  # bytes of prompt and payload together
+
+# Any two of these are nearly alike, or are the same to Python and not to the yard.
+REQUESTS: dict[str, dict[str, Any]] = {
+    "plain": {"type": "code"},
+    "with a payload": {"type": "code", "payload": {"number": 1}},
+    "with another": {"type": "code", "payload": [True, None]},
+    "with none": {"type": "code", "payload": None},
+    "with one that is too large": {"type": "code", "payload": "x" * _LARGEST},
+    "with one that is no JSON": {"type": "code", "payload": {1: 2}},
+    "of another type": {"type": "review", "payload": {"number": 1}},
+    "of no type": {"payload": {"number": 1}},
+    "of a type that is an enumeration's": {"type": _Word.CODE, "payload": {"number": 1}},
+    "urgent": {"type": "code", "priority": 1, "payload": {}},
+    "urgent by a truth value": {"type": "code", "priority": True, "payload": {}},
+    "urgent by a fraction": {"type": "code", "priority": 1.0, "payload": {}},
+    "with a prompt": {"type": "code", "prompt": "x" * (_LARGEST - 20), "payload": {}},
+    "with a prompt and too much": {
+        "type": "code",
+        "prompt": "x" * (_LARGEST - 20),
+        "payload": {"number": 1_000_000_000},
+    },
+    "with a list": {"type": "code", "tags": ["a"], "payload": {}},
+    "with another list": {"type": "code", "tags": ["b"], "payload": {}},
+    "told apart by its payload": {"type": "code", "dedup": "payload", "payload": {"number": 1}},
+    "told apart by another": {"type": "code", "dedup": "payload", "payload": {"number": 2}},
+    "under an id of its own": {"type": "code", "id": f"task_{1:026}", "payload": {"number": 1}},
+    "in a queue": {"type": "code", "queue": "fast", "payload": {"number": 1}},
+    "with a field that there is not": {"type": "code", "tpye": "code", "payload": {}},
+}
+
+
+@pytest.mark.parametrize("asked", REQUESTS.values(), ids=REQUESTS)
+async def test_a_request_comes_to_the_same_whatever_was_asked_for_before(asked: dict[str, Any]):
+    async with taskyard.connect("memory://") as alone:
+        answer = await _answer(alone, asked)
+    for name, before in REQUESTS.items():
+        async with taskyard.connect("memory://") as yard:
+            await _answer(yard, before)
+
+            assert await _answer(yard, asked) == answer, name
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+async def test_it_does_in_every_preset(preset: str):
+    asked = {"type": "code", "payload": {"number": 1}}
+    async with taskyard.connect("memory://", preset=preset) as yard:
+        first, again = [await yard.enqueue(**asked) for _ in range(2)]
+        other = await yard.enqueue(**asked | {"payload": {"number": 2}})
+
+        assert again.created == (first.hot.idempotency_key is None)
+        assert other.created
+        assert other.payload == {"number": 2}
+        assert other.definition.idempotency_key != first.definition.idempotency_key or other.hot.idempotency_key is None
+
+
+async def test_a_list_is_looked_at_again_each_time():
+    tags = ["before"]
+    async with taskyard.connect("memory://") as yard:
+        await yard.enqueue("code", tags=tags)
+        tags[0] = "after"
+
+        assert (await yard.enqueue("code", tags=tags)).definition.tags == ("after",)
+
+
+async def test_the_preset_of_the_queue_counts_that_is_in_force():
+    async with taskyard.connect("memory://") as yard:
+        before = await yard.enqueue("code")
+        await yard.set_queue_preset("default", "ade")
+
+        assert (before.definition.preset, (await yard.enqueue("code")).definition.preset) == ("standard", "ade")
+
+
+async def test_who_asks_is_told_of_each():
+    async with taskyard.connect("memory://") as yard:
+        ann = await yard.enqueue("code", created_by="human:ann")
+        ben = await yard.enqueue("code", created_by="human:ben")
+
+        assert (ann.definition.created_by, ben.definition.created_by) == ("human:ann", "human:ben")
+
+
+async def _answer(yard: Yard, request: dict[str, Any]) -> dict[str, Any]:
+    """What the yard makes of a request, but for what no two tasks have in common; or the field and the rule."""
+    try:
+        (task,) = await yard.enqueue_many([request])
+    except InvalidInput as refused:
+        return dict(refused.facts)
+    told = task.to_dict()
+    own = {"id", "dag_id", "created_at", "updated_at", "seq"} - request.keys()
+    return {name: told[name] for name in told.keys() - own}
