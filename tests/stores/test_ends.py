@@ -1,5 +1,7 @@
 """The end of an attempt: what most sets are, so that a store may have a short way for it, to the same place."""
 
+from typing import Any
+
 from taskyard.core.changes import ChangeSet, Committed, Conflict, Count, Event, Output, Spend
 from taskyard.core.task import Hot, Status
 from taskyard.service.clock import ManualClock
@@ -110,6 +112,50 @@ async def test_of_two_ends_in_one_batch_the_first_lands(store: Store):
 
     assert await store.commit([end, end]) == [Committed({"breaker:code:0": 3}, ()), Conflict(running.id)]
     assert await history(store, running.id) == ["task.created", "task.running", "task.completed"]
+
+
+async def test_ends_of_one_batch_have_each_what_is_its_own(store: Store, clock: ManualClock):
+    """Some alike, some not, one refused among them, and times that differ."""
+    running = [await given_a_running_task(store) for _ in range(5)]
+    ends: list[ChangeSet] = []
+    for number, task in enumerate(running):
+        if number % 2:
+            clock.advance(seconds=1)
+        end = an_end(store, task)
+        (output,), (attempt,) = end.outputs, end.attempts
+        named = attempt._replace(digest=f"digest {number}", lease=f"lease {number}")
+        ends.append(end._replace(outputs=(output._replace(data=f'"output {number}"'),), attempts=(named,)))
+    ends[1] = ends[1]._replace(outputs=(), spends=(Spend(HERE, "slots:bob", -1),), counts=())
+    stale = ends[2]
+    await step(store, signalling(store, running[2]))
+
+    answers = await store.commit(ends)
+
+    assert [isinstance(answer, Committed) for answer in answers] == [True, True, False, True, True]
+    landed = [end for end in ends if end is not stale]
+    rows = await store.load([task.id for task in running])
+    for end in landed:
+        (change,) = end.changes
+        assert rows[change.before.id] == change.after
+        assert await store.attempts(change.before.id) == [*end.attempts]
+        assert (await store.outputs([change.before.id])).get(change.before.id) == next(iter(end.outputs), None)
+        told = await store.events(after=0, limit=100, task_id=change.before.id)
+        assert told[-1].event == change.event
+    limits = await store.limits(HERE, ["slots:ada", "slots:bob"])
+    assert {name: limit.held for name, limit in limits.items()} == {"slots:ada": -3, "slots:bob": -1}
+
+
+async def test_the_event_of_an_end_is_told_as_it_is(store: Store):
+    others: list[dict[str, Any]] = [{"version": None, "status": None}, {"data": None}, {"dag_id": None}, {"attempt": 7}]
+    for other in others:
+        running = await given_a_running_task(store)
+        change = completing(store, running)
+        said = change.event._replace(**other)
+
+        await store.commit([an_end(store, running)._replace(changes=(change._replace(event=said),))])
+
+        told = await store.events(after=0, limit=100, task_id=running.id)
+        assert told[-1].event == said
 
 
 async def test_what_comes_with_an_end_goes_where_it_belongs(store: Store):
