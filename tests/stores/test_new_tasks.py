@@ -5,10 +5,12 @@ import pytest
 from taskyard.core.changes import (
     Committed,
     Conflict,
+    NewTask,
     RecordChange,
     Taken,
 )
 from taskyard.core.task import Status, Trait
+from taskyard.service.clock import ManualClock
 from taskyard.stores.contract import Store
 from tests.stores.given import (
     ELSEWHERE,
@@ -39,6 +41,29 @@ async def test_a_task_id_that_is_in_use_is_taken(store: Store):
 
     assert await commit(store, tasks=(twin,)) == Taken({task.id: task.id})
     assert await row_of(store, task.id) == task
+
+
+async def test_what_comes_in_together_has_each_what_is_its_own(store: Store, clock: ManualClock):
+    """Alike or not, early or late; of two sets in one batch the one that is refused leaves the other whole."""
+    there = await given_a_task(store)
+    tasks: list[NewTask] = []
+    for number in range(6):
+        clock.advance(seconds=number % 2)
+        task = await a_new_task(store, rank=number // 3, lease_sec=60 + number % 2)
+        said = task.event._replace(data=f'{{"number":{number // 2}}}')
+        definition = task.definition._replace(payload=f'"payload {number}"', prompt="p" * number, title=f"{number % 2}")
+        tasks.append(NewTask(task.hot, definition, said))
+    refused = a_set(store, tasks=(tasks[0], await a_new_task(store, id=there.id)))
+
+    answers = await store.commit([refused, a_set(store, tasks=tuple(tasks[:3])), a_set(store, tasks=tuple(tasks[3:]))])
+
+    assert [type(answer) for answer in answers] == [Taken, Committed, Committed]
+    stored = await store.load([task.hot.id for task in tasks])
+    assert [hot._replace(seq=0) for hot in stored.values()] == [task.hot for task in tasks]
+    assert [stored[task.hot.id].seq for task in tasks] == sorted(hot.seq for hot in stored.values())
+    assert await store.definitions(list(stored)) == {task.hot.id: task.definition for task in tasks}
+    for task in tasks:
+        assert [told.event for told in await store.events(after=0, limit=10, task_id=task.hot.id)] == [task.event]
 
 
 async def test_an_idempotency_key_is_taken_while_its_owner_lives(store: Store):

@@ -26,6 +26,7 @@ _DEFAULTS = Definition._field_defaults | {"dag_id": None}
 _TUPLES = frozenset(name for name, usual in _DEFAULTS.items() if usual == ())
 _ALIKE = likeness(Definition._make(Definition._fields))  # the names of what many have in common
 _USUAL = {name: _DEFAULTS.get(name, _ALWAYS) for name in Definition._fields}
+_CREATED, _PAYLOAD = Definition._fields.index("created_at"), Definition._fields.index("payload")
 _NO_PAYLOAD = _DEFAULTS["payload"]
 _PLACES = {name: place for place, name in enumerate(Definition._fields)}
 _ROW = tuple(_DEFAULTS.get(name) for name in Definition._fields)
@@ -40,23 +41,29 @@ def encode_definition(definition: Definition) -> str:
 
 
 def encode_definitions(definitions: Iterable[Definition]) -> Iterator[str]:
-    """Each as text. What one has in common with the one before is put together once, for many come in alike."""
+    """Each as text. What many have in common is put together once."""
     for alike, run in groupby(definitions, likeness):
-        before, after = _around_payload(alike)
+        before, between, after = _around_its_own(alike)
         for definition in run:
-            payload = definition.payload
-            told = "" if payload == _NO_PAYLOAD else f',"payload":{encode_basestring(payload)}'
-            yield f'{{"v":{FORMAT},"id":{encode_basestring(definition.id)}{before}{told}{after}'
+            prompt = f',"prompt":{encode_basestring(definition.prompt)}' if definition.prompt else ""
+            payload = "" if definition.payload == _NO_PAYLOAD else f',"payload":{encode_basestring(definition.payload)}'
+            named = f'{{"v":{FORMAT},"id":{encode_basestring(definition.id)}{before}'
+            yield f'{named},"created_at":{definition.created_at}{between}{prompt}{payload}{after}'
 
 
-def _around_payload(alike: tuple[Any, ...]) -> tuple[str, str]:
-    """What stands between the id and the payload, and what behind that. The policy stands last."""
+# Many that are alike come one by one too; but what they have in common may be large.
+@lru_cache(maxsize=16)
+def _around_its_own(alike: tuple[Any, ...]) -> tuple[str, str, str]:
+    """What stands between id, time and content of a definition, and behind them. The policy stands last."""
     values = dict(zip(_ALIKE, alike, strict=True))
     policy = _policy_text(values.pop("retry"))
-    parts = {name: f',"{name}":{_value_text(value)}' for name, value in values.items() if value != _USUAL[name]}
-    before = "".join(text for name, text in parts.items() if _PLACES[name] < _PLACES["payload"])
-    after = "".join(text for name, text in parts.items() if _PLACES[name] > _PLACES["payload"])
-    return before, f"{after}{_RETRY}{policy}}}"
+    parts = {
+        _PLACES[name]: f',"{name}":{_value_text(value)}' for name, value in values.items() if value != _USUAL[name]
+    }
+    before = "".join(text for place, text in parts.items() if place < _CREATED)
+    between = "".join(text for place, text in parts.items() if _CREATED < place < _PAYLOAD)
+    after = "".join(text for place, text in parts.items() if place > _PAYLOAD)
+    return before, between, f"{after}{_RETRY}{policy}}}"
 
 
 def _value_text(value: object) -> str:

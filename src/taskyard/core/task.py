@@ -298,8 +298,8 @@ class Definition(NamedTuple):
     spec_version: int = 1
 
 
-# Of many tasks that come in together, most differ in nothing but these.
-_OWN = frozenset({"id", "payload"})
+# Of many tasks that come in, most differ in nothing but these.
+_OWN = frozenset({"id", "created_at", "prompt", "payload"})
 likeness = itemgetter(*(place for place, name in enumerate(Definition._fields) if name not in _OWN))
 
 

@@ -112,7 +112,10 @@ class Drafting(Engine):
         """The rows of new tasks. `done` are dependencies that are completed already."""
         await self._check_relatives(drafts)
         await self._check_makers(drafts)
-        runs = [list(run) for _, run in groupby(drafts, lambda draft: (likeness(draft), heights.get(draft.id, 0)))]
+        runs = [
+            list(run)
+            for _, run in groupby(drafts, lambda each: (likeness(each), each.created_at, heights.get(each.id, 0)))
+        ]
         lanes = lanes or await self._lanes([lane_of(run[0], failures=0) for run in runs])
         tasks: list[NewTask] = []
         blockers: list[Blocker] = []

@@ -92,15 +92,24 @@ local function know_type(workspace, type)
   end
 end
 
--- All that are new: of each in what it differs from the one before, and the definitions, from this argument on.
+-- A new task, by what its row differs in from the one before it.
+local function bear(row, moved, seq, definition)
+  apply(row, moved)
+  row[SEQ] = seq
+  put(row)
+  paper(row[ID], 'definition', definition)
+  know_type(row[WORKSPACE], row[TYPE])
+end
+
+local function draw_numbers(count)
+  return redis.call('HINCRBY', yard .. 'numbers', 'task', count) - count
+end
+
+-- All that are new; their definitions are arguments, from this one on.
 function writes.insert(first, tasks)
-  local row, seq = blank(), redis.call('HINCRBY', yard .. 'numbers', 'task', #tasks) - #tasks
+  local row, seq = blank(), draw_numbers(#tasks)
   for place, moved in ipairs(tasks) do
-    apply(row, moved)
-    row[SEQ] = seq + place
-    put(row)
-    paper(row[ID], 'definition', ARGV[first + place - 1])
-    know_type(row[WORKSPACE], row[TYPE])
+    bear(row, moved, seq + place, ARGV[first + place - 1])
   end
 end
 
@@ -340,6 +349,13 @@ end
 
 -- One set.
 
+local function whatever_is_taken()
+  if #taken > 0 then
+    table.insert(taken, 1, 'taken')
+    return taken
+  end
+end
+
 local function refusal(steps)
   changed, taken = {}, {}
   for _, step in ipairs(steps) do
@@ -348,10 +364,7 @@ local function refusal(steps)
       return {'conflict', conflict}
     end
   end
-  if #taken > 0 then
-    table.insert(taken, 1, 'taken')
-    return taken
-  end
+  return whatever_is_taken()
 end
 
 local landing, committed = {}, false
@@ -373,7 +386,30 @@ function landing.set(decided, guarding, writing)
   return answer
 end
 
-local kinds = {} -- what many ends have in common: what moves, is spent and is counted, and the name and time of the event
+-- What many have in common: the event's name and time; then of births what it says, of ends what moves, is spent and is
+-- counted.
+local kinds = {}
+
+-- New tasks and nothing more, of which none has a key: id, kind, and as `bear` has it.
+function landing.births(first, tasks)
+  taken = {}
+  local ids = {}
+  for place, task in ipairs(tasks) do
+    ids[place] = task[1]
+  end
+  guards.new(ids)
+  local answer = whatever_is_taken()
+  if answer then
+    return answer
+  end
+  local row, seq = blank(), draw_numbers(#tasks)
+  for place, task in ipairs(tasks) do
+    local event, told_at, data = unpack(kinds[task[2]])
+    bear(row, task[3], seq + place, ARGV[first + place - 1])
+    untold[#untold + 1] = event_of(row, event, told_at, data)
+  end
+  committed = true
+end
 
 -- An attempt that ended, and nothing more: most sets are that. Seen: where no heartbeat may have come since. Its texts
 -- are arguments: what its event says, the attempt, and perhaps an output.
@@ -382,7 +418,7 @@ landing['end'] = function(id, version, seen, kind, number, first, texts)
   if not row or row[VERSION] ~= version or (seen and row[LEASE_EXPIRES_AT] ~= seen) then
     return {'conflict', id}
   end
-  local moved, spent, counted, event, told_at = unpack(kinds[kind])
+  local event, told_at, moved, spent, counted = unpack(kinds[kind])
   write(row, moved)
   paper(id, 'attempt:' .. text(number), ARGV[first + 1])
   if texts == 3 then

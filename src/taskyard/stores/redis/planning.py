@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from itertools import chain, compress
-from operator import attrgetter, ne
+from operator import itemgetter, ne
 from typing import Any
 
-from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, RecordChange
+from taskyard.core.changes import PLANNED_ON, ChangeSet, Event, RecordChange
 from taskyard.core.codec import encode_definition, encode_definitions
 from taskyard.core.dag import count_names
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import DagId
+from taskyard.core.task import DagId, Hot
 from taskyard.core.transitions import dag_of
 from taskyard.core.units import Micros
 from taskyard.stores.guarding import takes_key
@@ -28,7 +28,7 @@ from taskyard.stores.sets import owned_key
 from taskyard.stores.waves import Key, parking
 
 _Step = Sequence[Any]  # the name of a function and what it is given
-_Kind = tuple[Any, ...]  # what many ends of attempts have in common: see `_Plan.end`
+_Kind = tuple[Any, ...]  # what many ends of attempts, or births, have in common: event, time, and so on
 _MOST = 100_000_000  # characters, of at most four bytes: a server hangs up on a text of more than 512 MB
 _DAG_WORDS = tuple(count_names(DagId("")))
 _text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
@@ -47,7 +47,7 @@ def makes_room(sets: Sequence[ChangeSet]) -> bool:
 def batch(sets: Sequence[ChangeSet], moved: Sequence[Key], *, now: Micros | None) -> list[str]:
     """A whole batch; `moved` are the counters to be answered. Without a time, the server's counts."""
     plan = _Plan()
-    planned = [plan.end(each) or plan.set(each) for each in sets]
+    planned = [plan.end(each) or plan.births(each) or plan.set(each) for each in sets]
     text = _text((json_word(now), makes_room(sets), moved, list(map(_kind_words, plan.kinds)), planned))
     if len(text) + sum(map(len, plan.texts)) > _MOST:
         raise InvalidInput("tasks", "must be handed in by fewer at a time: these are more than one command can carry")
@@ -68,15 +68,27 @@ class _Plan:
         (change,), (attempt,), outputs = change_set.changes, change_set.attempts, change_set.outputs
         before, after, event, expiring, unbeaten = change
         seen = unbeaten and before.lease_expires_at
-        if expiring or seen is None or takes_key(change) or parking(change_set) or not _tells_itself(change):
+        if expiring or seen is None or takes_key(change) or parking(change_set) or not _tells_itself(after, event):
             return None
         if attempt.task_id != before.id or any(output.task_id != before.id for output in outputs) or len(outputs) > 1:
             return None
         differs = tuple(map(ne, before, after))
-        kind = differs, tuple(compress(after, differs)), change_set.spends, change_set.counts, event.event, event.at
+        kind = event.event, event.at, differs, tuple(compress(after, differs)), change_set.spends, change_set.counts
         number = self.kinds.setdefault(kind, len(self.kinds) + 1)
         texts = [event.data or "", rows.attempt_text(attempt), *map(rows.output_text, outputs)]
         return "end", before.id, before.version, json_word(seen), number, attempt.number, self._aside(texts), len(texts)
+
+    def births(self, change_set: ChangeSet) -> _Step | None:
+        """New tasks and nothing more, of which none has a key."""
+        if any(_more_than_births(change_set)) or any(owned_key(task.hot) for task in change_set.tasks):
+            return None
+        if not all(_tells_itself(task.hot, task.event) for task in change_set.tasks):
+            return None
+        said = [(task.event.event, task.event.at, task.event.data) for task in change_set.tasks]
+        kinds = [self.kinds.setdefault(kind, len(self.kinds) + 1) for kind in said]
+        first = self._aside(list(encode_definitions(task.definition for task in change_set.tasks)))
+        ids = [task.hot.id for task in change_set.tasks]
+        return "births", first, list(zip(ids, kinds, rows.born(change_set.tasks), strict=True))
 
     def set(self, change_set: ChangeSet) -> _Step:
         return "set", json_word(change_set.at), _guards(change_set), self._writes(change_set)
@@ -104,22 +116,27 @@ class _Plan:
         return place
 
 
-_more_than_an_end = attrgetter(
-    *(name for name in ChangeSet._fields if name not in ("at", "changes", "attempts", "outputs", "spends", "counts"))
-)
+def _all_but(parts: set[str]) -> itemgetter[tuple[object, ...]]:
+    return itemgetter(*(place for place, name in enumerate(ChangeSet._fields) if name not in parts))
 
 
-def _tells_itself(change: Change) -> bool:
-    """Whether its event can be told from the row after it, but for its name, its time and what else it says."""
-    after, event = change.after, change.event
+_more_than_an_end = _all_but({"at", "changes", "attempts", "outputs", "spends", "counts"})
+_more_than_births = _all_but({"at", "tasks"})
+
+
+def _tells_itself(after: Hot, event: Event) -> bool:
+    """Whether an event can be told from the row after its step, but for its name, its time and what else it says."""
     told = (after.workspace, after.id, dag_of(after), event.at, after.version, after.status, after.attempt)
     return event[1:8] == told and event.data is not None
 
 
 def _kind_words(kind: _Kind) -> _Step:
-    differs, values, spends, counts, event, at = kind
+    event, at, *more = kind
+    if len(more) == 1:
+        return event, json_word(at), *more  # of births: what the event says
+    differs, values, spends, counts = more
     moved = zip(compress(rows.PLACES, differs), map(json_word, values), strict=True)
-    return list(chain.from_iterable(moved)), spends, counts, event, json_word(at)
+    return event, json_word(at), list(chain.from_iterable(moved)), spends, counts
 
 
 def _guards(change_set: ChangeSet) -> list[_Step]:
