@@ -99,10 +99,14 @@ class Worker:
         while not self._stopping:
             free = slots - len(self._running) - len(self._taken)
             if free >= part or (free > 0 and not self._handing_in):
-                mark = await self._yard.mark()
-                if not await self._claim(min(free, part)):
+                mark, wanted = await self._yard.mark(), min(free, part)
+                taken = await self._claim(wanted)
+                if not taken:
                     # Only the wait is cut short by a stop: a claim is not, for it may have taken something.
                     await self._until_changed(mark)
+                elif taken < wanted:
+                    # There is no more for now, so that asking again can wait until this has begun.
+                    await self._begun()
             else:
                 self._roused.clear()
                 await self._roused.wait()
