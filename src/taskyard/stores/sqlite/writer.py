@@ -83,6 +83,7 @@ class Writer:
         self._jobs.put(None)
         if self._ear is not None:
             self._ear.close()
+            self._ear = None  # those who still wait have their end to come
         await self._ended
         self._thread.join()
 
@@ -151,7 +152,7 @@ class Writer:
             self._do(connection, jobs)
         if self._watched and (seen := connection.execute(SQL["data_version"]).get) != self._seen:
             self._seen = seen
-            self._lookout.wrote()
+            self._lookout.committed()
             tell(self._loop, self._wrote)
 
     def _next(self) -> list[Job]:
@@ -185,7 +186,7 @@ class Writer:
             return
         tell(self._loop, answer, list(zip((job.future for job in jobs), answers, strict=True)))
         if wrote:
-            self._lookout.wrote()
+            self._lookout.committed()
             tell(self._loop, self._wrote)
 
     def _transact(self, connection: apsw.Connection, jobs: Sequence[Job]) -> tuple[list[Any], bool]:
