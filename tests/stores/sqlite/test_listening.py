@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,9 @@ def no_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def no_ears(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "ear_at", lambda *_: None)
+    def none_at(*_: object) -> None: ...
+
+    monkeypatch.setattr(writer, "ear_at", none_at)
 
 
 async def waiting(store: SqliteStore) -> asyncio.Task[int]:
@@ -115,7 +116,7 @@ class Now:
 
 
 @pytest.fixture
-def now(monkeypatch: pytest.MonkeyPatch) -> Iterator[Now]:
+def now(monkeypatch: pytest.MonkeyPatch) -> Now:
     now = Now()
     monkeypatch.setattr(listening, "monotonic", now)
     return now
