@@ -291,3 +291,37 @@ async def test_a_process_that_was_stopped_for_two_lease_times_has_its_late_compl
         details = await yard.get(task.id)
         assert (details.status, details.result) == (Status.DEAD_LETTERED, None)
         assert [attempt.reason for attempt in details.attempts] == ["heartbeat_timeout"]
+
+
+async def test_what_was_claimed_begins_before_more_is_asked_for(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = Agent("worker", max_concurrent_tasks=2)
+    told: list[str] = []
+    claim = yard.claim
+
+    async def noted(*given: Any, **named: Any) -> list[Held]:
+        told.append("asked")
+        return await claim(*given, **named)
+
+    monkeypatch.setattr(yard, "claim", noted)
+
+    @agent.handles("work")
+    async def work(task: Context) -> None:
+        told.append("begun")
+
+    task = await yard.enqueue("work")
+    async with working(yard, agent):
+        await until(yard, task.id, Status.COMPLETED)
+
+    assert told[:2] == ["asked", "begun"]
+
+
+async def test_an_idle_worker_stops_at_once_however_seldom_it_would_look(yard: Yard) -> None:
+    agent = Agent("worker", poll_interval_sec=600)
+    task = await yard.enqueue("work")
+
+    @agent.handles("work")
+    async def work(task: Context) -> None: ...
+
+    async with asyncio.timeout(30):
+        async with working(yard, agent):
+            await until(yard, task.id, Status.COMPLETED)

@@ -51,6 +51,7 @@ class Worker:
         self._handing_in = 0  # attempts whose outputs are on their way into the store
         self._stopping = False
         self._roused = asyncio.Event()  # a slot has come free, or the end is wanted
+        self._wait: asyncio.Timeout | None = None  # for work to come in: being roused cuts it short
 
     async def run(self) -> None:
         """Work until `stop` is called; then finish, or give back what is not finished in time."""
@@ -66,7 +67,7 @@ class Worker:
     def stop(self) -> None:
         """Take nothing new."""
         self._stopping = True
-        self._roused.set()
+        self._rouse()
 
     async def register(self) -> None:
         agent = self._agent
@@ -99,10 +100,14 @@ class Worker:
         while not self._stopping:
             free = slots - len(self._running) - len(self._taken)
             if free >= part or (free > 0 and not self._handing_in):
-                mark = await self._yard.mark()
-                if not await self._claim(min(free, part)):
+                mark, wanted = await self._yard.mark(), min(free, part)
+                taken = await self._claim(wanted)
+                if not taken:
                     # Only the wait is cut short by a stop: a claim is not, for it may have taken something.
                     await self._until_changed(mark)
+                elif taken < wanted:
+                    # There is no more for now, so that asking again can wait until this has begun.
+                    await self._begun()
             else:
                 self._roused.clear()
                 await self._roused.wait()
@@ -180,7 +185,7 @@ class Worker:
             self._heart.remove(context.lease)
             self._running.pop(context.lease, None)
             self._contexts.pop(context.lease, None)
-            self._roused.set()
+            self._rouse()
 
     async def _attempt_and_finish(self, context: Context) -> None:
         try:
@@ -242,17 +247,20 @@ class Worker:
         """Wait until something may have come in, or the end is wanted."""
         if self._stopping:
             return
-        self._roused.clear()
-        changed = self._yard.changed(mark, self._agent.poll_interval_sec)
-        waiting: list[asyncio.Task[Any]] = [asyncio.create_task(self._roused.wait()), asyncio.create_task(changed)]
-        try:
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for each in waiting:
-                each.cancel()
-        for ended in await asyncio.gather(*waiting, return_exceptions=True):
-            if isinstance(ended, Exception) and not isinstance(ended, Unavailable):
-                raise ended
+        # In this very task: each one more would be some turns of the loop more until what came in is claimed.
+        with suppress(TimeoutError, Unavailable):
+            async with asyncio.timeout(None) as wait:
+                self._wait = wait
+                try:
+                    await self._yard.changed(mark, self._agent.poll_interval_sec)
+                finally:
+                    self._wait = None
+
+    def _rouse(self) -> None:
+        self._roused.set()
+        if self._wait is not None:
+            self._wait.reschedule(0)
+            self._wait = None
 
     async def _finish(self) -> None:
         """Let what runs finish within the grace period, give the rest back, and sign off."""

@@ -2,13 +2,12 @@
 
 It takes whatever is waiting and makes one transaction of it, so that many calls share one flush to the disk. Nobody is
 answered before the commit. While idle it looks whether other processes have written, for as long as anybody waits to
-hear of that.
+hear of that: closely when the log is heard to be written to, seldom otherwise.
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from taskyard.core.changes import ChangeSet
 from taskyard.stores.sqlite.answering import answer, refuse, tell
 from taskyard.stores.sqlite.connecting import connect, prepare, refusal_of
 from taskyard.stores.sqlite.landing import Answer, land
+from taskyard.stores.sqlite.listening import Ear, Lookout, ear_at
 from taskyard.stores.sqlite.statements import SQL
 from taskyard.stores.sqlite.transaction import Told, Transaction
 
@@ -62,6 +62,9 @@ class Writer:
         self._ready: asyncio.Future[bytes] = loop.create_future()
         self._ended: asyncio.Future[None] = loop.create_future()
         self._watched = 0  # how many wait for the writes of other processes
+        self._lookout = Lookout()
+        self._log = ""  # the file that every commit is written to first
+        self._ear: Ear | None = None
         self.secret = b""
 
     # Called on the loop.
@@ -78,6 +81,9 @@ class Writer:
         """Finish what is waiting, then end."""
         self._stopping = True
         self._jobs.put(None)
+        if self._ear is not None:
+            self._ear.close()
+            self._ear = None  # those who still wait have their end to come
         await self._ended
         self._thread.join()
 
@@ -94,10 +100,25 @@ class Writer:
     def watch(self) -> None:
         """Look for other processes' writes: now, and until nobody waits any more."""
         self._watched += 1
+        if self._watched == 1:
+            self._listen()
         self._jobs.put(None)
 
     def unwatch(self) -> None:
         self._watched -= 1
+        if not self._watched and self._ear is not None:
+            self._ear.rest()
+
+    def _listen(self) -> None:
+        # Not before somebody waits: there are few ears, and most who open a yard only write.
+        self._ear = self._ear or ear_at(self._log, self._loop, self._stirred)
+        self._lookout.hears = self._ear is not None
+        if self._ear is not None:
+            self._ear.listen()
+
+    def _stirred(self) -> None:
+        if self._lookout.stirred():
+            self._jobs.put(None)
 
     # The thread.
 
@@ -118,6 +139,7 @@ class Writer:
             secret = prepare(connection, migrates=self._migrates)
             self._told.hear(connection.execute(SQL["numbers"]).get[0])
             self._seen = connection.execute(SQL["data_version"]).get
+            self._log = connection.filename_wal
         except BaseException:
             connection.close()
             raise
@@ -130,13 +152,14 @@ class Writer:
             self._do(connection, jobs)
         if self._watched and (seen := connection.execute(SQL["data_version"]).get) != self._seen:
             self._seen = seen
+            self._lookout.committed()
             tell(self._loop, self._wrote)
 
     def _next(self) -> list[Job]:
         """Whatever is waiting, heartbeats first; nothing when it is time to look about."""
         jobs: list[Job] = []
         try:
-            job = self._jobs.get(timeout=random.uniform(0.002, 0.003) if self._watched else None)
+            job = self._jobs.get(timeout=self._lookout.pause() if self._watched else None)
             sets = 0
             while True:
                 if job is not None and not job.future.cancelled():
@@ -163,6 +186,7 @@ class Writer:
             return
         tell(self._loop, answer, list(zip((job.future for job in jobs), answers, strict=True)))
         if wrote:
+            self._lookout.committed()
             tell(self._loop, self._wrote)
 
     def _transact(self, connection: apsw.Connection, jobs: Sequence[Job]) -> tuple[list[Any], bool]:
