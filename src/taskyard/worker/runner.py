@@ -28,6 +28,7 @@ logger = logging.getLogger("taskyard.worker")
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 GRACE = 30.0  # seconds that handlers get to finish when the worker is asked to stop
 AT_ONCE = 1000  # tasks that one claim takes at most
+FEW = 10  # tasks that are asked for where little comes in: to ask for many takes longer
 BEGUN_AT_ONCE = 100  # tasks that are begun before the loop may see to something else
 
 
@@ -51,6 +52,7 @@ class Worker:
         self._handing_in = 0  # attempts whose outputs are on their way into the store
         self._stopping = False
         self._roused = asyncio.Event()  # a slot has come free, or the end is wanted
+        self._waiting: asyncio.Task[int] | None = None  # for something to come in
 
     async def run(self) -> None:
         """Work until `stop` is called; then finish, or give back what is not finished in time."""
@@ -66,7 +68,12 @@ class Worker:
     def stop(self) -> None:
         """Take nothing new."""
         self._stopping = True
+        self._rouse()
+
+    def _rouse(self) -> None:
         self._roused.set()
+        if self._waiting is not None:
+            self._waiting.cancel()
 
     async def register(self) -> None:
         agent = self._agent
@@ -95,14 +102,18 @@ class Worker:
         # A part of the slots at a time: while one is handed in, others are claimed and run. Where only a few are
         # free, they are claimed for too, unless more will be in a moment: when what is being handed in has landed.
         slots = self._agent.max_concurrent_tasks
-        part = self._yard.pace.part_of(slots)
+        most = part = self._yard.pace.part_of(slots)
         while not self._stopping:
             free = slots - len(self._running) - len(self._taken)
             if free >= part or (free > 0 and not self._handing_in):
-                mark = await self._yard.mark()
-                if not await self._claim(min(free, part)):
+                mark, wanted = await self._yard.mark(), min(free, most)
+                taken = await self._claim(wanted)
+                most = part if taken == wanted else FEW
+                if not taken:
                     # Only the wait is cut short by a stop: a claim is not, for it may have taken something.
                     await self._until_changed(mark)
+                elif taken < wanted:
+                    await asyncio.sleep(0)  # that was all there is: its handlers come before the next look
             else:
                 self._roused.clear()
                 await self._roused.wait()
@@ -125,17 +136,22 @@ class Worker:
             self._contexts[task.lease] = context
             self._taken.append(context)
             self._heart.add(task, asked)
-        if self._taken and self._beginning is None:
-            self._beginning = asyncio.create_task(self._begin_all())
+        if self._beginning is None:
+            self._begin_some()
+            if self._taken:
+                self._beginning = asyncio.create_task(self._begin_rest())
         return len(held)
 
-    async def _begin_all(self) -> None:
-        """A few at a time: between them the loop hears what the store has answered, and asks it for more."""
+    def _begin_some(self) -> None:
         attempt = self._traced_attempt if is_on() else self._attempt
+        for _ in range(min(len(self._taken), BEGUN_AT_ONCE)):
+            self._begin(self._taken.popleft(), attempt)
+
+    async def _begin_rest(self) -> None:
+        """A few at a time: between them the loop hears what the store has answered, and asks it for more."""
         while self._taken:
-            for _ in range(min(len(self._taken), BEGUN_AT_ONCE)):
-                self._begin(self._taken.popleft(), attempt)
             await asyncio.sleep(0)
+            self._begin_some()
         self._beginning = None
 
     def _begin(self, context: Context, attempt: Callable[[Context], Coroutine[None, None, None]]) -> None:
@@ -180,7 +196,7 @@ class Worker:
             self._heart.remove(context.lease)
             self._running.pop(context.lease, None)
             self._contexts.pop(context.lease, None)
-            self._roused.set()
+            self._rouse()
 
     async def _attempt_and_finish(self, context: Context) -> None:
         try:
@@ -242,17 +258,14 @@ class Worker:
         """Wait until something may have come in, or the end is wanted."""
         if self._stopping:
             return
-        self._roused.clear()
-        changed = self._yard.changed(mark, self._agent.poll_interval_sec)
-        waiting: list[asyncio.Task[Any]] = [asyncio.create_task(self._roused.wait()), asyncio.create_task(changed)]
+        self._waiting = asyncio.create_task(self._yard.changed(mark, self._agent.poll_interval_sec))
         try:
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([self._waiting])
         finally:
-            for each in waiting:
-                each.cancel()
-        for ended in await asyncio.gather(*waiting, return_exceptions=True):
-            if isinstance(ended, Exception) and not isinstance(ended, Unavailable):
-                raise ended
+            self._waiting.cancel()
+        if not self._waiting.cancelled() and (error := self._waiting.exception()) is not None:
+            if not isinstance(error, Unavailable):
+                raise error
 
     async def _finish(self) -> None:
         """Let what runs finish within the grace period, give the rest back, and sign off."""

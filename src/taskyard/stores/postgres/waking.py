@@ -88,6 +88,8 @@ class Waking:
 
     async def _send(self) -> None:
         pause = _AFTER_A_HINT
+        if self._unsent is not None and not self._unsent.names:
+            await asyncio.sleep(pause)  # such as a claim: nobody takes anything because of it
         while self._unsent is not None:
             news, self._unsent = self._unsent, None
             with suppress(TaskyardError):  # a hint: the others look by themselves too
