@@ -263,9 +263,9 @@ class Worker:
             await asyncio.wait([self._waiting])
         finally:
             self._waiting.cancel()
-        if not self._waiting.cancelled() and (error := self._waiting.exception()) is not None:
-            if not isinstance(error, Unavailable):
-                raise error
+        error = None if self._waiting.cancelled() else self._waiting.exception()
+        if error is not None and not isinstance(error, Unavailable):
+            raise error
 
     async def _finish(self) -> None:
         """Let what runs finish within the grace period, give the rest back, and sign off."""
