@@ -151,7 +151,7 @@ class Statements:
     def taking(
         self, parts: Sequence[Part], seen: Sequence[Row], workspace: str, epoch: int, slots: int
     ) -> tuple[str, list[str | None]]:
-        """As a bundle that is all of a claim. It answers a row, or does nothing where one of the tasks is not as it was seen."""
+        """As a bundle that is all of a claim. It answers a row, or does nothing where a task is not as it was seen."""
         chosen = self.part("chosen", seen)
         whole = Part("whole", self._sql["whole"], [str(len(seen)), workspace, str(epoch)])
         room = Part("room", self._sql["room"], [str(slots)])
