@@ -22,7 +22,6 @@ from taskyard.stores.waiting import ANYTHING, Waiting
 
 _BLOCK = 5000  # milliseconds that one read waits at most, so that a dead connection is found out
 _PAUSE = 0.25  # seconds before a lost connection is made again
-_AFTER_NEWS = 0.002  # seconds before more is listened for: whoever was woken is to ask and be answered first
 
 
 class Waking:
@@ -95,10 +94,8 @@ class Waking:
         try:
             while True:
                 found = await connection.ask("XREAD", "BLOCK", _BLOCK, "STREAMS", self._stream, f"{self._seen}-0")
-                if found:
-                    for number, (_, news) in found[0][1]:
-                        self._hear(_number(number), news)
-                    await asyncio.sleep(_AFTER_NEWS)
+                for number, (_, news) in found[0][1] if found else ():
+                    self._hear(_number(number), news)
         finally:
             await connection.end()
 
