@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import asyncpg
+from asyncpg.prepared_stmt import PreparedStatement
 
 _MOST_KEPT = 100  # statements that are known by name
 
@@ -17,7 +18,7 @@ _MOST_KEPT = 100  # statements that are known by name
 class Session(asyncpg.Connection):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self._by_text: dict[str, asyncpg.prepared_stmt.PreparedStatement] = {}
+        self._by_text: dict[str, PreparedStatement] = {}
 
     async def run_behind(self, first: str, sql: str, values: Sequence[str | None]) -> int:
         """Run both in one transaction of their own, and say how many rows the second has answered.
@@ -30,7 +31,7 @@ class Session(asyncpg.Connection):
         answer = await self.execute(f"{first}; execute {prepared.get_name()} ({given})")
         return int(answer.rpartition(" ")[2])
 
-    async def _prepared(self, sql: str) -> asyncpg.prepared_stmt.PreparedStatement:
+    async def _prepared(self, sql: str) -> PreparedStatement:
         if len(self._by_text) == _MOST_KEPT:
             self._by_text.clear()  # the driver closes what nobody holds any more
         self._by_text[sql] = prepared = await self.prepare(sql)

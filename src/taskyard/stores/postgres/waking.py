@@ -18,7 +18,7 @@ import asyncpg
 
 from taskyard.core.errors import TaskyardError
 from taskyard.core.task import LaneId
-from taskyard.stores.postgres.connecting import GONE, Address, Connection, connect
+from taskyard.stores.postgres.connecting import GONE, Address, connect
 from taskyard.stores.postgres.floors import Floors
 from taskyard.stores.postgres.news import NONE, News
 from taskyard.stores.postgres.statements import Statements
@@ -157,7 +157,7 @@ class Waking:
         self._floors.forget()
         self._waiting.wake(ANYTHING)
 
-    def _heard(self, _connection: Connection, _pid: int, _channel: str, hint: object) -> None:
+    def _heard(self, _connection: asyncpg.Connection, _pid: int, _channel: str, hint: object) -> None:
         name, fronts, rest = json.loads(str(hint))
         if name == self._name:
             self._heard_ourselves.set()
