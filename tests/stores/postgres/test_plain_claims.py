@@ -7,6 +7,7 @@ import pytest
 
 from taskyard.core.changes import RecordChange
 from taskyard.core.task import AgentId, Status
+from taskyard.service.clock import ManualClock
 from taskyard.stores.contract import Claimed, Stale
 from taskyard.stores.postgres import PostgresStore, plain_claims, session
 from taskyard.stores.postgres.transacting import Transactions
@@ -220,3 +221,17 @@ async def test_statements_that_are_known_by_name_are_not_kept_for_ever(
         claimed = await store.claim(await a_plan(store, start=start))
         assert isinstance(claimed, Claimed)
         assert ids(claimed.tasks) == [task.id]
+
+
+async def test_a_pool_of_one_connection_spares_none(url: str, store: PostgresStore, clock: ManualClock, gate: Gate):
+    task = await given_a_task(store)
+    alone = PostgresStore(f"{url}&pool_size=1&application_name=alone", clock=clock)
+    await alone.open()
+    try:
+        claimed = await take(alone, await a_plan(alone))
+        others = await gate.ask("select count(*) from pg_stat_activity where application_name = 'alone'")
+    finally:
+        await alone.close()
+
+    assert ids(claimed.tasks) == [task.id]
+    assert others == 1

@@ -67,9 +67,18 @@ class Address(NamedTuple):
     settings: dict[str, str] = _SETTINGS  # of a session
 
     @property
+    def spares_one(self) -> bool:
+        """Whether one of the connections is for claims alone: a session that is kept, and not the only one."""
+        return self.prepared and self.connections > 1
+
+    @property
     def for_claims(self) -> Address:
-        """One connection on which nothing is planned anew."""
+        """That one: on it nothing is planned anew."""
         return self._replace(connections=1, settings=_FOR_CLAIMS)
+
+    @property
+    def for_all_else(self) -> Address:
+        return self._replace(connections=self.connections - self.spares_one)
 
     @property
     def settings_each_time(self) -> str:

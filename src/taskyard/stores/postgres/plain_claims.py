@@ -33,7 +33,7 @@ class PlainClaims:
     def __init__(self, where: Address, sql: Statements, time: StoreTime) -> None:
         self._pool = Pool(where.for_claims)
         self._transactions = Transactions(where, self._pool, sql, time)
-        self._has_session = where.prepared
+        self._is_possible = where.spares_one
         self._is_busy = False
         self._careful_until = 0.0
 
@@ -42,7 +42,7 @@ class PlainClaims:
 
     async def claim(self, plan: ClaimPlan, behind: dict[LaneId, Place]) -> tuple[Claimed | Stale, News | None] | None:
         """The answer, and the news. None: it cannot be made so, and nothing was written."""
-        if self._is_busy or not self._has_session or len(plan.leases) > _FEW or monotonic() < self._careful_until:
+        if self._is_busy or not self._is_possible or len(plan.leases) > _FEW or monotonic() < self._careful_until:
             return None
         self._is_busy = True
         try:

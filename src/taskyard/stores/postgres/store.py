@@ -87,7 +87,7 @@ class PostgresStore(Reads):
         return await opening.prepare(reader.connection, self._sql, migrates=migrates)
 
     async def open(self) -> None:
-        pool = Pool(self._where)
+        pool = Pool(self._where.for_all_else)
         transactions = Transactions(self._where, pool, self._sql, self._time)
         try:
             self.secret = await transactions.read(lambda reader: self._prepare(reader, migrates=self._migrates))
