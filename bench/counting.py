@@ -72,8 +72,8 @@ class _Pages:
     def counts(self, *, most_rows: int) -> Counts:  # noqa: ARG002 - rows that are looked at are not told
         return {"pages": Count(self._pages), "sequential scans": Count(self._whole_tables, 0)}
 
-    async def explain(self, transaction: Transaction, *values: Any) -> None:
-        sql = f"explain (analyze, buffers, format json) {transaction.sql['pick']}"
+    async def explain(self, transaction: Transaction, name: str, *values: Any) -> None:
+        sql = f"explain (analyze, buffers, format json) {transaction.sql[name]}"
         plan = json.loads(await transaction.connection.fetchval(sql, *values))[0]["Plan"]
         self._pages += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
         self._whole_tables += sum(node["Node Type"] == "Seq Scan" for node in _nodes(plan))
@@ -91,8 +91,8 @@ def postgres_pages() -> Generator[Counted]:
     ask = Transaction.ask
 
     async def explained(self: Transaction, name: str, *values: Any) -> Any:
-        if name == "pick":
-            await pages.explain(self, *values)
+        if name in ("pick", "look"):
+            await pages.explain(self, name, *values)
         return await ask(self, name, *values)
 
     Transaction.ask = explained

@@ -60,7 +60,7 @@ async def test_a_request_comes_to_the_same_whatever_was_asked_for_before(asked: 
 
 @pytest.mark.parametrize("preset", PRESETS)
 async def test_it_does_in_every_preset(preset: str):
-    asked = {"type": "code", "payload": {"number": 1}}
+    asked: dict[str, Any] = {"type": "code", "payload": {"number": 1}}
     async with taskyard.connect("memory://", preset=preset) as yard:
         first, again = [await yard.enqueue(**asked) for _ in range(2)]
         other = await yard.enqueue(**asked | {"payload": {"number": 2}})

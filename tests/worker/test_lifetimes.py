@@ -14,7 +14,7 @@ from taskyard import Agent, Context, Held, Status
 from taskyard.app import Yard, connect
 from taskyard.core.agent import AgentStatus
 from taskyard.worker import pulse
-from taskyard.worker.runner import Worker
+from taskyard.worker.runner import FEW, Worker
 from tests.worker.conftest import until, working
 
 SHORT = {"lease_sec": 2, "heartbeat_sec": 1}
@@ -143,6 +143,36 @@ async def test_a_worker_claims_a_part_of_its_slots_at_a_time_and_fills_them_all(
     part = yard.pace.part_of(slots)
     assert part < slots
     assert max(asked) == asked[0] == part
+
+
+async def test_where_little_comes_in_little_is_asked_for_and_its_handler_comes_before_the_next_look(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = Agent("worker", max_concurrent_tasks=200)
+    told: list[int | str] = []
+    waits, claim = asyncio.Event(), yard.claim
+
+    async def counted(agent_id: str, *, count: int, **options: Any) -> list[Held]:
+        told.append(count)
+        held = await claim(agent_id, count=count, **options)
+        told.append("got")
+        if not held:
+            waits.set()
+        return held
+
+    @agent.handles("work")
+    async def work(task: Context) -> None:
+        told.append("begun")
+
+    monkeypatch.setattr(yard, "claim", counted)
+    async with working(yard, agent), asyncio.timeout(20):
+        await waits.wait()
+        await until(yard, (await yard.enqueue("work")).id, Status.COMPLETED)
+        told.append("end")
+
+    assert told[0] == yard.pace.part_of(200)
+    assert set(told[1:]) == {"got", "begun", "end", FEW}
+    assert told[told.index("begun") - 1] == "got"
 
 
 async def test_a_slot_that_comes_free_is_filled_though_the_others_stay_taken(yard: Yard) -> None:

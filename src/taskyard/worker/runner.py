@@ -28,6 +28,7 @@ logger = logging.getLogger("taskyard.worker")
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 GRACE = 30.0  # seconds that handlers get to finish when the worker is asked to stop
 AT_ONCE = 1000  # tasks that one claim takes at most
+FEW = 10  # tasks that are asked for where little comes in: to ask for many takes longer
 BEGUN_AT_ONCE = 100  # tasks that are begun before the loop may see to something else
 
 
@@ -96,18 +97,18 @@ class Worker:
         # A part of the slots at a time: while one is handed in, others are claimed and run. Where only a few are
         # free, they are claimed for too, unless more will be in a moment: when what is being handed in has landed.
         slots = self._agent.max_concurrent_tasks
-        part = self._yard.pace.part_of(slots)
+        most = part = self._yard.pace.part_of(slots)
         while not self._stopping:
             free = slots - len(self._running) - len(self._taken)
             if free >= part or (free > 0 and not self._handing_in):
-                mark, wanted = await self._yard.mark(), min(free, part)
+                mark, wanted = await self._yard.mark(), min(free, most, AT_ONCE)
                 taken = await self._claim(wanted)
+                most = part if taken == wanted else FEW
                 if not taken:
                     # Only the wait is cut short by a stop: a claim is not, for it may have taken something.
                     await self._until_changed(mark)
                 elif taken < wanted:
-                    # There is no more for now, so that asking again can wait until this has begun.
-                    await self._begun()
+                    await asyncio.sleep(0)  # that was all there is: its handlers come before the next look
             else:
                 self._roused.clear()
                 await self._roused.wait()
@@ -130,17 +131,22 @@ class Worker:
             self._contexts[task.lease] = context
             self._taken.append(context)
             self._heart.add(task, asked)
-        if self._taken and self._beginning is None:
-            self._beginning = asyncio.create_task(self._begin_all())
+        if self._beginning is None:
+            self._begin_some()
+            if self._taken:
+                self._beginning = asyncio.create_task(self._begin_rest())
         return len(held)
 
-    async def _begin_all(self) -> None:
-        """A few at a time: between them the loop hears what the store has answered, and asks it for more."""
+    def _begin_some(self) -> None:
         attempt = self._traced_attempt if is_on() else self._attempt
+        for _ in range(min(len(self._taken), BEGUN_AT_ONCE)):
+            self._begin(self._taken.popleft(), attempt)
+
+    async def _begin_rest(self) -> None:
+        """A few at a time: between them the loop hears what the store has answered, and asks it for more."""
         while self._taken:
-            for _ in range(min(len(self._taken), BEGUN_AT_ONCE)):
-                self._begin(self._taken.popleft(), attempt)
             await asyncio.sleep(0)
+            self._begin_some()
         self._beginning = None
 
     def _begin(self, context: Context, attempt: Callable[[Context], Coroutine[None, None, None]]) -> None:

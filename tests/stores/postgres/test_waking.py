@@ -140,17 +140,39 @@ async def test_a_quiet_yard_waits_little_between_hints_and_a_busy_one_longer(mon
     async def pause(seconds: float) -> None:
         pauses.append(seconds)
         if len(pauses) < 6:
-            talker.wrote(NONE, tell=True)
+            talker.wrote(ready, tell=True)
+        await sleep(0)
+
+    ready = News({LaneId(1): (0, 1)})
+    monkeypatch.setattr(asyncio, "sleep", pause)
+    talker = waking.Waking(address("postgresql://", "yard"), statements("yard"), ask, Floors())
+    talker.wrote(ready, tell=True)
+    await talker.close()
+    talker.wrote(ready, tell=True)
+    await talker.close()
+
+    assert pauses == [0.005, 0.01, 0.02, 0.04, 0.05, 0.05, 0.005]
+
+
+async def test_what_nobody_can_take_anything_for_is_told_with_what_comes_next(monkeypatch: pytest.MonkeyPatch):
+    sent: list[str] = []
+    sleep = asyncio.sleep
+
+    async def ask(_: str, values: tuple[object, ...]) -> object:
+        sent.append(str(values[1]))
+        return None
+
+    async def pause(_: float) -> None:
+        if not sent:
+            talker.wrote(News({LaneId(1): (0, 1)}), tell=True)
         await sleep(0)
 
     monkeypatch.setattr(asyncio, "sleep", pause)
     talker = waking.Waking(address("postgresql://", "yard"), statements("yard"), ask, Floors())
     talker.wrote(NONE, tell=True)
     await talker.close()
-    talker.wrote(NONE, tell=True)
-    await talker.close()
 
-    assert pauses == [0.005, 0.01, 0.02, 0.04, 0.05, 0.05, 0.005]
+    assert [json.loads(hint)[1] for hint in sent] == [{"1": [0, 1]}]
 
 
 async def test_a_hint_that_would_be_too_long_says_that_it_may_be_anything():

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 _ROWS = re.compile(r"unnest\(\s*(\$[^()]*?)\s*\)(\s+with ordinality)?\s+as (\w+) \(([^()]*)\)")
+_GIVEN = re.compile(r" as given \([^()]*\)")
 _ARRAY = re.compile(r"\$\d+::(\w+)\[\]")
 _number = int.__repr__  # of every kind of whole number, truth values included
 
@@ -50,6 +51,13 @@ def by_columns(sql: str) -> Columns:
     # What is common to all rows stands in an array that has no elements: such an array is filled up with nulls.
     rows = f"(select {each_row} from unnest({given}){ordinality or ''} as given ({names})) as {name} ({names})"
     return Columns(sql[: found.start()] + rows + sql[found.end() :], kinds)
+
+
+def only_where(condition: str, sql: str) -> str:
+    """The same statement of columns, with no rows at all where it is not so."""
+    found = _GIVEN.search(sql)
+    assert found is not None, f"this statement has no columns: {sql}"
+    return f"{sql[: found.end()]} where {condition}{sql[found.end() :]}"
 
 
 def _is_alike(column: Sequence[Any]) -> bool:

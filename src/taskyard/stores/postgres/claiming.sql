@@ -6,6 +6,7 @@
 -- it, for there might be better behind that. A place: nothing that was looked at before is looked at again.
 -- $1 lanes, $2 what ageing is worth there now, $3 $4 rank and seq to begin behind; $5 how many, $6 what a task without a
 -- maximum reserves, $7 what the agent can afford, $8 the time, $9 workspace, $10 names of ceilings.
+-- Where lock_picked is left out, it is `look`, which locks nothing.
 with lane as materialized (
   select *
   from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) as lane (id, aged, rank, seq)
@@ -49,8 +50,7 @@ with lane as materialized (
   on task.id = best.id
   where (task.status, task.lane, task.rank) is not distinct from ('ready', best.lane, best.rank)
   order by best.worth, best.seq
-  for no key update of task
-  skip locked
+  {lock}
 ), fact as materialized (
   select
     (select coalesce(max(epoch.epoch), 0) from yard.epoch where epoch.workspace = $9::text) as epoch,
@@ -78,6 +78,41 @@ on true
 left join yard.definition
 on definition.seq = picked.seq
 order by picked.worth, picked.seq
+
+-- name: lock_picked
+for no key update of task
+skip locked
+
+-- name: lock_plan
+-- What claims are planned on does not change until this transaction ends: see let_no_claim_in. Planned anew for each
+-- claim, choosing and taking would take longer than they do.
+select
+  set_config('plan_cache_mode', 'force_generic_plan', true),
+  pg_advisory_xact_lock_shared('yard.epoch'::regclass::oid::int, {workspace})
+
+-- Parts of a claim that is one statement, behind lock_plan. All other parts of it take rows only where it is whole.
+
+-- name: chosen
+-- What was chosen from what `look` has shown, as far as it is still so, and nobody else has it.
+select task.id
+from unnest($1::text[], $2::bigint[]) as seen (id, version)
+join yard.task
+on task.id = seen.id
+where task.version = seen.version
+for no key update of task
+skip locked
+
+-- name: whole
+-- A row, if all that was chosen can be taken, and by a plan that is still good.
+select true as is_whole
+where (select count(*) from chosen) = $1::text::bigint
+and (select coalesce(max(epoch.epoch), 0) from yard.epoch where epoch.workspace = $2::text) = $3::text::bigint
+
+-- name: room
+-- A row, if all was taken. An error, if the agent has not that many slots any more: nothing else takes back the whole.
+select 1 / bool_and(move_limits.held + move_limits.spent <= $1::text::bigint)::int as is_left
+from move_limits
+having count(*) > 0
 
 -- name: touch
 update yard.task

@@ -32,7 +32,7 @@ _EACH = 8  # tasks of one lane that are read at once at least, where more than o
 
 
 @dataclass(slots=True)
-class _Found:
+class Found:
     """What is known so far of the lanes and the ceilings."""
 
     tasks: dict[LaneId, list[Hot]] = field(default_factory=dict[LaneId, list[Hot]])
@@ -55,8 +55,23 @@ class _Found:
 async def claim(
     transaction: Transaction, plan: ClaimPlan, lock_first: Collection[str], behind: dict[LaneId, Place]
 ) -> Claimed | Stale:
-    """In some lanes only what is behind a place is looked at, as long as there is enough; else that is forgotten."""
-    found = _Found(places=dict(behind))
+    seen = await search(transaction, plan, lock_first, behind)
+    if isinstance(seen, Stale):
+        return seen
+    choice, found = seen
+    if choice.taken or choice.parked:
+        await _write(transaction, plan, choice, found)
+    return claimed(choice, found)
+
+
+async def search(
+    transaction: Transaction, plan: ClaimPlan, lock_first: Collection[str], behind: dict[LaneId, Place]
+) -> tuple[Choice, Found] | Stale:
+    """What the core chooses, and what from. It is locked, unless the transaction is to be one statement to come.
+
+    In some lanes only what is behind a place is looked at, as long as there is enough; else that is forgotten.
+    """
+    found = Found(places=dict(behind))
     epoch = await _look(transaction, plan, plan.lanes, found)
     if epoch != plan.epoch:
         return Stale(epoch)
@@ -67,40 +82,42 @@ async def claim(
         # Not into lanes that the choice has closed: their backlog costs nothing.
         await _look(transaction, plan, [lane for lane in plan.lanes if lane.id in found.beyond], found)
         choice = _choose(plan, found)
-    taken, parked, _ = choice
     if behind and not _is_enough(plan, choice, found):
         behind.clear()
-        return await claim(transaction, plan, lock_first, behind)
-    if taken or parked:
-        await _write(transaction, plan, choice, found)
+        return await search(transaction, plan, lock_first, behind)
+    return choice, found
+
+
+def claimed(choice: Choice, found: Found) -> Claimed:
+    taken, parked, _ = choice
     definitions = tuple(decode_definition(found.bodies[change.before.id]) for change in taken)
     return Claimed(tuple(change.after for change in taken), len(parked), definitions)
 
 
-def _choose(plan: ClaimPlan, found: _Found) -> Choice:
+def _choose(plan: ClaimPlan, found: Found) -> Choice:
     found.beyond.clear()
     found.asked.clear()
     return claiming.choose(plan, {lane.id: found.walk(lane.id) for lane in plan.lanes}, found.limit_of)
 
 
-def _is_short(plan: ClaimPlan, choice: Choice, found: _Found) -> bool:
+def _is_short(plan: ClaimPlan, choice: Choice, found: Found) -> bool:
     """Whether the choice came to an end only because it was not given more."""
     return found.more and bool(found.beyond) and not _is_enough(plan, choice, found)
 
 
-def _is_enough(plan: ClaimPlan, choice: Choice, found: _Found) -> bool:
+def _is_enough(plan: ClaimPlan, choice: Choice, found: Found) -> bool:
     free = plan.slots - found.limits[f"slots:{plan.agent}"].held
     return len(choice.taken) >= min(len(plan.leases), free) or len(choice.parked) == claiming.PARKED_PER_CLAIM
 
 
-async def _look(transaction: Transaction, plan: ClaimPlan, lanes: Sequence[PlannedLane], found: _Found) -> int:
+async def _look(transaction: Transaction, plan: ClaimPlan, lanes: Sequence[PlannedLane], found: Found) -> int:
     """Lock some more of the best tasks, and read the ceilings they stand under. The epoch is answered."""
     wanted = min(len(plan.leases), max(plan.slots, 1))
     each = min(wanted, max(_EACH, 4 * wanted // max(len(lanes), 1)))
     places = [found.places.get(lane.id, _FIRST) for lane in lanes]
     own = _own_ceilings(plan)
     answer = await transaction.ask(
-        "pick",
+        "look" if transaction.whole else "pick",
         [lane.id for lane in lanes],
         [aged(lane.boost, plan.now) for lane in lanes],
         [rank for rank, _ in places],
@@ -132,7 +149,7 @@ def _own_ceilings(plan: ClaimPlan) -> list[str]:
     return [f"slots:{plan.agent}", f"agent:{plan.agent}", f"day:{utc_date(plan.now)}", *probes]
 
 
-async def _read_limits(transaction: Transaction, plan: ClaimPlan, found: _Found, tasks: Sequence[Hot]) -> None:
+async def _read_limits(transaction: Transaction, plan: ClaimPlan, found: Found, tasks: Sequence[Hot]) -> None:
     names = {f"key:{hot.key}" for hot in tasks if hot.key is not None}
     names |= {f"dag:{hot.dag_id}" for hot in tasks if hot.dag_id is not None}
     names -= found.limits.keys()
@@ -140,19 +157,19 @@ async def _read_limits(transaction: Transaction, plan: ClaimPlan, found: _Found,
         found.limits |= await transaction.limits(plan.workspace, names)
 
 
-async def _lock_limits(transaction: Transaction, plan: ClaimPlan, found: _Found, names: Collection[str]) -> None:
+async def _lock_limits(transaction: Transaction, plan: ClaimPlan, found: Found, names: Collection[str]) -> None:
     """Wait for these, before any choice is made."""
     transaction.move_limits([(plan.workspace, name, 0, 0) for name in names])
     read = await transaction.flush(["move_limits"])
     found.limits |= {row[1]: limit_of(row)[1] for row in read}
 
 
-async def _write(transaction: Transaction, plan: ClaimPlan, choice: Choice, found: _Found) -> None:
+async def _write(transaction: Transaction, plan: ClaimPlan, choice: Choice, found: Found) -> None:
     taken, parked, spends = choice
     changes = [*taken, *(change for change, _ in parked)]
     moved = {spend.name: spend.held for spend in spends}
     # Also those that were only looked at, where they limit something: that they have no room must stay true.
-    looked_at = {name for name in found.asked if _limits(plan, found.limits[name])}
+    looked_at = limiting(plan, found)
     names = sorted(looked_at | moved.keys())
     eased = [spend.name for spend in spends if claiming.eases(spend)]
     transaction.move(changes)
@@ -176,6 +193,11 @@ async def _write(transaction: Transaction, plan: ClaimPlan, choice: Choice, foun
     if eased:
         transaction.tell_now()
         await transaction.flush()
+
+
+def limiting(plan: ClaimPlan, found: Found) -> set[str]:
+    """The names that the choice looked at, and that have a ceiling."""
+    return {name for name in found.asked if _limits(plan, found.limits[name])}
 
 
 def _limits(plan: ClaimPlan, limit: Limit) -> bool:

@@ -15,8 +15,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import asyncpg
 
 from taskyard.core.errors import StoreFull, StoreReadOnly, StoreUnavailable, Unavailable, YardClosed
+from taskyard.stores.postgres.session import Session
 
-Connection = asyncpg.Connection
+Connection = Session
 
 LISTENER = "taskyard, listening"  # how the connection that hints come by is called in pg_stat_activity
 
@@ -29,6 +30,7 @@ _LONGEST_KEPT = 256 * 1024
 # but one, that makes it look so dear that it would be compiled, which takes longer than it runs. A session that stops
 # in the middle of a transaction is ended: others wait for its rows, and the tail of events for its numbers.
 _SETTINGS = {"enable_seqscan": "off", "jit": "off", "idle_in_transaction_session_timeout": "30s"}
+_FOR_CLAIMS = _SETTINGS | {"plan_cache_mode": "force_generic_plan"}  # as lock_plan has it
 
 # Errors after which the same transaction may do better.
 CONTENDED = (
@@ -62,6 +64,21 @@ class Address(NamedTuple):
     connections: int
     prepared: bool  # whether a session is kept between transactions: what was set in it, and statements prepared
     schema: str
+    settings: dict[str, str] = _SETTINGS  # of a session
+
+    @property
+    def spares_one(self) -> bool:
+        """Whether one of the connections is for claims alone: a session that is kept, and not the only one."""
+        return self.prepared and self.connections > 1
+
+    @property
+    def for_claims(self) -> Address:
+        """That one: on it nothing is planned anew."""
+        return self._replace(connections=1, settings=_FOR_CLAIMS)
+
+    @property
+    def for_all_else(self) -> Address:
+        return self._replace(connections=self.connections - self.spares_one)
 
     @property
     def settings_each_time(self) -> str:
@@ -96,10 +113,15 @@ async def connect(where: Address, *, direct: bool = False) -> Connection:
             return await asyncpg.connect(
                 where.direct_url if direct else where.url,
                 timeout=_PATIENCE,
+                connection_class=Session,
                 statement_cache_size=_STATEMENTS_KEPT if where.prepared else 0,
                 max_cached_statement_lifetime=0,
                 max_cacheable_statement_size=_LONGEST_KEPT,
-                server_settings={"application_name": LISTENER} if direct else _SETTINGS if where.prepared else None,
+                server_settings={"application_name": LISTENER}
+                if direct
+                else where.settings
+                if where.prepared
+                else None,
             )
         except (*GONE, asyncpg.TooManyConnectionsError, TimeoutError) as error:
             if tried == _TRIES - 1:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from taskyard.core.changes import Change, NewTask
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Attempt, Hot
-from taskyard.stores.postgres.arrays import Columns, by_columns
+from taskyard.stores.postgres.arrays import Columns, by_columns, only_where
 from taskyard.stores.rows import Row, definition_rows
 from taskyard.stores.statements import Differing, by_difference, differing, named, text_of
 
@@ -68,6 +68,8 @@ class Statements:
             raise InvalidInput("schema", "must be of lower-case letters, digits and _, and begin with a letter")
         self.schema = schema
         self._sql = named(self.of_schema(text_of(Path(__file__).parent, _FILES)))
+        pick, lock = self._sql["pick"], self._sql["lock_picked"]
+        self._sql |= {"pick": pick.replace("{lock}", lock), "look": pick.replace("{lock}", "")}
         self._parts: dict[str, Columns] = {}
         self._movers: dict[tuple[str, Differing], _Mover | None] = {}
         self._bundles: dict[tuple[str, ...], str] = {}
@@ -81,7 +83,10 @@ class Statements:
         return _YARD.sub(f"{self.schema}.", text.replace("{schema}", self.schema))
 
     def begin_claim(self, workspace: str) -> str:
-        return self._sql["begin_claim"].replace("{workspace}", str(number_of(workspace)))
+        return f"{self._sql['begin']}; {self.lock_plan(workspace)}"
+
+    def lock_plan(self, workspace: str) -> str:
+        return self._sql["lock_plan"].replace("{workspace}", str(number_of(workspace)))
 
     def part(self, name: str, rows: Sequence[Row]) -> Part:
         if name not in self._parts:
@@ -142,6 +147,19 @@ class Statements:
         rest = [part for part in parts if part.name not in _NUMBERED]
         return self.bundle([*moves, landed, *rest], ["landed", *answering])
 
+    def taking(
+        self, parts: Sequence[Part], seen: Sequence[Row], workspace: str, epoch: int, slots: int
+    ) -> tuple[str, list[str | None]]:
+        """As a bundle that is all of a claim. It answers a row, or does nothing where a task is not as it was seen."""
+        chosen = self.part("chosen", seen)
+        whole = Part("whole", self._sql["whole"], [str(len(seen)), workspace, str(epoch)])
+        room = Part("room", self._sql["room"], [str(slots)])
+        key = ("taking", "", *(part.sql for part in parts))
+        if key not in self._bundles:
+            guarded = [part._replace(sql=only_where("exists (select 1 from whole)", part.sql)) for part in parts]
+            self._bundles[key] = _joined([chosen, whole, *guarded, room], ["room"])
+        return self._bundles[key], [value for part in (chosen, whole, *parts, room) for value in part.values]
+
 
 def number_of(workspace: str) -> int:
     """The name of a workspace as that of a lock: 32 bits. Two that share one wait for each other, and that is all."""
@@ -174,6 +192,7 @@ _NUMBERED = ("change_tasks", "change_unmoved_tasks")
 # Tasks before ceilings, these before counters, and all before what no answer needs: so they are waited for.
 _ANSWERS = {
     "landed": "select null, null, null::bigint, is_whole::bigint, null::bigint, null::boolean from landed",
+    "room": "select is_left from room",
     "move_limits": "select workspace, name, ceiling, held, spent, false from move_limits",
     "move_counters": "select workspace, name, null::bigint, value, 0::bigint, true from move_counters",
 }

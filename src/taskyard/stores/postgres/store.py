@@ -22,9 +22,10 @@ from taskyard.stores.gathering import Gathering
 from taskyard.stores.migrate import State
 from taskyard.stores.postgres import claims, landing, news, opening, plain, reading, small_writes
 from taskyard.stores.postgres.connecting import Pool, address
-from taskyard.stores.postgres.floors import Floors
+from taskyard.stores.postgres.floors import Floors, Place
 from taskyard.stores.postgres.guest import PostgresGuest
 from taskyard.stores.postgres.news import News
+from taskyard.stores.postgres.plain_claims import PlainClaims
 from taskyard.stores.postgres.reading import Reader
 from taskyard.stores.postgres.statements import statements
 from taskyard.stores.postgres.transacting import Met, Transactions
@@ -59,6 +60,7 @@ class PostgresStore(Reads):
         self._writing: set[asyncio.Task[Any]] = set()
         self._loading = Gathering[Hot](lambda task_ids: self._ask("load", task_ids))
         self._floors = Floors()
+        self._plain_claims: PlainClaims | None = None
         self._process = 0
 
     def twin(self) -> PostgresStore:
@@ -85,7 +87,7 @@ class PostgresStore(Reads):
         return await opening.prepare(reader.connection, self._sql, migrates=migrates)
 
     async def open(self) -> None:
-        pool = Pool(self._where)
+        pool = Pool(self._where.for_all_else)
         transactions = Transactions(self._where, pool, self._sql, self._time)
         try:
             self.secret = await transactions.read(lambda reader: self._prepare(reader, migrates=self._migrates))
@@ -99,22 +101,24 @@ class PostgresStore(Reads):
             await pool.close()
             raise
         self._process = os.getpid()
+        self._plain_claims = PlainClaims(self._where, self._sql, self._time)
         self._pool, self._transactions, self._waking = pool, transactions, waking
         if self._time.is_the_stores:
             self._measuring = asyncio.create_task(self._keep_measuring(transactions))
 
     async def close(self) -> None:
         """Finish the writes that are under way. Afterwards every call is refused."""
-        pool, waking, measuring = self._pool, self._waking, self._measuring
-        self._pool = self._transactions = self._waking = self._measuring = None
+        pool, waking, measuring, plain_claims = self._pool, self._waking, self._measuring, self._plain_claims
+        self._pool = self._transactions = self._waking = self._measuring = self._plain_claims = None
         if measuring is not None:
             measuring.cancel()
             with suppress(asyncio.CancelledError):
                 await measuring
-        if pool is not None and waking is not None:
+        if pool is not None and waking is not None and plain_claims is not None:
             await asyncio.gather(*self._writing, return_exceptions=True)
             await self._loading.close()
             await waking.close()
+            await plain_claims.close()
             await pool.close()
 
     def now(self) -> Micros:
@@ -150,15 +154,28 @@ class PostgresStore(Reads):
         behind = self._floors.places(lane.id for lane in plan.lanes)
         mark = self._floors.mark
 
-        async def work(transaction: Transaction, met: Met) -> Claimed | Stale:
-            return await claims.claim(transaction, plan, met.limits, behind)
-
-        answer = await self._transact(work, begin=self._sql.begin_claim(plan.workspace))
+        answer = await self._claim_at_once(plan, behind) or await self._claim_carefully(plan, behind)
         if isinstance(answer, Claimed):
             self._floors.took(answer.tasks, behind, mark)
         if behind and self._waking is not None:
             self._waking.listen()
         return answer
+
+    async def _claim_at_once(self, plan: ClaimPlan, behind: dict[LaneId, Place]) -> Claimed | Stale | None:
+        self._open()
+        assert self._plain_claims is not None
+        made = await self._to_its_end(self._plain_claims.claim(plan, behind))
+        if made is None:
+            return None
+        answer, written = made
+        self._wrote(written, tell=True)
+        return answer
+
+    async def _claim_carefully(self, plan: ClaimPlan, behind: dict[LaneId, Place]) -> Claimed | Stale:
+        async def work(transaction: Transaction, met: Met) -> Claimed | Stale:
+            return await claims.claim(transaction, plan, met.limits, behind)
+
+        return await self._transact(work, begin=self._sql.begin_claim(plan.workspace))
 
     async def extend(self, beats: Sequence[Beat]) -> list[Extended]:
         return await self._write(claims.extend, beats)

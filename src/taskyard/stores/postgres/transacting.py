@@ -70,6 +70,14 @@ class Transactions:
                 await asyncio.sleep(random.uniform(0, 0.001 * min(2**tried, 50)))
         raise StoreUnavailable(f"{self._where.name}: others were in the way {_TRIES} times")
 
+    async def look(self, work: Statement[Answer]) -> Answer:
+        """Read what is to be written in one statement later."""
+
+        async def on(connection: Connection) -> Answer:
+            return await work(await self._begun(connection, whole=True))
+
+        return await self._on_some_connection(on)
+
     async def write_at_once(self, work: Statement[Answer]) -> tuple[Answer, News | None] | None:
         """Do the work in one statement, a transaction by itself. None: something is in the way, nothing was written."""
         try:

@@ -44,7 +44,7 @@ class Transaction:
         self.connection = connection
         self.sql = sql
         self.now = now
-        self._whole = whole  # whether all of it goes out in one statement, which has locked nothing before
+        self.whole = whole  # whether all of it goes out in one statement, which has locked nothing before
         self._steps = 0
         self.locked: set[TaskId] = set()
         self.wrote = False
@@ -104,7 +104,7 @@ class Transaction:
 
     def move(self, changes: Iterable[Change]) -> None:
         changes = list(changes)
-        if self._whole:
+        if self.whole:
             self._steps += len(changes)
             self._parts += self.sql.guarded_moves(changes)
         else:
@@ -151,13 +151,21 @@ class Transaction:
         parts, self._parts = self._parts, []
         if not parts:
             return []
-        if self._whole:
+        if self.whole:
             sql, values = self.sql.whole(parts, answering, self._steps)
         else:
             sql, values = self.sql.bundle(parts, answering)
         found = await self.connection.fetch(sql, *values)
         self.wrote = True
         return [row for row in found if row[0] is not None]
+
+    async def take(self, tasks: Iterable[Hot], workspace: str, epoch: int, slots: int) -> bool:
+        """Send it as all of a claim, and say whether it was made: not where one of the tasks has moved."""
+        parts, self._parts = self._parts, []
+        seen = [(hot.id, hot.version) for hot in tasks]
+        sql, values = self.sql.taking(parts, seen, workspace, epoch, slots)
+        self.wrote = await self.connection.run_behind(self.sql.lock_plan(workspace), sql, values) > 0
+        return self.wrote
 
     async def load(self, name: str, *values: Any) -> list[Hot]:
         return [rows.hot(row) for row in await self.ask(name, *values)]

@@ -18,7 +18,7 @@ import asyncpg
 
 from taskyard.core.errors import TaskyardError
 from taskyard.core.task import LaneId
-from taskyard.stores.postgres.connecting import GONE, Address, Connection, connect
+from taskyard.stores.postgres.connecting import GONE, Address, connect
 from taskyard.stores.postgres.floors import Floors
 from taskyard.stores.postgres.news import NONE, News
 from taskyard.stores.postgres.statements import Statements
@@ -88,6 +88,8 @@ class Waking:
 
     async def _send(self) -> None:
         pause = _AFTER_A_HINT
+        if self._unsent is not None and not self._unsent.names:
+            await asyncio.sleep(pause)  # such as a claim: nobody takes anything because of it
         while self._unsent is not None:
             news, self._unsent = self._unsent, None
             with suppress(TaskyardError):  # a hint: the others look by themselves too
@@ -155,7 +157,7 @@ class Waking:
         self._floors.forget()
         self._waiting.wake(ANYTHING)
 
-    def _heard(self, _connection: Connection, _pid: int, _channel: str, hint: object) -> None:
+    def _heard(self, _connection: asyncpg.Connection, _pid: int, _channel: str, hint: object) -> None:
         name, fronts, rest = json.loads(str(hint))
         if name == self._name:
             self._heard_ourselves.set()

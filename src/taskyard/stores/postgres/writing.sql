@@ -9,14 +9,6 @@
 -- name: begin
 begin
 
--- name: begin_claim
--- What claims are planned on does not change while one is under way: see let_no_claim_in. Planned anew for each claim,
--- choosing would take longer than it does.
-begin;
-select
-  set_config('plan_cache_mode', 'force_generic_plan', true),
-  pg_advisory_xact_lock_shared('yard.epoch'::regclass::oid::int, {workspace})
-
 -- name: commit
 commit
 
