@@ -63,7 +63,7 @@ async def test_it_does_in_every_preset(preset: str):
     asked: dict[str, Any] = {"type": "code", "payload": {"number": 1}}
     async with taskyard.connect("memory://", preset=preset) as yard:
         first, again = [await yard.enqueue(**asked) for _ in range(2)]
-        other = await yard.enqueue(**asked | {"payload": {"number": 2}})
+        other = await yard.enqueue("code", payload={"number": 2})
 
         assert again.created == (first.hot.idempotency_key is None)
         assert other.created
