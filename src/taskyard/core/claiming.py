@@ -5,7 +5,7 @@ A store gives `choose` the heads of the plan's lanes and the ceilings, inside th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heapreplace
 from itertools import chain
@@ -61,7 +61,7 @@ class ClaimPlan:
     agent: AgentId
     runtime: RuntimeId | None
     lanes: tuple[PlannedLane, ...]
-    leases: Sequence[str]  # sealed stems, one for each task asked for
+    leases: tuple[str, ...]  # sealed stems, one for each task asked for
     slots: int  # how many the agent may hold
     agent_money: MicroUsd | None
     day_money: MicroUsd | None

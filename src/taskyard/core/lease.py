@@ -7,10 +7,8 @@ Stores keep only the seal of a token.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
 from hashlib import blake2b, sha256
-from typing import NewType, overload
+from typing import NewType
 
 from taskyard.core.jsonvalue import compact
 
@@ -22,39 +20,15 @@ def asked(workspace: str, agent: str, request_id: str) -> str:
     return compact([workspace, agent, request_id])
 
 
-class Stems(Sequence[str]):
-    """One for each task that a claim asks for, made when it is first wanted: of hundreds, a claim often uses one."""
-
-    def __init__(self, count: int, make: Callable[[int], str]) -> None:
-        self._indexes = range(count)
-        self._make = cache(make)
-
-    def __len__(self) -> int:
-        return len(self._indexes)
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return [self._make(each) for each in self._indexes[index]]
-        return self._make(self._indexes[index])
-
-
-def mint(secret: bytes, request: str, count: int) -> Stems:
+def mint(secret: bytes, request: str, count: int) -> list[str]:
     """The stems of one claim's tokens, in the order its tasks are handed out."""
     stem = blake2b(_bytes(request), key=secret, digest_size=16)
-    return Stems(count, lambda index: f"lease_{_numbered(stem.copy(), index)}")
+    return [f"lease_{_numbered(stem.copy(), index)}" for index in range(count)]
 
 
 def token(stem: str, attempt: int) -> Lease:
     """What the agent is given."""
     return Lease(f"{stem}.{attempt}")
-
-
-def seal_stems(stems: Sequence[str]) -> Stems:
-    return Stems(len(stems), lambda index: seal_stem(stems[index]))
 
 
 def seal_stem(stem: str) -> str:

@@ -103,7 +103,7 @@ class Claiming(Finishing):
             for held in await self._claimed_before(agent, self._stems(agent, count, request_id))
         ]
 
-    def _stems(self, agent: AgentId, count: int, request_id: str | None) -> Sequence[str]:
+    def _stems(self, agent: AgentId, count: int, request_id: str | None) -> list[str]:
         if not 1 <= count <= 1000:
             raise InvalidInput("count", "must be from 1 to 1000")
         request = token_hex(16) if request_id is None else arguments.name("request_id", request_id)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from taskyard.core.agent import Agent
 from taskyard.core.breaker import BreakerState
 from taskyard.core.claiming import ClaimPlan, PlannedLane
-from taskyard.core.lease import seal_stems
+from taskyard.core.lease import seal_stem
 from taskyard.core.planning import Planning, planned_lanes
 from taskyard.core.throttle import until_of
 from taskyard.core.units import Micros
@@ -46,7 +46,7 @@ class Planner:
             agent=agent.id,
             runtime=agent.runtime,
             lanes=self._lanes(planning, agent, queues, types, now),
-            leases=seal_stems(stems),
+            leases=tuple(seal_stem(stem) for stem in stems),
             slots=agent.max_concurrent_tasks,
             agent_money=agent.budget,
             day_money=planning.settings.daily_budget,

@@ -29,7 +29,7 @@ STOPPING = (signal.SIGTERM, signal.SIGINT)
 GRACE = 30.0  # seconds that handlers get to finish when the worker is asked to stop
 AT_ONCE = 1000  # tasks that one claim takes at most
 FEW = 10  # tasks that are asked for where little comes in: to ask for many takes longer
-BEGUN_AT_ONCE = 100  # tasks that are begun before the loop may see to something else
+BEGUN_AT_ONCE = 250  # tasks that are begun before the loop may see to something else
 
 
 class Worker:

@@ -1,4 +1,4 @@
-"""A claim of few is looked at first and taken by one statement; what moves in between is never taken."""
+"""A plain claim is looked at first and taken by one statement; what moves in between is never taken."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -69,7 +69,7 @@ async def held(store: PostgresStore, agent: str = "ada") -> int:
     return limits[f"slots:{agent}"].held if limits else 0
 
 
-async def test_a_claim_of_few_begins_no_transaction(store: PostgresStore, begun: list[str]):
+async def test_a_plain_claim_begins_no_transaction(store: PostgresStore, begun: list[str]):
     tasks = await given_tasks(store, 3)
     plan = await a_plan(store, tasks=5)
     begun.clear()
@@ -95,15 +95,6 @@ async def test_what_is_only_looked_at_is_not_locked(store: PostgresStore, gate: 
     await take(store, await a_plan(store))
 
     assert locked_by == ["0"]
-
-
-async def test_a_claim_of_many_locks_what_it_looks_at(store: PostgresStore, begun: list[str]):
-    tasks = await given_tasks(store, 12)
-    plan = await a_plan(store, tasks=12)
-    begun.clear()
-
-    assert ids((await take(store, plan)).tasks) == ids(tasks)
-    assert len(begun) == 1
 
 
 async def test_what_another_has_taken_meanwhile_is_not_taken_again(

@@ -8,7 +8,9 @@ seen, from the look to the write.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from time import monotonic
+from typing import Any
 
 from taskyard.core.claiming import Choice, ClaimPlan
 from taskyard.core.task import LaneId
@@ -23,14 +25,17 @@ from taskyard.stores.postgres.transacting import Transactions
 from taskyard.stores.postgres.transaction import Transaction
 from taskyard.stores.telling_time import StoreTime
 
-_FEW = 10  # tasks: of more, others are likely to have taken some
+ToItsEnd = Callable[
+    [Coroutine[Any, Any, Any]], Coroutine[Any, Any, Any]
+]  # what a caller that goes away does not break off
 _CAREFUL_FOR = 1.0  # seconds after one that could not be made so
 
 
 class PlainClaims:
     """Makes them one at a time, on a connection of its own, as long as that goes well."""
 
-    def __init__(self, where: Address, sql: Statements, time: StoreTime) -> None:
+    def __init__(self, where: Address, sql: Statements, time: StoreTime, to_its_end: ToItsEnd) -> None:
+        self._to_its_end = to_its_end
         self._pool = Pool(where.for_claims)
         self._transactions = Transactions(where, self._pool, sql, time)
         self._is_possible = where.spares_one
@@ -42,7 +47,7 @@ class PlainClaims:
 
     async def claim(self, plan: ClaimPlan, behind: dict[LaneId, Place]) -> tuple[Claimed | Stale, News | None] | None:
         """The answer, and the news. None: it cannot be made so, and nothing was written."""
-        if self._is_busy or not self._is_possible or len(plan.leases) > _FEW or monotonic() < self._careful_until:
+        if self._is_busy or not self._is_possible or monotonic() < self._careful_until:
             return None
         self._is_busy = True
         try:
@@ -58,7 +63,7 @@ class PlainClaims:
         if not choice.taken and not choice.parked:
             return claims.claimed(choice, found), None
         if _is_plain(plan, choice, found):
-            taken = await self._transactions.write_at_once(lambda on: _take(on, plan, choice))
+            taken = await self._to_its_end(self._transactions.write_at_once(lambda on: _take(on, plan, choice)))
             if taken is not None and taken[0]:
                 return claims.claimed(choice, found), taken[1]
         self._careful_until = monotonic() + _CAREFUL_FOR

@@ -145,7 +145,8 @@ class Statements:
         changed = "\nunion all\n".join(f"select id from {_numbered(*move)}" for move in enumerate(moves))
         landed = Part("landed", self._sql["landed"].replace("{changed}", changed), [str(steps)])
         rest = [part for part in parts if part.name not in _NUMBERED]
-        return self.bundle([*moves, landed, *rest], ["landed", *answering])
+        first = [part.name for part in rest if part.name in _BEFORE_CEILINGS]
+        return self.bundle([*moves, landed, *rest], ["landed", *first, *answering])
 
     def taking(
         self, parts: Sequence[Part], seen: Sequence[Row], workspace: str, epoch: int, slots: int
@@ -157,7 +158,9 @@ class Statements:
         key = ("taking", "", *(part.sql for part in parts))
         if key not in self._bundles:
             guarded = [part._replace(sql=only_where("exists (select 1 from whole)", part.sql)) for part in parts]
-            self._bundles[key] = _joined([chosen, whole, *guarded, room], ["room"])
+            claim = [chosen, whole, *guarded, room]
+            first = [_numbered(*each) for each in enumerate(claim) if each[1].name in _BEFORE_CEILINGS]
+            self._bundles[key] = _joined(claim, [*first, "room"])
         return self._bundles[key], [value for part in (chosen, whole, *parts, room) for value in part.values]
 
 
@@ -178,8 +181,16 @@ def _joined(parts: Sequence[Part], answering: Sequence[str]) -> str:
         sql = _PARAMETER.sub(lambda found, used=used: f"${int(found[1]) + used}", part.sql)
         used += len(part.values)
         tables.append(f"{_numbered(number, part)} as (\n{sql}\n)")
-    answers = [_ANSWERS[name] for name in answering] or ["select 1 where false"]
+    nothing = (
+        "null::int" if "room" in answering else "null, null, null::bigint, null::bigint, null::bigint, null::boolean"
+    )
+    answers = [_ANSWERS.get(name) or _once_written(name, nothing) for name in answering] or ["select 1 where false"]
     return f"with {', '.join(tables)}\n" + "\nunion all\n".join(answers)
+
+
+def _once_written(part: str, nothing: str) -> str:
+    """No row, but not before all of the part is written."""
+    return f"select {nothing} from {part} having count(*) < 0"
 
 
 def _numbered(number: int, part: Part) -> str:
@@ -189,7 +200,10 @@ def _numbered(number: int, part: Part) -> str:
 
 _NUMBERED = ("change_tasks", "change_unmoved_tasks")
 
-# Tasks before ceilings, these before counters, and all before what no answer needs: so they are waited for.
+# Answers are made in the order in which they are asked for: tasks before ceilings, these before counters. Where the
+# statement is all of a transaction, what nobody waits for comes before the ceilings: claims and ends of one agent move
+# the same one, and whoever has moved it keeps the others waiting for as long as its statement takes.
+_BEFORE_CEILINGS = ("change_tasks", "insert_attempts", "insert_outputs", "insert_events")
 _ANSWERS = {
     "landed": "select null, null, null::bigint, is_whole::bigint, null::bigint, null::boolean from landed",
     "room": "select is_left from room",

@@ -101,7 +101,7 @@ class PostgresStore(Reads):
             await pool.close()
             raise
         self._process = os.getpid()
-        self._plain_claims = PlainClaims(self._where, self._sql, self._time)
+        self._plain_claims = PlainClaims(self._where, self._sql, self._time, self._to_its_end)
         self._pool, self._transactions, self._waking = pool, transactions, waking
         if self._time.is_the_stores:
             self._measuring = asyncio.create_task(self._keep_measuring(transactions))
@@ -164,7 +164,7 @@ class PostgresStore(Reads):
     async def _claim_at_once(self, plan: ClaimPlan, behind: dict[LaneId, Place]) -> Claimed | Stale | None:
         self._open()
         assert self._plain_claims is not None
-        made = await self._to_its_end(self._plain_claims.claim(plan, behind))
+        made = await self._plain_claims.claim(plan, behind)
         if made is None:
             return None
         answer, written = made

@@ -1,7 +1,7 @@
 -- What is said inside a write transaction. `yard` stands for the schema. {hot} stands for the columns of core.task.Hot.
 -- Rows come as one array for each column; those of parts are sent in fewer bytes (see `arrays.py`). Statements named as
 -- parts are put together into one, so that many tables are written in one round trip (see `statements.py`); a part sees
--- nothing that another part of its statement writes.
+-- nothing that another part of its statement writes. Those that return 1 are waited for where it is all of a transaction.
 --
 -- Waits are always in one order, so there is no deadlock: advisory locks, tasks by id, records, ceilings by name,
 -- counters by name. What must be locked out of that order is asked for without waiting.
@@ -100,6 +100,7 @@ update yard.task
 set {assignments}
 from unnest($1::text[], {arrays}) as moved (id, {columns})
 where task.id = moved.id
+returning 1
 
 -- name: change_unmoved_tasks
 -- Where the statement is all of a transaction: locked in the order given, which is that of their ids, and looked at as
@@ -201,6 +202,7 @@ cross join unnest(
 ) with ordinality as told (event, workspace, task_id, dag_id, at, version, status, attempt, data, place)
 where announced.last_value is not null
 order by told.place
+returning 1
 
 -- name: insert_attempts
 insert into yard.attempt ({attempt_names})
@@ -208,6 +210,7 @@ select *
 from unnest({attempt_arrays}) as ended ({attempt_names})
 on conflict (task_id, number) do update
 set {attempt_excluded}
+returning 1
 
 -- name: insert_outputs
 insert into yard.output (task_id, attempt, data, artifacts, decision_report)
@@ -217,6 +220,7 @@ as given (task_id, attempt, data, artifacts, decision_report)
 on conflict (task_id) do update
 set attempt = excluded.attempt, data = excluded.data, artifacts = excluded.artifacts,
   decision_report = excluded.decision_report
+returning 1
 
 -- name: insert_edges
 insert into yard.edge (parent, child, kind)
