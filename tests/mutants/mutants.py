@@ -161,8 +161,8 @@ MUTANTS = (
         edits=(
             Edit(
                 "core/transitions.py",
-                "                _earlier(expires, limit),\n",
-                "                _earlier(expires, limit) if started else None,\n",
+                "        _earlier(expires, limit),\n",
+                "        _earlier(expires, limit) if started else None,\n",
             ),
         ),
         caught_by=Hunt("memory", seeds=60),

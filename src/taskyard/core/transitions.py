@@ -14,6 +14,7 @@ from taskyard.core.changes import Beat, Change, Event
 from taskyard.core.errors import IllegalTransition
 from taskyard.core.jsonvalue import compact
 from taskyard.core.lease import numbered
+from taskyard.core.stepping import LET_GO, claimed, ended
 from taskyard.core.task import (
     HELD,
     WAITING,
@@ -27,34 +28,11 @@ from taskyard.core.task import (
     Status,
     TaskId,
     Trait,
-    chooser,
 )
 from taskyard.core.units import SECOND, Micros, MicroUsd
 
 Facts = Mapping[str, Json] | None  # what an event tells besides, for those who count
 _NOTHING = MicroUsd(0)
-
-# What an attempt says of itself on its way, of which the next one has said nothing yet.
-_SAID: dict[str, Any] = {"spent": _NOTHING, "tokens_in": 0, "tokens_out": 0, "progress": None}
-_LET_GO: dict[str, Any] = {
-    "lease": None,
-    "lease_expires_at": None,
-    "limit_at": None,
-    "reserved": _NOTHING,
-    "circuit": 0,
-    **_SAID,
-}
-
-# What every claim and every completion changes: most steps are those, and they are made by place, not by name.
-_UNTOUCHED, _GONE = tuple(_SAID.values()), tuple(_LET_GO.values())
-_MOVED = ("status", "version", "updated_at")
-_claimed = chooser(
-    (
-        *(*_SAID, *_MOVED, "attempt", "agent", "runtime", "lease", "claimed_at", "started_at", "heartbeat_at"),
-        *("lease_expires_at", "limit_at", "due_at", "circuit", "reserved", "idempotency_key"),
-    )
-)
-_ended = chooser((*_LET_GO, *_MOVED, "due_at"))
 
 # The published state machine, from which docs/state-machine.md is made.
 # verb -> state it is allowed in -> states it may lead to
@@ -182,31 +160,20 @@ def claim(
         data["runtime"] = runtime
     if started:
         data["through"] = ["claimed"]
-    attempt = hot.attempt + 1
-    # By place: naming what every claim changes would take as long as all the rest of one.
-    after = Hot._make(
-        _claimed(
-            (
-                *hot,
-                *_UNTOUCHED,
-                Status.RUNNING if started else Status.CLAIMED,
-                hot.version + 1,
-                now,
-                attempt,
-                agent,
-                runtime,
-                numbered(lease, attempt),
-                now,
-                now if started else None,
-                now,
-                expires,
-                limit,
-                _earlier(expires, limit),
-                circuit,
-                reserved,
-                _key_once_started(hot) if started else hot.idempotency_key,
-            )
-        )
+    after = claimed(
+        hot,
+        Status.RUNNING if started else Status.CLAIMED,
+        agent,
+        runtime,
+        numbered(lease, hot.attempt + 1),
+        now,
+        now if started else None,
+        expires,
+        limit,
+        _earlier(expires, limit),
+        circuit,
+        reserved,
+        _key_once_started(hot) if started else hot.idempotency_key,
     )
     return Change(hot, after, _event(after, "start" if started else "claim", now, data))
 
@@ -255,7 +222,7 @@ def complete(hot: Hot, *, validated: bool, now: Micros, facts: Facts = None, unb
     data: dict[str, Json] = {"from": hot.status.value, "agent": hot.agent, **(facts or {})}
     if validated:
         data["through"] = ["validating"]
-    after = Hot._make(_ended((*hot, *_GONE, Status.COMPLETED, hot.version + 1, now, None)))
+    after = ended(hot, Status.COMPLETED, now)
     return Change(hot, after, _event(after, "complete", now, data), unbeaten=unbeaten)
 
 
@@ -486,7 +453,7 @@ def _let_go(hot: Hot) -> dict[str, Any]:
     """What an attempt leaves behind when it ends. Who had it last stays, for those who read the row."""
     if hot.lease is None and not hot.reserved and not hot.circuit:
         return {}
-    return _LET_GO
+    return LET_GO
 
 
 def _step(hot: Hot, verb: str, now: Micros, data: dict[str, Json], unbeaten: bool = False, **fields: Any) -> Change:
