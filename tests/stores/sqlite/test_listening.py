@@ -39,13 +39,7 @@ async def waiting(store: SqliteStore) -> asyncio.Task[int]:
     return task
 
 
-def open_files() -> set[Path]:
-    return set(Path("/proc/self/fd").iterdir())
-
-
-@linux
-@pytest.mark.usefixtures("no_looks")
-async def test_what_another_process_commits_is_heard(store: SqliteStore, path: Path):
+async def is_woken_by_another_process(store: SqliteStore, path: Path) -> None:
     mark = await store.changed(0, 0)
     woken = await waiting(store)
 
@@ -54,6 +48,16 @@ async def test_what_another_process_commits_is_heard(store: SqliteStore, path: P
     assert await woken > mark
     process.kill()
     await process.communicate()
+
+
+def open_files() -> set[Path]:
+    return set(Path("/proc/self/fd").iterdir())
+
+
+@linux
+@pytest.mark.usefixtures("no_looks")
+async def test_what_another_process_commits_is_heard(store: SqliteStore, path: Path):
+    await is_woken_by_another_process(store, path)
 
 
 @linux
@@ -76,14 +80,7 @@ async def test_what_any_program_commits_is_heard_at_the_commit_however_long_that
 
 @pytest.mark.usefixtures("no_ears")
 async def test_where_nothing_can_be_heard_it_is_looked_at(store: SqliteStore, path: Path):
-    mark = await store.changed(0, 0)
-    woken = await waiting(store)
-
-    process = await start("write", path, "a")
-
-    assert await woken > mark
-    process.kill()
-    await process.communicate()
+    await is_woken_by_another_process(store, path)
 
 
 @linux
