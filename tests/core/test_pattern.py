@@ -7,8 +7,12 @@ import pytest
 
 import taskyard
 from taskyard.core.errors import InvalidInput
+from taskyard.core.pattern import pattern_of, said_in_common
 from taskyard.core.policy import PRESETS
+from taskyard.core.task import Status
 from taskyard.service.yard import Yard
+from tests.core.defining import defined
+from tests.core.hostile import HOSTILE, Hostile
 
 
 class _Word(StrEnum):
@@ -56,6 +60,64 @@ async def test_a_request_comes_to_the_same_whatever_was_asked_for_before(asked: 
             await _answer(yard, before)
 
             assert await _answer(yard, asked) == answer, name
+
+
+@pytest.mark.parametrize("row", HOSTILE, ids=[row.name for row in HOSTILE])
+async def test_a_hostile_request_is_refused_after_a_sound_one_too(row: Hostile):
+    async with taskyard.connect("memory://", preset=row.preset) as yard:
+        await yard.enqueue("code", payload={"number": 1})
+
+        with pytest.raises(InvalidInput) as refused:
+            await yard.enqueue_many([row.raw])
+
+    assert refused.value.facts["field"] == row.field
+    assert row.rule in str(refused.value.facts["rule"])
+
+
+async def test_tasks_of_a_graph_have_each_what_is_its_own():
+    named = [{"name": f"n{place}", "type": "code", "prompt": f"do {place}", "payload": [place]} for place in range(4)]
+    tasks = [{**task, "depends_on": [f"n{place - 1}"] if place else []} for place, task in enumerate(named)]
+    async with taskyard.connect("memory://") as yard:
+        first, second = [await yard.submit({"title": title, "tasks": tasks}) for title in ("one", "other")]
+
+        for dag in (first, second):
+            definitions = [dag.tasks[f"n{place}"].definition for place in range(4)]
+            assert [(each.prompt, each.payload, each.dag_id) for each in definitions] == [
+                (f"do {place}", f"[{place}]", dag.id) for place in range(4)
+            ]
+            assert [each.depends_on for each in definitions] == [(), *((each.id,) for each in definitions[:-1])]
+            assert [dag.tasks[f"n{place}"].status for place in range(4)] == [Status.READY] + [Status.PENDING] * 3
+        with pytest.raises(InvalidInput) as refused:
+            await yard.submit({"tasks": [*tasks, {"name": "n4", "type": "code", "depends_on": ["nobody"]}]})
+
+    assert refused.value.facts["field"] == "tasks[4].depends_on"
+
+
+def test_what_was_said_of_a_task_itself_by_another_name_is_no_pattern():
+    raw = {"type": "code", "instructions": "Fix it"}
+    fixing = defined({"type": "code", "prompt": "Fix it"})
+
+    assert pattern_of(raw, said_in_common(raw), PRESETS["standard"], fixing) is None
+    assert pattern_of(raw, said_in_common(raw), PRESETS["standard"], fixing._replace(prompt="")) is not None
+
+
+async def test_a_task_does_not_depend_on_itself_whatever_came_before():
+    mine = f"task_{1:026}"
+    async with taskyard.connect("memory://") as yard:
+        await yard.enqueue("code")
+
+        with pytest.raises(InvalidInput, match="must not name the task itself"):
+            await yard.enqueue("code", id=mine, depends_on=[mine])
+
+
+async def test_a_task_is_not_its_own_parent_whatever_came_before():
+    mine = f"task_{1:026}"
+    async with taskyard.connect("memory://") as yard:
+        parent = await yard.enqueue("code", id=mine)
+        await yard.enqueue("code", parent_id=parent.id)
+
+        with pytest.raises(InvalidInput, match="must not name the task itself"):
+            await yard.enqueue("code", id=mine, parent_id=mine)
 
 
 @pytest.mark.parametrize("preset", PRESETS)

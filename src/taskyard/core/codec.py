@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, pairwise
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -26,7 +26,8 @@ _DEFAULTS = Definition._field_defaults | {"dag_id": None}
 _TUPLES = frozenset(name for name, usual in _DEFAULTS.items() if usual == ())
 _ALIKE = likeness(Definition._make(Definition._fields))  # the names of what many have in common
 _USUAL = {name: _DEFAULTS.get(name, _ALWAYS) for name in Definition._fields}
-_CREATED, _PAYLOAD = Definition._fields.index("created_at"), Definition._fields.index("payload")
+_OWN = [0, *map(Definition._fields.index, ("created_at", "payload", "depends_on")), len(Definition._fields)]
+_BETWEEN = [range(*ends) for ends in pairwise(_OWN)]
 _NO_PAYLOAD = _DEFAULTS["payload"]
 _PLACES = {name: place for place, name in enumerate(Definition._fields)}
 _ROW = tuple(_DEFAULTS.get(name) for name in Definition._fields)
@@ -43,27 +44,27 @@ def encode_definition(definition: Definition) -> str:
 def encode_definitions(definitions: Iterable[Definition]) -> Iterator[str]:
     """Each as text. What many have in common is put together once."""
     for alike, run in groupby(definitions, likeness):
-        before, between, after = _around_its_own(alike)
+        before, between, behind, after = _around_its_own(alike)
         for definition in run:
             prompt = f',"prompt":{encode_basestring(definition.prompt)}' if definition.prompt else ""
             payload = "" if definition.payload == _NO_PAYLOAD else f',"payload":{encode_basestring(definition.payload)}'
+            depends_on = f',"depends_on":{_to_text(definition.depends_on)}' if definition.depends_on else ""
             named = f'{{"v":{FORMAT},"id":{encode_basestring(definition.id)}{before}'
-            yield f'{named},"created_at":{definition.created_at}{between}{prompt}{payload}{after}'
+            dated = f'{named},"created_at":{definition.created_at}{between}'
+            yield f"{dated}{prompt}{payload}{behind}{depends_on}{after}"
 
 
 # Many that are alike come one by one too; but what they have in common may be large.
 @lru_cache(maxsize=16)
-def _around_its_own(alike: tuple[Any, ...]) -> tuple[str, str, str]:
-    """What stands between id, time and content of a definition, and behind them. The policy stands last."""
+def _around_its_own(alike: tuple[Any, ...]) -> tuple[str, ...]:
+    """What stands between what is each definition's own, and behind it. The policy stands last."""
     values = dict(zip(_ALIKE, alike, strict=True))
     policy = _policy_text(values.pop("retry"))
     parts = {
         _PLACES[name]: f',"{name}":{_value_text(value)}' for name, value in values.items() if value != _USUAL[name]
     }
-    before = "".join(text for place, text in parts.items() if place < _CREATED)
-    between = "".join(text for place, text in parts.items() if _CREATED < place < _PAYLOAD)
-    after = "".join(text for place, text in parts.items() if place > _PAYLOAD)
-    return before, between, f"{after}{_RETRY}{policy}}}"
+    around = ["".join(text for place, text in parts.items() if place in between) for between in _BETWEEN]
+    return *around[:-1], f"{around[-1]}{_RETRY}{policy}}}"
 
 
 def _value_text(value: object) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
 from taskyard.core import aliases, transitions
@@ -19,7 +20,20 @@ from taskyard.core.jsonvalue import DEEPEST, compact, encode, payload_key, size_
 from taskyard.core.policy import Dedup, Policy
 from taskyard.core.priority import rank, rescore_at
 from taskyard.core.retry import RetryPolicy
-from taskyard.core.task import BLANK, DagId, Definition, Hot, Json, Lane, LaneId, Status, TaskId, Trait, Validation
+from taskyard.core.task import (
+    BLANK,
+    OWN,
+    DagId,
+    Definition,
+    Hot,
+    Json,
+    Lane,
+    LaneId,
+    Status,
+    TaskId,
+    Trait,
+    Validation,
+)
 from taskyard.core.units import Micros
 
 
@@ -53,7 +67,7 @@ _DEDUP = frozenset({"dedup", "idempotency_key"})
 def minted(raw: Mapping[str, object], policy: Policy) -> Minted:
     """The ids in a request, to be handed to `define`: under whichever name the preset takes them."""
     found: dict[str, Any] = {}
-    if names_of_ids(policy).isdisjoint(raw):
+    if _names_of_ids(policy).isdisjoint(raw):
         return _NONE_MINTED
     names = _names(policy).names
     for name, value in raw.items():
@@ -69,8 +83,7 @@ _NONE_MINTED = Minted(None, None)
 
 
 @lru_cache(maxsize=64)
-def names_of_ids(policy: Policy) -> frozenset[str]:
-    """Under which names the preset takes them."""
+def _names_of_ids(policy: Policy) -> frozenset[str]:
     names = _names(policy).names.items()
     return frozenset(name for name, node in names if isinstance(node, aliases.Leaf) and node.attribute in _IDS)
 
@@ -109,6 +122,22 @@ def define(
     if policy.dedup is not Dedup.EXPLICIT or not _DEDUP.isdisjoint(asked):
         _settle_keys(asked, content, policy)
     return Definition(created_at=now, **{**_defaults(policy), **asked, **decided})
+
+
+def define_like(
+    pattern: Definition, raw: Mapping[str, object], *, task_id: TaskId, now: Micros, policy: Policy, sizes: Sizes
+) -> Definition:
+    """What a request comes to that says this of itself, and otherwise what the pattern came from."""
+    asked: dict[str, Any] = {}
+    _names(policy).gather(raw, asked)
+    _check_relatives(asked, task_id)
+    _settle_content(asked, sizes)
+    own = (task_id, now, asked.get("prompt", ""), asked.get("payload", "{}"), asked.get("depends_on", ()))
+    return Definition._make(_like((*pattern, *own)))
+
+
+_own = {name: len(Definition._fields) + place for place, name in enumerate(OWN)}
+_like = itemgetter(*(_own.get(name, place) for place, name in enumerate(Definition._fields)))
 
 
 @lru_cache(maxsize=64)

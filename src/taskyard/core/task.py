@@ -299,8 +299,8 @@ class Definition(NamedTuple):
 
 
 # Of many tasks that come in, most differ in nothing but these.
-_OWN = frozenset({"id", "created_at", "prompt", "payload"})
-likeness = itemgetter(*(place for place, name in enumerate(Definition._fields) if name not in _OWN))
+OWN = ("id", "created_at", "prompt", "payload", "depends_on")
+likeness = itemgetter(*(place for place, name in enumerate(Definition._fields) if name not in OWN))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

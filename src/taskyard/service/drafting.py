@@ -17,7 +17,7 @@ from taskyard.core.changes import (
 )
 from taskyard.core.definition import born, define, lane_of, minted
 from taskyard.core.errors import Forbidden, InvalidInput
-from taskyard.core.pattern import Pattern, pattern_of, said_besides_payload
+from taskyard.core.pattern import Pattern, pattern_of, said_in_common
 from taskyard.core.planning import Planning
 from taskyard.core.priority import rank, rescore_at
 from taskyard.core.task import AgentId, DagId, Definition, Hot, LaneId, TaskId, likeness
@@ -32,7 +32,7 @@ DAG_FIELDS = frozenset({"title", "tasks", "budget_ceiling_usd", "tags", "id"})
 
 
 class Drafting(Engine):
-    _pattern: Pattern | None = None  # the last that a lone task was of
+    _pattern: Pattern | None = None  # what the last request said, as far as others may say it too
 
     def _draft(
         self,
@@ -43,10 +43,10 @@ class Drafting(Engine):
         dag_id: DagId | None,
         now: Micros,
     ) -> Definition:
-        policy, said = planning.policy_of(_queue_of(fields)), said_besides_payload(fields)
-        if dag_id is None and self._pattern is not None and self._pattern.fits(said, policy, created_by):
-            return self._pattern.define(fields, task_id=self._mint_task(), now=now, sizes=self.options.sizes)
-        task_id = minted(fields, policy).task_id or self._mint_task()
+        policy, said = planning.policy_of(_queue_of(fields)), said_in_common(fields)
+        task_id, sizes = minted(fields, policy).task_id or self._mint_task(), self.options.sizes
+        if self._pattern is not None and self._pattern.fits(said, policy, created_by, dag_id):
+            return self._pattern.define(fields, task_id=task_id, now=now, sizes=sizes)
         definition = define(
             fields,
             task_id=task_id,
@@ -55,11 +55,10 @@ class Drafting(Engine):
             created_by=created_by,
             now=now,
             policy=policy,
-            sizes=self.options.sizes,
+            sizes=sizes,
         )
         check_rule(definition)
-        if dag_id is None:
-            self._pattern = pattern_of(fields, said, policy, created_by, definition) or self._pattern
+        self._pattern = pattern_of(fields, said, policy, definition) or self._pattern
         return definition
 
     def _named(
@@ -112,39 +111,36 @@ class Drafting(Engine):
         """The rows of new tasks. `done` are dependencies that are completed already."""
         await self._check_relatives(drafts)
         await self._check_makers(drafts)
-        runs = [
-            list(run)
-            for _, run in groupby(drafts, lambda each: (likeness(each), each.created_at, heights.get(each.id, 0)))
-        ]
-        lanes = lanes or await self._lanes([lane_of(run[0], failures=0) for run in runs])
+        waits = [[f"task:{each}" for each in draft.depends_on if each not in done] for draft in drafts]
+
+        def alike(draft: tuple[Definition, list[str]]) -> tuple[object, ...]:
+            each, waits = draft
+            return likeness(each), each.created_at, heights.get(each.id, 0), bool(waits)
+
+        runs = [list(run) for _, run in groupby(zip(drafts, waits, strict=True), alike)]
+        lanes = lanes or await self._lanes([lane_of(run[0][0], failures=0) for run in runs])
         tasks: list[NewTask] = []
         blockers: list[Blocker] = []
         edges: list[Edge] = []
         for run, lane in zip(runs, lanes, strict=True):
-            draft = run[0]
-            waits = [f"task:{each}" for each in draft.depends_on if each not in done]
+            draft, names = run[0]
             later = draft.run_after is not None and draft.run_after > now
-            names = [*waits, "time"] if later else waits
             first = born(
                 draft,
                 planning.policy_of(draft.queue),
                 lane=lane,
-                blocked=bool(names),
+                blocked=bool(names) or later,
                 height=heights.get(draft.id, 0),
                 wake_at=draft.run_after if later else None,
                 now=now,
             )
-            ids = [each.id for each in run]
-            rows = [first.altered({"id": task_id}) for task_id in ids]
-            tasks += [
-                NewTask(hot, each, transitions.created_event(hot, each.created_by, each.type))
-                for hot, each in zip(rows, run, strict=True)
-            ]
-            blockers += [Blocker(task_id, first.wait, name) for task_id in ids for name in names]
-            edges += [Edge(parent, task_id, "depends") for task_id in ids for parent in draft.depends_on]
-            if draft.parent_id is not None:
-                kind = "awaited" if awaited else "spawned"
-                edges += [Edge(draft.parent_id, task_id, kind) for task_id in ids]
+            for draft, names in run:
+                hot = first.altered({"id": draft.id})
+                tasks.append(NewTask(hot, draft, transitions.created_event(hot, draft.created_by, draft.type)))
+                if names or later:
+                    blockers += [Blocker(hot.id, hot.wait, name) for name in (*names, *(("time",) if later else ()))]
+                if draft.depends_on or draft.parent_id is not None:
+                    edges += _edges(draft, "awaited" if awaited else "spawned")
         return ChangeSet(tasks=tuple(tasks), blockers=tuple(blockers), edges=tuple(edges), at=now)
 
     async def _check_relatives(self, drafts: Sequence[Definition]) -> None:
@@ -174,6 +170,11 @@ class Drafting(Engine):
             return None
         known = (await self._configuration.fresh()).agents
         return known.get(AgentId(agent_id)) or Agent(id=AgentId(agent_id), type=agent_id)
+
+
+def _edges(draft: Definition, kind: str) -> list[Edge]:
+    edges = [Edge(parent, draft.id, "depends") for parent in draft.depends_on]
+    return edges if draft.parent_id is None else [*edges, Edge(draft.parent_id, draft.id, kind)]
 
 
 def _with_ids(row: Mapping[str, object], task_id: TaskId, ids: Mapping[str, TaskId]) -> dict[str, object]:
