@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 import taskyard
 from taskyard.portal import SyncYard
@@ -52,6 +52,20 @@ def test_a_task_is_followed_while_it_is_worked_on(visit: Visit, yard: SyncYard):
     expect(visit.main.get_by_text("42").first).to_be_visible()
 
     assert is_the_same(visit)
+
+
+def test_what_happened_before_the_stream_stood_is_seen_once_it_stands(visit: Visit, yard: SyncYard):
+    scene = given_a_scene(yard)
+    held: list[Route] = []
+    visit.page.route("**/api/events*", lambda route: held.append(route))  # noqa: PLW0108 - a builtin is refused
+    visit.page.goto(f"{visit.address}/tasks/{scene.running}")
+    visit.sees_heading("Running one")
+    yard.progress(scene.running, scene.lease, {"fraction": 0.8, "message": "nearly there"})
+
+    for stream in held:
+        stream.continue_()
+
+    visit.sees("nearly there")
 
 
 def test_a_graph_shows_the_states_of_its_tasks_as_they_change(visit: Visit, yard: SyncYard):

@@ -47,6 +47,12 @@ class Hub {
     this.timer ??= window.setTimeout(() => this.round(), Math.max(GATHER, this.lastRound + PACE - Date.now()));
   }
 
+  /** The stream stands: of what happened since a query on the page was first asked, nobody has told. */
+  begun(): void {
+    for (const query of this.client.getQueryCache().findAll({ type: "active" })) this.again.add(query.queryHash);
+    this.timer ??= window.setTimeout(() => this.round(), GATHER);
+  }
+
   pause(): void {
     this.paused = true;
   }
@@ -128,13 +134,18 @@ export function LiveProvider({ children }: { children: ReactNode }) {
   const [hub] = useState(() => new Hub(client, setHeldBack));
 
   useEffect(() => {
+    let hasStood = false;
     const feed = new EventFeed({
       heard: (event) => hub.heard(event),
       resumed() {
         setBreaks((before) => before + 1);
         hub.everything();
       },
-      moved: setConnection,
+      moved(now) {
+        setConnection(now);
+        if (now === "live" && !hasStood) hub.begun();
+        hasStood ||= now === "live";
+      },
     });
     feed.start();
     return () => {
