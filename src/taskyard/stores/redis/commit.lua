@@ -367,6 +367,16 @@ local function refusal(steps)
   return whatever_is_taken()
 end
 
+-- Those whom the set under way let go.
+local function whoever_is_free()
+  local answer
+  for place, row in ipairs(freed) do
+    answer = answer or {'freed'}
+    answer[place + 1] = row[ID]
+  end
+  return answer
+end
+
 local landing, committed = {}, false
 
 function landing.set(decided, guarding, writing)
@@ -377,10 +387,7 @@ function landing.set(decided, guarding, writing)
     for _, step in ipairs(writing) do
       writes[step[1]](unpack(step, 2))
     end
-    for place, row in ipairs(freed) do
-      answer = answer or {'freed'}
-      answer[place + 1] = row[ID]
-    end
+    answer = whoever_is_free()
     committed = true
   end
   return answer
@@ -412,14 +419,18 @@ function landing.births(first, tasks)
 end
 
 -- An attempt that ended, and nothing more: most sets are that. Seen: where no heartbeat may have come since. Its texts
--- are arguments: what its event says, the attempt, and perhaps an output.
-landing['end'] = function(id, version, seen, kind, number, first, texts)
+-- are arguments: what its event says, the attempt, and perhaps an output. Lifted: what waits for it may go.
+landing['end'] = function(id, version, seen, kind, number, first, texts, lifted)
   local row = fetch(id)
   if not row or row[VERSION] ~= version or (seen and row[LEASE_EXPIRES_AT] ~= seen) then
     return {'conflict', id}
   end
   local event, told_at, moved, spent, counted = unpack(kinds[kind])
+  at, freed, freed_events = told_at, {}, {}
   write(row, moved)
+  for _, name in ipairs(lifted) do
+    lift_from_all(name)
+  end
   paper(id, 'attempt:' .. text(number), ARGV[first + 1])
   if texts == 3 then
     paper(id, 'output', ARGV[first + 2])
@@ -430,8 +441,9 @@ landing['end'] = function(id, version, seen, kind, number, first, texts)
   for _, each in ipairs(counted) do
     writes.count(unpack(each))
   end
-  untold[#untold + 1] = event_of(row, event, told_at, ARGV[first])
+  writes.tell({event_of(row, event, told_at, ARGV[first])}, {})
   committed = true
+  return whoever_is_free()
 end
 
 local said, always, counters, sets

@@ -72,11 +72,15 @@ class _Plan:
             return None
         if attempt.task_id != before.id or any(output.task_id != before.id for output in outputs) or len(outputs) > 1:
             return None
+        if any(lift.task_id is not None for lift in change_set.lifts) or event.at != change_set.at:
+            return None
         differs = tuple(map(ne, before, after))
         kind = event.event, event.at, differs, tuple(compress(after, differs)), change_set.spends, change_set.counts
         number = self.kinds.setdefault(kind, len(self.kinds) + 1)
         texts = [event.data or "", rows.attempt_text(attempt), *map(rows.output_text, outputs)]
-        return "end", before.id, before.version, json_word(seen), number, attempt.number, self._aside(texts), len(texts)
+        lifted = [lift.name for lift in change_set.lifts]
+        place = self._aside(texts)
+        return "end", before.id, before.version, json_word(seen), number, attempt.number, place, len(texts), lifted
 
     def births(self, change_set: ChangeSet) -> _Step | None:
         """New tasks and nothing more, of which none has a key."""
@@ -120,7 +124,7 @@ def _all_but(parts: set[str]) -> itemgetter[tuple[object, ...]]:
     return itemgetter(*(place for place, name in enumerate(ChangeSet._fields) if name not in parts))
 
 
-_more_than_an_end = _all_but({"at", "changes", "attempts", "outputs", "spends", "counts"})
+_more_than_an_end = _all_but({"at", "changes", "lifts", "attempts", "outputs", "spends", "counts"})
 _more_than_births = _all_but({"at", "tasks"})
 
 
