@@ -113,9 +113,9 @@ class Drafting(Engine):
         await self._check_makers(drafts)
         waits = [[f"task:{each}" for each in draft.depends_on if each not in done] for draft in drafts]
 
-        def alike(draft: tuple[Definition, list[str]]) -> tuple[object, ...]:
-            each, waits = draft
-            return likeness(each), each.created_at, heights.get(each.id, 0), bool(waits)
+        def alike(waiting: tuple[Definition, list[str]]) -> tuple[object, ...]:
+            draft, names = waiting
+            return likeness(draft), draft.created_at, heights.get(draft.id, 0), bool(names)
 
         runs = [list(run) for _, run in groupby(zip(drafts, waits, strict=True), alike)]
         lanes = lanes or await self._lanes([lane_of(run[0][0], failures=0) for run in runs])

@@ -254,13 +254,18 @@ class Worker:
         if self._stopping:
             return
         # In this very task: each one more would be some turns of the loop more until what came in is claimed.
-        with suppress(TimeoutError, Unavailable):
-            async with asyncio.timeout(None) as wait:
+        wait = asyncio.timeout(None)
+        try:
+            async with wait:
                 self._wait = wait
-                try:
-                    await self._yard.changed(mark, self._agent.poll_interval_sec)
-                finally:
-                    self._wait = None
+                await self._yard.changed(mark, self._agent.poll_interval_sec)
+        except Unavailable:
+            pass  # the next claim says so, and is tried again
+        except TimeoutError:
+            if not wait.expired():
+                raise  # not ours
+        finally:
+            self._wait = None
 
     def _rouse(self) -> None:
         self._roused.set()
