@@ -381,6 +381,38 @@ async def test_of_many_endings_at_once_one_is_accepted_and_the_slot_is_given_bac
     assert len(await yard.claim("worker", count=3)) == 1
 
 
+async def test_of_outputs_handed_in_at_once_each_stands_or_falls_alone(
+    yard: Yard, open_yard: OpenYard, clock: ManualClock
+):
+    """They are decided on together: one that comes too late, or was heard of since, must not hold the others up."""
+    other = await open_yard()
+    await yard.register("worker", max_concurrent_tasks=10)
+    await yard.enqueue_many([{"type": "code"}] * 6)
+    held = await yard.claim("worker", count=6, start=True)
+    cancelled, lost, heard_of = held[1], held[3], held[4]
+    clock.advance(seconds=1)
+    await other.cancel(cancelled.id)
+    await other.release(lost.id, lost.lease)
+    await other.heartbeat(heard_of.id, heard_of.lease, cost_usd="0.5")
+
+    results = await asyncio.gather(
+        *(yard.complete(each.id, each.lease, number) for number, each in enumerate(held)), return_exceptions=True
+    )
+
+    late = [place for place, result in enumerate(results) if isinstance(result, LeaseLost)]
+    assert [held[place] for place in late] == [cancelled, lost]
+    for number, each in enumerate(held):
+        task = await yard.get(each.id)
+        if number not in late:
+            assert task.output is not None
+            assert (task.status, task.output.data) == (Status.COMPLETED, str(number))
+            assert results[number] == await yard.complete(each.id, each.lease, number)
+            assert (await events_of(yard, each.id)).count("task.completed") == 1
+    assert [attempt.cost for attempt in (await yard.get(heard_of.id)).attempts] == [500_000]
+    await yard.enqueue_many([{"type": "code"}] * 20)
+    assert len(await yard.claim("worker", count=20)) == 10, "a slot was given back twice, or not at all"
+
+
 # The yard itself was away
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from taskyard.core.changes import ChangeSet, Committed, Conflict, Count, Event, Output, Spend
+from taskyard.core.changes import ChangeSet, Committed, Conflict, Count, Event, Lift, Output, Spend, merged
 from taskyard.core.task import Hot, Status
 from taskyard.service.clock import ManualClock
 from taskyard.stores.contract import Store
@@ -12,6 +12,7 @@ from tests.stores.given import (
     a_set,
     an_attempt,
     completing,
+    given_a_pending_task,
     given_a_running_task,
     history,
     picture,
@@ -143,6 +144,50 @@ async def test_ends_of_one_batch_have_each_what_is_its_own(store: Store, clock: 
         assert told[-1].event == change.event
     limits = await store.limits(HERE, ["slots:ada", "slots:bob"])
     assert {name: limit.held for name, limit in limits.items()} == {"slots:ada": -3, "slots:bob": -1}
+
+
+def together(store: Store, *tasks: Hot) -> ChangeSet:
+    ends = merged([an_end(store, task) for task in tasks])
+    return ends._replace(spends=(Spend(HERE, "slots:ada", -len(tasks)),), counts=(Count(HERE, "breaker:code:0", 2),))
+
+
+async def test_ends_of_one_set_land_together(store: Store):
+    running = [await given_a_running_task(store) for _ in range(3)]
+    ends = together(store, *running)
+
+    assert await store.commit([ends]) == [Committed({"breaker:code:0": 2}, ())]
+
+    rows = await store.load([task.id for task in running])
+    assert [rows[task.id] for task in running] == [change.after for change in ends.changes]
+    for task, attempt, output, change in zip(running, ends.attempts, ends.outputs, ends.changes, strict=True):
+        assert await store.attempts(task.id) == [attempt]
+        assert await store.outputs([task.id]) == {task.id: output}
+        told = await store.events(after=0, limit=100, task_id=task.id)
+        assert told[-1].event == change.event
+    assert (await store.limits(HERE, ["slots:ada"]))["slots:ada"].held == -3
+
+
+async def test_of_ends_of_one_set_none_lands_where_one_has_moved(store: Store):
+    running = [await given_a_running_task(store) for _ in range(3)]
+    ends = together(store, *running)
+    await step(store, signalling(store, running[1]))
+    before = await all_of(store, *running)
+
+    assert await store.commit([ends]) == [Conflict(running[1].id)]
+
+    assert await all_of(store, *running) == before
+
+
+async def test_ends_of_one_set_let_go_what_waits_for_all_of_them(store: Store):
+    running = [await given_a_running_task(store) for _ in range(2)]
+    waiting = await given_a_pending_task(store, *(f"task:{task.id}" for task in running))
+    ends = together(store, *running)
+    lifts = tuple(Lift(f"task:{task.id}") for task in running)
+
+    (answer,) = await store.commit([ends._replace(lifts=lifts)])
+
+    assert answer == Committed({"breaker:code:0": 2}, (waiting.id,))
+    assert await history(store, waiting.id) == ["task.created", "task.ready"]
 
 
 async def test_the_event_of_an_end_is_told_as_it_is(store: Store):

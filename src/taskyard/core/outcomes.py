@@ -72,7 +72,7 @@ def completed(
     unbeaten: bool = False,
 ) -> ChangeSet:
     """The output is accepted: everything that waits for this task may go."""
-    facts = _facts(hot, report, type_, now)
+    facts = facts_of(hot, report, type_, now)
     facts["age"] = now - hot.created_at
     change = transitions.complete(hot, validated=validated, now=now, facts=facts, unbeaten=unbeaten)
     return _ended(
@@ -82,7 +82,7 @@ def completed(
         type_=type_,
         now=now,
         outputs=(output,),
-        lifts=_lifted(change.after),
+        lifts=lifted_by(change.after),
         counts=(
             *counted(hot.workspace, hot.dag_id, hot.status, Status.COMPLETED),
             breaker.succeeded(hot.workspace, type_, hot.circuit),
@@ -94,7 +94,7 @@ def completed(
 def submitted(hot: Hot, *, type_: str, output: Output, validator: TaskId, report: Report, now: Micros) -> ChangeSet:
     """The output is handed in for a verdict. What the attempt held stays taken, but for its slot and what it cost."""
     cost = cost_of(hot, report)
-    facts = {**_facts(hot, report, type_, now), "validator": validator}
+    facts = {**facts_of(hot, report, type_, now), "validator": validator}
     change = transitions.submit(hot, cost=cost, now=now, facts=facts)
     ended = _ended(change, Outcome.SUBMITTED, report, type_=type_, now=now, outputs=(output,))
     names = money_names(plan_agent=hot.agent or AgentId(""), hot=hot, at=hot.claimed_at or now)
@@ -112,8 +112,8 @@ def approved(hot: Hot, attempt: Attempt, *, type_: str, facts: transitions.Facts
         now,
         changes=(change,),
         attempts=(attempt._replace(outcome=Outcome.COMPLETED),),
-        spends=_given_back(hot, type_, MicroUsd(0)),
-        lifts=_lifted(change.after),
+        spends=given_back(hot, type_, MicroUsd(0)),
+        lifts=lifted_by(change.after),
         counts=(
             *counted(hot.workspace, hot.dag_id, hot.status, Status.COMPLETED),
             breaker.succeeded(hot.workspace, type_, hot.circuit),
@@ -134,7 +134,7 @@ def failed(
     expiring: bool = False,
 ) -> ChangeSet:
     """The attempt failed; the verdict says what follows."""
-    told = {**_facts(hot, report, circuit.type, now), **(facts or {})}
+    told = {**facts_of(hot, report, circuit.type, now), **(facts or {})}
     change = _failed_step(hot, verdict, failure, lane=lane, facts=told, now=now)._replace(expiring=expiring)
     tried = replace(failure, reason=verdict.reason)
     ended = _ended(
@@ -154,7 +154,7 @@ def failed(
 
 
 def released(hot: Hot, report: Report, *, type_: str, now: Micros) -> ChangeSet:
-    change = transitions.release(hot, now=now, facts=_facts(hot, report, type_, now))
+    change = transitions.release(hot, now=now, facts=facts_of(hot, report, type_, now))
     return _ended(change, Outcome.RELEASED, report, type_=type_, now=now)
 
 
@@ -162,7 +162,7 @@ def suspended(
     hot: Hot, report: Report, *, type_: str, blockers: list[str], wake_at: Micros | None, now: Micros
 ) -> ChangeSet:
     """The task waits, and holds nothing while it does."""
-    facts = _facts(hot, report, type_, now)
+    facts = facts_of(hot, report, type_, now)
     change = transitions.suspend(hot, blockers=blockers, wake_at=wake_at, now=now, facts=facts)
     rows = tuple(Blocker(hot.id, change.after.wait, name) for name in blockers)
     return _ended(change, Outcome.SUSPENDED, report, type_=type_, now=now)._replace(blockers=rows)
@@ -173,7 +173,7 @@ def cancelled(hot: Hot, *, type_: str, reason: str, now: Micros, by: str | None 
     report = Report("cancel", "")
     facts: dict[str, Json] = {} if by is None else {"by": by}
     if hot.status in HELD:
-        facts |= {"agent": hot.agent, **_facts(hot, report, type_, now)}
+        facts |= {"agent": hot.agent, **facts_of(hot, report, type_, now)}
     change = transitions.cancel(hot, reason=reason, now=now, facts=facts)
     counts = counted(hot.workspace, hot.dag_id, hot.status, Status.CANCELLED)
     lifts = _lifted_without_success(change.after)
@@ -181,7 +181,7 @@ def cancelled(hot: Hot, *, type_: str, reason: str, now: Micros, by: str | None 
         failure = Failure(reason="cancelled", error=reason)
         ended = _ended(change, Outcome.CANCELLED, report, type_=type_, now=now, failure=failure)
         return ended._replace(counts=counts, lifts=lifts)
-    spends = (*_given_back(hot, type_, MicroUsd(0)), *stepped_back(hot))
+    spends = (*given_back(hot, type_, MicroUsd(0)), *stepped_back(hot))
     return ChangeSet(changes=(change,), counts=counts, lifts=lifts, spends=spends, at=now)
 
 
@@ -214,7 +214,7 @@ def cost_of(hot: Hot, report: Report) -> MicroUsd:
     return hot.spent if report.cost is None else report.cost
 
 
-def _facts(hot: Hot, report: Report, type_: str, now: Micros) -> dict[str, Json]:
+def facts_of(hot: Hot, report: Report, type_: str, now: Micros) -> dict[str, Json]:
     """What `metering` counts of an attempt that ends: lengths of time in microseconds, money in micro-dollars."""
     if hot.status is Status.VALIDATING:
         return {"type": type_}  # its attempt was told of when it ended, which was before the verdict
@@ -242,8 +242,21 @@ def _ended(
     """The end of an attempt, with what more lands in the same set."""
     hot, after = change.before, change.after
     cost = cost_of(hot, report)
-    # By place: naming the fields would take as long as all the rest of a completion.
-    attempt = Attempt(
+    attempt = attempt_of(hot, after, outcome, report, now, failure, counts_as_attempt)
+    return ChangeSet(now, changes=(change,), attempts=(attempt,), spends=given_back(hot, type_, cost), **more)
+
+
+def attempt_of(  # noqa: PLR0917 - naming them would take as long as all the rest of a completion
+    hot: Hot,
+    after: Hot,
+    outcome: Outcome,
+    report: Report,
+    now: Micros,
+    failure: Failure | None = None,
+    counts_as_attempt: bool = False,
+) -> Attempt:
+    """What is kept of an attempt that ends, of which the row is to be `after`."""
+    return Attempt(
         hot.id,
         hot.attempt,
         hot.agent or AgentId(""),
@@ -258,7 +271,7 @@ def _ended(
         failure.error if failure else None,
         None if failure is None or failure.details is None else compact(failure.details),
         report.model,
-        cost,
+        cost_of(hot, report),
         hot.tokens_in if report.tokens_in is None else report.tokens_in,
         hot.tokens_out if report.tokens_out is None else report.tokens_out,
         hot.session,
@@ -269,7 +282,6 @@ def _ended(
         after.failures,
         after.wake_at,
     )
-    return ChangeSet(now, changes=(change,), attempts=(attempt,), spends=_given_back(hot, type_, cost), **more)
 
 
 # The same for all of an agent's tasks.
@@ -278,7 +290,8 @@ def _freed_slot(workspace: str, agent: AgentId | None) -> Spend:
     return Spend(workspace, f"slots:{agent}", -1)
 
 
-def _given_back(hot: Hot, type_: str, cost: MicroUsd) -> tuple[Spend, ...]:
+def given_back(hot: Hot, type_: str, cost: MicroUsd) -> tuple[Spend, ...]:
+    """What the attempt held, against every ceiling that it held it under."""
     # Handing an output in ends the lease and the slot; the rest stays taken until the verdict.
     if hot.status not in KEY_HELD:
         return ()
@@ -356,7 +369,8 @@ def _told_of_death(after: Hot, verdict: Verdict, failure: Failure, now: Micros) 
     return notices.row(Notice.DEAD_LETTER, after.workspace, facts, at=now, task_id=after.id)
 
 
-def _lifted(after: Hot) -> tuple[Lift, ...]:
+def lifted_by(after: Hot) -> tuple[Lift, ...]:
+    """What goes when a task completes."""
     # Nothing can wait for a lone task: what depends on it makes it part of a graph.
     return () if after.dag_id is None else (Lift(f"task:{after.id}"), *_lifted_without_success(after))
 

@@ -154,12 +154,7 @@ def claim(
     started = start or allowed == 0
     expires = Micros(now + (hot.lease_sec if started else allowed) * SECOND)
     limit = _limit(hot, now) if started else None
-    # Since its last step, which nearly always is the one that made it ready.
-    data: dict[str, Json] = {"from": hot.status.value, "agent": agent, "waited": now - hot.updated_at}
-    if runtime:
-        data["runtime"] = runtime
-    if started:
-        data["through"] = ["claimed"]
+    before, behind = told_of_claim(agent, runtime, started=started)
     after = claimed(
         hot,
         Status.RUNNING if started else Status.CLAIMED,
@@ -175,7 +170,20 @@ def claim(
         reserved,
         _key_once_started(hot) if started else hot.idempotency_key,
     )
-    return Change(hot, after, _event(after, "start" if started else "claim", now, data))
+    # Since its last step, which nearly always is the one that made it ready.
+    waited = now - hot.updated_at
+    return Change(hot, after, _told(after, "start" if started else "claim", now, f"{before}{waited}{behind}"))
+
+
+# The same for all tasks of a claim.
+@lru_cache(maxsize=256)
+def told_of_claim(agent: AgentId, runtime: RuntimeId | None, *, started: bool) -> tuple[str, str]:
+    """What the event of a claim says, before and behind how long the task had waited."""
+    data: dict[str, Json] = {"from": Status.READY.value, "agent": agent}
+    more: dict[str, Json] = {"runtime": runtime} if runtime else {}
+    if started:
+        more["through"] = ["claimed"]
+    return compact(data)[:-1] + ',"waited":', f",{compact(more)[1:]}" if more else "}"
 
 
 def start(hot: Hot, *, now: Micros) -> Change | None:
@@ -476,5 +484,8 @@ def _step(hot: Hot, verb: str, now: Micros, data: dict[str, Json], unbeaten: boo
 
 
 def _event(hot: Hot, verb: str, at: Micros, data: dict[str, Json]) -> Event:
-    text = compact(data) if data else None
+    return _told(hot, verb, at, compact(data) if data else None)
+
+
+def _told(hot: Hot, verb: str, at: Micros, text: str | None) -> Event:
     return Event(EVENTS[verb], hot.workspace, hot.id, dag_of(hot), at, hot.version, hot.status, hot.attempt, text)

@@ -49,6 +49,7 @@ RESOLVED_WITHIN = 15.0  # seconds that a store is waited for, which has the answ
 MOST_EVENTS = 10_000  # of one task
 PATIENT_AFTER = 3  # conflicts, from which on deciders of this process queue up instead of racing
 T = TypeVar("T")
+K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,18 +144,18 @@ class Engine:
             else:
                 return any(stored.event == step.event for stored in told)
 
-    async def _land_all(self, sets: Mapping[int, ChangeSet]) -> list[int]:
-        """Commit sets that touch no row twice, together; those of these numbers were met by something that moved."""
+    async def _land_all(self, sets: Mapping[K, ChangeSet]) -> list[K]:
+        """Commit sets that touch no row twice, together; those of these keys were met by something that moved."""
         if not sets:
             return []
-        moved: list[int] = []
+        moved: list[K] = []
         told = [each if is_quiet(each) else await announced(self.store, each) for each in sets.values()]
         landed = await self._committer.commit_all(told)
-        for number, change_set, result in zip(sets, told, landed, strict=True):
+        for key, change_set, result in zip(sets, told, landed, strict=True):
             if isinstance(result, Committed):
                 await self._follow_up(change_set, result)
             else:
-                moved.append(number)
+                moved.append(key)
         return moved
 
     async def _follow_up(self, change_set: ChangeSet, committed: Committed) -> None:

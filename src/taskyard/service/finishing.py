@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple, TypeVar
 
+from taskyard.core import alike, fields, outcomes, throttle, transitions
 from taskyard.core import breaker as breakers
-from taskyard.core import fields, outcomes, throttle, transitions
+from taskyard.core.alike import End, Likeness
 from taskyard.core.breaker import Breaker
 from taskyard.core.changes import ChangeSet, Checkpoint, Event, Expect, Output, RecordChange
 from taskyard.core.definition import lane_of, models_for
@@ -41,6 +42,7 @@ from taskyard.wire.batching import Batcher
 from taskyard.wire.tasks import Receipt
 
 T = TypeVar("T")
+_Places = tuple[int, ...]  # in a batch: of what lands as one set
 
 COMPLETED_AT_ONCE = 500
 WORTH_DECIDING = 50  # outputs that are decided on while those before them are on their way into the store
@@ -97,53 +99,68 @@ class Finishing(Filing):
         """Decide on many outputs from one read, and land them in one commit. Each stands or falls alone."""
         rows = self._taken_from_hand(handed_in)
         in_hand = set(rows)
-        now = self.now()
         if unknown := [each.task_id for each in handed_in if each.task_id not in rows]:
             rows |= await self._load_all(unknown)
         answers: list[Receipt | Exception | None] = [None] * len(handed_in)
-        sets: dict[int, ChangeSet] = {}
-        for index, each in enumerate(handed_in):
+        sets: dict[_Places, ChangeSet] = {}
+        together: dict[Likeness, dict[int, End]] = {}
+        for place, each in enumerate(handed_in):
             # Of two for one task the later waits for what becomes of the first.
             if (row := rows.pop(each.task_id, None)) is None:
                 continue
-            change_set = self._plain_end(row, each, unbeaten=each.task_id in in_hand, now=now)
-            if change_set is not None:
-                sets[index], answers[index] = change_set, receipt(change_set.changes[0].after)
+            unbeaten = each.task_id in in_hand
+            if (likeness := self._likeness(row, each, unbeaten=unbeaten)) is not None:
+                output = Output(row.id, row.attempt, each.text, (), each.decision_report)
+                together.setdefault(likeness, {})[place] = End(row, output, each.report)
                 continue
             try:
-                change_set, answers[index] = await self._handed_in(row, each)
+                change_set, answers[place] = await self._handed_in(row, each)
             except TaskyardError as error:
-                answers[index] = error
+                answers[place] = error
             else:
                 if change_set is not None:
-                    sets[index] = _unbeaten(change_set) if each.task_id in in_hand else change_set
-        try:
-            moved = await self._land_all(sets)
-        except OutcomeUnknown:
-            moved = [index for index, change_set in sets.items() if not await self._is_stored(change_set)]
-        for index in moved:
-            answers[index] = None
+                    sets[place,] = _unbeaten(change_set) if unbeaten else change_set
+        for likeness, ends in together.items():
+            sets[tuple(ends)] = accepted = self._accepted(likeness, list(ends.values()))
+            for place, change in zip(ends, accepted.changes, strict=True):
+                answers[place] = receipt(change.after)
+        for place in await self._land_completions(sets, together):
+            answers[place] = None
         return [
             await self._complete_alone(each) if answer is None else answer
             for each, answer in zip(handed_in, answers, strict=True)
         ]
 
-    def _plain_end(self, hot: Hot, handed_in: _HandedIn, *, unbeaten: bool, now: Micros) -> ChangeSet | None:
-        """What nearly every output comes to, for which nothing need be asked; None: `_handed_in` finds out more."""
-        lane = self._configuration.lanes().get(hot.lane)
-        if (
-            lane is None
-            or hot.lease != handed_in.sealed
-            or hot.status is not Status.RUNNING
-            or hot.traits
-            or hot.reserve is not None
-            or hot.circuit % 2
-            or handed_in.artifacts
-        ):
+    def _likeness(self, hot: Hot, handed_in: _HandedIn, *, unbeaten: bool) -> Likeness | None:
+        """None: `_handed_in` finds out more."""
+        if hot.lane not in self._configuration.lanes() or hot.lease != handed_in.sealed or handed_in.artifacts:
             return None
-        row = Output(hot.id, hot.attempt, handed_in.text, (), handed_in.decision_report)
-        report = handed_in.report
-        return outcomes.completed(hot, type_=lane.type, output=row, report=report, unbeaten=unbeaten, now=now)
+        return alike.likeness(hot, unbeaten=unbeaten)
+
+    def _accepted(self, likeness: Likeness, ends: Sequence[End]) -> ChangeSet:
+        type_ = self._configuration.lane(likeness.lane).type
+        return alike.completed(ends, likeness, type_=type_, now=self.now())
+
+    async def _land_completions(
+        self, sets: Mapping[_Places, ChangeSet], together: Mapping[Likeness, Mapping[int, End]]
+    ) -> Iterable[int]:
+        """Land the sets, and say which were met by something that moved. What came together then goes one by one."""
+        moved = await self._land_ends(sets)
+        crowds = {places for places in moved if len(places) > 1}
+        ends = {
+            (place,): self._accepted(likeness, [end])
+            for likeness, each in together.items()
+            if tuple(each) in crowds
+            for place, end in each.items()
+        }
+        again = await self._land_ends(ends)
+        return [place for places in (*moved, *again) if places not in crowds for place in places]
+
+    async def _land_ends(self, sets: Mapping[_Places, ChangeSet]) -> list[_Places]:
+        try:
+            return await self._land_all(sets)
+        except OutcomeUnknown:
+            return [places for places, change_set in sets.items() if not await self._is_stored(change_set)]
 
     def _taken_from_hand(self, handed_in: Sequence[_HandedIn]) -> dict[TaskId, Hot]:
         rows: dict[TaskId, Hot] = {}

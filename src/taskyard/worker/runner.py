@@ -154,7 +154,8 @@ class Worker:
             logger.info("%s: not begun: %s", context.id, context.stopped)
             self._contexts.pop(context.lease, None)
             return
-        self._running[context.lease] = asyncio.create_task(attempt(context), name=f"{context.type} {context.id}")
+        loop = asyncio.get_running_loop()
+        self._running[context.lease] = loop.create_task(attempt(context), name=f"{context.type} {context.id}")
 
     async def _begun(self) -> None:
         """Wait until everything that was claimed has begun."""

@@ -393,8 +393,7 @@ function landing.set(decided, guarding, writing)
   return answer
 end
 
--- What many have in common: the event's name and time; then of births what it says, of ends what moves, is spent and is
--- counted.
+-- What many have in common: the event's name and time; then of births what it says, of ends what moves.
 local kinds = {}
 
 -- New tasks and nothing more, of which none has a key: id, kind, and as `bear` has it.
@@ -418,22 +417,31 @@ function landing.births(first, tasks)
   committed = true
 end
 
--- An attempt that ended, and nothing more: most sets are that. Seen: where no heartbeat may have come since. Its texts
--- are arguments: what its event says, the attempt, and perhaps an output. Lifted: what waits for it may go.
-landing['end'] = function(id, version, seen, kind, number, first, texts, lifted)
-  local row = fetch(id)
-  if not row or row[VERSION] ~= version or (seen and row[LEASE_EXPIRES_AT] ~= seen) then
-    return {'conflict', id}
+-- Attempts that ended, and nothing more: most sets are that. Of each: id and version; where no heartbeat may have come
+-- since, what was seen; its kind; the attempt's number; and where its texts are among the arguments: what its event says,
+-- the attempt, and perhaps an output. Lifted: what waits for them may go.
+function landing.ends(decided, ended, lifted, spent, counted)
+  local rows, told = {}, {}
+  for place, each in ipairs(ended) do
+    local row = fetch(each[1])
+    if not row or row[VERSION] ~= each[2] or (each[3] and row[LEASE_EXPIRES_AT] ~= each[3]) then
+      return {'conflict', each[1]}
+    end
+    rows[place] = row
   end
-  local event, told_at, moved, spent, counted = unpack(kinds[kind])
-  at, freed, freed_events = told_at, {}, {}
-  write(row, moved)
+  at, freed, freed_events = decided, {}, {}
+  for place, row in ipairs(rows) do
+    local id, _, _, kind, number, first, texts = unpack(ended[place])
+    local event, told_at, moved = unpack(kinds[kind])
+    write(row, moved)
+    paper(id, 'attempt:' .. text(number), ARGV[first + 1])
+    if texts == 3 then
+      paper(id, 'output', ARGV[first + 2])
+    end
+    told[place] = event_of(row, event, told_at, ARGV[first])
+  end
   for _, name in ipairs(lifted) do
     lift_from_all(name)
-  end
-  paper(id, 'attempt:' .. text(number), ARGV[first + 1])
-  if texts == 3 then
-    paper(id, 'output', ARGV[first + 2])
   end
   for _, each in ipairs(spent) do
     writes.spend(unpack(each))
@@ -441,7 +449,7 @@ landing['end'] = function(id, version, seen, kind, number, first, texts, lifted)
   for _, each in ipairs(counted) do
     writes.count(unpack(each))
   end
-  writes.tell({event_of(row, event, told_at, ARGV[first])}, {})
+  writes.tell(told, {})
   committed = true
   return whoever_is_free()
 end

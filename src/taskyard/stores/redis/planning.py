@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import chain, compress
+from itertools import chain, compress, repeat
 from operator import itemgetter, ne
 from typing import Any
 
-from taskyard.core.changes import PLANNED_ON, ChangeSet, Event, RecordChange
+from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Event, Output, RecordChange
 from taskyard.core.codec import encode_definition, encode_definitions
 from taskyard.core.dag import count_names
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import DagId, Hot
+from taskyard.core.task import Attempt, DagId, Hot
 from taskyard.core.transitions import dag_of
 from taskyard.core.units import Micros
 from taskyard.stores.guarding import takes_key
@@ -47,7 +47,7 @@ def makes_room(sets: Sequence[ChangeSet]) -> bool:
 def batch(sets: Sequence[ChangeSet], moved: Sequence[Key], *, now: Micros | None) -> list[str]:
     """A whole batch; `moved` are the counters to be answered. Without a time, the server's counts."""
     plan = _Plan()
-    planned = [plan.end(each) or plan.births(each) or plan.set(each) for each in sets]
+    planned = [plan.ends(each) or plan.births(each) or plan.set(each) for each in sets]
     text = _text((json_word(now), makes_room(sets), moved, list(map(_kind_words, plan.kinds)), planned))
     if len(text) + sum(map(len, plan.texts)) > _MOST:
         raise InvalidInput("tasks", "must be handed in by fewer at a time: these are more than one command can carry")
@@ -61,26 +61,33 @@ class _Plan:
         self.texts: list[str] = []
         self.kinds: dict[_Kind, int] = {}
 
-    def end(self, change_set: ChangeSet) -> _Step | None:
-        """The end of an attempt, where that is all there is to it: most sets are that."""
-        if any(_more_than_an_end(change_set)) or len(change_set.changes) != 1 or len(change_set.attempts) != 1:
+    def ends(self, change_set: ChangeSet) -> _Step | None:
+        """Attempts that end, each with what became of it, where that is all there is: most sets are that."""
+        changes, attempts, outputs = change_set.changes, change_set.attempts, change_set.outputs
+        if any(_more_than_ends(change_set)) or not changes or parking(change_set):
             return None
-        (change,), (attempt,), outputs = change_set.changes, change_set.attempts, change_set.outputs
-        before, after, event, expiring, unbeaten = change
-        seen = unbeaten and before.lease_expires_at
-        if expiring or seen is None or takes_key(change) or parking(change_set) or not _tells_itself(after, event):
+        if [each.task_id for each in attempts] != [change.before.id for change in changes]:
             return None
-        if attempt.task_id != before.id or any(output.task_id != before.id for output in outputs) or len(outputs) > 1:
+        if outputs and [each.task_id for each in outputs] != [change.before.id for change in changes]:
             return None
-        if any(lift.task_id is not None for lift in change_set.lifts) or event.at != change_set.at:
+        if any(lift.task_id is not None for lift in change_set.lifts):
             return None
-        differs = tuple(map(ne, before, after))
-        kind = event.event, event.at, differs, tuple(compress(after, differs)), change_set.spends, change_set.counts
-        number = self.kinds.setdefault(kind, len(self.kinds) + 1)
-        texts = [event.data or "", rows.attempt_text(attempt), *map(rows.output_text, outputs)]
+        if not all(_is_told_plainly(change, change_set.at) for change in changes):
+            return None
+        steps = list(map(self._end, changes, attempts, outputs or repeat(None)))
         lifted = [lift.name for lift in change_set.lifts]
-        place = self._aside(texts)
-        return "end", before.id, before.version, json_word(seen), number, attempt.number, place, len(texts), lifted
+        return "ends", json_word(change_set.at), steps, lifted, change_set.spends, change_set.counts
+
+    def _end(self, change: Change, attempt: Attempt, output: Output | None) -> _Step:
+        before, after, event, _, unbeaten = change
+        differs = tuple(map(ne, before, after))
+        kind = event.event, event.at, differs, tuple(compress(after, differs))
+        number = self.kinds.setdefault(kind, len(self.kinds) + 1)
+        texts = [event.data or "", rows.attempt_text(attempt)]
+        if output is not None:
+            texts.append(rows.output_text(output))
+        seen = json_word(before.lease_expires_at if unbeaten else None)
+        return before.id, before.version, seen, number, attempt.number, self._aside(texts), len(texts)
 
     def births(self, change_set: ChangeSet) -> _Step | None:
         """New tasks and nothing more, of which none has a key."""
@@ -124,8 +131,16 @@ def _all_but(parts: set[str]) -> itemgetter[tuple[object, ...]]:
     return itemgetter(*(place for place, name in enumerate(ChangeSet._fields) if name not in parts))
 
 
-_more_than_an_end = _all_but({"at", "changes", "lifts", "attempts", "outputs", "spends", "counts"})
+_more_than_ends = _all_but({"at", "changes", "lifts", "attempts", "outputs", "spends", "counts"})
 _more_than_births = _all_but({"at", "tasks"})
+
+
+def _is_told_plainly(change: Change, at: Micros) -> bool:
+    """Whether its guards are those of an end, and its event can be told from the row after it."""
+    before, after, event, expiring, unbeaten = change
+    if expiring or (unbeaten and before.lease_expires_at is None) or takes_key(change):
+        return False
+    return event.at == at and _tells_itself(after, event)
 
 
 def _tells_itself(after: Hot, event: Event) -> bool:
@@ -138,9 +153,9 @@ def _kind_words(kind: _Kind) -> _Step:
     event, at, *more = kind
     if len(more) == 1:
         return event, json_word(at), *more  # of births: what the event says
-    differs, values, spends, counts = more
+    differs, values = more
     moved = zip(compress(rows.PLACES, differs), map(json_word, values), strict=True)
-    return event, json_word(at), list(chain.from_iterable(moved)), spends, counts
+    return event, json_word(at), list(chain.from_iterable(moved))
 
 
 def _guards(change_set: ChangeSet) -> list[_Step]:

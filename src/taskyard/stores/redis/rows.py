@@ -13,7 +13,7 @@ from operator import is_not
 from typing import Any
 
 from taskyard.core.changes import Checkpoint, Event, Limit, NewTask, Outbox, Output, Record, Signal, StoredEvent
-from taskyard.core.task import Attempt, Hot, LaneId, Outcome, Status, TaskId
+from taskyard.core.task import Attempt, Hot, LaneId, Outcome, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.rows import STATUSES, to_text
 
@@ -43,8 +43,6 @@ PLACES = range(1, len(Hot._fields) + 1)  # as scripts count
 _TYPE = len(FIELDS)
 _TIMES = tuple(place for place, name in enumerate(Hot._fields) if name.endswith("_at"))
 _MOST = 2**53 - 1  # what scripts can count to; a time after the year 2255 is beyond that, and goes as a text
-
-A_READY_ROW = _BLANK._replace(id=TaskId(""), status=Status.READY, claim_ttl=1)  # with nothing said
 
 
 def script_of_fields() -> str:

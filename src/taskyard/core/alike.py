@@ -1,0 +1,121 @@
+"""Outputs that are accepted together, because nothing about their attempts asks for a decision of its own.
+
+Nearly all are such. What they come to is what `outcomes.completed` says of each, in one set, in which what is given
+back and counted is summed up; here it is made without asking again for each what is the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from taskyard.core import breaker, outcomes
+from taskyard.core.changes import Change, ChangeSet, Count, Event, Lift, Output, Spend
+from taskyard.core.dag import counted
+from taskyard.core.jsonvalue import compact
+from taskyard.core.outcomes import Report
+from taskyard.core.stepping import ended
+from taskyard.core.task import AgentId, Attempt, Hot, LaneId, Outcome, Status
+from taskyard.core.transitions import EVENTS, dag_of
+from taskyard.core.units import Micros
+
+_COMPLETED = EVENTS["complete"]
+
+
+class End(NamedTuple):
+    """An attempt that ends, with what its agent hands in and says of it."""
+
+    hot: Hot
+    output: Output
+    report: Report
+
+
+class Likeness(NamedTuple):
+    """What the ends of one set have in common."""
+
+    workspace: str
+    lane: LaneId
+    agent: AgentId | None
+    circuit: int
+    unbeaten: bool  # see `changes.Change`
+
+
+def likeness(hot: Hot, *, unbeaten: bool) -> Likeness | None:
+    """None: more has to be known before this one can be accepted, or more follows from it."""
+    if hot.status is not Status.RUNNING or hot.traits or hot.reserve is not None or hot.circuit % 2:
+        return None
+    return Likeness(hot.workspace, hot.lane, hot.agent, hot.circuit, unbeaten)
+
+
+def completed(ends: Sequence[End], alike: Likeness, *, type_: str, now: Micros) -> ChangeSet:
+    """What `outcomes.completed` has of each, in one set."""
+    told = _Told(alike, type_, now)
+    changes: list[Change] = []
+    attempts: list[Attempt] = []
+    spends: list[Spend] = []
+    lifts: list[Lift] = []
+    counts: list[Count] = []
+    for hot, _, report in ends:
+        after = ended(hot, Status.COMPLETED, now)
+        event = Event(
+            _COMPLETED,
+            hot.workspace,
+            hot.id,
+            dag_of(hot),
+            now,
+            after.version,
+            after.status,
+            hot.attempt,
+            told.of(hot, report),
+        )
+        changes.append(Change(hot, after, event, False, alike.unbeaten))
+        attempts.append(outcomes.attempt_of(hot, after, Outcome.COMPLETED, report, now))
+        spends += outcomes.given_back(hot, type_, outcomes.cost_of(hot, report))
+        if hot.dag_id is not None:
+            lifts += outcomes.lifted_by(after)
+            counts += counted(hot.workspace, hot.dag_id, hot.status, Status.COMPLETED)
+    return ChangeSet(
+        now,
+        changes=tuple(changes),
+        lifts=tuple(lifts),
+        attempts=tuple(attempts),
+        outputs=tuple(end.output for end in ends),
+        spends=_spent(spends),
+        counts=(*_counted(counts), breaker.succeeded(alike.workspace, type_, alike.circuit)),
+    )
+
+
+class _Told:
+    """What is told of each end. Of many it is the same, but for how old the task is."""
+
+    def __init__(self, alike: Likeness, type_: str, now: Micros) -> None:
+        self._alike = alike
+        self._type = type_
+        self._now = now
+        self._stems: dict[tuple[object, ...], str] = {}
+
+    def of(self, hot: Hot, report: Report) -> str:
+        said = hot.heartbeat_at, hot.started_at, hot.spent, report.cost, report.model
+        stem = self._stems.get(said)
+        if stem is None:
+            facts = outcomes.facts_of(hot, report, self._type, self._now)
+            stem = compact({"from": hot.status.value, "agent": hot.agent, **facts})[:-1]
+            self._stems[said] = stem
+        return f'{stem},"age":{self._now - hot.created_at}}}'
+
+
+def _spent(spends: Iterable[Spend]) -> tuple[Spend, ...]:
+    """The movements of each ceiling as one."""
+    sums: dict[tuple[str, str], tuple[int, int]] = {}
+    for workspace, name, held, spent in spends:
+        before = sums.get((workspace, name), (0, 0))
+        sums[workspace, name] = before[0] + held, before[1] + spent
+    return tuple(Spend(*key, *moved) for key, moved in sums.items())
+
+
+def _counted(counts: Iterable[Count]) -> tuple[Count, ...]:
+    """The movements of each counter as one. None of them is cleared."""
+    sums: dict[tuple[str, str], int] = {}
+    for workspace, name, add, _ in counts:
+        sums[workspace, name] = sums.get((workspace, name), 0) + add
+    return tuple(Count(*key, add) for key, add in sums.items())
