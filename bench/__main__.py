@@ -11,16 +11,16 @@ from tempfile import TemporaryDirectory
 
 import apsw
 
-from bench.counting import Counting, postgres_pages, sqlite_steps
+from bench.counting import Counting, postgres_pages, redis_commands, sqlite_steps
 from bench.growth import claims
 from bench.overhead import overhead
-from bench.peers.servers import postgres_server
+from bench.peers.servers import postgres_server, redis_server
 from bench.rates import rates
 from bench.runner import Table, markdown, report
 from bench.strangers import strangers
-from bench.yards import Urls, in_files, in_schemas
+from bench.yards import Urls, in_files, in_schemas, under_prefixes
 
-STORES = ("sqlite", "postgres")
+STORES = ("sqlite", "postgres", "redis")
 WHAT = ("claims", "rates", "overhead", "strangers")
 
 
@@ -49,6 +49,9 @@ async def run(given: Namespace, folder: Path) -> list[Table]:
             tables += await on_store(given, "postgres", in_schemas(server), postgres_pages)
         if "strangers" in given.only:
             tables.append(await strangers(folder, tasks=given.tasks * 5, rounds=given.rounds * 5))
+    if "redis" in given.stores:
+        with redis_server(folder) as server:
+            tables += await on_store(given, "redis", under_prefixes(server), redis_commands(server))
     return tables
 
 

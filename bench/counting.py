@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 import apsw
+import redis
 
 from bench.runner import Count, Counts
 from taskyard.core.task import Hot
@@ -100,3 +101,30 @@ def postgres_pages() -> Generator[Counted]:
         yield pages
     finally:
         Transaction.ask = ask
+
+
+class _Commands:
+    """What Redis has run, inside scripts and outside."""
+
+    def __init__(self, server: str) -> None:
+        self._client = redis.Redis.from_url(server)  # pyright: ignore[reportUnknownMemberType]
+        self.reset()
+
+    def reset(self) -> None:
+        self._before = self._calls()
+
+    def counts(self, *, most_rows: int) -> Counts:
+        calls = {name: number - self._before.get(name, 0) for name, number in self._calls().items()}
+        return {"task rows read": Count(calls.get("get", 0), most_rows), "commands": Count(sum(calls.values()))}
+
+    def _calls(self) -> dict[str, int]:
+        told: dict[str, dict[str, int]] = self._client.info("commandstats")  # pyright: ignore[reportUnknownMemberType, reportAssignmentType]
+        return {name.removeprefix("cmdstat_"): each["calls"] for name, each in told.items()}
+
+
+def redis_commands(server: str) -> Counting:
+    @contextmanager
+    def counting() -> Generator[Counted]:
+        yield _Commands(server)
+
+    return counting

@@ -31,6 +31,10 @@ def in_schemas(server: str) -> Urls:
     return lambda name: f"{server}&schema={name}"
 
 
+def under_prefixes(server: str) -> Urls:
+    return lambda name: f"{server}?yard={name}"
+
+
 @asynccontextmanager
 async def a_yard(url: str) -> AsyncGenerator[Yard]:
     async with taskyard.connect(url, sweeps=False) as yard:

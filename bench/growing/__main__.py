@@ -19,7 +19,7 @@ from bench.growing.plot import svg
 from bench.growing.readers import readers
 from bench.peers.servers import postgres_server, redis_server
 from bench.runner import markdown, report
-from bench.yards import Urls, in_files, in_schemas
+from bench.yards import Urls, in_files, in_schemas, under_prefixes
 
 WHAT = ("dags", "history", "leases", "readers")
 STORES = ("sqlite", "postgres", "redis")
@@ -58,7 +58,7 @@ def yards_of(store: str, folder: Path) -> Generator[Urls]:
             yield in_schemas(server)
     elif store == "redis":
         with redis_server(folder) as server:
-            yield lambda name: f"{server}?yard={name}"
+            yield under_prefixes(server)
     else:
         yield in_files(folder)
 

@@ -7,6 +7,7 @@ and the moment. The moments of all processes of one machine can be compared.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -101,10 +102,16 @@ class Host:
         return {"left": await self._peer.left()}
 
 
+# As `taskyard work` has it, for every system that runs in Python: most of what they make is gone a moment later.
+COLLECT_AFTER = 10_000
+
+
 async def serve(system: str, place: str, records: str) -> None:
     logging.disable(logging.ERROR)  # what the systems say about their work is no answer, and costs time
     module, _, name = system.partition(":")
     peer: Peer = getattr(import_module(module), name or "Peer")(place)
+    gc.freeze()
+    gc.set_threshold(COLLECT_AFTER)
     host = Host(peer, os.open(records, os.O_WRONLY | os.O_APPEND | os.O_CREAT))
     while line := await asyncio.to_thread(sys.stdin.readline):
         command = json.loads(line)

@@ -1,5 +1,6 @@
 """The protocol of seed 000: put in, claim, complete and fail, from a script."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from taskyard.cli.running import COLLECT_AFTER
 from tests.cli.conftest import Command
 
 BIN = Path(sys.executable).parent
@@ -107,3 +109,25 @@ def test_the_program_ends_with_one_line_and_a_status(tmp_path: Path) -> None:
     assert done.stdout == ""
     assert done.stderr.startswith("invalid_input: ")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_worker_does_not_look_for_garbage_at_every_turn(tmp_path: Path) -> None:
+    """Its handler says what it finds, and tells the process to end when that is stored."""
+    (tmp_path / "agents.py").write_text(
+        "import gc, os, signal\n"
+        "from taskyard import Agent\n"
+        "one = Agent('one')\n"
+        "@one.handles('look')\n"
+        "async def look(_):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    return [gc.get_threshold()[0], gc.get_freeze_count() > 0]\n"
+    )
+    env = {**os.environ, "TASKYARD_URL": f"sqlite:///{tmp_path / 'yard.db'}", "PYTHONPATH": str(tmp_path)}
+    subprocess.run([BIN / "taskyard", "enqueue", "look"], env=env, check=True, capture_output=True)
+
+    subprocess.run([BIN / "taskyard", "work", "agents:one"], env=env, check=True, capture_output=True, timeout=30)
+
+    shown = subprocess.run([BIN / "taskyard", "ls", "--json"], env=env, check=True, capture_output=True, text=True)
+    (task,) = json.loads(shown.stdout)
+    shown = subprocess.run([BIN / "taskyard", "show", task["id"], "--json"], env=env, check=True, capture_output=True)
+    assert json.loads(shown.stdout)["output"]["data"] == [COLLECT_AFTER, True]

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from taskyard.core.definition import born, lane_of, models_for, traits
+from taskyard.core.definition import born, born_like, lane_of, models_for, traits
 from taskyard.core.policy import PRESETS
 from taskyard.core.priority import rank, rescore_at
-from taskyard.core.task import Definition, Hot, Lane, LaneId, Status, Trait
+from taskyard.core.task import Definition, Hot, Lane, LaneId, Status, TaskId, Trait
 from taskyard.core.units import HOUR, MINUTE, Micros
 from tests.core.defining import DAG, FULL, MINE, NOW, PAIR, defined
 from tests.core.hostile import task
@@ -19,6 +19,22 @@ REGEX = {"validation": "regex", "validation_schema": "x"}
 def started(definition: Definition, *, blocked: bool = False, wake_at: Micros | None = None, height: int = 0) -> Hot:
     policy = PRESETS[definition.preset]
     return born(definition, policy, lane=LaneId(7), blocked=blocked, height=height, wake_at=wake_at, now=NOW)
+
+
+@pytest.mark.parametrize("height", [0, 3])
+@pytest.mark.parametrize("seconds", [0, 1, -3600])
+@pytest.mark.parametrize(
+    "raw",
+    [{}, {"deadline": NOW + HOUR, "expires_at": NOW + HOUR}, {**FULL}],
+    ids=["plain", "pressing", "with everything"],
+)
+def test_a_row_that_is_made_like_another_is_as_if_it_were_made_by_itself(
+    raw: dict[str, Any], seconds: int, height: int
+):
+    one = defined(task(**raw))
+    other = one._replace(id=TaskId("task_other"), created_at=Micros(one.created_at + seconds * 1_000_000), payload="{}")
+
+    assert born_like(started(one, height=height), other, now=NOW) == started(other, height=height)
 
 
 @pytest.mark.parametrize(

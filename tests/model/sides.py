@@ -44,6 +44,7 @@ class Door:
 
     def __init__(self, store: Store, numbers: Iterator[int]) -> None:
         self._store = store
+        self.pace = store.pace
         self.numbers = numbers
         self._calls = self._writes = 0
         self._mishap: Mishap | None = None

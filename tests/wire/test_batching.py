@@ -106,6 +106,40 @@ async def test_where_enough_have_gathered_they_begin_beside_it_and_a_third_batch
     await batcher.close()
 
 
+async def test_of_many_that_ask_at_once_half_go_first_and_the_others_beside_them(slow: Slow):
+    batcher = Batcher(slow.answer, most=100, worth_a_second=3, halves=True)
+
+    asked = [batcher.ask(number) for number in range(7)]
+    await settled()
+    assert slow.batches == [[0, 1, 2, 3], [4, 5, 6]]
+
+    more = [batcher.ask(number) for number in range(7, 20)]
+    await settled()
+    assert len(slow.batches) == 2
+    slow.tell(1)
+    await slow.begun(3)
+    assert slow.batches[2] == list(range(7, 20)), "one is under way still, so there is nothing to overlap with"
+
+    slow.tell(0)
+    slow.tell(2)
+    assert await asyncio.gather(*asked) == list(range(7))
+    await settled()
+    assert await asyncio.gather(*(each for each in more if each.done() and not each.exception())) == [
+        number for number in range(7, 20) if number != 13
+    ]
+
+
+async def test_few_that_ask_at_once_are_not_parted(slow: Slow):
+    batcher = Batcher(slow.answer, most=100, worth_a_second=3, halves=True)
+
+    asked = [batcher.ask(number) for number in range(5)]
+    await slow.begun(1)
+    slow.tell(0)
+
+    assert await asyncio.gather(*asked) == list(range(5))
+    assert slow.batches == [[0, 1, 2, 3, 4]]
+
+
 async def test_who_asks_as_soon_as_it_is_answered_is_answered_again(slow: Slow):
     batcher = Batcher(slow.answer, most=10, worth_a_second=3)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast
 
@@ -20,6 +21,7 @@ from taskyard.core.jsonvalue import decode
 from taskyard.core.task import Json
 
 Answer = TypeVar("Answer")
+COLLECT_AFTER = 10_000  # objects that a process which stays may make before it looks for garbage among them
 WIDTH = 120  # columns, where there is no terminal that has some
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="A task's id, or the end of it.")]
@@ -40,6 +42,15 @@ def in_yard(context: typer.Context, use: Callable[[Yard], Awaitable[Answer]]) ->
             return await use(yard)
 
     return asyncio.run(run())
+
+
+def stay(run: Coroutine[Any, Any, None]) -> None:
+    """Do what a process is there for, until it is told to stop."""
+    # A busy yard makes many objects and lets nearly all of them go a moment later. By the default, the collector would
+    # look at each of them for garbage that is not there, which was a twelfth of what a task cost.
+    gc.freeze()
+    gc.set_threshold(COLLECT_AFTER)
+    asyncio.run(run)
 
 
 def show(as_json: bool, value: Any, *shown: RenderableType) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ from rich.text import Text
 
 from taskyard.app import connect, serve
 from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
-from taskyard.cli.running import chosen, console_for_people
+from taskyard.cli.running import chosen, console_for_people, stay
 
 
 def serve_yard(
@@ -45,4 +44,4 @@ def serve_yard(
         async with yard:
             await serve(yard, host=host, port=port, allowed_hosts=allow_host or (), watch=watch or (), on_up=announce)
 
-    asyncio.run(run())
+    stay(run())

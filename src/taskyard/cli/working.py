@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import os
 import shlex
@@ -26,6 +25,7 @@ from taskyard.cli.running import (
     in_yard,
     json_given,
     show,
+    stay,
     text_given,
 )
 from taskyard.cli.tables import short
@@ -104,7 +104,7 @@ def work(
         async with connect(settings.url, **settings.options) as yard:
             await yard.work(*found, grace_sec=grace)
 
-    asyncio.run(run())
+    stay(run())
 
 
 def claim(

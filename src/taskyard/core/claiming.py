@@ -38,6 +38,7 @@ class Pace(NamedTuple):
 
     parts: int = 2
     least: int = 100  # of fewer, a claim costs more than it hides
+    commits: int = 1  # of new tasks that are worth having under way at once
 
     def part_of(self, slots: int) -> int:
         return max(-(-slots // self.parts), min(slots, self.least))
@@ -120,6 +121,7 @@ class Room:
         self._used: dict[str, int] = {}
         self._left_to_others: set[str] = set()
         self._slots = f"slots:{plan.agent}"
+        self._a_slot = [(self._slots, 1)]
         self._own_money, self._day_money = self._shared_money = money_of(plan.agent, plan.now)
         self._ceilings: dict[str, int | None] = {
             self._slots: plan.slots,
@@ -130,8 +132,10 @@ class Room:
 
     def wants(self, hot: Hot, lane: PlannedLane, reserved: MicroUsd | None) -> list[tuple[str, int]]:
         """What taking this task would hold, and under which names."""
+        if lane.probe is None and reserved is None and hot.key is None:
+            return self._a_slot  # what most tasks want
         # The agent's own ceilings come first: what it may not have anyway, it does not set aside for the others.
-        wants = [(self._slots, 1)]
+        wants = [*self._a_slot]
         if lane.probe is not None:
             wants.append((lane.probe, 1))
         if reserved is not None:

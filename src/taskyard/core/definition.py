@@ -341,6 +341,21 @@ def born(
     return hot if due is None else hot._replace(due_at=due)
 
 
+def born_like(first: Hot, definition: Definition, *, now: Micros) -> Hot:
+    """The first row of a task that is like another's, but for what is its own."""
+    if definition.created_at == first.created_at:
+        return first.altered({"id": definition.id})
+    placed = rank(
+        priority=definition.priority,
+        boost=definition.boost,
+        created_at=definition.created_at,
+        height=first.height,
+        deadline=definition.deadline,
+        now=now,
+    )
+    return first.altered({"id": definition.id, "rank": placed, "created_at": definition.created_at})
+
+
 def reborn(hot: Hot, definition: Definition, policy: Policy, *, now: Micros) -> Hot:
     """The row of a task that is given another set of attempts, as its definition has it by now."""
     after = hot._replace(

@@ -7,6 +7,7 @@ Stores keep only the seal of a token.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import blake2b, sha256
 from typing import NewType
 
@@ -31,6 +32,8 @@ def token(stem: str, attempt: int) -> Lease:
     return Lease(f"{stem}.{attempt}")
 
 
+# Asked for when the task is claimed, and again when its attempt ends.
+@lru_cache(maxsize=2048)
 def seal_stem(stem: str) -> str:
     return sha256(_bytes(stem)).hexdigest()[:32]
 

@@ -15,7 +15,7 @@ from taskyard.core.changes import (
     NewTask,
     Rescore,
 )
-from taskyard.core.definition import born, define, lane_of, minted
+from taskyard.core.definition import born, born_like, define, lane_of, minted
 from taskyard.core.errors import Forbidden, InvalidInput
 from taskyard.core.pattern import Pattern, pattern_of, said_in_common
 from taskyard.core.planning import Planning
@@ -115,7 +115,7 @@ class Drafting(Engine):
 
         def alike(waiting: tuple[Definition, list[str]]) -> tuple[object, ...]:
             draft, names = waiting
-            return likeness(draft), draft.created_at, heights.get(draft.id, 0), bool(names)
+            return likeness(draft), heights.get(draft.id, 0), bool(names)
 
         runs = [list(run) for _, run in groupby(zip(drafts, waits, strict=True), alike)]
         lanes = lanes or await self._lanes([lane_of(run[0][0], failures=0) for run in runs])
@@ -135,7 +135,7 @@ class Drafting(Engine):
                 now=now,
             )
             for draft, names in run:
-                hot = first.altered({"id": draft.id})
+                hot = born_like(first, draft, now=now)
                 tasks.append(NewTask(hot, draft, transitions.created_event(hot, draft.created_by, draft.type)))
                 if names or later:
                     blockers += [Blocker(hot.id, hot.wait, name) for name in (*names, *(("time",) if later else ()))]

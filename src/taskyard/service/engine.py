@@ -120,8 +120,12 @@ class Engine:
                 await self._follow_up(change_set, committed)
                 return True, answer
 
-    async def _commit(self, change_set: ChangeSet) -> Result:
+    async def _commit(self, change_set: ChangeSet, *, at_once: bool = False) -> Result:
+        """Together with what else is waiting, or at once: where it is many together already."""
         try:
+            if at_once:
+                (result,) = await self.store.commit([change_set])
+                return result
             return await self._committer.commit(change_set)
         except OutcomeUnknown:
             if await self._is_stored(change_set):

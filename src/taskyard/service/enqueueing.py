@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from taskyard.core import dag as dags
 from taskyard.core import transitions
@@ -12,9 +12,10 @@ from taskyard.core.changes import (
     ChangeSet,
     Count,
     Event,
+    Taken,
     merged,
 )
-from taskyard.core.errors import Contended, InvalidInput, NotFound
+from taskyard.core.errors import Contended, InvalidInput, NotFound, StoreFull
 from taskyard.core.jsonvalue import compact
 from taskyard.core.letters import audience_of
 from taskyard.core.planning import Planning
@@ -22,18 +23,42 @@ from taskyard.core.task import DagId, Definition, Hot, TaskId
 from taskyard.core.units import MicroUsd
 from taskyard.service import arguments
 from taskyard.service.announcing import marked
-from taskyard.service.engine import TRIES, KeyTaken
+from taskyard.service.engine import TRIES, KeyTaken, Options
 from taskyard.service.growing import Growing, dag_record
+from taskyard.stores.contract import Store
 from taskyard.wire.answers import Dag
+from taskyard.wire.batching import Batcher
 from taskyard.wire.minting import mint
 from taskyard.wire.tasks import Task
 
 BY_DEFAULT = "human:local"
+ARRIVALS_AT_ONCE = 500
+HEAVIEST = 4_000_000  # characters of what arrives together
+WORTH_A_SECOND = 4  # tasks that are not kept waiting for those on their way into the store
 T = TypeVar("T")
 DAG_FIELDS = frozenset({"title", "tasks", "budget_ceiling_usd", "tags", "id", "inbox"})
 
 
+class _Arrival(NamedTuple):
+    """A task that comes in by itself, and what it was planned on."""
+
+    draft: Definition
+    planning: Planning
+
+
 class Enqueueing(Growing):
+    def __init__(self, store: Store, options: Options) -> None:
+        super().__init__(store, options)
+        # While those of one moment are on their way into the store, the next are drafted, where it gains by that.
+        self._arrivals = Batcher(
+            self._put_in_together,
+            most=ARRIVALS_AT_ONCE,
+            weigh=_weight,
+            heaviest=HEAVIEST,
+            worth_a_second=WORTH_A_SECOND if store.pace.commits > 1 else 0,
+            halves=True,
+        )
+
     async def enqueue(self, type: str, *, created_by: str = BY_DEFAULT, **fields: Any) -> Task:
         """Put one task in. Where its key is taken by a live task, that task is the answer (`created` is False).
 
@@ -57,7 +82,9 @@ class Enqueueing(Growing):
                 raise InvalidInput("id", "is taken")  # by somebody this caller may not even know of
             new = {draft.id: draft for draft in drafts if owners[_claim(draft)] == draft.id and draft.id not in there}
             try:
-                made = await self._put_in(list(new.values()), planning)
+                # Others may be about to choose the same id, and one set has it only once.
+                put_in = self._put_in_apart if chosen else self._put_in
+                made = await put_in(list(new.values()), planning)
             except KeyTaken:
                 continue  # somebody was quicker: now theirs is there to be found
             return await self._answers(drafts, owners, made, planning)
@@ -143,6 +170,29 @@ class Enqueueing(Growing):
             raise InvalidInput("tasks", f"uses keys or ids that are taken: {', '.join(sorted(refused.by))}") from None
 
     async def _put_in(self, drafts: Sequence[Definition], planning: Planning) -> dict[TaskId, Hot]:
+        if len(drafts) != 1 or not _is_plain(drafts[0]):
+            return await self._put_in_apart(drafts, planning)
+        hot = await self._arrivals.ask(_Arrival(drafts[0], planning))
+        return {hot.id: hot}
+
+    async def _put_in_together(self, arrivals: Sequence[_Arrival]) -> list[Hot | Exception]:
+        """Tasks of several callers in one set. Where that cannot land each goes by itself: none suffers for another."""
+        try:
+            if all(each.planning is arrivals[0].planning for each in arrivals):
+                return [*await self._born([each.draft for each in arrivals], arrivals[0].planning)]
+        except (StoreFull, InvalidInput, KeyTaken) as error:
+            if len(arrivals) == 1:
+                return [error]
+        return [answer for each in arrivals for answer in await self._put_in_together([each])]
+
+    async def _born(self, drafts: Sequence[Definition], planning: Planning) -> list[Hot]:
+        births = await self._births(drafts, planning, heights={}, done=frozenset(), now=self.now())
+        landed = await self._commit(births, at_once=True)
+        if isinstance(landed, Taken):
+            raise KeyTaken(landed.by)
+        return [task.hot for task in births.tasks]
+
+    async def _put_in_apart(self, drafts: Sequence[Definition], planning: Planning) -> dict[TaskId, Hot]:
         """Lone tasks in one set; those that depend on something join its graph in the same one."""
         if not drafts:
             return {}
@@ -186,6 +236,17 @@ class Enqueueing(Growing):
             created = owner == draft.id and owner in made
             answers.append(Task(hots[owner], definitions[owner], policy, created=created))
         return answers
+
+
+def _is_plain(draft: Definition) -> bool:
+    """Whether nothing has to be looked up before it can come in."""
+    if draft.depends_on or draft.parent_id or draft.rerun_of or draft.idempotency_key:
+        return False
+    return not draft.created_by.startswith(("agent:", "task:"))
+
+
+def _weight(arrival: _Arrival) -> int:
+    return len(arrival.draft.prompt) + len(arrival.draft.payload)
 
 
 def _claim(draft: Definition) -> str:

@@ -16,6 +16,11 @@ class Waiting:
         self._unnamed = 1  # of the last news that may have been of any
         self._waiting: dict[asyncio.Future[None], AbstractSet[str] | None] = {}
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether anybody waits who has not been woken."""
+        return not all(waiting.done() for waiting in self._waiting)
+
     def wake(self, news: AbstractSet[str] | None = ANYTHING) -> None:
         """Something was written, or may have been, that is news of these kinds."""
         self.mark += 1

@@ -26,22 +26,32 @@ class Batcher(Generic[Asked, Answer]):
         weigh: Callable[[Asked], int] | None = None,
         heaviest: int = 0,
         worth_a_second: int = 0,
+        halves: bool = False,
     ) -> None:
         self._answer = answer
         self._most = most
         self._weigh = weigh  # None: they are alike
         self._heaviest = heaviest  # together; one that is heavier by itself goes alone
         self._worth_a_second = worth_a_second  # how many begin beside a batch that is under way; 0: they wait for it
+        self._halves = halves  # where that many wait twice over, only half of them go first, and the others beside them
         self._waiting: deque[tuple[Asked, asyncio.Future[Answer]]] = deque()
         self._running: set[asyncio.Task[None]] = set()
+        self._under_way = 0  # batches
 
     def ask(self, asked: Asked) -> asyncio.Future[Answer]:
         """The answer, to be awaited. Who is cancelled does not take the question back: it may have been acted on."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append((asked, future))
-        if not self._running or (len(self._running) == 1 and 0 < self._worth_a_second <= len(self._waiting)):
-            self._running.add(asyncio.create_task(self._run()))
+        if not self._running or self._is_worth_a_second:
+            self._begin()
         return future
+
+    @property
+    def _is_worth_a_second(self) -> bool:
+        return self._under_way == len(self._running) == 1 and 0 < self._worth_a_second <= len(self._waiting)
+
+    def _begin(self) -> None:
+        self._running.add(asyncio.create_task(self._run()))
 
     async def close(self) -> None:
         while self._running:
@@ -52,16 +62,26 @@ class Batcher(Generic[Asked, Answer]):
         assert running is not None
         try:
             while self._waiting:
-                await self._turn(self._batch())
+                batch = self._batch()
+                self._under_way += 1
+                if self._is_worth_a_second:
+                    self._begin()
+                try:
+                    await self._turn(batch)
+                finally:
+                    self._under_way -= 1
         finally:
             self._running.discard(running)  # at once: whoever asks next must not take it for one that goes on
 
     def _batch(self) -> list[tuple[Asked, asyncio.Future[Answer]]]:
+        most = min(len(self._waiting), self._most)
+        if self._halves and not self._under_way and 0 < 2 * self._worth_a_second <= len(self._waiting):
+            most = min(most, -(-len(self._waiting) // 2))
         if self._weigh is None:
-            return [self._waiting.popleft() for _ in range(min(len(self._waiting), self._most))]
+            return [self._waiting.popleft() for _ in range(most)]
         batch = [self._waiting.popleft()]
         weight = self._weigh(batch[0][0])
-        while self._waiting and len(batch) < self._most:
+        while self._waiting and len(batch) < most:
             weight += self._weigh(self._waiting[0][0])
             if weight > self._heaviest:
                 break

@@ -48,6 +48,29 @@ async def test_a_ready_task_wakes_one_of_those_who_wait_for_it(
         each.cancel()
 
 
+def listening(server: RedisServer) -> int:
+    """Connections that stand at the end of the stream of changes."""
+    return sum(each["cmd"] == "xread" and "b" in each["flags"] for each in server.client().client_list())
+
+
+async def test_nobody_listens_while_nobody_waits_and_yet_nothing_is_missed(
+    server: RedisServer, store: RedisStore, connect: Connect
+):
+    waiter = await connect()
+    first = asyncio.create_task(waiter.changed(await waiter.changed(0, 0), 20))
+    async with asyncio.timeout(10):
+        while not listening(server):  # noqa: ASYNC110 - a server tells nobody of it
+            await asyncio.sleep(0.005)
+
+    await given_a_task(store)
+    mark = await first
+    assert listening(server) == 0
+
+    await given_a_task(store)
+    assert listening(server) == 0
+    assert await asyncio.wait_for(waiter.changed(mark, 20), 10) != mark
+
+
 async def test_a_task_of_another_lane_wakes_nobody(server: RedisServer, store: RedisStore, connect: Connect):
     other_lane = await lane_of(store, a_lane(type="review"))
     plan = await a_plan(store)

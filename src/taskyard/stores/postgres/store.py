@@ -42,7 +42,7 @@ Answer = TypeVar("Answer")
 
 class PostgresStore(Reads):
     secret: bytes
-    pace = Pace()
+    pace = Pace(commits=2)
 
     def __init__(
         self, url: str, *, clock: Clock | None = None, schema: str = "taskyard", migrates: bool = True

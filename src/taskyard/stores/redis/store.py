@@ -38,7 +38,7 @@ from taskyard.stores.waves import Key
 
 class RedisStore(Reads):
     secret: bytes
-    pace = Pace(parts=4, least=25)  # a script costs little beside what it does, so small claims are cheap
+    pace = Pace(parts=4, least=25, commits=2)  # a script costs little beside what it does, so small claims are cheap
     durability: Durability  # as it was found when the yard was opened
 
     def __init__(self, url: str, *, clock: Clock | None = None, migrates: bool = True) -> None:

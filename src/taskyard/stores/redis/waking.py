@@ -2,7 +2,8 @@
 
 Every commit and claim adds an entry to one stream of the yard, which says what of it is news. While somebody waits, a
 connection of its own stands at the end of that stream; who waits with a plan also stands at the streams of its lanes
-(see `hints`). These are hints: what they missed is found when the stream is read on, and the last ones are kept.
+(see `hints`). These are hints: what they missed is found when the stream is read on, and the last ones are kept. Nobody
+stands there while nobody waits: the server would tell him of a claim before it answers whoever has made it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 import random
 from collections.abc import Sequence
 from contextlib import suppress
+from time import monotonic
 
 from taskyard.core.claiming import ClaimPlan
 from taskyard.core.errors import TaskyardError
@@ -21,7 +23,8 @@ from taskyard.stores.redis.rows import NONE
 from taskyard.stores.waiting import ANYTHING, Waiting
 
 _BLOCK = 5000  # milliseconds that one read waits at most, so that a dead connection is found out
-_PAUSE = 0.25  # seconds before a lost connection is made again
+_PAUSE = 0.25  # seconds before a connection that was soon lost is made again
+_SHORT = 1.0  # seconds; one that was idle for longer may have been hung up on
 
 
 class Waking:
@@ -31,6 +34,7 @@ class Waking:
         self._seen = 0
         self._waiting = Waiting()
         self._listener: asyncio.Task[None] | None = None
+        self._wanted = asyncio.Event()  # somebody waits
         self.hints = HintStreams(server, prefix)
 
     @property
@@ -64,6 +68,7 @@ class Waking:
     async def wait(self, mark: int, timeout: float, plan: ClaimPlan | None) -> None:
         if self._listener is None or self._listener.done():
             self._listener = asyncio.create_task(self._listen())
+        self._wanted.set()
         if plan is None:
             await self._waiting.wait(mark, timeout)
         else:
@@ -86,13 +91,18 @@ class Waking:
     async def _listen(self) -> None:
         """For as long as the store is open: listen, and begin again when the connection is lost."""
         while True:
+            began = monotonic()
             with suppress(Lost, Refusal, OSError, TimeoutError, TaskyardError):
                 await self._listen_once(await self._server.open_another())
-            await asyncio.sleep(random.uniform(0.5, 1.5) * _PAUSE)
+            if monotonic() - began < _SHORT:
+                await asyncio.sleep(random.uniform(0.5, 1.5) * _PAUSE)
 
     async def _listen_once(self, connection: Connection) -> None:
         try:
             while True:
+                if not self._waiting.is_awaited:
+                    self._wanted.clear()
+                    await self._wanted.wait()
                 found = await connection.ask("XREAD", "BLOCK", _BLOCK, "STREAMS", self._stream, f"{self._seen}-0")
                 for number, (_, news) in found[0][1] if found else ():
                     self._hear(_number(number), news)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from typing import NamedTuple
 
 from taskyard.core import claiming
 from taskyard.core.changes import Beat, Limit
 from taskyard.core.claiming import ClaimPlan
+from taskyard.core.codec import decode_definition
 from taskyard.core.task import Hot, LaneId
 from taskyard.stores import rows
 from taskyard.stores.beats import beaten
@@ -19,7 +21,15 @@ from taskyard.stores.sqlite.transaction import Transaction
 _NO_CEILING = 2**62
 
 
-def claim(transaction: Transaction, plan: ClaimPlan) -> Claimed | Stale:
+class Taken(NamedTuple):
+    """What a claim has taken. Definitions are read when others may write again."""
+
+    tasks: tuple[Hot, ...]
+    parked: int
+    bodies: list[str]  # of their definitions
+
+
+def claim(transaction: Transaction, plan: ClaimPlan) -> Taken | Stale:
     epoch = transaction.epoch(plan.workspace)
     if plan.epoch != epoch:
         return Stale(epoch)
@@ -41,8 +51,11 @@ def claim(transaction: Transaction, plan: ClaimPlan) -> Claimed | Stale:
     let_go = [change for limit in eased for change in lifting.unpark(transaction, limit, plan.now)]
     transaction.tell(change.event for change in (*changes, *let_go))
     tasks = tuple(change.after for change in taken)
-    definitions = reading.definitions(transaction.connection, [hot.id for hot in tasks])
-    return Claimed(tasks, len(parked), tuple(definitions.values()))
+    return Taken(tasks, len(parked), reading.bodies(transaction.connection, [hot.id for hot in tasks]))
+
+
+def claimed(taken: Taken) -> Claimed:
+    return Claimed(taken.tasks, taken.parked, tuple(map(decode_definition, taken.bodies)))
 
 
 def _lanes(transaction: Transaction, plan: ClaimPlan, limit_of: claiming.LimitOf) -> dict[LaneId, Iterator[Hot]]:

@@ -78,6 +78,12 @@ def definitions(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict
     return _in_order({task_id: decode_definition(body) for task_id, body in found}, task_ids)
 
 
+def bodies(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> list[str]:
+    """The texts of their definitions. All of these tasks are there."""
+    found: dict[TaskId, str] = dict(_ask(connection, "definitions", names_text(task_ids)))
+    return [found[task_id] for task_id in task_ids]
+
+
 def outputs(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]:
     found = map(rows.output, _ask(connection, "outputs", names_text(task_ids)))
     return _in_order({output.task_id: output for output in found}, task_ids)

@@ -104,7 +104,8 @@ class SqliteStore(Reads):
         return await self._open_writer().commit(sets)
 
     async def claim(self, plan: ClaimPlan) -> Claimed | Stale:
-        return await self._write(claims.claim, plan)
+        taken = await self._write(claims.claim, plan)
+        return taken if isinstance(taken, Stale) else claims.claimed(taken)
 
     async def extend(self, beats: Sequence[Beat]) -> list[Extended]:
         work = partial(claims.extend, beats=beats)
