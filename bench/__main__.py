@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import apsw
 
 from bench.counting import Counting, postgres_pages, redis_commands, sqlite_steps
+from bench.growing.plot import save
 from bench.growth import claims
 from bench.overhead import overhead
 from bench.peers.servers import postgres_server, redis_server
@@ -59,7 +60,9 @@ async def on_store(given: Namespace, store: str, urls: Urls, counting: Counting)
     tables: list[Table] = []
     if "claims" in given.only:
         sizes = given.waiting
-        tables.append(await claims(store, urls, counting, sizes=sizes, lanes=given.lanes, rounds=given.claims))
+        grown = await claims(store, urls, counting, sizes=sizes, lanes=given.lanes, rounds=given.claims)
+        save(grown, given.json.parent)
+        tables.append(grown.table)
     if "rates" in given.only:
         tables.append(await rates(store, urls, tasks=given.tasks, rounds=given.rounds))
     if "overhead" in given.only:
@@ -69,10 +72,10 @@ async def on_store(given: Namespace, store: str, urls: Urls, counting: Counting)
 
 def main() -> int:
     given = arguments()
+    given.json.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=given.folder) as folder:
         tables = asyncio.run(run(given, Path(folder)))
     versions = {"taskyard": version("taskyard"), "sqlite": apsw.sqlite_lib_version()}
-    given.json.parent.mkdir(parents=True, exist_ok=True)
     given.json.write_text(report(tables, versions) + "\n", encoding="utf-8")
     print(markdown(tables))
     return 0 if all(row.kept for table in tables for row in table.rows) else 1

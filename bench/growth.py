@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from bench.counting import Counting
+from bench.growing.growth import Growth, Place
 from bench.runner import Case, Counts, Table, measure
 from bench.yards import PAYLOAD, Urls, a_yard, fill
 from taskyard.service.yard import Yard
@@ -33,7 +34,7 @@ class Claimer(NamedTuple):
         return f"{self.batch} {self.agent}"
 
 
-async def claims(store: str, urls: Urls, counting: Counting, *, sizes: list[int], lanes: int, rounds: int) -> Table:
+async def claims(store: str, urls: Urls, counting: Counting, *, sizes: list[int], lanes: int, rounds: int) -> Growth:
     claimers = [
         Claimer("and none of", 1, OWN),
         Claimer("of any of", lanes, OWN),
@@ -51,7 +52,11 @@ async def claims(store: str, urls: Urls, counting: Counting, *, sizes: list[int]
         ]
         rows = await measure(cases, unit="ms", rounds=rounds, warm_up=10, at_most=AT_MOST)
     title = f"Claims by what is waiting, {store}"
-    return Table(title=title, settings={"lanes": lanes, "rounds": rounds}, rows=rows)
+    table = Table(title=title, settings={"lanes": lanes, "rounds": rounds}, rows=rows)
+    places = {
+        _name(claimer, size): Place(claimer.name.removesuffix(" of"), size) for claimer in claimers for size in sizes
+    }
+    return Growth(table=table, of="tasks waiting", places=places)
 
 
 async def _furnish(yard: Yard, size: int, lanes: int) -> None:
@@ -82,9 +87,12 @@ def _case(yard: Yard, url: str, claimer: Claimer, counting: Counting, size: int,
                 await _give_back(watched, held)
         return counts
 
-    name = f"{claimer.name} {{:,}}"
-    against = None if size == fewest else name.format(fewest)
-    return Case(name=name.format(size), once=once, count=count, against=against)
+    against = None if size == fewest else _name(claimer, fewest)
+    return Case(name=_name(claimer, size), once=once, count=count, against=against)
+
+
+def _name(claimer: Claimer, size: int) -> str:
+    return f"{claimer.name} {size:,}"
 
 
 async def _give_back(yard: Yard, held: Sequence[Held]) -> None:

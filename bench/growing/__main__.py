@@ -15,7 +15,7 @@ from bench.growing.dags import dags
 from bench.growing.growth import Growth
 from bench.growing.history import history
 from bench.growing.leases import leases
-from bench.growing.plot import svg
+from bench.growing.plot import save
 from bench.growing.readers import readers
 from bench.peers.servers import postgres_server, redis_server
 from bench.runner import markdown, report
@@ -73,8 +73,7 @@ def main() -> int:
     given.results.mkdir(parents=True, exist_ok=True)
     (given.results / "growth.json").write_text(report(tables, {"taskyard": version("taskyard")}) + "\n")
     for growth in grown:
-        plotted = growth.table.title.lower().replace(",", "").replace(" ", "-")
-        (given.results / f"{plotted}.svg").write_text(svg(growth))
+        save(growth, given.results)
     print(markdown(tables))
     return 0 if all(row.kept for table in tables for row in table.rows) else 1
 

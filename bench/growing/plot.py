@@ -1,10 +1,15 @@
-"""A plot as SVG, written by hand: lines over a logarithmic axis, each point with its least and most."""
+"""A plot as SVG, written by hand: lines over a logarithmic axis, each point with its least and most.
+
+One sample that took long by chance would leave no room for the others: what is far above all medians is cut off.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
+from itertools import zip_longest
 from math import log10
+from pathlib import Path
 
 from bench.growing.growth import Growth
 from bench.runner import Row
@@ -13,16 +18,27 @@ WIDTH, HEIGHT = 640, 360
 LEFT, RIGHT, TOP, BOTTOM = 70, 150, 40, 50
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b")
 STEPS = 4  # of the upright axis
+APART = 70  # between the names of two sizes
+LINE = 13  # from the name of a line to the next one below it
+MOST = 2  # times the highest median: what is above that is cut off
+
+
+def save(growth: Growth, folder: Path) -> None:
+    plotted = growth.table.title.lower().replace(",", "").replace(" ", "-")
+    (folder / f"{plotted}.svg").write_text(svg(growth), encoding="utf-8")
 
 
 def svg(growth: Growth) -> str:
     lines = _lines(growth)
     sizes = sorted({size for points in lines.values() for size, _ in points})
-    highest = max(row.most for row in growth.table.rows) or 1.0
+    rows = growth.table.rows
+    highest = min(max(row.most for row in rows), MOST * max(row.median for row in rows)) or 1.0
     scale = _Scale(sizes, highest)
     parts = [*_axes(growth, scale, sizes, highest)]
-    for (line, points), colour in zip(lines.items(), _colours(), strict=False):
-        parts += _drawn(line, points, scale, colour)
+    coloured = dict(zip(lines, _colours(), strict=False))
+    for line, points in lines.items():
+        parts += _drawn(points, scale, coloured[line])
+    parts += _named(lines, scale, coloured)
     box = f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12"'
     ground = '<rect width="100%" height="100%" fill="white"/>'
     return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" {box}>', ground, *parts, "</svg>", ""])
@@ -48,30 +64,39 @@ class _Scale:
         return round(LEFT + (log10(max(size, 1)) - self._first) / span * (WIDTH - LEFT - RIGHT), 1)
 
     def y(self, figure: float) -> float:
-        return round(HEIGHT - BOTTOM - figure / self._highest * (HEIGHT - TOP - BOTTOM), 1)
+        return round(HEIGHT - BOTTOM - min(figure / self._highest, 1.0) * (HEIGHT - TOP - BOTTOM), 1)
 
 
 def _axes(growth: Growth, scale: _Scale, sizes: list[int], highest: float) -> Iterator[str]:
     foot, unit = HEIGHT - BOTTOM, growth.table.rows[0].unit
     yield f'<text x="{LEFT}" y="20" font-size="14">{escape(growth.table.title)}: {escape(unit)}</text>'
     yield f'<path d="M{LEFT} {TOP}V{foot}H{WIDTH - RIGHT}" fill="none" stroke="#333"/>'
-    for size in sizes:
-        yield f'<text x="{scale.x(size)}" y="{foot + 18}" text-anchor="middle">{size:,}</text>'
+    for size, larger in zip_longest(sizes, sizes[1:]):
+        if larger is None or scale.x(larger) - scale.x(size) > APART:
+            yield f'<text x="{scale.x(size)}" y="{foot + 18}" text-anchor="middle">{size:,}</text>'
     yield f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{foot + 38}" text-anchor="middle">{escape(growth.of)}</text>'
     for step in range(STEPS + 1):
         figure = highest * step / STEPS
         yield f'<text x="{LEFT - 8}" y="{scale.y(figure) + 4}" text-anchor="end">{figure:,.3g}</text>'
 
 
-def _drawn(line: str, points: list[tuple[int, Row]], scale: _Scale, colour: str) -> Iterator[str]:
+def _drawn(points: list[tuple[int, Row]], scale: _Scale, colour: str) -> Iterator[str]:
     path = "L".join(f"{scale.x(size)} {scale.y(row.median)}" for size, row in points)
     yield f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
     for size, row in points:
         x = scale.x(size)
         yield f'<path d="M{x} {scale.y(row.least)}V{scale.y(row.most)}" stroke="{colour}"/>'
         yield f'<circle cx="{x}" cy="{scale.y(row.median)}" r="3" fill="{colour}"/>'
-    size, row = points[-1]
-    yield f'<text x="{scale.x(size) + 8}" y="{scale.y(row.median) + 4}" fill="{colour}">{escape(line)}</text>'
+
+
+def _named(lines: dict[str, list[tuple[int, Row]]], scale: _Scale, colours: dict[str, str]) -> Iterator[str]:
+    """Each line by its name, where it ends, or below the name that is there already."""
+    ends = {line: (scale.x(points[-1][0]), scale.y(points[-1][1].median)) for line, points in lines.items()}
+    free = 0.0
+    for line, (x, y) in sorted(ends.items(), key=lambda each: each[1][1]):
+        free = max(y + 4, free)
+        yield f'<text x="{x + 8}" y="{free}" fill="{colours[line]}">{escape(line)}</text>'
+        free += LINE
 
 
 def _colours() -> Iterator[str]:
