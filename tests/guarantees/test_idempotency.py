@@ -195,3 +195,12 @@ async def test_an_output_that_is_handed_in_again_while_it_is_on_its_way_is_accep
     assert {receipt.status for receipt in receipts} == {"completed"}
     assert receipts[0] == receipts[1]
     assert await happened(yard, "task.completed") == {each.id: 1 for each in held}
+
+
+async def test_an_id_that_is_given_twice_in_one_batch_is_made_once(yard: Yard):
+    chosen = "task_01J00000000000000000000000"
+
+    made = await yard.enqueue_many([{"type": "code", "id": chosen}, {"type": "code", "id": chosen}, {"type": "code"}])
+
+    assert [task.id for task in made[:2]] == [chosen] * 2
+    assert [task.created for task in made] == [True, False, True]

@@ -6,9 +6,10 @@ Who put it in is said by the token: `created_by` is there because the local yard
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from taskyard.client.sending import body, draft
+from taskyard.client.batching import Batches, Item
+from taskyard.client.sending import body, draft, listed, parts
 from taskyard.client.showing import Showing
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.task import DagId
@@ -16,6 +17,9 @@ from taskyard.wire import calls, reading, reading_tasks
 from taskyard.wire.answers import Dag
 from taskyard.wire.minting import mint, mint_task
 from taskyard.wire.tasks import Task
+
+if TYPE_CHECKING:
+    from taskyard.client.connecting import Connection
 
 LOCAL = "human:local"
 
@@ -28,10 +32,26 @@ class Minted(NamedTuple):
 
 
 class Producing(Showing):
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._arrivals = Batches(self._send_task, self._send_tasks)
+
     async def enqueue(self, type: str, *, created_by: str = LOCAL, **fields: Any) -> Task:
         """Put one task in. Where its key is taken by a live task, that task is the answer (`created` is False)."""
         (row,), (ours,) = _minted([{"type": type, **fields}])
-        return _enqueued(await self._ask(calls.ENQUEUE, body(**cast(dict[str, object], row))), ours)
+        item = Item(ours or "", parts(**cast(dict[str, object], row)))
+        # Of those that go out together, only one may depend on others, and no two may have been given one id.
+        goes_alone = ours is None or "depends_on" in fields
+        return await (self._send_task(item) if goes_alone else self._arrivals.send(item))
+
+    async def _send_task(self, item: Item) -> Task:
+        return _enqueued(await self._ask(calls.ENQUEUE, f"{{{item.members}}}".encode()), item.task_id)
+
+    async def _send_tasks(self, items: Sequence[Item]) -> list[Task]:
+        """All or none: where one is at fault, each is sent again by itself, and has the id that it had."""
+        rows = listed(f"{{{item.members}}}" for item in items)
+        answer = await self._ask(calls.ENQUEUE_MANY, f'{{"tasks":{rows}}}'.encode())
+        return [_enqueued(each, item.task_id) for each, item in zip(answer["tasks"], items, strict=True)]
 
     async def enqueue_many(
         self,

@@ -38,7 +38,7 @@ class Working(Producing):
 
     async def _deliver(self) -> None:
         """Let what is on its way arrive."""
-        for batches in (self._completions, self._failures, self._beats):
+        for batches in (self._arrivals, self._completions, self._failures, self._beats):
             await batches.close()
 
     # Claiming

@@ -230,10 +230,12 @@ class Enqueueing(Growing):
         definitions = {draft.id: draft for draft in drafts if draft.id in made}
         definitions |= await self.store.definitions(others) if others else {}
         answers: list[Task] = []
+        new = set(made)
         for draft in drafts:
             owner = owners[_claim(draft)]
             policy = planning.policy_of(definitions[owner].queue)
-            created = owner == draft.id and owner in made
+            created = owner == draft.id and owner in new
+            new.discard(owner)  # whoever gives the same id again has not made it
             answers.append(Task(hots[owner], definitions[owner], policy, created=created))
         return answers
 
