@@ -54,6 +54,16 @@ async def test_what_is_wrong_with_one_is_told_to_it_alone_and_by_its_own_name(lo
     assert await local.stats() == {"ready": {"code": 2}}
 
 
+async def test_one_that_is_wrong_does_not_make_all_others_go_alone(local: Yard, remote: Yard, asked: list[Call]):
+    drafts: list[dict[str, Any]] = [{"priority": 101} if each == 21 else {} for each in range(64)]
+
+    answers = await asyncio.gather(*(remote.enqueue("code", **each) for each in drafts), return_exceptions=True)
+
+    assert [place for place, answer in enumerate(answers) if isinstance(answer, InvalidInput)] == [21]
+    assert len(asked) <= 1 + 2 * 6, "the halves of 64, down to the one"
+    assert await local.stats() == {"ready": {"code": 63}}
+
+
 async def test_of_one_key_one_is_made_and_all_get_it(local: Yard, remote: Yard):
     made = await asyncio.gather(*(remote.enqueue("code", idempotency_key="once") for _ in range(5)))
 

@@ -49,8 +49,9 @@ class Batches(Generic[Answer]):
         except TaskyardError as error:
             if error.retryable:
                 return [error] * len(items)
-            # One of them may be at fault for all: each is heard for itself.
-            return [await self._alone(item) for item in items]
+            # One of them may be at fault for all: it is looked for by halves, so that the others need not go alone.
+            half = len(items) // 2
+            return [*await self._answers(items[:half]), *await self._answers(items[half:])]
         return [
             await self._alone(item) if isinstance(answer, TaskyardError) and answer.retryable else answer
             for item, answer in zip(items, answers, strict=True)

@@ -48,7 +48,7 @@ class Producing(Showing):
         return _enqueued(await self._ask(calls.ENQUEUE, f"{{{item.members}}}".encode()), item.task_id)
 
     async def _send_tasks(self, items: Sequence[Item]) -> list[Task]:
-        """All or none: where one is at fault, each is sent again by itself, and has the id that it had."""
+        """All or none: where one is at fault, the others are sent again, and have the ids that they had."""
         rows = listed(f"{{{item.members}}}" for item in items)
         answer = await self._ask(calls.ENQUEUE_MANY, f'{{"tasks":{rows}}}'.encode())
         return [_enqueued(each, item.task_id) for each, item in zip(answer["tasks"], items, strict=True)]
