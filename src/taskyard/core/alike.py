@@ -49,7 +49,7 @@ def likeness(hot: Hot, *, unbeaten: bool) -> Likeness | None:
 
 def completed(ends: Sequence[End], alike: Likeness, *, type_: str, now: Micros) -> ChangeSet:
     """What `outcomes.completed` has of each, in one set."""
-    told = _Told(alike, type_, now)
+    told = _Told(type_, now)
     changes: list[Change] = []
     attempts: list[Attempt] = []
     spends: list[Spend] = []
@@ -88,8 +88,7 @@ def completed(ends: Sequence[End], alike: Likeness, *, type_: str, now: Micros) 
 class _Told:
     """What is told of each end. Of many it is the same, but for how old the task is."""
 
-    def __init__(self, alike: Likeness, type_: str, now: Micros) -> None:
-        self._alike = alike
+    def __init__(self, type_: str, now: Micros) -> None:
         self._type = type_
         self._now = now
         self._stems: dict[tuple[object, ...], str] = {}

@@ -310,14 +310,7 @@ def born(
             "workspace": definition.workspace,
             "dag_id": definition.dag_id,
             "lane": lane,
-            "rank": rank(
-                priority=definition.priority,
-                boost=definition.boost,
-                created_at=definition.created_at,
-                height=height,
-                deadline=definition.deadline,
-                now=now,
-            ),
+            "rank": _rank(definition, height, now),
             "height": height,
             "status": Status.PENDING if blocked else Status.READY,
             "version": 1,
@@ -341,32 +334,29 @@ def born(
     return hot if due is None else hot._replace(due_at=due)
 
 
+def _rank(definition: Definition, height: int, now: Micros) -> int:
+    return rank(
+        priority=definition.priority,
+        boost=definition.boost,
+        created_at=definition.created_at,
+        height=height,
+        deadline=definition.deadline,
+        now=now,
+    )
+
+
 def born_like(first: Hot, definition: Definition, *, now: Micros) -> Hot:
     """The first row of a task that is like another's, but for what is its own."""
     if definition.created_at == first.created_at:
         return first.altered({"id": definition.id})
-    placed = rank(
-        priority=definition.priority,
-        boost=definition.boost,
-        created_at=definition.created_at,
-        height=first.height,
-        deadline=definition.deadline,
-        now=now,
-    )
+    placed = _rank(definition, first.height, now)
     return first.altered({"id": definition.id, "rank": placed, "created_at": definition.created_at})
 
 
 def reborn(hot: Hot, definition: Definition, policy: Policy, *, now: Micros) -> Hot:
     """The row of a task that is given another set of attempts, as its definition has it by now."""
     after = hot._replace(
-        rank=rank(
-            priority=definition.priority,
-            boost=definition.boost,
-            created_at=definition.created_at,
-            height=hot.height,
-            deadline=definition.deadline,
-            now=now,
-        ),
+        rank=_rank(definition, hot.height, now),
         rescore_at=rescore_at(definition.deadline, now),
         key=definition.concurrency_key,
         reserve=definition.max_cost,

@@ -155,9 +155,9 @@ class Drafting(Engine):
     async def _check_makers(self, drafts: Sequence[Definition]) -> None:
         """Agents make work within the graph of what they hold, and none for each other: that is for orchestrators."""
         for created_by in {draft.created_by for draft in drafts}:
+            if not is_made_by_an_agent(created_by):
+                continue
             kind, _, name = created_by.partition(":")
-            if kind not in ("agent", "task"):
-                continue  # people, and what people have set up
             maker = await self._maker(name if kind == "agent" else (await self._load(TaskId(name))).agent)
             mine = [draft for draft in drafts if draft.created_by == created_by]
             addressed = {draft.agent for draft in mine if draft.agent is not None}
@@ -170,6 +170,11 @@ class Drafting(Engine):
             return None
         known = (await self._configuration.fresh()).agents
         return known.get(AgentId(agent_id)) or Agent(id=AgentId(agent_id), type=agent_id)
+
+
+def is_made_by_an_agent(created_by: str) -> bool:
+    """By itself, or while it holds a task; and not by people, or by what people have set up."""
+    return created_by.startswith(("agent:", "task:"))
 
 
 def _edges(draft: Definition, kind: str) -> list[Edge]:

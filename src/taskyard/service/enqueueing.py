@@ -23,6 +23,7 @@ from taskyard.core.task import DagId, Definition, Hot, TaskId
 from taskyard.core.units import MicroUsd
 from taskyard.service import arguments
 from taskyard.service.announcing import marked
+from taskyard.service.drafting import is_made_by_an_agent
 from taskyard.service.engine import TRIES, KeyTaken, Options
 from taskyard.service.growing import Growing, dag_record
 from taskyard.stores.contract import Store
@@ -244,7 +245,7 @@ def _is_plain(draft: Definition) -> bool:
     """Whether nothing has to be looked up before it can come in."""
     if draft.depends_on or draft.parent_id or draft.rerun_of or draft.idempotency_key:
         return False
-    return not draft.created_by.startswith(("agent:", "task:"))
+    return not is_made_by_an_agent(draft.created_by)
 
 
 def _weight(arrival: _Arrival) -> int:

@@ -66,9 +66,8 @@ class _Plan:
         changes, attempts, outputs = change_set.changes, change_set.attempts, change_set.outputs
         if any(_more_than_ends(change_set)) or not changes or parking(change_set):
             return None
-        if [each.task_id for each in attempts] != [change.before.id for change in changes]:
-            return None
-        if outputs and [each.task_id for each in outputs] != [change.before.id for change in changes]:
+        ids = [change.before.id for change in changes]
+        if [each.task_id for each in attempts] != ids or (outputs and [each.task_id for each in outputs] != ids):
             return None
         if any(lift.task_id is not None for lift in change_set.lifts):
             return None
