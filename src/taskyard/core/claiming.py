@@ -34,9 +34,9 @@ def floor_of(cost_class: int, default_reserve: MicroUsd) -> MicroUsd:
 
 
 class Pace(NamedTuple):
-    """How a worker that is busy divides its slots: while one part is handed in, the others are claimed and run."""
+    """How much of a store's work goes on beside this process's: while one part is on its way, the next is made."""
 
-    parts: int = 2
+    parts: int = 2  # that a busy worker divides its slots into: one is handed in while others are claimed and run
     least: int = 100  # of fewer, a claim costs more than it hides
     commits: int = 1  # of new tasks that are worth having under way at once
 
