@@ -1,17 +1,33 @@
-"""An agent that does what it is told, one call on its yard after the other: puppet.py URL [sweeps] [unprivileged]."""
+"""An agent that does what it is told, one call on its yard after the other.
+
+puppet.py URL [sweeps] [unprivileged] [ahead=SECONDS]: the last has a clock that is wrong by so much.
+"""
 
 import asyncio
 import sys
 from typing import Any, cast
 
 import taskyard
+from taskyard.core.units import Micros, seconds
+from taskyard.service.clock import SystemClock
+from taskyard.stores.contract import Clock
 from taskyard.wire.tasks import Held, Task
 from tests.processes.child import hear, say
 from tests.processes.privileges import give_up_privileges
 
 
-async def main(url: str, *, sweeps: bool) -> None:
-    async with taskyard.connect(url, sweeps=sweeps) as yard:
+class WrongClock(SystemClock):
+    """The machine's, set wrong."""
+
+    def __init__(self, ahead_sec: float) -> None:
+        self._ahead = seconds(ahead_sec)
+
+    def now(self) -> Micros:
+        return Micros(super().now() + self._ahead)
+
+
+async def main(url: str, *, sweeps: bool, clock: Clock | None) -> None:
+    async with taskyard.connect(url, sweeps=sweeps, clock=clock) as yard:
         say(up=True)
         while (told := await hear()) is not None:
             try:
@@ -39,4 +55,6 @@ def _shown(answer: Any) -> Any:
 if __name__ == "__main__":
     if "unprivileged" in sys.argv[2:]:
         give_up_privileges()
-    asyncio.run(main(sys.argv[1], sweeps="sweeps" in sys.argv[2:]))
+    ahead = [word.removeprefix("ahead=") for word in sys.argv[2:] if word.startswith("ahead=")]
+    clock = WrongClock(float(ahead[0])) if ahead else None
+    asyncio.run(main(sys.argv[1], sweeps="sweeps" in sys.argv[2:], clock=clock))

@@ -73,7 +73,7 @@ def completed(
 ) -> ChangeSet:
     """The output is accepted: everything that waits for this task may go."""
     facts = facts_of(hot, report, type_, now)
-    facts["age"] = now - hot.created_at
+    facts["age"] = max(now - hot.created_at, 0)
     change = transitions.complete(hot, validated=validated, now=now, facts=facts, unbeaten=unbeaten)
     return _ended(
         change,
@@ -106,7 +106,7 @@ def submitted(hot: Hot, *, type_: str, output: Output, validator: TaskId, report
 
 def approved(hot: Hot, attempt: Attempt, *, type_: str, facts: transitions.Facts, now: Micros) -> ChangeSet:
     """The verdict is good: what `completed` does, for an attempt that ended when its output was handed in."""
-    told = {"type": type_, "age": now - hot.created_at, **(facts or {})}
+    told = {"type": type_, "age": max(now - hot.created_at, 0), **(facts or {})}
     change = transitions.approve(hot, now=now, facts=told)
     return ChangeSet(
         now,

@@ -60,6 +60,7 @@ _RULES = {
     "appendfsync": _Rule("a crash of the machine may lose much: CONFIG SET appendfsync always", never="no"),
     "fsync": _Rule("a crash of the machine may lose everything", never="off"),
     "replication_lag_bytes": _Rule("a standby is far behind", most=256 * MIB),
+    "clock_jump_sec": _Rule("the clock was set back within the last day: look at how this machine keeps time", most=0),
     "oldest_expired_lease_sec": _Rule("nobody takes back what its agent has lost: no process sweeps", most=60),
 }
 

@@ -129,7 +129,7 @@ class Store(Protocol):
     async def close(self) -> None: ...
 
     def now(self) -> Micros:
-        """The time that counts: never behind what any process of this yard has already been told."""
+        """The time that counts. It goes back only where the clock was set back by more than `clock_jump.TOLERANCE`."""
         ...
 
     async def commit(self, sets: Sequence[ChangeSet]) -> list[Committed | Conflict | Taken]:
@@ -174,7 +174,10 @@ class Store(Protocol):
         ...
 
     async def take_duty(self, name: str, now: Micros, until: Micros) -> Micros | None:
-        """Become the holder of a sweep's duty: its last time is answered to the one caller that moved it on."""
+        """Become the holder of a sweep's duty: its last time is answered to the one caller that moved it on.
+
+        A next time that lies beyond `until`, by more than `clock_jump.TOLERANCE`, a wrong clock has set: it is past.
+        """
         ...
 
     # Reads. Each sees one moment; two reads may see different ones, which is what versions are for.

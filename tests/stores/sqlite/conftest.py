@@ -8,8 +8,8 @@ import pytest
 
 from taskyard.service.clock import ManualClock
 from taskyard.stores.sqlite import SqliteStore
-from taskyard.stores.sqlite.transaction import Told
 from taskyard.stores.sqlite.writer import Writer
+from taskyard.stores.telling_time import StoreTime
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ async def other(store: SqliteStore, path: Path, clock: ManualClock) -> AsyncIter
 
 @pytest.fixture
 async def writer(path: Path, clock: ManualClock) -> AsyncIterator[Writer]:
-    writer = Writer(path, Told(clock), asyncio.get_running_loop(), lambda: None)
+    writer = Writer(path, StoreTime(clock), asyncio.get_running_loop(), lambda: None)
     await writer.start()
     yield writer
     await writer.stop()

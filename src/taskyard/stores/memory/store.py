@@ -34,6 +34,7 @@ from taskyard.core.changes import (
     Taken,
     Touch,
 )
+from taskyard.core.clock_jump import is_due, time_of
 from taskyard.core.errors import EventsGone, InvalidInput, YardClosed
 from taskyard.core.task import (
     FINAL,
@@ -96,7 +97,7 @@ class MemoryStore(Schemaless):
         self._wrote()  # nobody waits for a write that cannot come
 
     def now(self) -> Micros:
-        self._told = max(self._told, self._clock.now())
+        self._told = time_of(self._told, self._clock.now())
         return self._told
 
     async def commit(self, sets: Sequence[ChangeSet]) -> list[Committed | Conflict | Taken]:
@@ -178,7 +179,7 @@ class MemoryStore(Schemaless):
     async def take_duty(self, name: str, now: Micros, until: Micros) -> Micros | None:
         duties = self._tables.duties
         last = duties.get(name, Micros(0))
-        if last > now:
+        if not is_due(last, now, until):
             return None
         duties[name] = until
         self._wrote()

@@ -157,7 +157,7 @@ update yard.duty
 set next_at = $3
 from before
 where duty.name = $1
-and before.next_at <= $2
+and (before.next_at <= $2 or before.next_at > $4)
 returning before.next_at
 
 -- name: first_duty

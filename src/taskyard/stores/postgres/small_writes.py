@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from taskyard.core.changes import Touch
+from taskyard.core.clock_jump import TOLERANCE
 from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import Micros
 from taskyard.stores import rows
@@ -44,10 +45,11 @@ async def lanes(transaction: Transaction, lanes: Sequence[Lane]) -> dict[Lane, L
 
 
 async def take_duty(transaction: Transaction, name: str, now: Micros, until: Micros) -> Micros | None:
-    taken = await transaction.ask("take_duty", name, now, until)
+    asked = (name, now, until, until + TOLERANCE)
+    taken = await transaction.ask("take_duty", *asked)
     if not taken:
         await transaction.run("first_duty", name)
-        taken = await transaction.ask("take_duty", name, now, until)
+        taken = await transaction.ask("take_duty", *asked)
     transaction.wrote = bool(taken)
     return taken[0][0] if taken else None
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from taskyard.core.changes import Beat, ChangeSet, Committed, Conflict, Taken, Touch
 from taskyard.core.claiming import ClaimPlan, Pace
+from taskyard.core.clock_jump import TOLERANCE
 from taskyard.core.errors import InvalidInput, StoreUnavailable, Unavailable, YardClosed
 from taskyard.core.task import Hot, Lane, LaneId, TaskId
 from taskyard.core.units import Micros
@@ -156,7 +157,7 @@ class RedisStore(Reads):
         return [known[lane] for lane in lanes]
 
     async def take_duty(self, name: str, now: Micros, until: Micros) -> Micros | None:
-        last = await self._run(WRITE, "take_duty", name, now, until)
+        last = await self._run(WRITE, "take_duty", name, now, until, until + TOLERANCE)
         return None if last is None else Micros(int(last))
 
     async def settle(self, outbox_ids: Sequence[int]) -> None:

@@ -35,11 +35,12 @@ function small.lanes()
   return {new and announce() or {}, ids}
 end
 
--- Of two who come at once, the second sees the time that the first has set, and goes.
+-- Of two who come at once, the second sees the time that the first has set, and goes. A time beyond all that a clock
+-- would set was set by a wrong clock, and is past.
 function small.take_duty()
-  local name, now, til = take(), take_number(), take()
+  local name, now, til, beyond = take(), take_number(), take(), take_number()
   local last = redis.call('HGET', yard .. 'duties', name) or '0'
-  if tonumber(last) > now then
+  if tonumber(last) > now and tonumber(last) <= beyond then
     return false
   end
   redis.call('HSET', yard .. 'duties', name, til)

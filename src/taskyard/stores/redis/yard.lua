@@ -11,6 +11,7 @@
 local yard = KEYS[1] -- '{name}:', which is no key itself: on a cluster whose slot moves, no script runs on half a yard
 local NONE = '\0' -- no text has it
 local SECOND = 1000000
+local TOLERANCE = 5 * SECOND
 
 local HELD = {claimed = true, running = true}
 local WAITING = {pending = true, ready = true, retrying = true}
@@ -59,14 +60,16 @@ local function begins(name, with)
   return string.sub(name, 1, #with) == with
 end
 
--- The time that counts: the server's where no clock is given, and never behind what somebody was already told.
+-- The time that counts: the server's where no clock is given. What somebody was already told keeps it from going back a
+-- little; a clock that was set back further counts, as `core.clock_jump.time_of` has it.
 local function clock(said)
   local told = number(redis.call('HGET', yard .. 'meta', 'told') or 0)
-  if said then
-    return math.max(told, tonumber(said))
+  local now = said and tonumber(said)
+  if not now then
+    local time = redis.call('TIME')
+    now = time[1] * SECOND + time[2]
   end
-  local now = redis.call('TIME')
-  return math.max(told, now[1] * SECOND + now[2])
+  return told > now + TOLERANCE and now or math.max(told, now)
 end
 
 -- The first write. A server that is out of memory refuses it, and with it the whole script; later writes it lets pass.

@@ -37,7 +37,7 @@ from taskyard.core.task import (
     Status,
     TaskId,
 )
-from taskyard.core.units import Micros
+from taskyard.core.units import SECOND, Micros
 from taskyard.stores import rows
 from taskyard.stores.contract import Config, Filter, Graph
 from taskyard.stores.paging import Page
@@ -311,6 +311,7 @@ def health(connection: apsw.Connection) -> dict[str, Json]:
         "free_bytes": free,
         "wal_bytes": log.stat().st_size if log.exists() else 0,
         "disk_free_bytes": shutil.disk_usage(path.parent).free,
+        "clock_jump_sec": _ask(connection, "last_jump").get / SECOND,
     }
 
 

@@ -422,3 +422,8 @@ select 'the numbers of tasks or events are behind what is stored'
 from meta
 where task_seq < (select coalesce(max(seq), 0) from task)
 or event_seq < (select coalesce(max(seq), 0) from event)
+
+-- name: last_jump
+-- By how much the clock went back, for a day after it did.
+select iif(clock < jumped_at + 86400000000, jumped_by, 0)
+from meta

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from taskyard.core.changes import Touch
+from taskyard.core.clock_jump import is_due
 from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import Micros
 from taskyard.stores import rows
@@ -34,7 +35,7 @@ def lanes(transaction: Transaction, lanes: Sequence[Lane]) -> dict[Lane, LaneId]
 def take_duty(transaction: Transaction, name: str, now: Micros, until: Micros) -> Micros | None:
     stored = transaction.connection.execute(SQL["duty"], (name,)).get
     last = Micros(0) if stored is None else stored
-    if last > now:
+    if not is_due(last, now, until):
         return None
     transaction.run("write_duty", name, until)
     return last

@@ -27,8 +27,9 @@ from taskyard.stores.sets import refuse_nonsense
 from taskyard.stores.sqlite import claims, connecting, reading, small_writes
 from taskyard.stores.sqlite.guest import SqliteGuest
 from taskyard.stores.sqlite.readers import Readers
-from taskyard.stores.sqlite.transaction import Told, Transaction
+from taskyard.stores.sqlite.transaction import Transaction
 from taskyard.stores.sqlite.writer import Writer
+from taskyard.stores.telling_time import StoreTime
 from taskyard.stores.waiting import Waiting
 
 Given = ParamSpec("Given")
@@ -43,7 +44,7 @@ class SqliteStore(Reads):
         self._path = path
         self._migrates = migrates
         self._clock = clock
-        self._told = Told(clock)
+        self._time = StoreTime(clock)
         self._writer: Writer | None = None
         self._readers: Readers | None = None
         self._process = 0
@@ -75,7 +76,7 @@ class SqliteStore(Reads):
     async def open(self) -> None:
         connecting.refuse_network(self._path)
         loop = asyncio.get_running_loop()
-        writer = Writer(self._path, self._told, loop, self._waiting.wake, migrates=self._migrates)
+        writer = Writer(self._path, self._time, loop, self._waiting.wake, migrates=self._migrates)
         readers = Readers(self._path, loop)
         await writer.start()
         readers.start()
@@ -94,7 +95,7 @@ class SqliteStore(Reads):
             await writer.stop()
 
     def now(self) -> Micros:
-        return self._told.now()
+        return self._time.now()
 
     # Writes.
 

@@ -14,33 +14,18 @@ from taskyard.core.changes import Change, Event, Limit, NewTask
 from taskyard.core.task import Hot
 from taskyard.core.units import Micros
 from taskyard.stores import rows
-from taskyard.stores.contract import Clock
 from taskyard.stores.sqlite.statements import SQL, move, wide
+from taskyard.stores.telling_time import StoreTime
 from taskyard.stores.waves import Key
 
 
-class Told:
-    """The machine's clock, but never behind what somebody was already told."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._told = Micros(0)
-
-    def now(self) -> Micros:
-        self.hear(self._clock.now())
-        return self._told
-
-    def hear(self, at: Micros) -> None:
-        """Another process was told this."""
-        self._told = max(self._told, at)
-
-
 class Transaction:
-    def __init__(self, connection: apsw.Connection, told: Told) -> None:
+    def __init__(self, connection: apsw.Connection, time: StoreTime) -> None:
         self.connection = connection
-        clock, self._task_seq, self._event_seq = connection.execute(SQL["numbers"]).get
-        told.hear(clock)
-        self.now = told.now()
+        mark, self._task_seq, self._event_seq = connection.execute(SQL["numbers"]).get
+        is_believed = time.hear(mark)
+        self.now = time.now()
+        self.went_back = Micros(0) if is_believed else Micros(mark - self.now)  # how far, since the last write
         self._begun = connection.total_changes()
         self._events: list[tuple[object, ...]] = []
 

@@ -8,26 +8,33 @@ hear of that: closely when the log is heard to be written to, seldom otherwise.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
+from time import monotonic
 from typing import Any
 
 import apsw
 
 from taskyard.core.changes import ChangeSet
+from taskyard.core.units import SECOND, Micros
+from taskyard.stores.sqlite import rewinding
 from taskyard.stores.sqlite.answering import answer, refuse, tell
 from taskyard.stores.sqlite.connecting import connect, prepare, refusal_of
 from taskyard.stores.sqlite.landing import Answer, land
 from taskyard.stores.sqlite.listening import Ear, Lookout, ear_at
 from taskyard.stores.sqlite.statements import SQL
-from taskyard.stores.sqlite.transaction import Told, Transaction
+from taskyard.stores.sqlite.transaction import Transaction
+from taskyard.stores.telling_time import StoreTime
 
+logger = logging.getLogger("taskyard")
 Work = Callable[[Transaction], Any]
 _MOST_JOBS = 256  # of one transaction, so that the first of them is not kept waiting by the last
 _MOST_SETS = 2_000
+REPORTED_EVERY = 60.0  # seconds from one message about a clock that went back to the next
 
 
 @dataclass(slots=True, eq=False)
@@ -44,7 +51,7 @@ class Writer:
     def __init__(
         self,
         path: Path,
-        told: Told,
+        time: StoreTime,
         loop: asyncio.AbstractEventLoop,
         wrote: Callable[[], None],
         *,
@@ -52,7 +59,7 @@ class Writer:
     ) -> None:
         self._path = path
         self._migrates = migrates
-        self._told = told
+        self._time = time
         self._loop = loop
         self._wrote = wrote  # called on the loop after a commit, of this process or another
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
@@ -65,6 +72,7 @@ class Writer:
         self._lookout = Lookout()
         self._log = ""  # the file that every commit is written to first
         self._ear: Ear | None = None
+        self._reported = -REPORTED_EVERY
         self.secret = b""
 
     # Called on the loop.
@@ -137,7 +145,7 @@ class Writer:
         connection = connect(self._path, writes=True)
         try:
             secret = prepare(connection, migrates=self._migrates)
-            self._told.hear(connection.execute(SQL["numbers"]).get[0])
+            self._time.hear(connection.execute(SQL["numbers"]).get[0])
             self._seen = connection.execute(SQL["data_version"]).get
             self._log = connection.filename_wal
         except BaseException:
@@ -192,7 +200,9 @@ class Writer:
     def _transact(self, connection: apsw.Connection, jobs: Sequence[Job]) -> tuple[list[Any], bool]:
         try:
             connection.execute(SQL["begin"])
-            transaction = Transaction(connection, self._told)
+            transaction = Transaction(connection, self._time)
+            if transaction.went_back:
+                rewinding.cut_all(transaction)
             answers = _work(transaction, jobs)
             wrote = transaction.finish()
             connection.execute(SQL["commit"])
@@ -201,7 +211,20 @@ class Writer:
             if connection.in_transaction:
                 connection.execute(SQL["rollback"])
             raise
+        if transaction.went_back:
+            self._report_jump(transaction.went_back)
         return answers, wrote
+
+    def _report_jump(self, back: Micros) -> None:
+        """Seldom: two processes whose clocks disagree would fill the log."""
+        if monotonic() - self._reported > REPORTED_EVERY:
+            self._reported = monotonic()
+            logger.warning(
+                "%s: the clock went back by %.1f s since the last write; leases and delays were cut to their own "
+                "lengths. Look at the clocks of the processes that have this file open",
+                self._path,
+                back / SECOND,
+            )
 
 
 def _work(transaction: Transaction, jobs: Sequence[Job]) -> list[Any]:

@@ -396,3 +396,26 @@ where name = ?
 -- name: write_duty
 insert or replace into duty (name, next_at)
 values (?, ?)
+
+-- name: too_far_ahead
+-- What the sweep would look at only later: under a lease, or waiting since a time that has not come.
+select {hot}, definition.body
+from task
+join definition
+on definition.seq = task.seq
+where task.due_at > ?1
+and (task.status in ('claimed', 'running') or task.updated_at > ?1)
+
+-- name: windows
+select kind, workspace, id, version, body
+from record
+where kind in (select value from json_each(?))
+
+-- name: cut_pulses
+update pulse
+set at = ?1
+where at > ?1
+
+-- name: note_jump
+update meta
+set jumped_at = ?, jumped_by = ?
