@@ -143,3 +143,33 @@ SCHEMAS = [
         "deep and wide", {"additionalProperties": {"$ref": "#"}, "items": {"$ref": "#"}}, nested(60, [0] * 200_000)
     ),
 ]
+
+
+def with_addresses(url: str) -> dict[str, Any]:
+    """Schemas that name this address wherever a validator might fetch it from."""
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {
+        "$schema": {"$schema": url},
+        "$schema with a fragment": {"$schema": f"{url}#"},
+        "$schema of a file": {"$schema": "file:///etc/passwd"},
+        "$schema that is no text": {"$schema": [url]},
+        "$schema of a known draft at another host": {"$schema": draft.replace("json-schema.org", url[7:-5])},
+        "$schema within a part": {"properties": {"a": {"$schema": url}}},
+        "$schema within definitions": {"$defs": {"a": {"$schema": url}}},
+        "$schema of another known draft within a part": {"$schema": draft, "not": {"$schema": f"{draft}#"}},
+        "$schema beside $id": {"$id": url, "$schema": url},
+        "$ref": {"$ref": url},
+        "$ref in definitions that nothing leads to": {"$defs": {"a": {"$ref": url}}},
+        "$ref in old definitions": {"definitions": {"a": {"items": [{"$ref": url}]}}},
+        "$ref in a word that nobody knows": {"unheard-of": {"$ref": url}},
+        "$ref relative to $id": {"$id": url, "$ref": "other"},
+        "$ref in definitions relative to $id": {"$id": url, "$defs": {"a": {"$ref": "other"}}},
+        "$dynamicRef": {"$dynamicRef": f"{url}#x"},
+        "$dynamicRef in definitions": {"$defs": {"a": {"$dynamicRef": f"{url}#x"}}},
+        "$recursiveRef": {"$schema": "https://json-schema.org/draft/2019-09/schema", "$recursiveRef": url},
+        "$id within a part": {"$defs": {"a": {"$id": url, "$ref": "#/x"}}},
+        "id of the oldest draft": {
+            "$schema": "http://json-schema.org/draft-04/schema#",
+            "definitions": {"a": {"id": url, "$ref": "x"}},
+        },
+    }

@@ -36,6 +36,17 @@ _AGAIN = 3  # times that parts are gone through which something unevaluated is a
 _SEVERAL = 60  # units of a number that is compared with one written otherwise
 _HUGE = 2**63
 
+# The drafts by the names they have. Any other name of a draft is an address that somebody would have to fetch.
+DRAFTS = frozenset(
+    f"{name}{end}"
+    for name in (
+        *(f"http://json-schema.org/draft-0{number}/schema" for number in (4, 6, 7)),
+        *(f"https://json-schema.org/draft/{year}/schema" for year in ("2019-09", "2020-12")),
+    )
+    for end in ("", "#")
+)
+_NEWEST = sorted(name for name in DRAFTS if not name.endswith("#"))
+
 
 @dataclass(slots=True)
 class _Part:
@@ -74,6 +85,7 @@ class Work:
     """The work that a schema makes; `InvalidInput` where that cannot be told, or is too much for any value."""
 
     def __init__(self, schema: Json, patterns: Patterns) -> None:
+        _refuse_other_drafts(schema)
         _refuse_other_places(schema)
         self._parts = _Graph(schema, patterns).parts
         self._order = _in_order(self._parts)
@@ -216,8 +228,6 @@ class _Graph:
 
     def _found(self, target: str) -> Iterable[Any]:
         """Where a reference leads; nowhere is for the validator to refuse."""
-        if not target.startswith("#"):
-            raise InvalidInput(FIELD, f"may refer only to itself, not to {target[:300]}")
         pointer = unquote(target[1:])
         if not pointer.startswith("/"):
             return self._anchors.get(pointer, [] if pointer else [self._root])
@@ -313,10 +323,26 @@ def _length(number: float | int) -> int:
     return 0 if -_HUGE < number < _HUGE else (number.bit_length() // 4) ** 2 // 1600 + 1
 
 
+def _refuse_other_drafts(schema: Json) -> None:
+    """Only known drafts, and one for the whole schema: what a validator does not know by name it would look for."""
+    draft = _object(schema).get("$schema")
+    if "$schema" in _object(schema) and not (isinstance(draft, str) and draft in DRAFTS):
+        raise InvalidInput(FIELD, f"must have the name of a known draft as its $schema: {', '.join(_NEWEST)}")
+    for part in _objects(schema):
+        if isinstance(named := part.get("$schema"), str) and named != draft:
+            raise InvalidInput(FIELD, "must not have a $schema but at its top")
+
+
 def _refuse_other_places(schema: Json) -> None:
-    """A part with an address of its own is another document, in which references lead elsewhere."""
+    """A part with an address of its own is another document, in which references lead elsewhere.
+
+    References are looked at wherever they stand: a validator follows also those in parts that nothing leads to.
+    """
     old = "draft-04" in str(_object(schema).get("$schema"))
     for part in _objects(schema):
+        for word in _REFERENCES:
+            if isinstance(target := part.get(word), str) and not target.startswith("#"):
+                raise InvalidInput(FIELD, f"may refer only to itself, not to {target[:300]}")
         if part is not schema and any(isinstance(part.get(word), str) for word in ("$id", "id")[: 1 + old]):
             raise InvalidInput(FIELD, "must not have an $id but at its top")
 
