@@ -28,7 +28,7 @@ NEEDS = {
     "PostgreSQL": ("asyncpg", ["--url", "postgresql://127.0.0.1:1/yard", "ls"], "postgres"),
     "Redis": ("hiredis", ["--url", "redis://127.0.0.1:1", "ls"], "redis"),
     "artifacts": ("obstore", ["artifacts", "put", "brief.txt"], "artifacts"),
-    "notifications": ("apprise", ["notify", "add", "me", "slack://a/b/c", "--on", "dead_letter"], "notifications"),
+    "notifications": ("httpcore", ["notify", "add", "me", "slack://a/b/c", "--on", "dead_letter"], "notifications"),
     "watching": ("watchfiles", ["triggers", "watch", "."], "watch"),
 }
 

@@ -20,7 +20,7 @@ def test_a_webhook_is_added_and_its_secret_shown_this_once(taskyard: Command) ->
         assert made["secret"] not in shown
 
 
-def test_others_are_apprises_and_keep_their_tokens_to_themselves(taskyard: Command) -> None:
+def test_the_tokens_of_a_chat_service_are_not_shown(taskyard: Command) -> None:
     added = taskyard("notify", "add", "chat", SLACK, "--on", "approval_wanted", "--on", "dag_failed")
 
     assert "chat tells slack://***" in added.out

@@ -347,7 +347,7 @@ async def test_while_a_slow_target_is_waited_for_nobody_else_tries_it(
     assert await yard.notifications() == []
 
 
-async def test_what_apprise_speaks_is_sent_through_it(yard: Yard, clock: ManualClock, receiver: Receiver):
+async def test_a_chat_service_is_sent_what_it_understands(yard: Yard, clock: ManualClock, receiver: Receiver):
     made = await yard.set_notifier("phone", f"ntfy://127.0.0.1:{receiver.port}/alerts", events=["dead_letter"])
     assert made.secret is None
     await given_a_dead_letter(yard, title="Fix the build")
@@ -455,6 +455,8 @@ async def test_verify_finds_what_was_forgotten(
         ("target", {"target": "forms://example.org/"}),
         ("target", {"target": "xml://127.0.0.1/"}),
         ("target", {"target": "ntfy://example.org/topic?redirect=yes"}),
+        ("target", {"target": "slack://T1/B1/xyz/?template=http%3A%2F%2F127.0.0.1%2F"}),
+        ("target", {"target": "syslog://localhost"}),
         ("events", {"events": []}),
         ("events", {"events": ["everything"]}),
         ("events", {"events": ["test"]}),

@@ -127,7 +127,7 @@ async def test_a_proxy_of_the_environment_is_not_used(receiver: Receiver, monkey
 
 @pytest.mark.parametrize("kind", ["json", "jsons", "xml", "xmls", "form", "forms"])
 @pytest.mark.parametrize("host", ["127.0.0.1", "example.org"])
-def test_what_apprise_would_send_to_any_web_server_goes_as_a_webhook_or_not_at_all(kind: str, host: str):
+def test_what_goes_to_any_web_server_goes_as_a_webhook_or_not_at_all(kind: str, host: str):
     with pytest.raises(InvalidInput, match="http"):
         checked_target(f"{kind}://{host}/hook", HERE)
 

@@ -26,7 +26,7 @@ def add(
     context: typer.Context,
     name: NotifierArgument,
     target: Annotated[
-        str, typer.Argument(help="https://… for a signed webhook, or an apprise URL: slack://…, mailto://…")
+        str, typer.Argument(help="https://… for a signed webhook, or a service: slack://…, mailtos://…, ntfys://…")
     ],
     on: Annotated[list[str], typer.Option("--on", help=f"What to tell of: {EVENTS}. May be repeated.")],
     type_: Annotated[list[str] | None, typer.Option("--type", help="Only of tasks of these types.")] = None,

@@ -28,7 +28,8 @@ class Notifying(Calling):
     ) -> NotifierMade:
         """Tell a target of these events, of all tasks or of those of some types, queues or tags.
 
-        `http://` and `https://` are webhooks; what they are signed with is shown this once. Any other URL is apprise's.
+        `http://` and `https://` are webhooks; what they are signed with is shown this once. Other
+        targets are those of a service in the guide: slack://, mailtos://, ntfys://, ….
         Under a name that is taken, the notifier is replaced, and signs with a new secret.
         """
         asked = body(

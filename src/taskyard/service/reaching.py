@@ -56,7 +56,6 @@ def checked_url(target: object) -> SplitResult:
         raise InvalidInput("target", "must be a URL, in ASCII and with nothing blank in it")
     try:
         parts = urlsplit(given)
-        _ = parts.port
     except ValueError:
         raise InvalidInput("target", "must be a URL with a sound host and port") from None
     if not parts.scheme:
@@ -68,6 +67,10 @@ def checked_webhook(parts: SplitResult, permitted: Allowed) -> None:
     """Refuse what could never be sent to, while it is being written down; names are looked up when it is sent."""
     if parts.username is not None or parts.fragment:
         raise InvalidInput("target", "must have neither a password nor a fragment: what is sent is signed")
+    try:
+        _ = parts.port
+    except ValueError:
+        raise InvalidInput("target", "must be a URL with a sound host and port") from None
     check_literal(addresses.checked_host(parts.hostname or "", "target"), permitted)
 
 

@@ -1,4 +1,4 @@
-"""Sending signed webhooks: to an address that was checked, without following where the answer leads."""
+"""Sending requests, signed webhooks among them: to an address that was checked, and never where the answer leads."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import httpcore
 
 from taskyard.core.addresses import Allowed
+from taskyard.core.channels import Request
 from taskyard.core.signing import signed
 from taskyard.core.units import SECOND, Micros
 from taskyard.service.reaching import Lookup, Undelivered, looked_up, reachable
@@ -50,24 +51,22 @@ class Checked(httpcore.AsyncNetworkBackend):
 async def send_webhook(
     target: str, secret: str, id_: str, body: bytes, *, now: Micros, permitted: Allowed, lookup: Lookup = looked_up
 ) -> None:
-    """Send it once; `Undelivered` where nobody said that it was taken."""
-    parts = urlsplit(target)
+    """Send a signed webhook once; `Undelivered` where nobody said that it was taken."""
     stamp = now // SECOND
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    port = parts.port or _PORTS[parts.scheme]
-    url = httpcore.URL(scheme=parts.scheme, host=(parts.hostname or ""), port=port, target=path)
     headers = {
-        "Host": parts.netloc,
         "Content-Type": "application/json",
-        "Content-Length": str(len(body)),
-        "User-Agent": "Taskyard",
         "webhook-id": id_,
         "webhook-timestamp": str(stamp),
         "webhook-signature": signed(secret, id_, stamp, body),
     }
+    await deliver(Request("POST", target, headers, body), permitted=permitted, lookup=lookup)
+
+
+async def deliver(request: Request, *, permitted: Allowed, lookup: Lookup = looked_up) -> None:
+    """Send a request once, through the guarded connector; `Undelivered` where it was not answered with 2xx."""
     try:
         async with asyncio.timeout(ANSWERED_WITHIN):
-            status = await _status(url, list(headers.items()), body, Checked(permitted, lookup))
+            status = await _status(request, Checked(permitted, lookup))
     except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, TimeoutError) as error:
         raise Undelivered(f"its host did not answer ({type(error).__name__})") from None
     if 300 <= status < 400:
@@ -76,11 +75,23 @@ async def send_webhook(
         raise Undelivered(f"it answered with status {status}")
 
 
-async def _status(url: httpcore.URL, headers: list[tuple[str, str]], body: bytes, network: Checked) -> int:
+async def _status(request: Request, network: Checked) -> int:
     """What the answer begins with. The rest is not read: it could go on for ever."""
+    parts = urlsplit(request.url)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    port = parts.port or _PORTS[parts.scheme]
+    url = httpcore.URL(scheme=parts.scheme, host=(parts.hostname or ""), port=port, target=path)
+    length = str(len(request.body))
+    headers = {"Host": parts.netloc, "Content-Length": length, "User-Agent": "Taskyard", **request.headers}
     timeout = {"connect": REACHED_WITHIN, "read": ANSWERED_WITHIN, "write": ANSWERED_WITHIN, "pool": ANSWERED_WITHIN}
     async with (
         httpcore.AsyncConnectionPool(network_backend=network, http2=False) as pool,
-        pool.stream("POST", url, headers=headers, content=body, extensions={"timeout": timeout}) as answer,
+        pool.stream(
+            request.method,
+            url,
+            headers=list(headers.items()),
+            content=request.body,
+            extensions={"timeout": timeout},
+        ) as answer,
     ):
         return answer.status

@@ -33,7 +33,7 @@ class SetNotifier(Request):
         Field(
             min_length=1,
             max_length=2000,
-            description="Where to: http:// and https:// are signed webhooks, any other URL is apprise's.",
+            description="Where to: http:// and https:// are signed webhooks, others name a service: slack://, ….",
         ),
     ]
     events: list[Name]
