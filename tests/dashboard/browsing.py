@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -12,7 +13,20 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Locator, Page, Request, expect
+import pytest
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    BrowserType,
+    ConsoleMessage,
+    Dialog,
+    Locator,
+    Page,
+    Request,
+    expect,
+)
+
+from scripts.get_browser import found
 
 PATIENCE = 10_000  # milliseconds that anything may take on a busy machine
 STARTING = 30.0  # seconds
@@ -110,6 +124,21 @@ class Visit:
     def _on_request(self, request: Request) -> None:
         if urlsplit(request.url).netloc != urlsplit(self.address).netloc and not request.url.startswith("data:"):
             self.troubles.append(f"another site was asked: {request.url}")
+
+
+def started(chromium: BrowserType, **environment: str) -> Browser:
+    """The browser of the machine, or the one that `make test` brings."""
+    if (own := found()) is None:
+        pytest.fail(
+            "there is no chromium: install one, or let `python -m scripts.get_browser` bring one", pytrace=False
+        )
+    path, needs = own
+    # Its sandbox wants rights that containers do not give; what it is shown here is ours.
+    return chromium.launch(
+        executable_path=path,
+        args=["--no-sandbox", "--disable-gpu"],
+        env={**os.environ, **needs, **environment},
+    )
 
 
 @contextmanager

@@ -17,15 +17,19 @@ from playwright.sync_api import Browser, sync_playwright
 
 import taskyard
 from scripts.build_dashboard import BUILT
-from scripts.get_browser import found
 from taskyard.portal import SyncYard
-from tests.dashboard.browsing import Visit, log_in, serving, visiting
+from tests.dashboard.browsing import Visit, log_in, serving, started, visiting
 from tests.servers import free_port
 from tests.storage import asked_for, url_of
 
 STORES = [name for name in ("sqlite", "postgres") if name in asked_for()]
 # A page is the same on every store: what is only about pages is usually tried on the first.
-ONCE = frozenset({"test_access", "test_accessibility", "test_hostile", "test_keyboard", "test_pages", "test_scale"})
+ONCE = frozenset(
+    {
+        *("test_access", "test_accessibility", "test_hostile", "test_keyboard", "test_languages"),
+        *("test_pages", "test_scale"),
+    }
+)
 _numbers = count(1)
 
 
@@ -56,16 +60,8 @@ def _store_of(item: pytest.Item) -> str:
 def browser() -> Generator[Browser]:
     if not (BUILT / "index.html").exists():
         pytest.fail("the dashboard is not built: make dashboard", pytrace=False)
-    if (chromium := found()) is None:
-        pytest.fail(
-            "there is no chromium: install one, or let `python -m scripts.get_browser` bring one", pytrace=False
-        )
-    path, needs = chromium
-    # Its sandbox wants rights that containers do not give; what it is shown here is ours.
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu"], env={**os.environ, **needs}
-        )
+        browser = started(playwright.chromium)
         yield browser
         browser.close()
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { ago, cents, money, shortId, span, tierOf } from "./format";
+import { ago, cents, money, ordinal, shortId, span, tierOf } from "./format";
 
 test.each([
   [0.042, "42 ms"],
@@ -28,10 +28,26 @@ test("money keeps every digit that was stored", () => {
   expect(money("1234567890123.5")).toBe("$1,234,567,890,123.50");
 });
 
+test.each([
+  [1e-7, "$0.00"],
+  [-0.5, "-$0.50"],
+  ["-0.000001", "-$0.000001"],
+  [1e21, "$1,000,000,000,000,000,000,000.00"],
+  ["nonsense", "$NaN"],
+])("money is written whatever its form: %j", (usd, words) => {
+  expect(money(usd)).toBe(words);
+});
+
 test("money in a tight place is told to the cent, and what is less is not told as nothing", () => {
   expect(cents("12.345")).toBe("$12.35");
   expect(cents("0.0004")).toBe("$0.0004");
   expect(cents("0")).toBe("$0.00");
+});
+
+test("the days of a month are counted as people do", () => {
+  expect([1, 2, 3, 4, 11, 12, 13, 21, 22, 31].map(ordinal)).toEqual([
+    ...["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "31st"],
+  ]);
 });
 
 test("an id is known by its end", () => {

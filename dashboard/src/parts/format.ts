@@ -1,6 +1,11 @@
-/** Times, spans, money and numbers in words. Nothing here reads a clock. */
+/**
+ * Times, spans, money and numbers in words, as the reader's language writes them. Nothing here reads a clock.
+ *
+ * Only this module and locale.ts use Intl, so that a strange language of the browser breaks no page.
+ */
+import { LOCALE } from "./locale";
 
-const EXACT = new Intl.DateTimeFormat(undefined, {
+const EXACT = new Intl.DateTimeFormat(LOCALE, {
   year: "numeric",
   month: "short",
   day: "2-digit",
@@ -11,22 +16,23 @@ const EXACT = new Intl.DateTimeFormat(undefined, {
   fractionalSecondDigits: 3,
   timeZoneName: "short",
 });
-const CLOCK = new Intl.DateTimeFormat(undefined, {
+const CLOCK = new Intl.DateTimeFormat(LOCALE, {
   hour: "2-digit",
   minute: "2-digit",
   second: "2-digit",
   hourCycle: "h23",
 });
-const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
-const DAY_AND_CLOCK = new Intl.DateTimeFormat(undefined, {
+const DAY = new Intl.DateTimeFormat(LOCALE, { month: "short", day: "numeric" });
+const DAY_AND_CLOCK = new Intl.DateTimeFormat(LOCALE, {
   month: "short",
   day: "numeric",
   hour: "2-digit",
   minute: "2-digit",
   hourCycle: "h23",
 });
-const COUNT = new Intl.NumberFormat();
-const SHORT = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
+const COUNT = new Intl.NumberFormat(LOCALE);
+const TENTHS = new Intl.NumberFormat(LOCALE, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const SHORT = new Intl.NumberFormat(LOCALE, { notation: "compact", maximumFractionDigits: 1 });
 
 /** The exact time in the reader's own zone, and as it is stored. */
 export function exactly(iso: string): string {
@@ -55,7 +61,7 @@ const UNITS: readonly [number, string][] = [
 export function span(seconds: number): string {
   if (seconds < 0) return `−${span(-seconds)}`;
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 10) return `${TENTHS.format(seconds)} s`;
   if (seconds < 60) return `${Math.floor(seconds)} s`;
   for (const [index, [size, unit]] of UNITS.entries()) {
     if (seconds < size) continue;
@@ -75,20 +81,21 @@ export function ago(milliseconds: number): string {
   return milliseconds >= 0 ? `${words} ago` : `in ${words}`;
 }
 
+const DOLLARS = { style: "currency", currency: "USD", currencyDisplay: "narrowSymbol" } as const;
+const EXACT_MONEY = new Intl.NumberFormat(LOCALE, { ...DOLLARS, minimumFractionDigits: 2, maximumFractionDigits: 6 });
+const CENTS = new Intl.NumberFormat(LOCALE, { ...DOLLARS, minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const BELOW_A_CENT = new Intl.NumberFormat(LOCALE, { ...DOLLARS, maximumSignificantDigits: 1 });
+
 /** Money as it is: exact to the digits that were stored, at least two and at most six of them. */
 export function money(usd: string | number): string {
-  const [whole = "0", fraction = ""] = String(usd).split(".");
-  const kept = fraction.slice(0, 6).replace(/0+$/, "").padEnd(2, "0");
-  return `$${COUNT.format(BigInt(whole))}.${kept}`;
+  // The text is formatted and not a number made from it: a number of that many digits would be another one.
+  return EXACT_MONEY.format(String(usd) as `${number}`);
 }
-
-const CENTS = new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
 /** Money for a tight place: to the cent, and more digits only below one. */
 export function cents(usd: string | number): string {
   const amount = Number(usd);
-  if (amount !== 0 && Math.abs(amount) < 0.01) return `$${amount.toPrecision(1)}`;
-  return `$${CENTS.format(amount)}`;
+  return (amount !== 0 && Math.abs(amount) < 0.01 ? BELOW_A_CENT : CENTS).format(amount);
 }
 
 export function count(number: number): string {
@@ -101,6 +108,14 @@ export function inShort(number: number): string {
 
 export function plural(number: number, one: string, many = `${one}s`): string {
   return `${COUNT.format(number)} ${number === 1 ? one : many}`;
+}
+
+const ORDINALS = new Intl.PluralRules("en", { type: "ordinal" });
+const ENDINGS: Partial<Record<Intl.LDMLPluralRule, string>> = { one: "st", two: "nd", few: "rd" };
+
+/** `1st`, `22nd`, `13th`. */
+export function ordinal(number: number): string {
+  return `${number}${ENDINGS[ORDINALS.select(number)] ?? "th"}`;
 }
 
 /** An id short enough for a column: its end is what differs. */

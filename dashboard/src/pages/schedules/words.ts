@@ -1,6 +1,6 @@
 /** Schedules and triggers in plain words. */
 import type { Schedule, Trigger } from "@/api/sources";
-import { span } from "@/parts/format";
+import { money, ordinal, span } from "@/parts/format";
 
 const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const DAY = 86_400; // seconds
@@ -39,11 +39,6 @@ function daysInWords(weekday: string): string | null {
   if (weekday === "1-5") return "weekday";
   const names = weekday.split(",").map((each) => (NUMBER.test(each) ? DAYS[Number(each)] : undefined));
   return names.every((name) => name !== undefined) ? listed(names) : null;
-}
-
-function ordinal(number: number): string {
-  const ends: Record<string, string> = { one: "st", two: "nd", few: "rd" };
-  return `${number}${ends[new Intl.PluralRules("en", { type: "ordinal" }).select(number)] ?? "th"}`;
 }
 
 /** What it listens to. */
@@ -86,7 +81,7 @@ function ruleInWords({ measure, type, above, over, window_sec: pause }: Record<s
 
 function limitInWords(measure: unknown, limit: number): string {
   if (measure === "failure_rate") return `${Math.round(limit * 1000) / 10} %`;
-  return measure === "cost_usd" ? `$${limit}` : span(limit);
+  return measure === "cost_usd" ? money(limit) : span(limit);
 }
 
 /** Conditions on what came. */
