@@ -4,10 +4,12 @@ import asyncio
 
 import pytest
 
+from taskyard.core.changes import ChangeSet, Edge
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import EventsGone, NotFound
 from taskyard.core.task import Status
 from taskyard.core.units import Micros, seconds, to_iso
+from taskyard.service import pruning
 from taskyard.service.clock import ManualClock
 from taskyard.service.sweeping import BATCH
 from taskyard.service.yard import Yard
@@ -266,6 +268,42 @@ async def test_finished_work_is_kept_for_a_week_and_then_forgotten_whole(yard: Y
     left = await yard.store.events(after=0, limit=100)
     assert [stored.event.event for stored in left] == ["agent.registered"]
     assert (await yard.enqueue("code", idempotency_key="once")).created
+
+
+async def test_one_sweep_prunes_piece_after_piece(yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(pruning, "PIECE", 3)
+    monkeypatch.setattr(pruning, "MOST_PIECES", 3)
+    await given_an_agent(yard)
+    for _ in range(10):
+        await yard.enqueue("code")
+    await work_off(yard)
+    clock.advance(seconds=7 * DAY + 61)
+
+    assert (await yard.sweep()).pruned == 9
+
+    clock.advance(seconds=10)
+    assert (await yard.sweep()).pruned == 1
+    assert await yard.find() == []
+
+
+async def test_what_a_live_task_of_another_graph_depends_on_is_kept(yard: Yard, clock: ManualClock):
+    await given_an_agent(yard)
+    kept = await given_a_graph(yard, task("a"), task("b", "a"))
+    gone, lone = await given_a_graph(yard, task("a")), await yard.enqueue("code")
+    await work_off(yard)
+    other = await given_a_graph(yard, task("c", run_after=after(yard, 30 * DAY)))
+    edge = Edge(kept.tasks["a"].id, other.tasks["c"].id, "depends")
+    await yard.store.commit([ChangeSet(edges=(edge,), at=yard.now())])
+
+    await a_week_later(yard, clock)
+
+    assert set((await states(yard, kept)).values()) == {Status.COMPLETED}
+    left = {each.id for each in await yard.find()}
+    assert not left & {lone.id, *(each.id for each in gone.tasks.values())}
+
+    await yard.cancel(other.tasks["c"].id)
+    await a_week_later(yard, clock)
+    assert await yard.find() == []
 
 
 async def test_a_graph_is_not_forgotten_while_any_of_it_is_young_or_under_way(yard: Yard, clock: ManualClock):

@@ -20,7 +20,7 @@ from taskyard.core.errors import EventsGone
 from taskyard.core.task import DagId, Hot
 from taskyard.core.units import Micros
 from taskyard.service.clock import ManualClock
-from taskyard.stores.contract import Store
+from taskyard.stores.contract import FROM_THE_OLDEST, Store
 from tests.stores.given import (
     ELSEWHERE,
     HERE,
@@ -46,7 +46,19 @@ from tests.stores.given import (
 async def prunable(store: Store, *, limit: int = 100, dead_too: bool = False) -> list[str]:
     """What has been final for a minute."""
     before = Micros(store.now() - 60_000_000)
-    return sorted(ids(await store.prunable(before, limit, dead_too=dead_too)))
+    return sorted(ids((await store.prunable(before, limit, dead_too=dead_too)).tasks))
+
+
+async def pieces(store: Store, *, limit: int, dead_too: bool = False) -> list[list[str]]:
+    """All that has been final for a minute, piece by piece; nothing of it is removed."""
+    before, cursor = Micros(store.now() - 60_000_000), FROM_THE_OLDEST
+    found: list[list[str]] = []
+    while cursor is not None:
+        piece = await store.prunable(before, limit, dead_too=dead_too, after=cursor)
+        found.append([*ids(piece.tasks)])
+        assert piece.cursor is None or piece.cursor > cursor
+        cursor = piece.cursor
+    return found
 
 
 async def remove(store: Store, *tasks: Hot) -> None:
@@ -108,6 +120,43 @@ async def test_a_small_limit_still_gives_whole_dags(store: Store, clock: ManualC
 
     assert await prunable(store, limit=1) in of_dag.values()
     assert await prunable(store) == sorted(task_id for each in of_dag.values() for task_id in each)
+
+
+async def test_pieces_follow_the_order_of_ends_and_meet_every_task_once(store: Store, clock: ManualClock):
+    at_once = [await given_a_completed_task(store) for _ in range(5)]
+    clock.advance(seconds=1)
+    later = [await given_a_completed_task(store) for _ in range(2)]
+    clock.advance(seconds=61)
+
+    found = await pieces(store, limit=2)
+
+    assert [task_id for piece in found for task_id in piece] == ids([*at_once, *later])
+    assert all(len(piece) <= 2 for piece in found)
+
+
+async def test_dead_letters_come_in_the_same_order_where_they_may_go(store: Store, clock: ManualClock):
+    done = await given_a_completed_task(store)
+    dead = await given_a_dead_letter(store)
+    clock.advance(seconds=1)
+    also_done, also_dead = await given_a_completed_task(store), await given_a_dead_letter(store)
+    clock.advance(seconds=61)
+
+    assert await pieces(store, limit=1, dead_too=True) == [
+        *([each] for each in ids([done, dead, also_done, also_dead])),
+        [],
+    ]
+    assert [each for each in await pieces(store, limit=1) if each] == [[done.id], [also_done.id]]
+
+
+async def test_what_is_kept_does_not_stand_before_what_may_go(store: Store, clock: ManualClock):
+    kept = a_dag_id()
+    for _ in range(3):
+        await given_a_completed_task(store, dag_id=kept)
+    await given_a_dead_letter(store, dag_id=kept)
+    lone = await given_a_completed_task(store)
+    clock.advance(seconds=61)
+
+    assert [piece for piece in await pieces(store, limit=2) if piece] == [[lone.id]]
 
 
 async def test_a_removed_task_leaves_nothing_behind(store: Store):

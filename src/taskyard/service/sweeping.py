@@ -19,12 +19,11 @@ from taskyard.core.errors import IllegalTransition, LeaseLost, NotFound
 from taskyard.core.outcomes import BY_THE_YARD
 from taskyard.core.task import FINAL, DagId, Failure, Hot, Reason, RuntimeId, Status
 from taskyard.core.units import DAY, HOUR, SECOND, Micros
-from taskyard.service.clearing import Clearing
 from taskyard.service.drafting import rescored
 from taskyard.service.engine import Options, pulse
 from taskyard.service.forgetting import Forgetting
 from taskyard.service.inboxes import Inboxes
-from taskyard.service.metering import Metering
+from taskyard.service.pruning import Pruning, Step
 from taskyard.service.roster import Roster
 from taskyard.service.telling import Telling
 from taskyard.stores.contract import Store
@@ -34,8 +33,8 @@ BATCH = 500
 EVERY = SECOND
 GAP = Micros(30 * SECOND)  # no sweep for longer than this: the yard itself was away, and agents are not to blame
 SILENT = Micros(75 * SECOND)
-PRUNE_EVERY = Micros(60 * SECOND)
-PRUNED_AT_ONCE = 200
+PRUNE_EVERY = Micros(10 * SECOND)
+CASCADES_EVERY = Micros(60 * SECOND)
 FOLLOW_EVERY = Micros(5 * SECOND)
 PAGE = 1000  # events
 MOST_PAGES = 20  # that one sweep follows
@@ -43,7 +42,7 @@ ALL_GRAPHS_EVERY = HOUR
 FORGET_EVERY = HOUR
 
 
-class Sweeping(Forgetting, Roster, Metering, Clearing, Telling, Inboxes):
+class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
         self._others: dict[str, Sweeping] = {}
@@ -52,22 +51,35 @@ class Sweeping(Forgetting, Roster, Metering, Clearing, Telling, Inboxes):
         """Do what is due now, in bounded steps. Call it every second, from as many processes as there are."""
         if not await self._begin():
             return Swept()
+        swept = await self._pass_time()
+        finished = await self._look_back(at_length=False)
+        return swept._replace(finished=finished, pruned=await self._make_room(at_length=False))
+
+    async def _pass_time(self) -> Swept:
+        """What may not wait: leases, delays, schedules, ranks."""
         expired, woken = await self._sweep_due()
         fired = await self._fire_schedules(self._beside)
-        finished = await self._on_duty("events", FOLLOW_EVERY, self._follow)
         await self._transcribe_all()
         return Swept(
             expired=expired + await self._sweep_silent_runtimes(),
             woken=woken + await self._sweep_new_day(),
             rescored=await self._sweep_ranks(),
-            pruned=await self._on_duty("prune", PRUNE_EVERY, self._prune),
-            finished=finished
-            + await self._on_duty("cascades", PRUNE_EVERY, self._finish_cascades)
-            + await self._on_duty("graphs", ALL_GRAPHS_EVERY, self._settle_all)
-            + await self._on_duty("inboxes", FORGET_EVERY, self._forget_inboxes)
-            + await self._on_duty("fires", FORGET_EVERY, partial(self._forget_fires, self._beside)),
             fired=fired,
         )
+
+    async def _look_back(self, *, at_length: bool) -> int:
+        """Follow the events, and finish what was interrupted. At length: until all events are followed."""
+        return (
+            await self._on_duty("events", FOLLOW_EVERY, self._follow, at_length=at_length)
+            + await self._on_duty("cascades", CASCADES_EVERY, self._finish_cascades)
+            + await self._on_duty("graphs", ALL_GRAPHS_EVERY, self._settle_all)
+            + await self._on_duty("inboxes", FORGET_EVERY, self._forget_inboxes)
+            + await self._on_duty("fires", FORGET_EVERY, partial(self._forget_fires, self._beside))
+        )
+
+    async def _make_room(self, *, at_length: bool) -> int:
+        """Prune. At length: until nothing is left that is old enough."""
+        return await self._on_duty("prune", PRUNE_EVERY, self._prune, at_length=at_length)
 
     # Leases, delays, waits
 
@@ -187,28 +199,6 @@ class Sweeping(Forgetting, Roster, Metering, Clearing, Telling, Inboxes):
 
     # Housekeeping
 
-    async def _prune(self) -> int:
-        before = Micros(self.now() - int(self.options.retention_days * DAY))
-        if (uncounted := await self._first_uncounted()) is not None:
-            before = min(before, uncounted)
-        policy = (await self._planning()).policy_of("default")
-        old = await self.store.prunable(before, PRUNED_AT_ONCE, dead_too=policy.prunes_dead)
-        graphs: dict[str, list[Hot]] = {}
-        for hot in old:
-            graphs.setdefault(transitions.dag_of(hot), []).append(hot)
-        pruned = 0
-        for tasks in graphs.values():
-            change_set = ChangeSet(
-                expects=tuple(Expect(hot.id, hot.version) for hot in tasks),
-                removals=tuple(hot.id for hot in tasks),
-                records=(*await self._files_let_go(tasks), *await self._subagents_let_go(tasks)),
-                at=self.now(),
-            )
-            await self._committer.commit(change_set)
-            await self._drop_transcripts(change_set.records)
-            pruned += len(tasks)
-        return pruned
-
     async def _transcribe_all(self) -> None:
         """Write on what subagents at work have said, in every workspace."""
         for record in await self.store.records("transcript"):
@@ -223,13 +213,13 @@ class Sweeping(Forgetting, Roster, Metering, Clearing, Telling, Inboxes):
 
     # What has happened
 
-    async def _follow(self) -> int:
+    async def _follow(self) -> Step:
         """Look at the events since the last time: finish what their writers did not live to finish, and count them."""
         settled = 0
         for _ in range(MOST_PAGES):
             page = await self._uncounted(PAGE)
             if not page.events:
-                break
+                return Step(settled)
             # Before they are counted: who dies in between leaves both to the next.
             settled += await self._settle_ended([stored.event for stored in page.events])
             by_workspace: dict[str, list[StoredEvent]] = {}
@@ -239,8 +229,8 @@ class Sweeping(Forgetting, Roster, Metering, Clearing, Telling, Inboxes):
                 await self._beside(workspace)._tell_of([stored.event for stored in mine])
                 await self._beside(workspace)._notice(mine)
             if not await self._count(page) or len(page.events) < PAGE:
-                break
-        return settled
+                return Step(settled)
+        return Step(settled, more=True)
 
     async def _settle_ended(self, events: Sequence[Event]) -> int:
         """Store how graphs ended whose last tasks ended here, where nobody has."""
@@ -281,11 +271,21 @@ class Sweeping(Forgetting, Roster, Metering, Clearing, Telling, Inboxes):
             self._others[workspace] = type(self)(self.store, replace(self.options, workspace=workspace))
         return self._others[workspace]
 
-    async def _on_duty(self, name: str, every: Micros, act: Callable[[], Awaitable[int]]) -> int:
+    async def _on_duty(
+        self, name: str, every: Micros, act: Callable[[], Awaitable[Step | int]], *, at_length: bool = False
+    ) -> int:
+        """Act if the duty falls to this process; at length, again at once while there is more, as long as it lasts."""
         now = self.now()
-        if await self.store.take_duty(name, now, Micros(now + every)) is None:
+        until = Micros(now + every)
+        if await self.store.take_duty(name, now, until) is None:
             return 0
-        return await act()
+        done = 0
+        while True:
+            step = await act()
+            number, more = step if isinstance(step, Step) else (step, False)
+            done += number
+            if not (at_length and more and self.now() < until):
+                return done
 
 
 def _is_lone(event: Event) -> bool:

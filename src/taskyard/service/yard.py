@@ -6,6 +6,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
+from math import inf
+from time import monotonic
 from types import TracebackType
 from typing import Self
 
@@ -26,6 +29,7 @@ from taskyard.stores.contract import Store
 
 logger = logging.getLogger("taskyard")
 SWEEP_EVERY = 1.0  # seconds
+SWEPT_LATELY = 5.0
 
 
 class Yard(Claiming, Subagents, Joining, Errands, Bulk, Showing, Explaining, Verifying, Health, Access):
@@ -38,6 +42,7 @@ class Yard(Claiming, Subagents, Joining, Errands, Bulk, Showing, Explaining, Ver
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
         self._keepers: list[asyncio.Task[None]] = []
+        self._swept_at = -inf  # by `monotonic`: when it last fell to this process to sweep
 
     @property
     def pace(self) -> Pace:
@@ -51,10 +56,15 @@ class Yard(Claiming, Subagents, Joining, Errands, Bulk, Showing, Explaining, Ver
     async def open(self) -> Self:
         await self.store.open()
         if self.options.sweeps:
-            # Apart, since what is outside of the store may take its time, and leases do not wait for it.
+            # Apart, since housekeeping and what is outside of the store take their time, and leases do not wait for it.
+            acts: dict[str, Callable[[], Awaitable[object]]] = {
+                "sweep": self._sweep_time,
+                "events": partial(self._house, partial(self._look_back, at_length=True)),
+                "pruning": partial(self._house, partial(self._make_room, at_length=True)),
+                "errands": self.run_errands,
+            }
             self._keepers = [
-                asyncio.create_task(self._keep(self.sweep, "sweep"), name="taskyard sweeper"),
-                asyncio.create_task(self._keep(self.run_errands, "errands"), name="taskyard errands"),
+                asyncio.create_task(self._keep(act, name), name=f"taskyard {name}") for name, act in acts.items()
             ]
         return self
 
@@ -76,6 +86,16 @@ class Yard(Claiming, Subagents, Joining, Errands, Bulk, Showing, Explaining, Ver
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    async def _sweep_time(self) -> None:
+        if await self._begin():
+            self._swept_at = monotonic()
+            await self._pass_time()
+
+    async def _house(self, act: Callable[[], Awaitable[int]]) -> None:
+        """Only where this process sweeps: the others need not ask whose duty it is."""
+        if monotonic() - self._swept_at < SWEPT_LATELY:
+            await act()
 
     async def _keep(self, act: Callable[[], Awaitable[object]], name: str) -> None:
         while True:

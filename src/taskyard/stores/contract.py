@@ -63,6 +63,23 @@ class Extended(NamedTuple):
     accepted: bool
 
 
+class Cursor(NamedTuple):
+    """A place among the final tasks, in the order in which they ended."""
+
+    updated_at: Micros
+    seq: int
+
+
+FROM_THE_OLDEST = Cursor(Micros(0), 0)
+
+
+class Prunable(NamedTuple):
+    """A piece of what may be removed, and where the next piece begins."""
+
+    tasks: tuple[Hot, ...]
+    cursor: Cursor | None  # None: every final task that is old enough has been looked at
+
+
 class Graph(NamedTuple):
     tasks: tuple[Hot, ...]
     edges: tuple[Edge, ...]
@@ -239,8 +256,14 @@ class Store(Protocol):
         """Waiting tasks whose rank must be computed again."""
         ...
 
-    async def prunable(self, before: Micros, limit: int, *, dead_too: bool) -> list[Hot]:
-        """All tasks of some DAGs, and lone tasks, that have been final since before then."""
+    async def prunable(
+        self, before: Micros, limit: int, *, dead_too: bool, after: Cursor = FROM_THE_OLDEST
+    ) -> Prunable:
+        """All tasks of some DAGs, and lone tasks, that have been final since before then, those that ended first first.
+
+        Looks at no more than `limit` final tasks behind the cursor and at the DAGs that these belong to, and answers
+        with whole DAGs, so with more than `limit` tasks only where the last DAG is larger than what was left.
+        """
         ...
 
     async def find(self, which: Filter, *, after: int, limit: int) -> list[Hot]:

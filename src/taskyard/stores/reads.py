@@ -13,7 +13,7 @@ from typing import Any
 from taskyard.core.changes import Blocker, Checkpoint, Edge, Limit, Outbox, Output, Record, Signal, StoredEvent
 from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Json, LaneId, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros
-from taskyard.stores.contract import Config, Filter, Graph
+from taskyard.stores.contract import FROM_THE_OLDEST, Config, Cursor, Filter, Graph, Prunable
 from taskyard.stores.paging import page_of
 
 
@@ -102,8 +102,10 @@ class Reads(ABC):
     async def drifting(self, now: Micros, limit: int) -> list[Hot]:
         return await self._ask("drifting", now, limit)
 
-    async def prunable(self, before: Micros, limit: int, *, dead_too: bool) -> list[Hot]:
-        return await self._ask("prunable", before, limit, dead_too)
+    async def prunable(
+        self, before: Micros, limit: int, *, dead_too: bool, after: Cursor = FROM_THE_OLDEST
+    ) -> Prunable:
+        return await self._ask("prunable", before, limit, dead_too, after)
 
     async def find(self, which: Filter, *, after: int, limit: int) -> list[Hot]:
         return await self._ask("find", which, after, limit)

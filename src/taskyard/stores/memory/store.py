@@ -53,7 +53,20 @@ from taskyard.core.task import (
     TaskId,
 )
 from taskyard.core.units import Micros
-from taskyard.stores.contract import Claimed, Clock, Config, Extended, Filter, Graph, Guest, Stale
+from taskyard.stores import pruning
+from taskyard.stores.contract import (
+    FROM_THE_OLDEST,
+    Claimed,
+    Clock,
+    Config,
+    Cursor,
+    Extended,
+    Filter,
+    Graph,
+    Guest,
+    Prunable,
+    Stale,
+)
 from taskyard.stores.matching import matches
 from taskyard.stores.memory.landing import land
 from taskyard.stores.memory.tables import Tables, copied
@@ -284,16 +297,25 @@ class MemoryStore(Schemaless):
         waiting = self._those_where(lambda hot: hot.status in WAITING and _is_past(hot.rescore_at, now))
         return [hot for _, _, hot in sorted((hot.rescore_at, hot.seq, hot) for hot in waiting)[:limit]]
 
-    async def prunable(self, before: Micros, limit: int, *, dead_too: bool) -> list[Hot]:
-        spared = frozenset[Status]() if dead_too else {Status.DEAD_LETTERED}
-        groups: dict[str, list[Hot]] = {}
+    async def prunable(
+        self, before: Micros, limit: int, *, dead_too: bool, after: Cursor = FROM_THE_OLDEST
+    ) -> Prunable:
+        ends = FINAL if dead_too else FINAL - {Status.DEAD_LETTERED}
+        old = self._those_where(lambda hot: hot.status in ends and hot.updated_at < before)
+        behind = sorted((hot.updated_at, hot.seq, hot) for hot in old if (hot.updated_at, hot.seq) > after)
+        dags: dict[DagId, list[Hot]] = {}
         for hot in self._tables.hot.values():
-            groups.setdefault(hot.dag_id or hot.id, []).append(hot)
-        found: list[Hot] = []
-        for group in groups.values():
-            if len(found) < limit and all(h.status in FINAL - spared and h.updated_at < before for h in group):
-                found += group
-        return found
+            if hot.dag_id is not None:
+                dags.setdefault(hot.dag_id, []).append(hot)
+        candidates = [pruning.Candidate(hot.updated_at, hot.seq, hot.id, hot.dag_id) for _, _, hot in behind[:limit]]
+        sizes = {
+            dag_id: len(group)
+            for dag_id, group in dags.items()
+            if all(hot.status in ends and hot.updated_at < before for hot in group)
+        }
+        alone, over, cursor = pruning.piece(candidates, sizes, limit)
+        found = [self._tables.hot[task_id] for task_id in alone] + [hot for dag_id in over for hot in dags[dag_id]]
+        return Prunable(tuple(found), cursor)
 
     async def find(self, which: Filter, *, after: int, limit: int) -> list[Hot]:
         definitions = self._tables.definitions

@@ -23,8 +23,8 @@ from taskyard.core.codec import decode_definition
 from taskyard.core.errors import EventsGone
 from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Json, Lane, LaneId, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros
-from taskyard.stores import rows
-from taskyard.stores.contract import Config, Filter, Graph
+from taskyard.stores import pruning, rows
+from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
 from taskyard.stores.matching import is_spelled_so, may_mention
 from taskyard.stores.paging import Page
 from taskyard.stores.postgres.connecting import Connection
@@ -215,14 +215,16 @@ async def drifting(reader: Reader, now: Micros, limit: int) -> list[Hot]:
     return await reader.tasks("drifting", now, limit)
 
 
-async def prunable(reader: Reader, before: Micros, limit: int, dead_too: bool) -> list[Hot]:
+async def prunable(reader: Reader, before: Micros, limit: int, dead_too: bool, after: Cursor) -> Prunable:
     async with reader.one_moment():
-        found = await reader.tasks("prunable_alone", before, limit, dead_too)
-        if len(found) < limit:
-            for [dag_id] in await reader.ask("prunable_dags", before, limit, dead_too):
-                if len(found) < limit:
-                    found += await reader.tasks("graph_tasks", dag_id)
-    return found
+        found = await reader.ask("prunable", before, limit, dead_too, *after)
+        candidates = [pruning.Candidate(*row) for row in found]
+        dag_ids = pruning.dags_of(candidates)
+        over = await reader.ask("prunable_dags", dag_ids, before, dead_too) if dag_ids else ()
+        alone, dags, cursor = pruning.piece(candidates, {row[0]: row[1] for row in over}, limit)
+        tasks = await reader.tasks("load", alone) if alone else []
+        tasks += await reader.tasks("dag_tasks", dags) if dags else []
+    return Prunable(tuple(tasks), cursor)
 
 
 async def find(reader: Reader, which: Filter, after: int, limit: int) -> list[Hot]:

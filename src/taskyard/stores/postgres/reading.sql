@@ -205,36 +205,36 @@ and task.status in ('pending', 'ready', 'retrying')
 order by task.rescore_at, task.seq
 limit $2
 
--- name: prunable_alone
-select {hot}
+-- name: prunable
+select task.updated_at, task.seq, task.id, task.dag_id
 from yard.task
 where task.updated_at < $1
+and (task.updated_at, task.seq) > ($4, $5)
 and task.status in ('completed', 'cancelled', 'dead_lettered')
 and ($3::boolean or task.status <> 'dead_lettered')
-and task.dag_id is null
 order by task.updated_at, task.seq
 limit $2
 
 -- name: prunable_dags
--- Whole ones only: as long as one task of a DAG is needed, so are its neighbours, which say how it came about.
-select ended.dag_id
-from yard.task as ended
-where ended.updated_at < $1
-and ended.status in ('completed', 'cancelled', 'dead_lettered')
-and ended.dag_id is not null
-group by ended.dag_id
-having not exists (
+-- Whole DAGs only: as long as one task is needed, so are its neighbours, which say how it came about.
+select asked.dag_id, (select count(*) from yard.task where task.dag_id = asked.dag_id)
+from unnest($1::text[]) as asked (dag_id)
+where not exists (
   select 1
-  from yard.task as other
-  where other.dag_id = ended.dag_id
+  from yard.task
+  where task.dag_id = asked.dag_id
   and not (
-    other.updated_at < $1
-    and other.status in ('completed', 'cancelled', 'dead_lettered')
-    and ($3::boolean or other.status <> 'dead_lettered')
+    task.updated_at < $2
+    and task.status in ('completed', 'cancelled', 'dead_lettered')
+    and ($3::boolean or task.status <> 'dead_lettered')
   )
 )
-order by min(ended.seq)
-limit $2
+
+-- name: dag_tasks
+select {hot}
+from yard.task
+where task.dag_id = any($1::text[])
+order by task.seq
 
 -- name: ahead
 select count(*)

@@ -164,41 +164,72 @@ local function all_over(ids, before, dead_too)
   return true
 end
 
--- Whole DAGs only: as long as one task of a DAG is needed, so are its neighbours, which say how it came about.
-local function gather_prunable(name, before, limit, dead_too, found, seen)
-  local first = 0
-  while #found < limit do
-    local members = redis.call('ZRANGEBYSCORE', yard .. name, '-inf', '(' .. text(before), 'LIMIT', first, 500)
-    for _, member in ipairs(members) do
-      local id = id_at(member)
-      local dag = fetch(id)[DAG_ID]
-      if #found < limit and not dag then
-        found[#found + 1] = id
-      elseif #found < limit and not seen[dag] then
-        seen[dag] = true
-        local ids = redis.call('ZRANGE', yard .. 'dag:' .. dag, 0, -1)
-        if all_over(ids, before, dead_too) then
-          for _, each in ipairs(ids) do
-            found[#found + 1] = each
-          end
-        end
-      end
+-- The rank of the first member behind a time and a task's number.
+local function rank_behind(key, at, seq)
+  local first = redis.call('ZCOUNT', key, '-inf', '(' .. text(at))
+  local last = first + redis.call('ZCOUNT', key, text(at), text(at))
+  while first < last do
+    local middle = math.floor((first + last) / 2)
+    if tonumber(string.sub(redis.call('ZRANGE', key, middle, middle)[1], 1, 14)) > seq then
+      last = middle
+    else
+      first = middle + 1
     end
-    if #members < 500 then
-      return
+  end
+  return first
+end
+
+-- Final tasks behind a cursor, as time, number and id, in that order.
+local function gather_final(name, before, limit, at, seq, found)
+  local first = rank_behind(yard .. name, at, seq)
+  local flat = redis.call('ZRANGE', yard .. name, first, first + limit - 1, 'WITHSCORES')
+  for place = 1, #flat, 2 do
+    local ended = tonumber(flat[place + 1])
+    if ended < before then
+      found[#found + 1] = {ended, tonumber(string.sub(flat[place], 1, 14)), id_at(flat[place])}
     end
-    first = first + 500
   end
 end
 
-function reads.prunable()
-  local before, limit, dead_too = take_number(), take_number(), take() == '1'
-  local found, seen = {}, {}
-  gather_prunable('final', before, limit, dead_too, found, seen)
-  if dead_too then
-    gather_prunable('dead', before, limit, dead_too, found, seen)
+local function ended_first(one, other)
+  return one[1] < other[1] or (one[1] == other[1] and one[2] < other[2])
+end
+
+-- Whole DAGs only: as long as one task of a DAG is needed, so are its neighbours, which say how it came about.
+local function gather_dag(dag, before, dead_too, found)
+  local ids = redis.call('ZRANGE', yard .. 'dag:' .. dag, 0, -1)
+  if all_over(ids, before, dead_too) then
+    for _, id in ipairs(ids) do
+      found[#found + 1] = fetch(id)
+    end
   end
-  return rows_of(found)
+end
+
+-- The tasks of a piece, and the last one that was looked at, or nothing where no more are behind it.
+function reads.prunable()
+  local before, limit, dead_too, at, seq = take_number(), take_number(), take() == '1', take_number(), take_number()
+  local looked, found, seen = {}, {}, {}
+  gather_final('final', before, limit, at, seq, looked)
+  if dead_too then
+    gather_final('dead', before, limit, at, seq, looked)
+    table.sort(looked, ended_first)
+  end
+  local cursor = {}
+  for place = 1, math.min(limit, #looked) do
+    if #found >= limit then
+      return {found, cursor}
+    end
+    local row = fetch(looked[place][3])
+    local dag = row[DAG_ID]
+    cursor = {text(looked[place][1]), text(looked[place][2])}
+    if not dag then
+      found[#found + 1] = row
+    elseif not seen[dag] then
+      seen[dag] = true
+      gather_dag(dag, before, dead_too, found)
+    end
+  end
+  return {found, #looked >= limit and cursor or {}}
 end
 
 -- The newest below a number, of all these sorted sets together; with their definitions where these are asked for.

@@ -35,7 +35,7 @@ from taskyard.core.task import (
     TaskId,
 )
 from taskyard.core.units import Micros
-from taskyard.stores.contract import Config, Filter, Graph
+from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
 from taskyard.stores.matching import matches
 from taskyard.stores.paging import Page
 from taskyard.stores.redis import rows
@@ -266,8 +266,9 @@ async def drifting(reader: Reader, now: Micros, limit: int) -> list[Hot]:
     return [hot for _, _, hot in sorted((hot.rescore_at, hot.seq, hot) for hot in found if hot.status in WAITING)]
 
 
-async def prunable(reader: Reader, before: Micros, limit: int, dead_too: bool) -> list[Hot]:
-    return rows.hots(await reader.run("prunable", before, limit, int(dead_too)))
+async def prunable(reader: Reader, before: Micros, limit: int, dead_too: bool, after: Cursor) -> Prunable:
+    tasks, cursor = await reader.run("prunable", before, limit, int(dead_too), *after)
+    return Prunable(tuple(rows.hots(tasks)), Cursor(Micros(int(cursor[0])), int(cursor[1])) if cursor else None)
 
 
 async def find(reader: Reader, which: Filter, after: int, limit: int) -> list[Hot]:

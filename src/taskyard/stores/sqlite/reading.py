@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,8 +38,8 @@ from taskyard.core.task import (
     TaskId,
 )
 from taskyard.core.units import SECOND, Micros
-from taskyard.stores import rows
-from taskyard.stores.contract import Config, Filter, Graph
+from taskyard.stores import pruning, rows
+from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
 from taskyard.stores.paging import Page
 from taskyard.stores.sqlite.statements import SQL, names_text
 
@@ -228,25 +228,16 @@ def drifting(connection: apsw.Connection, now: Micros, limit: int) -> list[Hot]:
     return _tasks(connection, "drifting", now, limit)
 
 
-def prunable(connection: apsw.Connection, before: Micros, limit: int, dead_too: bool) -> list[Hot]:
-    wanted = {"before": before, "limit": limit, "dead_too": dead_too}
+def prunable(connection: apsw.Connection, before: Micros, limit: int, dead_too: bool, after: Cursor) -> Prunable:
+    old = {"before": before, "dead_too": dead_too}
     with _one_moment(connection):
-        found = [rows.hot(row) for row in connection.execute(SQL["prunable_alone"], wanted)]
-        for dag_id in _dags_over(connection, before, dead_too):
-            if len(found) >= limit:
-                break
-            found += _tasks(connection, "graph_tasks", dag_id)
-    return found
-
-
-def _dags_over(connection: apsw.Connection, before: Micros, dead_too: bool) -> Iterator[DagId]:
-    seen: set[DagId] = set()
-    for (dag_id,) in connection.execute(SQL["prunable_members"], {"before": before}):
-        if dag_id not in seen:
-            seen.add(dag_id)
-            which = {"dag_id": dag_id, "before": before, "dead_too": dead_too}
-            if not connection.execute(SQL["is_needed"], which).get:
-                yield dag_id
+        wanted = {**old, **after._asdict(), "limit": limit}
+        candidates = [pruning.Candidate(*row) for row in connection.execute(SQL["prunable"], wanted)]
+        dag_ids = {**old, "dag_ids": names_text(pruning.dags_of(candidates))}
+        sizes: dict[DagId, int] = dict(connection.execute(SQL["prunable_dags"], dag_ids))
+        alone, dags, cursor = pruning.piece(candidates, sizes, limit)
+        found = _tasks(connection, "load", names_text(alone)) + _tasks(connection, "dag_tasks", names_text(dags))
+    return Prunable(tuple(found), cursor)
 
 
 def find(connection: apsw.Connection, which: Filter, after: int, limit: int) -> list[Hot]:

@@ -197,37 +197,37 @@ and status in ('pending', 'ready', 'retrying')
 order by rescore_at, seq
 limit ?
 
--- name: prunable_alone
-select {hot}
+-- name: prunable
+-- In the order of the index of final tasks, which has the number too.
+select updated_at, seq, id, dag_id
 from task
 where updated_at < :before
+and (updated_at, seq) > (:updated_at, :seq)
 and status in ('completed', 'cancelled', 'dead_lettered')
 and (:dead_too or status <> 'dead_lettered')
-and dag_id is null
 order by updated_at, seq
 limit :limit
 
--- name: prunable_members
--- The DAGs that may be over, by the task that has been final for longest; each as often as it has such tasks.
-select dag_id
-from task
-where updated_at < :before
-and status in ('completed', 'cancelled', 'dead_lettered')
-and dag_id is not null
-order by updated_at, seq
-
--- name: is_needed
+-- name: prunable_dags
 -- Whole DAGs only: as long as one task is needed, so are its neighbours, which say how it came about.
-select exists (
+select asked.value, (select count(*) from task where dag_id = asked.value)
+from json_each(:dag_ids) as asked
+where not exists (
   select 1
   from task
-  where dag_id = :dag_id
+  where dag_id = asked.value
   and not (
     updated_at < :before
     and status in ('completed', 'cancelled', 'dead_lettered')
     and (:dead_too or status <> 'dead_lettered')
   )
 )
+
+-- name: dag_tasks
+select {hot}
+from task
+where dag_id in (select value from json_each(?))
+order by seq
 
 -- name: ahead
 select count(*)

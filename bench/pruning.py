@@ -1,0 +1,225 @@
+"""Pruning: how fast finished work goes, on a quiet yard and beside a drain.
+
+A yard is filled with finished tasks, each with the rows that a plain task leaves behind: three events, an attempt and
+an output. Then it is pruned as a worker process does it, alone and beside a drain that is offered half of what it can
+do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from argparse import ArgumentDefaultsHelpFormatter, ArgumentParser, Namespace
+from collections.abc import Sequence
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter, process_time
+from typing import NamedTuple
+
+import taskyard
+from bench.growing.__main__ import STORES, yards_of
+from bench.growing.growth import AGENT, BATCH, drain, put_in
+from bench.runner import Count, Counts, Row, Table, markdown, report
+from bench.yards import Urls, a_yard
+from taskyard.core.changes import ChangeSet, Committed, Event, NewTask, Output, RecordChange
+from taskyard.core.task import Attempt, Status, TaskId
+from taskyard.core.transitions import created_event
+from taskyard.core.units import DAY, SECOND, Micros
+from taskyard.service.yard import Yard
+from taskyard.wire.tasks import Task
+
+AT_ONCE = 500  # finished tasks of one set
+MOST_MICROS = 500  # for a pruned task on a quiet yard: 2,000 a second
+MOST_SLOWED = 1 / 0.9  # the time of a drained task beside pruning, beside that without
+PRUNED, DRAINED, BOTH = "pruning, quiet yard", "drain at half its maximum", "the same beside pruning"
+
+
+def arguments() -> Namespace:
+    parser = ArgumentParser("bench.pruning", description=__doc__, formatter_class=ArgumentDefaultsHelpFormatter)
+    parser.add_argument("--stores", nargs="+", choices=STORES, default=STORES, help="what to measure it on")
+    parser.add_argument("--finished", type=int, default=1_000_000, help="finished tasks, on Redis a third of it")
+    parser.add_argument("--seconds", type=float, default=10, help="length of a sample")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="a folder")
+    return parser.parse_args()
+
+
+class Sample(NamedTuple):
+    """What was done in so many seconds, and what it took of this process's processor time."""
+
+    seconds: float
+    processor: float
+    drained: int = 0
+    pruned: int = 0
+
+
+async def measure(store: str, urls: Urls, given: Namespace) -> Table:
+    url = urls("pruning")
+    number = given.finished // 3 if store == "redis" else given.finished
+    async with a_yard(url) as yard:
+        await yard.register(AGENT, max_concurrent_tasks=BATCH)
+        await fill(yard, number)
+        most = median([await _drain_rate(yard, given.seconds) for _ in range(given.rounds)])
+    samples: dict[str, list[Sample]] = {DRAINED: [], PRUNED: [], BOTH: []}
+    for _ in range(given.rounds):
+        samples[DRAINED].append(await _sample(url, number, given.seconds, offered=most / 2, sweeps=False))
+        samples[PRUNED].append(await _sample(url, number, given.seconds, offered=0, sweeps=True))
+        samples[BOTH].append(await _sample(url, number, given.seconds, offered=most / 2, sweeps=True))
+    settings = {"finished tasks": number, "seconds": given.seconds, "rounds": given.rounds, "drain at most": most}
+    return Table(title=f"Pruning, {store}", settings=settings, rows=_rows(samples))
+
+
+def _rows(samples: dict[str, list[Sample]]) -> list[Row]:
+    drained = {name: median(each.drained / each.seconds for each in taken) for name, taken in samples.items()}
+    pruned = {name: median(each.pruned / each.seconds for each in taken) for name, taken in samples.items()}
+    alone = [each.processor / max(each.pruned, 1) for each in samples[PRUNED]]
+    quiet: Counts = {
+        "µs per pruned task": Count(1e6 / max(pruned[PRUNED], 1), MOST_MICROS),
+        "of it in this process": Count(1e6 * median(alone)),
+    }
+    return [
+        _row(PRUNED, [each.pruned / each.seconds for each in samples[PRUNED]], counts=quiet),
+        _row(DRAINED, [each.drained / each.seconds for each in samples[DRAINED]], counts={}),
+        _row(
+            BOTH,
+            [each.drained / each.seconds for each in samples[BOTH]],
+            counts={"pruned a second meanwhile": Count(pruned[BOTH])},
+            slowed=Count(drained[DRAINED] / max(drained[BOTH], 1), MOST_SLOWED),
+        ),
+    ]
+
+
+def _row(case: str, rates: Sequence[float], *, counts: Counts, slowed: Count | None = None) -> Row:
+    return Row(
+        case=case,
+        unit="tasks/s",
+        median=median(rates),
+        least=min(rates),
+        most=max(rates),
+        samples=len(rates),
+        against=None if slowed is None else DRAINED,
+        ratio=slowed,
+        counts=counts,
+    )
+
+
+async def _drain_rate(yard: Yard, seconds: float) -> float:
+    """What it can do at most, with its work there already."""
+    done, spent = 0, 0.0
+    while spent < seconds:
+        await put_in(yard, 20 * BATCH)
+        began = perf_counter()
+        await drain(yard, 20 * BATCH)
+        spent += perf_counter() - began
+        done += 20 * BATCH
+    return done / spent
+
+
+async def _sample(url: str, finished: int, seconds: float, *, offered: float, sweeps: bool) -> Sample:
+    async with a_yard(url) as yard:
+        await put_in(yard, int(1.1 * offered * seconds))
+        gone = await _gone(yard, finished)
+        # Pruning is one process's duty for a while; the one of the last sample is gone.
+        await asyncio.sleep(max(0, (await yard.store.duty("prune") or 0) - yard.now()) / SECOND if sweeps else 0)
+    async with taskyard.connect(url, sweeps=sweeps) as yard:
+        began, used = perf_counter(), process_time()
+        drained = await _drain_in_pace(yard, seconds, offered)
+        took, processor = perf_counter() - began, process_time() - used
+        pruned = await _gone(yard, finished) - gone
+    async with a_yard(url) as yard:
+        while batch := await yard.claim(AGENT, count=BATCH, start=True):
+            await asyncio.gather(*(yard.complete(held.id, held.lease, {"ok": True}) for held in batch))
+    return Sample(took, processor, drained, pruned)
+
+
+async def _drain_in_pace(yard: Yard, seconds: float, offered: float) -> int:
+    """Drain what is offered and no more: who falls behind may catch up, as in a backlog."""
+    began, done = perf_counter(), 0
+    while (passed := perf_counter() - began) < seconds:
+        if done + BATCH > offered * passed:
+            await asyncio.sleep(min(0.05, seconds - passed, (done + BATCH) / offered - passed if offered else 1))
+            continue
+        await drain(yard, BATCH)
+        done += BATCH
+    return done
+
+
+async def _gone(yard: Yard, finished: int) -> int:
+    """How many of the finished tasks were removed: they go in the order of their numbers."""
+    first, last = 0, finished
+    while first < last:
+        middle = (first + last) // 2
+        if await yard.store.load([_id(middle)]):
+            last = middle
+        else:
+            first = middle + 1
+    return first
+
+
+# Filling
+
+
+def _id(serial: int) -> TaskId:
+    return TaskId(f"task_{serial:026}")
+
+
+async def fill(yard: Yard, number: int) -> None:
+    """One task is done as agents do it; the others are copies of it, ended ten days ago, straight to the store."""
+    await put_in(yard, 1)
+    await drain(yard, 1)
+    [task] = await yard.find(limit=1)
+    [attempt] = await yard.store.attempts(task.id)
+    output = (await yard.store.outputs([task.id]))[task.id]
+    then = Micros(yard.now() - 10 * DAY)
+    serials = iter(range(number))
+    while some := list(islice(serials, AT_ONCE)):
+        (landed,) = await yard.store.commit([_copies(some, task, attempt, output, then)])
+        assert isinstance(landed, Committed)
+    await _count_all(yard)
+
+
+def _copies(serials: list[int], task: Task, attempt: Attempt, output: Output, then: Micros) -> ChangeSet:
+    hots = [task.hot._replace(id=_id(serial), seq=0, updated_at=Micros(then + serial)) for serial in serials]
+    births = [created_event(hot, task.definition.created_by, task.type)._replace(at=then) for hot in hots]
+    return ChangeSet(
+        tasks=tuple(
+            NewTask(hot, task.definition._replace(id=hot.id), birth) for hot, birth in zip(hots, births, strict=True)
+        ),
+        attempts=tuple(attempt._replace(task_id=hot.id) for hot in hots),
+        outputs=tuple(output._replace(task_id=hot.id) for hot in hots),
+        events=tuple(
+            Event(name, birth.workspace, birth.task_id, birth.dag_id, then, 1, Status.COMPLETED, 1, None)
+            for birth in births
+            for name in ("task.started", "task.completed")
+        ),
+        at=then,
+    )
+
+
+async def _count_all(yard: Yard) -> None:
+    """Say that all events are counted: nothing is pruned before that, and it is not what is measured here."""
+    [last] = await yard.enqueue_many([{"type": "noop"}])
+    [event] = await yard.store.events(after=0, limit=1, task_id=last.id)
+    counted = RecordChange("meter", "", "events", 0, {"seq": event.seq, "since": 0})
+    (landed,) = await yard.store.commit([ChangeSet(records=(counted,), at=yard.now())])
+    assert isinstance(landed, Committed)
+    await drain(yard, 1)
+
+
+def main() -> int:
+    given = arguments()
+    tables: list[Table] = []
+    for store in given.stores:
+        with TemporaryDirectory(ignore_cleanup_errors=True) as folder, yards_of(store, Path(folder)) as urls:
+            tables.append(asyncio.run(measure(store, urls, given)))
+            print(markdown(tables[-1:]), flush=True)
+    given.results.mkdir(parents=True, exist_ok=True)
+    (given.results / "pruning.json").write_text(report(tables, {"taskyard": version("taskyard")}) + "\n")
+    return 0 if all(row.kept for table in tables for row in table.rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,33 @@
+"""What retention removes: whole DAGs and lone tasks that ended long ago and that no live task still needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from taskyard.core.changes import Edge
+from taskyard.core.task import Hot, TaskId
+from taskyard.core.transitions import dag_of
+
+
+def groups(tasks: Iterable[Hot]) -> dict[str, list[Hot]]:
+    """The tasks by what is removed together: a DAG whole, a lone task by itself."""
+    found: dict[str, list[Hot]] = {}
+    for hot in tasks:
+        found.setdefault(dag_of(hot), []).append(hot)
+    return found
+
+
+def dependents(tasks: Mapping[TaskId, Hot], edges: Iterable[Edge]) -> set[TaskId]:
+    """The tasks that depend on one of these and are not among them."""
+    return {edge.child for edge in edges if edge.kind == "depends" and edge.child not in tasks}
+
+
+def unneeded(tasks: Sequence[Hot], edges: Sequence[Edge], others: Mapping[TaskId, Hot]) -> list[list[Hot]]:
+    """The groups that may go. A live task of another DAG keeps every group that it depends on.
+
+    `edges` are those that leave the tasks, `others` the tasks found by `dependents`.
+    """
+    of_group = {hot.id: name for name, group in groups(tasks).items() for hot in group}
+    live = {task_id for task_id, hot in others.items() if not hot.status.is_final}
+    kept = {of_group[edge.parent] for edge in edges if edge.kind == "depends" and edge.child in live}
+    return [group for name, group in groups(tasks).items() if name not in kept]

@@ -1,0 +1,86 @@
+"""Removing what retention no longer keeps: one bounded piece after the other, so that it keeps pace with the drain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from taskyard.core import retention
+from taskyard.core.changes import ChangeSet, Committed, Expect
+from taskyard.core.task import Hot
+from taskyard.core.units import DAY, Micros
+from taskyard.service.clearing import Clearing
+from taskyard.service.engine import Options
+from taskyard.service.metering import Metering
+from taskyard.service.transcribing import Transcribing
+from taskyard.stores.contract import FROM_THE_OLDEST, Store
+
+PIECE = 500  # finished tasks that are looked at, and removed in one commit
+MOST_PIECES = 10  # of one step
+
+
+class Step(NamedTuple):
+    """What a bounded step of housekeeping came to."""
+
+    done: int
+    more: bool = False  # there is more to do at once
+
+
+class Pruning(Metering, Clearing, Transcribing):
+    def __init__(self, store: Store, options: Options) -> None:
+        super().__init__(store, options)
+        self._pruned_through = FROM_THE_OLDEST
+
+    async def _prune(self) -> Step:
+        """Remove the next pieces of what is old enough.
+
+        Each pass goes through the finished tasks once: what has to be kept, such as a DAG with a dead letter, is looked
+        at again only by the next pass.
+        """
+        before = await self._prunable_before()
+        dead_too = (await self._planning()).policy_of("default").prunes_dead
+        pruned = 0
+        for _ in range(MOST_PIECES):
+            piece = await self.store.prunable(before, PIECE, dead_too=dead_too, after=self._pruned_through)
+            self._pruned_through = piece.cursor or FROM_THE_OLDEST
+            pruned += await self._remove(piece.tasks)
+            if piece.cursor is None:
+                return Step(pruned)
+        return Step(pruned, more=True)
+
+    async def _prunable_before(self) -> Micros:
+        before = Micros(self.now() - int(self.options.retention_days * DAY))
+        uncounted = await self._first_uncounted()
+        return before if uncounted is None else min(before, uncounted)
+
+    async def _remove(self, tasks: Sequence[Hot]) -> int:
+        """Remove those of these tasks that no live task needs; the number that went.
+
+        Not by the committer: the removals would delay the commits that wait there with them.
+        """
+        if not tasks:
+            return 0
+        sets = [await self._removal(group) for group in await self._unneeded(tasks)]
+        # What only removes makes room in a store that is full, where a set that writes a record may be refused.
+        plain, others = [each for each in sets if not each.records], [each for each in sets if each.records]
+        gone = [*await self._land_removals(plain), *await self._land_removals(others)]
+        await self._drop_transcripts([record for each in gone for record in each.records])
+        return sum(len(each.removals) for each in gone)
+
+    async def _land_removals(self, sets: Sequence[ChangeSet]) -> list[ChangeSet]:
+        """Those that landed: a task that moved meanwhile stays, with its DAG."""
+        landed = await self.store.commit(sets) if sets else []
+        return [each for each, result in zip(sets, landed, strict=True) if isinstance(result, Committed)]
+
+    async def _unneeded(self, tasks: Sequence[Hot]) -> list[list[Hot]]:
+        edges = await self.store.edges([hot.id for hot in tasks])
+        outside = retention.dependents({hot.id: hot for hot in tasks}, edges)
+        return retention.unneeded(tasks, edges, await self.store.load(sorted(outside)) if outside else {})
+
+    async def _removal(self, group: Sequence[Hot]) -> ChangeSet:
+        return ChangeSet(
+            expects=tuple(Expect(hot.id, hot.version) for hot in group),
+            removals=tuple(hot.id for hot in group),
+            records=(*await self._files_let_go(group), *await self._subagents_let_go(group)),
+            at=self.now(),
+        )

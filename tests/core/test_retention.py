@@ -1,0 +1,46 @@
+"""What retention may remove."""
+
+import pytest
+
+from taskyard.core import retention
+from taskyard.core.changes import Edge
+from taskyard.core.task import DagId, Hot, Status, TaskId
+from tests.core.rows import a_row
+
+OTHER = TaskId("other")
+
+
+def an_ended(name: str, dag: str | None = None) -> Hot:
+    return a_row(id=TaskId(name), dag_id=None if dag is None else DagId(dag), status=Status.COMPLETED)
+
+
+TASKS = [an_ended("a", "one"), an_ended("b", "one"), an_ended("c", "two"), an_ended("d")]
+
+
+def kept(edges: list[Edge], status: Status) -> set[TaskId]:
+    """The tasks that stay for another task in this state."""
+    others = {OTHER: a_row(id=OTHER, dag_id=DagId("three"), status=status)}
+    gone = {hot.id for group in retention.unneeded(TASKS, edges, others) for hot in group}
+    return {hot.id for hot in TASKS} - gone
+
+
+@pytest.mark.parametrize(
+    ("parent", "stay"), [("a", {"a", "b"}), ("b", {"a", "b"}), ("c", {"c"}), ("d", {"d"}), ("other", set[str]())]
+)
+def test_a_live_dependent_elsewhere_keeps_the_whole_dag(parent: str, stay: set[str]):
+    edges = [Edge(TaskId(parent), OTHER, "depends")] if parent != "other" else []
+
+    assert kept(edges, Status.PENDING) == stay
+    assert kept(edges, Status.RUNNING) == stay
+
+
+@pytest.mark.parametrize("status", [Status.COMPLETED, Status.CANCELLED, Status.DEAD_LETTERED])
+def test_a_dependent_that_has_ended_keeps_nothing(status: Status):
+    assert kept([Edge(TaskId("a"), OTHER, "depends")], status) == set()
+
+
+def test_neither_a_spawned_task_nor_a_neighbour_keeps_anything():
+    edges = [Edge(TaskId("a"), OTHER, "spawned"), Edge(TaskId("a"), TaskId("b"), "depends")]
+
+    assert kept(edges, Status.PENDING) == set()
+    assert retention.dependents({hot.id: hot for hot in TASKS}, edges) == set()
