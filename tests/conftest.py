@@ -43,6 +43,8 @@ async def open_yard(request: pytest.FixtureRequest, tmp_path: Path, clock: Manua
         if id(store) not in opened:
             await yard.open()
             opened[id(store)] = yard
+        else:
+            await yard.agree_on_preset()
         workspaces.setdefault(yard.workspace, yard)
         return await stack.enter_async_context(beyond_a_server(yard)) if request.param == HTTP else yard
 
@@ -58,7 +60,7 @@ async def open_yard(request: pytest.FixtureRequest, tmp_path: Path, clock: Manua
 @pytest.fixture
 async def yard(open_yard: OpenYard) -> Yard:
     """A yard of the standard preset."""
-    return await open_yard()
+    return await open_yard(preset="standard")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

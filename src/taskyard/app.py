@@ -78,16 +78,19 @@ def connect(
     `taskyard migrate apply` is a step of its own. `transcripts`, or `TASKYARD_TRANSCRIPTS`, is the directory of what
     background subagents wrote: by default one beside the SQLite file, or in the working directory.
 
+    The `preset` is stored with the workspace: an unused one takes the first that is asked for, and a yard that asks for
+    another than the stored one is refused. Without it, whatever is stored holds (standard, where nothing is).
+
     `artifacts`, or `TASKYARD_ARTIFACTS`, is where files are kept: `file:///directory`, `s3://bucket`, `gs://bucket` or
     `az://container`; by default a directory beside the SQLite file. `allowed_targets`, or `TASKYARD_ALLOWED_TARGETS`
     with commas between, are hosts and networks that notifications may go to though they are not public.
     """
     url = url or os.environ.get("TASKYARD_URL") or DEFAULT_URL
     if urlsplit(url).scheme in ("http", "https"):
-        return cast(Yard, _remote_yard(url, token or os.environ.get("TASKYARD_TOKEN") or None, workspace))
+        return cast(Yard, _remote_yard(url, token or os.environ.get("TASKYARD_TOKEN") or None, workspace, preset))
     options = Options(
         workspace=workspace or "default",
-        preset=named_preset(preset or "standard").name,
+        preset=None if preset is None else named_preset(preset).name,
         retention_days=retention_days,
         sweeps=sweeps,
         transcripts=Path(transcripts or os.environ.get("TASKYARD_TRANSCRIPTS") or _beside_the_file(url, "transcripts")),
@@ -215,7 +218,7 @@ def _store(url: str, given: Clock | None, *, migrates: bool) -> Store:
             )
 
 
-def _remote_yard(url: str, token: str | None, workspace: str | None) -> RemoteYard:
+def _remote_yard(url: str, token: str | None, workspace: str | None, preset: str | None) -> RemoteYard:
     from taskyard.remote import RemoteYard  # noqa: PLC0415 - a quarter of what is loaded, and most yards are local
 
     try:
@@ -224,7 +227,7 @@ def _remote_yard(url: str, token: str | None, workspace: str | None) -> RemoteYa
         if missing.name != "httpx":
             raise
         raise InvalidInput("url", "needs the HTTP client: pip install 'taskyard[client]'") from missing
-    return RemoteYard(Connection(url, token), workspace)
+    return RemoteYard(Connection(url, token), workspace, None if preset is None else named_preset(preset).name)
 
 
 def _postgres_store(url: str, given: Clock | None, *, migrates: bool) -> Store:

@@ -21,7 +21,7 @@ from tests.yards import given_a_dead_letter, given_a_running_task
 # What a server needs of its yard, and no caller does.
 FOR_SERVERS = {
     *("agent_type", "fail_attempt", "finish_cascade", "has_tokens", "holders", "known_by", "lease_holders"),
-    *("begin_session", "costs_of", "end_session", "session_by", "waiting_by_tier"),
+    *("agree_on_preset", "begin_session", "costs_of", "end_session", "session_by", "waiting_by_tier"),
     *("hook_workspace", "readable_by", "receive"),
 }
 
@@ -44,7 +44,7 @@ def test_every_call_of_the_local_yard_is_there_and_takes_the_same():
 
 
 def test_what_is_not_tried_through_http_does_not_grow_unnoticed():
-    assert len(LOCAL_ONLY) == 33
+    assert len(LOCAL_ONLY) == 34
 
 
 async def a_plain_task(yard: Yard) -> Task:

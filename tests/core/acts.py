@@ -62,6 +62,7 @@ ACTS: Mapping[str, Act] = {
     "signal": lambda hot: transitions.signal(hot, name="go", by="human:adam", now=NOW),
     "adopt": lambda hot: transitions.adopt(hot, dag_id=DagId("dag_1"), now=NOW),
     "reprioritise": lambda hot: transitions.reprioritise(hot, priority=1, rank=1, by="human:adam", now=NOW),
+    "relane": lambda hot: transitions.relane(hot, lane=hot.lane, now=NOW),
     "pin": lambda hot: transitions.pin(hot, session="{}", now=NOW),
     "file": lambda hot: transitions.file(hot, artifact="art_1", name="report.md", now=NOW),
 }

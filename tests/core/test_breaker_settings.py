@@ -1,5 +1,7 @@
 """What a workspace may say of its breakers, and what becomes of the preset's word."""
 
+from dataclasses import replace
+
 import pytest
 
 from taskyard.core.changes import Record
@@ -10,17 +12,17 @@ from taskyard.core.units import MINUTE, SECOND, Micros
 
 
 def planning(preset: str, settings: Settings) -> Planning:
-    return Planning(workspace="default", epoch=1, policy=PRESETS[preset], settings=settings)
+    return Planning(workspace="default", epoch=1, settings=replace(settings, preset=preset))
 
 
 def test_a_workspace_that_says_nothing_has_the_breakers_of_its_preset():
-    assert planning("loki", Settings()).breaker_policy("default") == PRESETS["loki"].breaker
+    assert planning("loki", Settings()).breaker_policy == PRESETS["loki"].breaker
 
 
 def test_what_a_workspace_says_goes_over_the_preset_and_the_rest_stays():
     own = breaker_settings(7, None, {"biz-marketing": 20, "code": 1})
 
-    policy = planning("loki", Settings(breakers=own)).breaker_policy("default")
+    policy = planning("loki", Settings(breakers=own)).breaker_policy
 
     assert policy.half_open_after == MINUTE
     assert policy.counts is BreakerCounts.DEAD_LETTER
@@ -31,7 +33,7 @@ def test_what_a_workspace_says_goes_over_the_preset_and_the_rest_stays():
 def test_the_time_to_the_probe_is_kept_to_the_microsecond():
     own = breaker_settings(None, 1.5, None)
 
-    assert planning("standard", Settings(breakers=own)).breaker_policy("default").half_open_after == 1.5 * SECOND
+    assert planning("standard", Settings(breakers=own)).breaker_policy.half_open_after == 1.5 * SECOND
 
 
 def test_it_comes_back_from_its_record_as_it_went_in():

@@ -9,17 +9,18 @@ from taskyard.core.agent import Agent, AgentStatus
 from taskyard.core.breaker import Breaker
 from taskyard.core.changes import Record
 from taskyard.core.claiming import PlannedLane
+from taskyard.core.definition import lane_of
 from taskyard.core.planning import Planning, Settings, planned_lanes, planning_of, suits
 from taskyard.core.policy import PRESETS
 from taskyard.core.task import AgentId, Json, Lane, LaneId
 from taskyard.core.units import Micros, MicroUsd
-from tests.core.defining import NOW
+from tests.core.defining import NOW, defined
 from tests.core.rows import later
 
-STANDARD, LOKI = PRESETS["standard"], PRESETS["loki"]
+STANDARD = PRESETS["standard"]
 CODER = Agent(id=AgentId("ada"), type="coder", capabilities=frozenset({"git", "python"}))
 PLAIN = Lane("here", "default", "code", None, (), 10, 0, None)
-HERE = Planning(workspace="here", epoch=1, policy=STANDARD)
+HERE = Planning(workspace="here", epoch=1)
 
 
 def lane(**fields: Any) -> Lane:
@@ -70,7 +71,7 @@ def numbers(found: list[PlannedLane]) -> list[int]:
     ],
 )
 def test_for_whom_a_task_is_meant(which: dict[str, Any], agent: dict[str, Any], suitable: bool):
-    assert suits(lane(**which), replace(CODER, **agent), STANDARD) is suitable
+    assert suits(lane(**which), replace(CODER, **agent)) is suitable
 
 
 @pytest.mark.parametrize(
@@ -81,8 +82,9 @@ def test_with_loki_the_types_that_an_agent_takes_are_among_its_capabilities(
     capabilities: set[str], required: tuple[str, ...], suitable: bool
 ):
     agent = replace(CODER, capabilities=frozenset(capabilities))
+    asked = defined({"type": "code", "spec": {"constraints": {"required_capabilities": list(required)}}}, "loki")
 
-    assert suits(lane(capabilities=required), agent, LOKI) is suitable
+    assert suits(lane_of(asked, failures=0), agent) is suitable
 
 
 def test_a_lane_is_planned_with_its_boost_and_the_generation_of_its_breaker():
@@ -172,7 +174,7 @@ def test_the_least_that_a_task_of_a_lane_reserves_is_known_from_its_class(cost_c
     ("queue", "workspace", "expected"),
     [(None, None, "standard"), (None, "loki", "loki"), ("multica", "loki", "multica"), ("ade", None, "ade")],
 )
-def test_a_queues_preset_goes_before_its_workspaces_and_that_before_the_yards(
+def test_a_queues_preset_goes_before_its_workspaces_and_that_is_standard_where_none_is_stored(
     queue: str | None, workspace: str | None, expected: str
 ):
     planning = replace(
@@ -181,13 +183,6 @@ def test_a_queues_preset_goes_before_its_workspaces_and_that_before_the_yards(
 
     assert planning.policy_of("fast").name == expected
     assert planning.policy_of("default").name == (workspace or "standard")
-
-
-def test_the_rules_of_a_queue_are_those_of_its_preset():
-    planning = replace(HERE, queue_presets={"fast": "loki"})
-    agent = replace(CODER, capabilities=frozenset[str]())
-
-    assert numbers(planned(planning, PLAIN, lane(queue="fast"), agent=agent)) == [1]
 
 
 def record(kind: str, record_id: str, body: dict[str, Json], version: int = 1) -> Record:
@@ -209,10 +204,9 @@ def test_configuration_is_read_from_its_records():
             record("workspace", "here", {"preset": "ade", "daily_budget": 100, "default_reserve": 5}),
             record("dag", "dag_1", {}),
         ],
-        STANDARD,
     )
 
-    assert (planning.workspace, planning.epoch, planning.policy) == ("here", 8, STANDARD)
+    assert (planning.workspace, planning.epoch, planning.preset) == ("here", 8, "ade")
     assert (planning.agents, planning.versions) == ({"ada": agent}, {"ada": 5})
     assert (planning.paused, planning.queue_presets) == ({"slow"}, {"fast": "loki"})
     assert planning.breaker("code") == Breaker("here", "code", 3, NOW, 4)
@@ -222,8 +216,8 @@ def test_configuration_is_read_from_its_records():
     assert (settings.preset, settings.daily_budget, settings.default_reserve) == ("ade", 100, 5)
 
 
-def test_a_workspace_that_says_nothing_is_as_the_yard_is():
-    planning = planning_of("here", 0, [], STANDARD)
+def test_a_workspace_of_which_nothing_is_stored_follows_the_preset_standard():
+    planning = planning_of("here", 0, [])
 
     assert planning.settings == Settings()
     assert planning.policy_of("default") is STANDARD

@@ -24,6 +24,7 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("pending", "cancel"): ("cancelled", "task.cancelled"),
     ("pending", "signal"): ("pending", "task.signalled"),
     ("pending", "adopt"): ("pending", "task.adopted"),
+    ("pending", "relane"): ("pending", "task.relaned"),
     ("pending", "reprioritise"): ("pending", "task.reprioritised"),
     # ready
     ("ready", "park"): ("pending", "task.parked"),
@@ -32,6 +33,7 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("ready", "cancel"): ("cancelled", "task.cancelled"),
     ("ready", "signal"): ("ready", "task.signalled"),
     ("ready", "adopt"): ("ready", "task.adopted"),
+    ("ready", "relane"): ("ready", "task.relaned"),
     ("ready", "reprioritise"): ("ready", "task.reprioritised"),
     # claimed
     ("claimed", "start"): ("running", "task.running"),
@@ -43,6 +45,7 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("claimed", "cancel"): ("cancelled", "task.cancelled"),
     ("claimed", "signal"): ("claimed", "task.signalled"),
     ("claimed", "adopt"): ("claimed", "task.adopted"),
+    ("claimed", "relane"): ("claimed", "task.relaned"),
     ("claimed", "pin"): ("claimed", "task.session"),
     ("claimed", "file"): ("claimed", "task.artifact"),
     # running
@@ -58,6 +61,7 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("running", "cancel"): ("cancelled", "task.cancelled"),
     ("running", "signal"): ("running", "task.signalled"),
     ("running", "adopt"): ("running", "task.adopted"),
+    ("running", "relane"): ("running", "task.relaned"),
     ("running", "pin"): ("running", "task.session"),
     ("running", "file"): ("running", "task.artifact"),
     # validating
@@ -67,6 +71,7 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("validating", "bury"): ("dead_lettered", "task.dead_lettered"),
     ("validating", "cancel"): ("cancelled", "task.cancelled"),
     ("validating", "adopt"): ("validating", "task.adopted"),
+    ("validating", "relane"): ("validating", "task.relaned"),
     # completed
     ("completed", "adopt"): ("completed", "task.adopted"),
     # retrying
@@ -74,6 +79,7 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("retrying", "cancel"): ("cancelled", "task.cancelled"),
     ("retrying", "signal"): ("retrying", "task.signalled"),
     ("retrying", "adopt"): ("retrying", "task.adopted"),
+    ("retrying", "relane"): ("retrying", "task.relaned"),
     ("retrying", "reprioritise"): ("retrying", "task.reprioritised"),
     # dead_lettered
     ("dead_lettered", "cancel"): ("cancelled", "task.cancelled"),
@@ -113,7 +119,7 @@ def test_all_else_is_refused_and_both_are_named(state: Status, act: str):
 def test_the_table_is_about_every_state_and_every_verb():
     assert {state for state, _ in ALLOWED} == set(Status) - {Status.FAILED, Status.CANCELLED}
     assert {act for _, act in ALLOWED} == set(ACTS)
-    assert len(PAIRS) == 11 * 26
+    assert len(PAIRS) == 11 * 27
 
 
 def test_the_published_graph_is_this_table():

@@ -39,6 +39,7 @@ EDGES: dict[str, Edge] = {
     "task.signalled": Edge(_WAITING | _HELD, frozenset()),
     "task.adopted": Edge(_WAITING | _HELD | _JUDGED | {Status.COMPLETED}, frozenset()),
     "task.reprioritised": Edge(_WAITING, frozenset()),
+    "task.relaned": Edge(_WAITING | _HELD | _JUDGED, frozenset()),
     "task.session": Edge(_HELD, frozenset()),
 }
 

@@ -1,6 +1,6 @@
 """An agent that does what it is told, one call on its yard after the other.
 
-puppet.py URL [sweeps] [unprivileged] [ahead=SECONDS]: the last has a clock that is wrong by so much.
+puppet.py URL [sweeps] [unprivileged] [PRESET] [ahead=SECONDS]: the last has a clock that is wrong by so much.
 """
 
 import asyncio
@@ -8,6 +8,7 @@ import sys
 from typing import Any, cast
 
 import taskyard
+from taskyard.core.policy import PRESETS
 from taskyard.core.units import Micros, seconds
 from taskyard.service.clock import SystemClock
 from taskyard.stores.contract import Clock
@@ -26,8 +27,8 @@ class WrongClock(SystemClock):
         return Micros(super().now() + self._ahead)
 
 
-async def main(url: str, *, sweeps: bool, clock: Clock | None) -> None:
-    async with taskyard.connect(url, sweeps=sweeps, clock=clock) as yard:
+async def main(url: str, *, sweeps: bool, clock: Clock | None, preset: str | None) -> None:
+    async with taskyard.connect(url, sweeps=sweeps, clock=clock, preset=preset) as yard:
         say(up=True)
         while (told := await hear()) is not None:
             try:
@@ -57,4 +58,5 @@ if __name__ == "__main__":
         give_up_privileges()
     ahead = [word.removeprefix("ahead=") for word in sys.argv[2:] if word.startswith("ahead=")]
     clock = WrongClock(float(ahead[0])) if ahead else None
-    asyncio.run(main(sys.argv[1], sweeps="sweeps" in sys.argv[2:], clock=clock))
+    named = next((word for word in sys.argv[2:] if word in PRESETS), None)
+    asyncio.run(main(sys.argv[1], sweeps="sweeps" in sys.argv[2:], clock=clock, preset=named))

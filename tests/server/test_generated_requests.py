@@ -95,6 +95,7 @@ async def things_that_exist(yard: Yard, number: int) -> Known:
     """Something of every kind, whatever was done to what there was before."""
     await yard.set_budget()
     await yard.set_breaker_policy()
+    await yard.set_preset("standard")
     type_, queue, agent, runtime = f"type/{number}", f"queue/{number}", f"agent/{number}", f"runtime/{number}"
     await yard.register_runtime(runtime)
     await yard.register(agent, max_concurrent_tasks=1000, runtime_id=runtime, types=[type_])

@@ -19,6 +19,7 @@ from taskyard.cli import (
     look,
     migrating,
     notifying,
+    presets,
     producing,
     schedules,
     serving,
@@ -53,7 +54,13 @@ def taskyard(
         ),
     ] = None,
     workspace: Annotated[str | None, typer.Option("--workspace", "-w", help="The tenant.")] = None,
-    preset: Annotated[str | None, typer.Option("--preset", help="standard, factory, loki, multica, …")] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset",
+            help="The preset that must be stored with the workspace; an unused one takes it. See `preset set`.",
+        ),
+    ] = None,
 ) -> None:
     context.obj = settings(url=url, workspace=workspace, preset=preset)
 
@@ -70,6 +77,7 @@ app.add_typer(agents.agents, name="agents")
 app.add_typer(agents.queues, name="queues")
 app.add_typer(agents.breakers, name="breakers")
 app.add_typer(agents.budget, name="budget")
+app.add_typer(presets.app, name="preset")
 app.add_typer(artifacts.app, name="artifacts")
 app.add_typer(notifying.app, name="notify")
 app.add_typer(schedules.app, name="schedules")

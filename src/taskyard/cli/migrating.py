@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from taskyard.app import connect
-from taskyard.cli.running import AsJson, chosen, show
+from taskyard.cli.running import AsJson, chosen, in_yard, show
 from taskyard.cli.tables import table
 from taskyard.core.task import Json
 from taskyard.stores.contract import Store
@@ -37,7 +37,14 @@ def plan(
 
 
 @app.command()
-def apply(context: typer.Context, as_json: AsJson = False) -> None:
+def apply(
+    context: typer.Context,
+    preset: Annotated[
+        str | None,
+        typer.Option("--preset", help="Of a workspace that was used before presets were stored with it (0.1.0)."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Bring the store to this release. Many may do so at once: one does it, the others wait and find it done."""
 
     async def use(store: Store) -> list[Migration]:
@@ -46,6 +53,8 @@ def apply(context: typer.Context, as_json: AsJson = False) -> None:
         return steps
 
     steps = _with_store(context, use)
+    if preset is not None:
+        in_yard(context, lambda yard: yard.adopt_preset(preset), preset=None)
     done = Text(f"applied {len(steps)} of them" if len(steps) > 1 else "applied", style="green")
     show(as_json, [_step(each) for each in steps], *_steps(steps), *([done] if steps else ()))
 

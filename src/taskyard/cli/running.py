@@ -33,12 +33,13 @@ def chosen(context: typer.Context) -> Settings:
     return cast(Settings, context.obj)
 
 
-def in_yard(context: typer.Context, use: Callable[[Yard], Awaitable[Answer]]) -> Answer:
+def in_yard(context: typer.Context, use: Callable[[Yard], Awaitable[Answer]], **instead: Any) -> Answer:
     """Do something with the yard that was asked for. Single commands do not sweep; servers and workers do."""
     settings = chosen(context)
+    options = {**settings.options, **instead}
 
     async def run() -> Answer:
-        async with connect(settings.url, **settings.options, sweeps=False) as yard:
+        async with connect(settings.url, **options, sweeps=False) as yard:
             return await use(yard)
 
     return asyncio.run(run())

@@ -100,7 +100,7 @@ class Producing(Showing):
             tasks = {row["name"]: await self.get(row["id"]) for row in rows}
         except NotFound:
             return None
-        made = {name: Task(task.hot, task.definition, task.policy, created=True) for name, task in tasks.items()}
+        made = {name: Task(task.hot, task.definition, created=True) for name, task in tasks.items()}
         return Dag(id=DagId(dag_id), tasks=made)
 
     async def enqueue_in(self, connection: Any, type: str, *, created_by: str = LOCAL, **fields: Any) -> Task:

@@ -183,6 +183,10 @@ class Steering(Working):
         """Tasks put into this queue from now on follow that preset."""
         await self._ask(calls.QUEUE_PRESET, body(preset=name), queue=queue)
 
+    async def set_preset(self, name: str, *, by: str = LOCAL) -> None:
+        """Let tasks that are put in from now on follow that preset. Those that are there keep theirs."""
+        await self._ask(calls.SET_PRESET, body(preset=name))
+
     async def set_report_policy(self, required: bool, *, queue: str | None = None, by: str = LOCAL) -> None:
         """Whether tasks put in from now on are completed only with a decision report: in one queue, or in all."""
         await self._ask(calls.REPORT_POLICY, body(required=required, queue=queue))

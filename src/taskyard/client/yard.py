@@ -12,6 +12,7 @@ from taskyard.client.sources import Sources
 from taskyard.client.steering import Steering
 from taskyard.core.claiming import Pace
 from taskyard.core.errors import InvalidInput
+from taskyard.core.policy import other_preset
 from taskyard.wire import calls
 from taskyard.wire.answers import Swept
 from taskyard.wire.notifications import ErrandsRun
@@ -30,9 +31,10 @@ class RemoteYard(Steering, Sources, Inboxes, Filing, Notifying):
 
     pace = Pace()
 
-    def __init__(self, connection: Connection, workspace: str | None = None) -> None:
+    def __init__(self, connection: Connection, workspace: str | None = None, preset: str | None = None) -> None:
         super().__init__(connection)
         self._wanted = workspace
+        self._preset = preset
         self.workspace = workspace or ""
 
     def twin(self) -> Self | None:
@@ -45,6 +47,8 @@ class RemoteYard(Steering, Sources, Inboxes, Filing, Notifying):
             self.workspace = (await self._ask(calls.CHANGED))["workspace"]
             if self._wanted not in (None, self.workspace):
                 raise InvalidInput("workspace", f"is said by the token, and this one is for {self.workspace}")
+            if self._preset is not None and (stored := await self.preset()) != self._preset:
+                raise other_preset(stored, self.workspace)
         except BaseException:
             await self._connection.close()
             raise
@@ -78,6 +82,10 @@ class RemoteYard(Steering, Sources, Inboxes, Filing, Notifying):
 
     async def health(self) -> Any:
         """Not from here: it is about the store."""
+        raise InvalidInput("url", NEEDS_THE_STORE)
+
+    async def adopt_preset(self, name: str) -> int:
+        """Not from here: it goes with a migration of the store."""
         raise InvalidInput("url", NEEDS_THE_STORE)
 
     async def metrics(self, *, days: int = 7) -> Any:

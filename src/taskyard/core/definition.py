@@ -17,7 +17,7 @@ from taskyard.core.claiming import cost_class
 from taskyard.core.errors import InvalidInput
 from taskyard.core.fields import Placed, text
 from taskyard.core.jsonvalue import DEEPEST, compact, encode, payload_key, size_of
-from taskyard.core.policy import Dedup, Policy
+from taskyard.core.policy import Dedup, Policy, policy_of
 from taskyard.core.priority import rank, rescore_at
 from taskyard.core.retry import RetryPolicy
 from taskyard.core.task import (
@@ -281,12 +281,15 @@ def models_for(definition: Definition, failures: int) -> tuple[str, ...]:
 
 def lane_of(definition: Definition, *, failures: int) -> Lane:
     models = models_for(definition, failures)
+    required = {*definition.required_capabilities}
+    if policy_of(definition).types_are_capabilities:
+        required.add(definition.type)
     return Lane(
         workspace=definition.workspace,
         queue=definition.queue,
         type=definition.type,
         agent=definition.agent,
-        capabilities=tuple(sorted(definition.required_capabilities)),
+        capabilities=tuple(sorted(required)),
         boost=definition.boost,
         cost_class=cost_class(definition.max_cost),
         model=models[0] if models else None,

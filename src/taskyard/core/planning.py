@@ -13,8 +13,8 @@ from taskyard.core.breaker import Breaker, BreakerState, breaker_of, probe
 from taskyard.core.changes import Record
 from taskyard.core.claiming import PlannedLane, floor_of
 from taskyard.core.errors import InvalidInput
-from taskyard.core.policy import PRESETS, BreakerPolicy, Policy, reporting
-from taskyard.core.task import AgentId, Json, Lane, LaneId
+from taskyard.core.policy import DEFAULT, PRESETS, BreakerPolicy, Policy, policy_of, reporting
+from taskyard.core.task import AgentId, Definition, Json, Lane, LaneId
 from taskyard.core.throttle import scope, until_of
 from taskyard.core.units import Micros, MicroUsd, seconds
 
@@ -52,7 +52,7 @@ class BreakerSettings:
 class Settings:
     """What a workspace decides for all its tasks."""
 
-    preset: str | None = None  # None: the yard's
+    preset: str | None = None  # that new tasks are put in under; None: nothing was put in yet
     daily_budget: MicroUsd | None = None
     default_reserve: MicroUsd = _NOTHING
     breakers: BreakerSettings | None = None  # None: as in the preset
@@ -65,7 +65,6 @@ class Planning:
 
     workspace: str
     epoch: int
-    policy: Policy  # the yard's
     settings: Settings = Settings()
     agents: Mapping[AgentId, Agent] = field(default_factory=dict[AgentId, Agent])
     versions: Mapping[AgentId, int] = field(default_factory=dict[AgentId, int])
@@ -76,14 +75,25 @@ class Planning:
     throttles: Mapping[str, Record] = field(default_factory=dict[str, Record])
 
     def policy_of(self, queue: str) -> Policy:
-        """A queue's own preset, else its workspace's, else the yard's."""
-        name = self.queue_presets.get(queue) or self.settings.preset
-        policy = self.policy if name is None else PRESETS[name]
+        """What tasks put in now follow: the queue's own preset, else its workspace's."""
+        return self._reporting(PRESETS[self.queue_presets.get(queue) or self.preset], queue)
+
+    def policy_for(self, draft: Definition) -> Policy:
+        """What a new task is put in under: the preset it was drafted by, which for a rerun is that of the first run."""
+        return self._reporting(policy_of(draft), draft.queue)
+
+    def _reporting(self, policy: Policy, queue: str) -> Policy:
         return reporting(policy) if self.settings.report_required or queue in self.reporting else policy
 
-    def breaker_policy(self, queue: str) -> BreakerPolicy:
-        """What opens and half-opens the breakers: the workspace's own word, else its preset's."""
-        policy, own = self.policy_of(queue).breaker, self.settings.breakers
+    @property
+    def preset(self) -> str:
+        """The workspace's own, for the queues that have none."""
+        return self.settings.preset or DEFAULT
+
+    @property
+    def breaker_policy(self) -> BreakerPolicy:
+        """What opens and half-opens the breakers: the workspace's settings, else its preset's."""
+        policy, own = PRESETS[self.preset].breaker, self.settings.breakers
         return policy if own is None else own.over(policy)
 
     def breaker(self, type_: str) -> Breaker:
@@ -95,7 +105,7 @@ class Planning:
         return max((until_of(self.throttles[each]) for each in scopes if each in self.throttles), default=Micros(0))
 
 
-def planning_of(workspace: str, epoch: int, records: Iterable[Record], policy: Policy) -> Planning:
+def planning_of(workspace: str, epoch: int, records: Iterable[Record]) -> Planning:
     """Sort the records that claims are planned on."""
     by_kind: dict[str, list[Record]] = {}
     for record in records:
@@ -106,7 +116,6 @@ def planning_of(workspace: str, epoch: int, records: Iterable[Record], policy: P
     return Planning(
         workspace=workspace,
         epoch=epoch,
-        policy=policy,
         settings=settings_of(settings[0]) if settings else Settings(),
         agents={agent.id: agent for agent, _ in agents},
         versions={agent.id: version for agent, version in agents},
@@ -154,13 +163,11 @@ def _cooling(value: object, path: str) -> Micros:
     return seconds(fields.number(value, path, least=0.001, most=fields.LONGEST_SEC))
 
 
-def suits(lane: Lane, agent: Agent, policy: Policy) -> bool:
+def suits(lane: Lane, agent: Agent) -> bool:
     """Whether the agent is one that such tasks are meant for: what it is, not what the moment allows."""
     if lane.agent is not None and lane.agent not in (agent.id, agent.type):
         return False
     if agent.types is not None and lane.type not in agent.types:
-        return False
-    if policy.types_are_capabilities and lane.type not in agent.capabilities:
         return False
     return agent.capabilities.issuperset(lane.capabilities)
 
@@ -183,7 +190,7 @@ def planned_lanes(
         if (queues is None or lane.queue in queues)
         and (types is None or lane.type in types)
         and lane.queue not in planning.paused
-        and suits(lane, agent, planning.policy_of(lane.queue))
+        and suits(lane, agent)
         and (planned := _open_lane(planning, lane_id, lane, now)) is not None
     )
 
@@ -192,7 +199,7 @@ def _open_lane(planning: Planning, lane_id: LaneId, lane: Lane, now: Micros) -> 
     if planning.throttled_until(lane) > now:
         return None
     breaker = planning.breaker(lane.type)
-    state = breaker.state(planning.breaker_policy(lane.queue), now)
+    state = breaker.state(planning.breaker_policy, now)
     if state is BreakerState.OPEN:
         return None
     tried = probe(lane.type, breaker.generation) if state is BreakerState.HALF_OPEN else None

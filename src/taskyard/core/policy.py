@@ -15,7 +15,7 @@ from types import MappingProxyType
 from taskyard.core.errors import InvalidInput
 from taskyard.core.ratelimit import Recognition
 from taskyard.core.retry import RetryPolicy, Strategy
-from taskyard.core.task import Status
+from taskyard.core.task import Definition, Status
 from taskyard.core.units import MINUTE, SECOND, Micros
 
 
@@ -214,6 +214,7 @@ _AUTOMECHANICA = Policy(
     dag_fails_at_first_death=True,
 )
 
+DEFAULT = _STANDARD.name  # of a workspace that has none stored
 PRESETS: Mapping[str, Policy] = MappingProxyType(
     {policy.name: policy for policy in (_STANDARD, _FACTORY, _LOKI, _MULTICA, _ADE, _AUTOMECHANICA)}
 )
@@ -224,6 +225,18 @@ def preset(name: str) -> Policy:
         return PRESETS[name]
     except (KeyError, TypeError):  # unknown, or no text at all
         raise InvalidInput("preset", f"must be one of {', '.join(PRESETS)}") from None
+
+
+def other_preset(stored: str, workspace: str) -> InvalidInput:
+    """What a process is told that expects another preset than the stored one."""
+    return InvalidInput(
+        "preset", f"must be {stored}, which is stored for workspace {workspace}; `taskyard preset set` changes it"
+    )
+
+
+def policy_of(definition: Definition) -> Policy:
+    """The preset that a task was put in under. It is judged by no other, whatever its workspace has by now."""
+    return PRESETS[definition.preset]
 
 
 @lru_cache(maxsize=16)

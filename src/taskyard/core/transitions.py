@@ -17,6 +17,7 @@ from taskyard.core.lease import numbered
 from taskyard.core.stepping import LET_GO, claimed, ended
 from taskyard.core.task import (
     HELD,
+    KEY_HELD,
     WAITING,
     AgentId,
     DagId,
@@ -69,6 +70,7 @@ GRAPH: dict[str, dict[Status, frozenset[Status]]] = {
     "signal": {status: frozenset({status}) for status in WAITING | HELD},
     "adopt": {status: frozenset({status}) for status in WAITING | HELD | {Status.VALIDATING, Status.COMPLETED}},
     "reprioritise": {status: frozenset({status}) for status in WAITING},
+    "relane": {status: frozenset({status}) for status in WAITING | KEY_HELD},
     "pin": {status: frozenset({status}) for status in HELD},
     "file": {status: frozenset({status}) for status in HELD},
 }
@@ -94,6 +96,7 @@ EVENTS: dict[str, str] = {
     "signal": "task.signalled",
     "adopt": "task.adopted",
     "reprioritise": "task.reprioritised",
+    "relane": "task.relaned",
     "pin": "task.session",
     "file": "task.artifact",
 }
@@ -391,6 +394,12 @@ def reprioritise(hot: Hot, *, priority: int, rank: int, by: str, now: Micros) ->
     """A person moves the task within its lane."""
     allow(hot, "reprioritise")
     return _step(hot, "reprioritise", now, {"priority": priority, "by": by}, rank=rank)
+
+
+def relane(hot: Hot, *, lane: LaneId, now: Micros) -> Change:
+    """A migration puts the task where the agents that may claim it look for it."""
+    allow(hot, "relane")
+    return _step(hot, "relane", now, {}, lane=lane)
 
 
 def pin(hot: Hot, *, session: str, now: Micros) -> Change:

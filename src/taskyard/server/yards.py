@@ -19,7 +19,7 @@ class Yards:
         if workspace == self.first.workspace:
             return self.first
         if workspace not in self._others:
-            options = replace(self.first.options, workspace=workspace, sweeps=False)
+            options = replace(self.first.options, workspace=workspace, preset=None, sweeps=False)
             self._others[workspace] = Yard(self.first.store, options)
         return self._others[workspace]
 

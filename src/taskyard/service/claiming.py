@@ -148,11 +148,8 @@ class Claiming(Finishing):
     async def _handed_out(
         self, tasks: Sequence[Hot], stems: Sequence[str], definitions: Sequence[Definition]
     ) -> list[Held]:
-        if not tasks:
-            return []
-        planning = await self._planning()
         return [
-            Held(hot, definition, planning.policy_of(definition.queue), token(stem, hot.attempt))
+            Held(hot, definition, token(stem, hot.attempt))
             for hot, definition, stem in zip(tasks, definitions, stems, strict=False)
         ]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from taskyard.core.planning import Planning, planning_of
-from taskyard.core.policy import Policy
 from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import SECOND, Micros
 from taskyard.stores.contract import Store
@@ -16,10 +15,9 @@ GOOD_FOR = SECOND  # what others changed, such as who is to drain, is known here
 class Configuration:
     """One workspace's configuration, and every lane this process has heard of."""
 
-    def __init__(self, store: Store, workspace: str, policy: Policy) -> None:
+    def __init__(self, store: Store, workspace: str) -> None:
         self._store = store
         self._workspace = workspace
-        self._policy = policy
         self._planning: Planning | None = None
         self._good_until = Micros(0)
         self._lanes: dict[LaneId, Lane] = {}
@@ -46,7 +44,7 @@ class Configuration:
         self._good_until = until
         # The same object as long as nothing moved: plans that were made from it stay good.
         if self._planning is None or self._planning.epoch < config.epoch:
-            self._planning = planning_of(self._workspace, config.epoch, config.records, self._policy)
+            self._planning = planning_of(self._workspace, config.epoch, config.records)
         return self._planning
 
     def lanes(self) -> dict[LaneId, Lane]:

@@ -19,11 +19,12 @@ from taskyard.core.definition import born, born_like, define, lane_of, minted
 from taskyard.core.errors import Forbidden, InvalidInput
 from taskyard.core.pattern import Pattern, pattern_of, said_in_common
 from taskyard.core.planning import Planning
+from taskyard.core.policy import DEFAULT
 from taskyard.core.priority import rank, rescore_at
 from taskyard.core.task import AgentId, DagId, Definition, Hot, LaneId, TaskId, likeness
 from taskyard.core.units import Micros
 from taskyard.service import arguments
-from taskyard.service.engine import Engine
+from taskyard.service.presets import Presets
 from taskyard.service.validation import check_rule
 
 BY_DEFAULT = "human:local"
@@ -31,8 +32,15 @@ T = TypeVar("T")
 DAG_FIELDS = frozenset({"title", "tasks", "budget_ceiling_usd", "tags", "id"})
 
 
-class Drafting(Engine):
+class Drafting(Presets):
     _pattern: Pattern | None = None  # what the last request said, as far as others may say it too
+
+    async def _planning_new(self) -> Planning:
+        """What new tasks are put in under. With the first of them, the workspace's preset is settled for good."""
+        planning = await self._planning()
+        if planning.settings.preset is None:
+            planning = await self._settle_preset(DEFAULT)
+        return planning
 
     def _draft(
         self,
@@ -127,7 +135,7 @@ class Drafting(Engine):
             later = draft.run_after is not None and draft.run_after > now
             first = born(
                 draft,
-                planning.policy_of(draft.queue),
+                planning.policy_for(draft),
                 lane=lane,
                 blocked=bool(names) or later,
                 height=heights.get(draft.id, 0),

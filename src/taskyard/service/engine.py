@@ -34,7 +34,7 @@ from taskyard.core.jsonvalue import compact
 from taskyard.core.lease import Lease, seal
 from taskyard.core.notices import Notice
 from taskyard.core.planning import Planning
-from taskyard.core.policy import PRESETS, Policy
+from taskyard.core.policy import PRESETS, Policy, policy_of
 from taskyard.core.task import Attempt, DagId, Definition, Hot, Json, Lane, LaneId, TaskId
 from taskyard.core.units import Micros, MicroUsd
 from taskyard.service.announcing import announced, is_quiet
@@ -57,7 +57,7 @@ class Options:
     """How a yard is run by this process. What all processes must agree on is stored in it instead."""
 
     workspace: str = "default"
-    preset: str = "standard"
+    preset: str | None = None  # what the process expects to be stored; None: whatever is
     sizes: Sizes = field(default_factory=Sizes)
     retention_days: float = 7
     sweeps: bool = True  # keep the yard swept while it is open
@@ -74,7 +74,7 @@ class Engine:
         self.options = options
         self.workspace = options.workspace
         self._committer = Committer(store)
-        self._configuration = Configuration(store, options.workspace, PRESETS[options.preset])
+        self._configuration = Configuration(store, options.workspace)
         self._patience = asyncio.Lock()
 
     def now(self) -> Micros:
@@ -117,7 +117,7 @@ class Engine:
             case Committed() as committed:
                 if any(record.kind in PLANNED_ON for record in change_set.records):
                     self._configuration.outdated()
-                await self._follow_up(change_set, committed)
+                await self._follow_up(committed)
                 return True, answer
 
     async def _commit(self, change_set: ChangeSet, *, at_once: bool = False) -> Result:
@@ -155,14 +155,14 @@ class Engine:
         moved: list[K] = []
         told = [each if is_quiet(each) else await announced(self.store, each) for each in sets.values()]
         landed = await self._committer.commit_all(told)
-        for key, change_set, result in zip(sets, told, landed, strict=True):
+        for key, result in zip(sets, landed, strict=True):
             if isinstance(result, Committed):
-                await self._follow_up(change_set, result)
+                await self._follow_up(result)
             else:
                 moved.append(key)
         return moved
 
-    async def _follow_up(self, change_set: ChangeSet, committed: Committed) -> None:
+    async def _follow_up(self, committed: Committed) -> None:
         """What a commit makes worth looking at: a graph that may have ended, a breaker that may trip."""
         if not committed.counts:
             return
@@ -173,7 +173,7 @@ class Engine:
             if kind == "dag" and (value == 0 if word == "live" else value > 0 and word in ("dead", "cancelled")):
                 await self._settle_dag(DagId(stem))
             elif kind == "breaker" and value:
-                await self._look_at_breaker(stem, int(word), value, change_set)
+                await self._look_at_breaker(stem, int(word), value)
 
     # Graphs
 
@@ -232,12 +232,11 @@ class Engine:
 
     # Breakers
 
-    async def _look_at_breaker(self, type_: str, circuit: int, failures: int, change_set: ChangeSet) -> None:
+    async def _look_at_breaker(self, type_: str, circuit: int, failures: int) -> None:
         async def decide() -> tuple[ChangeSet | None, None]:
             planning = await self._configuration.fresh()
             breaker = planning.breaker(type_)
-            queue = self._queue_of(change_set)
-            if not breakers.trips(breaker, planning.breaker_policy(queue), failures, circuit):
+            if not breakers.trips(breaker, planning.breaker_policy, failures, circuit):
                 return None, None
             now = self.now()
             move = breakers.opened(breaker, why=f"{failures} failures in a row", now=now)
@@ -247,9 +246,6 @@ class Engine:
 
     def _moved(self, move: breakers.Move, now: Micros) -> ChangeSet:
         return ChangeSet(records=(move.record,), events=(move.event,), counts=move.counts, outbox=move.outbox, at=now)
-
-    def _queue_of(self, change_set: ChangeSet) -> str:
-        return self._configuration.lane(change_set.changes[0].before.lane).queue
 
     def _told_by(self, event: str, by: str, facts: dict[str, Json], dag_id: DagId | None = None) -> Event:
         """What somebody did with the yard, for those who ask later who it was."""
@@ -287,8 +283,7 @@ class Engine:
         return await self._configuration.known_lane(hot.lane)
 
     async def _policy_of(self, hot: Hot) -> Policy:
-        planning = await self._configuration.current()
-        return planning.policy_of((await self._lane_of(hot)).queue)
+        return policy_of(await self._define(hot.id))
 
     async def _replayed(self, hot: Hot, sealed: str, verb: str, digest: str) -> Attempt:
         """The attempt that this very call has ended before; any other call under that lease is too late."""

@@ -71,7 +71,7 @@ class Enqueueing(Growing):
     async def enqueue_many(self, tasks: Sequence[Mapping[str, object]], *, created_by: str = BY_DEFAULT) -> list[Task]:
         """Put many tasks in, all or none. One whose key or id is taken is answered with the task that has it."""
         arguments.name("created_by", created_by)
-        planning, now = await self._planning(), self.now()
+        planning, now = await self._planning_new(), self.now()
         drafts = [self._draft(fields, planning, created_by=created_by, dag_id=None, now=now) for fields in tasks]
         chosen = {draft.id for draft, fields in zip(drafts, tasks, strict=True) if draft.id in fields.values()}
         if sum(bool(draft.depends_on) for draft in drafts) > 1:
@@ -88,7 +88,7 @@ class Enqueueing(Growing):
                 made = await put_in(list(new.values()), planning)
             except KeyTaken:
                 continue  # somebody was quicker: now theirs is there to be found
-            return await self._answers(drafts, owners, made, planning)
+            return await self._answers(drafts, owners, made)
         raise Contended(tries=TRIES)
 
     async def submit(self, dag: Mapping[str, object], *, created_by: str = BY_DEFAULT) -> Dag:
@@ -108,7 +108,7 @@ class Enqueueing(Growing):
         _refuse_other_fields(dag)
         arguments.name("created_by", created_by)
         dag_id = arguments.dag_id("id", dag["id"]) if "id" in dag else DagId(f"dag_{mint()}")
-        planning, now = await self._planning(), self.now()
+        planning, now = await self._planning_new(), self.now()
         named = self._named(dag.get("tasks"), planning, created_by=created_by, dag_id=dag_id, now=now)
         record = dag_record(dag, dag_id, planning, created_by, now)
         ceiling = _ceiling(dag)
@@ -128,10 +128,7 @@ class Enqueueing(Growing):
             events=(event,),
         )
         hots = {task.hot.id: task.hot for task in births.tasks}
-        tasks = {
-            name: Task(hots[draft.id], draft, planning.policy_of(draft.queue), created=True)
-            for name, draft in named.items()
-        }
+        tasks = {name: Task(hots[draft.id], draft, created=True) for name, draft in named.items()}
         return change_set, Dag(id=dag_id, tasks=tasks)
 
     async def _is_taken(self, dag_id: DagId) -> bool:
@@ -143,7 +140,7 @@ class Enqueueing(Growing):
     async def add(self, dag_id: str, tasks: Sequence[Mapping[str, object]], *, created_by: str = BY_DEFAULT) -> Dag:
         """Add tasks to a graph that exists; a finished one goes on. They may depend on each other and on its tasks."""
         arguments.name("created_by", created_by)
-        planning, now = await self._planning(), self.now()
+        planning, now = await self._planning_new(), self.now()
         named = self._named(list(tasks), planning, created_by=created_by, dag_id=DagId(dag_id), now=now)
         drafts = list(named.values())
 
@@ -157,10 +154,7 @@ class Enqueueing(Growing):
         hots = await self._land_new(decide)
         return Dag(
             id=DagId(dag_id),
-            tasks={
-                name: Task(hots[draft.id], draft, planning.policy_of(draft.queue), created=True)
-                for name, draft in named.items()
-            },
+            tasks={name: Task(hots[draft.id], draft, created=True) for name, draft in named.items()},
         )
 
     async def _land_new(self, decide: Callable[[], Awaitable[tuple[ChangeSet | None, T]]]) -> T:
@@ -224,7 +218,6 @@ class Enqueueing(Growing):
         drafts: Sequence[Definition],
         owners: Mapping[str, TaskId],
         made: Mapping[TaskId, Hot],
-        planning: Planning,
     ) -> list[Task]:
         others = [owner for owner in owners.values() if owner not in made]
         hots = {**made, **(await self.store.load(others) if others else {})}
@@ -234,10 +227,9 @@ class Enqueueing(Growing):
         new = set(made)
         for draft in drafts:
             owner = owners[_claim(draft)]
-            policy = planning.policy_of(definitions[owner].queue)
             created = owner == draft.id and owner in new
             new.discard(owner)  # whoever gives the same id again has not made it
-            answers.append(Task(hots[owner], definitions[owner], policy, created=created))
+            answers.append(Task(hots[owner], definitions[owner], created=created))
         return answers
 
 

@@ -18,6 +18,7 @@ from taskyard.core.failing import Verdict, judge
 from taskyard.core.jsonvalue import canonical, compact, encode
 from taskyard.core.lease import Lease, seal
 from taskyard.core.outcomes import BY_THE_YARD, Report
+from taskyard.core.policy import policy_of
 from taskyard.core.task import (
     WAITING,
     AgentId,
@@ -282,12 +283,11 @@ class Finishing(Filing):
         now = self.now()
         definition = await self._define(hot.id)
         planning = await self._configuration.fresh()
-        policy = planning.policy_of(definition.queue)
         history = await self.store.attempts(hot.id)
         verdict = judge(
             hot,
             definition,
-            policy,
+            policy_of(definition),
             failure,
             failed_by=_failed_by(history, hot),
             dice=self.options.dice(),

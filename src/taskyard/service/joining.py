@@ -21,12 +21,11 @@ class Joining(Enqueueing):
         draft = self._draft({"type": type, **fields}, planning, created_by=created_by, dag_id=None, now=now)
         if draft.depends_on:
             raise InvalidInput("depends_on", "cannot be given here: put the task in on its own, or submit a DAG")
-        policy = planning.policy_of(draft.queue)
         if draft.idempotency_key is not None:
             owners = await guest.by_key(self.workspace, [draft.idempotency_key])
             if owner := owners.get(draft.idempotency_key):
-                return Task(await self._load(owner), await self._define(owner), policy)
+                return Task(await self._load(owner), await self._define(owner))
         lanes = await guest.lanes([lane_of(draft, failures=0)])
         births = await self._births([draft], planning, heights={}, done=frozenset(), lanes=lanes, now=now)
         await guest.insert(births.tasks, births.blockers)
-        return Task(births.tasks[0].hot, draft, policy, created=True)
+        return Task(births.tasks[0].hot, draft, created=True)

@@ -13,6 +13,7 @@ from taskyard.core.changes import ChangeSet, Output, Record, merged
 from taskyard.core.definition import lane_of
 from taskyard.core.errors import InvalidInput
 from taskyard.core.outcomes import BY_THE_YARD, Report
+from taskyard.core.policy import policy_of
 from taskyard.core.task import Attempt, Definition, Failure, Hot, Json, Status, TaskId, Trait
 from taskyard.service.finishing import Finishing, receipt
 from taskyard.wire.tasks import Receipt
@@ -40,8 +41,8 @@ class Judging(Finishing):
 
     async def _submission(self, hot: Hot, row: Output, report: Report) -> tuple[ChangeSet, Receipt]:
         """Hand the output in, and make the validator that judges it."""
-        now, policy = self.now(), await self._policy_of(hot)
-        definition = await self._define(hot.id)
+        now, definition = self.now(), await self._define(hot.id)
+        policy = policy_of(definition)
         asked = judging.validator(hot, definition, row, task_id=self._mint_task(), policy=policy, now=now)
         (lane,) = await self._lanes([lane_of(asked, failures=0)])
         born = judging.validator_born(asked, policy, lane=lane, height=hot.height, now=now)

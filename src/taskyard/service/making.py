@@ -44,7 +44,7 @@ class Making(Enqueueing):
         return await self._made_graph(given["dag"], cause, keys)
 
     async def _made_task(self, task: dict[str, Json], cause: Cause, keys: Keys) -> Made:
-        planning, now = await self._planning(), self.now()
+        planning, now = await self._planning_new(), self.now()
         asked = {**task, "trigger": cause.trigger()}
         draft = self._draft(asked, planning, created_by=cause.by, dag_id=None, now=now)
         wanted = [draft.idempotency_key] if draft.idempotency_key is not None else []

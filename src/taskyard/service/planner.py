@@ -78,11 +78,10 @@ class Planner:
 def _next_move(planning: Planning, now: Micros) -> Micros:
     """When time alone will change what may be claimed."""
     ends = [until_of(record) for record in planning.throttles.values()]
-    policies = [planning.breaker_policy(queue) for queue in ("default", *planning.queue_presets)]
+    policy = planning.breaker_policy
     opens = [
         breaker.half_open_at(policy)
         for breaker in planning.breakers.values()
-        for policy in policies
         if breaker.state(policy, now) is BreakerState.OPEN
     ]
     return min((at for at in (*ends, *opens) if at > now), default=FOREVER)

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from taskyard.core import retention
 from taskyard.core.changes import ChangeSet, Committed, Expect
-from taskyard.core.task import Hot
+from taskyard.core.policy import policy_of, preset
+from taskyard.core.task import Hot, Status
 from taskyard.core.units import DAY, Micros
 from taskyard.service.clearing import Clearing
 from taskyard.service.engine import Options
@@ -38,7 +39,7 @@ class Pruning(Metering, Clearing, Transcribing):
         at again only by the next pass.
         """
         before = await self._prunable_before()
-        dead_too = (await self._planning()).policy_of("default").prunes_dead
+        dead_too = await self._some_prune_dead()
         pruned = 0
         for _ in range(MOST_PIECES):
             piece = await self.store.prunable(before, PIECE, dead_too=dead_too, after=self._pruned_through)
@@ -60,7 +61,8 @@ class Pruning(Metering, Clearing, Transcribing):
         """
         if not tasks:
             return 0
-        sets = [await self._removal(group) for group in await self._unneeded(tasks)]
+        unneeded = [group for group in await self._unneeded(tasks) if not await self._waits_for_a_person(group)]
+        sets = [await self._removal(group) for group in unneeded]
         # What only removes makes room in a store that is full, where a set that writes a record may be refused.
         plain, others = [each for each in sets if not each.records], [each for each in sets if each.records]
         gone = [*await self._land_removals(plain), *await self._land_removals(others)]
@@ -76,6 +78,17 @@ class Pruning(Metering, Clearing, Transcribing):
         edges = await self.store.edges([hot.id for hot in tasks])
         outside = retention.dependents({hot.id: hot for hot in tasks}, edges)
         return retention.unneeded(tasks, edges, await self.store.load(sorted(outside)) if outside else {})
+
+    async def _some_prune_dead(self) -> bool:
+        """Whether a workspace or a queue has a preset that does not keep dead letters for a person."""
+        records = [*await self.store.records("workspace"), *await self.store.records("queue")]
+        return any(preset(str(name)).prunes_dead for record in records if (name := record.body.get("preset")))
+
+    async def _waits_for_a_person(self, tasks: Sequence[Hot]) -> bool:
+        """Whether one of them is a dead letter whose own preset keeps it."""
+        dead = [hot.id for hot in tasks if hot.status is Status.DEAD_LETTERED]
+        definitions = await self.store.definitions(dead) if dead else {}
+        return any(not policy_of(each).prunes_dead for each in definitions.values())
 
     async def _removal(self, group: Sequence[Hot]) -> ChangeSet:
         return ChangeSet(

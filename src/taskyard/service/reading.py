@@ -36,7 +36,6 @@ class Reading(Filing):
         return Details(
             hot,
             await self._define(hot.id),
-            await self._policy_of(hot),
             attempts=await self.store.attempts(hot.id),
             blockers=blockers if hot.status is Status.PENDING else [],
             output=(await self.store.outputs([hot.id])).get(hot.id),
@@ -98,8 +97,7 @@ class Reading(Filing):
 
     async def _tasks(self, hots: Sequence[Hot]) -> list[Task]:
         definitions = await self.store.definitions([hot.id for hot in hots])
-        planning = await self._planning()
-        return [Task(hot, definitions[hot.id], planning.policy_of(definitions[hot.id].queue)) for hot in hots]
+        return [Task(hot, definitions[hot.id]) for hot in hots]
 
     async def dag(self, dag_id: str) -> DagView:
         """A graph with its tasks. A lone task's graph is the task alone."""
@@ -211,9 +209,7 @@ class Reading(Filing):
             hot = task.hot
             if (record := dead.get(outcomes.dead_id(hot.id, hot.attempt))) is not None:
                 attempts, output = histories.get(hot.id, []), outputs.get(hot.id)
-                details = Details(
-                    hot, task.definition, task.policy, attempts=attempts, blockers=[], output=output, dead=record
-                )
+                details = Details(hot, task.definition, attempts=attempts, blockers=[], output=output, dead=record)
                 letters.append(DeadLetter(details, record))
         return letters
 
@@ -249,7 +245,7 @@ class Reading(Filing):
     async def breakers(self) -> list[BreakerView]:
         """Breakers that have ever moved, and how they stand now."""
         planning, now = await self._configuration.fresh(), self.now()
-        policy = planning.breaker_policy("default")
+        policy = planning.breaker_policy
         records = await self.store.records("breaker", self.workspace)
         moved = [(record, planning.breaker(record.id)) for record in records]
         names = [counter(breaker.type, breaker.generation) for _, breaker in moved]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from taskyard.core.changes import ChangeSet, merged
 from taskyard.core.errors import Contended, IllegalTransition, NotFound
+from taskyard.core.policy import policy_of
 from taskyard.core.task import WAITING, Definition, Hot, TaskId, Trait
 from taskyard.service import arguments
 from taskyard.service.engine import TRIES, KeyTaken
@@ -27,7 +28,7 @@ class Rerunning(Steering):
         draft = self._again(definition, created_by)
         planning = await self._planning()
         made = await self._put_in([draft], planning)
-        return Task(made[draft.id], draft, planning.policy_of(draft.queue), created=True)
+        return Task(made[draft.id], draft, created=True)
 
     async def rerun_subject(self, subject: str, *, task_id: str | None = None, created_by: str = "human:local") -> Task:
         """Do the latest task about a subject again, or the one given, as a new task with a fresh session.
@@ -59,13 +60,12 @@ class Rerunning(Steering):
     async def _superseded(self, source: Definition, created_by: str) -> Task:
         """One set: what waits is cancelled, and the new task takes its place and its key."""
         planning = await self._planning()
-        policy = planning.policy_of(source.queue)
-        draft = self._again(source, created_by)
+        draft, follows = self._again(source, created_by), policy_of(source).cascades
 
         async def decide() -> tuple[ChangeSet, tuple[Hot, list[TaskId]]]:
             waiting = await self._waiting_like(source)
             steps = [
-                await self._cancellation(hot, f"superseded by {draft.id}", follows=policy.cascades, by=created_by)
+                await self._cancellation(hot, f"superseded by {draft.id}", follows=follows, by=created_by)
                 for hot in waiting
             ]
             freed = {hot.id for hot in waiting}
@@ -76,7 +76,7 @@ class Rerunning(Steering):
         hot, cancelled = await self._land(decide)
         for each in cancelled:
             await self.finish_cascade(each)
-        return Task(hot, await self._define(hot.id), policy, created=True)
+        return Task(hot, await self._define(hot.id), created=True)
 
     async def _waiting_like(self, source: Definition) -> list[Hot]:
         """What waits for the same agent about the same subject."""

@@ -136,7 +136,7 @@ class Showing(Overseeing, Roster, Metering, Filing):
 
     async def preset(self) -> str:
         """The one that tasks follow whose queue has none of its own."""
-        return (await self._planning()).policy_of("default").name
+        return (await self._planning()).preset
 
     async def overview(self) -> Overview:
         """What asks for somebody, and how much there is of everything."""

@@ -13,7 +13,7 @@ from taskyard.core.dag import DagStatus
 from taskyard.core.definition import lane_of, reborn, redefine
 from taskyard.core.errors import DuplicateKey, IllegalTransition, InvalidInput, NotFound
 from taskyard.core.planning import BreakerSettings, Settings, breaker_settings
-from taskyard.core.policy import PRESETS, preset
+from taskyard.core.policy import policy_of, preset
 from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId
 from taskyard.service import arguments
 from taskyard.service.drafting import rescored
@@ -170,7 +170,7 @@ class Steering(Enqueueing, Judging):
             if resolution in ("retry", "modify_and_retry"):
                 refuse_validator(hot, definition)
             if spec is not None:
-                definition = redefine(definition, spec, policy=PRESETS[definition.preset], sizes=self.options.sizes)
+                definition = redefine(definition, spec, policy=policy_of(definition), sizes=self.options.sizes)
                 check_rule(definition)
             step = await self._resolution(hot, definition, resolution, by, note)
             reviewed = await self._reviewed(hot, resolution, by, note)
@@ -198,7 +198,7 @@ class Steering(Enqueueing, Judging):
         change = transitions.revive(
             hot, resolution=resolution, by=by, lane=lane, run_after=definition.run_after, now=now
         )
-        change = change._replace(after=reborn(change.after, definition, PRESETS[definition.preset], now=now))
+        change = change._replace(after=reborn(change.after, definition, policy_of(definition), now=now))
         counts = dags.counted(hot.workspace, hot.dag_id, hot.status, change.after.status)
         reopened = await self._reopened(hot)
         return reopened._replace(changes=(change,), counts=counts)
@@ -237,10 +237,9 @@ class Steering(Enqueueing, Judging):
 
         async def decide() -> tuple[ChangeSet, Receipt]:
             hot, now = await self._load(TaskId(task_id)), self.now()
-            policy = await self._policy_of(hot)
-            definition = redefine(
-                await self._define(hot.id), {"priority": priority}, policy=policy, sizes=self.options.sizes
-            )
+            stored = await self._define(hot.id)
+            changed = {"priority": priority}
+            definition = redefine(stored, changed, policy=policy_of(stored), sizes=self.options.sizes)
             place = rescored(hot, definition, hot.height, now)
             change = transitions.reprioritise(hot, priority=priority, rank=place.rank, by=by, now=now)
             return ChangeSet(changes=(change,), redefined=(definition,), at=now), receipt(change.after)

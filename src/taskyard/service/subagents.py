@@ -66,7 +66,7 @@ class Subagents(Suspending, Inboxes):
         )
         minted = {} if task_id is None else {"id": task_id}
         asked = {**_task(facts, agent_id, conversation_id, fields or {}), **minted}
-        planning, now = await self._planning(), self.now()
+        planning, now = await self._planning_new(), self.now()
         draft = self._draft(asked, planning, created_by=arguments.name("created_by", created_by), dag_id=None, now=now)
         if draft.depends_on:
             raise InvalidInput("depends_on", "cannot be given for a subagent, which begins at once")
@@ -117,7 +117,7 @@ class Subagents(Suspending, Inboxes):
             tool_call_id=tool_call_id,
         )
         asked = {**_task(facts, agent_id, conversation_id, fields or {}), "parent_id": parent_id}
-        planning, now = await self._planning(), self.now()
+        planning, now = await self._planning_new(), self.now()
         draft = self._draft(asked, planning, created_by=f"task:{parent_id}", dag_id=None, now=now)
 
         async def decide() -> tuple[ChangeSet | None, StartedSubagent]:

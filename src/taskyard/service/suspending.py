@@ -123,7 +123,7 @@ class Suspending(Enqueueing, Finishing):
         Asked again under the same name, it makes nothing: the first call's tasks are the answer.
         """
         arguments.name("name", name)
-        planning, now = await self._planning(), self.now()
+        planning, now = await self._planning_new(), self.now()
         parent_id = TaskId(task_id)
         rows = [_child_of(parent_id, fields) for fields in tasks]
         named = self._named(rows, planning, created_by=f"task:{parent_id}", dag_id=None, now=now)

@@ -268,7 +268,7 @@ class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
         if workspace == self.workspace:
             return self
         if workspace not in self._others:
-            self._others[workspace] = type(self)(self.store, replace(self.options, workspace=workspace))
+            self._others[workspace] = type(self)(self.store, replace(self.options, workspace=workspace, preset=None))
         return self._others[workspace]
 
     async def _on_duty(

@@ -8,7 +8,6 @@ from taskyard.core.agent import Agent, AgentStatus
 from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Blocker
 from taskyard.core.planning import Planning, suits
-from taskyard.core.policy import Policy
 from taskyard.core.task import Hot, Json, Lane, Status, TaskId
 from taskyard.core.units import Micros, to_iso, to_usd, utc_date
 from taskyard.service.engine import Engine
@@ -125,10 +124,9 @@ class Explaining(Engine):
 
     async def _no_agent(self, hot: Hot, lane: Lane, planning: Planning) -> list[Cause]:
         """Why none of the agents takes it now; nothing where one may."""
-        policy = planning.policy_of(lane.queue)
-        suitable = [agent for agent in planning.agents.values() if suits(lane, agent, policy)]
+        suitable = [agent for agent in planning.agents.values() if suits(lane, agent)]
         if not suitable:
-            return [_nobody(lane, planning, policy)]
+            return [_nobody(lane, planning)]
         active = [agent for agent in suitable if agent.status is AgentStatus.ACTIVE]
         if not active:
             names = ", ".join(f"{agent.id} ({agent.status.value})" for agent in suitable)
@@ -159,7 +157,7 @@ def _closed(planning: Planning, lane: Lane, now: Micros) -> list[Cause]:
     causes: list[Cause] = []
     if lane.queue in planning.paused:
         causes.append(Cause(kind="paused", words=f"the queue {lane.queue} is paused", facts={"queue": lane.queue}))
-    breaker, policy = planning.breaker(lane.type), planning.breaker_policy(lane.queue)
+    breaker, policy = planning.breaker(lane.type), planning.breaker_policy
     state = breaker.state(policy, now)
     if state is BreakerState.OPEN:
         until = to_iso(breaker.half_open_at(policy))
@@ -174,9 +172,9 @@ def _closed(planning: Planning, lane: Lane, now: Micros) -> list[Cause]:
     return causes
 
 
-def _nobody(lane: Lane, planning: Planning, policy: Policy) -> Cause:
+def _nobody(lane: Lane, planning: Planning) -> Cause:
     """No agent that it is meant for is registered: say which come closest, and what they lack."""
-    wanted = {*lane.capabilities, lane.type} if policy.types_are_capabilities else set(lane.capabilities)
+    wanted = set(lane.capabilities)
     missing = sorted(
         ((sorted(wanted - agent.capabilities), agent) for agent in planning.agents.values()),
         key=lambda pair: (len(pair[0]), pair[1].id),

@@ -51,10 +51,15 @@ class Yard(Claiming, Subagents, Joining, Errands, Bulk, Showing, Explaining, Ver
     def twin(self) -> Self | None:
         """Another connection to the same yard, for another thread's loop; None where there can be none."""
         store = self.store.twin()
-        return None if store is None else type(self)(store, replace(self.options, sweeps=False))
+        return None if store is None else type(self)(store, replace(self.options, preset=None, sweeps=False))
 
     async def open(self) -> Self:
         await self.store.open()
+        try:
+            await self.agree_on_preset()
+        except BaseException:
+            await self.store.close()
+            raise
         if self.options.sweeps:
             # Apart, since housekeeping and what is outside of the store take their time, and leases do not wait for it.
             acts: dict[str, Callable[[], Awaitable[object]]] = {

@@ -14,7 +14,7 @@ from taskyard.core.changes import Blocker, Output, Record
 from taskyard.core.jsonvalue import compact
 from taskyard.core.lease import Lease
 from taskyard.core.outcomes import dead_id
-from taskyard.core.policy import PRESETS, Policy
+from taskyard.core.policy import PRESETS
 from taskyard.core.priority import boost_steps
 from taskyard.core.retry import RetryPolicy, Strategy
 from taskyard.core.task import BLANK, Attempt, DagId, Definition, Hot, Json, Outcome, Status, TaskId, Validation
@@ -26,22 +26,18 @@ Given = Mapping[str, Any]  # a document, as the server sent it
 
 
 def task(document: Given, *, created: bool = False) -> Task:
-    policy = _policy(document)
-    return Task(_hot(document), _definition(document, policy), policy, created=created)
+    return Task(_hot(document), _definition(document), created=created)
 
 
 def held(document: Given) -> Held:
-    policy = _policy(document)
-    return Held(_hot(document), _definition(document, policy), policy, Lease(document["lease"]))
+    return Held(_hot(document), _definition(document), Lease(document["lease"]))
 
 
 def details(document: Given) -> Details:
-    policy = _policy(document)
     attempts = [_attempt(document["id"], each) for each in document["history"]]
     return Details(
         _under_way(_hot(document), document, attempts),
-        _definition(document, policy),
-        policy,
+        _definition(document),
         attempts=_explained(attempts, document["failure"]),
         blockers=[Blocker(document["id"], 0, name) for name in document["blocked_by"]],
         output=_output(document),
@@ -82,17 +78,6 @@ def time(text: str | None) -> Micros | None:
 
 def money(text: str | None) -> MicroUsd | None:
     return None if text is None else usd(text)
-
-
-def _policy(document: Given) -> Policy:
-    """The preset in whose words and numbers the task is shown: its own, unless its queue was given another since."""
-    status, priority = Status(document["status"]), document["priority"]
-    own = PRESETS[document["preset"]]
-    return next(
-        each
-        for each in (own, *PRESETS.values())
-        if each.words[status] == document["state"] and each.priority.lowest <= priority <= each.priority.highest
-    )
 
 
 def _hot(document: Given) -> Hot:
@@ -156,7 +141,7 @@ def _session(document: Given) -> str | None:
     return compact({name: document[name] for name in ("session_id", "work_dir", "runtime")})
 
 
-def _definition(document: Given, policy: Policy) -> Definition:
+def _definition(document: Given) -> Definition:
     spec, timeouts, trigger = document["spec"], document["timeouts"], document["trigger"]
     constraints, output = spec["constraints"], document.get("output", _NO_OUTPUT)
     return Definition(
@@ -182,7 +167,7 @@ def _definition(document: Given, policy: Policy) -> Definition:
         required_capabilities=tuple(constraints["required_capabilities"]),
         model_preferences=tuple(constraints["model_preferences"]),
         fallback_models=tuple(constraints["fallback_models"]),
-        priority=policy.priority.inward(document["priority"]),
+        priority=PRESETS[document["preset"]].priority.inward(document["priority"]),
         boost=boost_steps(document["priority_boost_per_minute"]),
         deadline=time(document["deadline"]),
         run_after=time(document["run_after"]),

@@ -313,6 +313,10 @@ class DayBudget(Request):
     default_reserve_usd: Money = 0
 
 
+class Preset(Request):
+    preset: Name
+
+
 class QueuePreset(Request):
     preset: Name | None
 

@@ -10,7 +10,7 @@ from taskyard.core.changes import Blocker, Output, Record
 from taskyard.core.definition import models_for
 from taskyard.core.jsonvalue import value_of
 from taskyard.core.lease import Lease
-from taskyard.core.policy import Policy
+from taskyard.core.policy import Policy, policy_of
 from taskyard.core.priority import RANK_UNIT
 from taskyard.core.task import Attempt, Definition, Hot, Json, Outcome, Status, TaskId
 from taskyard.core.transitions import dag_of
@@ -30,17 +30,21 @@ class Receipt(NamedTuple):
 class Task:
     """A task, as it was when it was read."""
 
-    __slots__ = ("created", "definition", "hot", "policy")
+    __slots__ = ("created", "definition", "hot")
 
-    def __init__(self, hot: Hot, definition: Definition, policy: Policy, *, created: bool = False) -> None:
+    def __init__(self, hot: Hot, definition: Definition, *, created: bool = False) -> None:
         self.hot = hot
         self.definition = definition
-        self.policy = policy
         self.created = created  # whether this very call made it
 
     @property
     def id(self) -> TaskId:
         return self.hot.id
+
+    @property
+    def policy(self) -> Policy:
+        """The preset in whose words and numbers the task is shown: the one that it was put in under."""
+        return policy_of(self.definition)
 
     @property
     def status(self) -> Status:
@@ -137,8 +141,8 @@ class Held(Task):
 
     __slots__ = ("lease",)
 
-    def __init__(self, hot: Hot, definition: Definition, policy: Policy, lease: Lease) -> None:
-        super().__init__(hot, definition, policy)
+    def __init__(self, hot: Hot, definition: Definition, lease: Lease) -> None:
+        super().__init__(hot, definition)
         self.lease = lease
 
     @property
@@ -158,14 +162,13 @@ class Details(Task):
         self,
         hot: Hot,
         definition: Definition,
-        policy: Policy,
         *,
         attempts: Sequence[Attempt],
         blockers: Sequence[Blocker],
         output: Output | None,
         dead: Record | None,
     ) -> None:
-        super().__init__(hot, definition, policy)
+        super().__init__(hot, definition)
         self.attempts = attempts
         self.blockers = blockers
         self.output = output

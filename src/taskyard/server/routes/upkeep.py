@@ -44,6 +44,13 @@ async def set_queue_preset(caller: Calling, queue: QueueAt, asked: requests.Queu
     return answer({"ok": True})
 
 
+@routes.add(calls.SET_PRESET, responses.Done)
+async def set_preset(caller: Calling, asked: requests.Preset) -> Response:
+    """Tasks put in from now on follow that preset; those that are there keep theirs."""
+    await caller.yard.set_preset(asked.preset, by=caller.by)
+    return answer({"ok": True})
+
+
 @routes.add(calls.REPORT_POLICY, responses.Done)
 async def set_report_policy(caller: Calling, asked: requests.ReportPolicy) -> Response:
     """Whether tasks put in from now on are completed only with a decision report."""
