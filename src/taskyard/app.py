@@ -21,6 +21,7 @@ from taskyard.sources import watching
 from taskyard.stores.contract import Clock, Store
 from taskyard.stores.memory import MemoryStore
 from taskyard.stores.objects import checked_place
+from taskyard.stores.patience import CALL_TIMEOUT, LEAST_CALL_TIMEOUT, MOST_CALL_TIMEOUT
 from taskyard.stores.sqlite import SqliteStore
 from taskyard.worker.agent import Agent
 from taskyard.worker.draining import drain
@@ -67,6 +68,7 @@ def connect(
     artifacts: str | None = None,
     max_artifact_bytes: int = 1 << 30,
     allowed_targets: Iterable[str] | None = None,
+    call_timeout_sec: float | None = None,
 ) -> Yard:
     """A yard on the store that the URL names: `sqlite:///file.db`, `postgresql://host/database`,
     `redis://host` or `memory://`.
@@ -84,10 +86,14 @@ def connect(
     `artifacts`, or `TASKYARD_ARTIFACTS`, is where files are kept: `file:///directory`, `s3://bucket`, `gs://bucket` or
     `az://container`; by default a directory beside the SQLite file. `allowed_targets`, or `TASKYARD_ALLOWED_TARGETS`
     with commas between, are hosts and networks that notifications may go to though they are not public.
+
+    `call_timeout_sec`, or `TASKYARD_CALL_TIMEOUT_SEC`, is how long a call waits for PostgreSQL, Redis or a server that
+    does not answer: 10 by default.
     """
     url = url or os.environ.get("TASKYARD_URL") or DEFAULT_URL
     if urlsplit(url).scheme in ("http", "https"):
-        return cast(Yard, _remote_yard(url, token or os.environ.get("TASKYARD_TOKEN") or None, workspace, preset))
+        token = token or os.environ.get("TASKYARD_TOKEN") or None
+        return cast(Yard, _remote_yard(url, token, workspace, preset, _call_timeout(call_timeout_sec)))
     options = Options(
         workspace=workspace or "default",
         preset=None if preset is None else named_preset(preset).name,
@@ -97,9 +103,10 @@ def connect(
         artifacts=_place_of_artifacts(url, artifacts or os.environ.get("TASKYARD_ARTIFACTS")),
         max_artifact_bytes=max_artifact_bytes,
         allowed_targets=_targets(allowed_targets),
+        call_timeout=_call_timeout(call_timeout_sec),
     )
     migrates = os.environ.get("TASKYARD_MIGRATE", "").lower() not in _NO if migrate is None else migrate
-    yard = Yard(_store(url, clock, migrates=migrates), options)
+    yard = Yard(_store(url, clock, migrates=migrates, call_timeout=options.call_timeout), options)
     yard.manual_clock = clock if isinstance(clock, ManualClock) else None
     return yard
 
@@ -196,16 +203,27 @@ def _targets(given: Iterable[str] | None) -> tuple[str, ...]:
     return entries
 
 
-def _store(url: str, given: Clock | None, *, migrates: bool) -> Store:
+def _call_timeout(given: float | None) -> float:
+    said = os.environ.get("TASKYARD_CALL_TIMEOUT_SEC") if given is None else given
+    try:
+        seconds = CALL_TIMEOUT if said is None else float(said)
+    except ValueError:
+        seconds = 0.0
+    if not LEAST_CALL_TIMEOUT <= seconds <= MOST_CALL_TIMEOUT:
+        raise InvalidInput("call_timeout_sec", f"must be from {LEAST_CALL_TIMEOUT:g} to {MOST_CALL_TIMEOUT:g}")
+    return seconds
+
+
+def _store(url: str, given: Clock | None, *, migrates: bool, call_timeout: float) -> Store:
     parts = urlsplit(url)
     clock = given or SystemClock()
     match parts.scheme:
         case "memory":
             return MemoryStore(clock=clock)
         case "postgresql" | "postgres":
-            return _postgres_store(url, given, migrates=migrates)
+            return _postgres_store(url, given, migrates=migrates, call_timeout=call_timeout)
         case "redis" | "rediss" | "redis+cluster" | "rediss+cluster" | "redis+sentinel" | "rediss+sentinel":
-            return _redis_store(url, given, migrates=migrates)
+            return _redis_store(url, given, migrates=migrates, call_timeout=call_timeout)
         case "sqlite":
             # sqlite:///name is relative to the working directory, sqlite:////name is absolute.
             path = unquote(parts.path.removeprefix("/"))
@@ -218,7 +236,9 @@ def _store(url: str, given: Clock | None, *, migrates: bool) -> Store:
             )
 
 
-def _remote_yard(url: str, token: str | None, workspace: str | None, preset: str | None) -> RemoteYard:
+def _remote_yard(
+    url: str, token: str | None, workspace: str | None, preset: str | None, call_timeout: float
+) -> RemoteYard:
     from taskyard.remote import RemoteYard  # noqa: PLC0415 - a quarter of what is loaded, and most yards are local
 
     try:
@@ -227,10 +247,11 @@ def _remote_yard(url: str, token: str | None, workspace: str | None, preset: str
         if missing.name != "httpx":
             raise
         raise InvalidInput("url", "needs the HTTP client: pip install 'taskyard[client]'") from missing
-    return RemoteYard(Connection(url, token), workspace, None if preset is None else named_preset(preset).name)
+    connection = Connection(url, token, patience=call_timeout)
+    return RemoteYard(connection, workspace, None if preset is None else named_preset(preset).name)
 
 
-def _postgres_store(url: str, given: Clock | None, *, migrates: bool) -> Store:
+def _postgres_store(url: str, given: Clock | None, *, migrates: bool, call_timeout: float) -> Store:
     """On the database's own clock, where none was given: machines that share a yard need not agree on the time."""
     try:
         from taskyard.stores.postgres import PostgresStore  # noqa: PLC0415 - its driver is an extra
@@ -238,10 +259,10 @@ def _postgres_store(url: str, given: Clock | None, *, migrates: bool) -> Store:
         if missing.name != "asyncpg":
             raise
         raise InvalidInput("url", "needs the PostgreSQL driver: pip install 'taskyard[postgres]'") from missing
-    return PostgresStore(url, clock=given, migrates=migrates)
+    return PostgresStore(url, clock=given, migrates=migrates, call_timeout=call_timeout)
 
 
-def _redis_store(url: str, given: Clock | None, *, migrates: bool) -> Store:
+def _redis_store(url: str, given: Clock | None, *, migrates: bool, call_timeout: float) -> Store:
     """On the server's own clock, where none was given, like PostgreSQL."""
     try:
         from taskyard.stores.redis import RedisStore  # noqa: PLC0415 - its driver is an extra
@@ -249,4 +270,4 @@ def _redis_store(url: str, given: Clock | None, *, migrates: bool) -> Store:
         if missing.name != "hiredis":
             raise
         raise InvalidInput("url", "needs the Redis driver: pip install 'taskyard[redis]'") from missing
-    return RedisStore(url, clock=given, migrates=migrates)
+    return RedisStore(url, clock=given, migrates=migrates, call_timeout=call_timeout)

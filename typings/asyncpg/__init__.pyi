@@ -1,5 +1,6 @@
 """What of asyncpg the PostgreSQL store uses; the package is annotated only in part."""
 
+from asyncio import BaseTransport
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar, overload
@@ -15,6 +16,7 @@ class Transaction(AbstractAsyncContextManager[None]):
     async def rollback(self) -> None: ...
 
 class Connection:
+    _transport: BaseTransport | None
     def __init__(self, *given: Any) -> None: ...
     async def execute(self, query: str, *args: Any) -> str: ...
     async def fetch(self, query: str, *args: Any) -> list[Sequence[Any]]: ...

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from taskyard.client.connecting import Connection, Query
 
 _ID = re.compile(r"\w[!-~]{0,254}", re.ASCII)
-LONGEST_WAIT = 20.0  # seconds that a server is asked to wait at once
+LONGEST_WAIT = 10.0  # seconds that a server is asked to wait at once: a line that goes silent is noticed after that
 
 
 class Calling:

@@ -20,13 +20,14 @@ from taskyard.core.access import presented
 from taskyard.core.errors import Contended, InvalidInput, StoreUnavailable, TaskyardError, TooManyRequests, YardClosed
 from taskyard.core.fields import text
 from taskyard.core.units import Micros
+from taskyard.stores.patience import CALL_TIMEOUT, keepalive_options
 from taskyard.wire.calls import NOW, Call
 from taskyard.wire.chunks import Content, may_repeat, pieces
 from taskyard.wire.reading import error as read_error
 
-PATIENCE = 30.0  # seconds in which a call is made again
-REACHED_WITHIN = 5.0  # seconds
-ANSWERED_WITHIN = 30.0  # beside what the server was asked to wait
+REACHED_WITHIN = 0.2  # of the time that a call may take
+TRIED_FOR = 0.5  # of that time, where the call may be made again: the line may be silent, and another not
+PER_BYTE = 2e-6  # seconds more for each byte that is sent
 IDLE = 3.0  # seconds that a connection is kept: less than servers do, or a call may meet one that is just being closed
 MOST_CONNECTIONS = 200
 MOST_CHARACTERS = 255  # of a name in a path
@@ -43,13 +44,13 @@ Query = Mapping[str, str | int | float | bool | Sequence[str] | None]
 class Connection:
     """Calls to one yard, through any of its servers."""
 
-    def __init__(self, urls: str, token: str | None = None, *, patience: float = PATIENCE) -> None:
+    def __init__(self, urls: str, token: str | None = None, *, patience: float = CALL_TIMEOUT) -> None:
         self._given = urls
         self._urls = [_checked(url.strip()) for url in urls.split(",")]
         self._token = token
         if token is not None and presented(token) is None:
             raise InvalidInput("token", "must be as `taskyard token create` printed it")
-        self._patience = patience
+        self._patience = patience  # seconds in which a call ends, beside what the server is asked to wait
         self._at = 0  # the server that is asked
         self._http: httpx.AsyncClient | None = None
         self._ahead = 0  # microseconds from the monotonic clock's time to the yard's
@@ -61,9 +62,12 @@ class Connection:
     async def open(self) -> None:
         self._http = httpx.AsyncClient(
             headers={} if self._token is None else {"Authorization": f"Bearer {self._token}"},
-            limits=httpx.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE),
-            # Certificates take long to load, and are of no use where there is nothing to check with them.
-            verify=any(url.startswith("https:") for url in self._urls),
+            transport=httpx.AsyncHTTPTransport(
+                limits=httpx.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE),
+                # Certificates take long to load, and are of no use where there is nothing to check with them.
+                verify=any(url.startswith("https:") for url in self._urls),
+                socket_options=keepalive_options(),
+            ),
         )
 
     async def close(self) -> None:
@@ -91,12 +95,17 @@ class Connection:
         given = {name: value for name, value in (query or {}).items() if value is not None}
         said = {**_JSON, **(headers or {})} if body is not None else headers
 
-        def make(url: str) -> Awaitable[httpx.Response]:
-            return self._open_http().request(
-                call.method, url, content=body, params=given or None, headers=said, timeout=_timeout(wait_sec)
-            )
+        within = wait_sec + (self._patience if patience is None else patience) + len(body or b"") * PER_BYTE
+        until = monotonic() + within
+        tried_for = wait_sec + (within - wait_sec) * TRIED_FOR if call.is_repeatable else within
 
-        until = monotonic() + wait_sec + (self._patience if patience is None else patience)
+        async def make(url: str) -> httpx.Response:
+            # As a whole: a server that sends a byte now and then would keep any other time-out from running out.
+            async with asyncio.timeout(max(min(tried_for, until - monotonic()), 0)):
+                return await self._open_http().request(
+                    call.method, url, content=body, params=given or None, headers=said, timeout=self._silence(within)
+                )
+
         return json.loads((await self._answered(call, make, names, until=until)).content)
 
     async def send(self, call: Call, content: Content, *, headers: dict[str, str], **names: str) -> Any:
@@ -104,7 +113,7 @@ class Connection:
 
         def make(url: str) -> Awaitable[httpx.Response]:
             return self._open_http().request(
-                call.method, url, content=pieces(content), headers=headers, timeout=_timeout(0)
+                call.method, url, content=pieces(content), headers=headers, timeout=self._silence()
             )
 
         until = monotonic() + (self._patience if may_repeat(content) else 0)
@@ -116,7 +125,7 @@ class Connection:
         async def make(url: str) -> httpx.Response:
             http = self._open_http()
             answer = await http.send(
-                http.build_request(call.method, url, headers=headers, timeout=_timeout(0)), stream=True
+                http.build_request(call.method, url, headers=headers, timeout=self._silence()), stream=True
             )
             if not answer.is_success:
                 await answer.aread()
@@ -141,7 +150,7 @@ class Connection:
             asked = self._at
             try:
                 answer = await make(self._urls[asked] + path)
-            except httpx.TransportError as lost:
+            except (httpx.TransportError, TimeoutError) as lost:
                 failure, delay = _silence(lost, call), self._go_on(asked, tried)
                 again = call.is_repeatable or isinstance(lost, _UNHEARD)
             else:
@@ -155,6 +164,10 @@ class Connection:
                 raise failure
             tried += 1
             await asyncio.sleep(delay)
+
+    def _silence(self, longest: float | None = None) -> httpx.Timeout:
+        """How long nothing at all may come."""
+        return httpx.Timeout(longest or self._patience, connect=REACHED_WITHIN * self._patience)
 
     def _open_http(self) -> httpx.AsyncClient:
         if self._http is None:
@@ -170,10 +183,6 @@ class Connection:
     def _hear_time(self, answer: httpx.Response) -> None:
         if said := answer.headers.get(NOW):
             self._ahead = int(said) - monotonic_ns() // 1000
-
-
-def _timeout(wait_sec: float) -> httpx.Timeout:
-    return httpx.Timeout(ANSWERED_WITHIN + wait_sec, connect=REACHED_WITHIN)
 
 
 def _checked(url: str) -> str:
@@ -193,7 +202,7 @@ def _sayable(name: str, value: str) -> str:
     return value
 
 
-def _silence(lost: httpx.TransportError, call: Call) -> StoreUnavailable:
+def _silence(lost: httpx.TransportError | TimeoutError, call: Call) -> StoreUnavailable:
     words = f"the server cannot be reached or did not answer ({type(lost).__name__})"
     if call.is_repeatable or isinstance(lost, _UNHEARD):
         return StoreUnavailable(words)

@@ -24,7 +24,7 @@ from taskyard.wire.tasks import Held, Receipt
 if TYPE_CHECKING:
     from taskyard.client.connecting import Connection
 
-HASTE = 2.0  # seconds in which a heartbeat is sent again: who waits longer for it may hold a lease that is gone
+HASTE = 6.0  # seconds in which a heartbeat is answered: who waits longer for it may hold a lease that is gone
 
 LONGEST_ERROR = 10_000  # characters; what is more is cut off, as everywhere
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic
 from typing import TypeVar
 
 from taskyard.core import breaker as breakers
@@ -41,11 +41,12 @@ from taskyard.service.announcing import announced, is_quiet
 from taskyard.service.committer import Committer, Result
 from taskyard.service.configuration import Configuration
 from taskyard.stores.contract import OutcomeUnknown, Store
+from taskyard.stores.patience import CALL_TIMEOUT
 from taskyard.wire.minting import mint_task
 
 LOCAL = "human:local"  # who acts where nobody says otherwise
 TRIES = 40
-RESOLVED_WITHIN = 15.0  # seconds that a store is waited for, which has the answer to what became of a write
+RESOLVED_WITHIN = 1.5  # of the time that a call may take: a store is asked what became of a write whose answer was lost
 MOST_EVENTS = 10_000  # of one task
 PATIENT_AFTER = 3  # conflicts, from which on deciders of this process queue up instead of racing
 T = TypeVar("T")
@@ -66,6 +67,7 @@ class Options:
     allowed_targets: tuple[str, ...] = ()  # hosts and networks that notifications may go to though they are not public
     transcripts: Path = Path("taskyard-transcripts")  # the directory of what background subagents wrote
     dice: Callable[[], float] = random.random
+    call_timeout: float = CALL_TIMEOUT  # seconds
 
 
 class Engine:
@@ -137,16 +139,17 @@ class Engine:
         step = next(iter((*change_set.changes, *change_set.tasks)), None)
         if step is None or step.event.task_id is None:
             return False
-        until = monotonic() + RESOLVED_WITHIN
-        while True:
-            try:
-                told = await self.store.events(after=0, limit=MOST_EVENTS, task_id=step.event.task_id)
-            except StoreUnavailable:
-                if monotonic() > until:
-                    raise
-                await asyncio.sleep(random.uniform(0.05, 0.5))  # others look for it too
-            else:
-                return any(stored.event == step.event for stored in told)
+        why = StoreUnavailable("what became of the last write cannot be read")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(RESOLVED_WITHIN * self.options.call_timeout):
+                while True:
+                    try:
+                        told = await self.store.events(after=0, limit=MOST_EVENTS, task_id=step.event.task_id)
+                        return any(stored.event == step.event for stored in told)
+                    except StoreUnavailable as unavailable:
+                        why = unavailable
+                        await asyncio.sleep(random.uniform(0.05, 0.5))  # others look for it too
+        raise why
 
     async def _land_all(self, sets: Mapping[K, ChangeSet]) -> list[K]:
         """Commit sets that touch no row twice, together; those of these keys were met by something that moved."""

@@ -49,3 +49,8 @@ def counted(
         else answer
         for each, answer in zip(sets, answers, strict=True)
     ]
+
+
+def rows_of(sets: Sequence[ChangeSet]) -> int:
+    """About how many rows the sets write: how long that may take goes with it."""
+    return sum(len(each.changes) + len(each.tasks) + len(each.removals) for each in sets)

@@ -39,9 +39,9 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     begun: list[str] = []
     write = Transactions.write
 
-    async def counted(self: Transactions, work: Any, *, begin: str = "") -> Any:
+    async def counted(self: Transactions, work: Any, *, begin: str = "", rows: int = 0) -> Any:
         begun.append(begin)
-        return await write(self, work, begin=begin)
+        return await write(self, work, begin=begin, rows=rows)
 
     monkeypatch.setattr(Transactions, "write", counted)
     return begun

@@ -15,13 +15,14 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import asyncpg
 
 from taskyard.core.errors import StoreFull, StoreReadOnly, StoreUnavailable, Unavailable, YardClosed
+from taskyard.stores import patience
 from taskyard.stores.postgres.session import Session
 
 Connection = Session
 
 LISTENER = "taskyard, listening"  # how the connection that hints come by is called in pg_stat_activity
 
-_PATIENCE = 10.0  # seconds to make one connection
+_GOODBYE = 2.0  # seconds that a server may take to end a connection
 _TRIES = 4  # to reach a server, with growing pauses: one may be taking over from another
 _MOST_CONNECTIONS = 10
 _STATEMENTS_KEPT = 1000
@@ -30,6 +31,13 @@ _LONGEST_KEPT = 256 * 1024
 # but one, that makes it look so dear that it would be compiled, which takes longer than it runs. A session that stops
 # in the middle of a transaction is ended: others wait for its rows, and the tail of events for its numbers.
 _SETTINGS = {"enable_seqscan": "off", "jit": "off", "idle_in_transaction_session_timeout": "30s"}
+# A client that is gone without a word must not keep its locks: the server gives it up as soon as we would the server.
+_KEEPALIVE = {
+    "tcp_keepalives_idle": str(patience.IDLE),
+    "tcp_keepalives_interval": str(patience.BETWEEN),
+    "tcp_keepalives_count": str(patience.PROBES),
+    "tcp_user_timeout": str(patience.UNACKNOWLEDGED),
+}
 _FOR_CLAIMS = _SETTINGS | {"plan_cache_mode": "force_generic_plan"}  # as lock_plan has it
 
 # Errors after which the same transaction may do better.
@@ -65,6 +73,7 @@ class Address(NamedTuple):
     prepared: bool  # whether a session is kept between transactions: what was set in it, and statements prepared
     schema: str
     settings: dict[str, str] = _SETTINGS  # of a session
+    call_timeout: float = patience.CALL_TIMEOUT  # seconds
 
     @property
     def spares_one(self) -> bool:
@@ -92,7 +101,7 @@ class Address(NamedTuple):
         return f"{parts.netloc.rpartition('@')[2] or 'the local socket'}{parts.path}"
 
 
-def address(url: str, schema: str) -> Address:
+def address(url: str, schema: str, call_timeout: float = patience.CALL_TIMEOUT) -> Address:
     """Take our own options out of the URL: schema, pool_size, pgbouncer=true, listen_url."""
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -103,25 +112,32 @@ def address(url: str, schema: str) -> Address:
     if "," in parts.netloc or "," in options.get("host", ""):
         options.setdefault("target_session_attrs", "primary")  # of several servers, the one that takes writes
     plain = urlunsplit(parts._replace(scheme="postgresql", query=urlencode(options)))
-    return Address(plain, listen or ("" if pooler else plain), max(size, 1), not pooler, schema)
+    direct = listen or ("" if pooler else plain)
+    return Address(plain, direct, max(size, 1), not pooler, schema, call_timeout=call_timeout)
 
 
 async def connect(where: Address, *, direct: bool = False) -> Connection:
     """One connection, tried a few times: a server that starts or takes over is worth waiting for."""
+    try:
+        async with asyncio.timeout(where.call_timeout):
+            connection = await _tried(where, direct=direct)
+    except TimeoutError as late:
+        raise StoreUnavailable(f"{where.name}: no connection within {where.call_timeout:g} s") from late
+    connection.keep_alive()
+    return connection
+
+
+async def _tried(where: Address, *, direct: bool) -> Connection:
     for tried in range(_TRIES):
         try:
             return await asyncpg.connect(
                 where.direct_url if direct else where.url,
-                timeout=_PATIENCE,
+                timeout=where.call_timeout,
                 connection_class=Session,
                 statement_cache_size=_STATEMENTS_KEPT if where.prepared else 0,
                 max_cached_statement_lifetime=0,
                 max_cacheable_statement_size=_LONGEST_KEPT,
-                server_settings={"application_name": LISTENER}
-                if direct
-                else where.settings
-                if where.prepared
-                else None,
+                server_settings=_settings_of(where, direct=direct),
             )
         except (*GONE, asyncpg.TooManyConnectionsError, TimeoutError) as error:
             if tried == _TRIES - 1:
@@ -130,6 +146,12 @@ async def connect(where: Address, *, direct: bool = False) -> Connection:
         except asyncpg.PostgresError as error:
             raise StoreUnavailable(_complaint(where, error)) from error
     raise AssertionError("the last try raises")
+
+
+def _settings_of(where: Address, *, direct: bool) -> dict[str, str] | None:
+    if direct:
+        return {"application_name": LISTENER, **_KEEPALIVE}
+    return where.settings | _KEEPALIVE if where.prepared else None
 
 
 def _complaint(where: Address, error: Exception) -> str:
@@ -179,18 +201,19 @@ class Pool:
 
     async def close(self) -> None:
         self._closed = True
-        await self.forget_idle()
+        idle, self._idle = self._idle, []
+        await asyncio.gather(*map(_end, idle))
 
-    async def forget_idle(self) -> None:
-        """When one is found dead, the others are likely to be."""
+    def forget_idle(self) -> None:
+        """When one is found dead or silent, the others are likely to be: none of them is waited for."""
         idle, self._idle = self._idle, []
         for connection in idle:
-            await _end(connection)
+            connection.terminate()
 
 
 async def _end(connection: Connection) -> None:
     with suppress(*GONE, TimeoutError, asyncpg.PostgresError):
-        await connection.close(timeout=5)
+        await connection.close(timeout=_GOODBYE)
 
 
 def refusal_of(error: BaseException, where: Address) -> Unavailable | None:

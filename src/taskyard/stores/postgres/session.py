@@ -12,6 +12,8 @@ from typing import Any
 import asyncpg
 from asyncpg.prepared_stmt import PreparedStatement
 
+from taskyard.stores.patience import keep_alive
+
 _MOST_KEPT = 100  # statements that are known by name
 
 
@@ -19,6 +21,11 @@ class Session(asyncpg.Connection):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self._by_text: dict[str, PreparedStatement] = {}
+
+    def keep_alive(self) -> None:
+        """Let the system find out when the server is gone without a word."""
+        if self._transport is not None:
+            keep_alive(self._transport)
 
     async def run_behind(self, first: str, sql: str, values: Sequence[str | None]) -> int:
         """Run both in one transaction of their own, and say how many rows the second has answered.

@@ -20,6 +20,7 @@ from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Extended, Stale
 from taskyard.stores.gathering import Gathering
 from taskyard.stores.migrate import State
+from taskyard.stores.patience import CALL_TIMEOUT, SLOW_CALL_TIMEOUT
 from taskyard.stores.postgres import claims, landing, news, opening, plain, reading, small_writes
 from taskyard.stores.postgres.connecting import Pool, address
 from taskyard.stores.postgres.floors import Floors, Place
@@ -32,7 +33,7 @@ from taskyard.stores.postgres.transacting import Met, Transactions
 from taskyard.stores.postgres.transaction import Transaction
 from taskyard.stores.postgres.waking import Waking
 from taskyard.stores.reads import Reads
-from taskyard.stores.sets import counted, refuse_nonsense
+from taskyard.stores.sets import counted, refuse_nonsense, rows_of
 from taskyard.stores.telling_time import MEASURED_EVERY, StoreTime
 from taskyard.stores.waiting import ANYTHING
 
@@ -45,12 +46,18 @@ class PostgresStore(Reads):
     pace = Pace(commits=2)
 
     def __init__(
-        self, url: str, *, clock: Clock | None = None, schema: str = "taskyard", migrates: bool = True
+        self,
+        url: str,
+        *,
+        clock: Clock | None = None,
+        schema: str = "taskyard",
+        migrates: bool = True,
+        call_timeout: float = CALL_TIMEOUT,
     ) -> None:
         self._url = url
         self._clock = clock
         self._migrates = migrates
-        self._where = address(url, schema)
+        self._where = address(url, schema, call_timeout)
         self._sql = statements(self._where.schema)
         self._time = StoreTime(clock)
         self._pool: Pool | None = None
@@ -64,33 +71,50 @@ class PostgresStore(Reads):
         self._process = 0
 
     def twin(self) -> PostgresStore:
-        return PostgresStore(self._url, clock=self._clock, schema=self._sql.schema, migrates=self._migrates)
+        return PostgresStore(
+            self._url,
+            clock=self._clock,
+            schema=self._sql.schema,
+            migrates=self._migrates,
+            call_timeout=self._where.call_timeout,
+        )
 
     def join(self, connection: Any) -> PostgresGuest:
         return PostgresGuest(connection, self._sql)
 
     async def schema(self) -> State:
-        return await self._aside(lambda reader: opening.schema(reader.connection, self._sql))
+        return await self._aside(self._schema)
 
     async def migrate(self) -> None:
-        await self._aside(lambda reader: self._prepare(reader, migrates=True))
+        async def act(transactions: Transactions) -> bytes:
+            return await self._prepare(transactions, migrates=True)
 
-    async def _aside(self, act: Callable[[Reader], Awaitable[Answer]]) -> Answer:
+        await self._aside(act)
+
+    async def _aside(self, act: Callable[[Transactions], Awaitable[Answer]]) -> Answer:
         """Do something to the database that needs no open yard."""
         pool = Pool(self._where)
         try:
-            return await Transactions(self._where, pool, self._sql, self._time).read(act)
+            return await act(Transactions(self._where, pool, self._sql, self._time))
         finally:
             await pool.close()
 
-    async def _prepare(self, reader: Reader, *, migrates: bool) -> bytes:
-        return await opening.prepare(reader.connection, self._sql, migrates=migrates)
+    async def _schema(self, transactions: Transactions) -> State:
+        return await transactions.read(lambda reader: opening.schema(reader.connection, self._sql))
+
+    async def _prepare(self, transactions: Transactions, *, migrates: bool) -> bytes:
+        # A migration may take long; a line that is silent is found out before it begins.
+        state = await self._schema(transactions)
+        return await transactions.read(
+            lambda reader: opening.prepare(reader.connection, self._sql, migrates=migrates),
+            within=SLOW_CALL_TIMEOUT if migrates and not state.is_too_new and state.outstanding() else None,
+        )
 
     async def open(self) -> None:
         pool = Pool(self._where.for_all_else)
         transactions = Transactions(self._where, pool, self._sql, self._time)
         try:
-            self.secret = await transactions.read(lambda reader: self._prepare(reader, migrates=self._migrates))
+            self.secret = await self._prepare(transactions, migrates=self._migrates)
             await self._measure(transactions)
             self._time.hear(await transactions.read(lambda reader: reader.value("last_told")))
             waking = Waking(
@@ -139,7 +163,8 @@ class PostgresStore(Reads):
 
     async def _land(self, sets: Sequence[ChangeSet]) -> tuple[list[landing.Answer], landing.Counts]:
         if self._where.prepared and plain.is_plain(sets):
-            at_once = await self._to_its_end(self._open().write_at_once(lambda on: plain.land(on, sets)))
+            writing = self._open().write_at_once(lambda on: plain.land(on, sets), rows=rows_of(sets))
+            at_once = await self._to_its_end(writing)
             if at_once is not None:
                 answer, written = at_once
                 self._wrote(written, tell=True)
@@ -148,7 +173,7 @@ class PostgresStore(Reads):
         async def work(transaction: Transaction, met: Met) -> tuple[list[landing.Answer], landing.Counts]:
             return await landing.land(transaction, sets, met.task_ids, wary=met.wary)
 
-        return await self._transact(work)
+        return await self._transact(work, rows=rows_of(sets))
 
     async def claim(self, plan: ClaimPlan) -> Claimed | Stale:
         behind = self._floors.places(lane.id for lane in plan.lanes)
@@ -219,9 +244,11 @@ class PostgresStore(Reads):
 
     # How.
 
-    async def _transact(self, work: Callable[[Transaction, Met], Awaitable[Answer]], *, begin: str = "") -> Answer:
+    async def _transact(
+        self, work: Callable[[Transaction, Met], Awaitable[Answer]], *, begin: str = "", rows: int = 0
+    ) -> Answer:
         """Write, and have others hear of it."""
-        answer, written = await self._to_its_end(self._open().write(work, begin=begin))
+        answer, written = await self._to_its_end(self._open().write(work, begin=begin, rows=rows))
         self._wrote(written, tell=True)
         return answer
 
@@ -253,7 +280,8 @@ class PostgresStore(Reads):
 
     async def _ask(self, name: str, *given: object) -> Any:
         read = getattr(reading, name)
-        return await self._open().read(lambda reader: read(reader, *given))
+        within = SLOW_CALL_TIMEOUT if name == "checks" else None
+        return await self._open().read(lambda reader: read(reader, *given), within=within)
 
     def _open(self) -> Transactions:
         if self._transactions is None:

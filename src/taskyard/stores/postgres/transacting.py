@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ import asyncpg
 from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import TaskId
 from taskyard.stores.contract import OutcomeUnknown
+from taskyard.stores.patience import PER_ROW
 from taskyard.stores.postgres.connecting import CONTENDED, GONE, UNHEARD, Address, Connection, Pool, refusal_of
 from taskyard.stores.postgres.news import News
 from taskyard.stores.postgres.reading import Reader
@@ -36,6 +37,13 @@ class Met:
     wary: bool = False  # something was new that is there already
 
 
+@dataclass(slots=True)
+class Fate:
+    """What is known of a write that takes too long."""
+
+    is_unknown: bool = False  # it may be stored: its last statement was sent
+
+
 Work = Callable[[Transaction, Met], Awaitable[Answer]]
 Statement = Callable[[Transaction], Awaitable[Answer]]
 
@@ -47,18 +55,27 @@ class Transactions:
         self._sql = sql
         self._time = time
 
-    async def read(self, read: Callable[[Reader], Awaitable[Answer]]) -> Answer:
+    async def read(self, read: Callable[[Reader], Awaitable[Answer]], *, within: float | None = None) -> Answer:
         async def on(connection: Connection) -> Answer:
             return await read(Reader(connection, self._sql))
 
-        return await self._on_some_connection(on)
+        async with self._in_time(within or self._where.call_timeout):
+            return await self._on_some_connection(on)
 
-    async def write(self, work: Work[Answer], *, begin: str = "") -> tuple[Answer, News | None]:
+    async def write(self, work: Work[Answer], *, begin: str = "", rows: int = 0) -> tuple[Answer, News | None]:
         """Do the work in a transaction, again until nobody is in the way; and the news, where anything was written."""
+        async with self._in_time(self._where.call_timeout + rows * PER_ROW) as fate:
+            return await self._write(work, begin, fate)
+
+    async def _write(self, work: Work[Answer], begin: str, fate: Fate) -> tuple[Answer, News | None]:
         met, begin = Met(), f"{begin or self._sql['begin']}{self._where.settings_each_time}"
+
+        async def on(connection: Connection) -> tuple[Answer, News | None]:
+            return await self._transact(connection, begin, work, met, fate)
+
         for tried in range(_TRIES):
             try:
-                return await self._on_some_connection(lambda connection: self._transact(connection, begin, work, met))
+                return await self._on_some_connection(on)
             except Contended as contended:
                 met.task_ids |= contended.task_ids
             except CeilingsMoved as moved:
@@ -76,14 +93,30 @@ class Transactions:
         async def on(connection: Connection) -> Answer:
             return await work(await self._begun(connection, whole=True))
 
-        return await self._on_some_connection(on)
+        async with self._in_time(self._where.call_timeout):
+            return await self._on_some_connection(on)
 
-    async def write_at_once(self, work: Statement[Answer]) -> tuple[Answer, News | None] | None:
+    async def write_at_once(self, work: Statement[Answer], *, rows: int = 0) -> tuple[Answer, News | None] | None:
         """Do the work in one statement, a transaction by itself. None: something is in the way, nothing was written."""
         try:
-            return await self._on_some_connection(lambda connection: self._state(connection, work))
+            async with self._in_time(self._where.call_timeout + rows * PER_ROW) as fate:
+                return await self._on_some_connection(lambda connection: self._state(connection, work, fate))
         except (asyncpg.DivisionByZeroError, *CONTENDED):
             return None
+
+    @asynccontextmanager
+    async def _in_time(self, within: float) -> AsyncGenerator[Fate]:
+        """End what takes longer. Its connection is given up with those that are idle: the line may be silent."""
+        fate = Fate()
+        try:
+            async with asyncio.timeout(within):
+                yield fate
+        except TimeoutError as late:
+            self._pool.forget_idle()
+            silence = TimeoutError(f"no answer within {within:g} s")
+            if fate.is_unknown:
+                raise self._unknown(silence) from late
+            raise refusal_of(silence, self._where) or silence from late
 
     async def _on_some_connection(self, use: Callable[[Connection], Awaitable[Answer]]) -> Answer:
         """One that was lost while idle is noticed only when it is used: then all that are idle are given up."""
@@ -99,11 +132,12 @@ class Transactions:
                     raise
                 if not isinstance(refusal, StoreUnavailable) or tried == _CONNECTIONS - 1:
                     raise refusal from error
-                await self._pool.forget_idle()
+                self._pool.forget_idle()
         raise AssertionError("the last try raises")
 
-    async def _state(self, connection: Connection, work: Statement[Answer]) -> tuple[Answer, News | None]:
+    async def _state(self, connection: Connection, work: Statement[Answer], fate: Fate) -> tuple[Answer, News | None]:
         transaction = await self._begun(connection, whole=True)
+        fate.is_unknown = True
         try:
             answer = await work(transaction)
         except UNHEARD as error:
@@ -112,16 +146,18 @@ class Transactions:
         return answer, transaction.news if transaction.wrote else None
 
     async def _transact(
-        self, connection: Connection, begin: str, work: Work[Answer], met: Met
+        self, connection: Connection, begin: str, work: Work[Answer], met: Met, fate: Fate
     ) -> tuple[Answer, News | None]:
+        fate.is_unknown = False
         await connection.execute(begin)
         transaction = await self._begun(connection)
         try:
             answer = await work(transaction, met)
-        except BaseException:
+        except Exception:
             with suppress(*GONE, asyncpg.PostgresError):
                 await connection.execute(self._sql["rollback"])
             raise
+        fate.is_unknown = True
         try:
             await connection.execute(self._sql["commit"])
         except GONE as error:

@@ -15,14 +15,18 @@ from time import monotonic
 
 from taskyard.core.errors import StoreFull, StoreReadOnly, StoreUnavailable, YardClosed
 from taskyard.stores.contract import OutcomeUnknown
+from taskyard.stores.patience import CALL_TIMEOUT
 from taskyard.stores.redis.address import Address, Host, Login
 from taskyard.stores.redis.connection import Connection, Lost, Refusal, connect
 from taskyard.stores.redis.healing import heal
 from taskyard.stores.redis.rows import Reply, Word
 from taskyard.stores.redis.scripts import Script
 
-_PATIENCE = 5.0  # seconds to make one connection
-_TRYING = 15.0  # seconds that a server is looked for: a replica may be about to take over
+# Shares of the time that a call may take.
+SILENCE = 0.4  # without any answer, while one is due, after which a server counts as gone
+REACHED_WITHIN = 0.2  # to make one connection
+ONE_TRIED_FOR = 0.2  # that a server is looked for, once it is gone, where there is only this one
+SEVERAL_TRIED_FOR = 1.5  # and where there are several: a replica may be about to take over
 _PAUSES = (0.01, 0.5)  # seconds between tries: the first, and the longest
 
 # The command was not carried out, and will be by another server, or by this one soon.
@@ -38,8 +42,9 @@ class _Tries:
     took longer than a command.
     """
 
-    def __init__(self, name: str) -> None:
-        self.until = monotonic() + _TRYING
+    def __init__(self, name: str, tried_for: float) -> None:
+        self._tried_for = tried_for  # from when it is first met with silence
+        self._until: float | None = None
         self._name = name
         self._pauses = _growing()
         self._why: Exception | None = None
@@ -47,7 +52,9 @@ class _Tries:
     async def again(self, why: Exception | None = None) -> None:
         """Wait until it is worth another try; `StoreUnavailable` where it is not any more."""
         self._why = why or self._why
-        if monotonic() > self.until:
+        if self._until is None:
+            self._until = monotonic() + self._tried_for
+        if monotonic() > self._until:
             raise StoreUnavailable(f"{self._name}: {self._why or 'no server took the command'}")
         await asyncio.sleep(next(self._pauses))
 
@@ -55,30 +62,31 @@ class _Tries:
 class Server:
     """The server that has the yard."""
 
-    def __init__(self, where: Address) -> None:
+    def __init__(self, where: Address, call_timeout: float = CALL_TIMEOUT) -> None:
         self._where = where
+        self._call_timeout = call_timeout
         self._known: list[Host] = list(where.hosts)  # those of the URL, and the nodes of a cluster that were heard of
         self._last: Host | None = None  # where the yard was found last
         self._connection: Connection | None = None
-        self._finding = asyncio.Lock()
+        self._search: asyncio.Task[Connection] | None = None  # for the server, shared by all who want it
         self._closed = False
 
     async def ask(self, *words: Word) -> Reply:
         """A command that may as well be carried out twice."""
-        tries = _Tries(self._where.name)
+        tries = self._tries()
         while True:
             connection = await self._connected(tries)
             try:
                 return await connection.ask(*words)
-            except Lost:
-                pass
+            except Lost as lost:
+                await tries.again(lost)
             except Refusal as refusal:
                 await self._weigh(connection, refusal)
-            await tries.again()
+                await tries.again()
 
     async def run(self, script: Script, *words: Word, twice: bool = False) -> Reply:
         """A script. Where its answer is lost, it may have been carried out: to do it again might be to do it twice."""
-        tries = _Tries(self._where.name)
+        tries = self._tries()
         while True:
             connection = await self._connected(tries)
             try:
@@ -86,9 +94,14 @@ class Server:
             except Lost as lost:
                 if not twice:
                     raise OutcomeUnknown(f"{self._where.name}: the answer to a write was lost ({lost})") from lost
+                await tries.again(lost)
             except Refusal as refusal:
                 await self._weigh(connection, refusal)
-            await tries.again()
+                await tries.again()
+
+    def _tries(self) -> _Tries:
+        several = self._where.master is not None or len(self._known) > 1
+        return _Tries(self._where.name, (SEVERAL_TRIED_FOR if several else ONE_TRIED_FOR) * self._call_timeout)
 
     async def open_another(self) -> Connection:
         """A connection of the caller's own, to wait on."""
@@ -98,6 +111,8 @@ class Server:
 
     async def close(self) -> None:
         self._closed = True
+        if self._search is not None:
+            self._search.cancel()
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.finish()
@@ -128,31 +143,39 @@ class Server:
         """The connection to the yard's server, which is looked for as long as there is hope."""
         while (connection := self._connection) is None or connection.is_lost:
             try:
-                return await self._found(tries.until)
+                return await self._found()
             except _ELSEWHERE as error:
                 await tries.again(error)
         return connection
 
-    async def _found(self, until: float) -> Connection:
-        async with self._finding:
-            if self._closed:
-                raise YardClosed
-            if self._connection is None or self._connection.is_lost:
-                self._connection = await self._find(until)
-            return self._connection
+    async def _found(self) -> Connection:
+        """One search serves all who wait: one after the other, the last would wait for all the others' time-outs."""
+        if self._closed:
+            raise YardClosed
+        if self._search is None or self._search.done():
+            self._search = asyncio.create_task(self._find())
+            self._search.add_done_callback(_heard)
+        try:
+            return await asyncio.shield(self._search)
+        except asyncio.CancelledError:
+            if self._closed and self._search.cancelled():
+                raise YardClosed from None
+            raise
 
-    async def _find(self, until: float) -> Connection:
+    async def _find(self) -> Connection:
         why: Exception = Lost("there is no such server")
         for host in await self._candidates():
             try:
-                return await self._settle_on(host, until)
+                self._connection = await self._settle_on(host)
+                return self._connection
             except _ELSEWHERE as error:
                 why = error
         self._last = None
         raise why
 
-    async def _settle_on(self, host: Host, until: float) -> Connection:
+    async def _settle_on(self, host: Host) -> Connection:
         """From this server to the one that has the yard, as it says itself where it is part of a cluster."""
+        until = monotonic() + self._call_timeout
         while True:
             connection = await self._greet(host)
             try:
@@ -191,7 +214,7 @@ class Server:
     async def _asked_of(self, sentinel: Host) -> Host:
         connection = await self._open(sentinel, self._where.sentinel_login, 0)
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(REACHED_WITHIN * self._call_timeout):
                 found = await connection.ask("SENTINEL", "get-master-addr-by-name", self._where.master or "")
         finally:
             await connection.end()
@@ -203,8 +226,9 @@ class Server:
         return await self._open(host, self._where.login, self._where.database)
 
     async def _open(self, host: Host, login: Login | None, database: int) -> Connection:
-        async with asyncio.timeout(_PATIENCE):
-            connection = await connect(host.name, host.port, self._where.tls)
+        async with asyncio.timeout(REACHED_WITHIN * self._call_timeout):
+            silence = SILENCE * self._call_timeout
+            connection = await connect(host.name, host.port, self._where.tls, silence)
             try:
                 if login is not None:
                     await connection.ask("AUTH", *(word for word in login if word is not None))
@@ -226,6 +250,12 @@ class Server:
         if self._connection is connection:
             self._connection = None
             await connection.end()
+
+
+def _heard(search: asyncio.Task[Connection]) -> None:
+    """Whoever waited for it may have gone away: its error is no unheard one."""
+    if not search.cancelled():
+        search.exception()
 
 
 def _host_of(moved: Refusal) -> Host:

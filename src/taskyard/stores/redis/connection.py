@@ -15,12 +15,13 @@ from typing import Any, cast
 
 import hiredis
 
+from taskyard.stores.patience import keep_alive
 from taskyard.stores.redis.rows import Reply, Word
 
 # Its types know of commands of one word only.
 _packed = cast(Callable[[tuple[Word, ...]], bytes], hiredis.pack_command)  # pyright: ignore[reportUnknownMemberType]
 _IN_A_SCRIPT = re.compile(r"@user_script: ?\d+: -([A-Z]+) ")
-_PATIENCE = 20.0  # seconds without any answer, while one is due, after which a server counts as gone
+_PER_BYTE = 1e-6  # seconds more for each byte of a command: many tasks at once take a while
 
 
 class Lost(ConnectionError):
@@ -38,28 +39,33 @@ class Refusal(Exception):
 
 
 class Connection(asyncio.Protocol):
-    def __init__(self) -> None:
+    def __init__(self, silence: float) -> None:
+        self._silence = silence  # seconds without any answer, while one is due, after which a server counts as gone
         self._reader = hiredis.Reader(encoding="utf-8", replyError=Refusal, protocolError=Lost)
         self._asked: deque[asyncio.Future[Reply]] = deque()
         self._transport: asyncio.Transport | None = None
         self._watch: asyncio.TimerHandle | None = None
-        self._answered = 0
+        self._due = 0.0  # when the next answer is, by the loop's clock
         self._gone = asyncio.Event()
+        self._why: Exception = Lost("the server closed the connection")
 
     @property
     def is_lost(self) -> bool:
         return self._transport is None or self._transport.is_closing()
 
-    def ask(self, *words: Word) -> asyncio.Future[Reply]:
+    def ask(self, *words: Word, waits: float = 0) -> asyncio.Future[Reply]:
+        """Send a command, which the server may take its time with where it is to wait."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Reply] = loop.create_future()
         if self._transport is None or self._transport.is_closing():
             answer.set_exception(Lost("the connection is closed"))
             return answer
         self._asked.append(answer)
-        self._transport.write(_packed(words))
+        packed = _packed(words)
+        self._transport.write(packed)
+        self._due = max(self._due, loop.time() + self._silence + waits + len(packed) * _PER_BYTE)
         if self._watch is None:
-            self._watch = loop.call_later(_PATIENCE, self._look, self._answered)
+            self._watch = loop.call_at(self._due, self._look)
         return answer
 
     async def finish(self) -> None:
@@ -77,8 +83,10 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
+        keep_alive(transport)
 
     def data_received(self, data: bytes) -> None:
+        self._due = max(self._due, asyncio.get_running_loop().time() + self._silence)
         self._reader.feed(data)
         try:
             while (reply := self._reader.gets()) is not False:
@@ -94,12 +102,11 @@ class Connection(asyncio.Protocol):
         while self._asked:
             answer = self._asked.popleft()
             if not answer.done():
-                answer.set_exception(Lost(str(exc or "the server closed the connection")))
+                answer.set_exception(Lost(str(exc or self._why)))
                 answer.exception()  # a caller that has gone away must not make this an unheard error
         self._gone.set()
 
     def _answer(self, reply: Reply) -> None:
-        self._answered += 1
         answer = self._asked.popleft()
         if answer.done():
             return  # whoever asked has gone away
@@ -108,19 +115,20 @@ class Connection(asyncio.Protocol):
         else:
             answer.set_result(reply)
 
-    def _look(self, answered: int) -> None:
+    def _look(self) -> None:
         """A server that says nothing for so long, though it is asked, will not answer any more."""
-        self._watch = None
-        if not self._asked:
+        loop, self._watch = asyncio.get_running_loop(), None
+        if not self._asked or self._transport is None:
             return
-        if self._answered == answered and self._transport is not None:
+        if loop.time() >= self._due:
+            self._why = Lost(f"the server has said nothing for {self._silence:g} s")
             self._transport.abort()
         else:
-            self._watch = asyncio.get_running_loop().call_later(_PATIENCE, self._look, self._answered)
+            self._watch = loop.call_at(self._due, self._look)
 
 
-async def connect(host: str, port: int, tls: ssl.SSLContext | None) -> Connection:
+async def connect(host: str, port: int, tls: ssl.SSLContext | None, silence: float) -> Connection:
     loop = asyncio.get_running_loop()
     name = host if tls is not None else None
-    _, connection = await loop.create_connection(Connection, host, port, ssl=tls, server_hostname=name)
+    _, connection = await loop.create_connection(lambda: Connection(silence), host, port, ssl=tls, server_hostname=name)
     return connection

@@ -70,7 +70,8 @@ class HintStreams:
         streams = {f"{self._prefix}wake:{lane}": lane for lane in lanes}
         words: list[Word] = ["GROUP", "workers", self._consumer, "COUNT", count, "BLOCK", max(int(1000 * timeout), 1)]
         try:
-            found = await connection.ask("XREADGROUP", *words, "STREAMS", *streams, *[">"] * len(streams))
+            asked = ("XREADGROUP", *words, "STREAMS", *streams, *[">"] * len(streams))
+            found = await connection.ask(*asked, waits=timeout)
         except Refusal:
             # The group is gone with its stream, and made again before the next wait; or we may not wait here at all.
             await asyncio.sleep(min(timeout, _PAUSE))

@@ -21,6 +21,7 @@ from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Extended, Guest, Stale
 from taskyard.stores.gathering import Gathering
 from taskyard.stores.migrate import State
+from taskyard.stores.patience import CALL_TIMEOUT
 from taskyard.stores.reads import Reads
 from taskyard.stores.redis import claims, opening, planning, reading
 from taskyard.stores.redis.address import address
@@ -42,8 +43,16 @@ class RedisStore(Reads):
     pace = Pace(parts=4, least=25, commits=2)  # a script costs little beside what it does, so small claims are cheap
     durability: Durability  # as it was found when the yard was opened
 
-    def __init__(self, url: str, *, clock: Clock | None = None, migrates: bool = True) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: Clock | None = None,
+        migrates: bool = True,
+        call_timeout: float = CALL_TIMEOUT,
+    ) -> None:
         self._url = url
+        self._call_timeout = call_timeout
         self._clock = clock
         self._migrates = migrates
         self._where = address(url)
@@ -55,7 +64,7 @@ class RedisStore(Reads):
         self._process = 0
 
     def twin(self) -> RedisStore:
-        return RedisStore(self._url, clock=self._clock, migrates=self._migrates)
+        return RedisStore(self._url, clock=self._clock, migrates=self._migrates, call_timeout=self._call_timeout)
 
     def join(self, connection: object) -> Guest:
         del connection
@@ -72,14 +81,14 @@ class RedisStore(Reads):
     @asynccontextmanager
     async def _aside(self) -> AsyncGenerator[Server]:
         """For what needs no open yard."""
-        server = Server(self._where)
+        server = Server(self._where, self._call_timeout)
         try:
             yield server
         finally:
             await server.close()
 
     async def open(self) -> None:
-        server = Server(self._where)
+        server = Server(self._where, self._call_timeout)
         try:
             founded = await opening.prepare(server, self._where.prefix, migrates=self._migrates)
             self.secret, told, self.durability = founded

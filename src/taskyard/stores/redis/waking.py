@@ -103,7 +103,8 @@ class Waking:
                 if not self._waiting.is_awaited:
                     self._wanted.clear()
                     await self._wanted.wait()
-                found = await connection.ask("XREAD", "BLOCK", _BLOCK, "STREAMS", self._stream, f"{self._seen}-0")
+                asked = ("XREAD", "BLOCK", _BLOCK, "STREAMS", self._stream, f"{self._seen}-0")
+                found = await connection.ask(*asked, waits=_BLOCK / 1000)
                 for number, (_, news) in found[0][1] if found else ():
                     self._hear(_number(number), news)
         finally:

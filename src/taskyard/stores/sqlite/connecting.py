@@ -18,10 +18,11 @@ import apsw
 from taskyard.core.errors import InvalidInput, StoreFull, StoreReadOnly, StoreUnavailable, Unavailable
 from taskyard.stores import migrate
 from taskyard.stores.matching import may_mention
+from taskyard.stores.patience import CALL_TIMEOUT
 from taskyard.stores.sqlite.statements import SQL
 
 MIGRATIONS = Path(__file__).with_name("migrations")
-PATIENCE = 30.0  # seconds to wait for another process's write
+PATIENCE = CALL_TIMEOUT  # seconds to wait for another process's write
 _STATEMENTS_KEPT = 512
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MOUNTS = Path("/proc/self/mounts")
