@@ -16,6 +16,8 @@ from typing import Any, Self
 
 from taskyard.service.yard import Yard
 
+PATIENCE = 10.0  # seconds for what is cancelled to end
+
 
 class Portal:
     """A thread with an event loop, and the way into it."""
@@ -38,6 +40,8 @@ class Portal:
                 return
 
     def close(self) -> None:
+        """End what is still under way, such as another thread's upload, and then the loop."""
+        self.call(_end_others())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -78,6 +82,15 @@ class SyncYard:
 async def _made(make: Callable[[], Yard]) -> Yard:
     """A yard belongs to the loop it was made in."""
     return make()
+
+
+async def _end_others() -> None:
+    """Cancel every other task of this loop: whoever waits for one is told that it was cancelled."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    if others:
+        await asyncio.wait(others, timeout=PATIENCE)
 
 
 async def _next(items: AsyncIterator[Any]) -> Any:

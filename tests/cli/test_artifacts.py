@@ -1,5 +1,6 @@
 """Artifacts from a shell."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,12 @@ def test_an_artifact_that_is_not_there_is_not_found(taskyard: Command) -> None:
     assert taskyard("artifacts", "get", "art_nothing").status == 3
     assert taskyard("artifacts", "put", "missing.txt").status == 2
     assert taskyard("artifacts", "ls").out == "no artifacts\n"
+
+
+def test_a_pipe_is_refused_and_not_waited_for(taskyard: Command, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    refused = taskyard("artifacts", "put", "pipe")
+
+    assert (refused.status, "not a pipe or a device" in refused.out) == (2, True)
+    assert taskyard("artifacts", "ls", "--json").json == []

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 from collections.abc import AsyncIterator
 from hashlib import sha256
 from pathlib import Path
@@ -11,7 +12,7 @@ import obstore
 import pytest
 
 from taskyard.core.errors import InvalidInput, StoreUnavailable, TooLarge
-from taskyard.stores.objects import ObjectMissing, Objects, checked_place
+from taskyard.stores.objects import AT_ONCE, ObjectMissing, Objects, checked_place
 from tests.object_servers import KEYS, Bucket, bucket
 
 MOST = 1 << 30
@@ -145,12 +146,14 @@ async def test_slow_writers_keep_nobody_waiting(tmp_path: Path):
         yield b"content"
         await go_on.wait()
 
-    slow_ones = [asyncio.create_task(objects.write(f"slow {number}", slow(), most=MOST)) for number in range(50)]
+    slow_ones = [asyncio.create_task(objects.write(f"slow {number}", slow(), most=MOST)) for number in range(100)]
     async with asyncio.timeout(20):
         await objects.write("quick", coming(b"content"), most=MOST)
         assert await all_of(objects.read("quick")) == b"content"
+    threads = [thread for thread in threading.enumerate() if thread.name.startswith("taskyard")]
     go_on.set()
 
+    assert len(threads) <= AT_ONCE  # of one pool: who waits for the next piece holds none
     assert {written.size for written in await asyncio.gather(*slow_ones)} == {7}
 
 

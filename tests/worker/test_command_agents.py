@@ -146,7 +146,7 @@ async def test_a_session_is_resumed_by_the_adapters_own_words(yard: Yard, tmp_pa
     async with working(yard, agent):
         await until(yard, task.id, Status.COMPLETED)
 
-    assert (await yard.get(task.id)).result == "['--resume', 's-9', 'go']"
+    assert (await yard.get(task.id)).result == "['--resume', 's-9', '--', 'go']"
 
 
 def test_the_ready_made_adapters_understand_their_programs() -> None:
@@ -176,6 +176,45 @@ def test_every_adapter_is_well_formed(name: str) -> None:
     assert found.command
     assert found.prompt in ("task", "stdin", "argument")
     assert all(rule.message.get("type", "").removeprefix("=") in adapters.OWN for rule in found.rules)
+
+
+HOSTILE_PROMPTS = ("--dangerously-skip-permissions", "-c", "--", "-", "--model=x\n--yolo")
+
+
+@pytest.mark.parametrize("name", adapters.names())
+@pytest.mark.parametrize("prompt", HOSTILE_PROMPTS)
+@pytest.mark.parametrize("session_id", [None, "s-1"])
+def test_no_ready_made_adapter_puts_a_prompt_among_the_words(name: str, prompt: str, session_id: str | None) -> None:
+    found = adapter(name)
+    plain = found.words([], session_id=session_id, prompt="p", model="m")
+
+    assert found.words([], session_id=session_id, prompt=prompt, model="m") == plain
+    assert found.request({}, prompt) == prompt
+
+
+@pytest.mark.parametrize("prompt", HOSTILE_PROMPTS)
+def test_a_prompt_that_has_to_be_a_word_comes_after_the_end_of_options(prompt: str) -> None:
+    spoken = adapters.Adapter(prompt="argument", model=("-m", "{model}"))
+
+    assert spoken.words(["tool"], session_id=None, prompt=prompt, model="m") == ["tool", "-m", "m", "--", prompt]
+
+
+@pytest.mark.parametrize("name", adapters.names())
+@pytest.mark.parametrize("value", ["-c", "--config=x", "-", "m\n-x"])
+def test_a_model_or_a_session_that_reads_as_an_option_is_refused(name: str, value: str) -> None:
+    found = adapter(name)
+    with pytest.raises(InvalidInput, match="model"):
+        found.words([], session_id=None, prompt="p", model=value)
+    if found.resume:
+        with pytest.raises(InvalidInput, match="session_id"):
+            found.words([], session_id=value, prompt="p", model=None)
+
+
+async def test_a_task_that_prefers_an_option_for_a_model_is_refused(yard: Yard) -> None:
+    for field in ("model_preferences", "fallback_models"):
+        asked: dict[str, Any] = {field: ["-c"]}
+        with pytest.raises(InvalidInput, match=field):
+            await yard.enqueue("code", **asked)
 
 
 def test_an_adapter_that_is_not_there_is_refused_with_those_that_are() -> None:

@@ -1,6 +1,9 @@
 """The same calls without await."""
 
 import inspect
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,3 +37,46 @@ def test_every_public_call_of_a_yard_is_there_without_await() -> None:
                 assert callable(found)
                 assert not inspect.iscoroutinefunction(found), name
                 assert not inspect.isasyncgenfunction(found), name
+
+
+UPLOAD = """
+import os, sys, threading
+import taskyard
+
+folder = sys.argv[1]
+yard = taskyard.connect_sync(f"sqlite:///{folder}/yard.db", artifacts=f"file://{folder}/files")
+with yard:
+    reading, writing = os.pipe()  # nobody ever writes to it
+
+    def upload():
+        try:
+            yard.put_artifact("endless", os.fdopen(reading, "rb"))
+        except BaseException as error:
+            print(type(error).__name__, flush=True)
+
+    uploading = threading.Thread(target=upload)
+    uploading.start()
+    while not any(thread.name == "taskyard reads a pipe" for thread in threading.enumerate()):
+        pass
+uploading.join()
+print("closed", flush=True)
+"""
+
+
+def test_closing_ends_an_upload_of_another_thread_and_the_process_ends(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", UPLOAD, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert (done.returncode, done.stdout.split()) == (0, ["CancelledError", "closed"]), done.stderr
+    assert [each for each in (tmp_path / "files").rglob("*") if each.is_file()] == []
+
+
+def test_a_pipe_by_its_name_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with (
+        taskyard.connect_sync(f"sqlite:///{tmp_path / 'yard.db'}", artifacts=f"file://{tmp_path}/files") as yard,
+        pytest.raises(taskyard.InvalidInput, match="not a pipe or a device"),
+    ):
+        yard.put_artifact("x", pipe)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from taskyard.app import Yard
 from taskyard.cli.running import AsJson, in_yard, show
-from taskyard.cli.tables import age, dollars, table
+from taskyard.cli.tables import Text, age, dollars, table
 from taskyard.core.breaker import BreakerState
 from taskyard.core.task import Json
 from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd, usd, utc_date

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
+from io import FileIO
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
-from rich.text import Text
 
 from taskyard.app import Yard
 from taskyard.cli.running import AsJson, By, find_task, in_yard, show
-from taskyard.cli.tables import age, short, table
+from taskyard.cli.tables import Text, age, short, table
 from taskyard.core.artifacts import Artifact
 from taskyard.core.errors import InvalidInput
 from taskyard.core.units import Micros
@@ -61,7 +61,7 @@ def put(
     """Store a file: one that a task made, or one for tasks to read."""
     if path == STANDARD and name is None:
         raise InvalidInput("name", "must be given for what comes from standard input")
-    data: Content = sys.stdin.buffer if path == STANDARD else Path(path)
+    data = _standard_input() if path == STANDARD else Path(path)
 
     async def use(yard: Yard) -> Artifact:
         task_id = None if task is None else await find_task(yard, task)
@@ -93,6 +93,8 @@ def get(
         content = yard.read_artifact(found.id, task_id=task_id, lease=lease)
         where = output or found.name
         if where == STANDARD:
+            if sys.stdout.isatty():
+                raise InvalidInput("output", "must be a file or a pipe: a terminal would obey what is in an artifact")
             await write(found, content, sys.stdout.buffer)
         else:
             await fetch(found, content, _free(where, force=force))
@@ -107,6 +109,14 @@ def get(
 def remove(context: typer.Context, artifact: ArtifactArgument, by: By = "human:local") -> None:
     """Take away an artifact that was put in by itself. Those of a task go when it is pruned."""
     in_yard(context, lambda yard: yard.remove_artifact(artifact, by=by))
+
+
+def _standard_input() -> Content:
+    """Without a buffer: a thread that waits in one when the program ends takes the interpreter down."""
+    try:
+        return cast(Content, FileIO(sys.stdin.fileno(), closefd=False))
+    except OSError:
+        return sys.stdin.buffer  # it is none of the system's files
 
 
 def _free(where: str, *, force: bool) -> Path:

@@ -12,13 +12,11 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.text import Text
 
 from taskyard.app import Yard, connect
 from taskyard.cli.running import AsJson, chosen, show
-from taskyard.cli.tables import table
+from taskyard.cli.tables import Terminal, Text, table
 from taskyard.core.changes import ChangeSet, Expect
 from taskyard.core.errors import InvalidInput
 from taskyard.worker.agent import Agent
@@ -109,7 +107,7 @@ def _progress() -> Progress:
         TextColumn("{task.description}"),
         BarColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=Terminal(stderr=True),
         transient=True,
     )
 

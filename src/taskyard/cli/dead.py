@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
-from rich.text import Text
 
 from taskyard.app import Yard
 from taskyard.cli.look import one_line, show_task
 from taskyard.cli.reviewing import Decision, day_given, decisions_of, report
 from taskyard.cli.running import AsJson, By, TaskArgument, find_task, in_yard, json_given, show
-from taskyard.cli.tables import age, dollars, short, table
+from taskyard.cli.tables import Text, age, dollars, short, table
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Json
 from taskyard.core.units import Micros
+from taskyard.core.visible import visible
 from taskyard.wire.answers import DeadLetter
 
 app = typer.Typer(help="Tasks out of attempts: look at them and decide.", no_args_is_help=True)
@@ -104,8 +104,8 @@ def reported(
     day, made = in_yard(context, use)
     if file is not None:
         place = file / f"dlq-review-{day}.md" if file.is_dir() else file
-        place.write_text(report(day, made), encoding="utf-8")
+        place.write_text(visible(report(day, made)), encoding="utf-8")
     elif as_json:
         show(True, {"date": day, "decisions": [each.to_dict() for each in made]})
     else:
-        sys.stdout.write(report(day, made))
+        sys.stdout.write(visible(report(day, made)))

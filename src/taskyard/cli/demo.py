@@ -13,15 +13,14 @@ from time import monotonic
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.rule import Rule
-from rich.text import Text
 
 from taskyard.app import Yard, connect, served
 from taskyard.cli.look import drawn, event_line, picture
 from taskyard.cli.running import console_for_people
-from taskyard.cli.tables import dollars, seconds, state, table
+from taskyard.cli.tables import Terminal, Text, dollars, seconds, state, table
 from taskyard.core.changes import StoredEvent
 from taskyard.core.task import TaskId
 from taskyard.wire.answers import DagView
@@ -246,7 +245,7 @@ def _summary(tasks: Sequence[Details]) -> RenderableType:
     return table(*columns, rows=rows, right=("tries", "worked", "cost"), wraps=("task",))
 
 
-def _as_it_should_be(dag: DagView, tasks: dict[TaskId, Details], console: Console) -> bool:
+def _as_it_should_be(dag: DagView, tasks: dict[TaskId, Details], console: Terminal) -> bool:
     """The demo is a test too: everything it set out to show must have happened."""
     reasons = {attempt.reason for task in tasks.values() for attempt in task.attempts}
     missing = {"heartbeat_timeout", "rate_limit", "invalid_output"} - reasons

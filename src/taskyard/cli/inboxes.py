@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Any, cast
 
 import typer
-from rich.text import Text
 
 from taskyard.app import Yard
 from taskyard.cli.look import one_line
 from taskyard.cli.running import AsJson, By, TaskArgument, find_task, in_yard, json_given, show, text_given
-from taskyard.cli.tables import dollars, seconds, short, table
+from taskyard.cli.tables import Text, dollars, seconds, short, table
 from taskyard.core.errors import InvalidInput
 from taskyard.core.inbox import merged_turn
 from taskyard.core.jsonvalue import compact

@@ -8,10 +8,13 @@ from __future__ import annotations
 import logging
 import re
 import sys
+from collections.abc import MutableMapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from taskyard.core.visible import visible
 
 _HIDDEN = "[hidden]"
 # In the order they are looked for. What is kept of a secret is enough to tell which one it was.
@@ -49,7 +52,26 @@ class Redacting(logging.Formatter):
         self._inner = inner
 
     def format(self, record: logging.LogRecord) -> str:
-        return redacted(self._inner.format(record))
+        written = self._inner.format(record)
+        # What somebody else wrote cannot begin a line, and so cannot pass for one of ours.
+        return redacted(written).replace("\n", "\n    ")
+
+
+class Plain(logging.Formatter):
+    """Lines without colours, for where structlog is not installed."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
+
+
+def _shown(_logger: object, _method: str, event: MutableMapping[str, Any]) -> dict[str, Any]:
+    """Before colours are added: every text of an event, with nothing left in it that a terminal obeys."""
+    return {name: visible(value) if isinstance(value, str) else value for name, value in event.items()}
+
+
+def _shown_json(_logger: object, _method: str, written: Any) -> str:
+    """The same JSON: what is escaped stands only inside its texts."""
+    return visible(str(written))
 
 
 def set_up_logs(format: LogFormat, *, level: int = logging.INFO) -> None:
@@ -64,7 +86,7 @@ def _formatter(format: LogFormat) -> logging.Formatter:
     try:
         import structlog  # noqa: PLC0415 - comes with the server, and a worker may do without
     except ModuleNotFoundError:
-        return logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        return Plain("%(asctime)s %(levelname)s %(name)s: %(message)s")
     is_json = format is LogFormat.JSON
     shared = [
         structlog.stdlib.add_log_level,
@@ -72,16 +94,14 @@ def _formatter(format: LogFormat) -> logging.Formatter:
         structlog.stdlib.ExtraAdder(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    last = (
-        [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(ensure_ascii=False, default=str)]
+    # The plain traceback, not the one with the values of variables: who knows what they hold.
+    renderer = (
+        structlog.processors.JSONRenderer(ensure_ascii=False, default=str)
         if is_json
-        # Not the traceback with the values of variables, which it has by default: who knows what they hold.
-        else [
-            structlog.dev.ConsoleRenderer(
-                colors=sys.stderr.isatty(), sort_keys=False, exception_formatter=structlog.dev.plain_traceback
-            )
-        ]
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), sort_keys=False)
     )
+    shown = [renderer, _shown_json] if is_json else [_shown, renderer]
+    last = [structlog.processors.format_exc_info, *shown]
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=shared,
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],

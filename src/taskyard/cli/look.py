@@ -13,12 +13,11 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
-from rich.text import Text
 from rich.tree import Tree
 
 from taskyard.app import Yard, connect
 from taskyard.cli.running import AsJson, TaskArgument, chosen, console_for_people, find_task, in_yard, show
-from taskyard.cli.tables import COLOURS, age, dollars, seconds, short, state, table
+from taskyard.cli.tables import COLOURS, Text, age, dollars, seconds, short, state, table
 from taskyard.core.changes import Record, StoredEvent
 from taskyard.core.errors import NotFound
 from taskyard.core.metering import Metrics, Totals

@@ -6,8 +6,6 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from taskyard.cli import (
     agents,
@@ -29,6 +27,7 @@ from taskyard.cli import (
     working,
 )
 from taskyard.cli.settings import settings
+from taskyard.cli.tables import Terminal, Text
 from taskyard.core.errors import TaskyardError
 
 app = typer.Typer(
@@ -92,8 +91,7 @@ def main() -> None:
     try:
         app()
     except TaskyardError as error:
-        # As text: what an agent or a file said may look like markup.
-        Console(stderr=True, soft_wrap=True).print(Text.assemble((error.code, "bold red"), f": {error}"))
+        Terminal(stderr=True, soft_wrap=True).print(Text.assemble((error.code, "bold red"), f": {error}"))
         sys.exit(error.exit_status)
     except KeyboardInterrupt:
         sys.exit(130)

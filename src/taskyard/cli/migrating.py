@@ -8,11 +8,10 @@ from typing import Annotated, TypeVar
 
 import typer
 from rich.console import RenderableType
-from rich.text import Text
 
 from taskyard.app import connect
 from taskyard.cli.running import AsJson, chosen, in_yard, show
-from taskyard.cli.tables import table
+from taskyard.cli.tables import Text, table
 from taskyard.core.task import Json
 from taskyard.stores.contract import Store
 from taskyard.stores.migrate import Migration, State

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from taskyard.app import Yard
 from taskyard.cli.running import AsJson, By, in_yard, show
-from taskyard.cli.tables import age, table
+from taskyard.cli.tables import Text, age, table
 from taskyard.core.notices import Notice, Notification
 from taskyard.core.units import Micros
 from taskyard.wire import notifications

@@ -11,12 +11,11 @@ from typing import Annotated, Any, cast
 
 import typer
 import yaml
-from rich.text import Text
 
 from taskyard.app import Yard
 from taskyard.cli.dagfile import SCHEMA
 from taskyard.cli.running import AsJson, By, TaskArgument, find_task, in_yard, json_given, show, text_given
-from taskyard.cli.tables import counted, short
+from taskyard.cli.tables import Text, counted, short
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Json
 

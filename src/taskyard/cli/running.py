@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 
 from taskyard.app import Yard, connect
 from taskyard.cli.settings import Settings
+from taskyard.cli.tables import Terminal
 from taskyard.core.errors import InvalidInput
 from taskyard.core.jsonvalue import decode
 from taskyard.core.task import Json
+from taskyard.core.visible import visible
 
 Answer = TypeVar("Answer")
 COLLECT_AFTER = 10_000  # objects that a process which stays may make before it looks for garbage among them
@@ -57,19 +59,20 @@ def stay(run: Coroutine[Any, Any, None]) -> None:
 def show(as_json: bool, value: Any, *shown: RenderableType) -> None:
     """Print the same thing for a program or for a person."""
     if as_json:
-        sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=None if not sys.stdout.isatty() else 2) + "\n")
+        written = json.dumps(value, ensure_ascii=False, indent=None if not sys.stdout.isatty() else 2)
+        sys.stdout.write(visible(written) + "\n")  # the same JSON: what is escaped stands only inside its texts
         return
     console = console_for_people()
     for each in shown:
         console.print(each)
 
 
-def console_for_people() -> Console:
+def console_for_people() -> Terminal:
     if sys.stdout.isatty():
-        return Console(highlight=False, emoji=False)
+        return Terminal()
     # Without a terminal there is no width to keep to: a script that reads lines gets whole ones.
     width = None if "COLUMNS" in os.environ else WIDTH
-    return Console(highlight=False, emoji=False, soft_wrap=True, width=width)
+    return Terminal(soft_wrap=True, width=width)
 
 
 def json_given(field: str, text: str | None) -> Json:

@@ -6,12 +6,11 @@ from typing import Annotated, Any, cast
 
 import typer
 from rich.console import RenderableType
-from rich.text import Text
 
 from taskyard.app import Yard
 from taskyard.cli.producing import dag_file
 from taskyard.cli.running import AsJson, By, in_yard, json_given, show, text_given
-from taskyard.cli.tables import age, counted, short, table
+from taskyard.cli.tables import Text, age, counted, short, table
 from taskyard.core.fire import Fire, Outcome
 from taskyard.core.task import Json
 from taskyard.core.units import Micros, to_iso

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from taskyard.app import connect, serve
 from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
 from taskyard.cli.running import chosen, console_for_people, stay
+from taskyard.cli.tables import Text
 
 
 def serve_yard(

@@ -1,14 +1,22 @@
-"""How things look in a terminal: one manner for all tables, states, times and money."""
+"""How things look in a terminal: one manner for all tables, states, times and money.
+
+Most of what is shown was written by others. Every text here is text: no markup is read from it, and characters that a
+terminal would obey are shown as escapes. So no other module of the command line makes a `rich` text or console.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any, Self
 
+import rich.text
+from rich.console import Console
+from rich.style import Style
 from rich.table import Table
-from rich.text import Text
 
 from taskyard.core.task import Status
 from taskyard.core.units import Micros, MicroUsd, to_usd
+from taskyard.core.visible import visible
 
 COLOURS = {
     Status.PENDING: "bright_black",
@@ -33,6 +41,34 @@ MARKS = {
     Status.CANCELLED: "–",
 }
 SHORT = 10  # characters at the end of an id that tell tasks apart
+
+
+class Text(rich.text.Text):
+    """A text in which nothing is obeyed."""
+
+    def __init__(self, text: str = "", style: str | Style = "", **options: Any) -> None:
+        super().__init__(visible(text), style, **options)
+
+    def append(self, text: rich.text.Text | str, style: str | Style | None = None) -> Self:
+        super().append(visible(text) if isinstance(text, str) else text, style)
+        return self
+
+    @classmethod
+    def assemble(cls, *parts: str | rich.text.Text | tuple[str, str | Style], **options: Any) -> Self:
+        made = cls(**options)
+        for part in parts:
+            made.append(*part) if isinstance(part, tuple) else made.append(part)
+        return made
+
+
+class Terminal(Console):
+    """A console that takes every string for what it is."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, markup=False, highlight=False, emoji=False)
+
+    def render_str(self, text: str, **options: Any) -> rich.text.Text:
+        return super().render_str(visible(text), **options)
 
 
 def table(

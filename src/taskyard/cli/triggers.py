@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
-from rich.text import Text
 
 from taskyard.app import Yard, watch_files
 from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
@@ -23,7 +22,7 @@ from taskyard.cli.schedules import (
     fires_table,
     work_given,
 )
-from taskyard.cli.tables import age, table
+from taskyard.cli.tables import Text, age, table
 from taskyard.core.task import Json
 from taskyard.core.trigger import Source
 from taskyard.core.units import Micros

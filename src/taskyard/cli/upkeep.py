@@ -6,11 +6,10 @@ import os
 import platform
 
 import typer
-from rich.text import Text
 
 from taskyard.app import Yard
 from taskyard.cli.running import AsJson, chosen, in_yard, show
-from taskyard.cli.tables import age, table
+from taskyard.cli.tables import Text, age, table
 from taskyard.core.agent import AgentStatus
 from taskyard.core.task import Json
 from taskyard.core.units import MINUTE, Micros

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from taskyard.app import Yard, connect
 from taskyard.cli.judging import agent_that_asks, agent_that_tests
@@ -28,7 +27,7 @@ from taskyard.cli.running import (
     stay,
     text_given,
 )
-from taskyard.cli.tables import short
+from taskyard.cli.tables import Text, short
 from taskyard.core.errors import InvalidInput, LeaseLost
 from taskyard.core.task import Json
 from taskyard.wire.answers import Told

@@ -150,6 +150,14 @@ def names(value: Any, path: str, *, most: int, longest: int) -> tuple[str, ...]:
     return tuple(sorted(found) if isinstance(value, set | frozenset) else found)
 
 
+def models(value: Any, path: str) -> tuple[str, ...]:
+    """Names of models. They become words of command lines, where a hyphen would make an option of them."""
+    found = names(value, path, most=50, longest=255)
+    if any(name.startswith("-") for name in found):
+        raise InvalidInput(path, "must name models, none of which begins with -")
+    return found
+
+
 def words(value: Any, path: str) -> frozenset[str]:
     return frozenset(names(value, path, most=50, longest=255))
 
@@ -252,8 +260,8 @@ def fields(policy: Policy) -> Mapping[str, Field]:
         "spec.constraints.max_cost_usd": Field("max_cost", optional(_decimal(units.usd))),
         "spec.constraints.max_duration_sec": Field("max_duration_sec", _duration(policy)),
         "spec.constraints.required_capabilities": Field("required_capabilities", _names(50, 255)),
-        "spec.constraints.model_preferences": Field("model_preferences", _names(50, 255)),
-        "spec.constraints.fallback_models": Field("fallback_models", _names(50, 255)),
+        "spec.constraints.model_preferences": Field("model_preferences", models),
+        "spec.constraints.fallback_models": Field("fallback_models", models),
         "priority": Field("priority", _priority(policy)),
         "priority_boost_per_minute": Field("boost", _decimal(boost_steps)),
         "deadline": Field("deadline", optional(moment)),

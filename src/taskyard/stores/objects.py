@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -44,33 +44,37 @@ class Objects:
 
     def __init__(self, url: str) -> None:
         self._store = _opened(url)
+        parts = urlsplit(url)
+        self._folder = Path(unquote(parts.path)) if parts.scheme == "file" else None
         self._threads = ThreadPoolExecutor(AT_ONCE, "taskyard objects")
 
     async def write(self, key: str, pieces: AsyncIterator[bytes], *, most: int) -> Written:
         """Store what comes, and say how much it was and what it hashes to. More than `most`: nothing is stored."""
         import obstore  # noqa: PLC0415 - it is an extra
 
-        told = _Counted(pieces, most)
-        pulled = _Pulled(told)
-        # A thread of its own: what comes may come slowly, and must not keep others waiting.
-        thread = ThreadPoolExecutor(1, "taskyard writes an object")
-        writing = asyncio.get_running_loop().run_in_executor(
-            thread,
-            lambda: obstore.put(
-                self._store, key, pulled, use_multipart=True, chunk_size=PART, max_concurrency=PARALLEL
-            ),
-        )
+        counted = _Counted(pieces, most)
         try:
-            await asyncio.shield(writing)
-        except asyncio.CancelledError:
-            pulled.stop()
-            await asyncio.gather(writing, return_exceptions=True)
-            raise
+            writer: Any = obstore.open_writer(self._store, key, buffer_size=PART, max_concurrency=PARALLEL)
+            try:
+                # A thread is held while something is written, and never while the next piece is waited for.
+                async for piece in counted:
+                    await self._do(writer.write, piece)
+                await self._do(writer.close)
+                await self._do(self._make_private, key)
+            except BaseException as error:
+                await self._do(writer.__exit__, type(error), error, error.__traceback__)  # what was written goes
+                raise
         except (obstore.exceptions.BaseError, OSError) as error:
             raise _unavailable(error) from None
-        finally:
-            thread.shutdown(wait=False)
-        return Written(told.size, told.hash.hexdigest())
+        return Written(counted.size, counted.hash.hexdigest())
+
+    def _make_private(self, key: str) -> None:
+        """In a folder: for the owner alone, as the folder itself is. A bucket has rules of its own."""
+        if self._folder is not None:
+            file = self._folder / key
+            file.chmod(0o600)
+            if file.parent != self._folder:
+                file.parent.chmod(0o700)
 
     async def read(self, key: str, start: int = 0, end: int | None = None) -> AsyncGenerator[bytes]:
         """What is stored there, from one byte to another; `ObjectMissing` where nothing is."""
@@ -101,39 +105,13 @@ class Objects:
             raise _unavailable(error) from None
 
     async def _do(self, call: Callable[..., Any], *given: Any, **options: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *given, **options))
-
-
-class _Pulled:
-    """Pieces that a loop has, for a thread that waits for each."""
-
-    def __init__(self, pieces: AsyncIterator[bytes]) -> None:
-        self._pieces = pieces
-        self._loop = asyncio.get_running_loop()
-        self._next: Future[bytes | None] | None = None
-        self._stopped = False
-
-    def __iter__(self) -> _Pulled:
-        return self
-
-    def __next__(self) -> bytes:
-        """Called by the thread."""
-        self._next = asyncio.run_coroutine_threadsafe(self._one_more(), self._loop)
-        if self._stopped:  # whoever stopped it may not have known of this one
-            self._next.cancel()
-        piece = self._next.result()
-        if piece is None:
-            raise StopIteration
-        return piece
-
-    async def _one_more(self) -> bytes | None:
-        return await anext(self._pieces, None)
-
-    def stop(self) -> None:
-        """Called by the loop: nobody wants the rest any more."""
-        self._stopped = True
-        if self._next is not None:
-            self._next.cancel()
+        """Call the library in a thread. Whoever is cancelled meanwhile waits for the call: it cannot be taken back."""
+        doing = asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *given, **options))
+        try:
+            return await asyncio.shield(doing)
+        except asyncio.CancelledError:
+            await asyncio.wait([doing])
+            raise
 
 
 class _Counted:
@@ -185,12 +163,18 @@ def _opened(url: str) -> ObjectStore:
         return MemoryStore()
     try:
         if parts.scheme == "file":
-            return LocalStore(Path(unquote(parts.path)), mkdir=True)
+            return LocalStore(_private_folder(Path(unquote(parts.path))))
         settings: Any = dict(parse_qsl(parts.query))
         client: Any = {"allow_http": settings.pop("allow_http", "false") == "true"}
         return from_url(parts._replace(query="").geturl(), client_options=client, **settings)
     except (BaseError, OSError, ValueError) as error:
         raise InvalidInput("artifacts", f"cannot be opened: {_first_line(error)}") from None
+
+
+def _private_folder(folder: Path) -> Path:
+    """A new folder is its owner's alone, and with it everything inside. One that is there keeps its mode."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
 
 
 def _unavailable(error: Exception) -> StoreUnavailable:

@@ -9,7 +9,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,8 @@ def _file_system(path: Path, mounts: str) -> str | None:
 
 def connect(path: Path, *, writes: bool) -> apsw.Connection:
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if writes else apsw.SQLITE_OPEN_READONLY
+    if writes:
+        _make_private(path)
     connection = apsw.Connection(str(path), flags=flags, statementcachesize=_STATEMENTS_KEPT)
     connection.set_busy_handler(_wait_a_little())
     # Without this, a statement that meets a partial index is prepared anew whenever it is given other values: 50 µs.
@@ -71,6 +73,15 @@ def connect(path: Path, *, writes: bool) -> apsw.Connection:
     if not writes:
         connection.create_scalar_function("mentions", _mentions, 2, deterministic=True)
     return connection
+
+
+def _make_private(path: Path) -> None:
+    """A new file is its owner's alone: prompts, outputs and the yard's secret are in it.
+
+    SQLite gives its WAL and its shared memory the mode of the file. One that is there keeps the mode its owner gave it.
+    """
+    with suppress(OSError):  # where it cannot be made, SQLite says why
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def _wait_a_little() -> Callable[[int], bool]:

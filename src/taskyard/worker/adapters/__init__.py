@@ -36,19 +36,21 @@ class Adapter:
     command: Sequence[str] = ()
     resume: Sequence[str] = ()  # added where there is a session to resume
     model: Sequence[str] = ()  # added where a model is preferred
-    prompt: str = (
-        "task"  # task: the whole task as JSON on standard input; stdin: the prompt; argument: the prompt, last
-    )
+    # task: the whole task as JSON on standard input; stdin: the prompt there; argument: the prompt after `--`, last,
+    # where every user of the machine sees it in the list of processes.
+    prompt: str = "task"
+    last: Sequence[str] = ()  # words after all others: `-` where that stands for standard input
     rules: tuple[Rule, ...] = ()
 
     def words(self, given: Sequence[str], *, session_id: str | None, prompt: str, model: str | None) -> list[str]:
         """The command line for one attempt."""
         words = [*(given or self.command)]
         if session_id is not None:
-            words += [word.replace("{session_id}", session_id) for word in self.resume]
+            words += [word.replace("{session_id}", _no_option("session_id", session_id)) for word in self.resume]
         if model is not None:
-            words += [word.replace("{model}", model) for word in self.model]
-        return [*words, prompt] if self.prompt == "argument" else words
+            words += [word.replace("{model}", _no_option("model", model)) for word in self.model]
+        words += self.last
+        return [*words, "--", prompt] if self.prompt == "argument" else words
 
     def request(self, task: Mapping[str, Json], prompt: str) -> str:
         """What is written to standard input."""
@@ -88,8 +90,16 @@ def adapter(name: str) -> Adapter:
         resume=tuple(data.get("resume", ())),
         model=tuple(data.get("model", ())),
         prompt=data.get("prompt", "task"),
+        last=tuple(data.get("last", ())),
         rules=tuple(Rule(when=rule["when"], message=rule["message"]) for rule in data.get("line", ())),
     )
+
+
+def _no_option(field: str, value: str) -> str:
+    """A value that a program cannot take for one of its options: it comes from a task, and not from the operator."""
+    if value.startswith("-") or not value.isprintable():
+        raise InvalidInput(field, "must not begin with - nor have control characters: it is a word of a command line")
+    return value
 
 
 def _value(place: str, line: Mapping[str, Any]) -> Any:
