@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from taskyard.app import Yard
 from taskyard.cli.running import AsJson, By, in_yard, show
+from taskyard.cli.tables import Text
 from taskyard.core.policy import PRESETS
 
 app = typer.Typer(help="The preset that new tasks are put in under.", no_args_is_help=True)
