@@ -25,7 +25,7 @@ from taskyard.stores.patience import CALL_TIMEOUT, LEAST_CALL_TIMEOUT, MOST_CALL
 from taskyard.stores.sqlite import SqliteStore
 from taskyard.worker.agent import Agent
 from taskyard.worker.draining import drain
-from taskyard.worker.runner import GRACE, Worker, run_all
+from taskyard.worker.runner import GRACE, run_all
 
 if TYPE_CHECKING:
     from taskyard.remote import RemoteYard
@@ -44,7 +44,7 @@ class Yard(service.Yard):
 
     async def work(self, *agents: Agent, grace_sec: float = GRACE) -> None:
         """Run these agents until the process is asked to stop."""
-        await run_all([Worker(self, agent, grace_sec=grace_sec) for agent in agents])
+        await run_all(self, agents, grace_sec=grace_sec)
 
     async def drain(self, *agents: Agent) -> int:
         """Run these agents here until nothing is left for them, and say how many attempts that took.

@@ -8,7 +8,7 @@ from taskyard.client import yard as client
 from taskyard.service import yard as service
 from taskyard.worker.agent import Agent
 from taskyard.worker.draining import drain
-from taskyard.worker.runner import GRACE, Worker, run_all
+from taskyard.worker.runner import GRACE, run_all
 
 
 class RemoteYard(client.RemoteYard):
@@ -16,7 +16,7 @@ class RemoteYard(client.RemoteYard):
 
     async def work(self, *agents: Agent, grace_sec: float = GRACE) -> None:
         """Run these agents until the process is asked to stop."""
-        await run_all([Worker(_like_local(self), agent, grace_sec=grace_sec) for agent in agents])
+        await run_all(_like_local(self), agents, grace_sec=grace_sec)
 
     async def drain(self, *agents: Agent) -> int:
         """Run these agents here until nothing is left for them, and say how many attempts that took."""

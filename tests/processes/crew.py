@@ -47,6 +47,13 @@ class Member:
     def signal(self, number: signal.Signals) -> None:
         os.kill(self.pid, number)
 
+    async def ended(self) -> int:
+        """Wait until it has ended by itself. Its status, as a shell has it."""
+        async with asyncio.timeout(PATIENCE):
+            await self._process.communicate()
+        assert self._process.returncode is not None
+        return self._process.returncode
+
     async def kill(self) -> None:
         """With -9, as a machine that runs out of memory would."""
         if self._process.returncode is None:

@@ -239,17 +239,17 @@ async def test_the_poll_alone_finds_work_that_no_wake_up_told_of(yard: Yard, mon
 async def test_a_worker_that_cannot_reach_the_yard_gives_its_lease_up_by_its_own_clock(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heart = pulse.Heart(yard, lambda _, word: words.append(word))
+    heart = pulse.Heart()
     words: list[str] = []
     await yard.register("w")
     await yard.enqueue("work", timeouts=SHORT)
     (held,) = await yard.claim("w", start=True)
     asked_for_it = time.monotonic() - 10
 
-    heart.add(held, asked_for_it)
-    heart._give_up()  # pyright: ignore[reportPrivateUsage]
+    heart.add(held, asked_for_it, lambda _, word: words.append(word))
+    heart.give_up()
 
-    assert words == ["lease_lost"]
+    assert words == [pulse.RUN_OUT]
     await yard.release(held.id, held.lease)
 
 

@@ -122,6 +122,12 @@ class Working(Producing):
         answer = await self._ask(calls.HEARTBEAT_MANY, request, patience=HASTE)
         return [reading.told(each) for each in answer["told"]]
 
+    async def check_leases(self, leases: Sequence[tuple[str, str]]) -> list[Told]:
+        """What a heartbeat for each task and lease would say of an attempt that is over. Keeps no lease."""
+        asked = [{"task_id": task_id, "lease": mended(lease)} for task_id, lease in leases]
+        answer = await self._ask(calls.CHECK_LEASES, body(leases=asked), patience=HASTE)
+        return [reading.told(each) for each in answer["told"]]
+
     async def progress(self, task_id: str, lease: str, progress: Json) -> Told:
         """A heartbeat that those who watch are told of too."""
         return reading.told(await self._ask_about(calls.PROGRESS, task_id, body(lease=lease, progress=progress)))

@@ -30,6 +30,7 @@ class RemoteYard(Steering, Sources, Inboxes, Filing, Notifying):
     """
 
     pace = Pace()
+    sweeps = False  # the servers do
 
     def __init__(self, connection: Connection, workspace: str | None = None, preset: str | None = None) -> None:
         super().__init__(connection)

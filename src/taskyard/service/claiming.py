@@ -197,12 +197,26 @@ class Claiming(Finishing):
         for beat, each in zip(beats, extended, strict=True):
             hot = each.hot
             if hot is None or hot.workspace != self.workspace:
-                told.append(Told(beat.task_id, ("lease_lost",), None))
+                told.append(_lost(beat.task_id, None))
             elif not each.accepted:
-                word = "cancelled" if hot.status is Status.CANCELLED else "lease_lost"
-                told.append(Told(hot.id, (word,), None))
+                told.append(_lost(beat.task_id, hot))
             else:
                 told.append(await self._told(hot, planning))
+        return told
+
+    async def check_leases(self, leases: Sequence[tuple[str, str]]) -> list[Told]:
+        """What a heartbeat for each task and lease would say of an attempt that is over. Writes nothing.
+
+        For workers that listen: after a wake-up, whether a task they hold was cancelled. It keeps no lease.
+        """
+        rows = await self._load_all([TaskId(task_id) for task_id, _ in leases])
+        told: list[Told] = []
+        for task_id, lease in leases:
+            hot = rows.get(TaskId(task_id))
+            if hot is not None and hot.lease == seal(lease):
+                told.append(Told(hot.id, (), hot.lease_expires_at))
+            else:
+                told.append(_lost(task_id, hot))
         return told
 
     async def _told(self, hot: Hot, planning: Planning) -> Told:
@@ -231,6 +245,11 @@ class Claiming(Finishing):
             said = compact({"progress": progress})
             await self._tell("task.progress", TaskId(task_id), Lease(lease), said)
         return told
+
+
+def _lost(task_id: str, hot: Hot | None) -> Told:
+    word = "cancelled" if hot is not None and hot.status is Status.CANCELLED else "lease_lost"
+    return Told(TaskId(task_id), (word,), None)
 
 
 def _beat(heartbeat: Heartbeat, workspace: str) -> Beat:

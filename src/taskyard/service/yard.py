@@ -48,6 +48,11 @@ class Yard(Claiming, Subagents, Joining, Errands, Bulk, Showing, Explaining, Ver
     def pace(self) -> Pace:
         return self.store.pace
 
+    @property
+    def sweeps(self) -> bool:
+        """Whether this process keeps the yard swept."""
+        return self.options.sweeps
+
     def twin(self) -> Self | None:
         """Another connection to the same yard, for another thread's loop; None where there can be none."""
         store = self.store.twin()

@@ -60,6 +60,7 @@ SUSPEND = Call("POST", "/api/tasks/{task_id}/suspend", WORK)
 COMPLETE_MANY = Call("POST", "/api/tasks/complete", WORK)
 FAIL_MANY = Call("POST", "/api/tasks/fail", WORK)
 HEARTBEAT_MANY = Call("POST", "/api/tasks/heartbeat", WORK)
+CHECK_LEASES = Call("POST", "/api/tasks/leases", WORK)
 
 # Tasks: steering
 CANCEL = Call("POST", "/api/tasks/{task_id}/cancel", STEER)

@@ -147,6 +147,14 @@ class Heartbeats(Request):
     heartbeats: list[HeartbeatOf] = Field(max_length=10_000)
 
 
+class LeaseOf(Leased):
+    task_id: TaskId
+
+
+class Leases(Request):
+    leases: list[LeaseOf] = Field(max_length=10_000)
+
+
 class Progress(Leased):
     progress: Any
 

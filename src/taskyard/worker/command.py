@@ -21,6 +21,7 @@ from taskyard.worker.adapters import Adapter
 from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail
+from taskyard.worker.supervising import before_the_end
 
 # What a program gets of this process's environment. Keys and tokens are passed only where they are named.
 ALWAYS_PASSED = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "SHELL")
@@ -62,8 +63,26 @@ def command_agent(agent: Agent, command: Command, *types: str) -> Agent:
     return agent
 
 
+async def started(*words: str, **options: Any) -> asyncio.subprocess.Process:
+    """Start a program in a group of its own, so that what it starts ends with it: by `end`, or with this process."""
+    process = await asyncio.create_subprocess_exec(*words, start_new_session=True, **options)
+    _groups.add(process.pid)
+    before_the_end.add(_kill_all)
+    return process
+
+
+_groups: set[int] = set()  # of the programs that were started and have not ended
+
+
+def _kill_all() -> None:
+    """For a process that is ended by force: nothing that it started goes on without it."""
+    for group in list(_groups):
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+
+
 async def _run(task: Context, command: Command) -> Any:
-    process = await asyncio.create_subprocess_exec(
+    process = await started(
         *command.adapter.words(command.words, session_id=task.session_id, prompt=task.prompt, model=task.model),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -71,7 +90,6 @@ async def _run(task: Context, command: Command) -> Any:
         cwd=_directory(task.work_dir),
         env=environment(task, command.passed),
         limit=LINE_LIMIT,
-        start_new_session=True,  # so that what it starts ends with it
     )
     said = _Said()
     complaints = asyncio.create_task(_last_words(process))
@@ -85,6 +103,8 @@ async def _run(task: Context, command: Command) -> Any:
         await end(process)
         await _let_go(process)
         raise
+    finally:
+        _groups.discard(process.pid)
     return _result(status, errors, said)
 
 
@@ -182,6 +202,14 @@ async def _let_go(process: asyncio.subprocess.Process) -> None:
 
 async def end(process: asyncio.subprocess.Process) -> None:
     """End the program and everything it started: first ask, then insist."""
+    try:
+        await _end_group(process)
+    finally:
+        if process.returncode is not None:
+            _groups.discard(process.pid)
+
+
+async def _end_group(process: asyncio.subprocess.Process) -> None:
     for number, patience in ((signal.SIGTERM, PATIENCE), (signal.SIGKILL, PATIENCE)):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)

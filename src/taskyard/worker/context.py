@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
@@ -36,6 +37,8 @@ class Context:
     def __init__(self, yard: Yard, task: Held, agent_type: str | None = None) -> None:
         self._yard = yard
         self._stopped: str | None = None
+        self.is_ending = False  # a call is under way that may end the attempt: its answer says how it ended
+        self.is_over = False  # the handler has returned or raised
         self._ordinals: dict[str, int] = {}
         self.task: Task = task
         self.id = task.id
@@ -123,17 +126,19 @@ class Context:
 
     async def sleep(self, seconds: float, *, name: str | None = None) -> None:
         """Wait without a slot. The handler runs again from its beginning, and finds its steps done."""
-        waited = await self._yard.sleep(self.id, self.lease, name or self._named("sleep"), seconds)
-        if not waited.over:
-            raise Suspended
+        with self._ending():
+            waited = await self._yard.sleep(self.id, self.lease, name or self._named("sleep"), seconds)
+            if not waited.over:
+                raise Suspended(f"sleeps for {seconds:g} s")
 
     async def wait_for(self, signal: str, *, timeout: float | None = None, name: str | None = None) -> Any:
         """Wait for a signal, such as an approval, and get what was sent with it. `TimeoutError` when none came."""
-        waited = await self._yard.wait_for(
-            self.id, self.lease, name or self._named(f"wait_for:{signal}"), signal, timeout_sec=timeout
-        )
-        if not waited.over:
-            raise Suspended
+        with self._ending():
+            waited = await self._yard.wait_for(
+                self.id, self.lease, name or self._named(f"wait_for:{signal}"), signal, timeout_sec=timeout
+            )
+            if not waited.over:
+                raise Suspended(f"waits for the signal {signal}")
         if waited.timed_out:
             raise TimeoutError(f"no signal {signal} within {timeout} s")
         return waited.data
@@ -148,10 +153,11 @@ class Context:
     ) -> list[Child]:
         """Several at once. With `wait`, how each of them ended; one that ended badly has its status and no output."""
         named = name or self._named("spawn")
-        ids = await self._yard.spawn(self.id, self.lease, tasks, name=named, wait=wait)
-        ended = await self._yard.children(self.id, named)
-        if wait and ended is None:
-            raise Suspended
+        with self._ending():
+            ids = await self._yard.spawn(self.id, self.lease, tasks, name=named, wait=wait)
+            ended = await self._yard.children(self.id, named)
+            if wait and ended is None:
+                raise Suspended(f"waits for {len(ids)} tasks that it spawned")
         return ended if ended is not None else [Child(each, self.task.status, None) for each in ids]
 
     async def submit(self, dag: Mapping[str, object], *, name: str | None = None) -> str:
@@ -237,6 +243,21 @@ class Context:
     @property
     def stopped(self) -> str | None:
         return self._stopped
+
+    @contextmanager
+    def _ending(self) -> Generator[None]:
+        """While a call may end the attempt, a lease that is gone is no news: the call's answer says how it ended."""
+        self._check()
+        self.is_ending = True
+        try:
+            yield
+        except Suspended:
+            raise
+        except BaseException:
+            self.is_ending = False
+            raise
+        self.is_ending = False
+        self._check()
 
     async def _tell(self) -> None:
         self._check()

@@ -46,7 +46,7 @@ class Cancel(Control):
 
 
 class Suspended(BaseException):
-    """The task waits, and its handler must stop here.
+    """The task waits, as the message says, and its handler must stop here.
 
     Not an `Exception`, so that a handler's own `except Exception` does not swallow it: the lease is gone already.
     """

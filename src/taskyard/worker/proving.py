@@ -22,7 +22,7 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.judging import TEST_RUNNER
 from taskyard.core.task import Json
 from taskyard.worker.agent import Agent
-from taskyard.worker.command import end, environment
+from taskyard.worker.command import end, environment, started
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail
 from taskyard.worker.fetching import artifacts_among
@@ -90,14 +90,13 @@ async def _tried(task: Context, payload: Mapping[str, Any], words: Sequence[str]
         given.seek(0)
         begun = monotonic()
         try:
-            process = await asyncio.create_subprocess_exec(
+            process = await started(
                 *words,
                 stdin=given,
                 stdout=writing,
                 stderr=asyncio.subprocess.STDOUT,
                 cwd=_place(payload, limits.work_dir),
                 env=environment(task, limits.passed) | {FILES: files},
-                start_new_session=True,  # so that what it starts ends with it
             )
         except OSError as error:
             raise Fail("agent_error", f"{words[0]} cannot be run: {error}") from error

@@ -1,7 +1,8 @@
-"""Heartbeats, from a thread of their own with a connection of their own.
+"""The leases that one process holds: kept by heartbeats, watched for cancellation, and timed on this machine's clock.
 
-A handler that blocks the event loop does not lose its lease. What is left of a lease is measured on the monotonic clock
-from before the request was sent, so a worker never believes in a lease that the store has given up.
+What is left of a lease is measured on the monotonic clock from before the request was sent, so a worker never believes
+in a lease that the store has given up. The clock is read whatever a call to the store does: a line that is silent
+holds no attempt beyond its lease. Nothing here runs a handler; `supervising` says in which loop all of this runs.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 
 from taskyard.core.errors import TaskyardError
@@ -18,21 +19,33 @@ from taskyard.wire.answers import Heartbeat, Told
 from taskyard.wire.tasks import Held
 
 logger = logging.getLogger("taskyard.worker")
-TICK = 0.2  # seconds between looks at who is due
+TICK = 0.2  # seconds between looks at who is due, and at whose lease has run out
+SETTLED = 0.3  # seconds that an attempt runs before it is watched: short ones cost no look at the store
+GATHER = 0.25  # seconds between looks at the leases, however much is written
+QUIET = 10.0  # seconds after which the leases are looked at though nothing was heard of
+PAUSE = 1.0  # seconds until a store that was away is listened to again
+RUN_OUT = "lease_run_out"  # by this machine's clock: said to the worker, which tells its handler `lease_lost`
+SHORTEST = 0.5  # seconds that a heartbeat has at least
 
 
 class Beating:
     """One held task, as its heart sees it."""
 
-    __slots__ = ("due", "expires", "task")
+    __slots__ = ("due", "expires", "on_word", "since", "task")
 
-    def __init__(self, task: Held, since: float) -> None:
+    def __init__(self, task: Held, since: float, on_word: Callable[[str, str], object]) -> None:
         self.task = task
+        self.since = since
+        self.on_word = on_word  # called with the lease and the word, from the thread of the heart
         self.prolong(since)
 
     @property
     def lease(self) -> str:
         return self.task.lease
+
+    @property
+    def heartbeat(self) -> Heartbeat:
+        return Heartbeat(self.task.id, self.lease)
 
     def prolong(self, since: float) -> None:
         """The lease counts from here on."""
@@ -42,38 +55,15 @@ class Beating:
 
 
 class Heart:
-    """Keeps the leases of one worker alive, and passes on what it hears about them, from a thread of its own."""
+    """Keeps the leases of one process alive, and passes on what it hears about them."""
 
-    def __init__(self, yard: Yard, on_word: Callable[[str, str], object]) -> None:
-        self._yard = yard
-        self._on_word = on_word  # called with the lease and the word
+    def __init__(self) -> None:
         self._beating: dict[str, Beating] = {}
         self._lock = threading.Lock()
-        self._stopping = False
-        self._thread: threading.Thread | None = None
-        self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        twin = self._yard.twin()
-        if twin is None:
-            # A store that lives in this loop is blocked with it: no sweep can take a lease meanwhile.
-            self._task = asyncio.create_task(self._beat(self._yard), name="taskyard heartbeat")
-            return
-        self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._beat_apart(twin)), name="taskyard heartbeat", daemon=True
-        )
-        self._thread.start()
-
-    async def stop(self) -> None:
-        self._stopping = True
-        if self._task is not None:
-            await self._task
-        if self._thread is not None:
-            await asyncio.to_thread(self._thread.join)
-
-    def add(self, task: Held, since: float) -> None:
+    def add(self, task: Held, since: float, on_word: Callable[[str, str], object]) -> None:
         """Keep this lease, which was asked for at `since` on the monotonic clock."""
-        beating = Beating(task, since)
+        beating = Beating(task, since, on_word)
         with self._lock:
             self._beating[task.lease] = beating
 
@@ -81,45 +71,92 @@ class Heart:
         with self._lock:
             self._beating.pop(lease, None)
 
-    async def _beat_apart(self, twin: Yard) -> None:
-        async with twin:
-            await self._beat(twin)
+    def held(self) -> list[Beating]:
+        with self._lock:
+            return list(self._beating.values())
 
-    async def _beat(self, yard: Yard) -> None:
-        while not self._stopping:
-            if due := self._due():
+    # Heartbeats
+
+    async def beat(self, yard: Yard) -> None:
+        """Send each heartbeat when it is due, for ever."""
+        while True:
+            now = monotonic()
+            if due := [beating for beating in self.held() if beating.due <= now]:
                 await self._send(yard, due)
-            self._give_up()
             await asyncio.sleep(TICK)
 
-    def _due(self) -> list[Beating]:
-        now = monotonic()
-        with self._lock:
-            return [beating for beating in self._beating.values() if beating.due <= now]
-
-    async def _send(self, yard: Yard, due: list[Beating]) -> None:
+    async def _send(self, yard: Yard, due: Sequence[Beating]) -> None:
         asked = monotonic()
         try:
-            answers = await yard.heartbeat_many([Heartbeat(each.task.id, each.lease) for each in due])
+            # A heartbeat that is answered after the lease has run out is of no use, and holds up the others.
+            async with asyncio.timeout(max(SHORTEST, min(each.expires for each in due) - asked)):
+                answers = await yard.heartbeat_many([each.heartbeat for each in due])
+        except TimeoutError:
+            logger.warning("heartbeat not answered in time, will be tried again")
         except TaskyardError as error:
             logger.warning("heartbeat failed, will be tried again: %s", error)
-            return
-        for beating, told in zip(due, answers, strict=True):
-            self._hear(beating, told, asked)
+        except Exception:
+            logger.exception("heartbeat failed, will be tried again")
+        else:
+            for beating, told in zip(due, answers, strict=True):
+                if not told.must_stop:
+                    beating.prolong(asked)
+                self._hear(beating, told)
 
-    def _hear(self, beating: Beating, told: Told, asked: float) -> None:
+    def _hear(self, beating: Beating, told: Told) -> None:
         if told.must_stop:
             self.remove(beating.lease)
-        else:
-            beating.prolong(asked)
         for word in told.words:
-            self._on_word(beating.lease, word)
+            beating.on_word(beating.lease, word)
 
-    def _give_up(self) -> None:
+    # The clock
+
+    async def keep_time(self) -> None:
+        """End each attempt whose lease has run out, for ever, whatever became of its heartbeats."""
+        while True:
+            self.give_up()
+            await asyncio.sleep(TICK)
+
+    def give_up(self) -> None:
         """A lease that could not be kept is lost, whatever the store will say when it answers again."""
         now = monotonic()
+        for beating in self.held():
+            if beating.expires <= now:
+                self.remove(beating.lease)
+                beating.on_word(beating.lease, RUN_OUT)
+
+    # What others do with a task that is held
+
+    async def listen(self, yard: Yard) -> None:
+        """Hear of cancelled tasks and lost leases, for ever: by the store's wake-ups, not by asking all the time.
+
+        One wait for the whole process. Without an attempt that has run for a moment the store is not asked at all;
+        with one, at most once each `GATHER` seconds, and only where something was written.
+        """
+        while True:
+            try:
+                await self._listen_once(yard)
+            except TaskyardError as error:
+                logger.debug("cancellations cannot be heard: %s", error)  # heartbeats say so, where it lasts
+                await asyncio.sleep(PAUSE)
+            except Exception:
+                logger.exception("cancellations cannot be heard")
+                await asyncio.sleep(PAUSE)
+
+    async def _listen_once(self, yard: Yard) -> None:
+        if not self._has_settled():
+            await asyncio.sleep(TICK)
+            return
+        mark = await yard.mark()  # before the look, so that what is written after it is heard of
+        held = self.held()
+        answers = await yard.check_leases([(each.task.id, each.lease) for each in held])
+        for beating, told in zip(held, answers, strict=True):
+            if told.must_stop:
+                self._hear(beating, told)
+        await yard.changed(mark, QUIET)
+        await asyncio.sleep(GATHER)
+
+    def _has_settled(self) -> bool:
+        now = monotonic()
         with self._lock:
-            lost = [beating for beating in self._beating.values() if beating.expires <= now]
-        for beating in lost:
-            self.remove(beating.lease)
-            self._on_word(beating.lease, "lease_lost")
+            return any(now - beating.since > SETTLED for beating in self._beating.values())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 import socket
 import threading
 from collections import deque
@@ -21,12 +20,15 @@ from taskyard.service.yard import Yard
 from taskyard.worker.agent import Agent, plain
 from taskyard.worker.context import Context, SyncContext
 from taskyard.worker.control import Cancel, Control, Fail, Retry, Snooze, Stopped, Suspended
-from taskyard.worker.pulse import Heart
+from taskyard.worker.pulse import RUN_OUT, Heart
+from taskyard.worker.supervising import Supervisor, end_process, end_process_within
 from taskyard.worker.tracing import attempt_span, is_on, mark_failed
 
 logger = logging.getLogger("taskyard.worker")
-STOPPING = (signal.SIGTERM, signal.SIGINT)
 GRACE = 30.0  # seconds that handlers get to finish when the worker is asked to stop
+LEAVING = 10.0  # seconds until a process ends that a signal has asked to, and whose handlers were cut off
+PARTING = 3.0  # seconds for each of the last calls
+ENDING = 6.0  # seconds that handlers get to end after they were cancelled: longer than a program is asked to end for
 AT_ONCE = 1000  # tasks that one claim takes at most
 FEW = 10  # tasks that are asked for where little comes in: to ask for many takes longer
 BEGUN_AT_ONCE = 250  # tasks that are begun before the loop may see to something else
@@ -35,7 +37,7 @@ BEGUN_AT_ONCE = 250  # tasks that are begun before the loop may see to something
 class Worker:
     """Runs one agent until it is told to stop."""
 
-    def __init__(self, yard: Yard, agent: Agent, *, grace_sec: float = GRACE) -> None:
+    def __init__(self, yard: Yard, agent: Agent, *, grace_sec: float = GRACE, heart: Heart | None = None) -> None:
         self._yard = yard
         self._agent = agent
         self._grace = grace_sec
@@ -44,12 +46,15 @@ class Worker:
         self.id = agent.id or f"{agent.type}-{incarnation}"
         self._runtime = f"{socket.gethostname()}:{incarnation}"
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._heart = Heart(yard, self._hear)
+        self._heart = heart or Heart()
+        self._supervisor = Supervisor(yard, self._heart) if heart is None else None  # who gives a heart supervises it
         self._taken: deque[Context] = deque()  # claimed, and about to begin
         self._beginning: asyncio.Task[None] | None = None
         self._running: dict[str, asyncio.Task[None]] = {}
         self._contexts: dict[str, Context] = {}
         self._handing_in = 0  # attempts whose outputs are on their way into the store
+        self.cut_off = 0  # attempts that were not finished within the grace period
+        self.abandoned = 0  # and those of them whose handlers did not stop even then
         self._stopping = False
         self._roused = asyncio.Event()  # a slot has come free, or the end is wanted
         self._wait: asyncio.Timeout | None = None  # for work to come in: being roused cuts it short
@@ -59,11 +64,14 @@ class Worker:
         self._loop = asyncio.get_running_loop()
         await self.register()
         logger.info("%s: at work", self.id)
-        self._heart.start()
+        if self._supervisor is not None:
+            self._supervisor.start()
         try:
             await self._work()
         finally:
             await self._finish()
+            if self._supervisor is not None:
+                await self._supervisor.stop()
 
     def stop(self) -> None:
         """Take nothing new."""
@@ -130,7 +138,7 @@ class Worker:
             context = Context(self._yard, task, self._agent.type)
             self._contexts[task.lease] = context
             self._taken.append(context)
-            self._heart.add(task, asked)
+            self._heart.add(task, asked, self._hear)
         if self._beginning is None:
             self._begin_some()
             if self._taken:
@@ -165,14 +173,17 @@ class Worker:
     def _hear(self, lease: str, word: str) -> None:
         """Called by the heart, from its thread."""
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._told, lease, word)
+            with suppress(RuntimeError):  # the loop is closed: nobody is left to be told
+                self._loop.call_soon_threadsafe(self._told, lease, word)
 
     def _told(self, lease: str, word: str) -> None:
-        """A heartbeat brought news. What ends the attempt reaches the handler where it waits."""
+        """What ends the attempt reaches the handler where it waits."""
         context = self._contexts.get(lease)
         if context is None or word in ("slowdown", "draining"):
             return
-        context.stop(word)
+        context.stop("lease_lost" if word == RUN_OUT else word)
+        if context.is_over or (context.is_ending and word != RUN_OUT):
+            return  # the call that ends the attempt is under way: a lease that is gone may be its own doing
         if (running := self._running.get(lease)) is not None:
             running.cancel(word)
 
@@ -196,7 +207,10 @@ class Worker:
 
     async def _attempt_and_finish(self, context: Context) -> None:
         try:
-            output = await self._call(context)
+            try:
+                output = await self._call(context)
+            finally:
+                context.is_over = True
         except Suspended:
             return
         except (Stopped, asyncio.CancelledError):
@@ -276,36 +290,64 @@ class Worker:
 
     async def _finish(self) -> None:
         """Let what runs finish within the grace period, give the rest back, and sign off."""
-        with suppress(TaskyardError):
-            await self._yard.drain_agent(self.id)
+        over = monotonic() + self._grace
+        await self._parted(self._yard.drain_agent(self.id))
         await self._begun()
-        if self._running:
-            await asyncio.wait(list(self._running.values()), timeout=self._grace)
+        await self._ended(max(0.0, over - monotonic()))
+        self.cut_off = len(self._running)
         for lease, running in list(self._running.items()):
             self._contexts[lease].stop("stopping")
-            running.cancel("stopping")
+            if not self._contexts[lease].is_over:
+                running.cancel("stopping")
+        await self._ended(ENDING)
+        await self._abandon()
+        await self._parted(self._yard.sign_off_agent(self.id))
+
+    async def _ended(self, timeout: float) -> None:
         if self._running:
-            await asyncio.wait(list(self._running.values()))
-        await self._heart.stop()
-        with suppress(TaskyardError):
-            await self._yard.sign_off_agent(self.id)
+            await asyncio.wait(list(self._running.values()), timeout=timeout)
+
+    async def _abandon(self) -> None:
+        """Give back the tasks of handlers that do not let themselves be cancelled."""
+        left = [self._contexts[lease] for lease in self._running]
+        self.abandoned = len(left)
+        for context in left:
+            logger.error("%s: its handler does not stop; the task is given back", context.id)
+            self._heart.remove(context.lease)
+            await self._parted(self._yard.release(context.id, context.lease))
+
+    async def _parted(self, call: Coroutine[Any, Any, Any]) -> None:
+        """Make one of the last calls. A store that is away does not hold up the end."""
+        with suppress(TaskyardError, TimeoutError):
+            async with asyncio.timeout(PARTING):
+                await call
 
 
-async def run_all(workers: Sequence[Worker]) -> None:
-    """Run them until a signal comes, which is for all of them."""
-    loop = asyncio.get_running_loop()
+async def run_all(yard: Yard, agents: Sequence[Agent], *, grace_sec: float = GRACE) -> None:
+    """Run these agents until a signal comes, which is for all of them.
 
-    def stop() -> None:
+    After the grace period the process ends, whatever a handler does: see `supervising`. So it does at a second signal.
+    """
+    heart, loop = Heart(), asyncio.get_running_loop()
+    workers = [Worker(yard, agent, grace_sec=grace_sec, heart=heart) for agent in agents]
+
+    def stop() -> float:
+        logger.warning("finishing %d tasks, up to %g s; Ctrl-C again stops now", len(heart.held()), grace_sec)
         for worker in workers:
-            worker.stop()
+            loop.call_soon_threadsafe(worker.stop)
+        return grace_sec + ENDING + PARTING
 
-    for number in STOPPING:
-        loop.add_signal_handler(number, stop)
+    supervisor = Supervisor(yard, heart, on_signal=stop)
+    supervisor.start()
     try:
         await asyncio.gather(*(worker.run() for worker in workers))
     finally:
-        for number in STOPPING:
-            loop.remove_signal_handler(number)
+        if supervisor.signalled and any(worker.abandoned for worker in workers):
+            logger.error("ends by force, for handlers do not stop")
+            end_process(128 + supervisor.signalled)
+        await supervisor.stop()
+        if supervisor.signalled and any(worker.cut_off for worker in workers):
+            end_process_within(LEAVING, 128 + supervisor.signalled)  # a thread may be left that nobody can stop
 
 
 async def in_thread(function: Callable[[], Any]) -> Any:

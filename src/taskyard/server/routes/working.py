@@ -19,7 +19,7 @@ from taskyard.wire.answers import Heartbeat, Told
 from taskyard.wire.tasks import Held, Receipt
 
 routes = Routes("work")
-OneOfMany = requests.HeartbeatOf | requests.CompleteOf | requests.FailOf
+OneOfMany = requests.HeartbeatOf | requests.LeaseOf | requests.CompleteOf | requests.FailOf
 Finish = Callable[[Sequence[Mapping[str, Any]]], Awaitable[list[Receipt | TaskyardError]]]
 
 
@@ -73,9 +73,28 @@ async def heartbeat_many(caller: Calling, asked: requests.Heartbeats) -> Respons
     beats = [Heartbeat(**each.model_dump()) for each in asked.heartbeats]
     refusals = await lease_refusals(caller, _leases(asked.heartbeats))
     mine = [beat for beat, refusal in zip(beats, refusals, strict=True) if refusal is None]
-    told = iter(await caller.yard.heartbeat_many(mine))
-    lost = [Told(TaskId(beat.task_id), ("lease_lost",), None) for beat in beats]
-    answers = [next(told) if refusal is None else gone for gone, refusal in zip(lost, refusals, strict=True)]
+    return _told(_leases(asked.heartbeats), refusals, await caller.yard.heartbeat_many(mine))
+
+
+@routes.add(calls.CHECK_LEASES, responses.ToldMany)
+async def check_leases(caller: Calling, asked: requests.Leases) -> Response:
+    """Which of these attempts are over: cancelled, or their lease lost. Keeps no lease, and writes nothing.
+
+    For who listens to `/api/changed` or `/api/events`, and wants to know at once what a heartbeat would say later.
+    """
+    leases = _leases(asked.leases)
+    refusals = await lease_refusals(caller, leases)
+    mine = [lease for lease, refusal in zip(leases, refusals, strict=True) if refusal is None]
+    return _told(leases, refusals, await caller.yard.check_leases(mine))
+
+
+def _told(
+    leases: Sequence[tuple[str, str]], refusals: Sequence[TaskyardError | None], told: Sequence[Told]
+) -> Response:
+    """What is told of each; one that is not the caller's own is lost to it."""
+    mine = iter(told)
+    lost = [Told(TaskId(task_id), ("lease_lost",), None) for task_id, _ in leases]
+    answers = [next(mine) if refusal is None else gone for gone, refusal in zip(lost, refusals, strict=True)]
     return answer({"told": [documents.told(each) for each in answers]})
 
 

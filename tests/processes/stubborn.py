@@ -1,0 +1,54 @@
+"""A worker whose handler does not stop: stubborn.py URL HOW [GRACE].
+
+HOW: `swallows` its cancellation, `blocks` the loop, keeps a `thread`, or `waits` and would stop.
+"""
+
+import asyncio
+import sys
+import time
+
+import taskyard
+from taskyard.worker import runner
+from tests.processes.child import say
+
+agent = taskyard.Agent("stubborn")
+
+
+@agent.handles("swallows")
+async def swallows(task: taskyard.Context) -> None:
+    say(begun=True)
+    while True:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            continue
+
+
+@agent.handles("blocks")
+async def blocks(task: taskyard.Context) -> None:
+    say(begun=True)
+    time.sleep(600)  # the point of it  # noqa: ASYNC251
+
+
+@agent.handles("thread")
+async def thread(task: taskyard.Context) -> None:
+    say(begun=True)
+    await asyncio.to_thread(time.sleep, 600)
+
+
+@agent.handles("waits")
+async def waits(task: taskyard.Context) -> None:
+    say(begun=True)
+    await asyncio.Event().wait()
+
+
+async def main(url: str, how: str, grace: float) -> None:
+    runner.ENDING = runner.PARTING = runner.LEAVING = 0.5
+    agent.handlers = {how: agent.handlers[how]}
+    async with taskyard.connect(url) as yard:
+        say(up=True)
+        await yard.work(agent, grace_sec=grace)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], sys.argv[2], float(sys.argv[3])))

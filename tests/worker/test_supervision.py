@@ -1,0 +1,143 @@
+"""What goes on beside the handlers' loop: cancellations, the clock of the leases, and what handlers cannot hold up."""
+
+import asyncio
+import logging
+import time
+from typing import Any, NoReturn
+
+import pytest
+
+from taskyard import Agent, Context, Status
+from taskyard.app import Yard
+from taskyard.wire.tasks import Receipt
+from taskyard.worker import runner
+from tests.worker.conftest import until, working
+
+SOON = 5.0  # seconds: far below the heartbeat of 30 s that used to bring the word, far above what is promised
+
+
+class Long:
+    """A handler that waits until it is cancelled."""
+
+    def __init__(self) -> None:
+        self.agent = Agent("worker", max_concurrent_tasks=3)
+        self.stopped = asyncio.Event()
+        self.seen: list[str | None] = []
+        self.agent.handles("long")(self._wait)
+
+    async def _wait(self, task: Context) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.seen.append(task.stopped)
+            self.stopped.set()
+
+
+async def test_a_cancelled_task_stops_its_handler_long_before_the_next_heartbeat(yard: Yard) -> None:
+    long = Long()
+    task, other = await yard.enqueue_many([{"type": "long"}] * 2)
+    async with working(yard, long.agent, grace_sec=0.1):
+        await until(yard, task.id, Status.RUNNING)
+        await until(yard, other.id, Status.RUNNING)
+        began = time.monotonic()
+        await yard.cancel(task.id, "changed my mind")
+        async with asyncio.timeout(SOON):
+            await long.stopped.wait()
+
+    assert time.monotonic() - began < SOON
+    assert long.seen == ["cancelled", "stopping"]
+    assert (await yard.get(other.id)).status is Status.READY
+
+
+async def test_a_handler_is_stopped_when_its_lease_has_run_out_though_no_call_is_answered(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: object) -> NoReturn:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    long = Long()
+    for name in ("heartbeat_many", "check_leases"):
+        monkeypatch.setattr(type(yard), name, never)  # of the second connection too
+    task = await yard.enqueue("long", timeouts={"lease_sec": 2, "heartbeat_sec": 1}, max_attempts=1)
+    async with working(yard, long.agent):
+        await until(yard, task.id, Status.RUNNING)
+        async with asyncio.timeout(2 + SOON):
+            await long.stopped.wait()
+        await until(yard, task.id, Status.DEAD_LETTERED)
+
+    assert long.seen == ["lease_lost"]
+
+
+async def test_an_attempt_that_ends_while_its_lease_is_looked_at_ends_as_it_would(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent, complete, heard = Agent("worker"), yard.complete, asyncio.Event()
+
+    @agent.handles("work")
+    async def work(task: Context) -> str:
+        return "done"
+
+    async def answered_late(*given: Any, **named: Any) -> Receipt:
+        receipt = await complete(*given, **named)
+        await heard.wait()
+        return receipt
+
+    told = runner.Worker._told  # pyright: ignore[reportPrivateUsage]
+
+    def noted(worker: runner.Worker, lease: str, word: str) -> None:
+        told(worker, lease, word)
+        heard.set()
+
+    monkeypatch.setattr(yard, "complete", answered_late)
+    monkeypatch.setattr(runner.Worker, "_told", noted)
+    task = await yard.enqueue("work")
+    with caplog.at_level(logging.INFO, "taskyard.worker"):
+        async with working(yard, agent), asyncio.timeout(20):
+            await heard.wait()
+            await until(yard, task.id, Status.COMPLETED)
+
+    assert (await yard.get(task.id)).result == "done"
+    assert "lost" not in caplog.text
+    assert "stopped" not in caplog.text
+
+
+async def test_the_task_of_a_handler_that_swallows_its_cancellation_is_given_back(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent, go_on = Agent("worker"), asyncio.Event()
+
+    @agent.handles("long")
+    async def long(task: Context) -> str:
+        while not go_on.is_set():
+            try:
+                await go_on.wait()
+            except asyncio.CancelledError:
+                continue
+        return "late"
+
+    monkeypatch.setattr(runner, "ENDING", 0.1)
+    task = await yard.enqueue("long")
+    async with working(yard, agent, grace_sec=0.1) as worker:
+        await until(yard, task.id, Status.RUNNING)
+
+    details = await yard.get(task.id)
+    assert (details.status, details.hot.failures, worker.abandoned) == (Status.READY, 0, 1)
+    go_on.set()
+
+
+async def test_what_blocks_the_loop_is_named_with_its_stack(yard: Yard, caplog: pytest.LogCaptureFixture) -> None:
+    agent = Agent("worker")
+
+    @agent.handles("block")
+    async def blocks_the_loop(task: Context) -> None:
+        end = time.monotonic() + 20
+        while "blocked" not in caplog.text and time.monotonic() < end:
+            time.sleep(0.01)  # the point of the test  # noqa: ASYNC251
+
+    task = await yard.enqueue("block")
+    async with working(yard, agent):
+        await until(yard, task.id, Status.COMPLETED)
+
+    assert f"blocked by block {task.id}" in caplog.text
+    assert "in blocks_the_loop" in caplog.text
