@@ -62,6 +62,8 @@ LOCAL_ONLY = {
     "test_nothing_is_pruned_before_it_is_counted": _FIGURES,
     "test_counting_begins_with_what_is_kept_where_some_is_gone_already": _FIGURES,
     "test_figures_are_kept_for_a_year_and_then_some": _FIGURES,
+    "test_every_end_of_an_attempt_lets_its_row_go": _INSIDE,
+    "test_a_row_is_let_go_when_another_process_has_ended_its_attempt": _INSIDE,
 }
 
 

@@ -202,3 +202,24 @@ async def test_tasks_are_tallied_by_state_and_type(store: Store):
         (Status.CANCELLED, "code"): 1,
     }
     assert await store.tally("nowhere") == {}
+
+
+async def test_the_depth_counts_what_has_not_ended(store: Store):
+    await given_a_task(store)
+    await given_a_task(store)
+    await given_a_running_task(store)
+    await step(store, cancelling(store, await given_a_task(store)))
+    await given_a_completed_task(store)
+    await given_a_task(store, workspace=ELSEWHERE)
+    await given_a_task(store, status=Status.PENDING)
+    await given_a_task(store, status=Status.RETRYING)
+    await given_a_task(store, status=Status.VALIDATING)
+
+    assert await store.depth(HERE) == {
+        Status.READY: 2,
+        Status.RUNNING: 1,
+        Status.PENDING: 1,
+        Status.RETRYING: 1,
+        Status.VALIDATING: 1,
+    }
+    assert await store.depth("nowhere") == {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from taskyard.client.calling import Calling, shown
 from taskyard.core.changes import Limit, Record, StoredEvent
@@ -25,7 +25,11 @@ from taskyard.wire.answers import (
     Verified,
     Why,
 )
+from taskyard.wire.following import EventFeed
 from taskyard.wire.tasks import Details, Task
+
+if TYPE_CHECKING:
+    from taskyard.client.connecting import Connection
 
 MOST_LISTED = 200
 EVENTS_AT_ONCE = 500
@@ -34,6 +38,10 @@ VERIFIED_WITHIN = 600.0  # seconds: it reads everything
 
 
 class Looking(Calling):
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._feed = EventFeed(self)
+
     # Tasks
 
     async def get(self, task_id: str) -> Details:
@@ -164,15 +172,14 @@ class Looking(Calling):
         return [reading.event(each) for each in answer["events"]]
 
     async def tail(self, *, after: int = 0) -> AsyncGenerator[StoredEvent, None]:
-        """Every event from a sequence number on, and each new one as it comes; none is skipped."""
+        """Every event from a sequence number on, and each new one as it comes; none is skipped.
+
+        Any number may follow in one process: the newest events are read once for all of them.
+        """
         while True:
-            mark = await self.mark()
-            events = await self.events(after=after)
-            for stored in events:
+            for stored in await self._feed.next(after):
                 yield stored
                 after = stored.seq
-            if not events:
-                await self.changed(mark, 5.0)
 
     # The yard
 

@@ -56,6 +56,7 @@ class RemoteYard(Steering, Sources, Inboxes, Filing, Notifying):
         return self
 
     async def close(self) -> None:
+        await self._feed.close()
         await self._deliver()
         await self._connection.close()
 

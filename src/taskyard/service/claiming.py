@@ -136,7 +136,7 @@ class Claiming(Finishing):
                 planning = await self._configuration.fresh()
             # Where a claim set aside all that one may and took nothing, there may be something behind that.
             elif answer.tasks or answer.parked < PARKED_PER_CLAIM:
-                self._keep_in_hand(answer.tasks)
+                self._in_hand.keep(answer.tasks, self.now())
                 return await self._handed_out(answer.tasks, stems, answer.definitions), plan
 
     async def _known_agent(self, agent_id: AgentId, planning: Planning) -> Agent:
@@ -189,7 +189,10 @@ class Claiming(Finishing):
     async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[Told]:
         beats = [_beat(heartbeat, self.workspace) for heartbeat in heartbeats]
         extended = await self.store.extend(beats)
-        self._keep_in_hand(each.hot for each in extended if each.hot and each.hot.lease in self._in_hand)
+        self._in_hand.keep((each.hot for each in extended if each.hot and each.hot.lease in self._in_hand), self.now())
+        for beat, each in zip(beats, extended, strict=True):
+            if not each.accepted:
+                self._in_hand.take(beat.lease)
         agents = {each.hot.agent for each in extended if each.hot and each.accepted and each.hot.agent}
         await self.store.pulse(sorted(pulse("agent", self.workspace, agent) for agent in agents))
         planning = await self._planning()

@@ -40,6 +40,7 @@ from taskyard.core.units import Micros, MicroUsd
 from taskyard.service.announcing import announced, is_quiet
 from taskyard.service.committer import Committer, Result
 from taskyard.service.configuration import Configuration
+from taskyard.service.handed_out import HandedOut
 from taskyard.stores.contract import OutcomeUnknown, Store
 from taskyard.stores.patience import CALL_TIMEOUT
 from taskyard.wire.minting import mint_task
@@ -78,6 +79,7 @@ class Engine:
         self._committer = Committer(store)
         self._configuration = Configuration(store, options.workspace)
         self._patience = asyncio.Lock()
+        self._in_hand = HandedOut()
 
     def now(self) -> Micros:
         return self.store.now()
@@ -119,6 +121,7 @@ class Engine:
             case Committed() as committed:
                 if any(record.kind in PLANNED_ON for record in change_set.records):
                     self._configuration.outdated()
+                self._in_hand.let_go(change_set.changes)
                 await self._follow_up(committed)
                 return True, answer
 
@@ -158,8 +161,9 @@ class Engine:
         moved: list[K] = []
         told = [each if is_quiet(each) else await announced(self.store, each) for each in sets.values()]
         landed = await self._committer.commit_all(told)
-        for key, result in zip(sets, landed, strict=True):
+        for key, change_set, result in zip(sets, told, landed, strict=True):
             if isinstance(result, Committed):
+                self._in_hand.let_go(change_set.changes)
                 await self._follow_up(result)
             else:
                 moved.append(key)

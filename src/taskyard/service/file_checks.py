@@ -34,7 +34,8 @@ class FileChecks(Filing):
                 found.update(piece)
                 size += len(piece)
         except ObjectMissing:
-            return [f"{artifact.id} has no content"]
+            was_pruned = await self.store.record(KIND, self.workspace, artifact.id) is None
+            return [] if was_pruned else [f"{artifact.id} has no content"]
         except (InvalidInput, StoreUnavailable) as error:
             return [f"{artifact.id} cannot be read: {error}"]
         is_same = (size, found.hexdigest()) == (artifact.size, artifact.sha256)
@@ -43,7 +44,9 @@ class FileChecks(Filing):
     async def _reference_problems(self, tasks: Iterable[Hot]) -> list[str]:
         filed = [hot for hot in tasks if hot.status is Status.COMPLETED and hot.traits & Trait.FILED]
         outputs = await self.store.outputs([hot.id for hot in filed]) if filed else {}
-        return [problem for hot in filed for problem in await self._listing_problems(hot, outputs.get(hot.id))]
+        found = {hot.id: await self._listing_problems(hot, outputs.get(hot.id)) for hot in filed}
+        there = await self.store.load([task_id for task_id, problems in found.items() if problems])
+        return [problem for task_id in there for problem in found[task_id]]
 
     async def _listing_problems(self, hot: Hot, output: Output | None) -> list[str]:
         """The output of a task names exactly what its attempts put, and perhaps what others did."""

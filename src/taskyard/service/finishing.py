@@ -29,7 +29,6 @@ from taskyard.core.task import (
     Json,
     LaneId,
     Reason,
-    Status,
     TaskId,
     Trait,
 )
@@ -47,7 +46,6 @@ _Places = tuple[int, ...]  # in a batch: of what lands as one set
 
 COMPLETED_AT_ONCE = 500
 WORTH_DECIDING = 50  # outputs that are decided on while those before them are on their way into the store
-MOST_IN_HAND = 10_000
 NO_REPORT = frozenset({None, "null", '""', "{}", "[]"})
 
 
@@ -67,8 +65,6 @@ class Finishing(Filing):
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
         self._completions = Batcher(self._complete_all, most=COMPLETED_AT_ONCE, worth_a_second=WORTH_DECIDING)
-        # Rows as this process was handed them, by their sealed lease: what is completed soon need not be read again.
-        self._in_hand: dict[str, Hot] = {}
 
     async def complete(
         self,
@@ -166,18 +162,10 @@ class Finishing(Filing):
     def _taken_from_hand(self, handed_in: Sequence[_HandedIn]) -> dict[TaskId, Hot]:
         rows: dict[TaskId, Hot] = {}
         for each in handed_in:
-            row = self._in_hand.pop(each.sealed, None)
+            row = self._in_hand.take(each.sealed)
             if row is not None and row.id == each.task_id:
                 rows[row.id] = row
         return rows
-
-    def _keep_in_hand(self, rows: Iterable[Hot]) -> None:
-        """What runs, up to a number: who has more in hand has the first of them read again."""
-        for hot in rows:
-            if hot.lease is not None and hot.status is Status.RUNNING:
-                self._in_hand[hot.lease] = hot
-        while len(self._in_hand) > MOST_IN_HAND:
-            del self._in_hand[next(iter(self._in_hand))]
 
     async def _complete_alone(self, handed_in: _HandedIn) -> Receipt | Exception:
         """The patient way, for what something got in the way of."""

@@ -25,8 +25,14 @@ class FireChecks(Engine):
             page = tasks[start : start + PAGE]
             definitions = await self.store.definitions([hot.id for hot in page])
             for hot in page:
-                made = definitions[hot.id]
-                if made.created_by.startswith("cron:") and made.trigger_ref and made.rerun_of is None:
+                made = definitions.get(hot.id)
+                # None: the task was pruned since it was listed.
+                if (
+                    made is not None
+                    and made.created_by.startswith("cron:")
+                    and made.trigger_ref
+                    and made.rerun_of is None
+                ):
                     runs[made.trigger_ref].add(transitions.dag_of(hot))
         return [f"{fire} made {', '.join(sorted(made))}" for fire, made in sorted(runs.items()) if len(made) > 1]
 

@@ -6,7 +6,6 @@ and whenever one of them dies.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple, cast
@@ -92,15 +91,12 @@ class Metering(Engine):
         return RecordChange(*key, stored.version if stored else 0, body)
 
     async def _depth(self, key: RecordKey) -> dict[str, Json] | None:
-        """How many tasks there are of each status, for a time that has just begun; of one long past nobody knows."""
+        """How many tasks have not ended, by status, for a time that has just begun; of one long past nobody knows."""
         _, workspace, name = key
         pace = _pace_of(name)
         if name != pace.key(pace.slot(self.now())):
             return None
-        counts = Counter[str]()
-        for (status, _), number in (await self.store.tally(workspace)).items():
-            counts[status.value] += number
-        return dict[str, Json](counts)
+        return {status.value: number for status, number in (await self.store.depth(workspace)).items()}
 
     async def _outdated(self, changes: Sequence[RecordChange]) -> list[RecordChange]:
         """The oldest figures of each pace, which make room for those that are new."""

@@ -15,10 +15,12 @@ from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.lease import Lease
 from taskyard.core.task import Attempt, DagId, Hot, Json, Status, TaskId
 from taskyard.core.units import MicroUsd, to_iso
+from taskyard.service.engine import Options
 from taskyard.service.filing import Filing
-from taskyard.stores.contract import Filter
+from taskyard.stores.contract import Filter, Store
 from taskyard.wire import files
 from taskyard.wire.answers import BreakerView, DagView, DeadLetter, Input
+from taskyard.wire.following import EventFeed
 from taskyard.wire.tasks import Details, Task
 
 MOST_LISTED = 200
@@ -28,6 +30,10 @@ DEFAULT_LISTED = 50
 
 
 class Reading(Filing):
+    def __init__(self, store: Store, options: Options) -> None:
+        super().__init__(store, options)
+        self._feed = EventFeed(self)
+
     async def get(self, task_id: str) -> Details:
         """A task with everything that is known of it."""
         hot = await self._load(TaskId(task_id))
@@ -232,15 +238,14 @@ class Reading(Filing):
         return await self.store.events(after=first, limit=limit, workspace=self.workspace)
 
     async def tail(self, *, after: int = 0) -> AsyncGenerator[StoredEvent, None]:
-        """Every event from a sequence number on, and each new one as it comes; none is skipped."""
+        """Every event from a sequence number on, and each new one as it comes; none is skipped.
+
+        Any number may follow in one process: the newest events are read once for all of them.
+        """
         while True:
-            mark = await self.store.changed(-1, 0)
-            events = await self.events(after=after)
-            for stored in events:
+            for stored in await self._feed.next(after):
                 yield stored
                 after = stored.seq
-            if not events:
-                await self.store.changed(mark, 5.0)
 
     async def breakers(self) -> list[BreakerView]:
         """Breakers that have ever moved, and how they stand now."""

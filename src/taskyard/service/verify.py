@@ -15,7 +15,7 @@ from taskyard.core import dag as dags
 from taskyard.core.changes import Edge, Event, StoredEvent
 from taskyard.core.claiming import money_names
 from taskyard.core.dag import DagStatus
-from taskyard.core.errors import CycleFound
+from taskyard.core.errors import CycleFound, EventsGone
 from taskyard.core.metering import Totals, fold, totals_of
 from taskyard.core.task import HELD, KEY_DEAD, KEY_HELD, Attempt, DagId, Hot, Status, TaskId, Trait
 from taskyard.core.units import utc_date
@@ -51,7 +51,10 @@ class _History:
 
 class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
     async def verify(self) -> Verified:
-        """Replay the stored history. Meant for a yard at rest: what moves meanwhile may look wrong."""
+        """Replay the stored history. Meant for a yard at rest: what moves meanwhile may look wrong.
+
+        What is pruned meanwhile does not: a yard at rest is pruned too.
+        """
         history = await self._history()
         problems = [
             *await self.store.checks(),
@@ -80,8 +83,21 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
                 history.types[hot.id] = await self._type_of(hot)
                 history.attempts[hot.id] = await self.store.attempts(hot.id)
             after = page[-1].seq
-        history.whole = not await self.store.pruned(self.workspace)
         history.since, counted, history.stored = await self._stored_figures()
+        try:
+            history.whole = await self._is_whole()
+            await self._replay(history, counted)
+        except EventsGone:
+            history.whole, history.seen = False, 0
+            history.events.clear()
+            await self._replay(history, counted)
+        await self._drop_pruned(history)
+        return history
+
+    async def _is_whole(self) -> bool:
+        return not await self.store.pruned(self.workspace)
+
+    async def _replay(self, history: _History, counted: int) -> None:
         # Where some were pruned there is no reading all in order; those of a task that is there are all there.
         for of in (None,) if history.whole else history.tasks:
             seq = 0
@@ -93,7 +109,16 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
                     if stored.event.task_id is not None and stored.event.version is not None:
                         history.events[stored.event.task_id].append(stored.event)
                 seq = events[-1].seq
-        return history
+
+    async def _drop_pruned(self, history: _History) -> None:
+        """Leave out the tasks that were pruned since they were listed: some of what belongs to them was not read."""
+        history.whole = history.whole and await self._is_whole()
+        ids = list(history.tasks)
+        for start in range(0, len(ids), PAGE) if not history.whole else ():
+            page = ids[start : start + PAGE]
+            for task_id in set(page) - (await self.store.load(page)).keys():
+                for rows in (history.tasks, history.types, history.attempts, history.events):
+                    rows.pop(task_id, None)
 
     async def _stored_figures(self) -> tuple[int, int, dict[str, Totals]]:
         """Which events were counted, and what they came to: counting goes on also when nothing else moves."""
@@ -140,12 +165,19 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
         """I13, I14 and the counters: nothing runs before what it depends on, no cycle, and counts are the tasks'."""
         problems: list[str] = []
         for dag_id in sorted({hot.dag_id for hot in history.tasks.values() if hot.dag_id is not None}):
-            graph = await self.store.graph(dag_id)
-            problems += _cycle_problems(dag_id, graph.tasks, graph.edges)
-            problems += _release_problems(graph.tasks, graph.edges, history.waits)
-            problems += await self._count_problems(dag_id, graph.tasks)
-            problems += await self._ending_problems(dag_id, graph.tasks)
+            found = await self._problems_of_graph(dag_id, history)
+            # One that has no tasks any more was pruned while it was looked at.
+            problems += found if found and (await self.store.graph(dag_id)).tasks else []
         return problems
+
+    async def _problems_of_graph(self, dag_id: DagId, history: _History) -> list[str]:
+        graph = await self.store.graph(dag_id)
+        return [
+            *_cycle_problems(dag_id, graph.tasks, graph.edges),
+            *_release_problems(graph.tasks, graph.edges, history.waits),
+            *await self._count_problems(dag_id, graph.tasks),
+            *await self._ending_problems(dag_id, graph.tasks),
+        ]
 
     async def _ending_problems(self, dag_id: DagId, tasks: Sequence[Hot]) -> list[str]:
         record = await self.store.record("dag", self.workspace, dag_id)
@@ -188,7 +220,7 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
             for name in sorted({*stored, *held})
             if (stored[name].held if name in stored else 0) != held[name]
         ]
-        if not history.whole:
+        if not (history.whole and await self._is_whole()):
             return problems  # the totals outlive the attempts that were pruned
         return problems + [
             f"{name}: {stored[name].spent if name in stored else 0} was spent, and its attempts cost {spent[name]}"
@@ -272,7 +304,7 @@ def _release_problems(tasks: Sequence[Hot], edges: Sequence[Edge], waits: Mappin
     """What depends on a task that is not completed waits for it, or is cancelled."""
     there = {hot.id: hot.status for hot in tasks}
     for parent, child, kind in edges:
-        if kind != "depends" or child not in there or there[parent] is Status.COMPLETED:
+        if kind != "depends" or child not in there or there.get(parent) in (None, Status.COMPLETED):
             continue
         waiting = there[child] is Status.PENDING and f"task:{parent}" in waits.get(child, ())
         if not waiting and there[child] is not Status.CANCELLED:

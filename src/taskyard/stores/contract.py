@@ -274,6 +274,10 @@ class Store(Protocol):
         """Tasks by status and type."""
         ...
 
+    async def depth(self, workspace: str) -> dict[Status, int]:
+        """How many tasks have not ended, by status. Reads none that has: it costs the same whatever the history is."""
+        ...
+
     async def longest_ready(self, workspace: str) -> Hot | None:
         """Of the tasks that may be claimed, the one that came first."""
         ...

@@ -113,6 +113,9 @@ class Reads(ABC):
     async def tally(self, workspace: str) -> dict[tuple[Status, str], int]:
         return await self._ask("tally", workspace)
 
+    async def depth(self, workspace: str) -> dict[Status, int]:
+        return await self._ask("depth", workspace)
+
     async def longest_ready(self, workspace: str) -> Hot | None:
         return await self._ask("longest_ready", workspace)
 

@@ -329,6 +329,10 @@ class MemoryStore(Schemaless):
         tasks = self._those_where(lambda hot: hot.workspace == workspace)
         return dict(Counter((hot.status, definitions[hot.id].type) for hot in tasks))
 
+    async def depth(self, workspace: str) -> dict[Status, int]:
+        live = self._those_where(lambda hot: hot.workspace == workspace and not hot.status.is_final)
+        return dict(Counter(hot.status for hot in live))
+
     async def longest_ready(self, workspace: str) -> Hot | None:
         ready = self._those_where(lambda hot: hot.workspace == workspace and hot.status is Status.READY)
         return min(ready, key=lambda hot: hot.seq, default=None)

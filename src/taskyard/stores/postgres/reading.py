@@ -265,6 +265,10 @@ async def tally(reader: Reader, workspace: str) -> dict[tuple[Status, str], int]
     return {(rows.STATUSES[row[0]], row[1]): row[2] for row in await reader.ask("tally", workspace)}
 
 
+async def depth(reader: Reader, workspace: str) -> dict[Status, int]:
+    return {rows.STATUSES[row[0]]: row[1] for row in await reader.ask("depth", workspace) if row[1]}
+
+
 async def longest_ready(reader: Reader, workspace: str) -> Hot | None:
     return next(iter(await reader.tasks("longest_ready", workspace)), None)
 

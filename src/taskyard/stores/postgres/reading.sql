@@ -282,6 +282,25 @@ on definition.seq = task.seq
 where task.workspace = $1
 group by task.status, definition.type
 
+-- name: depth
+-- By three indexes that have no task which has ended.
+select 'ready', count(*)
+from yard.task
+where task.status = 'ready'
+and task.lane in (select lane.id from yard.lane where lane.workspace = $1)
+union all
+select task.status, count(*)
+from yard.task
+where task.status in ('claimed', 'running')
+and task.workspace = $1
+group by task.status
+union all
+select task.status, count(*)
+from yard.task
+where task.status in ('pending', 'validating', 'retrying')
+and task.workspace = $1
+group by task.status
+
 -- A list is the first of these, those that were asked for, and the last.
 
 -- name: find

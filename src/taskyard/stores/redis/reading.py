@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any, TypeVar
@@ -304,6 +305,15 @@ async def _indexes(reader: Reader, which: Filter) -> list[str]:
 async def tally(reader: Reader, workspace: str) -> dict[tuple[Status, str], int]:
     found = await reader.run("tally", workspace, *_many(list(Status)))
     return {(STATUSES[status], type_): count for status, type_, count in found}
+
+
+async def depth(reader: Reader, workspace: str) -> dict[Status, int]:
+    counts = Counter[Status]()
+    for status, _, count in await reader.run(
+        "tally", workspace, *_many([each for each in Status if not each.is_final])
+    ):
+        counts[STATUSES[status]] += count
+    return dict(counts)
 
 
 async def longest_ready(reader: Reader, workspace: str) -> Hot | None:

@@ -260,6 +260,11 @@ def tally(connection: apsw.Connection, workspace: str) -> dict[tuple[Status, str
     return {(rows.STATUSES[status], type_): number for status, type_, number in _ask(connection, "tally", workspace)}
 
 
+def depth(connection: apsw.Connection, workspace: str) -> dict[Status, int]:
+    found = connection.execute(SQL["depth"], {"workspace": workspace})
+    return {rows.STATUSES[status]: number for status, number in found if number}
+
+
 def longest_ready(connection: apsw.Connection, workspace: str) -> Hot | None:
     return next(iter(_tasks(connection, "longest_ready", workspace)), None)
 

@@ -276,6 +276,25 @@ on definition.seq = task.seq
 where task.workspace = ?
 group by task.status, definition.type
 
+-- name: depth
+-- By three indexes that have no task which has ended. Of the ready ones it is enough to read the index.
+select 'ready', count(*)
+from task
+where status = 'ready'
+and lane in (select id from lane where workspace = :workspace)
+union all
+select status, count(*)
+from task
+where status in ('claimed', 'running')
+and workspace = :workspace
+group by status
+union all
+select status, count(*)
+from task
+where status in ('pending', 'validating', 'retrying')
+and workspace = :workspace
+group by status
+
 -- A list is the first of these, those that were asked for, and the last. It is walked from the newest on, which is soon
 -- done where much matches; the plus keeps SQLite from sorting the whole workspace instead. What is seldom has an index.
 

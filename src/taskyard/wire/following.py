@@ -1,0 +1,113 @@
+"""Following events: one reader for everybody in this process who follows the same workspace.
+
+Whoever is at the end waits for the same read of the store, and is answered from the events that it brought. A follower
+that begins in the past, or falls behind what is kept in memory, reads pages of its own until it has caught up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Awaitable, Sequence
+from operator import attrgetter
+from typing import Protocol
+
+from taskyard.core.changes import StoredEvent
+
+PAGE = 500  # events that are read at once
+KEPT = 2 * PAGE  # events in memory, for those who come a little later
+GATHER = 0.01  # seconds between two reads of which the first found less than a page: events come in many at a time
+IDLE = 5.0  # seconds after which the store is read again without being woken
+
+
+class Log(Protocol):
+    """Where events are read: a yard, here or beyond a server."""
+
+    def events(self, *, after: int, limit: int) -> Awaitable[Sequence[StoredEvent]]: ...
+    def mark(self) -> Awaitable[int]: ...
+    def changed(self, mark: int, timeout_sec: float) -> Awaitable[int]: ...
+
+
+class EventFeed:
+    """The newest events of one workspace, each read once however many follow them."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._events: list[StoredEvent] = []
+        self._start: int | None = None  # every event after this number is in memory, up to `_head`
+        self._head = 0
+        self._reading: asyncio.Task[None] | None = None
+        self._waiting = 0
+        self._not_before = 0.0
+
+    async def next(self, after: int) -> Sequence[StoredEvent]:
+        """The next events after a number, at most a page; none where nothing came for a while."""
+        if self._start is None or (after > self._head and self._reading is None):
+            self._begin(after)
+        if self._start is None or after < self._start or after > self._head:
+            page = await self._log.events(after=after, limit=PAGE)
+            if page:
+                return page
+            await self._read_with_others()
+        elif after == self._head:
+            await self._read_with_others()
+        return self._known(after)
+
+    async def close(self) -> None:
+        if (reading := self._reading) is not None:
+            reading.cancel()
+            await asyncio.wait([reading])
+
+    def _begin(self, after: int) -> None:
+        self._events, self._start, self._head = [], after, after
+
+    def _known(self, after: int) -> Sequence[StoredEvent]:
+        """Nothing, where the feed has begun anew meanwhile: the next call looks where the follower stands."""
+        if self._start is None or after < self._start:
+            return ()
+        first = bisect_right(self._events, after, key=attrgetter("seq"))
+        return self._events[first : first + PAGE]
+
+    async def _read_with_others(self) -> None:
+        """Wait for the read that is under way, or begin one. The last who goes away ends it."""
+        if self._reading is None:
+            self._reading = asyncio.create_task(self._read(), name="taskyard events")
+            self._reading.add_done_callback(self._done)
+        reading = self._reading
+        self._waiting += 1
+        try:
+            await asyncio.shield(reading)
+        finally:
+            self._waiting -= 1
+            if not self._waiting and not reading.done():
+                self._reading = None  # whoever comes next begins another
+                reading.cancel()
+
+    def _done(self, reading: asyncio.Task[None]) -> None:
+        if self._reading is reading:
+            self._reading = None
+        if not reading.cancelled() and reading.exception() is not None:
+            # Those who waited are told. Where each of them stands, the store knows better than this feed.
+            self._events, self._start = [], None
+
+    async def _read(self) -> None:
+        now = asyncio.get_running_loop().time
+        await asyncio.sleep(self._not_before - now())
+        mark = await self._log.mark()
+        page = await self._log.events(after=self._head, limit=PAGE)
+        if not page:
+            await self._log.changed(mark, IDLE)
+            return
+        if len(page) < PAGE:
+            self._not_before = now() + GATHER
+        self._keep(page)
+
+    def _keep(self, page: Sequence[StoredEvent]) -> None:
+        if not self._head:
+            self._start = page[0].seq - 1  # from 0 on, a reader gets what is kept
+        self._events += page
+        self._head = page[-1].seq
+        if len(self._events) > KEPT:
+            gone = len(self._events) - KEPT
+            self._start = self._events[gone - 1].seq
+            del self._events[:gone]

@@ -1,0 +1,147 @@
+"""Following events: any number of followers cost the store what one of them does, and none misses an event."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack, aclosing
+
+import pytest
+
+from taskyard.core.changes import StoredEvent
+from taskyard.core.errors import StoreUnavailable
+from taskyard.service.yard import Yard
+from taskyard.wire import following
+from taskyard.wire.following import EventFeed
+
+ROUNDS = 5
+Tail = AsyncGenerator[StoredEvent, None]
+
+
+class Reads:
+    """How often a yard is asked for events of its own accord."""
+
+    def __init__(self, yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.number = 0
+        self._events = yard.events
+        monkeypatch.setattr(yard, "events", self._counted)
+
+    async def _counted(self, *, after: int = 0, limit: int = 500) -> Sequence[StoredEvent]:
+        self.number += 1
+        return await self._events(after=after, limit=limit)
+
+
+async def followed(yard: Yard, listeners: int) -> list[list[str | None]]:
+    """What each of so many listeners saw of tasks that came in one after the other."""
+    last = (await yard.events())[-1].seq
+    async with AsyncExitStack() as stack:
+        tails: list[Tail] = [await stack.enter_async_context(aclosing(yard.tail(after=last))) for _ in range(listeners)]
+        seen: list[list[str | None]] = [[] for _ in tails]
+        for _ in range(ROUNDS):
+            coming = [asyncio.ensure_future(anext(tail)) for tail in tails]
+            await asyncio.sleep(0)
+            await yard.enqueue("code")
+            for mine, stored in zip(seen, await asyncio.gather(*coming), strict=True):
+                mine.append(stored.event.task_id)
+    return seen
+
+
+async def test_the_store_is_read_as_often_for_fifty_listeners_as_for_one(yard: Yard, monkeypatch: pytest.MonkeyPatch):
+    await yard.enqueue("code")
+    reads = Reads(yard, monkeypatch)
+    await followed(yard, 1)
+    alone, reads.number = reads.number, 0
+
+    seen = await followed(yard, 50)
+
+    created = [each.event.task_id for each in (await yard.events())[-ROUNDS:]]
+    assert seen == [created] * 50
+    # A commit may wake the reader before its events can be read, so a round may take one read more than another.
+    assert reads.number <= 2 * alone + 2
+
+
+async def test_a_listener_that_falls_behind_reads_on_by_itself_and_misses_nothing(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(following, "PAGE", 2)
+    monkeypatch.setattr(following, "KEPT", 3)
+    await yard.enqueue("code")
+    slow, fast = yard.tail(), yard.tail()
+    async with aclosing(slow), aclosing(fast):
+        first = [await anext(slow), await anext(fast)]
+        for _ in range(9):
+            await yard.enqueue("code")
+        seen_by_fast = [first[1], *[await anext(fast) for _ in range(9)]]
+        seen_by_slow = [first[0], *[await anext(slow) for _ in range(9)]]
+
+        assert seen_by_fast == seen_by_slow == await yard.events()
+
+
+async def test_one_listener_that_leaves_takes_nothing_from_the_others(yard: Yard):
+    await yard.enqueue("code")
+    last = (await yard.events())[-1].seq
+    leaving, staying = (asyncio.ensure_future(anext(yard.tail(after=last))) for _ in range(2))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+
+    task = await yard.enqueue("code")
+
+    async with asyncio.timeout(10):
+        assert (await staying).event.task_id == task.id
+
+
+class Silent:
+    """A log in which nothing happens, until it is away."""
+
+    def __init__(self) -> None:
+        self.away = asyncio.Event()
+        self.reads = 0
+
+    async def events(self, *, after: int, limit: int) -> Sequence[StoredEvent]:  # noqa: ARG002 - there are none
+        self.reads += 1
+        return ()
+
+    async def mark(self) -> int:
+        return 0
+
+    async def changed(self, mark: int, timeout_sec: float) -> int:  # noqa: ARG002 - it never does
+        await self.away.wait()
+        raise StoreUnavailable("it is away")
+
+
+async def waiting(
+    number: int, next_: Callable[[int], Coroutine[None, None, Sequence[StoredEvent]]]
+) -> list[asyncio.Task[Sequence[StoredEvent]]]:
+    futures = [asyncio.create_task(next_(0)) for _ in range(number)]
+    for _ in range(5):
+        await asyncio.sleep(0)
+    return futures
+
+
+async def test_all_who_wait_are_told_when_the_log_is_away_and_who_comes_next_reads_again():
+    log = Silent()
+    feed = EventFeed(log)
+    those = await waiting(3, feed.next)
+    assert log.reads == 1
+
+    log.away.set()
+    told = await asyncio.gather(*those, return_exceptions=True)
+
+    assert [type(each) for each in told] == [StoreUnavailable] * 3
+    with pytest.raises(StoreUnavailable):
+        await feed.next(0)
+    assert log.reads == 2
+
+
+async def test_nothing_is_left_under_way_when_the_last_has_gone():
+    feed = EventFeed(Silent())
+    before = asyncio.all_tasks()
+    for each in await waiting(2, feed.next):
+        each.cancel()
+        await asyncio.wait([each])
+    await asyncio.sleep(0)
+
+    assert asyncio.all_tasks() == before
+    again = await waiting(1, feed.next)
+    await feed.close()
+    assert isinstance((await asyncio.gather(*again, return_exceptions=True))[0], asyncio.CancelledError)

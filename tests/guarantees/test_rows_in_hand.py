@@ -1,0 +1,61 @@
+"""What a process remembers of the attempts that it handed out ends with them, however they end."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from taskyard.core.errors import LeaseLost
+from taskyard.service.clock import ManualClock
+from taskyard.service.yard import Yard
+from taskyard.wire.tasks import Held
+from tests.yards import OpenYard, given_an_agent
+
+End = Callable[[Yard, Held], Awaitable[object]]
+ENDS: dict[str, End] = {
+    "complete": lambda yard, held: yard.complete(held.id, held.lease),
+    "fail": lambda yard, held: yard.fail(held.id, held.lease, "crash"),
+    "release": lambda yard, held: yard.release(held.id, held.lease),
+    "sleep": lambda yard, held: yard.sleep(held.id, held.lease, "nap", 60),
+    "cancel": lambda yard, held: yard.cancel(held.id),
+}
+
+
+async def given_an_attempt(yard: Yard, by: str = "worker") -> Held:
+    """One that runs from its claim on: as workers claim."""
+    await given_an_agent(yard, by)
+    await yard.enqueue("code")
+    (held,) = await yard.claim(by, start=True)
+    return held
+
+
+def rows_in_hand(yard: Yard) -> int:
+    return len(vars(yard)["_in_hand"])
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS.keys())
+async def test_every_end_of_an_attempt_lets_its_row_go(yard: Yard, end: End):
+    held = await given_an_attempt(yard)
+    assert rows_in_hand(yard) == 1
+
+    await end(yard, held)
+
+    assert rows_in_hand(yard) == 0
+
+
+async def test_a_row_is_let_go_when_another_process_has_ended_its_attempt(
+    yard: Yard, open_yard: OpenYard, clock: ManualClock
+):
+    elsewhere = await open_yard()
+    lost, expired = await given_an_attempt(yard), await given_an_attempt(yard, by="other")
+    assert rows_in_hand(yard) == 2
+    await elsewhere.cancel(lost.id)
+    await yard.heartbeat(lost.id, lost.lease)
+    assert rows_in_hand(yard) == 1
+
+    clock.advance(seconds=3600)
+    await elsewhere.sweep()
+    await given_an_attempt(yard, by="third")
+
+    assert rows_in_hand(yard) == 1
+    with pytest.raises(LeaseLost):
+        await yard.complete(expired.id, expired.lease)
