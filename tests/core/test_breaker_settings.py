@@ -37,12 +37,17 @@ def test_the_time_to_the_probe_is_kept_to_the_microsecond():
 
 
 def test_it_comes_back_from_its_record_as_it_went_in():
-    own = breaker_settings(2, 30, {"code": 4})
+    own = breaker_settings(2, 30, {"code": {"failure_threshold": 4, "cooldownSeconds": 300, "halfOpenAfter": 7}})
     record = Record("workspace", "default", "default", 1, {"breakers": own.to_body()})
 
     assert settings_of(record) == Settings(breakers=own)
     assert settings_of(record._replace(body={})) == Settings()
-    assert own == BreakerSettings(failure_threshold=2, half_open_after=Micros(30 * SECOND), thresholds={"code": 4})
+    assert own == BreakerSettings(
+        failure_threshold=2,
+        half_open_after=Micros(30 * SECOND),
+        thresholds={"code": 4},
+        waits={"code": Micros(7 * SECOND)},
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,8 +62,11 @@ def test_it_comes_back_from_its_record_as_it_went_in():
         ((None, float("nan"), None), "half_open_after_sec"),
         ((None, float("inf"), None), "half_open_after_sec"),
         ((None, None, ["code"]), "overrides"),
-        ((None, None, {"code": 0}), "overrides"),
-        ((None, None, {"code": None}), "overrides"),
+        ((None, None, {"code": 0}), "overrides.code"),
+        ((None, None, {"code": None}), "overrides.code"),
+        ((None, None, {"code": {"failureThreshold": 0}}), "overrides.code.failureThreshold"),
+        ((None, None, {"code": {"half_open_after_sec": 0}}), "overrides.code.half_open_after_sec"),
+        ((None, None, {"code": {"threshold": 3}}), "overrides.code.threshold"),
         ((None, None, {"": 3}), "overrides"),
         ((None, None, {"a\0b": 3}), "overrides"),
         ((None, None, {7: 3}), "overrides"),

@@ -43,6 +43,29 @@ async def test_the_word_of_loki_is_read_where_ours_is_absent(yard: Yard):
     assert (await yard.set_breaker_policy(half_open_after_sec=60, cooldownSeconds=300)).half_open_after == 60_000_000
 
 
+async def test_a_type_may_have_its_own_time_to_the_probe(yard: Yard, clock: ManualClock):
+    overrides = {"deploy": {"failure_threshold": 1, "half_open_after_sec": 5}, "code": {"half_open_after_sec": 300}}
+    settings = await yard.set_breaker_policy(failure_threshold=2, overrides=overrides)
+    assert (dict(settings.thresholds), dict(settings.waits)) == (
+        {"deploy": 1},
+        {"deploy": 5_000_000, "code": 300_000_000},
+    )
+    assert await failures_until_it_opens(yard, "deploy") == 1
+    assert await failures_until_it_opens(yard, "code") == 2
+
+    await elapse(yard, clock, 5)
+    assert [held.type for held in await yard.claim("worker", count=5)] == ["deploy"]
+
+
+async def test_overrides_are_taken_as_lokis_files_have_them(yard: Yard, open_yard: OpenYard):
+    overrides = {"ops-security": {"failureThreshold": 3, "cooldownSeconds": 300}, "code": {"halfOpenAfter": 2}}
+    settings = await yard.set_breaker_policy(overrides=overrides)
+
+    assert dict(settings.thresholds) == {"ops-security": 3}
+    assert dict(settings.waits) == {"ops-security": 300_000_000, "code": 2_000_000}
+    assert (await (await open_yard()).settings()).breakers == settings
+
+
 async def test_what_is_not_said_again_is_the_presets_again(yard: Yard):
     await yard.set_breaker_policy(failure_threshold=1)
     await yard.set_breaker_policy()

@@ -23,9 +23,9 @@ from tests.yards import (
 
 
 async def decision_on(yard: Yard, task_id: str) -> Record:
-    dead = (await yard.get(task_id)).dead
-    assert dead is not None
-    return dead
+    """Of the task's last death, whatever became of it since."""
+    dead = [record for record in await yard.store.records("dead", yard.workspace) if record.body["task_id"] == task_id]
+    return max(dead, key=lambda record: cast(int, record.body["at"]))
 
 
 async def test_a_dead_letter_has_the_whole_history_and_what_it_cost(yard: Yard, clock: ManualClock):
@@ -101,6 +101,32 @@ async def test_a_changed_task_is_tried_as_it_was_changed(yard: Yard, clock: Manu
 
     receipt = await yard.complete(again.id, again.lease, "roughly")
     assert (receipt.status, receipt.failures) == (Status.RETRYING, 1)
+
+
+async def test_to_cancel_a_dead_letter_is_to_decide_it(yard: Yard):
+    held = await given_a_dead_letter(yard)
+
+    await yard.cancel(held.id, "nobody wants it")
+    await yard.cancel(held.id, "again")
+
+    (review,) = await yard.reviews()
+    facts = {name: review.body[name] for name in ("task_id", "reviewed", "resolution", "note")}
+    assert facts == {"task_id": held.id, "reviewed": True, "resolution": "cancel", "note": "nobody wants it"}
+    assert str(review.body["reviewed_by"]).startswith("human:")
+    shown = (await yard.get(held.id)).to_dict()["dead"]
+    assert isinstance(shown, dict)
+    assert shown["resolution"] == "cancel"
+    assert await yard.dead_letters() == []
+
+
+async def test_a_revived_task_shows_no_decision_as_current(yard: Yard):
+    held = await given_a_dead_letter(yard)
+    await yard.resolve(held.id, "retry", by="human:ada")
+    assert (await yard.get(held.id)).to_dict()["dead"] is None
+
+    await yard.cancel(held.id)
+    assert (await yard.get(held.id)).to_dict()["dead"] is None
+    assert [review.body["resolution"] for review in await yard.reviews()] == ["retry"]
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,23 @@ async def given_a_sound_yard(open_yard: OpenYard) -> Sound:
 Damage = Callable[[Sound], Awaitable[None]]
 
 
+async def a_failed_probe_leaves_its_breaker_half_open(sound: Sound) -> None:
+    breaker = {"generation": 1, "opened_at": 0, "why": "damage"}
+    await sound.plant(records=(RecordChange("breaker", DAMAGED, "code", 0, breaker),))
+    held = await sound.row(sound.running.id)
+    probing = held._replace(circuit=1)
+    change = transitions.retry(
+        probing, reason="crash", error="", counted=True, wake_at=held.updated_at, now=held.updated_at,
+        facts={"type": "code", "probe": 1},
+    )  # fmt: skip
+    await sound.plant(changes=(change._replace(before=held),))
+
+
+async def a_dead_letter_is_cancelled_by_nobody(sound: Sound) -> None:
+    dead = await sound.row(sound.dead)
+    await sound.plant(changes=(transitions.cancel(dead, reason="gone", now=dead.updated_at),))
+
+
 async def a_version_is_skipped(sound: Sound) -> None:
     await sound.move(sound.ready, version=3)
 
@@ -205,6 +222,8 @@ async def money_is_spent_that_nobody_spent(sound: Sound) -> None:
         (a_task_goes_where_no_verb_leads, "{ready} went from ready to completed (event task.damaged)"),
         (a_final_state_is_left, "{completed} went from completed to ready (event task.damaged)"),
         (a_task_is_completed_twice, "{completed} was completed more than once"),
+        (a_failed_probe_leaves_its_breaker_half_open, "{running} failed as the probe of code, and its breaker did not"),
+        (a_dead_letter_is_cancelled_by_nobody, "{dead} was cancelled as a dead letter, and no decision is on record"),
         (a_row_moves_without_its_event, "{ready} is retrying at 2, and its events end in ready at 2"),
         (a_task_appears_that_nobody_enqueued, "{nobody} has no events"),
         (something_happens_to_a_task_that_is_not_there, "{nobody} has events and no row"),

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from typing import Annotated, Any
 
 import typer
 
 from taskyard.app import Yard
-from taskyard.cli.running import AsJson, in_yard, show
+from taskyard.cli.running import AsJson, in_yard, json_given, show
 from taskyard.cli.tables import Text, age, dollars, table
 from taskyard.core.breaker import BreakerState
+from taskyard.core.errors import InvalidInput
+from taskyard.core.planning import BreakerSettings
 from taskyard.core.task import Json
 from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd, usd, utc_date
 from taskyard.wire.answers import AgentView
+from taskyard.wire.documents import breaker_settings as breaker_document
 from taskyard.wire.documents import queue as queue_document
 
 agents = typer.Typer(help="Who can work.", no_args_is_help=True)
@@ -150,6 +154,43 @@ def breakers_listed(context: typer.Context, as_json: AsJson = False) -> None:
     ]
     empty = Text("no breaker has opened", style="green")
     show(as_json, value, table("type", "state", "open until", "why", rows=rows) if rows else empty)
+
+
+@breakers.command("policy")
+def breaker_policy(
+    context: typer.Context,
+    threshold: Annotated[int | None, typer.Option(help="Failures in a row that open a breaker.")] = None,
+    half_open_after: Annotated[
+        float | None, typer.Option(help="Seconds until an open one lets a probe through.")
+    ] = None,
+    override: Annotated[
+        list[str] | None,
+        typer.Option(
+            help='For one type, as TYPE=N or TYPE=JSON: ops-security={"failureThreshold": 3}. May be repeated.'
+        ),
+    ] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Everything as the preset has it.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show when the workspace's breakers open, or set it as a whole: what is not given is the preset's."""
+    overrides = dict(_override(each) for each in override or [])
+
+    async def use(yard: Yard) -> BreakerSettings:
+        if threshold is None and half_open_after is None and not overrides and not reset:
+            return (await yard.settings()).breakers or BreakerSettings()
+        return await yard.set_breaker_policy(
+            failure_threshold=threshold, half_open_after_sec=half_open_after, overrides=overrides
+        )
+
+    value = breaker_document(in_yard(context, use))
+    show(as_json, value, Text(json.dumps(value, indent=2)))
+
+
+def _override(given: str) -> tuple[str, Any]:
+    type_, equals, value = given.partition("=")
+    if not equals:
+        raise InvalidInput("--override", "must be TYPE=N or TYPE=JSON")
+    return type_, json_given("--override", value)
 
 
 @breakers.command("open")

@@ -105,14 +105,15 @@ def cancel(
     cascade: Annotated[
         bool | None, typer.Option("--cascade/--alone", help="Also what depends on it. Default: as the preset says.")
     ] = None,
+    by: By = "human:local",
     as_json: AsJson = False,
 ) -> None:
     """Take a task out of the yard, and what depends on it; or everything of a DAG, by its id."""
 
     async def use(yard: Yard) -> list[str]:
         if task.startswith("dag_"):
-            return list((await yard.cancel_dag(task, reason)).task_ids)
-        return list((await yard.cancel(await find_task(yard, task), reason, cascade=cascade)).task_ids)
+            return list((await yard.cancel_dag(task, reason, by=by)).task_ids)
+        return list((await yard.cancel(await find_task(yard, task), reason, cascade=cascade, by=by)).task_ids)
 
     cancelled = in_yard(context, use)
     shown = (

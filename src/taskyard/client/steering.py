@@ -202,11 +202,11 @@ class Steering(Working):
         *,
         failure_threshold: int | None = None,
         half_open_after_sec: float | None = None,
-        overrides: Mapping[str, int] | None = None,
+        overrides: Mapping[str, int | Mapping[str, int | float]] | None = None,
         cooldownSeconds: float | None = None,  # noqa: N803 - so the preset loki has it
         by: str = LOCAL,
     ) -> BreakerSettings:
-        """When the workspace's breakers open and let a probe through; `overrides` are thresholds by type.
+        """When the workspace's breakers open and let a probe through; `overrides` say what differs for a type.
 
         It says the whole policy: what is not given is the preset's again.
         """

@@ -42,7 +42,7 @@ class Breaker(NamedTuple):
         return BreakerState.HALF_OPEN if now >= self.half_open_at(policy) else BreakerState.OPEN
 
     def half_open_at(self, policy: BreakerPolicy) -> Micros:
-        return Micros((self.opened_at or 0) + policy.half_open_after)
+        return Micros((self.opened_at or 0) + policy.wait(self.type))
 
 
 class Move(NamedTuple):

@@ -17,6 +17,8 @@ POISON_ATTEMPTS = 3
 
 # The lease went, not the work: a policy may choose not to count these, and as a probe they prove nothing.
 _LOST = frozenset({Reason.HEARTBEAT_TIMEOUT, Reason.CLAIM_EXPIRED})
+# What the yard itself takes back. The task's list of failures to retry is about those that agents report.
+_TAKEN_BACK = _LOST | {Reason.RUNTIME_OFFLINE, Reason.RUNTIME_RECOVERY}
 # An attempt that ended so says nothing about the type's health.
 _NEVER_BREAKS = frozenset({Reason.RATE_LIMIT, Reason.CANCELLED, Reason.BUDGET_EXCEEDED, Reason.VALIDATION_UNAVAILABLE})
 _QUOTING = frozenset({Reason.INVALID_OUTPUT, Reason.VALIDATION_UNAVAILABLE})
@@ -48,8 +50,12 @@ def judge(
     dice: float,
     now: Micros,
     retry_after: Micros | None = None,
+    reported: bool = True,
 ) -> Verdict:
-    """Decide what follows. `failed_by` are the agents of the counted failures before this one."""
+    """Decide what follows. `failed_by` are the agents of the counted failures before this one.
+
+    `reported`: an agent says so; otherwise the yard has found out.
+    """
     reason = _reason(failure, definition, policy)
     asked = None if retry_after is None else min(retry_after, LONGEST_WAIT)
     # What may not be retried is not parked or excused either: both would be another attempt.
@@ -58,7 +64,10 @@ def judge(
             return _parked(hot, failure, retry_after=asked, dice=dice, now=now)
         if reason in _LOST and not policy.counts_lost_leases and hot.losses < policy.uncounted_losses:
             return Verdict(Fate.RETRY, reason, now)
-    return _counted(hot, definition, policy, reason, failed_by=failed_by, dice=dice, now=now, retry_after=asked)
+    lost = reason in _TAKEN_BACK and not reported
+    return _counted(
+        hot, definition, policy, reason, failed_by=failed_by, lost=lost, dice=dice, now=now, retry_after=asked
+    )
 
 
 def _reason(failure: Failure, definition: Definition, policy: Policy) -> str:
@@ -83,6 +92,7 @@ def _counted(
     reason: str,
     *,
     failed_by: Collection[AgentId | None],
+    lost: bool,
     dice: float,
     now: Micros,
     retry_after: Micros | None,
@@ -92,17 +102,33 @@ def _counted(
     again = (
         not poison
         and failures < hot.max_attempts
-        and retry.may_retry(definition.retry, reason)
+        and retry.may_retry(definition.retry, reason, lost=lost)
         and definition.trigger_type not in policy.never_retried_triggers
     )
-    wait = retry_after or retry.delay(definition.retry, failures, dice)
-    only_deaths = policy.breaker.counts is BreakerCounts.DEAD_LETTER
-    lost_probe = hot.circuit % 2 == 1 and reason in _LOST
+    at_once = lost and not policy.delays_lost_leases
+    wait = Micros(0) if at_once else retry_after or retry.delay(definition.retry, failures, dice)
     return Verdict(
         fate=Fate.RETRY if again else Fate.BURY,
         reason=reason,
         wake_at=Micros(now + wait) if again else now,
         counted=True,
-        breaks=reason not in _NEVER_BREAKS and not lost_probe and not (again and only_deaths),
+        breaks=reason not in _NEVER_BREAKS and _breaks(hot, policy, reason, dies=not again),
         poison=poison,
     )
+
+
+def fails_a_probe(reason: str) -> bool:
+    """Whether a probe that ended for this reason opens its breaker again; otherwise it has proved nothing."""
+    return reason not in _NEVER_BREAKS and reason not in _LOST
+
+
+def _breaks(hot: Hot, policy: Policy, reason: str, *, dies: bool) -> bool:
+    if hot.circuit % 2 == 1:  # a probe that failed opens the breaker again, whatever its preset counts
+        return fails_a_probe(reason)
+    match policy.breaker.counts:
+        case BreakerCounts.ATTEMPT:
+            return True
+        case BreakerCounts.DEAD_LETTER:
+            return dies
+        case BreakerCounts.NOTHING:
+            return False

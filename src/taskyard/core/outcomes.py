@@ -19,6 +19,7 @@ from taskyard.core.changes import (
     Lift,
     Outbox,
     Output,
+    Record,
     RecordChange,
     Spend,
 )
@@ -225,6 +226,8 @@ def facts_of(hot: Hot, report: Report, type_: str, now: Micros) -> dict[str, Jso
         facts["cost"] = cost
     if report.model is not None:
         facts["model"] = report.model
+    if hot.circuit % 2:
+        facts["probe"] = hot.circuit
     return facts
 
 
@@ -354,6 +357,13 @@ def _dead_letter(after: Hot, verdict: Verdict, now: Micros) -> RecordChange:
         "note": None,
     }
     return RecordChange("dead", after.workspace, dead_id(after.id, after.attempt), 0, body)
+
+
+def is_current(dead: Record, hot: Hot) -> bool:
+    """Whether the record of a death says how the task stands: it is dead, or was cancelled as a dead letter."""
+    if hot.status is Status.CANCELLED:
+        return dead.body["resolution"] == "cancel"
+    return hot.status is Status.DEAD_LETTERED
 
 
 def dead_id(task_id: TaskId, attempt: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, cast
@@ -28,7 +28,9 @@ class BreakerSettings:
 
     failure_threshold: int | None = None
     half_open_after: Micros | None = None
-    thresholds: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))  # by type
+    # By type.
+    thresholds: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    waits: Mapping[str, Micros] = field(default_factory=lambda: MappingProxyType({}))
 
     def over(self, policy: BreakerPolicy) -> BreakerPolicy:
         """The preset's policy with these in place of its own."""
@@ -38,6 +40,7 @@ class BreakerSettings:
             failure_threshold=policy.failure_threshold if threshold is None else threshold,
             half_open_after=policy.half_open_after if half_open_after is None else half_open_after,
             thresholds={**policy.thresholds, **self.thresholds},
+            waits={**policy.waits, **self.waits},
         )
 
     def to_body(self) -> dict[str, Json]:
@@ -45,6 +48,7 @@ class BreakerSettings:
             "failure_threshold": self.failure_threshold,
             "half_open_after": self.half_open_after,
             "thresholds": dict[str, Json](self.thresholds),
+            "waits": dict[str, Json](self.waits),
         }
 
 
@@ -141,18 +145,41 @@ def settings_of(record: Record) -> Settings:
 def breaker_settings(failure_threshold: object, half_open_after_sec: object, overrides: object) -> BreakerSettings:
     """What a workspace says of its breakers, if it may; each may be None, for the preset's."""
     if overrides is not None and not isinstance(overrides, Mapping):
-        raise InvalidInput("overrides", "must be an object of task types and thresholds")
-    thresholds = cast(Mapping[object, object], overrides or {})
-    if len(thresholds) > MOST_OVERRIDES:
+        raise InvalidInput("overrides", "must be an object of task types and what differs for each")
+    given = cast(Mapping[object, object], overrides or {})
+    if len(given) > MOST_OVERRIDES:
         raise InvalidInput("overrides", f"must have at most {MOST_OVERRIDES} entries")
+    own = {fields.text(type_, "overrides", most=255): _override(type_, value) for type_, value in given.items()}
     return BreakerSettings(
         failure_threshold=fields.optional(_threshold)(failure_threshold, "failure_threshold"),
         half_open_after=fields.optional(_cooling)(half_open_after_sec, "half_open_after_sec"),
-        thresholds={
-            fields.text(type_, "overrides", most=255): _threshold(threshold, "overrides")
-            for type_, threshold in thresholds.items()
-        },
+        thresholds={type_: threshold for type_, (threshold, _) in own.items() if threshold is not None},
+        waits={type_: wait for type_, (_, wait) in own.items() if wait is not None},
     )
+
+
+_THRESHOLDS = ("failure_threshold", "failureThreshold")
+_WAITS = ("half_open_after_sec", "halfOpenAfter", "cooldownSeconds")  # the first that is given counts
+
+
+def _override(type_: object, given: object) -> tuple[int | None, Micros | None]:
+    """What one type has of its own: a threshold alone, or an object under our names or those of preset loki."""
+    path = f"overrides.{ascii(type_)[1:-1][:100]}"
+    if not isinstance(given, Mapping):
+        return _threshold(given, path), None
+    entry = cast(Mapping[object, object], given)
+    if strange := [name for name in entry if name not in (*_THRESHOLDS, *_WAITS)]:
+        known = ", ".join((*_THRESHOLDS, *_WAITS))
+        raise InvalidInput(f"{path}.{ascii(strange[0])[1:-1][:100]}", f"must be one of {known}")
+    threshold, wait = _first(entry, _THRESHOLDS), _first(entry, _WAITS)
+    return (
+        None if threshold is None else _threshold(entry[threshold], f"{path}.{threshold}"),
+        None if wait is None else _cooling(entry[wait], f"{path}.{wait}"),
+    )
+
+
+def _first(entry: Mapping[object, object], names: Sequence[str]) -> str | None:
+    return next((name for name in names if entry.get(name) is not None), None)
 
 
 def _threshold(value: object, path: str) -> int:

@@ -57,6 +57,7 @@ class Dedup(StrEnum):
 class BreakerCounts(StrEnum):
     ATTEMPT = "attempt"  # every counted failure
     DEAD_LETTER = "dead_letter"  # only a task's last
+    NOTHING = "nothing"  # a breaker moves only by hand, and by its probes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +65,16 @@ class BreakerPolicy:
     failure_threshold: int = 5  # consecutive ones
     half_open_after: Micros = MINUTE
     counts: BreakerCounts = BreakerCounts.ATTEMPT
-    thresholds: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))  # by type, where they differ
+    # By type, where they differ.
+    thresholds: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    waits: Mapping[str, Micros] = field(default_factory=lambda: MappingProxyType({}))
 
     def threshold(self, type: str) -> int:
         return self.thresholds.get(type, self.failure_threshold)
+
+    def wait(self, type: str) -> Micros:
+        """How long a breaker of this type is open before it lets a probe through."""
+        return self.waits.get(type, self.half_open_after)
 
 
 _OWN_WORDS: Mapping[Status, str] = MappingProxyType({status: status.value for status in Status})
@@ -105,6 +112,7 @@ class Policy:
     run_sec: int | None = None  # where the task has no max_duration_sec
     counts_lost_leases: bool = True
     uncounted_losses: int = 10  # a lost lease counts after so many that did not
+    delays_lost_leases: bool = True  # False: what was lost with its lease is eligible at once
     parks_rate_limits: bool = True  # False: a rate limit fails the attempt like any other error
     rate_limit_parks: int = 10  # a rate limit counts after so many that did not
     recognition: Recognition = Recognition.STRICT
@@ -142,6 +150,7 @@ _LOKI = Policy(
     heartbeat_sec=60,
     lease_sec=3600,
     counts_lost_leases=False,
+    delays_lost_leases=False,
     recognition=Recognition.LITERAL,
     dedup=Dedup.PAYLOAD,
     words=_words(waiting="pending", claimed="in-progress", running="in-progress", dead="dead-letter"),
@@ -174,6 +183,7 @@ _MULTICA = Policy(
     dedup=Dedup.SUBJECT,
     words=_words(waiting="queued", claimed="dispatched", running="running", dead="failed"),
     shown_reasons=MappingProxyType({"claim_expired": "timeout", "heartbeat_timeout": "runtime_offline"}),
+    breaker=BreakerPolicy(counts=BreakerCounts.NOTHING),
     never_retried_triggers=frozenset({"autopilot"}),
     runtime_keeps_lease=True,
 )
@@ -208,6 +218,7 @@ _AUTOMECHANICA = Policy(
     claim_ttl_sec=0,
     heartbeat_sec=10,
     lease_sec=30,
+    delays_lost_leases=False,
     dedup=Dedup.NONE,
     words=_words(waiting="pending", claimed="leased", running="running", dead="dead"),
     remembers=True,

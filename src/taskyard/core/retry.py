@@ -48,10 +48,11 @@ def _require(holds: bool, field: str, rule: str) -> None:
         raise InvalidInput(f"retry.{field}", rule)
 
 
-def may_retry(policy: RetryPolicy, reason: str) -> bool:
+def may_retry(policy: RetryPolicy, reason: str, *, lost: bool = False) -> bool:
+    """Whether such a failure may be retried. `lost`: no agent reported it, the yard took the task back."""
     if reason in policy.no_retry_on:
         return False
-    return not policy.retry_on or reason in policy.retry_on
+    return lost or not policy.retry_on or reason in policy.retry_on
 
 
 def delay(policy: RetryPolicy, failures: int, dice: float) -> Micros:

@@ -280,6 +280,7 @@ class Finishing(Filing):
             failed_by=_failed_by(history, hot),
             dice=self.options.dice(),
             retry_after=retry_after,
+            reported=report.verb == "fail",
             now=now,
         )
         lane, facts = await self._fallback(hot, definition, verdict)

@@ -39,6 +39,7 @@ class Reading(Filing):
         hot = await self._load(TaskId(task_id))
         blockers = [blocker for blocker in await self.store.blockers([hot.id]) if blocker.wait == hot.wait]
         dead = await self.store.record("dead", self.workspace, outcomes.dead_id(hot.id, hot.attempt))
+        dead = dead if dead is not None and outcomes.is_current(dead, hot) else None
         return Details(
             hot,
             await self._define(hot.id),

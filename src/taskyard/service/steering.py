@@ -53,7 +53,11 @@ class Steering(Enqueueing, Judging):
             hot = await self._load(root)
             if hot.status is Status.CANCELLED:
                 return None, False
-            return await self._cancellation(hot, reason, follows=follows, by=by), True
+            step = await self._cancellation(hot, reason, follows=follows, by=by)
+            if hot.status is Status.DEAD_LETTERED:  # who cancels a dead letter decides it
+                reviewed = await self._reviewed(hot, "cancel", by or LOCAL, reason)
+                step = step._replace(records=(*step.records, reviewed))
+            return step, True
 
         if not await self._land_end(decide):
             return Cancelled(())
@@ -311,14 +315,15 @@ class Steering(Enqueueing, Judging):
         *,
         failure_threshold: int | None = None,
         half_open_after_sec: float | None = None,
-        overrides: Mapping[str, int] | None = None,
+        overrides: Mapping[str, int | Mapping[str, int | float]] | None = None,
         cooldownSeconds: float | None = None,  # noqa: N803 - so the preset loki has it
         by: str = LOCAL,
     ) -> BreakerSettings:
-        """When the workspace's breakers open and let a probe through; `overrides` are thresholds by type.
+        """When the workspace's breakers open and let a probe through; `overrides` say what differs for a type.
 
-        It says the whole policy: what is not given is the preset's again. `cooldownSeconds`, which loki's files have
-        beside the other, is read where `half_open_after_sec` is absent.
+        It says the whole policy: what is not given is the preset's again. An override is a threshold, or an object with
+        `failure_threshold` and `half_open_after_sec` (or `failureThreshold`, `halfOpenAfter`, as loki's files have
+        them). `cooldownSeconds`, which those have besides, is read where the time to the probe is absent.
         """
         wait = cooldownSeconds if half_open_after_sec is None else half_open_after_sec
         settings = breaker_settings(failure_threshold, wait, overrides)

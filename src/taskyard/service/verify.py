@@ -5,6 +5,7 @@ It reads only what every store can tell, and trusts nothing that it can work out
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,9 @@ from taskyard.core.changes import Edge, Event, StoredEvent
 from taskyard.core.claiming import money_names
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import CycleFound, EventsGone
+from taskyard.core.failing import fails_a_probe
 from taskyard.core.metering import Totals, fold, totals_of
+from taskyard.core.outcomes import dead_id
 from taskyard.core.task import HELD, KEY_DEAD, KEY_HELD, Attempt, DagId, Hot, Status, TaskId, Trait
 from taskyard.core.units import utc_date
 from taskyard.service.file_checks import FileChecks
@@ -28,6 +31,7 @@ from taskyard.stores.contract import Filter
 from taskyard.wire.answers import Verified
 
 PAGE = 2000
+_FAILURES = ("task.retrying", "task.dead_lettered")
 STEPS = frozenset(
     (before, after) for edges in transitions.GRAPH.values() for before, to in edges.items() for after in to
 )
@@ -63,6 +67,8 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
             *await self._blocker_problems(history),
             *await self._graph_problems(history),
             *_key_problems(history),
+            *await self._probe_problems(history),
+            *await self._review_problems(history),
             *await self._limit_problems(history),
             *await self._judging_problems(history),
             *self._meter_problems(history),
@@ -197,6 +203,33 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
             if stored.get(name, 0) != counted[word]
         ]
 
+    async def _probe_problems(self, history: _History) -> list[str]:
+        """A probe that failed has opened its breaker again."""
+        planning, problems = await self._configuration.fresh(), list[str]()
+        for task_id, events in history.events.items():
+            for facts in [json.loads(event.data or "{}") for event in events if event.event in _FAILURES]:
+                type_, probe = facts.get("type"), facts.get("probe")
+                if probe is None or not fails_a_probe(facts["reason"]):
+                    continue
+                if planning.breaker(type_).generation == probe:
+                    problems.append(f"{task_id} failed as the probe of {type_}, and its breaker did not open again")
+        return problems
+
+    async def _review_problems(self, history: _History) -> list[str]:
+        """A dead letter that was cancelled was decided by somebody."""
+        cancelled = [
+            hot
+            for hot in history.tasks.values()
+            if hot.status is Status.CANCELLED and _was_dead(history.events.get(hot.id, []))
+        ]
+        names = [dead_id(hot.id, hot.attempt) for hot in cancelled]
+        dead = await self.store.named("dead", self.workspace, names) if names else {}
+        return [
+            f"{hot.id} was cancelled as a dead letter, and no decision is on record"
+            for hot, name in zip(cancelled, names, strict=True)
+            if name not in dead or dead[name].body["resolution"] != "cancel"
+        ]
+
     async def _judging_problems(self, history: _History) -> list[str]:
         """Every task that is judged has its validator, and every validator that is not over judges one."""
         asked = {each.id: str(each.body["validator"]) for each in await self.store.records("judging", self.workspace)}
@@ -282,6 +315,11 @@ def _attempt_problems(hot: Hot, events: Sequence[Event], attempts: Sequence[Atte
         yield f"{hot.id} counts {hot.failures} failures, and {counted} are on record"
     if hot.failures > hot.max_attempts:
         yield f"{hot.id} failed {hot.failures} times of {hot.max_attempts}"
+
+
+def _was_dead(events: Sequence[Event]) -> bool:
+    """Whether the last event tells of a dead letter that was cancelled."""
+    return bool(events) and f'"from":"{Status.DEAD_LETTERED.value}"' in (events[-1].data or "")
 
 
 def _is_claim(event: Event) -> bool:

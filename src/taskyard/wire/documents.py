@@ -230,7 +230,13 @@ def breaker_settings(answer: BreakerSettings) -> Document:
     return {
         "failure_threshold": answer.failure_threshold,
         "half_open_after_sec": None if wait is None else wait / SECOND,
-        "overrides": dict[str, Json](answer.thresholds),
+        "overrides": {
+            type_: {
+                "failure_threshold": answer.thresholds.get(type_),
+                "half_open_after_sec": None if (own := answer.waits.get(type_)) is None else own / SECOND,
+            }
+            for type_ in sorted({*answer.thresholds, *answer.waits})
+        },
     }
 
 

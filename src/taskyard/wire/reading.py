@@ -11,8 +11,9 @@ from taskyard.core.errors import ERRORS, StoreUnavailable, TaskyardError
 from taskyard.core.jsonvalue import compact
 from taskyard.core.outcomes import dead_id
 from taskyard.core.planning import BreakerSettings, Settings
+from taskyard.core.planning import breaker_settings as breakers_given
 from taskyard.core.task import Json, Status
-from taskyard.core.units import MicroUsd, from_iso, seconds, usd
+from taskyard.core.units import MicroUsd, from_iso, usd
 from taskyard.wire.answers import (
     Acted,
     AgentView,
@@ -209,12 +210,7 @@ def settings(document: Given) -> Settings:
 
 
 def breaker_settings(document: Given) -> BreakerSettings:
-    wait = document["half_open_after_sec"]
-    return BreakerSettings(
-        failure_threshold=document["failure_threshold"],
-        half_open_after=None if wait is None else seconds(wait),
-        thresholds=document["overrides"],
-    )
+    return breakers_given(document["failure_threshold"], document["half_open_after_sec"], document["overrides"])
 
 
 def dead_letter(document: Given) -> DeadLetter:

@@ -338,10 +338,20 @@ class ReportPolicy(Request):
     queue: Name | None = Field(None, description="Of this queue alone; left out: of all.")
 
 
+class BreakerOverride(Request):
+    """What differs for a type. The camelCase names are those of preset loki."""
+
+    failure_threshold: int | None = None
+    failureThreshold: int | None = None  # noqa: N815
+    half_open_after_sec: Seconds | None = None
+    halfOpenAfter: Seconds | None = None  # noqa: N815
+    cooldownSeconds: Seconds | None = None  # noqa: N815
+
+
 class BreakerPolicy(Request):
     failure_threshold: int | None = None
     half_open_after_sec: Seconds | None = None
-    overrides: dict[str, int] | None = None
+    overrides: dict[str, int | BreakerOverride] | None = None
     cooldownSeconds: Seconds | None = None  # noqa: N815 - so the preset loki has it
 
 

@@ -347,12 +347,17 @@ class Spending(Response):
     spend: list[Spend]
 
 
+class BreakerOverride(Response):
+    failure_threshold: int | None
+    half_open_after_sec: float | None
+
+
 class BreakerSettings(Response):
     """Where the workspace's breakers differ from the preset's; null: they do not."""
 
     failure_threshold: int | None
     half_open_after_sec: float | None
-    overrides: dict[str, int] = Field(description="Thresholds by type.")
+    overrides: dict[str, BreakerOverride] = Field(description="By type, where it differs.")
 
 
 class Settings(Response):

@@ -81,7 +81,7 @@ async def close_breaker(caller: Calling, type: TypeAt, asked: requests.MoveBreak
 @routes.add(calls.BREAKER_POLICY, responses.BreakerSettings)
 async def set_breaker_policy(caller: Calling, asked: requests.BreakerPolicy) -> Response:
     """When breakers open and let a probe through: the whole policy."""
-    settings = await caller.yard.set_breaker_policy(**asked.model_dump(), by=caller.by)
+    settings = await caller.yard.set_breaker_policy(**asked.model_dump(exclude_none=True), by=caller.by)
     return answer(documents.breaker_settings(settings))
 
 
