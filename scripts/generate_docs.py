@@ -10,11 +10,13 @@ from pathlib import Path
 
 from scripts import reference
 from taskyard.core import transitions
+from taskyard.core.access import Role
 from taskyard.core.changes import Event
 from taskyard.core.events import wire_type
 from taskyard.core.task import FINAL, HELD, MEANING, Status
 from taskyard.core.transitions import EVENTS, GRAPH
 from taskyard.core.units import Micros
+from taskyard.wire.calls import CALLS, FILE, NOTHING, Call
 
 ROOT = Path(__file__).parent.parent
 MADE = "<!-- Made by scripts/generate_docs.py: change the code it is made from, then run `make docs`. -->"
@@ -116,8 +118,43 @@ def words_for(name: str) -> Iterable[str]:
     return dict.fromkeys(wire_type(event) for event in events)
 
 
+# docs/reference/calls.md
+
+CALLS_INTRODUCED = """\
+Who may make each call over HTTP, and how much it may carry: bytes, values (numbers, texts, objects, lists and so on,
+however they are nested), levels of nesting, and seconds until all of it has come. What is more is refused before it is
+decoded. `agent*` is an agent about a task that it holds or has held. [Security](../guides/security.md) says what else
+has an end."""
+
+
+def calls_over_http() -> str:
+    rows = [
+        [f"`{call.method} {call.path}`", _who(call), *_bounds(call)]
+        for call in sorted(CALLS.values(), key=lambda call: (call.path, call.method))
+    ]
+    head = ["call", "who", "bytes", "values", "levels", "seconds"]
+    return "\n\n".join(["# The calls over HTTP", MADE, CALLS_INTRODUCED, table(head, rows)]) + "\n"
+
+
+def _who(call: Call) -> str:
+    if call.roles is None:
+        return "anybody"
+    named = [role.value for role in Role if role in call.roles]
+    return ", ".join([*named, *(["agent*"] if call.is_own and Role.AGENT not in call.roles else [])])
+
+
+def _bounds(call: Call) -> list[str]:
+    if call.bounds is FILE:
+        return ["`max_artifact_bytes`, passed on as they come", "", "", ""]
+    if call.bounds is NOTHING:
+        return [""] * 4
+    bounds = call.bounds
+    return [f"{bounds.most_bytes:,}", f"{bounds.most_values:,}", str(bounds.deepest), f"{bounds.within_sec:g}"]
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "docs/state-machine.md": state_machine,
+    "docs/reference/calls.md": calls_over_http,
     "docs/reference/cli.md": lambda: reference.command_line(MADE),
     "docs/reference/python.md": lambda: reference.python(MADE),
 }

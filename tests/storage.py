@@ -97,6 +97,8 @@ def is_worth_it(path: Path, name: str, *, is_first: bool) -> bool:
         return False
     if name == "http":
         return folder == "worker" or (folder == "guarantees" and file not in OF_NO_LINE)
+    if folder == "security":
+        return name in ("", "sqlite", "postgres")
     if folder == "server":
         return name == "sqlite" or (name == "postgres" and file in OF_SERVED_STORES)
     return True

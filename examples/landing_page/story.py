@@ -66,12 +66,12 @@ def running(log: IO[str], *words: str, **environment: str) -> Generator[subproce
         process.communicate()
 
 
-def deliver(address: str, secret: str) -> None:
+def deliver(address: str, path: str, secret: str) -> None:
     """What the customer's own system does: sign the brief, and post it."""
     body, stamp = json.dumps(BRIEF).encode(), int(time.time())
     headers = {"webhook-id": "brief-1", "webhook-timestamp": str(stamp), "content-type": "application/json"}
     headers["webhook-signature"] = signed(secret, "brief-1", stamp, body)
-    with urlopen(Request(f"{address}/api/hooks/briefs", body, headers)) as answer:
+    with urlopen(Request(f"{address}/api/hooks/{path}", body, headers)) as answer:
         print("webhook in:", json.load(answer))
 
 
@@ -105,7 +105,7 @@ def main(artifacts: str | None, log: IO[str]) -> None:
             with running(log, "work", *agents, TASKYARD_URL=address), taskyard.connect_sync(address) as yard:
                 hook = yard.add_trigger("briefs", "webhook", task=GOAL)
                 notifier = yard.set_notifier("customers", target, events=["dag_completed"], tags=["site"])
-                deliver(address, hook.secret)
+                deliver(address, hook.view.trigger.path, hook.secret)
                 tell(yard, notifier.secret)
 
 

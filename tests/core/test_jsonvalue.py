@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.jsonvalue import canonical, compact, decode, encode, payload_key
+from taskyard.core.jsonvalue import MOST_VALUES, canonical, check_values, compact, decode, encode, payload_key
 from tests.core.hostile import circle, nested
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+LONG = " " * 70_000  # so much that another thread gets a turn while it is decoded
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(TEXT, inner, max_size=5),
@@ -170,12 +171,50 @@ def test_the_yards_own_values_are_written_compactly():
         ('{"a":' * 100_000, "deeper than 64"),
     ],
 )
-def test_text_from_outside_is_read_strictly(text: str | bytes, words: str):
+@pytest.mark.parametrize("is_long", [False, True])
+def test_text_from_outside_is_read_strictly(text: str | bytes, words: str, is_long: bool):
+    given = LONG + text if isinstance(text, str) else LONG.encode() + text
     with pytest.raises(InvalidInput) as refused:
-        decode(text, field="the body")
+        decode(given if is_long else text, field="the body")
     assert refused.value.facts["field"] == "the body"
     assert words in str(refused.value.facts["rule"])
     str(refused.value).encode()
+
+
+@given(JSON)
+def test_a_long_text_means_what_a_short_one_does(value: Any):
+    text = json.dumps(value)
+
+    assert decode(f"{LONG}{text}{LONG}") == decode(text)
+    assert decode(f'{{"a": {LONG}{text} , "b": [ {text},{text} ]}}') == {"a": value, "b": [value, value]}
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("[]", 2),  # what is empty counts twice: it takes a closer look to tell
+        ("[0]", 2),
+        ("[0,1,2]", 4),
+        ('{"a":{"b":[1,2]}}', 5),
+        ('[",,,[[[{{{"]', 2),
+        ('["\\",", 1]', 3),
+        ('["\\\\",1,2]', 4),
+        ('["\\\\\\",", 1]', 3),
+        ('{",":",","[":"{"}', 3),
+        ("[" + "0," * 70_000 + "0]", 70_002),
+        ("[" + '",",' * 70_000 + "0]", 70_002),
+    ],
+)
+def test_values_are_counted_without_decoding(text: str, values: int):
+    check_values(text.encode(), "body", values)
+    with pytest.raises(InvalidInput, match=f"at most {values - 1} values"):
+        check_values(text.encode(), "body", values - 1)
+
+
+def test_a_value_has_a_most_of_values_too():
+    assert encoded([0] * (MOST_VALUES - 2), max_bytes=1 << 20)
+    with pytest.raises(InvalidInput, match="at most 200000 values"):
+        encoded([0] * MOST_VALUES, max_bytes=1 << 20)
 
 
 def test_bytes_and_pairs_of_surrogates_are_read():

@@ -1,13 +1,16 @@
 """Webhooks that come in: taken once, if they are signed and on time; what is refused says why to operators alone."""
 
+import hmac
 import json
+from typing import Any
 
 import pytest
 
-from taskyard.core.errors import DeliveryRefused, InvalidInput
+from taskyard.core.changes import ChangeSet, RecordChange
+from taskyard.core.errors import DeliveryRefused
 from taskyard.service.clock import ManualClock
 from taskyard.service.yard import Yard
-from tests.sources.words import BODY, DEPLOY, behind, from_github, given_a_hook, letter, receive, refuse
+from tests.sources.words import BODY, DEPLOY, behind, from_github, given_a_hook, letter, path_of, receive, refuse
 from tests.yards import OpenYard
 
 
@@ -82,16 +85,90 @@ async def test_a_secret_is_shown_once_and_stored_nowhere(yard: Yard):
     assert not any(secret.removeprefix("whsec_")[:20] in repr(kept) for secret in secrets)
 
 
-async def test_a_hooks_name_is_one_for_the_whole_yard(open_yard: OpenYard):
+async def test_two_workspaces_may_have_hooks_of_one_name_and_each_has_a_path_of_its_own(open_yard: OpenYard):
     ours, theirs = await open_yard(), await open_yard(workspace="theirs")
-    secret = await given_a_hook(ours)
-    with pytest.raises(InvalidInput, match="is taken"):
-        await given_a_hook(theirs)
-    assert [await behind(theirs).hook_workspace(name) for name in ("deploys", "other")] == ["default", None]
+    secret, other = await given_a_hook(ours), await given_a_hook(theirs)
+    paths = [await path_of(yard) for yard in (ours, theirs)]
 
-    await ours.remove_trigger("deploys")
-    with pytest.raises(DeliveryRefused):
-        await receive(ours, *letter(ours, secret))
-    other = await given_a_hook(theirs)
+    assert len(set(paths)) == 2
+    assert all(len(path) == 32 and "deploys" not in path for path in paths)
+    assert [await behind(theirs).hook_at(path) for path in (*paths, "deploys")] == [
+        ("default", "deploys"),
+        ("theirs", "deploys"),
+        None,
+    ]
+    assert "signature" in await refuse(theirs, *letter(theirs, secret))
+    assert "nobody" in await refuse(theirs, *letter(theirs, other), paths[0])
     await receive(theirs, *letter(theirs, other))
     assert (len(await ours.find()), len(await theirs.find())) == (0, 1)
+
+
+async def test_a_hook_that_is_replaced_keeps_its_path_and_one_that_is_made_again_does_not(yard: Yard):
+    secret = await given_a_hook(yard)
+    path = await path_of(yard)
+    await yard.add_trigger("deploys", "webhook", task=DEPLOY, replace=True)
+    assert await path_of(yard) == path
+
+    await yard.remove_trigger("deploys")
+    assert "nobody" in await refuse(yard, *letter(yard, secret), path)
+    await given_a_hook(yard)
+    assert await path_of(yard) != path
+
+
+async def test_a_hook_from_before_paths_is_delivered_to_by_its_name(yard: Yard):
+    secret = await given_a_hook(yard)
+    store = behind(yard).store
+    hook = await store.record("hook", "*", await path_of(yard))
+    trigger = await store.record("trigger", "default", "deploys")
+    assert hook is not None
+    assert trigger is not None
+    before = {name: value for name, value in trigger.body.items() if name != "path"}
+    rows = (
+        RecordChange(hook.kind, hook.workspace, hook.id, hook.version, None),
+        RecordChange("hook", "*", "deploys", 0, {"workspace": "default"}),
+        RecordChange(trigger.kind, trigger.workspace, trigger.id, trigger.version, before),
+    )
+    await store.commit([ChangeSet(records=rows, at=behind(yard).now())])
+
+    await receive(yard, *letter(yard, secret), "deploys")
+    assert len(await yard.find()) == 1
+
+
+@pytest.mark.parametrize("id_", ["msg.1", ".", "a b", "a\n", "é", "x" * 256])
+async def test_an_id_that_could_be_read_in_two_ways_is_refused_however_it_is_signed(yard: Yard, id_: str):
+    secret = await given_a_hook(yard)
+
+    assert "garbled" in await refuse(yard, *letter(yard, secret, id_=id_))
+
+
+@pytest.mark.parametrize(
+    "shown", [{}, {"webhook-id": "a"}, {"x-hub-signature-256": "sha256=00"}, {"webhook-timestamp": "x"}]
+)
+@pytest.mark.parametrize("scheme", ["standard", "github"])
+async def test_a_delivery_to_nobody_takes_the_same_reads_and_signatures_as_one_that_is_signed_wrongly(
+    yard: Yard, shown: dict[str, str], scheme: str, monkeypatch: pytest.MonkeyPatch
+):
+    await given_a_hook(yard, settings={"scheme": scheme})
+    store, path = behind(yard).store, await path_of(yard)
+    work: list[str] = []
+
+    def noted(name: str, call: Any) -> Any:
+        def counting(*args: Any, **more: Any) -> Any:
+            work.append(name)
+            return call(*args, **more)
+
+        return counting
+
+    monkeypatch.setattr("hmac.digest", noted("signature", hmac.digest))
+    for name in ("record", "commit", "records"):
+        monkeypatch.setattr(store, name, noted(name, getattr(store, name)))
+    done: list[list[str]] = []
+    for where in (path, "0" * 32):
+        work.clear()
+        with pytest.raises(DeliveryRefused):
+            await receive(yard, shown, BODY, where)
+        done.append(list(work))
+
+    assert done[0] == done[1]
+    assert "signature" in done[0]
+    assert "commit" not in done[0]

@@ -1,6 +1,7 @@
 """Who may listen to what: every message of the table for every role, tokens however they are shown, and their end."""
 
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -212,3 +213,62 @@ async def test_the_first_token_ends_what_needed_none(yard: Yard, quick_looks: No
         await yard.create_token("first", "admin")
 
         assert await closings([listener]) == [Closing.NO_TOKEN]
+
+
+# How many listen
+
+
+async def test_a_token_has_an_end_to_the_connections_that_listen_with_it(yard: Yard):
+    tokens = [(await yard.create_token(name, "viewer")).text for name in ("ada", "bob")]
+    async with served(yard, most_listeners=2) as server, calling(server, tokens[0]) as client:
+        async with (
+            listening(server, token=tokens[0]),
+            client.stream("GET", "/api/events", headers=STREAM) as stream,
+        ):
+            assert stream.status_code == 200
+            socket = await refused(server, tokens[0])
+            again = await client.get("/api/events", headers=STREAM)
+            async with listening(server) as stranger:
+                late = await stranger.ask(token=tokens[0])
+                assert (await stranger.farewell()).code == Closing.NO_TOKEN
+            async with listening(server, token=tokens[1]) as other:
+                await other.subscribe()
+        assert {socket, again.status_code, late["error"]["status"]} == {429}
+        assert late["error"]["code"] == again.json()["code"] == "too_many_listeners"
+        async with listening(server, token=tokens[0]) as after:
+            await after.subscribe()
+
+
+async def test_an_address_has_an_end_to_the_connections_that_have_yet_to_show_a_token(yard: Yard):
+    token = (await yard.create_token("ada", "viewer")).text
+    async with served(yard, most_strangers=1) as server, listening(server) as stranger:
+        assert await refused(server, None) == 429
+        assert "welcome" in await stranger.ask(token=token)
+        async with listening(server) as next_one:  # the first is a stranger no more
+            assert "welcome" in await next_one.ask(token=token)
+
+
+async def refused(server: Server, token: str | None) -> int:
+    with pytest.raises(InvalidStatus) as refusal:
+        async with listening(server, token=token):
+            pass
+    return refusal.value.response.status_code
+
+
+def test_tokens_are_looked_at_often_enough_for_what_the_guide_promises():
+    assert live.EVERY <= 0.25
+    assert "within half a second" in (Path(__file__).parents[2] / "docs/guides/security.md").read_text()
+
+
+async def test_who_has_yet_to_show_a_token_is_not_taken_for_one_whose_token_has_ended(yard: Yard, quick_looks: None):
+    issued = [await yard.create_token(name, "viewer") for name in ("ada", "bob")]
+    async with (
+        served(yard) as server,
+        listening(server, token=issued[0].text) as first,
+        listening(server) as stranger,
+    ):
+        await first.subscribe()
+        await yard.revoke_token(issued[0].token.id)
+        assert await closings([first]) == [Closing.NO_TOKEN]
+
+        assert "welcome" in await stranger.ask(token=issued[1].text)

@@ -152,6 +152,19 @@ async def test_the_secret_of_a_session_is_nowhere_in_the_store(tmp_path: Path):
     assert begun.text[-43:].encode() not in stored
 
 
+async def test_a_session_begins_no_other_that_would_outlive_its_logout(yard: Yard):
+    token = (await yard.create_token("olga", "admin")).text
+    async with calling(yard) as client:
+        session = cookie_of(await log_in(client, token))["cookie"].partition("=")[2]
+        answer = await log_in(client, session)
+        await client.delete("/api/session", headers=page_of(client))
+        shown = await client.get("/api/stats", headers={"authorization": f"Bearer {session}"})
+
+    assert (answer.status_code, answer.json()["code"], shown.status_code) == (403, "forbidden", 401)
+    assert "set-cookie" not in answer.headers
+    assert await yard.store.records(SESSION, EVERYWHERE) == []
+
+
 # Other sites
 
 

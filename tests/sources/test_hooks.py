@@ -70,4 +70,4 @@ async def test_what_has_no_secret_cannot_be_given_another(yard: Yard):
     with pytest.raises(InvalidInput, match="webhook"):
         await yard.rotate_hook("deploys")
     with pytest.raises(DeliveryRefused):
-        await receive(yard, {}, BODY)
+        await receive(yard, {}, BODY, "deploys")

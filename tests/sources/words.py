@@ -1,6 +1,7 @@
 """Words for tests that tell stories about schedules, triggers and hooks."""
 
 import json
+import logging
 from typing import Any
 
 import pytest
@@ -147,15 +148,34 @@ def from_github(secret: str, content: Any) -> tuple[dict[str, str], bytes]:
     return {"x-hub-signature-256": signed_for_github(secret, body)}, body
 
 
-async def receive(yard: Yard, headers: dict[str, str], body: bytes) -> None:
-    await behind(yard).receive("deploys", headers, body)
+async def path_of(yard: Yard, hook: str = "deploys") -> str:
+    path = (await yard.trigger(hook)).trigger.path
+    assert path is not None
+    return path
 
 
-async def refuse(yard: Yard, headers: dict[str, str], body: bytes) -> str:
-    """Why, as operators see it. Who sent it is told nothing."""
-    before = await yard.trigger_fires("deploys")
-    with pytest.raises(DeliveryRefused) as refused:
-        await receive(yard, headers, body)
-    [fire] = [each for each in await yard.trigger_fires("deploys") if each not in before]
-    assert (fire.outcome, refused.value.facts) == ("refused", {})
-    return fire.why
+async def receive(yard: Yard, headers: dict[str, str], body: bytes, path: str | None = None) -> None:
+    await behind(yard).receive(path or await path_of(yard), headers, body)
+
+
+async def refuse(yard: Yard, headers: dict[str, str], body: bytes, path: str | None = None) -> str:
+    """Why, as operators see it in the log. Who sent it is told nothing, and nothing is stored."""
+    before, path = await stored(yard), path or await path_of(yard)
+    said: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())
+    logging.getLogger("taskyard.hooks").addHandler(handler)
+    try:
+        with pytest.raises(DeliveryRefused) as refused:
+            await receive(yard, headers, body, path)
+    finally:
+        logging.getLogger("taskyard.hooks").removeHandler(handler)
+    assert (refused.value.facts, await stored(yard)) == ({}, before)
+    (why,) = said
+    return why
+
+
+async def stored(yard: Yard) -> list[Any]:
+    """All that a delivery may leave behind."""
+    store = behind(yard).store
+    return [await store.records(kind) for kind in ("trigger", "hook", "delivery", "fire", "listening")]

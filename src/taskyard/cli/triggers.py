@@ -26,6 +26,7 @@ from taskyard.cli.tables import Text, age, table
 from taskyard.core.task import Json
 from taskyard.core.trigger import Source
 from taskyard.core.units import Micros
+from taskyard.wire.calls import DELIVER
 from taskyard.wire.sources import AddedTrigger, TriggerView
 from taskyard.wire.sources import fire as fire_document
 from taskyard.wire.sources import trigger as document
@@ -36,7 +37,7 @@ hooks = typer.Typer(help="Webhooks that come in.", no_args_is_help=True)
 app.add_typer(adding, name="add")
 
 TriggerArgument = Annotated[str, typer.Argument(metavar="TRIGGER", help="A trigger's id.")]
-HookArgument = Annotated[str, typer.Argument(metavar="HOOK", help="Its name: deliveries go to /api/hooks/NAME.")]
+HookArgument = Annotated[str, typer.Argument(metavar="HOOK", help="Its name, in this workspace.")]
 OnlyOption = Annotated[
     str | None, typer.Option("--only", help='Conditions as JSON, such as {"dag.title": "Nightly"}; @FILE or -.')
 ]
@@ -283,6 +284,8 @@ def _list(context: typer.Context, as_json: bool, source: Source | None, empty: s
 
 def _listens(view: TriggerView) -> str:
     said = {name: value for name, value in view.trigger.settings.items() if value is not None}
+    if view.trigger.path is not None:
+        said["at"] = DELIVER.to(path=view.trigger.path)
     shown = {name: "|".join(map(str, value)) if isinstance(value, list) else value for name, value in said.items()}
     return f"{view.trigger.source.value}: {', '.join(f'{name} {value}' for name, value in shown.items())}"
 

@@ -234,6 +234,18 @@ class TooManyRequests(Unavailable):
         super().__init__(wait_sec=wait_sec)
 
 
+class TooManyListeners(Unavailable):
+    """As many connections listen with this token as may. Close one of them first."""
+
+    code = "too_many_listeners"
+    retryable = True
+    http_status = 429
+    sentence = "Close a connection that follows events first: {most} may be open at a time."
+
+    def __init__(self, most: int) -> None:
+        super().__init__(most=most)
+
+
 class StoreUnavailable(Unavailable):
     """The store does not answer. Whether the last write was stored is unknown until it is asked again."""
 

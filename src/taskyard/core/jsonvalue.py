@@ -5,6 +5,8 @@ a key twice, what is nested too deep or too large. Nothing here knows what the J
 """
 
 import json
+import json.decoder
+import re
 from _json import make_encoder, make_scanner
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
@@ -15,6 +17,7 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Json
 
 DEEPEST = 64
+MOST_VALUES = 200_000  # of one payload, output or other value: what has more belongs in an artifact
 
 NO_NUL = "must not contain a NUL character"
 NO_SURROGATE = "must not contain a lone surrogate, which is no character"
@@ -22,6 +25,10 @@ TEXT_KEYS = "must have only text as keys of its objects"
 NO_SUCH_NUMBER = "must not contain NaN, an infinity, or a whole number of more than 4300 digits"
 
 _NESTED = (dict, list, tuple)
+_ESCAPED = re.compile(r"\\u(?:0000|d[89a-f])|[\ud800-\udfff]", re.IGNORECASE)
+_NO_MARKS = bytes(set(range(256)) - set(b'",[{'))
+_SLICE = 1 << 16
+_LONG = 1 << 16  # characters from which on others get a turn while a text is decoded
 _EMPTY: tuple[Json, ...] = ({}, [], "")
 
 
@@ -42,6 +49,8 @@ def encode(value: object, *, field: str, max_bytes: int, max_depth: int = DEEPES
         raise InvalidInput(field, NO_NUL)
     if (size := size_of(text, field)) > max_bytes:
         raise InvalidInput(field, f"must be at most {max_bytes} bytes as JSON, and has {size}")
+    if size > 2 * MOST_VALUES:  # each takes two bytes at least
+        check_values(text.encode(), field, MOST_VALUES)
     return text
 
 
@@ -58,7 +67,8 @@ def canonical(value: object) -> str:
 def decode(text: str | bytes, *, field: str = "body", max_depth: int = DEEPEST) -> Json:
     """The value of JSON text from outside; InvalidInput names `field` and the rule that the text breaks."""
     try:
-        value = _STRICT.decode(text.decode() if isinstance(text, bytes) else text)
+        source = text.decode() if isinstance(text, bytes) else text
+        value = _decoded(source)
     except UnicodeDecodeError:
         raise InvalidInput(field, "must be UTF-8") from None
     except json.JSONDecodeError as error:
@@ -70,9 +80,31 @@ def decode(text: str | bytes, *, field: str = "body", max_depth: int = DEEPEST) 
     except RecursionError:
         raise InvalidInput(field, _too_deep(max_depth)) from None
     _check_shape(value, field, max_depth)
-    for each in _texts(value):
-        check_text(each, field)
+    # Only an escape can spell what a text must not have, or what was no UTF-8 to begin with: the decoder takes no NUL.
+    if (isinstance(text, str) or "\\u" in source) and _ESCAPED.search(source):
+        for each in _texts(value):
+            check_text(each, field)
     return value
+
+
+def check_values(text: bytes, field: str, most: int) -> None:
+    """Refuse JSON text of more than so many values, without decoding it."""
+    # A quick look at every mark, also those in texts: few bodies need the closer one.
+    if 1 + sum(map(text.count, (b",", b"[", b"{"))) > most and _has_more_values(text, most):
+        raise InvalidInput(field, f"must have at most {most} values")
+
+
+def _has_more_values(text: bytes, most: int) -> bool:
+    """Whether the marks outside of texts come to more values. Garbled text is for the decoder to refuse."""
+    marks = text.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _NO_MARKS)
+    count, is_inside = 1, False
+    for start in range(0, len(marks), _SLICE):
+        parts = marks[start : start + _SLICE].split(b'"')
+        count += sum(map(len, parts[is_inside::2]))
+        if count > most:
+            return True
+        is_inside ^= len(parts) % 2 == 0
+    return False
 
 
 def value_of(text: str) -> Any:
@@ -140,6 +172,36 @@ def _texts(value: Any) -> Iterator[str]:
             waiting += each
 
 
+def _decoded(text: str) -> Any:
+    if len(text) <= _LONG:
+        return _STRICT.decode(text)
+    # The library's own loops over the members of the outermost object and of the lists in it, and its quick scanner for
+    # each of them: between two calls of that scanner another thread may run.
+    value, end = _outermost(text, _AFTER_SPACE(text, 0).end())
+    if (end := _AFTER_SPACE(text, end).end()) != len(text):
+        raise json.JSONDecodeError("Extra data", text, end)
+    return value
+
+
+def _outermost(text: str, start: int) -> tuple[Any, int]:
+    if text[start : start + 1] == "{":
+        return _LIBRARY.JSONObject((text, start + 1), True, _member, None, _unique, {})
+    return _member(text, start)
+
+
+def _member(text: str, start: int) -> tuple[Any, int]:
+    if text[start : start + 1] == "[":
+        return _LIBRARY.JSONArray((text, start + 1), _one)
+    return _one(text, start)
+
+
+def _one(text: str, start: int) -> tuple[Any, int]:
+    try:
+        return _STRICT.scan_once(text, start)
+    except StopIteration as nothing:
+        raise json.JSONDecodeError("Expecting value", text, nothing.value) from None
+
+
 class _Refused(Exception):
     def __init__(self, rule: str) -> None:
         self.rule = rule
@@ -176,4 +238,6 @@ def _encoder(*, sort_keys: bool) -> Callable[[object, int], Iterable[str]]:
 _COMPACT = _encoder(sort_keys=False)
 _SORTED = _encoder(sort_keys=True)
 _SCAN = make_scanner(cast(Any, json.JSONDecoder()))  # what `json.loads` comes to, after longer than most texts take
-_STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
+_STRICT: Any = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
+_LIBRARY: Any = json.decoder
+_AFTER_SPACE: Any = re.compile(r"[ \t\n\r]*").match

@@ -28,7 +28,7 @@ MOST_ATTEMPTS = 1000  # that a rule looks at
 
 
 class Source(StrEnum):
-    WEBHOOK = "webhook"  # a signed delivery to /api/hooks/NAME
+    WEBHOOK = "webhook"  # a signed delivery to /api/hooks/PATH
     FILES = "files"  # a file that was added, modified or deleted
     DAG = "dag"  # a graph, or a lone task, that ended
     RULE = "rule"  # a figure over the last attempts that is above its limit
@@ -60,6 +60,7 @@ class Trigger:
     paused: bool = False
     removed_at: Micros | None = None
     nonces: Mapping[str, Micros | None] = field(default_factory=dict[str, Micros | None])  # of a hook's secrets: until
+    path: str | None = None  # of a hook: where deliveries come to, which tells neither its name nor its workspace
 
     @property
     def fires_as(self) -> str:
@@ -80,15 +81,20 @@ class Trigger:
             "paused": self.paused,
             "removed_at": self.removed_at,
             "nonces": dict[str, Json](self.nonces),
+            "path": self.path,
         }
 
 
 def trigger_of(record: Record) -> Trigger:
     body = cast(Mapping[str, Any], record.body)
+    source = Source(body["source"])
+    # Before hooks had paths of their own, deliveries came to their names.
+    usual = record.id if source is Source.WEBHOOK else None
     return Trigger(
         id=record.id,
-        source=Source(body["source"]),
-        **{name: value for name, value in body.items() if name != "source"},
+        source=source,
+        path=body.get("path", usual),
+        **{name: value for name, value in body.items() if name not in ("source", "path")},
     )
 
 

@@ -15,51 +15,58 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from taskyard.core.errors import InvalidInput, TooLarge
-from taskyard.core.jsonvalue import check_text, decode
+from taskyard.core.jsonvalue import check_text, check_values, decode
+from taskyard.core.task import Json
 from taskyard.server.guarding import Serving, admitted, check_lease
-from taskyard.wire.calls import AT
+from taskyard.wire.calls import AT, Body
 
-DEEPEST = 70  # a payload may be nested as deep as 64, and is itself inside a request
+LARGE = 64 << 10  # bytes from which on a body is decoded beside the loop
+MOST_PARAMETERS = 200  # of a query
 
 
 class StrictRequest(Request):
-    """A request whose body never takes more memory or time than it may, and has one meaning."""
+    """A request whose body never takes more memory or time than its call may, and has one meaning."""
 
     serving: Serving
-    most_bytes: int | None = None  # where it is less than the server takes in all
+    bounds: Body
 
     async def body(self) -> bytes:
         if not hasattr(self, "_body"):
+            within = min(self.bounds.within_sec, self.serving.most_sending_sec)
             try:
-                async with asyncio.timeout(self.serving.most_sending_sec):
+                async with asyncio.timeout(within):
                     self._body = await self._limited()
             except TimeoutError:
-                raise HTTPException(408, f"Send the body within {self.serving.most_sending_sec:g} s.") from None
+                raise HTTPException(408, f"Send the body within {within:g} s.") from None
         return self._body
 
     async def _limited(self) -> bytes:
-        most = self.most_bytes or self.serving.most_bytes
+        most = min(self.bounds.most_bytes, self.serving.most_bytes)
+        if int(self.headers.get("content-length", 0)) > most:
+            raise TooLarge(most)
         chunks: list[bytes] = []
         size = 0
         async for chunk in self.stream():
             size += len(chunk)
-            if size <= most:
-                chunks.append(chunk)
-                continue
-            # The rest is heard out for a while and dropped: who is cut off in the middle does not get the answer.
-            chunks.clear()
-            if size > 2 * most:
-                break
-        if size > most:
-            raise TooLarge(most)
+            if size > most:
+                raise TooLarge(most)  # the protocol takes the rest for a while: who is cut off does not get the answer
+            chunks.append(chunk)
         return b"".join(chunks)
 
     async def json(self) -> Any:
         if not hasattr(self, "_json"):
             if self.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
                 raise InvalidInput("content-type", "must be application/json")
-            self._json = decode(await self.body(), max_depth=DEEPEST)
+            if self.headers.get("content-encoding", "identity").lower() != "identity":
+                raise InvalidInput("content-encoding", "must not be given: bodies are taken as they are")
+            body = await self.body()
+            decoding = self._decoded, body
+            self._json = await asyncio.to_thread(*decoding) if len(body) > LARGE else self._decoded(body)
         return self._json
+
+    def _decoded(self, body: bytes) -> Json:
+        check_values(body, "body", self.bounds.most_values)
+        return decode(body, max_depth=self.bounds.deepest)
 
 
 class GuardedRoute(APIRoute):
@@ -73,7 +80,7 @@ class GuardedRoute(APIRoute):
 
         async def guarded(request: Request) -> Response:
             asked = StrictRequest(request.scope, request.receive)
-            asked.serving = request.app.state.serving
+            asked.serving, asked.bounds = request.app.state.serving, call.bounds
             asked.scope["path_params"] = _decoded(request.path_params)
             asked.state.call = call
             asked.state.caller = await admitted(asked, call)
@@ -100,6 +107,8 @@ def _decoded(names: Mapping[str, str]) -> dict[str, str]:
 
 def _check_query(asked: Request, may_repeat: Mapping[str, bool]) -> None:
     """Like unknown fields of a body, what is misspelt is refused: a filter that is not applied shows too much."""
+    if asked.scope["query_string"].count(b"&") >= MOST_PARAMETERS:
+        raise InvalidInput("query", f"must have at most {MOST_PARAMETERS} parameters")
     for name in asked.query_params:
         values = asked.query_params.getlist(name)
         if name not in may_repeat:

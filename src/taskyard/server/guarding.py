@@ -23,11 +23,12 @@ from taskyard.server.limiting import Limiter, Rate
 from taskyard.server.metrics import Figures
 from taskyard.server.yards import Yards
 from taskyard.service.yard import Yard
-from taskyard.wire.calls import Call
+from taskyard.wire.calls import HEALTHY, NOTHING, Call
 from taskyard.wire.multica import task_of
 from taskyard.wire.showing import Overview
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
+GIVEN_ONCE = ("host", "origin", "authorization", "content-type", "content-length", "cookie", "sec-fetch-site")
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -42,6 +43,8 @@ class Serving:
     most_sending_sec: float = 60  # that a body may take to come in
     calls: Limiter = field(default_factory=lambda: Limiter(Rate(per_sec=2000, burst=4000)))  # by token, or address
     guesses: Limiter = field(default_factory=lambda: Limiter(Rate(per_sec=10, burst=100)))  # bad tokens, by address
+    most_listeners: int = 100  # connections that follow events, of one token
+    most_strangers: int = 20  # that have yet to show a token, of one address
     figures: Figures = field(default_factory=Figures)
     overviews: Fresh[Overview] = field(default_factory=lambda: Fresh[Overview](share=4))  # somebody is looking
 
@@ -89,6 +92,7 @@ async def admitted(connection: HTTPConnection, call: Call) -> Caller:
     serving: Serving = connection.app.state.serving
     check_origin(connection, serving)
     if call.roles is None:
+        _count_stranger(connection, call, serving)
         return Caller(yard=serving.yards.first, token=_stranger(serving.yards.first.workspace))
     caller = await identified(connection, serving)
     count_call(caller, connection, serving)
@@ -120,6 +124,14 @@ def count_call(caller: Caller, connection: HTTPConnection, serving: Serving) -> 
     serving.calls.check(caller.token.id if caller.token.sealed else address_of(connection))
 
 
+def _count_stranger(connection: HTTPConnection, call: Call, serving: Serving) -> None:
+    """Count a call that anybody may make before anything of it is read; who guesses secrets waits here already."""
+    if call is not HEALTHY:
+        serving.calls.check(address_of(connection))
+    if call.bounds is not NOTHING:
+        serving.guesses.check(address_of(connection), cost=0)
+
+
 def address_of(connection: HTTPConnection) -> str:
     """Where a call comes from; a Unix socket has no more to tell."""
     return "local" if connection.client is None else connection.client.host
@@ -146,6 +158,11 @@ async def caller_with(shown: str, serving: Serving) -> Caller:
     if token is None:
         raise Unauthorized
     return Caller(yard=serving.yards.of(token.workspace), token=token)
+
+
+def listening_as(caller: Caller) -> str | None:
+    """What those who listen are counted by: their token. None: whoever needs no token here is not counted."""
+    return caller.token.id if caller.token.sealed else None
 
 
 async def check_own(caller: Caller, task_id: str) -> None:
@@ -194,6 +211,9 @@ async def _is_own(caller: Caller, agent: str) -> bool:
 def check_origin(connection: HTTPConnection, serving: Serving) -> None:
     """Keep out what a browser was made to send: names that are not ours, and pages of other sites."""
     headers = connection.headers
+    for name in GIVEN_ONCE:
+        if len(headers.getlist(name)) > 1:
+            raise Forbidden(f"it has the header {name} twice, and a proxy may have gone by the other one")
     if _name(headers.get("host", "")) not in serving.hosts:
         raise Forbidden("the Host header names another server; see --allow-host")
     is_change = connection.scope["type"] == "websocket" or connection.scope["method"] not in SAFE

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Coroutine
 from typing import Protocol
 
-from taskyard.core.errors import TaskyardError, Unauthorized, YardClosed
+from taskyard.core.errors import TaskyardError, TooManyListeners, Unauthorized, YardClosed
 from taskyard.server.feeds import Feed
 from taskyard.server.guarding import Serving, caller_with
 from taskyard.server.recent import Recent
@@ -15,13 +15,16 @@ from taskyard.service.yard import Yard
 from taskyard.wire.messages import Closing
 
 logger = logging.getLogger("taskyard.server")
-EVERY = 2.0  # seconds between looks at the tokens of those who listen
+EVERY = 0.25  # seconds between looks at the tokens of those who listen: half of what the guide to security promises
 
 
 class Guest(Protocol):
     """Somebody who listens, let in by a token."""
 
-    token: str
+    token: str | None  # None: it has yet to show one
+
+    @property
+    def counted_as(self) -> str | None: ...
 
     @property
     def is_stuck(self) -> bool: ...
@@ -39,6 +42,11 @@ class Live:
         self._guests: set[Guest] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._is_closed = False
+        self._is_warned = False
+
+    @property
+    def most_listeners(self) -> int:
+        return self._serving.most_listeners
 
     async def feed_of(self, yard: Yard) -> Feed:
         async with self._opening:
@@ -51,8 +59,15 @@ class Live:
                 self._run(feed.run(), f"taskyard events of {yard.workspace}")
             return self._feeds[yard.workspace]
 
-    def admit(self, guest: Guest) -> None:
+    def admit(self, guest: Guest, most: int | None = None) -> None:
+        """Count somebody among those who listen; where so many do under the same token, refuse: `TooManyListeners`."""
+        if most is not None and guest not in self._guests and self._like(guest) >= most:
+            raise TooManyListeners(most)
         self._guests.add(guest)
+
+    def _like(self, guest: Guest) -> int:
+        counted_as = guest.counted_as
+        return 0 if counted_as is None else sum(each.counted_as == counted_as for each in self._guests)
 
     def dismiss(self, guest: Guest) -> None:
         self._guests.discard(guest)
@@ -76,8 +91,10 @@ class Live:
             await asyncio.sleep(EVERY)
             for guest in [guest for guest in self._guests if guest.is_stuck]:
                 guest.end(Closing.TOO_SLOW)
-            for token in {guest.token for guest in self._guests}:
-                if not await self._is_good(token):
+            # At once, so that many tokens take no longer than the slowest of them.
+            tokens = list({guest.token for guest in self._guests if guest.token is not None})
+            for token, is_good in zip(tokens, await asyncio.gather(*map(self._is_good, tokens)), strict=True):
+                if not is_good:
                     self._end_all(token)
 
     async def _is_good(self, token: str) -> bool:
@@ -86,10 +103,16 @@ class Live:
         except Unauthorized:
             return False
         except TaskyardError as error:
-            logger.warning(
-                "a listener's token cannot be checked: %s", error
-            )  # the next look finds what this one missed
+            self._warn(error)  # the next look finds what this one missed
+        else:
+            self._is_warned = False
         return True
+
+    def _warn(self, error: TaskyardError) -> None:
+        """Once for as long as the store is away: the next look is soon."""
+        if not self._is_warned:
+            logger.warning("the tokens of those who listen cannot be checked: %s", error)
+        self._is_warned = True
 
     def _end_all(self, token: str) -> None:
         for guest in [guest for guest in self._guests if guest.token == token]:

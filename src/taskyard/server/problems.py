@@ -17,7 +17,7 @@ from taskyard.core.task import Json
 MEDIA_TYPE = "application/problem+json"
 DENIED = frozenset({401, 403, 429})  # refused for who calls, or how often
 # What the framework itself refuses, in the manner of the yard's own codes.
-_CODES = {400: "bad_request", 404: "no_such_route", 405: "no_such_method", 408: "too_slow"}
+_CODES = {400: "bad_request", 404: "no_such_route", 405: "no_such_method", 408: "too_slow", 416: "no_such_range"}
 
 
 def problem(status: int, code: str, detail: str, *, retryable: bool = False, **more: Json) -> Response:
@@ -29,8 +29,6 @@ def of_error(error: TaskyardError) -> Response:
     answer = Response(compact(document_of(error)), error.http_status, media_type=MEDIA_TYPE)
     if error.retryable:
         answer.headers["Retry-After"] = "1"
-    if error.http_status == 413:
-        answer.headers["Connection"] = "close"  # the rest of the body is not waited for
     if error.http_status == 401:
         answer.headers["WWW-Authenticate"] = "Bearer"
     return answer
@@ -79,6 +77,7 @@ async def _unknown(request: Request, error: Exception) -> Response:
     refusal = cast(HTTPException, error)
     code = _CODES.get(refusal.status_code, "refused")
     answer = problem(refusal.status_code, code, str(refusal.detail))
+    answer.headers.update(refusal.headers or {})
     if refusal.status_code == 405:
         answer.headers["Allow"] = ", ".join(_methods_at(request))
     if refusal.status_code == 408:

@@ -1,4 +1,8 @@
-"""HTTP as uvicorn speaks it, but with an end to how long and how large the head of a request may be."""
+"""HTTP as uvicorn speaks it, but with an end to how long and how large the head of a request may be.
+
+The same holds for a body that nobody reads any more, because its request is answered already: who is refused before the
+body was read cannot keep the connection by sending on.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MOST_HEAD_BYTES = 64 << 10  # of the request line and the headers
 MOST_HEAD_SEC = 20.0  # from the first byte to the end of the headers
+MOST_REST_BYTES = 32 << 20  # of a body after its answer, which a caller reads only once it has sent everything
+MOST_REST_SEC = 5.0
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -19,6 +25,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._is_headed = False
         self._head_timer: asyncio.TimerHandle | None = None
+        self._rest_bytes = 0
+        self._rest_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
@@ -26,6 +34,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._got_head()
+        self._got_rest()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -44,7 +53,21 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._is_headed, self._head_bytes = False, 0
+        self._got_rest()
         super().on_message_complete()
+
+    def on_body(self, body: bytes) -> None:
+        super().on_body(body)
+        if self._rest_timer is not None:
+            self._rest_bytes += len(body)
+            if self._rest_bytes > MOST_REST_BYTES:
+                self.transport.close()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._is_headed and self.cycle.response_complete:
+            self._rest_bytes = 0
+            self._rest_timer = self.loop.call_later(MOST_REST_SEC, self.transport.close)
 
     def _expect_head(self) -> None:
         self._head_timer = self.loop.call_later(MOST_HEAD_SEC, self.transport.close)
@@ -53,3 +76,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
+
+    def _got_rest(self) -> None:
+        if self._rest_timer is not None:
+            self._rest_timer.cancel()
+            self._rest_timer = None

@@ -11,12 +11,21 @@ from typing import Any
 from pydantic import ValidationError
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from taskyard.core.errors import Forbidden, InvalidInput, NotFound, TaskyardError, Unauthorized
+from taskyard.core.errors import Forbidden, InvalidInput, NotFound, TaskyardError, TooManyListeners, Unauthorized
 from taskyard.core.jsonvalue import compact, decode
 from taskyard.core.task import Json
 from taskyard.server import problems
 from taskyard.server.feeds import Subscription
-from taskyard.server.guarding import Caller, Serving, check_origin, count_call, identified, shown_token
+from taskyard.server.guarding import (
+    Caller,
+    Serving,
+    address_of,
+    check_origin,
+    count_call,
+    identified,
+    listening_as,
+    shown_token,
+)
 from taskyard.server.listening import must_be_theirs
 from taskyard.server.live import Live
 from taskyard.server.recent import Interest
@@ -51,11 +60,12 @@ async def converse(socket: WebSocket) -> None:
     try:
         check_origin(socket, serving)
         await conversation.begin(_shown(socket))
+        await socket.accept(subprotocol=PROTOCOL if PROTOCOL in socket.scope["subprotocols"] else None)
+        await conversation.run()
     except TaskyardError as error:
         await socket.send_denial_response(problems.of_error(error))
-        return
-    await socket.accept(subprotocol=PROTOCOL if PROTOCOL in socket.scope["subprotocols"] else None)
-    await conversation.run()
+    finally:
+        conversation.live.dismiss(conversation)
 
 
 class Conversation:
@@ -64,7 +74,7 @@ class Conversation:
     __slots__ = ("_caller", "_patience", "_pumps", "_serving", "_socket", "_why", "live", "subscriptions", "token")
 
     def __init__(self, socket: WebSocket, serving: Serving) -> None:
-        self.token = ""
+        self.token: str | None = None
         self.subscriptions: dict[str, Subscription] = {}
         self.live: Live = socket.app.state.live
         self._socket = socket
@@ -87,16 +97,22 @@ class Conversation:
         except Unauthorized:
             if shown is not None:
                 raise
+            self.live.admit(self, self._serving.most_strangers)
+
+    @property
+    def counted_as(self) -> str | None:
+        return f"at {address_of(self._socket)}" if self._caller is None else listening_as(self._caller)
 
     async def meet(self, token: str) -> None:
         """Know from now on who this is."""
         caller = await identified(self._socket, self._serving, token)
         if not calls.SOCKET.allows(caller.token.role):
             raise Forbidden(f"it has the role {caller.token.role.value}")
+        self.live.dismiss(self)  # as whoever it was counted before
         self._caller, self.token = caller, token
+        self.live.admit(self, self._serving.most_listeners)
 
     async def run(self) -> None:
-        self.live.admit(self)
         try:
             async with self._patience:
                 await self._listen()
@@ -161,7 +177,7 @@ class Conversation:
     async def _refuse(self, error: TaskyardError, document: Json = None) -> None:
         name = document.get("id") if isinstance(document, dict) else None
         await self.say({"error": problems.document_of(error), "subscription": name})
-        if isinstance(error, Unauthorized):
+        if isinstance(error, Unauthorized | TooManyListeners):
             self.end(Closing.NO_TOKEN)
 
     async def _pump(self, name: str, subscription: Subscription) -> None:

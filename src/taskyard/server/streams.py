@@ -25,9 +25,12 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # proxies pa
 class EventStream(StreamingResponse):
     """The answer to a call that accepts events: it ends when the reader goes, or is sent away."""
 
-    def __init__(self, live: Live, feed: Feed, interest: Interest, *, after: int | None, token: str) -> None:
+    def __init__(
+        self, live: Live, feed: Feed, interest: Interest, *, after: int | None, token: str, counted_as: str | None
+    ) -> None:
         super().__init__(self._chunks(), media_type=MEDIA_TYPE, headers=HEADERS)
-        self.token = token
+        self.token: str | None = token
+        self.counted_as = counted_as
         self.subscription = Subscription(feed, interest, after, self._on_end)
         self._live = live
         self._patience = asyncio.timeout(None)

@@ -1,44 +1,61 @@
 """Webhooks that come in: refused unless they are signed, on time and new.
 
-Who sends one is told no more than that it was refused. Why stands in the hook's fires, for those who run the yard.
+Who sends one is told no more than that it was refused. Why stands in the log, for those who run the yard.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from hashlib import sha256
 from secrets import token_hex
+from typing import NamedTuple
 
 from taskyard.core.access import EVERYWHERE
-from taskyard.core.changes import ChangeSet
 from taskyard.core.errors import DeliveryRefused, InvalidInput
-from taskyard.core.fire import Outcome
-from taskyard.core.jsonvalue import decode
+from taskyard.core.jsonvalue import check_values, decode
 from taskyard.core.signing import Delivery, Scheme, Unsound, delivered
 from taskyard.core.task import Json
 from taskyard.core.trigger import KIND, Source, Trigger, trigger_of
-from taskyard.core.units import to_iso
-from taskyard.service.triggering import DELIVERY, HOOK, Happened, Triggering, told_of
+from taskyard.core.units import Micros, to_iso
+from taskyard.service.triggering import DELIVERY, HOOK, Happened, Triggering
+from taskyard.wire.calls import DELIVERY as DELIVERED
+
+logger = logging.getLogger("taskyard.hooks")
+
+
+class Hook(NamedTuple):
+    """Whose a path is."""
+
+    workspace: str
+    trigger: str
 
 
 class Receiving(Triggering):
-    async def hook_workspace(self, name: str) -> str | None:
-        """Whose a hook is; None: nobody's."""
-        record = await self.store.record(HOOK, EVERYWHERE, name)
-        return None if record is None else str(record.body["workspace"])
+    async def hook_at(self, path: str) -> Hook | None:
+        """The hook that deliveries to this path are for; None: there is none."""
+        record = await self.store.record(HOOK, EVERYWHERE, path)
+        # Before hooks had paths of their own, deliveries came to their names.
+        return None if record is None else Hook(str(record.body["workspace"]), str(record.body.get("trigger", path)))
 
-    async def receive(self, name: str, headers: Mapping[str, str], body: bytes) -> None:
-        """Take a delivery to a hook of this workspace, or refuse it: `DeliveryRefused`."""
+    async def receive(self, path: str, headers: Mapping[str, str], body: bytes) -> None:
+        """Take a delivery to a hook of this workspace, or refuse it: `DeliveryRefused`.
+
+        Nothing of a refused one is stored, so that who has no secret cannot fill the store. A path that is nobody's is
+        looked up and its delivery's signature computed all the same: how long the answer takes tells nothing.
+        """
+        hook = await self.hook_at(path)
+        name = path if hook is None or hook.workspace != self.workspace else hook.trigger
         record = await self.store.record(KIND, self.workspace, name)
         trigger = None if record is None else trigger_of(record)
-        if trigger is None or trigger.source is not Source.WEBHOOK or trigger.removed_at is not None:
-            raise DeliveryRefused
+        if trigger is None or trigger.path != path or trigger.removed_at is not None:
+            trigger = _NOBODYS
         try:
             delivery, values = self._opened_delivery(trigger, headers, body)
             if await self._is_news(trigger, delivery, body):
                 await self._fire_at(trigger, self._arrived(trigger, delivery, values, body))
         except Unsound as unsound:
-            await self._note_refusal(trigger, unsound.why)
+            logger.warning("a delivery to the hook %s was refused: %s", trigger.id, unsound.why)
             raise DeliveryRefused from None
 
     def _opened_delivery(
@@ -48,6 +65,7 @@ class Receiving(Triggering):
         scheme = Scheme(str(trigger.settings["scheme"]))
         delivery = delivered(scheme, headers, body, self._hook_secrets(trigger), self.now())
         try:
+            check_values(body, "body", DELIVERED.most_values)
             content = decode(body)
         except InvalidInput as garbled:
             raise Unsound(f"its body {garbled.facts['rule']}") from None
@@ -72,7 +90,15 @@ class Receiving(Triggering):
         came = self._delivery(trigger, delivery.key, facts)
         return Happened(values, why, self.now(), delivery.key[:10], came)
 
-    async def _note_refusal(self, trigger: Trigger, why: str) -> None:
-        happened = Happened({}, why, self.now(), token_hex(5))
-        row = told_of(trigger, happened, Outcome.REFUSED, why).stored(self.workspace)
-        await self._committer.commit(ChangeSet(records=(row,), at=self.now()))
+
+# What a delivery to nobody is held against. No secret belongs to it, so that none is ever good.
+_NOBODYS = Trigger(
+    id="(nobody's)",
+    source=Source.WEBHOOK,
+    settings={"scheme": Scheme.STANDARD.value},
+    only={},
+    template={},
+    created_at=Micros(0),
+    created_by="",
+    nonces={token_hex(16): None},
+)

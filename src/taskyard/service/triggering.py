@@ -30,7 +30,7 @@ from taskyard.service.making import Cause, Made, template_of
 from taskyard.service.scheduling import FIRES_SHOWN, Scheduling
 from taskyard.wire.sources import AddedTrigger, TriggerView, Watched, source_id
 
-HOOK = "hook"  # the kind of record that says whose a hook is: who calls it says no workspace
+HOOK = "hook"  # the kind of record that says whose a path is: who delivers to it says no workspace
 DELIVERY = "delivery"  # of what has come, by its key
 LISTENING = "listening"  # what a trigger has seen of the yard's own events
 MOST_DATA = 1 << 20  # bytes
@@ -89,10 +89,11 @@ class Triggering(Scheduling):
             if before is not None and before.source is not trigger.source:
                 raise InvalidInput("source", f"must stay {before.source.value}; remove the trigger to make it another")
             is_hook = trigger.source is Source.WEBHOOK
-            # One that is replaced keeps its secret: who sends to it need not be told.
+            # One that is replaced keeps its secret and its path: who sends to it need not be told.
             nonces = before.nonces if before is not None and before.nonces else {token_hex(16): None}
-            after = changed(trigger, nonces=nonces if is_hook else {})
-            owned = await self._owned_hook(trigger.id) if is_hook else ()
+            path = token_hex(16) if before is None else before.path
+            after = changed(trigger, nonces=nonces, path=path) if is_hook else trigger
+            owned = self._owned_hook(after) if is_hook and before is None else ()
             return self._moved_trigger(record, after, "added", by, *owned), after
 
         stored = await self._land(decide)
@@ -228,17 +229,13 @@ class Triggering(Scheduling):
         told = self._told_by(f"trigger.{verb}", by, {"trigger": trigger.id, "source": trigger.source.value})
         return ChangeSet(records=(row, *more), events=(told,), at=self.now())
 
-    async def _owned_hook(self, name: str) -> tuple[RecordChange, ...]:
-        """The name of a hook is one for the whole yard: who calls it says no workspace."""
-        record = await self.store.record(HOOK, EVERYWHERE, name)
-        if record is None:
-            return (RecordChange(HOOK, EVERYWHERE, name, 0, {"workspace": self.workspace}),)
-        if record.body["workspace"] != self.workspace:
-            raise InvalidInput("id", "is taken")  # by somebody this caller may not even know of
-        return ()
+    def _owned_hook(self, hook: Trigger) -> tuple[RecordChange, ...]:
+        """Who delivers to a path says neither workspace nor name: both are found by it."""
+        owner: dict[str, Json] = {"workspace": self.workspace, "trigger": hook.id}
+        return (RecordChange(HOOK, EVERYWHERE, str(hook.path), 0, owner),)
 
     async def _freed_hook(self, trigger: Trigger) -> tuple[RecordChange, ...]:
-        record = await self.store.record(HOOK, EVERYWHERE, trigger.id) if trigger.source is Source.WEBHOOK else None
+        record = None if trigger.path is None else await self.store.record(HOOK, EVERYWHERE, trigger.path)
         return () if record is None else (RecordChange(*record[:4], None),)
 
     def _hook_secrets(self, trigger: Trigger) -> list[str]:

@@ -1,4 +1,4 @@
-"""Every call of the HTTP interface, once: how it is spelled, and who may make it.
+"""Every call of the HTTP interface, once: how it is spelled, who may make it, and how much it may carry.
 
 The server makes its routes from this table and the client its requests, so neither has a path of its own. A call
 without its roles cannot be written down.
@@ -10,8 +10,27 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from taskyard.core.access import ADMINISTER, ANYBODY, OPERATE, SEE, STEER, WORK, Role
+from taskyard.core.jsonvalue import DEEPEST, MOST_VALUES
 
 NOW = "taskyard-now"  # the header in which every answer says the yard's time, in microseconds since 1970
+
+
+class Body(NamedTuple):
+    """The most that the body of a call may come to: looked at before anything of it is decoded."""
+
+    most_bytes: int
+    most_values: int  # numbers, texts, objects, lists and so on, however they are nested
+    deepest: int = DEEPEST + 6  # what a task carries may be as deep as DEEPEST, and is itself inside a request
+    within_sec: float = 60  # from the first byte to the last
+
+
+NOTHING = Body(0, 0, within_sec=0)  # such a call has no body, and one that is sent is not read
+LOGIN = Body(4 << 10, 8, deepest=1, within_sec=10)
+FIELDS = Body(1 << 20, 10_000)  # names and figures
+ITEM = Body(8 << 20, MOST_VALUES + 10_000)  # one task, result, message or template
+BATCH = Body(16 << 20, 500_000)
+DELIVERY = Body(1 << 20, 50_000, within_sec=30)
+FILE = Body(0, 0)  # passed on as it comes, and never decoded: `max_artifact_bytes` of the yard is its end
 
 
 class Call(NamedTuple):
@@ -20,8 +39,15 @@ class Call(NamedTuple):
     method: str
     path: str
     roles: frozenset[Role] | None
+    body: Body | None = None  # None: FIELDS, where the method has a body
     is_own: bool = False  # the role agent may make it too, about a task that it holds or has held
     is_repeatable: bool = True  # the same call again, after an answer was lost, does no harm
+
+    @property
+    def bounds(self) -> Body:
+        if self.body is not None:
+            return self.body
+        return FIELDS if self.method in ("POST", "PUT") else NOTHING
 
     def to(self, **names: str) -> str:
         """The path for these."""
@@ -32,8 +58,8 @@ class Call(NamedTuple):
 
 
 # Tasks: putting in, and looking
-ENQUEUE = Call("POST", "/api/tasks", STEER)
-ENQUEUE_MANY = Call("POST", "/api/tasks/batch", STEER)
+ENQUEUE = Call("POST", "/api/tasks", STEER, ITEM)
+ENQUEUE_MANY = Call("POST", "/api/tasks/batch", STEER, BATCH)
 FIND = Call("GET", "/api/tasks", SEE)
 COUNT = Call("GET", "/api/tasks/counts", SEE)
 GET = Call("GET", "/api/tasks/{task_id}", SEE, is_own=True)
@@ -47,43 +73,43 @@ RELATIONS = Call("GET", "/api/tasks/{task_id}/relations", SEE)
 # Tasks: working. Each of these carries a lease, or gives one.
 CLAIM = Call("POST", "/api/tasks/claim", WORK)
 START = Call("POST", "/api/tasks/{task_id}/start", WORK)
-HEARTBEAT = Call("POST", "/api/tasks/{task_id}/heartbeat", WORK)
-PROGRESS = Call("POST", "/api/tasks/{task_id}/progress", WORK)
-MESSAGE = Call("POST", "/api/tasks/{task_id}/message", WORK, is_repeatable=False)
+HEARTBEAT = Call("POST", "/api/tasks/{task_id}/heartbeat", WORK, ITEM)
+PROGRESS = Call("POST", "/api/tasks/{task_id}/progress", WORK, ITEM)
+MESSAGE = Call("POST", "/api/tasks/{task_id}/message", WORK, ITEM, is_repeatable=False)
 SESSION = Call("POST", "/api/tasks/{task_id}/session", WORK)
-COMPLETE = Call("POST", "/api/tasks/{task_id}/complete", WORK)
-FAIL = Call("POST", "/api/tasks/{task_id}/fail", WORK)
+COMPLETE = Call("POST", "/api/tasks/{task_id}/complete", WORK, ITEM)
+FAIL = Call("POST", "/api/tasks/{task_id}/fail", WORK, ITEM)
 RELEASE = Call("POST", "/api/tasks/{task_id}/release", WORK)
-SPAWN = Call("POST", "/api/tasks/{task_id}/spawn", WORK)
-CHECKPOINT = Call("POST", "/api/tasks/{task_id}/checkpoint", WORK)
+SPAWN = Call("POST", "/api/tasks/{task_id}/spawn", WORK, BATCH)
+CHECKPOINT = Call("POST", "/api/tasks/{task_id}/checkpoint", WORK, ITEM)
 SUSPEND = Call("POST", "/api/tasks/{task_id}/suspend", WORK)
-COMPLETE_MANY = Call("POST", "/api/tasks/complete", WORK)
-FAIL_MANY = Call("POST", "/api/tasks/fail", WORK)
-HEARTBEAT_MANY = Call("POST", "/api/tasks/heartbeat", WORK)
-CHECK_LEASES = Call("POST", "/api/tasks/leases", WORK)
+COMPLETE_MANY = Call("POST", "/api/tasks/complete", WORK, BATCH)
+FAIL_MANY = Call("POST", "/api/tasks/fail", WORK, BATCH)
+HEARTBEAT_MANY = Call("POST", "/api/tasks/heartbeat", WORK, BATCH)
+CHECK_LEASES = Call("POST", "/api/tasks/leases", WORK, BATCH)
 
 # Tasks: steering
 CANCEL = Call("POST", "/api/tasks/{task_id}/cancel", STEER)
 RERUN = Call("POST", "/api/tasks/{task_id}/rerun", STEER, is_repeatable=False)
-SIGNAL = Call("POST", "/api/tasks/{task_id}/signal", STEER, is_repeatable=False)
+SIGNAL = Call("POST", "/api/tasks/{task_id}/signal", STEER, ITEM, is_repeatable=False)
 PRIORITY = Call("POST", "/api/tasks/{task_id}/priority", STEER)
 BULK = Call("POST", "/api/tasks/bulk", STEER)
 RERUN_ISSUE = Call("POST", "/api/issues/{issue_id}/rerun", STEER, is_repeatable=False)
 DEAD_LETTERS = Call("GET", "/api/dead-letters", SEE)
 REVIEWS = Call("GET", "/api/dead-letters/reviews", SEE)
-RESOLVE = Call("POST", "/api/dead-letters/{task_id}/resolve", STEER, is_repeatable=False)
+RESOLVE = Call("POST", "/api/dead-letters/{task_id}/resolve", STEER, ITEM, is_repeatable=False)
 APPROVALS = Call("GET", "/api/approvals", SEE)
 
 # Graphs
-SUBMIT = Call("POST", "/api/dags", STEER)
+SUBMIT = Call("POST", "/api/dags", STEER, BATCH)
 DAGS = Call("GET", "/api/dags", SEE)
 DAG = Call("GET", "/api/dags/{dag_id}", SEE)
-ADD = Call("POST", "/api/dags/{dag_id}/tasks", STEER)
+ADD = Call("POST", "/api/dags/{dag_id}/tasks", STEER, BATCH)
 CANCEL_DAG = Call("POST", "/api/dags/{dag_id}/cancel", STEER)
 DAG_BUDGET = Call("POST", "/api/dags/{dag_id}/budget", OPERATE)
 
 # Where work comes from by itself
-ADD_SCHEDULE = Call("POST", "/api/schedules", OPERATE, is_repeatable=False)
+ADD_SCHEDULE = Call("POST", "/api/schedules", OPERATE, ITEM, is_repeatable=False)
 SCHEDULES = Call("GET", "/api/schedules", SEE)
 SCHEDULE = Call("GET", "/api/schedules/{schedule_id}", SEE)
 SCHEDULE_FIRES = Call("GET", "/api/schedules/{schedule_id}/fires", SEE)
@@ -91,16 +117,16 @@ PAUSE_SCHEDULE = Call("POST", "/api/schedules/{schedule_id}/pause", OPERATE)
 RESUME_SCHEDULE = Call("POST", "/api/schedules/{schedule_id}/resume", OPERATE)
 RUN_SCHEDULE = Call("POST", "/api/schedules/{schedule_id}/run", STEER, is_repeatable=False)
 REMOVE_SCHEDULE = Call("DELETE", "/api/schedules/{schedule_id}", OPERATE)
-ADD_TRIGGER = Call("POST", "/api/triggers", OPERATE, is_repeatable=False)
+ADD_TRIGGER = Call("POST", "/api/triggers", OPERATE, ITEM, is_repeatable=False)
 TRIGGERS = Call("GET", "/api/triggers", SEE)
 TRIGGER = Call("GET", "/api/triggers/{trigger_id}", SEE)
 TRIGGER_FIRES = Call("GET", "/api/triggers/{trigger_id}/fires", SEE)
 PAUSE_TRIGGER = Call("POST", "/api/triggers/{trigger_id}/pause", OPERATE)
 RESUME_TRIGGER = Call("POST", "/api/triggers/{trigger_id}/resume", OPERATE)
-FIRE_TRIGGER = Call("POST", "/api/triggers/{trigger_id}/fire", STEER, is_repeatable=False)
+FIRE_TRIGGER = Call("POST", "/api/triggers/{trigger_id}/fire", STEER, ITEM, is_repeatable=False)
 ROTATE_HOOK = Call("POST", "/api/triggers/{trigger_id}/rotate", OPERATE, is_repeatable=False)
 REMOVE_TRIGGER = Call("DELETE", "/api/triggers/{trigger_id}", OPERATE)
-DELIVER = Call("POST", "/api/hooks/{name}", None)  # anybody, who can sign it
+DELIVER = Call("POST", "/api/hooks/{path}", None, DELIVERY)  # anybody, who can sign it
 
 # Agents and runtimes
 REGISTER = Call("POST", "/api/agents", WORK)
@@ -119,19 +145,19 @@ ORPHANS = Call("POST", "/api/runtime/{runtime_id}/orphans", WORK)
 # Inboxes and background subagents
 INBOXES = Call("GET", "/api/inbox", SEE)
 INBOX = Call("GET", "/api/inbox/{agent}/{conversation}", ANYBODY)  # an agent: its own, and so with the next four
-INBOX_ENQUEUE = Call("POST", "/api/inbox/{agent}/{conversation}/enqueue", WORK)
+INBOX_ENQUEUE = Call("POST", "/api/inbox/{agent}/{conversation}/enqueue", WORK, ITEM)
 INBOX_DEQUEUE = Call("POST", "/api/inbox/{agent}/{conversation}/dequeue", WORK)
 INBOX_CONSUME = Call("POST", "/api/inbox/{agent}/{conversation}/consume", WORK)
 INBOX_CLEAR = Call("POST", "/api/inbox/{agent}/{conversation}/clear", WORK)
-START_SUBAGENT = Call("POST", "/api/subagents", STEER)
-SPAWN_SUBAGENT = Call("POST", "/api/tasks/{task_id}/subagents", WORK)
+START_SUBAGENT = Call("POST", "/api/subagents", STEER, ITEM)
+SPAWN_SUBAGENT = Call("POST", "/api/tasks/{task_id}/subagents", WORK, ITEM)
 SUBAGENTS = Call("GET", "/api/subagents", ANYBODY)  # an agent: those that it is the parent of
 SUBAGENT = Call("GET", "/api/tasks/{task_id}/subagent", SEE, is_own=True)
 TRANSCRIPT = Call("GET", "/api/tasks/{task_id}/transcript", SEE, is_own=True)
 
 # Artifacts
-PUT_ARTIFACT = Call("PUT", "/api/artifacts/{name}", STEER, is_repeatable=False)
-PUT_TASK_ARTIFACT = Call("PUT", "/api/tasks/{task_id}/artifacts/{name}", WORK)
+PUT_ARTIFACT = Call("PUT", "/api/artifacts/{name}", STEER, FILE, is_repeatable=False)
+PUT_TASK_ARTIFACT = Call("PUT", "/api/tasks/{task_id}/artifacts/{name}", WORK, FILE)
 ARTIFACTS = Call("GET", "/api/artifacts", SEE)
 TASK_ARTIFACTS = Call("GET", "/api/tasks/{task_id}/artifacts", SEE, is_own=True)
 READ_ARTIFACT = Call("GET", "/api/artifacts/{artifact_id}", ANYBODY)  # an agent: what its tasks made or are given
@@ -177,7 +203,7 @@ TOKENS = Call("GET", "/api/tokens", ADMINISTER)
 REVOKE_TOKEN = Call("DELETE", "/api/tokens/{token_id}", ADMINISTER)
 
 WHO = Call("GET", "/api/session", ANYBODY)
-LOG_IN = Call("POST", "/api/session", None, is_repeatable=False)
+LOG_IN = Call("POST", "/api/session", None, LOGIN, is_repeatable=False)
 LOG_OUT = Call("DELETE", "/api/session", None)
 
 # For machines that watch the server

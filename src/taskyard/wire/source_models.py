@@ -138,6 +138,7 @@ class Trigger(Response):
     only: dict[str, Any]
     template: dict[str, Any]
     paused: bool
+    path: str | None = Field(description="Of a hook: deliveries go to /api/hooks/PATH.")
     created_at: str
     created_by: str
     watched: Watched | None = Field(description="Of a rule: the attempts it has seen since it last fired.")

@@ -104,6 +104,7 @@ def trigger(answer: TriggerView) -> Document:
         "only": dict(it.only),
         "template": dict(it.template),
         "paused": it.paused,
+        "path": it.path,
         "created_at": to_iso(it.created_at),
         "created_by": it.created_by,
         "watched": None
@@ -160,7 +161,7 @@ def read_fire(document: Mapping[str, Any]) -> Fire:
 
 
 def read_trigger(document: Mapping[str, Any]) -> TriggerView:
-    plain = ("id", "settings", "only", "template", "paused", "created_by")
+    plain = ("id", "settings", "only", "template", "paused", "path", "created_by")
     found = Trigger(
         **{name: document[name] for name in plain},
         source=Source(document["source"]),

@@ -45,7 +45,7 @@ test.each([
     "When the share of failed attempts at tasks of type code is above 40 % over 50 of them, at most once a day",
   ],
 ])("a trigger by %s says what it listens to", (source, settings, words) => {
-  expect(triggerInWords({ id: "it", source, settings })).toBe(words);
+  expect(triggerInWords({ source, settings, path: "it" })).toBe(words);
 });
 
 test("conditions and templates are said in words", () => {

@@ -42,10 +42,10 @@ function daysInWords(weekday: string): string | null {
 }
 
 /** What it listens to. */
-export function triggerInWords({ id, source, settings }: Pick<Trigger, "id" | "source" | "settings">): string {
+export function triggerInWords({ source, settings, path }: Pick<Trigger, "source" | "settings" | "path">): string {
   switch (source) {
     case "webhook":
-      return `When ${settings["scheme"] === "github" ? "GitHub delivers" : "a signed delivery comes"} to /api/hooks/${id}`;
+      return `When ${settings["scheme"] === "github" ? "GitHub delivers" : "a signed delivery comes"} to /api/hooks/${path}`;
     case "files":
       return `When a file like ${words(settings["patterns"])} in ${words(settings["path"])} is ${words(settings["changes"])}`;
     case "dag":

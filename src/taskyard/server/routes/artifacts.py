@@ -16,7 +16,7 @@ from starlette.responses import StreamingResponse
 
 from taskyard.core.access import Role
 from taskyard.core.artifacts import UNKNOWN, Artifact
-from taskyard.core.errors import NotFound, TaskyardError
+from taskyard.core.errors import NotFound
 from taskyard.server.guarding import Caller, Serving, check_own_lease, lease_refusals
 from taskyard.server.routes.tasks import SHOWN_LEASE, Lease, Limit, TaskAt
 from taskyard.server.routing import Calling, Routes, answer
@@ -40,6 +40,7 @@ _CONTENT: dict[int | str, dict[str, Any]] = {
     200: {"content": {UNKNOWN: {}}, "description": "the file"},
     206: {"content": {UNKNOWN: {}}, "description": "the part of it that was asked for"},
     304: {"description": "the same as the one whose digest was sent"},
+    416: {"description": "the part that was asked for begins after its end"},
 }
 
 
@@ -50,7 +51,6 @@ async def put_task_artifact(
     """Store a file that an attempt made. It can be seen once the task is completed with that attempt."""
     (refusal,) = await lease_refusals(caller, [(task_id, lease)])
     if refusal is not None:
-        await _hear_out(request, _body(request))
         raise refusal
     return await _put(request, caller, name, digest, task_id=task_id, lease=lease)
 
@@ -63,25 +63,10 @@ async def put_artifact(request: Request, caller: Calling, name: NameAt, digest: 
 
 async def _put(request: Request, caller: Caller, name: str, digest: str | None, **whose: str) -> Response:
     media_type = request.headers.get("content-type") or None
-    coming = _body(request)
-    try:
-        stored = await caller.yard.put_artifact(
-            name, coming, media_type=media_type, digest=digest, by=caller.by, **whose
-        )
-    except TaskyardError:
-        await _hear_out(request, coming)
-        raise
+    stored = await caller.yard.put_artifact(
+        name, _body(request), media_type=media_type, digest=digest, by=caller.by, **whose
+    )
     return answer(files.artifact(stored), 201)
-
-
-async def _hear_out(request: Request, coming: AsyncGenerator[bytes]) -> None:
-    """Let the rest of a file come that is not wanted, within reason: who is cut off does not get the answer."""
-    serving: Serving = request.app.state.serving
-    left = serving.most_bytes
-    async for piece in coming:
-        left -= len(piece)
-        if left < 0:
-            return
 
 
 async def _body(request: Request) -> AsyncGenerator[bytes]:
@@ -193,7 +178,9 @@ def _headers(artifact: Artifact) -> dict[str, str]:
 def _part(asked: str, size: int) -> tuple[int, int] | None:
     """The bytes that are asked for; None for all of them, also where the wish makes no sense, as HTTP allows."""
     found = _RANGE.fullmatch(asked.strip())
-    if found is None:
+    if found is None or (found[2] and int(found[2]) < int(found[1])):
         return None
     start, end = int(found[1]), min(int(found[2]) + 1 if found[2] else size, size)
-    return (start, end) if start < end else None
+    if start >= size:
+        raise HTTPException(416, f"The file has {size} bytes.", {"Content-Range": f"bytes */{size}"})
+    return start, end

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import Header, Query, Request, Response
 
 from taskyard.server import listening
-from taskyard.server.guarding import shown_token
+from taskyard.server.guarding import listening_as, shown_token
 from taskyard.server.live import Live
 from taskyard.server.recent import Interest
 from taskyard.server.routing import Calling, Routes, answer
@@ -52,8 +52,10 @@ async def events(
     live: Live = request.app.state.live
     # A browser that comes back calls with the number it began with, and says here how far it got.
     first = after if last_event_id is None else last_event_id
-    stream = EventStream(live, await live.feed_of(caller.yard), interest, after=first, token=shown_token(request))
+    feed, shown, counted_as = await live.feed_of(caller.yard), shown_token(request), listening_as(caller)
+    stream = EventStream(live, feed, interest, after=first, token=shown, counted_as=counted_as)
     await stream.subscription.check()
+    live.admit(stream, live.most_listeners)  # now, while it can be refused: it leaves when the answer ends
     return stream
 
 

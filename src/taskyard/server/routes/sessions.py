@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 from fastapi import Request, Response
 
-from taskyard.core.access import ADMINISTER, OPERATE, SEE, STEER
+from taskyard.core.access import ADMINISTER, OPERATE, SEE, STEER, presented
 from taskyard.core.errors import Forbidden
 from taskyard.core.task import Json
 from taskyard.core.units import Micros, to_iso
@@ -30,6 +30,9 @@ async def log_in(request: Request, asked: requests.ShowToken) -> Response:
     """Begin a session in place of a token: a cookie, for the dashboard."""
     serving: Serving = request.app.state.serving
     caller = await identified(request, serving, asked.token)
+    if (shown := presented(asked.token)) is not None and shown.is_session:
+        # Otherwise whoever has a session for a moment could keep one that its owner's logout does not end.
+        raise Forbidden("it is a session, and a session is begun with a token")
     if caller.token.role not in SEE:
         raise Forbidden(f"it has the role {caller.token.role.value}, which the dashboard has nothing to show to")
     if not caller.token.sealed:

@@ -9,7 +9,6 @@ from fastapi import Path, Query, Request, Response
 from taskyard.core.errors import DeliveryRefused
 from taskyard.core.signing import HEADERS
 from taskyard.core.task import Json
-from taskyard.server.asking import StrictRequest
 from taskyard.server.guarding import Serving, address_of
 from taskyard.server.routing import Calling, Routes, answer
 from taskyard.wire import calls, responses, source_models, sources
@@ -20,7 +19,6 @@ ScheduleAt = Annotated[str, Path(description="A schedule's id.", max_length=255)
 TriggerAt = Annotated[str, Path(description="A trigger's id.", max_length=255)]
 Limit = Annotated[int, Query(ge=1, le=200)]
 Below = Annotated[str | None, Query(max_length=255, description="The key of the last one seen.")]
-MOST_BYTES = 1 << 20  # of a delivery
 
 # Schedules
 
@@ -176,32 +174,21 @@ def _added(added: AddedTrigger) -> dict[str, Json]:
 
 @routes.add(calls.DELIVER, responses.Done)
 async def deliver(
-    request: Request, name: Annotated[str, Path(description="A hook's name.", max_length=255)]
+    request: Request, path: Annotated[str, Path(description="What `hooks add` and `hooks show` tell.", max_length=255)]
 ) -> Response:
     """Take a delivery that is signed with the hook's secret. What is refused is not told why."""
     serving: Serving = request.app.state.serving
-    address = address_of(request)
-    serving.calls.check(address)
-    serving.guesses.check(address, cost=0)
-    body = await _limited(request)
+    body = await request.body()  # as it was sent, which is what was signed
     try:
-        await _handed_over(serving, name, request, body)
+        await _handed_over(serving, path, request, body)
     except DeliveryRefused:
-        serving.guesses.check(address)
+        serving.guesses.check(address_of(request))
         raise
     return answer({"ok": True})
 
 
-async def _limited(request: Request) -> bytes:
-    """The body as it was sent, which is what was signed."""
-    assert isinstance(request, StrictRequest)
-    request.most_bytes = min(MOST_BYTES, request.serving.most_bytes)
-    return await request.body()
-
-
-async def _handed_over(serving: Serving, name: str, request: Request, body: bytes) -> None:
-    workspace = await serving.yards.first.hook_workspace(name)
-    if workspace is None:
-        raise DeliveryRefused
+async def _handed_over(serving: Serving, path: str, request: Request, body: bytes) -> None:
+    hook = await serving.yards.first.hook_at(path)
+    yard = serving.yards.first if hook is None else serving.yards.of(hook.workspace)
     headers = {each: request.headers[each] for each in HEADERS if each in request.headers}
-    await serving.yards.of(workspace).receive(name, headers, body)
+    await yard.receive(path, headers, body)
