@@ -63,6 +63,7 @@ ACTS: Mapping[str, Act] = {
     "adopt": lambda hot: transitions.adopt(hot, dag_id=DagId("dag_1"), now=NOW),
     "reprioritise": lambda hot: transitions.reprioritise(hot, priority=1, rank=1, by="human:adam", now=NOW),
     "relane": lambda hot: transitions.relane(hot, lane=hot.lane, now=NOW),
+    "step": lambda hot: transitions.step(hot, name="plan", cost=MicroUsd(7), tokens_in=1, tokens_out=2, now=NOW),
     "pin": lambda hot: transitions.pin(hot, session="{}", now=NOW),
     "file": lambda hot: transitions.file(hot, artifact="art_1", name="report.md", now=NOW),
 }

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from taskyard.core import transitions
+from taskyard.core import due_time, transitions
 from taskyard.core.changes import Change, Limit
 from taskyard.core.definition import born
 from taskyard.core.policy import PRESETS
@@ -29,7 +29,7 @@ _PLAIN = born(
 def a_row(**fields: Any) -> Hot:
     """A ready task of the preset standard that has just come in; a story says where it differs."""
     row = _PLAIN._replace(**fields)
-    return row if "due_at" in fields else row._replace(due_at=transitions.due(row))
+    return row if "due_at" in fields else row._replace(due_at=due_time.due(row))
 
 
 def claimed(hot: Hot, *, start: bool = False, agent: AgentId = ADA, reserved: int = 0, circuit: int = 0) -> Hot:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from taskyard.core.failing import Fate, Verdict, judge
 from taskyard.core.policy import PRESETS
 from taskyard.core.ratelimit import LONGEST_WAIT
+from taskyard.core.retry import PERMANENT
 from taskyard.core.task import AgentId, Failure, Reason
 from taskyard.core.units import DAY, MINUTE, SECOND, Micros
 from tests.core.defining import NOW, defined
@@ -109,7 +110,13 @@ def test_which_reasons_each_preset_retries(preset: str, reason: Reason):
     }
     fate = verdict(reason, preset=preset).fate
 
-    assert fate is (Fate.RETRY if retried.get(preset, True) else Fate.BURY)
+    assert fate is (Fate.RETRY if retried.get(preset, True) and reason not in PERMANENT else Fate.BURY)
+
+
+@pytest.mark.parametrize("reason", sorted(PERMANENT))
+def test_what_would_be_met_again_is_retried_only_where_a_task_asks_for_it(reason: str):
+    assert verdict(reason).fate is Fate.BURY
+    assert verdict(reason, asked={"retry": {"retry_on": [reason]}}).fate is Fate.RETRY
 
 
 def test_an_agents_own_word_is_retried_like_any_other():

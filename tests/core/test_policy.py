@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import PRESETS, BreakerCounts, BreakerPolicy, Dedup, Policy, preset, state_word
 from taskyard.core.ratelimit import Recognition
-from taskyard.core.retry import RetryPolicy, Strategy, delay, may_retry
+from taskyard.core.retry import PERMANENT, RetryPolicy, Strategy, delay, may_retry
 from taskyard.core.task import Definition, Reason, Status, TaskId
 from taskyard.core.units import MINUTE, SECOND, Micros
 
@@ -128,11 +128,11 @@ def test_jitter(name: str, jitter: object):
 @pytest.mark.parametrize(
     ("name", "refused"),
     row(
-        {"auth_failure", "budget_exceeded", "cancelled"},
-        set[str](),
+        {"auth_failure", "budget_exceeded", "cancelled", *PERMANENT},
+        set(PERMANENT),
         set(Reason) - {"timeout", "runtime_offline", "runtime_recovery", "claim_expired", "heartbeat_timeout"},
-        set[str](),
-        set[str](),
+        set(PERMANENT),
+        set(PERMANENT),
     ),
 )
 def test_what_is_not_retried(name: str, refused: object):

@@ -47,6 +47,7 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("claimed", "adopt"): ("claimed", "task.adopted"),
     ("claimed", "relane"): ("claimed", "task.relaned"),
     ("claimed", "pin"): ("claimed", "task.session"),
+    ("claimed", "step"): ("claimed", "task.step"),
     ("claimed", "file"): ("claimed", "task.artifact"),
     # running
     ("running", "start"): ("running", None),
@@ -63,6 +64,7 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("running", "adopt"): ("running", "task.adopted"),
     ("running", "relane"): ("running", "task.relaned"),
     ("running", "pin"): ("running", "task.session"),
+    ("running", "step"): ("running", "task.step"),
     ("running", "file"): ("running", "task.artifact"),
     # validating
     ("validating", "approve"): ("completed", "task.completed"),
@@ -119,7 +121,7 @@ def test_all_else_is_refused_and_both_are_named(state: Status, act: str):
 def test_the_table_is_about_every_state_and_every_verb():
     assert {state for state, _ in ALLOWED} == set(Status) - {Status.FAILED, Status.CANCELLED}
     assert {act for _, act in ALLOWED} == set(ACTS)
-    assert len(PAIRS) == 11 * 27
+    assert len(PAIRS) == 11 * 28
 
 
 def test_the_published_graph_is_this_table():

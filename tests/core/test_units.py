@@ -19,6 +19,7 @@ from taskyard.core.units import (
     to_iso,
     to_usd,
     usd,
+    usd_spent,
     utc_date,
 )
 
@@ -186,3 +187,27 @@ def test_whatever_is_no_money_is_a_value_error(value: str | float | int | Decima
     except ValueError:
         return
     assert Decimal(str(value)) * 1_000_000 == amount
+
+
+@pytest.mark.parametrize(
+    ("reported", "stored"),
+    [
+        (900 * 0.25e-6 + 200 * 2e-6, 625),
+        (0.1 + 0.2, 300_000),
+        ("0.0000001", 1),
+        (1e-7, 1),
+        (1e-13, 0),
+        (Decimal("0.1234561"), 123_457),
+        (Decimal(1) / Decimal(3), 333_334),
+        (3, 3_000_000),
+        ("9000000000", 9_000_000_000_000_000),
+    ],
+)
+def test_what_is_spent_is_rounded_up_to_a_micro_dollar(reported: str | float | Decimal, stored: int):
+    assert usd_spent(reported) == stored
+
+
+@pytest.mark.parametrize("reported", [-1, "-0.01", float("nan"), float("inf"), "free", 9_000_000_001])
+def test_what_is_no_amount_is_not_spent(reported: str | float):
+    with pytest.raises(ValueError, match="must be"):
+        usd_spent(reported)

@@ -220,7 +220,7 @@ async def test_hostile_json_is_refused_by_every_verb_that_takes_some(yard: Yard,
 NO_NAME = ["", " ", NUL, LONE, "x" * 256, 5, None]
 NO_TEXT = [NUL, LONE, "x" * 10_001, 5, None]
 NO_COUNT = [-1, 2**53, 10**40, True, 1.5, "1"]
-NO_MONEY = [-1, "0.0000001", "ten", True, float("nan"), 10**40, [1]]
+NO_MONEY = [-1, "ten", True, float("nan"), 10**40, [1]]
 NO_TIME = [-1, float("nan"), float("inf"), 1e300, True, "5"]
 NO_LIST = ["abc", [5], [""], [NUL], [LONE], ["x" * 1001], list(map(str, range(1001))), None, 5]
 

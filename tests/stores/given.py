@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from itertools import count
 from typing import TypedDict, TypeVar, Unpack
 
-from taskyard.core import transitions
+from taskyard.core import due_time, transitions
 from taskyard.core.changes import (
     Attempt,
     Beat,
@@ -175,7 +175,7 @@ def a_row(now: Micros, **fields: Unpack[Fields]) -> Hot:
         created_at=now,
     )
     row = plain._replace(**fields)
-    return row if "due_at" in fields else row._replace(due_at=transitions.due(row))
+    return row if "due_at" in fields else row._replace(due_at=due_time.due(row))
 
 
 def new(row: Hot, type: str = "code", **said: Unpack[Said]) -> NewTask:

@@ -161,7 +161,14 @@ def test_the_ready_made_adapters_understand_their_programs() -> None:
         "usage": {"input_tokens": 5},
     }
     assert claude.understood(result) == [
-        {"type": "spend", "usd": 0.02, "input_tokens": 5, "output_tokens": None},
+        {
+            "type": "spend",
+            "usd": 0.02,
+            "input_tokens": 5,
+            "output_tokens": None,
+            "cache_read_tokens": None,
+            "cache_write_tokens": None,
+        },
         {"type": "output", "data": "done"},
     ]
     codex = adapter("codex")

@@ -31,12 +31,20 @@ from taskyard.cli.tables import Text, short
 from taskyard.core.errors import InvalidInput, LeaseLost
 from taskyard.core.task import Json
 from taskyard.wire.answers import Told
+from taskyard.wire.spending import Spent
 from taskyard.wire.tasks import Held, Receipt
 from taskyard.worker.adapters import Adapter, adapter
 from taskyard.worker.agent import Agent
 from taskyard.worker.command import Command, command_agent
 
 Cost = Annotated[str | None, typer.Option("--cost", help="What it cost in all, in dollars.")]
+InputTokens = Annotated[int | None, typer.Option(help="Tokens read in all, cached ones among them.")]
+OutputTokens = Annotated[int | None, typer.Option(help="Tokens written in all.")]
+CacheRead = Annotated[int | None, typer.Option("--cache-read-tokens", help="Of those read, from the provider's cache.")]
+CacheWrite = Annotated[
+    int | None, typer.Option("--cache-write-tokens", help="Of those read, into the provider's cache.")
+]
+Model = Annotated[str | None, typer.Option(help="The model. Without --cost, its price is looked up.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -144,12 +152,22 @@ def start(context: typer.Context, task: TaskArgument, lease: LeaseOption, as_jso
 
 
 def heartbeat(
-    context: typer.Context, task: TaskArgument, lease: LeaseOption, cost: Cost = None, as_json: AsJson = False
+    context: typer.Context,
+    task: TaskArgument,
+    lease: LeaseOption,
+    cost: Cost = None,
+    input_tokens: InputTokens = None,
+    output_tokens: OutputTokens = None,
+    cache_read: CacheRead = None,
+    cache_write: CacheWrite = None,
+    model: Model = None,
+    as_json: AsJson = False,
 ) -> None:
     """Keep the lease, and hear what there is to know."""
+    spent = _spent(cost, input_tokens, output_tokens, cache_read, cache_write, model)
 
     async def use(yard: Yard) -> Told:
-        return await yard.heartbeat(await find_task(yard, task), lease, cost_usd=cost)
+        return await yard.heartbeat(await find_task(yard, task), lease, **spent)
 
     told = in_yard(context, use)
     value: dict[str, Json] = {"id": told.task_id, "words": list[Json](told.words), "stop": told.must_stop}
@@ -183,15 +201,21 @@ def complete(
     output: Annotated[str, typer.Option("--output", "-o", help="JSON, @FILE or -.")] = "null",
     report: Annotated[str | None, typer.Option(help="Decision report: JSON, @FILE or -.")] = None,
     cost: Cost = None,
+    input_tokens: InputTokens = None,
+    output_tokens: OutputTokens = None,
+    cache_read: CacheRead = None,
+    cache_write: CacheWrite = None,
+    model: Model = None,
     as_json: AsJson = False,
 ) -> None:
     """Hand the output in."""
     data, reported = json_given("--output", output), json_given("--report", report)
+    spent = _spent(cost, input_tokens, output_tokens, cache_read, cache_write, model)
     _settled(
         context,
         task,
         as_json,
-        lambda yard, task_id: yard.complete(task_id, lease, data, decision_report=reported, cost_usd=cost),
+        lambda yard, task_id: yard.complete(task_id, lease, data, decision_report=reported, **spent),
     )
 
 
@@ -204,16 +228,40 @@ def fail(
     ] = "agent_error",
     error: Annotated[str, typer.Option(help="What went wrong; @FILE or - to read it.")] = "",
     cost: Cost = None,
+    input_tokens: InputTokens = None,
+    output_tokens: OutputTokens = None,
+    cache_read: CacheRead = None,
+    cache_write: CacheWrite = None,
+    model: Model = None,
     as_json: AsJson = False,
 ) -> None:
     """Say that the attempt failed. The policy decides what follows."""
     told = text_given("--error", error)
-    _settled(context, task, as_json, lambda yard, task_id: yard.fail(task_id, lease, reason, told, cost_usd=cost))
+    spent = _spent(cost, input_tokens, output_tokens, cache_read, cache_write, model)
+    _settled(context, task, as_json, lambda yard, task_id: yard.fail(task_id, lease, reason, told, **spent))
 
 
 def release(context: typer.Context, task: TaskArgument, lease: LeaseOption, as_json: AsJson = False) -> None:
     """Give the task back unfinished; no attempt is counted."""
     _settled(context, task, as_json, lambda yard, task_id: yard.release(task_id, lease))
+
+
+def _spent(
+    cost: str | None,
+    input_tokens: int | None,
+    output_tokens: int | None,
+    cache_read: int | None,
+    cache_write: int | None,
+    model: str | None,
+) -> Spent:
+    return {
+        "cost_usd": cost,
+        "tokens_input": input_tokens,
+        "tokens_output": output_tokens,
+        "tokens_cache_read": cache_read,
+        "tokens_cache_write": cache_write,
+        "model": model,
+    }
 
 
 def _settled(context: typer.Context, task: str, as_json: bool, act: Callable[[Yard, str], Awaitable[Receipt]]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from secrets import token_hex
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from taskyard.client.batching import Batches, Item
 from taskyard.client.calling import LONGEST_WAIT
@@ -19,6 +19,7 @@ from taskyard.core.task import Json, Reason, TaskId
 from taskyard.wire import calls, reading, reading_tasks
 from taskyard.wire.answers import Child, Heartbeat, Told, Waited
 from taskyard.wire.calls import Call
+from taskyard.wire.spending import Spent
 from taskyard.wire.tasks import Held, Receipt
 
 if TYPE_CHECKING:
@@ -105,10 +106,9 @@ class Working(Producing):
         """Say that work has begun."""
         return reading_tasks.receipt(await self._ask_about(calls.START, task_id, body(lease=lease)))
 
-    async def heartbeat(self, task_id: str, lease: str, **report: object) -> Told:
+    async def heartbeat(self, task_id: str, lease: str, *, progress: Json = None, **spent: Unpack[Spent]) -> Told:
         """Keep the lease, say how it goes, and hear what there is to know."""
-        beat = Heartbeat(task_id, lease, **report)  # pyright: ignore[reportArgumentType]
-        return await self._beats.send(_beat(beat))
+        return await self._beats.send(_beat(Heartbeat(task_id, lease, progress, **spent)))
 
     async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[Told]:
         return await self._send_heartbeats([_beat(each) for each in heartbeats])
@@ -151,10 +151,7 @@ class Working(Producing):
         *,
         artifacts: Sequence[str] = (),
         decision_report: Json = None,
-        cost_usd: str | float | int | None = None,
-        tokens_input: int | None = None,
-        tokens_output: int | None = None,
-        model: str | None = None,
+        **spent: Unpack[Spent],
     ) -> Receipt:
         """Hand the output in. One that fails its validation is a failed attempt, reason `invalid_output`."""
         members = parts(
@@ -162,10 +159,7 @@ class Working(Producing):
             output=output,
             artifacts=several(artifacts),
             decision_report=decision_report,
-            cost_usd=cost_usd,
-            tokens_input=tokens_input,
-            tokens_output=tokens_output,
-            model=model,
+            **spent,
         )
         return await self._completions.send(Item(task_id, members))
 
@@ -178,10 +172,7 @@ class Working(Producing):
         *,
         details: Json = None,
         retry_after_sec: float | None = None,
-        cost_usd: str | float | int | None = None,
-        tokens_input: int | None = None,
-        tokens_output: int | None = None,
-        model: str | None = None,
+        **spent: Unpack[Spent],
     ) -> Receipt:
         """Say that the attempt failed. What follows is decided by the reason and the task's policy."""
         members = parts(
@@ -190,10 +181,7 @@ class Working(Producing):
             error=mended(error)[:LONGEST_ERROR],
             details=details,
             retry_after_sec=retry_after_sec,
-            cost_usd=cost_usd,
-            tokens_input=tokens_input,
-            tokens_output=tokens_output,
-            model=model,
+            **spent,
         )
         return await self._failures.send(Item(task_id, members))
 
@@ -223,9 +211,13 @@ class Working(Producing):
 
     # Steps, waits and children
 
-    async def checkpoint(self, task_id: str, lease: str, name: str, data: Json) -> Json:
-        """Store the result of a named step once, and answer with the one that is stored."""
-        return (await self._ask_about(calls.CHECKPOINT, task_id, body(lease=lease, name=name, data=data)))["data"]
+    async def checkpoint(self, task_id: str, lease: str, name: str, data: Json, **spent: Unpack[Spent]) -> Json:
+        """Store the result of a named step once, and answer with the one that is stored.
+
+        What the attempt has cost so far is stored in the same change.
+        """
+        request = body(lease=lease, name=name, data=data, **spent)
+        return (await self._ask_about(calls.CHECKPOINT, task_id, request))["data"]
 
     async def sleep(self, task_id: str, lease: str, name: str, duration_sec: float) -> Waited:
         """Wait for a time, without a slot."""
@@ -273,13 +265,7 @@ class Working(Producing):
 def _beat(heartbeat: Heartbeat) -> Item:
     return Item(
         heartbeat.task_id,
-        parts(
-            lease=heartbeat.lease,
-            progress=heartbeat.progress,
-            cost_usd=heartbeat.cost_usd,
-            tokens_input=heartbeat.tokens_input,
-            tokens_output=heartbeat.tokens_output,
-        ),
+        parts(lease=heartbeat.lease, progress=heartbeat.progress, **heartbeat.spent),
     )
 
 

@@ -57,6 +57,7 @@ class Artifact:
     attempt: int | None
     created_at: Micros
     created_by: str
+    step: str | None = None  # the step whose result it is: for the holders of the task alone, as long as that is kept
 
     @property
     def reference(self) -> str:
@@ -78,6 +79,7 @@ class Artifact:
             "attempt": self.attempt,
             "created_at": self.created_at,
             "created_by": self.created_by,
+            **({} if self.step is None else {"step": self.step}),
         }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from taskyard.core import notices, transitions
+from taskyard.core import due_time, notices
 from taskyard.core.changes import Record
 from taskyard.core.task import Hot, Json, Status
 from taskyard.core.units import SECOND, Micros
@@ -42,7 +42,7 @@ def cut(hot: Hot, *, run_after: Micros | None, now: Micros) -> Hot:
         after = hot._replace(wake_at=Micros(now + max(hot.wake_at - hot.updated_at, 0)))
     else:
         return hot
-    return after._replace(due_at=transitions.due(after))
+    return after._replace(due_at=due_time.due(after))
 
 
 def _cut_attempt(hot: Hot, now: Micros) -> Hot:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
-from taskyard.core import aliases, transitions
+from taskyard.core import aliases, due_time
 from taskyard.core.claiming import cost_class
 from taskyard.core.errors import InvalidInput
 from taskyard.core.fields import Placed, text
@@ -333,7 +333,7 @@ def born(
             "traits": int(traits(definition, policy)),
         }
     )
-    due = transitions.due(hot)
+    due = due_time.due(hot)
     return hot if due is None else hot._replace(due_at=due)
 
 
@@ -370,7 +370,7 @@ def reborn(hot: Hot, definition: Definition, policy: Policy, *, now: Micros) -> 
         expires_at=definition.expires_at,
         traits=int(traits(definition, policy) | hot.traits & (Trait.FILED | Trait.TOLD | Trait.REPORTED)),
     )
-    return after._replace(due_at=transitions.due(after))
+    return after._replace(due_at=due_time.due(after))
 
 
 def _session(definition: Definition) -> str | None:

@@ -13,6 +13,9 @@ from taskyard.core.units import DAY, HOUR, MINUTE, SECOND, Micros
 
 LONGEST_DELAY = Micros(3650 * DAY)  # where a policy has no cap: the time that comes out must still be one to store
 
+# What the next attempt would meet again; retried only where a policy names it.
+PERMANENT = frozenset({"context_length", "refused"})
+
 _FIRST_DELAY = Micros(10 * SECOND)
 _CAP = Micros(300 * SECOND)
 
@@ -52,7 +55,7 @@ def may_retry(policy: RetryPolicy, reason: str, *, lost: bool = False) -> bool:
     """Whether such a failure may be retried. `lost`: no agent reported it, the yard took the task back."""
     if reason in policy.no_retry_on:
         return False
-    return lost or not policy.retry_on or reason in policy.retry_on
+    return lost or reason in policy.retry_on or (not policy.retry_on and reason not in PERMANENT)
 
 
 def delay(policy: RetryPolicy, failures: int, dice: float) -> Micros:

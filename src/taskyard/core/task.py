@@ -85,6 +85,8 @@ class Reason(StrEnum):
     AUTH_FAILURE = "auth_failure"
     BUDGET_EXCEEDED = "budget_exceeded"
     CANCELLED = "cancelled"
+    CONTEXT_LENGTH = "context_length"  # more than the model can read: the next attempt would say the same
+    REFUSED = "refused"  # the yard does not take what the agent made, and never will
     VALIDATION_UNAVAILABLE = "validation_unavailable"
     POISONED_SESSION = "poisoned_session"  # the agent's conversation is beyond use: the next attempt begins a new one
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from taskyard.core.changes import Beat, Change, Event
+from taskyard.core.due_time import due_by, earlier
 from taskyard.core.errors import IllegalTransition
 from taskyard.core.jsonvalue import compact
 from taskyard.core.lease import numbered
@@ -73,6 +74,7 @@ GRAPH: dict[str, dict[Status, frozenset[Status]]] = {
     "relane": {status: frozenset({status}) for status in WAITING | KEY_HELD},
     "pin": {status: frozenset({status}) for status in HELD},
     "file": {status: frozenset({status}) for status in HELD},
+    "step": {status: frozenset({status}) for status in HELD},
 }
 
 # verb -> the event that tells of it. A claim that starts at once is told as a start; a heartbeat tells nothing.
@@ -99,6 +101,7 @@ EVENTS: dict[str, str] = {
     "relane": "task.relaned",
     "pin": "task.session",
     "file": "task.artifact",
+    "step": "task.step",
 }
 
 
@@ -168,7 +171,7 @@ def claim(
         now if started else None,
         expires,
         limit,
-        _earlier(expires, limit),
+        earlier(expires, limit),
         circuit,
         reserved,
         _key_once_started(hot) if started else hot.idempotency_key,
@@ -415,23 +418,15 @@ def file(hot: Hot, *, artifact: str, name: str, now: Micros) -> Change:
     return _step(hot, "file", now, data, traits=int(hot.traits | Trait.FILED))
 
 
-def due(hot: Hot) -> Micros | None:
-    """When the sweep must look at the task next."""
-    return _due(hot.status, hot.lease_expires_at, hot.limit_at, hot.wake_at, hot.expires_at)
-
-
-def _due(
-    status: Status,
-    lease_expires_at: Micros | None,
-    limit_at: Micros | None,
-    wake_at: Micros | None,
-    expires_at: Micros | None,
-) -> Micros | None:
-    if status is Status.RUNNING or status is Status.CLAIMED:
-        return _earlier(lease_expires_at, limit_at)
-    if status is Status.RETRYING or status is Status.PENDING:
-        return _earlier(wake_at, expires_at)
-    return expires_at if status is Status.READY else None
+def step(
+    hot: Hot, *, name: str, cost: MicroUsd | None, tokens_in: int | None, tokens_out: int | None, now: Micros
+) -> Change:
+    """The result of a step is stored, and with it what the attempt has cost so far."""
+    allow(hot, "step")
+    totals = {"spent": cost, "tokens_in": tokens_in, "tokens_out": tokens_out}
+    given: dict[str, Any] = {field: total for field, total in totals.items() if total is not None}
+    facts: dict[str, Json] = {"step": name, **({} if cost is None else {"cost": cost})}
+    return _step(hot, "step", now, facts, **given)
 
 
 def dag_of(hot: Hot) -> DagId:
@@ -446,12 +441,6 @@ def lone_dag(task_id: TaskId) -> DagId:
 def lone_task(dag_id: DagId) -> TaskId:
     """The task that such a graph is the graph of, where it is a lone task's."""
     return TaskId("task_" + dag_id.removeprefix("dag_"))
-
-
-def _earlier(one: Micros | None, other: Micros | None) -> Micros | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return min(one, other)
 
 
 def _limit(hot: Hot, now: Micros) -> Micros | None:
@@ -477,7 +466,7 @@ def _step(hot: Hot, verb: str, now: Micros, data: dict[str, Json], unbeaten: boo
     # Copying a row is what a step costs, so what follows from its new fields is worked out before it.
     if "due_at" not in fields:
         get = fields.get
-        fields["due_at"] = _due(
+        fields["due_at"] = due_by(
             get("status", hot.status),
             get("lease_expires_at", hot.lease_expires_at),
             get("limit_at", hot.limit_at),

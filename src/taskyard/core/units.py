@@ -1,11 +1,11 @@
 """Time in whole microseconds, money in whole micro-dollars, and the only ways into and out of them.
 
-Nothing here rounds money, guesses a time zone, or knows what time it is.
+Only money that is gone is rounded, and only up; nothing here guesses a time zone, or knows what time it is.
 """
 
 import re
 from datetime import UTC, datetime, timedelta
-from decimal import Context, Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 from functools import lru_cache
 from typing import NewType
 
@@ -31,6 +31,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d
 
 # The caller's own decimal context may round, trap or be too short.
 _EXACT = Context(prec=120)
+_PICO = Decimal("1e-12")
 
 
 def from_iso(text: str) -> Micros:
@@ -76,6 +77,17 @@ def seconds(value: int | float) -> Micros:
 def usd(value: str | int | float | Decimal) -> MicroUsd:
     """Dollars, exactly; ValueError says the rule they break."""
     return MicroUsd(fixed_point(value, places=6, most=MOST_USD))
+
+
+def usd_spent(value: str | int | float | Decimal) -> MicroUsd:
+    """Dollars that are gone, rounded up to a micro-dollar: they are spent, whatever the form they are reported in."""
+    exact = _decimal(value)
+    if isinstance(value, float):
+        # What multiplying prices leaves behind the twelfth decimal is no money: it must not round up.
+        exact = exact.quantize(_PICO, context=_EXACT)
+    if not 0 <= exact <= MOST_USD:
+        raise ValueError(f"must be from 0 to {MOST_USD}")
+    return MicroUsd(int(exact.scaleb(6, context=_EXACT).to_integral_value(rounding=ROUND_CEILING)))
 
 
 def to_usd(amount: MicroUsd) -> str:

@@ -12,7 +12,7 @@ from typing import cast
 from taskyard.core import fields
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import DagId, TaskId
-from taskyard.core.units import Micros, MicroUsd, usd
+from taskyard.core.units import Micros, MicroUsd, usd, usd_spent
 
 MOST_TOKENS = 2**53 - 1  # what every store and JSON reader holds exactly
 MOST_ARTIFACTS = 1000
@@ -50,7 +50,13 @@ def duration(field: str, value: object) -> Micros:
 
 
 def money(field: str, value: object) -> MicroUsd | None:
+    """A ceiling: exact."""
     return None if value is None else MicroUsd(fields.decimal(value, field, convert=usd))
+
+
+def spent(field: str, value: object) -> MicroUsd | None:
+    """What is gone: rounded up."""
+    return None if value is None else MicroUsd(fields.decimal(value, field, convert=usd_spent))
 
 
 def tokens(field: str, value: object) -> int | None:

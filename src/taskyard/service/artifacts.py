@@ -11,10 +11,11 @@ import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 
-from taskyard.core import artifacts, fields, transitions
+from taskyard.core import artifacts, fields, stepped, transitions
 from taskyard.core.artifacts import KIND, LOOSE, Artifact
 from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, StoreUnavailable
+from taskyard.core.jsonvalue import compact, encode
 from taskyard.core.lease import Lease
 from taskyard.core.task import Hot, Json, TaskId, Trait
 from taskyard.core.units import HOUR, SECOND
@@ -48,6 +49,20 @@ class Artifacts(Clearing):
         That of an attempt can be seen once its task is completed with it; put again under the same name, it takes the
         place of the first. A `digest` (SHA-256) that is not the content's is refused.
         """
+        return await self._put_file(name, data, task_id, lease, media_type=media_type, digest=digest, by=by)
+
+    async def _put_file(
+        self,
+        name: str,
+        data: Content,
+        task_id: str | None,
+        lease: str | None,
+        *,
+        media_type: str | None,
+        digest: str | None = None,
+        by: str = LOCAL,
+        step: str | None = None,
+    ) -> Artifact:
         hot = await self._under(task_id, lease)
         artifact_id = artifacts.new_id(mint(), None if hot is None else hot.id)
         made = Artifact(
@@ -60,6 +75,7 @@ class Artifacts(Clearing):
             attempt=None if hot is None else hot.attempt,
             created_at=self.now(),
             created_by=arguments.name("by", by) if hot is None else f"agent:{hot.agent}",
+            step=step,
         )
         self._objects()  # refused before anything is written, where there is no place
         await self._loosen(made)
@@ -135,6 +151,17 @@ class Artifacts(Clearing):
 
         await self._clear((await self._land(decide)).id)
 
+    async def _fitting(self, task_id: str, lease: str, step: str, result: Json) -> str:
+        try:
+            return await super()._fitting(task_id, lease, step, result)
+        except InvalidInput:
+            if self.options.artifacts is None:
+                raise  # there is nowhere else to put it
+        # What was wrong with it otherwise is refused here again.
+        text = encode(result, field="data", max_bytes=self.options.max_artifact_bytes)
+        made = await self._put_file(stepped.FILE, text, task_id, lease, media_type="application/json", step=step)
+        return compact(stepped.in_artifact(made.reference))
+
     async def _under(self, task_id: str | None, lease: str | None) -> Hot | None:
         """The task whose lease is shown, for whoever holds it; None where none is."""
         if (task_id is None) != (lease is None):
@@ -184,10 +211,15 @@ class Artifacts(Clearing):
                 kept = RecordChange(LOOSE, self.workspace, artifact.id, loose.version, None)
                 return ChangeSet(records=(new, kept), events=(told,), at=now), artifact
             hot = await self._held(artifact.task_id, Lease(lease or ""))
+            change = transitions.file(hot, artifact=artifact.id, name=artifact.name, now=now)
+            if artifact.step is not None:
+                if len(await self._steps_filed(hot)) >= MOST_OF_A_TASK:
+                    raise InvalidInput("data", f"would be more than {MOST_OF_A_TASK} large results of one task")
+                wanted = RecordChange(LOOSE, self.workspace, artifact.id, loose.version, None)
+                return ChangeSet(changes=(change,), records=(new, wanted), at=now), artifact
             # Written again, so that of this and of clearing it away one is too late.
             still = RecordChange(LOOSE, self.workspace, artifact.id, loose.version, loose.body)
             replaced = await self._same_name(hot, artifact.name)
-            change = transitions.file(hot, artifact=artifact.id, name=artifact.name, now=now)
             return ChangeSet(changes=(change,), records=(new, still, *replaced), at=now), artifact
 
         return await self._land(decide)

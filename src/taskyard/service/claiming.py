@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from secrets import token_hex
 from time import monotonic
+from typing import Unpack
 
 from taskyard.core import transitions
 from taskyard.core.agent import Agent, AgentStatus
@@ -21,8 +22,10 @@ from taskyard.service import arguments
 from taskyard.service.engine import Options, pulse
 from taskyard.service.finishing import Finishing, receipt
 from taskyard.service.planner import Planner
+from taskyard.service.spending import reported
 from taskyard.stores.contract import Stale, Store
 from taskyard.wire.answers import Heartbeat, Told
+from taskyard.wire.spending import Spent
 from taskyard.wire.tasks import Held, Receipt
 
 PATIENCE = 5.0  # seconds a waiting claim sleeps at most before it looks again by itself
@@ -181,9 +184,9 @@ class Claiming(Finishing):
 
         return await self._land(decide)
 
-    async def heartbeat(self, task_id: str, lease: str, **report: object) -> Told:
+    async def heartbeat(self, task_id: str, lease: str, *, progress: Json = None, **spent: Unpack[Spent]) -> Told:
         """Keep the lease, say how it goes, and hear what there is to know."""
-        (told,) = await self.heartbeat_many([Heartbeat(task_id, lease, **report)])  # pyright: ignore[reportArgumentType]
+        (told,) = await self.heartbeat_many([Heartbeat(task_id, lease, progress, **spent)])
         return told
 
     async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[Told]:
@@ -259,15 +262,8 @@ def _beat(heartbeat: Heartbeat, workspace: str) -> Beat:
     progress = None
     if heartbeat.progress is not None:
         progress = encode(heartbeat.progress, field="progress", max_bytes=MOST_PROGRESS)
-    return Beat(
-        TaskId(heartbeat.task_id),
-        seal(heartbeat.lease),
-        progress,
-        arguments.money("cost_usd", heartbeat.cost_usd),
-        arguments.tokens("tokens_input", heartbeat.tokens_input),
-        arguments.tokens("tokens_output", heartbeat.tokens_output),
-        workspace,
-    )
+    cost, tokens_in, tokens_out, _ = reported(**heartbeat.spent)
+    return Beat(TaskId(heartbeat.task_id), seal(heartbeat.lease), progress, cost, tokens_in, tokens_out, workspace)
 
 
 def _claim_time_runs(hot: Hot, now: Micros) -> bool:

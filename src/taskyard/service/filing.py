@@ -8,7 +8,8 @@ from taskyard.core import artifacts, judging
 from taskyard.core.artifacts import KIND, Artifact, Fate, artifact_of
 from taskyard.core.changes import Record
 from taskyard.core.errors import InvalidInput, NotFound
-from taskyard.core.task import KEY_HELD, Hot, Outcome, Status, TaskId, Trait
+from taskyard.core.jsonvalue import encode
+from taskyard.core.task import KEY_HELD, Hot, Json, Outcome, Status, TaskId, Trait
 from taskyard.service.engine import Engine, Options
 from taskyard.stores.contract import Store
 from taskyard.stores.objects import Objects
@@ -54,14 +55,15 @@ class Filing(Engine):
         return [each for each, fate in fates if fate is Fate.KEPT or (fate is Fate.WAITING and each.reference in shown)]
 
     async def _shown_to(self, hot: Hot) -> tuple[str, ...]:
-        """What whoever holds this task sees before others do: the artifacts of the output that it is to judge."""
+        """What whoever holds this task sees and others do not: results of its steps, and artifacts that it judges."""
+        own = tuple(each.reference for each in await self._steps_filed(hot)) if hot.traits & Trait.FILED else ()
         record = await self._judging(hot) if hot.traits & Trait.JUDGES else None
         if record is None:
-            return ()
+            return own
         judged = TaskId(record.id)
         output = (await self.store.outputs([judged])).get(judged)
         # None of them is another attempt's that has not ended well: such an output would not have been taken.
-        return () if output is None else output.artifacts
+        return own if output is None else (*own, *output.artifacts)
 
     async def _judging(self, validator: Hot) -> Record | None:
         """What the validator's verdict is waited for with; None where nobody waits any more."""
@@ -70,6 +72,8 @@ class Filing(Engine):
         return record if judging.judges(record, validator.id) else None
 
     async def _fate(self, artifact: Artifact, hots: dict[TaskId, Hot]) -> Fate:
+        if artifact.step is not None:
+            return Fate.WAITING  # and goes when its task is pruned
         if artifact.task_id is None or artifact.attempt is None:
             return Fate.KEPT
         return await self._fate_of(hots.get(artifact.task_id), artifact.attempt)
@@ -86,9 +90,19 @@ class Filing(Engine):
 
     async def _filed(self, hot: Hot) -> list[Artifact]:
         """What the attempt at hand, and those that waited before it, have put: each name once."""
-        records = await self.store.page(KIND, hot.workspace, prefix=artifacts.prefix(hot.id), limit=MOST_OF_A_TASK)
-        found = [artifact_of(record) for record in reversed(records)]
+        records = await self.store.page(KIND, hot.workspace, prefix=artifacts.prefix(hot.id), limit=2 * MOST_OF_A_TASK)
+        found = [artifact_of(record) for record in reversed(records) if "step" not in record.body]
         return [each for each in found if await self._fate(each, {hot.id: hot}) is not Fate.OVER]
+
+    async def _steps_filed(self, hot: Hot) -> list[Artifact]:
+        """The results of steps that were too large for a row."""
+        records = await self.store.page(KIND, hot.workspace, prefix=artifacts.prefix(hot.id), limit=2 * MOST_OF_A_TASK)
+        return [artifact_of(record) for record in records if "step" in record.body]
+
+    async def _fitting(self, task_id: str, lease: str, step: str, result: Json) -> str:
+        """The text that is stored as the result of a step."""
+        del task_id, lease, step
+        return encode(result, field="data", max_bytes=self.options.sizes.max_output_bytes)
 
     async def _files_of(self, hot: Hot, names: tuple[str, ...]) -> tuple[str, ...]:
         """What an output names, and what its attempts put. A reference to an artifact that is not there is refused."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, Unpack
 
 from taskyard.core import alike, fields, outcomes, throttle, transitions
 from taskyard.core import breaker as breakers
@@ -36,9 +36,11 @@ from taskyard.core.units import Micros
 from taskyard.service import arguments
 from taskyard.service.engine import TRIES, KeyTaken, Options
 from taskyard.service.filing import Filing
+from taskyard.service.spending import NOTHING, Reported, reported
 from taskyard.service.validation import objection
 from taskyard.stores.contract import OutcomeUnknown, Store
 from taskyard.wire.batching import Batcher
+from taskyard.wire.spending import Spent
 from taskyard.wire.tasks import Receipt
 
 T = TypeVar("T")
@@ -74,22 +76,17 @@ class Finishing(Filing):
         *,
         artifacts: Sequence[str] = (),
         decision_report: Json = None,
-        cost_usd: str | float | int | None = None,
-        tokens_input: int | None = None,
-        tokens_output: int | None = None,
-        model: str | None = None,
+        **spent: Unpack[Spent],
     ) -> Receipt:
         """Hand the output in. One that fails its validation is a failed attempt, reason `invalid_output`."""
         text = encode(output, field="output", max_bytes=self.options.sizes.max_output_bytes)
-        reported = None
+        explained = None
         if decision_report is not None:
-            reported = encode(decision_report, field="decision_report", max_bytes=self.options.sizes.max_output_bytes)
+            explained = encode(decision_report, field="decision_report", max_bytes=self.options.sizes.max_output_bytes)
         made = arguments.names("artifacts", artifacts, longest=1000)
         digest = _digest("complete", output, list(made), decision_report)
-        report = _report(
-            "complete", digest, cost_usd=cost_usd, tokens_input=tokens_input, tokens_output=tokens_output, model=model
-        )
-        handed_in = _HandedIn(TaskId(task_id), seal(lease), output, text, made, reported, report)
+        report = Report("complete", digest, *reported(**spent))
+        handed_in = _HandedIn(TaskId(task_id), seal(lease), output, text, made, explained, report)
         return await self._completions.ask(handed_in)
 
     async def _complete_all(self, handed_in: Sequence[_HandedIn]) -> list[Receipt | Exception]:
@@ -219,18 +216,13 @@ class Finishing(Filing):
         *,
         details: Json = None,
         retry_after_sec: float | None = None,
-        cost_usd: str | float | int | None = None,
-        tokens_input: int | None = None,
-        tokens_output: int | None = None,
-        model: str | None = None,
+        **spent: Unpack[Spent],
     ) -> Receipt:
         """Say that the attempt failed. What follows is decided by the reason and the task's policy."""
         encode(details, field="details", max_bytes=self.options.sizes.max_output_bytes)
         failure = Failure(reason=fields.text(reason, "reason", most=100), error=_printable(error), details=details)
         digest = _digest("fail", failure.reason, failure.error, details)
-        report = _report(
-            "fail", digest, cost_usd=cost_usd, tokens_input=tokens_input, tokens_output=tokens_output, model=model
-        )
+        report = Report("fail", digest, *reported(**spent))
         wait = None if retry_after_sec is None else arguments.duration("retry_after_sec", retry_after_sec)
         return await self.fail_attempt(TaskId(task_id), seal(lease), failure, report, retry_after=wait)
 
@@ -347,17 +339,21 @@ class Finishing(Filing):
             return change_set
         return change_set._replace(changes=(change._replace(after=change.after._replace(idempotency_key=key)),))
 
-    async def checkpoint(self, task_id: str, lease: str, name: str, data: Json) -> Json:
-        """Store the result of a named step once, and answer with the one that is stored."""
-        text = encode(data, field="data", max_bytes=self.options.sizes.max_output_bytes)
+    async def checkpoint(self, task_id: str, lease: str, name: str, data: Json, **spent: Unpack[Spent]) -> Json:
+        """Store the result of a named step once, and answer with the one that is stored.
+
+        What the attempt has cost so far is stored in the same change.
+        """
         arguments.name("name", name)
+        totals = reported(**spent)
+        text = await self._fitting(task_id, lease, name, data)
 
         async def decide() -> tuple[ChangeSet | None, Json]:
             hot = await self._held(TaskId(task_id), Lease(lease))
             for stored in await self.store.checkpoints(hot.id):
                 if stored.name == name:
                     return None, json.loads(stored.data)
-            return self._noted(hot, name, text), data
+            return self._noted(hot, name, text, totals), data
 
         return await self._land(decide)
 
@@ -397,47 +393,20 @@ class Finishing(Filing):
 
         await self._land(decide)
 
-    def _noted(self, hot: Hot, name: str, text: str) -> ChangeSet:
+    def _noted(self, hot: Hot, name: str, text: str, totals: Reported = NOTHING) -> ChangeSet:
         """A step's result, guarded by the version: whoever lost the lease is behind."""
-        row = Checkpoint(hot.id, name, hot.attempt, text)
-        now = self.now()
-        event = Event(
-            "task.step",
-            hot.workspace,
-            hot.id,
-            transitions.dag_of(hot),
-            now,
-            None,
-            None,
-            hot.attempt,
-            compact({"step": name}),
-        )
+        row, now = Checkpoint(hot.id, name, hot.attempt, text), self.now()
+        if totals != NOTHING:
+            cost, tokens_in, tokens_out, _ = totals
+            change = transitions.step(hot, name=name, cost=cost, tokens_in=tokens_in, tokens_out=tokens_out, now=now)
+            return ChangeSet(changes=(change,), checkpoints=(row,), at=now)
+        facts = compact({"step": name})
+        event = Event("task.step", hot.workspace, hot.id, transitions.dag_of(hot), now, None, None, hot.attempt, facts)
         return ChangeSet(expects=(Expect(hot.id, hot.version),), checkpoints=(row,), events=(event,), at=now)
 
 
 def receipt(hot: Hot) -> Receipt:
     return Receipt(hot.id, hot.status, hot.version, hot.failures, hot.wake_at)
-
-
-def _report(
-    verb: str,
-    digest: str,
-    *,
-    cost_usd: str | float | int | None,
-    tokens_input: int | None,
-    tokens_output: int | None,
-    model: str | None,
-) -> Report:
-    if cost_usd is tokens_input is tokens_output is model is None:
-        return Report(verb, digest)
-    return Report(
-        verb,
-        digest,
-        arguments.money("cost_usd", cost_usd),
-        arguments.tokens("tokens_input", tokens_input),
-        arguments.tokens("tokens_output", tokens_output),
-        None if model is None else arguments.name("model", model),
-    )
 
 
 def answered(attempt: Attempt) -> Receipt:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import cast
 
 from taskyard.core import dag as dags
-from taskyard.core import transitions
+from taskyard.core import due_time, transitions
 from taskyard.core.changes import ChangeSet, Committed, Event, Expect, Lift, StoredEvent, Touch
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import IllegalTransition, LeaseLost, NotFound
@@ -119,7 +119,7 @@ class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
         elif hot.limit_at is not None and hot.limit_at <= now:
             reason, expiring = Reason.TIMEOUT, False
         else:
-            await self.store.touch([Touch(hot.id, hot.due_at or now, transitions.due(hot))])
+            await self.store.touch([Touch(hot.id, hot.due_at or now, due_time.due(hot))])
             return False
         failure = Failure(reason=reason, error=_EXPIRED[reason])
 
@@ -296,7 +296,7 @@ def _is_lone(event: Event) -> bool:
 def _forgiven(hot: Hot, now: Micros) -> Touch:
     # Never earlier than before: a claim time may be longer than a lease.
     until = Micros(max(now + hot.lease_sec * SECOND, hot.lease_expires_at or now))
-    return Touch(hot.id, hot.due_at or now, transitions.due(hot._replace(lease_expires_at=until)), until)
+    return Touch(hot.id, hot.due_at or now, due_time.due(hot._replace(lease_expires_at=until)), until)
 
 
 _EXPIRED = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import NamedTuple, cast
 
 from taskyard.core.access import Session, Token
@@ -16,6 +17,7 @@ from taskyard.core.errors import TaskyardError
 from taskyard.core.events import wire_type
 from taskyard.core.task import DagId, Hot, Json, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros, MicroUsd, to_iso
+from taskyard.wire.spending import Spent
 from taskyard.wire.tasks import Details, Task
 
 
@@ -100,9 +102,23 @@ class Heartbeat(NamedTuple):
     task_id: str
     lease: str
     progress: Json = None
-    cost_usd: str | float | int | None = None
+    cost_usd: str | float | int | Decimal | None = None
     tokens_input: int | None = None
     tokens_output: int | None = None
+    tokens_cache_read: int | None = None
+    tokens_cache_write: int | None = None
+    model: str | None = None
+
+    @property
+    def spent(self) -> Spent:
+        return {
+            "cost_usd": self.cost_usd,
+            "tokens_input": self.tokens_input,
+            "tokens_output": self.tokens_output,
+            "tokens_cache_read": self.tokens_cache_read,
+            "tokens_cache_write": self.tokens_cache_write,
+            "model": self.model,
+        }
 
 
 class Told(NamedTuple):

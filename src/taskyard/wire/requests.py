@@ -128,11 +128,14 @@ class Leased(Request):
 
 
 class Spent(Request):
-    """What the attempt has cost so far, in all."""
+    """What the attempt has cost so far, in all. Cost is rounded up to a micro-dollar."""
 
     cost_usd: Money | None = None
-    tokens_input: Tokens | None = None
+    tokens_input: Tokens | None = Field(None, description="Every token read, cached ones among them.")
     tokens_output: Tokens | None = None
+    tokens_cache_read: Tokens | None = None
+    tokens_cache_write: Tokens | None = None
+    model: Name | None = Field(None, description="Where no cost is given, its price is looked up.")
 
 
 class Heartbeat(Leased, Spent):
@@ -172,7 +175,6 @@ class Complete(Leased, Spent):
     output: Any = None
     artifacts: list[str] = []
     decision_report: Any = None
-    model: Name | None = None
 
 
 class CompleteOf(Complete):
@@ -191,7 +193,6 @@ class Fail(Leased, Spent):
     error: str = ""
     details: Any = None
     retry_after_sec: Seconds | None = None
-    model: Name | None = None
 
 
 class FailOf(Fail):
@@ -208,7 +209,7 @@ class Spawn(Leased):
     wait: bool = False
 
 
-class Checkpoint(Leased):
+class Checkpoint(Leased, Spent):
     name: Name
     data: Any = None
 

@@ -87,7 +87,7 @@ class Task:
             "title": spec.title,
             "agent": spec.agent,
             "subject": spec.subject,
-            "spec": _spec(spec, self.models),
+            "spec": spec_of(spec, self.models),
             "priority": self.policy.priority.outward(spec.priority),
             "priority_boost_per_minute": spec.boost / 100,
             "deadline": _time(spec.deadline),
@@ -249,7 +249,8 @@ def effective_view(value: int) -> float:
     return round(value / RANK_UNIT, 2)
 
 
-def _spec(spec: Definition, models: tuple[str, ...]) -> dict[str, Json]:
+def spec_of(spec: Definition, models: tuple[str, ...]) -> dict[str, Json]:
+    """What was asked for, with the models to use by now."""
     return {
         "prompt": spec.prompt,
         "payload": json.loads(spec.payload),

@@ -26,6 +26,7 @@ from taskyard.worker.supervising import before_the_end
 # What a program gets of this process's environment. Keys and tokens are passed only where they are named.
 ALWAYS_PASSED = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "SHELL")
 LINE_LIMIT = 1 << 20
+_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 LAST_WORDS = 4000  # characters of standard error that are kept of a failure
 PATIENCE = 5.0  # seconds between asking a process group to end and ending it
 REASONS = {75: "rate_limit", 77: "auth_failure", 124: "timeout"}  # sysexits' TEMPFAIL and NOPERM; timeout(1)
@@ -166,9 +167,8 @@ async def _heard(task: Context, message: Mapping[str, Any], said: _Said) -> None
                 await task.session(str(session_id), work_dir=message.get("work_dir"))
         case "spend":
             await task.spend(
-                message.get("usd") or 0,
-                input_tokens=int(message.get("input_tokens") or 0),
-                output_tokens=int(message.get("output_tokens") or 0),
+                message.get("usd"),
+                **{each: int(message.get(each) or 0) for each in _TOKENS},
                 model=message.get("model"),
             )
         case "output":

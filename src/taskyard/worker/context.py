@@ -11,19 +11,22 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
+from taskyard.core import stepped
 from taskyard.core.errors import NotFound
 from taskyard.core.task import Json
-from taskyard.core.units import MicroUsd, to_usd, usd
+from taskyard.core.units import MicroUsd
 from taskyard.service.yard import Yard
-from taskyard.wire.answers import Child, Input
+from taskyard.wire.answers import Child, Input, Told
 from taskyard.wire.chunks import Content
 from taskyard.wire.minting import derived
+from taskyard.wire.spending import Spent
 from taskyard.wire.subagents import StartedSubagent
-from taskyard.wire.tasks import Held, Task, attempt_view
+from taskyard.wire.tasks import Held, Task, attempt_view, spec_of
 from taskyard.worker.agent import plain
 from taskyard.worker.control import Stopped, Suspended
 from taskyard.worker.fetching import fetch
 from taskyard.worker.inbox import Inbox
+from taskyard.worker.spending import Dollars, ModelCall, StepCost, Totals, call_of
 from taskyard.worker.tracing import step_span
 
 
@@ -45,10 +48,7 @@ class Context:
         self.lease = task.lease
         self.attempt = task.attempt
         self.agent_type = agent_type or task.hot.agent or ""
-        self.model: str | None = next(iter(task.models), None)
-        self.cost = MicroUsd(0)
-        self.tokens_input = 0
-        self.tokens_output = 0
+        self.spent = Totals(model=next(iter(task.models), None))
         self.artifacts: list[str] = []
         self._latest_progress: Json = None
 
@@ -65,6 +65,29 @@ class Context:
     @property
     def payload(self) -> Any:
         return self.task.payload
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What was asked for, as the task's document has it: prompt, payload, context_refs, constraints."""
+        return spec_of(self.task.definition, self.task.models)
+
+    @property
+    def model(self) -> str | None:
+        """The model that was used last; before that, the best of those to use."""
+        return self.spent.model
+
+    @property
+    def cost(self) -> MicroUsd:
+        """What this attempt has spent so far, in micro-dollars."""
+        return self.spent.cost
+
+    @property
+    def tokens_input(self) -> int:
+        return self.spent.tokens.input
+
+    @property
+    def tokens_output(self) -> int:
+        return self.spent.tokens.output
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -105,24 +128,46 @@ class Context:
 
     # What is remembered
 
-    async def step(self, name: str, function: Callable[[], Any]) -> Any:
-        """Do something once: a later attempt gets the stored result instead of doing it again."""
+    async def step(self, name: str, function: Callable[[], Any], *, spend: StepCost = None) -> Any:
+        """Do something once: a later attempt gets the stored result instead of doing it again.
+
+        What it cost is stored in the same change: `spend` is dollars, the arguments of `spend()` as a dictionary, or a
+        function that makes either from the result. A result above 1 MiB is kept as an artifact.
+        """
         stored = await self.stored_steps()
         if name in stored:
-            return stored[name]
+            return await self.unpacked_step(stored[name])
         with step_span(name):
             result = function()
             if inspect.isawaitable(result):
                 result = await result
-            return await self.store_step(name, result)
+            return await self.store_step(name, result, spend)
 
     async def stored_steps(self) -> dict[str, Json]:
         self._check()
         return await self._yard.checkpoints(self.id)
 
-    async def store_step(self, name: str, result: Any) -> Any:
+    async def unpacked_step(self, stored: Json) -> Any:
+        """The result itself, where it was large enough to be an artifact."""
+        if (artifact_id := stepped.artifact_in(stored)) is None:
+            return stored
+        return json.loads(await self.read_artifact(artifact_id))
+
+    async def store_step(self, name: str, result: Any, spend: StepCost = None) -> Any:
         self._check()
-        return await self._yard.checkpoint(self.id, self.lease, name, plain(result))
+        try:
+            call = call_of(spend, result)
+            if call is not None:
+                self.spent.add(call)
+        except Exception:
+            # It is done and paid for: what is wrong with its price must not have it done again.
+            await self._yard.checkpoint(self.id, self.lease, name, plain(result))
+            raise
+        totals: Spent = self.spent.report() if call is not None else {}
+        stored = await self._yard.checkpoint(self.id, self.lease, name, plain(result), **totals)
+        if call is not None and self._is_too_dear:
+            await self._tell()  # it ends the attempt
+        return await self.unpacked_step(stored)
 
     async def sleep(self, seconds: float, *, name: str | None = None) -> None:
         """Wait without a slot. The handler runs again from its beginning, and finds its steps done."""
@@ -189,22 +234,36 @@ class Context:
         """Say how far it is. It goes out with this call, and is what a reader sees until the next."""
         shown: dict[str, Json] = {"fraction": fraction, "note": note, **more}
         self._latest_progress = shown
-        await self._tell()
-        if self._is_subagent:
-            await self._yard.progress(self.id, self.lease, shown)  # also as an event: its transcript is made of those
+        self._check()
+        self._heed(await self._yard.progress(self.id, self.lease, shown))
 
     async def message(self, text: str, *, kind: str = "text", **more: Json) -> None:
         """Something the agent said or did, for those who watch."""
         await self._yard.message(self.id, self.lease, {"kind": kind, "text": text, **more})
 
     async def spend(
-        self, dollars: str | float | int = 0, *, input_tokens: int = 0, output_tokens: int = 0, model: str | None = None
+        self,
+        usd: Dollars | None = None,
+        *,
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+        cache_read_tokens: int = 0,
+        cache_write_tokens: int = 0,
+        model: str | None = None,
     ) -> None:
-        """Report what a call cost. Above the task's maximum, the attempt is stopped."""
-        self.cost = MicroUsd(self.cost + usd(dollars))
-        self.tokens_input += input_tokens
-        self.tokens_output += output_tokens
-        self.model = model or self.model
+        """Report what a call cost. Above the task's maximum, the attempt is stopped.
+
+        Dollars are rounded up to a micro-dollar. Without dollars, the price of the model's tokens is looked up.
+        """
+        call = ModelCall(
+            usd=usd,
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cache_read_tokens=cache_read_tokens,
+            cache_write_tokens=cache_write_tokens,
+            model=model,
+        )
+        self.spent.add(call)
         await self._tell()
 
     async def artifact(self, name: str, data: Content | None = None, *, media_type: str | None = None) -> str:
@@ -225,20 +284,11 @@ class Context:
         """Remember where this conversation can be resumed, before anything can go wrong."""
         await self._yard.pin_session(self.id, self.lease, session_id=session_id, work_dir=work_dir)
 
-    @property
-    def _is_subagent(self) -> bool:
-        payload: Any = self.payload
-        return isinstance(payload, dict) and "subagent" in payload
-
     # For the runner
 
     def stop(self, word: str) -> None:
         """The attempt is over: the next call of the handler says so."""
         self._stopped = word
-
-    @property
-    def has_spent_nothing(self) -> bool:
-        return not (self.cost or self.tokens_input or self.tokens_output)
 
     @property
     def stopped(self) -> str | None:
@@ -261,17 +311,19 @@ class Context:
 
     async def _tell(self) -> None:
         self._check()
-        told = await self._yard.heartbeat(
-            self.id,
-            self.lease,
-            progress=self._latest_progress,
-            cost_usd=to_usd(self.cost),
-            tokens_input=self.tokens_input,
-            tokens_output=self.tokens_output,
+        self._heed(
+            await self._yard.heartbeat(self.id, self.lease, progress=self._latest_progress, **self.spent.report())
         )
+
+    def _heed(self, told: Told) -> None:
         if told.must_stop:
             self.stop(told.words[0])
             self._check()
+
+    @property
+    def _is_too_dear(self) -> bool:
+        most = self.task.hot.reserve
+        return most is not None and self.spent.cost > most
 
     def _check(self) -> None:
         if self._stopped is not None:
@@ -304,13 +356,13 @@ class SyncContext:
         self._context = context
         self._loop = loop
 
-    def step(self, name: str, function: Callable[[], Any]) -> Any:
+    def step(self, name: str, function: Callable[[], Any], *, spend: StepCost = None) -> Any:
         """As `Context.step`, with the function run here and not in the loop, which it would block."""
         stored = self._wait(self._context.stored_steps())
         if name in stored:
-            return stored[name]
+            return self._wait(self._context.unpacked_step(stored[name]))
         with step_span(name):
-            return self._wait(self._context.store_step(name, function()))
+            return self._wait(self._context.store_step(name, function(), spend))
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._context, name)

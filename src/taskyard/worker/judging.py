@@ -57,7 +57,7 @@ class Answer(NamedTuple):
     input_tokens: int = 0
     output_tokens: int = 0
     model: str | None = None
-    usd: str | float = 0
+    usd: str | float | None = None  # None: looked up by model and tokens
 
 
 Ask = Callable[[Question], Any]  # answers with text, an `Answer` or a verdict; plain or async

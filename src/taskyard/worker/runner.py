@@ -15,11 +15,12 @@ from time import monotonic
 from typing import Any
 
 from taskyard.core.errors import InvalidInput, LeaseLost, TaskyardError, Unavailable
-from taskyard.core.units import to_usd
+from taskyard.core.task import Reason
 from taskyard.service.yard import Yard
 from taskyard.worker.agent import Agent, plain
 from taskyard.worker.context import Context, SyncContext
 from taskyard.worker.control import Cancel, Control, Fail, Retry, Snooze, Stopped, Suspended
+from taskyard.worker.faults import described, failure_of
 from taskyard.worker.pulse import RUN_OUT, Heart
 from taskyard.worker.supervising import Supervisor, end_process, end_process_within
 from taskyard.worker.tracing import attempt_span, is_on, mark_failed
@@ -224,15 +225,21 @@ class Worker:
             await self._controlled(context, outcome)
         except Exception as error:
             logger.info("%s: failed: %s", context.id, error, exc_info=error)
-            await self._fail(context, "crash" if isinstance(error, MemoryError) else "agent_error", _described(error))
+            await self._fail(context, **failure_of(error))
         else:
-            self._handing_in += 1
-            try:
-                await self._yard.complete(
-                    context.id, context.lease, plain(output), artifacts=context.artifacts, **_report(context)
-                )
-            finally:
-                self._handing_in -= 1
+            await self._hand_in(context, output)
+
+    async def _hand_in(self, context: Context, output: Any) -> None:
+        self._handing_in += 1
+        try:
+            await self._yard.complete(
+                context.id, context.lease, plain(output), artifacts=context.artifacts, **context.spent.report()
+            )
+        except InvalidInput as error:
+            # Another attempt would be paid for, and be refused as well.
+            await self._fail(context, Reason.REFUSED, described(error))
+        finally:
+            self._handing_in -= 1
 
     async def _call(self, context: Context) -> Any:
         handler = self._agent.handlers.get(context.type) or self._agent.handlers.get("*")
@@ -241,7 +248,7 @@ class Worker:
         try:
             arguments = handler.arguments(context.payload)
         except (TypeError, ValueError) as error:
-            raise Fail("invalid_input", _described(error)) from error
+            raise Fail("invalid_input", described(error)) from error
         if handler.is_async:
             return await handler.function(context, *arguments)
         sync = SyncContext(context, asyncio.get_running_loop())
@@ -262,7 +269,7 @@ class Worker:
 
     async def _fail(self, context: Context, reason: str, error: str, **more: Any) -> None:
         mark_failed(reason)
-        await self._yard.fail(context.id, context.lease, reason, error, **more, **_report(context))
+        await self._yard.fail(context.id, context.lease, reason, error, **more, **context.spent.report())
 
     async def _until_changed(self, mark: int) -> None:
         """Wait until something may have come in, or the end is wanted."""
@@ -375,18 +382,3 @@ async def in_thread(function: Callable[[], Any]) -> Any:
 
     threading.Thread(target=run, name="taskyard handler", daemon=True).start()
     return await future
-
-
-def _report(context: Context) -> dict[str, Any]:
-    if context.has_spent_nothing:
-        return {"model": context.model}
-    return {
-        "cost_usd": to_usd(context.cost),
-        "tokens_input": context.tokens_input,
-        "tokens_output": context.tokens_output,
-        "model": context.model,
-    }
-
-
-def _described(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"

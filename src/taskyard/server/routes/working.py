@@ -161,8 +161,8 @@ async def spawn(caller: Calling, task_id: TaskAt, asked: requests.Spawn) -> Resp
 
 @routes.add(calls.CHECKPOINT, responses.Stored)
 async def checkpoint(caller: Calling, task_id: TaskAt, asked: requests.Checkpoint) -> Response:
-    """Store a step's result, once: the answer is what is stored under that name."""
-    return answer({"data": await caller.yard.checkpoint(task_id, asked.lease, asked.name, asked.data)})
+    """Store a step's result and the cost so far, once: the answer is what is stored under that name."""
+    return answer({"data": await caller.yard.checkpoint(task_id, asked.lease, **_rest(asked))})
 
 
 @routes.add(calls.SUSPEND, responses.Waited)

@@ -1,0 +1,83 @@
+"""What a handler raised, as the rules about providers look at it. No provider's library is imported here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from taskyard.core.errors import InvalidInput
+from taskyard.core.providers import Diagnosis, Fault, diagnose
+from taskyard.core.task import Reason
+from taskyard.core.units import SECOND, Micros, micros
+
+DEEPEST = 8  # causes that are looked at
+_TEXTS = ("message", "body", "details")  # beside what the exception prints as
+
+
+def failure_of(error: Exception) -> dict[str, Any]:
+    """What an exception of a handler means for its task, as the arguments of `fail`."""
+    told: dict[str, Any] = {"error": described(error)}
+    if isinstance(error, MemoryError):
+        return {"reason": Reason.CRASH, **told}
+    if isinstance(error, InvalidInput):
+        return {"reason": Reason.REFUSED, **told}  # the yard would refuse it from the next attempt too
+    diagnosis = diagnosed(error, now=micros(datetime.now(UTC)))
+    if diagnosis is None:
+        return {"reason": Reason.AGENT_ERROR, **told}
+    wait = diagnosis.retry_after
+    return {"reason": diagnosis.reason, **told, "retry_after_sec": None if wait is None else wait / SECOND}
+
+
+def described(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def diagnosed(error: BaseException, *, now: Micros) -> Diagnosis | None:
+    """What the exception, or the first of its causes that has one, comes to."""
+    found = [diagnosis for each in _chain(error) if (diagnosis := diagnose(fault_of(each), now=now)) is not None]
+    if not found:
+        return None
+    # A framework's own exception may lack the headers that its cause has.
+    waits = [each.retry_after for each in found if each.reason is found[0].reason and each.retry_after is not None]
+    return found[0]._replace(retry_after=waits[0] if waits else None)
+
+
+def fault_of(error: BaseException) -> Fault:
+    return Fault(tuple(each.__name__ for each in type(error).__mro__), _status(error), _headers(error), _text(error))
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The exception and what it was raised from. What it merely came up beside says nothing about it."""
+    cause: BaseException | None = error
+    for _ in range(DEEPEST):
+        if cause is None:
+            return
+        if isinstance(cause, BaseExceptionGroup) and len(group := cast(Any, cause).exceptions) == 1:
+            cause = group[0]
+            continue
+        yield cause
+        cause = cause.__cause__
+
+
+def _status(error: BaseException) -> int | None:
+    values = (
+        getattr(place, name, None)
+        for place in (error, getattr(error, "response", None))
+        for name in ("status_code", "code", "status")
+    )
+    return next((int(value) for value in values if isinstance(value, int) and 400 <= value <= 599), None)
+
+
+def _headers(error: BaseException) -> dict[str, str]:
+    for place in (getattr(error, "response", None), error):
+        headers = getattr(place, "headers", None)
+        if isinstance(headers, Mapping):
+            given = cast(Mapping[object, object], headers)
+            return {str(name).lower(): str(value) for name, value in given.items()}
+    return {}
+
+
+def _text(error: BaseException) -> str:
+    said = [str(error), *(str(value) for name in _TEXTS if (value := getattr(error, name, None)) is not None)]
+    return "\n".join(said)

@@ -1,0 +1,85 @@
+"""What a handler's calls of models cost, each and in all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from taskyard.core import fields
+from taskyard.core.errors import InvalidInput
+from taskyard.core.tokens import Tokens, counted
+from taskyard.core.units import MicroUsd, to_usd, usd_spent
+from taskyard.service.prices import price
+from taskyard.wire.spending import Spent
+
+Dollars = str | float | int | Decimal
+# What a step costs: dollars, the arguments of `Context.spend`, or a function of the step's result that gives either.
+Cost = Dollars | Mapping[str, Any] | None
+_NO_COST, _NO_TOKENS = MicroUsd(0), Tokens()
+StepCost = Cost | Callable[[Any], Cost]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCall:
+    """One call as a handler reports it. Without dollars its price is looked up."""
+
+    usd: Dollars | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    model: str | None = None
+
+    @property
+    def tokens(self) -> Tokens:
+        given = Tokens(self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_write_tokens)
+        return counted(given)
+
+    @property
+    def cost(self) -> MicroUsd | None:
+        """None where nobody knows."""
+        if self.usd is not None:
+            return MicroUsd(fields.decimal(self.usd, "usd", convert=usd_spent))
+        return price(self.model, self.tokens) if self.model is not None and any(self.tokens) else None
+
+
+def call_of(cost: StepCost, result: object) -> ModelCall | None:
+    """What a step with this result cost; None where it cost nothing."""
+    given = cost(result) if callable(cost) else cost
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        return ModelCall(usd=given)
+    try:
+        return ModelCall(**given)
+    except TypeError as error:
+        raise InvalidInput("spend", f"must have the arguments of Context.spend: {error}") from None
+
+
+@dataclass(slots=True)
+class Totals:
+    """What an attempt has spent so far."""
+
+    cost: MicroUsd = _NO_COST
+    tokens: Tokens = _NO_TOKENS
+    model: str | None = None
+
+    def add(self, call: ModelCall) -> None:
+        self.cost = MicroUsd(self.cost + (call.cost or 0))
+        self.tokens = Tokens(*(before + more for before, more in zip(self.tokens, call.tokens, strict=True)))
+        self.model = call.model or self.model
+
+    def report(self) -> Spent:
+        """As the yard takes it. Tokens without any cost go with their model: the server may know its price."""
+        if not self.cost and not any(self.tokens):
+            return {"model": self.model}
+        return {
+            "cost_usd": to_usd(self.cost) if self.cost else None,
+            "tokens_input": self.tokens.input,
+            "tokens_output": self.tokens.output,
+            "tokens_cache_read": self.tokens.cache_read,
+            "tokens_cache_write": self.tokens.cache_write,
+            "model": self.model,
+        }
