@@ -229,6 +229,26 @@ class ChangeSet(NamedTuple):
     events: tuple[Event, ...] = ()  # those that belong to no task's change
 
 
+# What the yard writes about itself: figures by time, and how DAGs and breakers stand. It stays small.
+_HOUSEKEEPING = frozenset({"breaker", "dag", "meter", "metrics", "pace"})
+
+
+def goes_on_when_full(change_set: ChangeSet) -> bool:
+    """Whether a store that is full should take the set all the same.
+
+    It makes room, ends an attempt, or is needed for that: figures are counted before events are pruned. What puts
+    something new in has to wait.
+    """
+    if change_set.tasks or change_set.checkpoints or change_set.signals:
+        return False
+    if change_set.removals:
+        return True
+    if change_set.changes:
+        return all(each.before.status.is_held or each.after.status.is_final for each in change_set.changes)
+    kinds = [record.kind for record in change_set.records if record.body is not None]
+    return bool(change_set.records) and _HOUSEKEEPING.issuperset(kinds)
+
+
 def merged(sets: Sequence[ChangeSet]) -> ChangeSet:
     """Make several decisions of one moment land together."""
     first, *rest = sets

@@ -20,6 +20,8 @@
         ├── StoreUnavailable  store_unavailable         retryable
         ├── StoreFull         store_full                         HTTP 507
         ├── StoreReadOnly     store_read_only
+        ├── StoreCorrupt      store_corrupt             exit 7   HTTP 500
+        ├── StoreReplaced     store_replaced            exit 7
         ├── SchemaTooNew      schema_too_new
         ├── SchemaTooOld      schema_too_old
         └── YardClosed        yard_closed
@@ -273,6 +275,29 @@ class StoreReadOnly(Unavailable):
 
     code = "store_read_only"
     sentence = "Connect to a store that takes writes: {detail}."
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail=detail)
+
+
+class StoreCorrupt(Unavailable):
+    """What is stored is damaged. To call again does not help."""
+
+    code = "store_corrupt"
+    exit_status = 7
+    http_status = 500
+    sentence = "Stop all processes and restore a backup: what is stored is damaged: {detail}."
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail=detail)
+
+
+class StoreReplaced(Unavailable):
+    """The file was deleted, or another was put in its place, while this process had it open."""
+
+    code = "store_replaced"
+    exit_status = 7
+    sentence = "Restart this process: {detail} was deleted or replaced while it was open, and takes no more from here."
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail=detail)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from secrets import token_hex
 from time import monotonic
 from typing import Unpack
@@ -11,7 +12,7 @@ from taskyard.core import transitions
 from taskyard.core.agent import Agent, AgentStatus
 from taskyard.core.changes import Beat, ChangeSet
 from taskyard.core.claiming import PARKED_PER_CLAIM, ClaimPlan
-from taskyard.core.errors import InvalidInput, LeaseLost, NotFound
+from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, Unavailable
 from taskyard.core.jsonvalue import compact, encode
 from taskyard.core.lease import Lease, asked, mint, numbered, seal, seal_stem, token
 from taskyard.core.outcomes import Report
@@ -197,7 +198,8 @@ class Claiming(Finishing):
             if not each.accepted:
                 self._in_hand.take(beat.lease)
         agents = {each.hot.agent for each in extended if each.hot and each.accepted and each.hot.agent}
-        await self.store.pulse(sorted(pulse("agent", self.workspace, agent) for agent in agents))
+        with suppress(Unavailable):  # the leases are kept: that an agent was heard of now is worth less than saying so
+            await self.store.pulse(sorted(pulse("agent", self.workspace, agent) for agent in agents))
         planning = await self._planning()
         told: list[Told] = []
         for beat, each in zip(beats, extended, strict=True):

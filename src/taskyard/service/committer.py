@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from taskyard.core.changes import ChangeSet, Committed, Conflict, Taken
+from taskyard.core.errors import StoreFull
 from taskyard.stores.contract import Store
 
 Result = Committed | Conflict | Taken
@@ -57,11 +58,15 @@ class Committer:
     async def _land(self, batch: list[_Decided]) -> None:
         try:
             results = await self._store.commit([change_set for decided in batch for change_set in decided.sets])
+        except StoreFull as full:
+            # Some of them may be such as a full store takes: none shall suffer for another.
+            if len(batch) > 1:
+                for decided in batch:
+                    await self._land([decided])
+            else:
+                _refuse(batch, full)
         except BaseException as error:
-            for decided in batch:
-                if not decided.landed.done():
-                    decided.landed.set_exception(error)
-                    decided.landed.exception()  # a caller that has gone away must not make this an unheard error
+            _refuse(batch, error)
             if not isinstance(error, Exception):
                 raise
         else:
@@ -88,6 +93,13 @@ class Committer:
             if is_big:
                 break
         return batch
+
+
+def _refuse(batch: Sequence[_Decided], error: BaseException) -> None:
+    for decided in batch:
+        if not decided.landed.done():
+            decided.landed.set_exception(error)
+            decided.landed.exception()  # a caller that has gone away must not make this an unheard error
 
 
 def _guarded(change_set: ChangeSet) -> Iterator[str]:

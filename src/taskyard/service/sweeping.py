@@ -6,6 +6,7 @@ for economy.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,7 +16,7 @@ from taskyard.core import dag as dags
 from taskyard.core import due_time, transitions
 from taskyard.core.changes import ChangeSet, Committed, Event, Expect, Lift, StoredEvent, Touch
 from taskyard.core.dag import DagStatus
-from taskyard.core.errors import IllegalTransition, LeaseLost, NotFound
+from taskyard.core.errors import IllegalTransition, LeaseLost, NotFound, StoreFull
 from taskyard.core.outcomes import BY_THE_YARD
 from taskyard.core.task import FINAL, DagId, Failure, Hot, Reason, RuntimeId, Status
 from taskyard.core.units import DAY, HOUR, SECOND, Micros
@@ -29,6 +30,7 @@ from taskyard.service.telling import Telling
 from taskyard.stores.contract import Store
 from taskyard.wire.answers import Swept
 
+logger = logging.getLogger("taskyard")
 BATCH = 500
 EVERY = SECOND
 GAP = Micros(30 * SECOND)  # no sweep for longer than this: the yard itself was away, and agents are not to blame
@@ -58,7 +60,7 @@ class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
     async def _pass_time(self) -> Swept:
         """What may not wait: leases, delays, schedules, ranks."""
         expired, woken = await self._sweep_due()
-        fired = await self._fire_schedules(self._beside)
+        fired = await self._fire_unless_full()
         await self._transcribe_all()
         return Swept(
             expired=expired + await self._sweep_silent_runtimes(),
@@ -66,6 +68,13 @@ class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
             rescored=await self._sweep_ranks(),
             fired=fired,
         )
+
+    async def _fire_unless_full(self) -> int:
+        try:
+            return await self._fire_schedules(self._beside)
+        except StoreFull as full:
+            logger.warning("schedules wait: %s", full)
+            return 0
 
     async def _look_back(self, *, at_length: bool) -> int:
         """Follow the events, and finish what was interrupted. At length: until all events are followed."""
@@ -108,6 +117,8 @@ class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
                     woken += await yard._wake(hot)
             except (LeaseLost, IllegalTransition, NotFound):
                 continue  # it moved on while we were on the way, which is all that was wanted
+            except StoreFull as full:
+                logger.warning("%s stays as it is: %s", hot.id, full)  # others of these may make room
         return expired, woken
 
     async def _expire(self, hot: Hot) -> bool:

@@ -21,6 +21,7 @@ from taskyard.worker.agent import Agent, plain
 from taskyard.worker.context import Context, SyncContext
 from taskyard.worker.control import Cancel, Control, Fail, Retry, Snooze, Stopped, Suspended
 from taskyard.worker.faults import described, failure_of
+from taskyard.worker.handing_in import hand_in
 from taskyard.worker.pulse import RUN_OUT, Heart
 from taskyard.worker.supervising import Supervisor, end_process, end_process_within
 from taskyard.worker.tracing import attempt_span, is_on, mark_failed
@@ -232,14 +233,16 @@ class Worker:
     async def _hand_in(self, context: Context, output: Any) -> None:
         self._handing_in += 1
         try:
-            await self._yard.complete(
-                context.id, context.lease, plain(output), artifacts=context.artifacts, **context.spent.report()
-            )
+            await hand_in(context, lambda: self._complete(context, output))
         except InvalidInput as error:
             # Another attempt would be paid for, and be refused as well.
             await self._fail(context, Reason.REFUSED, described(error))
         finally:
             self._handing_in -= 1
+
+    async def _complete(self, context: Context, output: Any) -> None:
+        said = context.spent.report()
+        await self._yard.complete(context.id, context.lease, plain(output), artifacts=context.artifacts, **said)
 
     async def _call(self, context: Context) -> Any:
         handler = self._agent.handlers.get(context.type) or self._agent.handlers.get("*")
@@ -269,7 +272,8 @@ class Worker:
 
     async def _fail(self, context: Context, reason: str, error: str, **more: Any) -> None:
         mark_failed(reason)
-        await self._yard.fail(context.id, context.lease, reason, error, **more, **context.spent.report())
+        said = more | context.spent.report()
+        await hand_in(context, lambda: self._yard.fail(context.id, context.lease, reason, error, **said))
 
     async def _until_changed(self, mark: int) -> None:
         """Wait until something may have come in, or the end is wanted."""

@@ -144,7 +144,7 @@ def letter(path: Path) -> Path:
 
 
 async def test_a_file_that_is_no_yard_is_told_so(letter: Path, clock: ManualClock):
-    with pytest.raises(errors.StoreUnavailable, match="not a database"):
+    with pytest.raises(errors.StoreCorrupt, match="not a database"):
         await SqliteStore(letter, clock=clock).open()
 
 

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
-from taskyard.core.errors import StoreFull, StoreReadOnly, StoreUnavailable, Unavailable, YardClosed
+from taskyard.core.errors import StoreCorrupt, StoreFull, StoreReadOnly, StoreUnavailable, Unavailable, YardClosed
 from taskyard.stores import patience
 from taskyard.stores.postgres.session import Session
 
@@ -220,6 +220,8 @@ def refusal_of(error: BaseException, where: Address) -> Unavailable | None:
     """What an error of the driver means to a caller; None where it is a mistake of this program."""
     detail = f"{where.name}: {error or type(error).__name__}"
     match error:
+        case asyncpg.DataCorruptedError() | asyncpg.IndexCorruptedError():
+            return StoreCorrupt(detail)
         case asyncpg.DiskFullError():
             return StoreFull(detail)
         case asyncpg.ReadOnlySQLTransactionError():

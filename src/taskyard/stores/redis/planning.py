@@ -13,7 +13,7 @@ from itertools import chain, compress, repeat
 from operator import itemgetter, ne
 from typing import Any
 
-from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Event, Output, RecordChange
+from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Event, Output, RecordChange, goes_on_when_full
 from taskyard.core.codec import encode_definition, encode_definitions
 from taskyard.core.dag import count_names
 from taskyard.core.errors import InvalidInput
@@ -39,16 +39,13 @@ def counters(sets: Sequence[ChangeSet]) -> list[Key]:
     return list(dict.fromkeys((count.workspace, count.name) for each in sets for count in each.counts))
 
 
-def makes_room(sets: Sequence[ChangeSet]) -> bool:
-    """Whether nothing is done but to remove: that must go on where no memory is left."""
-    return all(each.removals and not (each.tasks or each.changes or each.records) for each in sets)
-
-
 def batch(sets: Sequence[ChangeSet], moved: Sequence[Key], *, now: Micros | None) -> list[str]:
     """A whole batch; `moved` are the counters to be answered. Without a time, the server's counts."""
     plan = _Plan()
     planned = [plan.ends(each) or plan.births(each) or plan.set(each) for each in sets]
-    text = _text((json_word(now), makes_room(sets), moved, list(map(_kind_words, plan.kinds)), planned))
+    text = _text(
+        (json_word(now), all(map(goes_on_when_full, sets)), moved, list(map(_kind_words, plan.kinds)), planned)
+    )
     if len(text) + sum(map(len, plan.texts)) > _MOST:
         raise InvalidInput("tasks", "must be handed in by fewer at a time: these are more than one command can carry")
     return [text, *plan.texts]

@@ -15,7 +15,15 @@ from typing import Any
 
 import apsw
 
-from taskyard.core.errors import InvalidInput, StoreFull, StoreReadOnly, StoreUnavailable, Unavailable
+from taskyard.core.errors import (
+    InvalidInput,
+    StoreCorrupt,
+    StoreFull,
+    StoreReadOnly,
+    StoreReplaced,
+    StoreUnavailable,
+    Unavailable,
+)
 from taskyard.stores import migrate
 from taskyard.stores.matching import may_mention
 from taskyard.stores.patience import CALL_TIMEOUT
@@ -35,6 +43,29 @@ _NETWORKED = frozenset(
         *("fuse.gcsfuse", "fuse.davfs2", "fuse.cephfs", "fuse.juicefs", "fuse.blobfuse", "fuse.blobfuse2"),
     }
 )
+
+
+class SameFile:
+    """Whether a path still names the file that it named at first.
+
+    A file that was deleted or replaced goes on being written by whoever has it open, and all of that is lost with the
+    last of them. To ask takes two microseconds.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = self._found()
+
+    def check(self) -> None:
+        if self._found() != self._file:
+            raise StoreReplaced(str(self._path))
+
+    def _found(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self._path)  # noqa: PTH116 - half as long as by the path's own method
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
 
 def refuse_network(path: Path, mounts: str | None = None) -> None:
@@ -185,7 +216,11 @@ def refusal_of(error: BaseException, path: Path, connection: apsw.Connection | N
             return StoreUnavailable(f"{path}: another process kept it locked for {PATIENCE:.0f} s")
         case apsw.IOError() | apsw.CantOpenError() | apsw.LockedError() | apsw.ProtocolError() | apsw.NoMemError():
             return StoreUnavailable(detail)
-        case apsw.CorruptError() | apsw.NotADBError() | apsw.PermissionsError():
+        case apsw.CorruptError() | apsw.NotADBError():
+            return StoreCorrupt(detail)
+        case apsw.PermissionsError():
             return StoreUnavailable(detail)
+        case Unavailable():
+            return error
         case _:
             return None

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from taskyard.stores.sqlite.answering import answer, refuse, tell
-from taskyard.stores.sqlite.connecting import connect, refusal_of
+from taskyard.stores.sqlite.connecting import SameFile, connect, refusal_of
 
 Read = Callable[[apsw.Connection], Any]
 _THREADS = 2
@@ -27,12 +27,14 @@ class Readers:
     def __init__(self, path: Path, loop: asyncio.AbstractEventLoop) -> None:
         self._path = path
         self._loop = loop
+        self._same = SameFile(path)  # as it is when reading begins
         self._wanted: SimpleQueue[_Wanted | None] = SimpleQueue()
         self._threads: dict[asyncio.Future[None], Thread] = {}
 
     # Called on the loop.
 
     def start(self) -> None:
+        self._same = SameFile(self._path)
         for _ in range(_THREADS):
             ended: asyncio.Future[None] = self._loop.create_future()
             thread = Thread(target=self._run, args=(ended,), name=f"taskyard reads {self._path.name}", daemon=True)
@@ -59,6 +61,7 @@ class Readers:
             try:
                 # Made when first needed, and again after it could not be.
                 connection = connection or connect(self._path, writes=False)
+                self._same.check()
                 found = wanted.read(connection)
             except BaseException as error:
                 tell(self._loop, refuse, [wanted.future], refusal_of(error, self._path) or error)

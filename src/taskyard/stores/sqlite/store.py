@@ -41,7 +41,7 @@ class SqliteStore(Reads):
     pace = Pace()
 
     def __init__(self, path: Path, *, clock: Clock, migrates: bool = True) -> None:
-        self._path = path
+        self._path = path.absolute()  # the working directory may change
         self._migrates = migrates
         self._clock = clock
         self._time = StoreTime(clock)

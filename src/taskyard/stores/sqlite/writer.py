@@ -20,10 +20,11 @@ from typing import Any
 import apsw
 
 from taskyard.core.changes import ChangeSet
+from taskyard.core.errors import StoreReplaced
 from taskyard.core.units import SECOND, Micros
 from taskyard.stores.sqlite import rewinding
 from taskyard.stores.sqlite.answering import answer, refuse, tell
-from taskyard.stores.sqlite.connecting import connect, prepare, refusal_of
+from taskyard.stores.sqlite.connecting import SameFile, connect, prepare, refusal_of
 from taskyard.stores.sqlite.landing import Answer, land
 from taskyard.stores.sqlite.listening import Ear, Lookout, ear_at
 from taskyard.stores.sqlite.statements import SQL
@@ -73,6 +74,7 @@ class Writer:
         self._log = ""  # the file that every commit is written to first
         self._ear: Ear | None = None
         self._reported = -REPORTED_EVERY
+        self._same = SameFile(path)  # until it is open
         self.secret = b""
 
     # Called on the loop.
@@ -148,6 +150,7 @@ class Writer:
             self._time.hear(connection.execute(SQL["numbers"]).get[0])
             self._seen = connection.execute(SQL["data_version"]).get
             self._log = connection.filename_wal
+            self._same = SameFile(self._path)
         except BaseException:
             connection.close()
             raise
@@ -185,7 +188,7 @@ class Writer:
             answers, wrote = self._transact(connection, jobs)
         except BaseException as error:
             refusal = refusal_of(error, self._path, connection)
-            if len(jobs) == 1 or isinstance(error, apsw.BusyError):
+            if len(jobs) == 1 or isinstance(error, apsw.BusyError | StoreReplaced):
                 tell(self._loop, refuse, [job.future for job in jobs], refusal or error)
                 return
             # One of them is at fault, or all of them together are too large: none shall suffer for another.
@@ -199,6 +202,7 @@ class Writer:
 
     def _transact(self, connection: apsw.Connection, jobs: Sequence[Job]) -> tuple[list[Any], bool]:
         try:
+            self._same.check()
             connection.execute(SQL["begin"])
             transaction = Transaction(connection, self._time)
             if transaction.went_back:
@@ -206,6 +210,7 @@ class Writer:
             answers = _work(transaction, jobs)
             wrote = transaction.finish()
             connection.execute(SQL["commit"])
+            self._same.check()
         except BaseException:
             # A full disk has rolled it back by itself.
             if connection.in_transaction:
