@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
+from taskyard.core import store_url
 from taskyard.core.addresses import allowed
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import preset as named_preset
@@ -75,7 +76,8 @@ def connect(
 
     `http://host:port` or `https://host`, or several of them with commas between, is a yard that others serve. It is
     shown the `token`, or `TASKYARD_TOKEN`, which also says the workspace; the other options are the server's.
-    Without a URL, `TASKYARD_URL` decides, then the default, a SQLite file in the working directory. Opening the yard
+    Without a URL, `TASKYARD_URL` decides, then the file that `TASKYARD_URL_FILE` names (so that no password is in a
+    command line or an environment), then the default, a SQLite file in the working directory. Opening the yard
     brings an older schema to this release, unless `migrate` or `TASKYARD_MIGRATE` says no: then it is refused, and
     `taskyard migrate apply` is a step of its own. `transcripts`, or `TASKYARD_TRANSCRIPTS`, is the directory of what
     background subagents wrote: by default one beside the SQLite file, or in the working directory.
@@ -90,7 +92,7 @@ def connect(
     `call_timeout_sec`, or `TASKYARD_CALL_TIMEOUT_SEC`, is how long a call waits for PostgreSQL, Redis or a server that
     does not answer: 10 by default.
     """
-    url = url or os.environ.get("TASKYARD_URL") or DEFAULT_URL
+    url = store_url.checked(url or _url_of_environment() or DEFAULT_URL)
     if urlsplit(url).scheme in ("http", "https"):
         token = token or os.environ.get("TASKYARD_TOKEN") or None
         return cast(Yard, _remote_yard(url, token, workspace, preset, _call_timeout(call_timeout_sec)))
@@ -134,14 +136,18 @@ async def serve(
         if missing.name not in ("fastapi", "uvicorn", "pydantic"):
             raise
         raise InvalidInput("serve", "needs the server's libraries: pip install 'taskyard[server]'") from missing
-    roots = watching.checked(watch)
     stop = asyncio.Event()
-    watcher = asyncio.create_task(watching.watch(yard, roots, stop), name="taskyard watcher")
+    watcher = watching.Watcher(yard, watch, stop)
+    watches = asyncio.create_task(watcher.run(), name="taskyard watcher")
+
+    def problems() -> list[str]:
+        return [] if watcher.problem is None else ["files: a folder is not being watched"]
+
     try:
-        await serve_until_told(yard, host=host, port=port, allowed_hosts=allowed_hosts, on_up=on_up)
+        await serve_until_told(yard, host=host, port=port, allowed_hosts=allowed_hosts, on_up=on_up, problems=problems)
     finally:
         stop.set()
-        await watcher
+        await watches
 
 
 @asynccontextmanager
@@ -175,6 +181,23 @@ async def watch_files(
 def connect_sync(url: str | None = None, **options: Any) -> SyncYard:
     """The same for callers without an event loop: `with taskyard.connect_sync() as yard: yard.enqueue("code")`."""
     return SyncYard(lambda: connect(url, **options))
+
+
+def _url_of_environment() -> str | None:
+    named = os.environ.get("TASKYARD_URL_FILE")
+    return os.environ.get("TASKYARD_URL") or (url_in(Path(named)) if named else None)
+
+
+def url_in(file: Path) -> str:
+    """The URL that a file holds: its first line. It may hold a password, so no error repeats it."""
+    try:
+        lines = file.read_text(encoding="utf-8").strip().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise InvalidInput("url_file", f"must name a file with the URL of the yard: {why}") from None
+    if len(lines) != 1:
+        raise InvalidInput("url_file", "must name a file with the URL of the yard, and nothing else in it")
+    return lines[0].strip()
 
 
 def _beside_the_file(url: str, what: str) -> Path:

@@ -7,8 +7,10 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+import taskyard
 from taskyard.core.metering import MOST_LABELS, OTHER
 from taskyard.server import freshness, metrics
+from taskyard.server.serving import served
 from taskyard.service.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.server.calling import calling
@@ -214,3 +216,14 @@ async def test_a_yard_that_is_slow_to_read_is_read_the_less_often(yard: Yard, mo
         now[0] += 1
 
     assert reads == 3, "it takes half a second, so once in ten seconds is enough"
+
+
+async def test_health_names_what_the_process_should_do_and_does_not():
+    async with (
+        taskyard.connect("memory://") as yard,
+        served(yard, problems=lambda: ["files: not watched"]) as server,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}") as client,
+    ):
+        answered = await client.get("/healthz")
+
+    assert (answered.status_code, answered.json()) == (200, {"ok": True, "problems": ["files: not watched"]})

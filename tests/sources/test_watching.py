@@ -3,9 +3,10 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ import pytest
 import taskyard
 import taskyard.app
 from taskyard.core.errors import InvalidInput
+from taskyard.service.health import findings
 from taskyard.service.yard import Yard
+from taskyard.sources import watching
 from taskyard.sources.watching import watch
 
 READ = {"type": "read", "prompt": "{{ file.relative }} {{ file.change }}", "payload": {"size": "{{ file.size }}"}}
@@ -129,3 +132,96 @@ async def test_a_folder_that_is_missing_ends_a_server_with_a_word(tmp_path: Path
     async with taskyard.connect("memory://") as yard:
         with pytest.raises(InvalidInput, match="must be a directory"):
             await taskyard.app.serve(yard, port=0, watch=[tmp_path / "missing"])
+
+
+# Whatever happens in a watched folder
+
+
+def given_a_link_to_itself(folder: Path) -> None:
+    (folder / "loop").symlink_to(folder / "loop")
+
+
+def given_a_name_that_is_no_text(folder: Path) -> None:
+    Path(os.fsdecode(os.fsencode(folder) + b"/\xff\xfe.csv")).write_text("x")
+
+
+def given_a_path_over_a_thousand_letters(folder: Path) -> None:
+    deep = folder.joinpath(*["d" * 200] * 6)
+    deep.mkdir(parents=True)
+    (deep / "rows.csv").write_text("x")
+
+
+def given_a_folder_that_becomes_a_file(folder: Path) -> None:
+    (folder / "sub").mkdir()
+    (folder / "sub" / "a.csv").write_text("x")
+    (folder / "sub" / "a.csv").unlink()
+    (folder / "sub").rmdir()
+    (folder / "sub").write_text("x")
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        given_a_link_to_itself,
+        given_a_name_that_is_no_text,
+        given_a_path_over_a_thousand_letters,
+        given_a_folder_that_becomes_a_file,
+    ],
+)
+async def test_a_strange_entry_is_skipped_and_the_others_are_seen(
+    yard: Yard, inbox: Path, strange: Callable[[Path], None]
+):
+    await given_a_trigger(yard, inbox)
+    async with watched(yard, inbox):
+        strange(inbox)
+        (inbox / "good.csv").write_text("a")
+        while "good.csv added" not in await fired(yard, 1):
+            await yard.changed(await yard.mark(), 0.5)
+
+
+async def test_a_watched_folder_that_becomes_a_file_is_an_error_until_it_is_a_folder_again(
+    tmp_path: Path, inbox: Path, caplog: pytest.LogCaptureFixture
+):
+    async with taskyard.connect(f"sqlite:///{tmp_path / 'yard.db'}", sweeps=False) as yard:
+        async with watched(yard, inbox):
+            replaced_by_a_file(inbox)
+            mark = await yard.mark()
+            while "failed_watchers" not in (figures := await yard.health()):
+                mark = await yard.changed(mark, 0.2)
+            assert [each.name for each in findings(figures) if not each.ok] == ["failed_watchers"]
+            assert "no directory any more" in caplog.text
+            replaced_by_a_folder(inbox)
+            while "failed_watchers" in await yard.health():
+                mark = await yard.changed(mark, 0.2)
+            await begun(yard, inbox)
+
+        assert "failed_watchers" not in await yard.health()
+
+
+async def test_a_watcher_that_fails_is_started_again(
+    yard: Yard, inbox: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    real, failures = watching._identity, ["once"]  # pyright: ignore[reportPrivateUsage]
+
+    def failing(root: Path) -> tuple[int, int] | None:
+        if failures:
+            raise RuntimeError(failures.pop())
+        return real(root)
+
+    monkeypatch.setattr(watching, "_identity", failing)
+    await given_a_trigger(yard, inbox)
+    async with watched(yard, inbox):
+        (inbox / "rows.csv").write_text("a")
+        await fired(yard, 1)
+
+    assert "is started again" in caplog.text
+
+
+def replaced_by_a_file(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_text("a file")
+
+
+def replaced_by_a_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -48,9 +49,14 @@ def taskyard(
         typer.Option(
             "--url",
             "-u",
-            help="The yard: sqlite:///FILE, postgresql://…, redis://…, http://… or memory://.",
+            help="The yard: sqlite:///FILE, postgresql://…, redis://…, http://… or memory://. Other users of this "
+            "machine see it in the list of processes: where there is a password in it, use --url-file.",
             envvar="TASKYARD_URL",
         ),
+    ] = None,
+    url_file: Annotated[
+        Path | None,
+        typer.Option("--url-file", help="A file that holds the URL of the yard.", envvar="TASKYARD_URL_FILE"),
     ] = None,
     workspace: Annotated[str | None, typer.Option("--workspace", "-w", help="The tenant.")] = None,
     preset: Annotated[
@@ -61,7 +67,7 @@ def taskyard(
         ),
     ] = None,
 ) -> None:
-    context.obj = settings(url=url, workspace=workspace, preset=preset)
+    context.obj = settings(url=url, url_file=url_file, workspace=workspace, preset=preset)
 
 
 for module in (producing, look, working, upkeep):

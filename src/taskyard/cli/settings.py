@@ -7,9 +7,9 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from taskyard.app import DEFAULT_URL
+from taskyard.app import DEFAULT_URL, url_in
+from taskyard.core import store_url
 from taskyard.core.errors import InvalidInput
 
 FILE = "taskyard.toml"
@@ -37,17 +37,13 @@ class Settings:
 
     @property
     def shown_url(self) -> str:
-        """The URL as it may be printed: without a password."""
-        parts = urlsplit(self.url)
-        if parts.password is None:
-            return self.url
-        user, _, place = parts.netloc.rpartition("@")
-        return parts._replace(netloc=f"{user.partition(':')[0]}:***@{place}").geturl()
+        """The URL as it may be printed: without what may be a password."""
+        return store_url.shown(self.url)
 
 
-def settings(*, url: str | None, workspace: str | None, preset: str | None) -> Settings:
+def settings(*, url: str | None, url_file: Path | None = None, workspace: str | None, preset: str | None) -> Settings:
     """What this call is about."""
-    flags = {"url": url, "workspace": workspace, "preset": preset}
+    flags = {"url": url or (None if url_file is None else url_in(url_file)), "workspace": workspace, "preset": preset}
     filed = _filed()
     chosen = {name: flags.get(name) or os.environ.get(f"TASKYARD_{name.upper()}") or filed.get(name) for name in KNOWN}
     return Settings(**{name: value for name, value in chosen.items() if value})

@@ -6,7 +6,7 @@ kept out by the checks of Host and Origin. With tokens every call but the open o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 from urllib.parse import urlsplit
@@ -46,6 +46,7 @@ class Serving:
     most_listeners: int = 100  # connections that follow events, of one token
     most_strangers: int = 20  # that have yet to show a token, of one address
     figures: Figures = field(default_factory=Figures)
+    problems: Callable[[], list[str]] = list  # what this process should do beside serving, and does not
     overviews: Fresh[Overview] = field(default_factory=lambda: Fresh[Overview](share=4))  # somebody is looking
 
 

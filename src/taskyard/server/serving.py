@@ -104,10 +104,16 @@ async def served(
 
 
 async def serve_until_told(
-    yard: Yard, *, host: str, port: int, allowed_hosts: Iterable[str], on_up: Callable[[str, bool], object] | None
+    yard: Yard,
+    *,
+    host: str,
+    port: int,
+    allowed_hosts: Iterable[str],
+    on_up: Callable[[str, bool], object] | None,
+    problems: Callable[[], list[str]] = list,
 ) -> None:
     """Serve until a signal asks to stop. `on_up` hears the address, and whether anybody on this machine may call."""
-    serving = await serving_of(yard, host=host, allowed_hosts=allowed_hosts)
+    serving = replace(await serving_of(yard, host=host, allowed_hosts=allowed_hosts), problems=problems)
     running = Server(serving, _listening(host, port))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from math import inf
 from typing import NamedTuple
 
+from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.task import Json
 from taskyard.core.units import SECOND
+from taskyard.core.visible import visible
 from taskyard.service.engine import Engine
 from taskyard.service.sweeping import BATCH
 
 MIB = 1024 * 1024
+WATCHER = "watcher"  # of records: a file watcher that has ended
+LONGEST_PROBLEM = 500  # characters
 
 
 class Finding(NamedTuple):
@@ -29,7 +34,29 @@ class Health(Engine):
         due = await self.store.due(now, BATCH)
         expired = [hot.lease_expires_at for hot in due if hot.status.is_held and hot.lease_expires_at is not None]
         behind = max(now - min(expired, default=now), 0) / SECOND
-        return {**await self.store.health(), "oldest_expired_lease_sec": behind}
+        return {**await self.store.health(), "oldest_expired_lease_sec": behind, **await self._watchers()}
+
+    async def note_watcher(self, host: str, folders: Sequence[str], problem: str | None) -> None:
+        """Keep what is wrong with the file watcher of a machine; None where it watches, or was told to stop."""
+        id_ = sha256("\0".join([host, *folders]).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+        async def decide() -> tuple[ChangeSet | None, None]:
+            record = await self.store.record(WATCHER, self.workspace, id_)
+            if record is None and problem is None:
+                return None, None
+            version = 0 if record is None else record.version
+            told = visible(problem or "")[:LONGEST_PROBLEM]
+            body: dict[str, Json] | None = None if problem is None else {"host": host, "problem": told}
+            change = RecordChange(WATCHER, self.workspace, id_, version, body)
+            return ChangeSet(records=(change,), at=self.now()), None
+
+        await self._land(decide)
+
+    async def _watchers(self) -> dict[str, Json]:
+        failed = await self.store.records(WATCHER, self.workspace)
+        if not failed:
+            return {}
+        return {"failed_watchers": {str(each.body["host"]): each.body["problem"] for each in failed}}
 
 
 class _Rule(NamedTuple):
@@ -43,6 +70,8 @@ class _Rule(NamedTuple):
     def allows(self, value: Json) -> bool:
         if isinstance(value, int | float):
             return self.least <= value <= self.most
+        if isinstance(value, dict):
+            return not value  # of what is wrong, by where
         return value != self.never
 
 
@@ -61,6 +90,7 @@ _RULES = {
     "fsync": _Rule("a crash of the machine may lose everything", never="off"),
     "replication_lag_bytes": _Rule("a standby is far behind", most=256 * MIB),
     "clock_jump_sec": _Rule("the clock was set back within the last day: look at how this machine keeps time", most=0),
+    "failed_watchers": _Rule("files that change there fire no trigger: look at the log of that process"),
     "oldest_expired_lease_sec": _Rule("nobody takes back what its agent has lost: no process sweeps", most=60),
 }
 

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import socket
+import stat
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -15,13 +19,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from taskyard.core.errors import InvalidInput, NotFound, Unavailable
+from taskyard.core.errors import InvalidInput, NotFound, TaskyardError, Unavailable
 from taskyard.core.trigger import Change, Source, Trigger, matches_file
+from taskyard.core.visible import visible
 from taskyard.service.yard import Yard
 from taskyard.wire.sources import TriggerView
 
 logger = logging.getLogger("taskyard.sources")
-AGAIN_AFTER = 1.0  # seconds, where the yard cannot be reached
+AGAIN_AFTER = 1.0  # seconds, where the yard cannot be reached, or a folder cannot be watched
+
+OVERLAP_NS = 2_000_000_000  # looked at again after a failure: what a change is fired for is known by its key
 
 
 class Seen(NamedTuple):
@@ -51,16 +58,102 @@ class Seen(NamedTuple):
         }
 
 
+class Watcher:
+    """Watches folders until told to stop, whatever happens to them; what is wrong meanwhile is in `problem`."""
+
+    def __init__(self, yard: Yard, folders: Iterable[Path], stop: asyncio.Event, *, debounce_ms: int = 400) -> None:
+        self._yard = yard
+        self._roots = checked(folders)
+        self._stop = stop
+        self._debounce_ms = debounce_ms
+        self._heard_ns = time.time_ns()  # when the system last said what had changed, or that nothing had
+        self._is_behind = False  # it failed since: what it would have said is looked for
+        self.problem: str | None = None
+
+    async def run(self) -> None:
+        """What changes while nobody watches is not seen."""
+        while self._roots and not self._stop.is_set():
+            try:
+                await self._watch()
+            except Exception as error:
+                self._is_behind = True
+                await self._note(f"{type(error).__name__}: {error}")
+                logger.exception("the file watcher ended, and is started again")
+            await self._pause()
+        if self._roots:
+            await self._note(None)  # nobody is to watch any more: that is no problem
+
+    async def _watch(self) -> None:
+        there = {root: _identity(root) for root in self._roots}
+        present = [root for root, identity in there.items() if identity is not None]
+        missing = ", ".join(visible(str(root)) for root in self._roots if root not in present)
+        if missing and self.problem is None:
+            logger.error("not watched, since it is no directory any more: %s", missing)
+        await self._note(f"no directory any more: {missing}" if missing else None)
+        if not present:
+            return
+        watching = _awatch()(
+            *present, stop_event=self._stop, debounce=self._debounce_ms, rust_timeout=500, yield_on_timeout=True
+        )
+        async for changes in watching:
+            if self._is_behind:
+                self._is_behind = False
+                await self._tell(await asyncio.to_thread(_changed_since, present, self._heard_ns - OVERLAP_NS))
+            # What was added comes before what was modified.
+            await self._tell([(Change(kind.name), name) for kind, name in sorted(changes)])
+            self._heard_ns = time.time_ns()
+            if {root: _identity(root) for root in self._roots} != there:
+                return  # the system watches what was there before: begin again with what is there now
+
+    async def _tell(self, changes: Iterable[tuple[Change, str]]) -> None:
+        listening = [view.trigger for view in await _asked(self._yard, self._stop)] if changes else []
+        for change, name in changes:
+            try:
+                seen = _looked_at(Path(name), change)
+                if seen is not None:
+                    await _fire_all(self._yard, seen, _meant(seen, listening, self._roots), self._stop)
+            except (OSError, ValueError, InvalidInput) as error:  # a link to itself, a name that is no text, too long
+                logger.warning("skipped %s: %s", visible(name[:300]), error)
+
+    async def _note(self, problem: str | None) -> None:
+        """Keep how it stands where `doctor` finds it. A remote yard keeps nothing of this process."""
+        note = getattr(self._yard, "note_watcher", None)
+        if problem != self.problem and note is not None:
+            with suppress(TaskyardError):
+                await note(socket.gethostname(), list(map(str, self._roots)), problem)
+        self.problem = problem
+
+    async def _pause(self) -> None:
+        if self.problem is not None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), AGAIN_AFTER)
+
+
 async def watch(yard: Yard, folders: Iterable[Path], stop: asyncio.Event, *, debounce_ms: int = 400) -> None:
     """Watch until told to stop. What changes while nobody watches is not seen."""
-    roots = checked(folders)
-    if not roots:
-        return
-    async for changes in _awatch()(*roots, stop_event=stop, debounce=debounce_ms, rust_timeout=500):
-        listening = [view.trigger for view in await _asked(yard, stop)]
-        for kind, name in sorted(changes):  # what was added comes before what was modified
-            if (seen := _looked_at(Path(name), Change(kind.name))) is not None:
-                await _fire_all(yard, seen, _meant(seen, listening, roots), stop)
+    await Watcher(yard, folders, stop, debounce_ms=debounce_ms).run()
+
+
+def _changed_since(roots: Iterable[Path], since_ns: int) -> list[tuple[Change, str]]:
+    """Files that came or changed, each as both: a change has one key, so it fires once. What was deleted is lost."""
+    found: list[tuple[Change, str]] = []
+    for root in roots:
+        for folder, _, names in os.walk(root):
+            for name in names:
+                path = f"{folder}/{name}"
+                with suppress(OSError):
+                    if os.lstat(path).st_ctime_ns >= since_ns:
+                        found += [(Change.ADDED, path), (Change.MODIFIED, path)]
+    return found
+
+
+def _identity(root: Path) -> tuple[int, int] | None:
+    """Which directory it is; None where it is none."""
+    try:
+        found = root.stat()
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else None
 
 
 async def _fire_all(yard: Yard, seen: Seen, triggers: Sequence[Trigger], stop: asyncio.Event) -> None:
@@ -114,7 +207,7 @@ def _looked_at(path: Path, change: Change) -> Seen | None:
     try:
         # Of what is deleted, the folder tells when.
         shown = (path.parent if change is Change.DELETED else path).stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     if change is Change.DELETED:
         return Seen(path, change, None, shown.st_mtime_ns)

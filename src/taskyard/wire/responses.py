@@ -38,6 +38,11 @@ class Done(Response):
     ok: Literal[True]
 
 
+class Healthy(Response):
+    ok: Literal[True]
+    problems: list[str]
+
+
 class Receipt(Response):
     """What was reached. The same call again gets the same receipt."""
 

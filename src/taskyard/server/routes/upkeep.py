@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Path, Query, Request, Response
 
+from taskyard.core.task import Json
 from taskyard.core.units import to_iso
 from taskyard.server import metrics
 from taskyard.server.guarding import Serving
@@ -156,10 +157,11 @@ async def revoke_token(caller: Calling, token_id: Annotated[str, Path(max_length
 # For machines that watch the server
 
 
-@routes.add(calls.HEALTHY, responses.Done)
-async def healthy() -> Response:
-    """The process answers."""
-    return answer({"ok": True})
+@routes.add(calls.HEALTHY, responses.Healthy)
+async def healthy(request: Request) -> Response:
+    """The process answers. `problems` names what it should do beside serving, and does not."""
+    serving: Serving = request.app.state.serving
+    return answer({"ok": True, "problems": list[Json](serving.problems())})
 
 
 @routes.add(calls.READY, responses.Done)

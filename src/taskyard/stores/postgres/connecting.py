@@ -14,7 +14,15 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
-from taskyard.core.errors import StoreCorrupt, StoreFull, StoreReadOnly, StoreUnavailable, Unavailable, YardClosed
+from taskyard.core.errors import (
+    InvalidInput,
+    StoreCorrupt,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+    Unavailable,
+    YardClosed,
+)
 from taskyard.stores import patience
 from taskyard.stores.postgres.session import Session
 
@@ -22,6 +30,7 @@ Connection = Session
 
 LISTENER = "taskyard, listening"  # how the connection that hints come by is called in pg_stat_activity
 
+NOT_UNDERSTOOD = "must be one that PostgreSQL's client understands: look at its host, port, database and options"
 _GOODBYE = 2.0  # seconds that a server may take to end a connection
 _TRIES = 4  # to reach a server, with growing pauses: one may be taking over from another
 _MOST_CONNECTIONS = 10
@@ -105,7 +114,10 @@ def address(url: str, schema: str, call_timeout: float = patience.CALL_TIMEOUT) 
     """Take our own options out of the URL: schema, pool_size, pgbouncer=true, listen_url."""
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    size = int(options.pop("pool_size", _MOST_CONNECTIONS))
+    given = options.pop("pool_size", str(_MOST_CONNECTIONS))
+    if not (given.isascii() and given.isdigit() and len(given) < 5):
+        raise InvalidInput("url", "must have a number as its pool_size")
+    size = int(given)
     pooler = options.pop("pgbouncer", "false").lower() in ("true", "1", "yes")
     listen = options.pop("listen_url", "")
     schema = options.pop("schema", schema)
@@ -139,6 +151,8 @@ async def _tried(where: Address, *, direct: bool) -> Connection:
                 max_cacheable_statement_size=_LONGEST_KEPT,
                 server_settings=_settings_of(where, direct=direct),
             )
+        except ValueError:  # of asyncpg: it repeats the URL, and with it the password
+            raise InvalidInput("url", NOT_UNDERSTOOD) from None
         except (*GONE, asyncpg.TooManyConnectionsError, TimeoutError) as error:
             if tried == _TRIES - 1:
                 raise StoreUnavailable(_complaint(where, error)) from error

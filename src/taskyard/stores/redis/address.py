@@ -93,8 +93,8 @@ def _host(text: str, port: int) -> Host:
     parts = urlsplit(f"//{text}")
     try:
         return Host(parts.hostname or "localhost", parts.port or port)
-    except ValueError as broken:
-        raise InvalidInput("url", f"must have hosts and ports: {broken}") from None
+    except ValueError:  # which repeats what it was given: perhaps a part of a password
+        raise InvalidInput("url", "must have hosts and ports") from None
 
 
 def _database(path: list[str]) -> int:

@@ -1,0 +1,80 @@
+"""No password of a store is printed by any command, however the URL is written and whatever goes wrong."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import taskyard
+from taskyard.core.errors import TaskyardError
+from tests.core.test_store_url import SOUND, UNSOUND
+
+HERE = "127.0.0.1:1"
+BAD = (
+    *UNSOUND,
+    *(url for url in SOUND if "hunter2" in url),
+    "postgresql://ada:hunter2@127.0.0.1:1/yard?pool_size=hunter2",
+    "postgresql://ada:hunter2@127.0.0.1:1/yard?sslmode=hunter2",
+    "postgresql://ada:hunter2@127.0.0.1:1/yard?port=hunter2",
+    "postgresql://127.0.0.1:1/yard?password=hunter2&host=%2Fhunter2",
+)
+
+
+def run(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "TASKYARD_CALL_TIMEOUT_SEC": "1", **environment}
+    return subprocess.run(
+        [sys.executable, "-m", "taskyard", *words],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def here(url: str) -> str:
+    """The same at an address where nobody listens."""
+    return url.replace("db.example", HERE).replace("cache.example", HERE).replace("s1:26379", HERE)
+
+
+@pytest.mark.parametrize("url", [here(url) for url in BAD])
+async def test_what_goes_wrong_is_an_error_without_the_password(url: str):
+    with pytest.raises(TaskyardError) as failed:
+        await taskyard.connect(url, call_timeout_sec=1, sweeps=False).open()
+
+    said = f"{failed.value} {failed.value.facts}"
+    assert not any(part in said for part in ("hunter2", "ter2@"))
+
+
+@pytest.mark.parametrize(("command", "url"), [("doctor", BAD[0]), ("serve", BAD[-1]), ("serve", BAD[-3])])
+def test_a_command_ends_with_a_sentence_without_the_password(tmp_path: Path, command: str, url: str):
+    ran = run(tmp_path, "--url", here(url), command)
+
+    said = ran.stdout + ran.stderr
+    assert ran.returncode in (2, 5, 6, 7), said
+    assert "Traceback" not in said
+    assert "hunter2" not in said
+
+
+def test_the_url_can_come_from_a_file(tmp_path: Path):
+    (tmp_path / "url").write_text(f"sqlite:///{tmp_path}/from-file.db\n")
+
+    by_flag = run(tmp_path, "--url-file", "url", "enqueue", "code")
+    by_name = run(tmp_path, "ls", TASKYARD_URL_FILE=str(tmp_path / "url"))
+
+    assert (by_flag.returncode, by_name.returncode) == (0, 0), by_flag.stderr + by_name.stderr
+    assert "code" in by_name.stdout
+    assert (tmp_path / "from-file.db").exists()
+
+
+@pytest.mark.parametrize("content", [None, b"one\ntwo\n"])
+def test_a_file_without_a_url_is_refused(tmp_path: Path, content: bytes | None):
+    if content is not None:
+        (tmp_path / "url").write_bytes(content)
+
+    ran = run(tmp_path, "--url-file", "url", "ls")
+
+    assert (ran.returncode, "url_file" in ran.stderr, "Traceback" in ran.stderr) == (2, True, False)
