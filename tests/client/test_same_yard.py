@@ -22,7 +22,7 @@ from tests.yards import given_a_dead_letter, given_a_running_task
 FOR_SERVERS = {
     *("agent_type", "fail_attempt", "finish_cascade", "has_tokens", "holders", "known_by", "lease_holders"),
     *("agree_on_preset", "begin_session", "costs_of", "end_session", "session_by", "waiting_by_tier"),
-    *("hook_at", "readable_by", "receive"),
+    *("hook_at", "is_addressed", "readable_by", "receive"),
 }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Any
 
+from taskyard.core.agent import NO_BUDGET, Budget
 from taskyard.core.changes import Limit
 from taskyard.core.claiming import Choice, ClaimPlan, PlannedLane, choose
 from taskyard.core.priority import RANK_UNIT, aged
@@ -35,6 +36,8 @@ def a_plan(
     slots: int = 1000,
     agent_money: int | None = None,
     day_money: int | None = None,
+    type_slots: int | None = None,
+    type_budget: Budget = NO_BUDGET,
     default_reserve: int = 0,
     start: bool = True,
     now: Micros = NOW,
@@ -42,6 +45,7 @@ def a_plan(
     return ClaimPlan(
         workspace="default",
         agent=ADA,
+        agent_type="coder",
         runtime=None,
         lanes=lanes or (a_lane(),),
         leases=tuple(f"stem{number}" for number in range(tasks)),
@@ -52,6 +56,8 @@ def a_plan(
         start=start,
         epoch=1,
         now=now,
+        type_slots=type_slots,
+        type_budget=type_budget,
     )
 
 

@@ -164,6 +164,9 @@ def test_what_is_reserved_stands_against_every_ceiling_on_money():
         Spend("default", "dag:dag_1", 7),
         Spend("default", TODAY, 7),
         Spend("default", "slots:ada", 1),
+        Spend("default", f"type-{TODAY}:coder", 7),
+        Spend("default", f"type-month:{TODAY[4:11]}:coder", 7),
+        Spend("default", "type:coder", 7),
     ]
 
 

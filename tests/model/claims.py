@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from taskyard.core.agent import Agent, AgentStatus, agent_of
+from taskyard.core.agent import Agent, AgentStatus, agent_of, agent_type_of
 from taskyard.core.breaker import breaker_of
 from taskyard.core.changes import Limit, Record
+from taskyard.core.claiming import type_money
 from taskyard.core.lease import asked, mint, numbered, seal, seal_stem
 from taskyard.core.planning import settings_of
 from taskyard.core.task import HELD, Hot, Lane, LaneId, Status, TaskId
@@ -118,8 +119,11 @@ def _ceilings(
     """I22: the ceilings on money that were claimed under, within which is what is reserved and what was spent."""
     settings = [settings_of(each) for each in _of(config, "workspace")]
     graphs = {f"dag:{hot.dag_id}" for hot in taken if hot.dag_id}
+    types = {each.id: agent_type_of(each) for each in _of(config, "agent_type")}
+    budget = types[agent.type].budget
     return {
         f"agent:{agent.id}": agent.budget,
+        type_money(agent.type, budget.per, now): budget.amount,
         f"day:{utc_date(now)}": settings[0].daily_budget if settings else None,
         **{name: limits[name].ceiling for name in graphs if name in limits},
     }

@@ -43,6 +43,7 @@ async def _freed(side: Side, workspace: str) -> list[Step]:
     # What an agent holds is given up: a lease whose answer was lost is nobody's to give back.
     steps += [Step("remove_agent", {"agent_id": each.id}) for each in records if each.kind == "agent"]
     steps += [Step("register", {"agent_id": agent, **skilled}) for agent in AGENTS]
+    steps += [Step("set_agent_budget", {"name": agent}) for agent in AGENTS]
     return [replace(step, workspace=workspace) for step in steps]
 
 

@@ -127,6 +127,6 @@ OF_PEOPLE: Mapping[str, Draw] = {
     "register_runtime": all_of(runtime_id=any_of("machine")),
     "runtime_heartbeat": all_of(runtime_id=any_of("machine")),
     "orphans": all_of(runtime_id=any_of("machine")),
-    "set_agent_budget": all_of(agent_id=any_of(*AGENTS), budget_usd=any_of(None, "0.2", "1")),
+    "set_agent_budget": all_of(name=any_of(*AGENTS), budget_usd=any_of(None, "0.2", "1")),
     "set_budget": all_of(daily_budget_usd=any_of(None, "0.2", "1"), default_reserve_usd=any_of("0", "0.1")),
 }

@@ -45,6 +45,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "ADD": {"tasks": [{"type": "code"}]},
     "DAG_BUDGET": {"budget_ceiling_usd": 1},
     "AGENT_BUDGET": {"budget_usd": 1},
+    "GRANT": {"slots": 1},
     "FIRE_TRIGGER": {"data": {}},
     "SPAWN_SUBAGENT": {"name": "scout", "type": "explore", "prompt": "Look"},
 }
@@ -78,7 +79,7 @@ ALLOWED = {
         DAG_BUDGET DRAIN RESUME AGENT_BUDGET REMOVE_AGENT PAUSE_QUEUE RESUME_QUEUE QUEUE_PRESET OPEN_BREAKER
         CLOSE_BREAKER BREAKER_POLICY REPORT_POLICY SET_PRESET BUDGET VERIFY
     """,
-    "admin": "CREATE_TOKEN TOKENS REVOKE_TOKEN",
+    "admin": "CREATE_TOKEN TOKENS REVOKE_TOKEN GRANT",
     f"{LOOKING} agent nobody": "HEALTHY READY DOCUMENT DOCS DELIVER PAGE LOG_IN LOG_OUT",
 }
 POLICY = {name: frozenset(roles.split()) for roles, names in ALLOWED.items() for name in names.split()}
@@ -358,13 +359,20 @@ async def test_an_agent_that_is_to_drain_cannot_end_that_by_registering(yard: Ya
     assert (await yard.agent("coder")).agent.status == "draining"
 
 
-@pytest.mark.parametrize("asked", [{"id": "planner", "type": "coder"}, {"id": "coder-2", "runtime_id": "theirs"}])
-async def test_an_agent_takes_neither_the_name_nor_the_runtime_of_another(yard: Yard, asked: dict[str, str]):
+@pytest.mark.parametrize(
+    ("asked", "refused_as"),
+    [({"id": "planner"}, "identity_taken"), ({"id": "coder-2", "runtime_id": "theirs"}, "forbidden")],
+)
+async def test_an_agent_takes_neither_the_name_nor_the_runtime_of_another(
+    yard: Yard, asked: dict[str, str], refused_as: str
+):
     await yard.register("planner", "planner", runtime_id="theirs")
     token = (await yard.create_token("t", "agent", agent="coder")).text
 
     async with calling(yard, token) as client:
-        assert (await client.post("/api/agents", json={"type": "coder", **asked})).status_code == 403
+        answer = await client.post("/api/agents", json={"type": "coder", **asked})
+
+    assert answer.json()["code"] == refused_as
 
 
 async def test_every_call_has_a_route_and_every_route_is_a_call(yard: Yard):

@@ -2,6 +2,7 @@
 
 from itertools import count
 
+from taskyard.core.agent import NO_BUDGET, Budget
 from taskyard.core.claiming import ClaimPlan, PlannedLane
 from taskyard.core.task import AgentId, LaneId, RuntimeId
 from taskyard.core.units import MicroUsd
@@ -25,6 +26,9 @@ async def a_plan(
     slots: int = 1000,
     agent_money: int | None = None,
     day_money: int | None = None,
+    agent_type: str = "coder",
+    type_slots: int | None = None,
+    type_budget: Budget = NO_BUDGET,
     default_reserve: int = 0,
     start: bool = True,
 ) -> ClaimPlan:
@@ -35,6 +39,7 @@ async def a_plan(
     return ClaimPlan(
         workspace=workspace,
         agent=agent,
+        agent_type=agent_type,
         runtime=runtime,
         lanes=tuple(lane if isinstance(lane, PlannedLane) else planned(lane) for lane in chosen),
         leases=tuple(f"lease {stem}.{number}" for number in range(tasks)),
@@ -45,6 +50,8 @@ async def a_plan(
         start=start,
         epoch=config.epoch,
         now=store.now(),
+        type_slots=type_slots,
+        type_budget=type_budget,
     )
 
 

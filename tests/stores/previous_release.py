@@ -1,22 +1,49 @@
-"""The release before this one, at work in a process of its own: `python -m tests.stores.previous_release URL`.
+"""A yard as release 0.1.0 left it; and a release at work in a process of its own, while another migrates.
 
-It says one line when it has begun, and ends when its standard input does.
+`python -m tests.stores.previous_release URL` says one line when it has begun, and ends when its standard input does.
 """
 
 import asyncio
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import taskyard
 from taskyard.stores import migrate
-from taskyard.stores.migrate import Migration
+from taskyard.stores.migrate import Migration, Schema
 
 _known = migrate.migrations
 
+# What takes back every migration after that release. A new migration adds a line here.
+_UNDOING = {
+    "sqlite": (
+        2,
+        """
+        alter table meta drop column jumped_at;
+        alter table meta drop column jumped_by;
+        drop index task_waiting;
+        alter table task drop column agent_type;
+        alter table task drop column type_slot;
+        alter table attempt drop column agent_type;
+        """,
+    ),
+    "postgres": (
+        4,
+        """
+        drop index yard.task_waiting;
+        alter table yard.task drop column agent_type;
+        alter table yard.task drop column type_slot;
+        alter table yard.attempt drop column agent_type;
+        """,
+    ),
+}
 
-def known_before(folder: Path) -> list[Migration]:
-    """All migrations but the last."""
-    return _known(folder)[:-1]
+
+def undone(which: str) -> Callable[[Path], list[Migration]]:
+    """Migrations of which the last takes a yard back to what release 0.1.0 had."""
+    version, sql = _UNDOING[which.removesuffix("18")]
+    back = Migration(Schema(version, 1, 1), "back to 0.1.0", sql)
+    return lambda folder: [*_known(folder), back]
 
 
 async def work(url: str) -> None:
@@ -32,5 +59,4 @@ async def work(url: str) -> None:
 
 
 if __name__ == "__main__":
-    migrate.migrations = known_before
     asyncio.run(work(sys.argv[1]))

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from taskyard.core import claiming, transitions
+from taskyard.core.agent import Budget, Period
 from taskyard.core.changes import Blocker, Ceiling, Change, Committed, Limit, Spend, StoredEvent
 from taskyard.core.claiming import ClaimPlan
 from taskyard.core.priority import RANK_UNIT, aged
@@ -166,6 +167,11 @@ async def any_plan(yard: Yard, data: st.DataObject) -> ClaimPlan:
         day_money=data.draw(st.integers(0, 300), label="money of the day") if data.draw(seldom) else None,
         default_reserve=yard.default_reserve,
         start=not data.draw(seldom, label="claimed only"),
+        type_slots=data.draw(st.integers(0, 9), label="slots of the type") if data.draw(seldom) else None,
+        type_budget=Budget(
+            MicroUsd(data.draw(st.integers(0, 200), label="money of the type")) if data.draw(seldom) else None,
+            data.draw(st.sampled_from(Period), label="for"),
+        ),
     )
 
 
@@ -187,11 +193,12 @@ def given_back(yard: Yard, task: Hot, cost: int) -> list[Spend]:
     """What a finished attempt no longer holds."""
     assert task.agent is not None
     assert task.claimed_at is not None
-    names = [f"slots:{task.agent}"] + ([] if task.key is None else [f"key:{task.key}"])
+    names = [f"slots:{task.agent}", *([f"type-slots:{task.agent_type}"] if task.type_slot else [])]
+    names += [] if task.key is None else [f"key:{task.key}"]
     spends = [Spend(yard.workspace, name, -1) for name in names]
     if task.circuit:
         spends.append(Spend(yard.workspace, PROBE, -1))
-    money = claiming.money_names(plan_agent=task.agent, hot=task, at=task.claimed_at)
+    money = claiming.money_names(task.agent, task.agent_type, task.dag_id, task.claimed_at)
     # Held under each of these names, also those without a ceiling, once any of them has one.
     return spends + [Spend(yard.workspace, name, -task.reserved, cost) for name in money if task.reserved]
 

@@ -52,6 +52,7 @@ async def test_a_claim_leaves_the_row_as_the_core_would(store: Store, clock: Man
         reserved=MicroUsd(0),
         start=True,
         now=plan.now,
+        agent_type=plan.agent_type,
     )
     definitions = await store.definitions([task.id])
     assert claimed == Claimed((change.after,), parked=0, definitions=(definitions[task.id],))

@@ -14,8 +14,9 @@ from taskyard.core.breaker import BreakerState
 from taskyard.core.errors import InvalidInput
 from taskyard.core.planning import BreakerSettings
 from taskyard.core.task import Json
-from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd, usd, utc_date
+from taskyard.core.units import Micros, MicroUsd, to_usd, usd, utc_date
 from taskyard.wire.answers import AgentView
+from taskyard.wire.documents import agent as agent_document
 from taskyard.wire.documents import breaker_settings as breaker_document
 from taskyard.wire.documents import queue as queue_document
 
@@ -49,17 +50,8 @@ def agents_listed(context: typer.Context, as_json: AsJson = False) -> None:
         for view in views
     ]
     columns = ("agent", "type", "state", "tasks", "left", "heard", "capabilities")
-    value: list[Json] = [
-        {
-            **view.agent.body(),
-            "id": view.agent.id,
-            "current_tasks": view.current_tasks,
-            "budget_remaining_usd": None if view.budget_left is None else to_usd(view.budget_left),
-            "last_heartbeat": None if view.last_heartbeat is None else to_iso(view.last_heartbeat),
-        }
-        for view in views
-    ]
     empty = Text("no agents: run one with `taskyard work MODULE:AGENT`", style="dim")
+    value: list[Json] = [agent_document(view) for view in views]
     show(as_json, value, table(*columns, rows=rows, right=("tasks", "left")) if rows else empty)
 
 
@@ -78,11 +70,13 @@ def resume(context: typer.Context, agent: AgentArgument) -> None:
 @agents.command("budget")
 def agent_budget(
     context: typer.Context,
-    agent: AgentArgument,
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="A type, for all its ids together; or one id.")],
     dollars_: Annotated[str | None, typer.Argument(metavar="[DOLLARS]", help="Nothing: no limit.")] = None,
+    per: Annotated[str, typer.Option(help="ever, day or month (UTC).")] = "ever",
+    take_back: Annotated[bool, typer.Option("--take-back", help="Let what the code says count again.")] = False,
 ) -> None:
-    """Set what an agent may spend in all."""
-    in_yard(context, lambda yard: yard.set_agent_budget(agent, dollars_))
+    """Set what an agent may spend: from now on this counts, whatever its code says."""
+    in_yard(context, lambda yard: yard.set_agent_budget(agent, dollars_, budget_per=per, take_back=take_back))
 
 
 @agents.command("rm")

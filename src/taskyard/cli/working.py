@@ -76,7 +76,7 @@ def work(
         str | None, typer.Option(metavar="VARIABLE", help="With --judge: the variable that holds the key.")
     ] = None,
     agent: Annotated[str, typer.Option(help="With --exec: the agent's type.")] = "command",
-    agent_id: Annotated[str | None, typer.Option(help="With --exec: a fixed id, which keeps its budget.")] = None,
+    agent_id: Annotated[str | None, typer.Option(help="With --exec: a fixed id. Default: a new one.")] = None,
     type: Annotated[
         list[str] | None, typer.Option("--type", help="With --exec: a task type it takes; default: all.")
     ] = None,
@@ -85,7 +85,10 @@ def work(
         list[str] | None, typer.Option("--env", help="With --exec or --test-runner: a variable to pass on.")
     ] = None,
     concurrency: Annotated[int, typer.Option(help="With --exec, --test-runner or --judge: tasks at a time.")] = 1,
-    budget: Annotated[str | None, typer.Option(help="With --exec: what it may spend, in dollars.")] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="With --exec: what all agents of its type may spend, in dollars.")
+    ] = None,
+    budget_per: Annotated[str | None, typer.Option(help="With --budget: ever, day or month (UTC).")] = None,
     grace: Annotated[float, typer.Option(help="Seconds to finish in when stopped.")] = 30.0,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
@@ -96,7 +99,12 @@ def work(
         spoken = adapter(with_adapter) if with_adapter else Adapter()
         command = Command(words=shlex.split(program or ""), adapter=spoken, passed=env or ())
         mine = Agent(
-            agent, id=agent_id, capabilities=capability or (), max_concurrent_tasks=concurrency, budget_usd=budget
+            agent,
+            id=agent_id,
+            capabilities=capability or (),
+            max_concurrent_tasks=concurrency,
+            budget_usd=budget,
+            budget_per=budget_per,
         )
         found.append(command_agent(mine, command, *(type or ())))
     if test_runner:
@@ -117,10 +125,13 @@ def work(
 def claim(
     context: typer.Context,
     agent: Annotated[str, typer.Option("--agent", "-a", help="Who claims. Registered here if it is new.")],
-    count: Annotated[int, typer.Option(help="How many at most.")] = 1,
+    agent_type: Annotated[
+        str | None, typer.Option(help="Its type, where it is new. Default: that of the same name.")
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, help="How many at most.")] = 1,
     wait: Annotated[float, typer.Option(help="Seconds to wait for work.")] = 0.0,
     capability: Annotated[
-        list[str] | None, typer.Option("--capability", help="What the agent can; may be repeated.")
+        list[str] | None, typer.Option("--capability", help="Added to what the agent can; may be repeated.")
     ] = None,
     type: Annotated[list[str] | None, typer.Option("--type", help="Only these types; may be repeated.")] = None,
     start: Annotated[bool, typer.Option("--start/--no-start", help="Begin at once.")] = True,
@@ -129,9 +140,7 @@ def claim(
     """Take the best task there is. Prints nothing and exits with 1 where there is none."""
 
     async def use(yard: Yard) -> list[dict[str, Json]]:
-        known = {view.agent.id: view.agent for view in await yard.agents()}
-        if agent not in known or capability:
-            await yard.register(agent, capabilities=capability or (), max_concurrent_tasks=max(count, 1))
+        await yard.register(agent, agent_type, capabilities=capability or (), max_concurrent_tasks=count, keep=True)
         await yard.sweep()  # where only shell scripts work, nobody else lets delays end and leases expire
         held = await yard.claim(agent, count=count, wait_sec=wait, types=type, start=start)
         return [await _claimed(yard, each) for each in held]

@@ -6,13 +6,14 @@ Who did it is said by the token: `by`, `sent_by` and `created_by` are there beca
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from taskyard.client.producing import LOCAL
 from taskyard.client.sending import body, draft, several
 from taskyard.client.working import Working
 from taskyard.core.access import Token
-from taskyard.core.agent import Agent, AgentStatus
+from taskyard.core.agent import Agent, AgentStatus, Grant, grant_of
 from taskyard.core.errors import InvalidInput
 from taskyard.core.planning import BreakerSettings, Settings
 from taskyard.core.task import Json
@@ -101,7 +102,7 @@ class Steering(Working):
 
     async def register(
         self,
-        agent_id: str,
+        agent_id: str | None,
         type: str | None = None,
         *,
         capabilities: Iterable[str] = (),
@@ -109,10 +110,13 @@ class Steering(Working):
         types: Iterable[str] | None = None,
         max_concurrent_tasks: int = 1,
         budget_usd: str | float | int | None = None,
+        budget_per: str | None = None,
         runtime_id: str | None = None,
         poll_interval_sec: float = 5,
         claim_ttl_sec: int | None = None,
         orchestrator: bool = False,
+        keep: bool = False,
+        token: str | None = None,
         by: str | None = None,
     ) -> Agent:
         """Say who can work. Registering again changes what is known and makes the agent active."""
@@ -124,12 +128,15 @@ class Steering(Working):
             types=several(types),
             max_concurrent_tasks=max_concurrent_tasks,
             budget_usd=budget_usd,
+            budget_per=budget_per,
             runtime_id=runtime_id,
             poll_interval_sec=poll_interval_sec,
             claim_ttl_sec=claim_ttl_sec,
             orchestrator=orchestrator,
+            keep=keep,
         )
-        return reading.agent(await self._ask(calls.REGISTER, request)).agent
+        view = reading.agent(await self._ask(calls.REGISTER, request))
+        return replace(view.agent, budget_left=view.budget_left)
 
     async def agent_heartbeat(self, agent_id: str) -> AgentStatus:
         """An idle agent says that it is there, and hears whether it should go on."""
@@ -147,10 +154,17 @@ class Steering(Working):
         await self._ask(calls.SIGN_OFF, agent_id=agent_id)
 
     async def set_agent_budget(
-        self, agent_id: str, budget_usd: str | float | int | None, *, by: str | None = None
+        self,
+        name: str,
+        budget_usd: str | float | int | None = None,
+        *,
+        budget_per: str | None = None,
+        take_back: bool = False,
+        by: str | None = None,
     ) -> None:
-        """What the agent may spend in all. Nothing: no limit."""
-        await self._ask(calls.AGENT_BUDGET, body(budget_usd=budget_usd), agent_id=agent_id)
+        """What all agents of a type may spend together, or one id by itself. Nothing: no limit."""
+        request = body(budget_usd=budget_usd, budget_per=budget_per, take_back=take_back)
+        await self._ask(calls.AGENT_BUDGET, request, agent_id=name)
 
     async def remove_agent(self, agent_id: str, *, by: str | None = None) -> None:
         """Forget an agent; what it holds fails at once and takes the retry path."""
@@ -237,13 +251,53 @@ class Steering(Working):
         role: str,
         *,
         agent: str | None = None,
+        agent_id: str | None = None,
+        types: Iterable[str] | None = None,
+        capabilities: Iterable[str] | None = None,
+        queues: Iterable[str] | None = None,
+        slots: int | None = None,
+        budget_usd: str | float | int | None = None,
+        budget_per: str | None = None,
         expires_in_sec: float | None = None,
         by: str = LOCAL,
     ) -> Issued:
-        """A new token for this workspace. One for an agent works as that agent, given by its id or its type."""
-        request = body(name=name, role=role, agent=agent, expires_in_sec=expires_in_sec)
+        """A new token for this workspace. One for an agent works as that type, or as one id of it."""
+        request = body(
+            name=name,
+            role=role,
+            agent=agent,
+            agent_id=agent_id,
+            types=several(types),
+            capabilities=several(capabilities),
+            queues=several(queues),
+            slots=slots,
+            budget_usd=budget_usd,
+            budget_per=budget_per,
+            expires_in_sec=expires_in_sec,
+        )
         answer = await self._ask(calls.CREATE_TOKEN, request)
         return Issued(reading.token(answer), answer["token"])
+
+    async def grant(
+        self,
+        agent: str,
+        *,
+        agent_id: str | None = None,
+        types: Iterable[str] | None = None,
+        capabilities: Iterable[str] | None = None,
+        queues: Iterable[str] | None = None,
+        slots: int | None = None,
+        by: str = LOCAL,
+    ) -> Grant:
+        """What a type of agents, or one id of it, may have from its next claim on; None: as much as it asks for."""
+        request = body(
+            agent_id=agent_id,
+            types=several(types),
+            capabilities=several(capabilities),
+            queues=several(queues),
+            slots=slots,
+        )
+        return grant_of(await self._ask(calls.GRANT, request, agent_id=agent))
 
     async def tokens(self) -> list[Token]:
         """The tokens of this workspace, oldest first."""

@@ -48,20 +48,25 @@ class Token:
     role: Role
     workspace: str
     sealed: str
-    agent: str | None  # the agent, by id or by type, that a token of that role works as
+    agent: str | None  # the type of agent that a token of that role works as
     created_at: Micros
     created_by: str
     expires_at: Micros | None
     revoked_at: Micros | None = None  # it stays on record: who has ever given out a token means the yard to be closed
+    agent_id: str | None = None  # the one id of that type that it works as; None: any
 
     @property
     def by(self) -> str:
         """Who is named as the author of what is done with it."""
-        return f"agent:{self.agent}" if self.role is Role.AGENT else f"human:{self.name}"
+        return f"agent:{self.agent_id or self.agent}" if self.role is Role.AGENT else f"human:{self.name}"
 
     def works_as(self, agent_id: str, agent_type: str | None) -> bool:
-        """Whether work may be claimed and held in this agent's name."""
-        return self.role is not Role.AGENT or self.agent in (agent_id, agent_type)
+        """Whether work may be claimed and held in this agent's name. A type's name is that of all its agents."""
+        if self.role is not Role.AGENT:
+            return True
+        if self.agent_id is not None:
+            return agent_id == self.agent_id and agent_type in (None, self.agent)
+        return self.agent == (agent_id if agent_type is None else agent_type)
 
     def body(self) -> dict[str, Json]:
         return {
@@ -70,6 +75,7 @@ class Token:
             "workspace": self.workspace,
             "sealed": self.sealed,
             "agent": self.agent,
+            "agent_id": self.agent_id,
             "created_at": self.created_at,
             "created_by": self.created_by,
             "expires_at": self.expires_at,

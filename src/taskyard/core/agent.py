@@ -1,15 +1,22 @@
-"""A registered worker identity, as it is stored and as a claim sees it."""
+"""Agents: the type that people know and pay for, and the ids that work in its name.
+
+Money, permissions and grants belong to the type; leases and heartbeats to the id. What an id says of itself when it
+registers is narrowed to what its type was granted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from taskyard.core.changes import Record
 from taskyard.core.task import AgentId, Json, RuntimeId
-from taskyard.core.units import MicroUsd
+from taskyard.core.units import MicroUsd, to_usd
+
+# Capabilities to judge what others made: where tokens are used, an agent has one only by a grant that names it.
+JUDGING = frozenset({"llm-judge", "test-runner"})
 
 
 class AgentStatus(StrEnum):
@@ -27,11 +34,15 @@ class Agent:
     models: tuple[str, ...] = ()
     types: frozenset[str] | None = None  # the task types it handles; None: any
     max_concurrent_tasks: int = 1
-    budget: MicroUsd | None = None
+    budget: MicroUsd | None = None  # of this id alone, set by an operator; that of its type is in `AgentType`
     status: AgentStatus = AgentStatus.ACTIVE
     poll_interval_sec: float = 5
     claim_ttl_sec: int | None = None  # how soon after a claim it starts; None: as the task says
     orchestrator: bool = False
+    token: str | None = None  # the id of the token that registered it; None: it came without one
+    # Not stored with it:
+    queues: frozenset[str] | None = None  # granted, and never its own word
+    budget_left: MicroUsd | None = None  # of its type and of its own, when it registered
 
     def body(self) -> dict[str, Json]:
         return {
@@ -46,7 +57,164 @@ class Agent:
             "poll_interval_sec": self.poll_interval_sec,
             "claim_ttl_sec": self.claim_ttl_sec,
             "orchestrator": self.orchestrator,
+            "token": self.token,
         }
+
+
+class Period(StrEnum):
+    """What a budget is for."""
+
+    EVER = "ever"
+    DAY = "day"  # each UTC day
+    MONTH = "month"  # each UTC month
+
+
+class Budget(NamedTuple):
+    amount: MicroUsd | None  # None: no limit
+    per: Period = Period.EVER
+
+    def body(self) -> dict[str, Json]:
+        return {"amount": self.amount, "per": self.per.value}
+
+
+NO_BUDGET = Budget(None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """What an operator allows the agents of a type, or one id. None: as much as they ask for."""
+
+    types: frozenset[str] | None = None  # of tasks
+    capabilities: frozenset[str] | None = None
+    queues: frozenset[str] | None = None
+    slots: int | None = None  # of a type: the sum over all its ids
+
+    def body(self) -> dict[str, Json]:
+        return {
+            "types": _sorted(self.types),
+            "capabilities": _sorted(self.capabilities),
+            "queues": _sorted(self.queues),
+            "slots": self.slots,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentType:
+    """An agent as people know it, whatever ids work as it."""
+
+    name: str
+    in_code: Budget | None = None  # as the last process to start said it
+    by_operator: Budget | None = None  # counts alone until it is taken back
+    grant: Grant | None = None  # None: nobody was given a token for it, and anybody may be it
+    id_grants: Mapping[str, Grant] = field(default_factory=dict[str, Grant])  # for tokens that name one id
+
+    @property
+    def budget(self) -> Budget:
+        """The one that counts."""
+        return self.by_operator or self.in_code or NO_BUDGET
+
+    @property
+    def set_by(self) -> str | None:
+        """Whose word the budget is."""
+        return "operator" if self.by_operator else "code" if self.in_code else None
+
+    def grants_of(self, agent_id: str) -> list[Grant]:
+        return [grant for grant in (self.grant, self.id_grants.get(agent_id)) if grant is not None]
+
+    def has(self, agent_id: str, capability: str) -> bool:
+        """Whether the id may have the capability, as far as it was granted anything."""
+        lists = [grant.capabilities for grant in self.grants_of(agent_id)]
+        named = [capability in capabilities for capabilities in lists if capabilities is not None]
+        return all(named) and (not lists or bool(named) or capability not in JUDGING)
+
+    def body(self) -> dict[str, Json]:
+        return {
+            "in_code": None if self.in_code is None else self.in_code.body(),
+            "by_operator": None if self.by_operator is None else self.by_operator.body(),
+            "grant": None if self.grant is None else self.grant.body(),
+            "id_grants": {agent_id: grant.body() for agent_id, grant in self.id_grants.items()},
+        }
+
+
+def granted(type_: AgentType, agent_id: str | None, given: Grant | None) -> AgentType:
+    """The type after somebody is given a token for it, or for one id of it. None: what was granted before stays."""
+    if agent_id is None:
+        return replace(type_, grant=given or type_.grant or Grant())
+    own = given or type_.id_grants.get(agent_id) or Grant()
+    return replace(type_, id_grants={**type_.id_grants, agent_id: own})
+
+
+def registered(known: Agent | None, asked: Agent, *, keep: bool) -> Agent:
+    """What is stored of an agent that registers. The budget of an id is an operator's word, and stays.
+
+    With `keep`, only capabilities are added: who drains goes on draining, and who was gone is back.
+    """
+    if known is None:
+        return asked
+    if not keep:
+        return replace(asked, budget=known.budget)
+    status = AgentStatus.ACTIVE if known.status is AgentStatus.OFFLINE else known.status
+    return replace(known, capabilities=known.capabilities | asked.capabilities, status=status)
+
+
+def narrowed(agent: Agent, type_: AgentType) -> Agent:
+    """The agent with no more than its type, and its id, were granted."""
+    grants = type_.grants_of(agent.id)
+    if not grants:
+        return agent
+    for grant in grants:
+        types, queues = _common(agent.types, grant.types), _common(agent.queues, grant.queues)
+        agent = replace(agent, types=types, queues=queues)
+    granted_ones = frozenset(each for each in agent.capabilities if type_.has(agent.id, each))
+    agent = replace(agent, capabilities=granted_ones)
+    own = type_.id_grants.get(agent.id)
+    if own is None or own.slots is None:
+        return agent
+    return replace(agent, max_concurrent_tasks=min(agent.max_concurrent_tasks, own.slots))
+
+
+def beyond_grant(agent: Agent, type_: AgentType) -> str | None:
+    """What an agent that registers asks for and was not granted, in words; None where there is nothing."""
+    if lacking := sorted(each for each in agent.capabilities if not type_.has(agent.id, each)):
+        return f"the capability {lacking[0]}"
+    for grant in type_.grants_of(agent.id):
+        if agent.types is not None and grant.types is not None and (others := sorted(agent.types - grant.types)):
+            return f"tasks of the type {others[0]}"
+    return None
+
+
+def name_conflict(agent_id: str, type_: str, types: Collection[str], ids: Mapping[str, str]) -> str | None:
+    """Why an id may not be registered under a type; None where it may. `ids` says the type of each known id.
+
+    A name means one agent. Whoever could be called by the name of another type, or of an id of another type, would get
+    the work and the messages that are addressed there. An id may have the name of its own type.
+    """
+    if (owner := ids.get(agent_id, type_)) != type_:
+        return f"{agent_id} is an agent of the type {owner}"
+    if agent_id != type_ and agent_id in types:
+        return f"{agent_id} is the name of a type"
+    if (owner := ids.get(type_, type_)) != type_:
+        return f"{type_} is an agent of the type {owner}, and no type of its own"
+    return None
+
+
+def budget_moved(type_: str, before: Budget, after: Budget) -> dict[str, Json]:
+    """What an event tells of a budget that somebody has changed."""
+    return {"type": type_, "from": _spoken(before), "to": _spoken(after)}
+
+
+def _spoken(budget: Budget) -> Json:
+    return None if budget.amount is None else {"usd": to_usd(budget.amount), "per": budget.per.value}
+
+
+def _sorted(names: frozenset[str] | None) -> Json:
+    return None if names is None else list[Json](sorted(names))
+
+
+def _common(mine: frozenset[str] | None, granted: frozenset[str] | None) -> frozenset[str] | None:
+    if mine is None or granted is None:
+        return granted if mine is None else mine
+    return mine & granted
 
 
 def refusal(maker: Agent, addressed: Sequence[str], *, spawns: bool) -> str | None:
@@ -79,4 +247,33 @@ def agent_of(record: Record) -> Agent:
         poll_interval_sec=body["poll_interval_sec"],
         claim_ttl_sec=body["claim_ttl_sec"],
         orchestrator=body["orchestrator"],
+        token=body.get("token"),
     )
+
+
+def agent_type_of(record: Record) -> AgentType:
+    body = cast(Mapping[str, Any], record.body)
+    return AgentType(
+        name=record.id,
+        in_code=_budget_of(body["in_code"]),
+        by_operator=_budget_of(body["by_operator"]),
+        grant=None if body["grant"] is None else grant_of(body["grant"]),
+        id_grants={agent_id: grant_of(grant) for agent_id, grant in body["id_grants"].items()},
+    )
+
+
+def grant_of(body: Mapping[str, Any]) -> Grant:
+    return Grant(
+        types=_set_of(body["types"]),
+        capabilities=_set_of(body["capabilities"]),
+        queues=_set_of(body["queues"]),
+        slots=body["slots"],
+    )
+
+
+def _set_of(names: Sequence[str] | None) -> frozenset[str] | None:
+    return None if names is None else frozenset(names)
+
+
+def _budget_of(body: Mapping[str, Any] | None) -> Budget | None:
+    return None if body is None else Budget(body["amount"], Period(body["per"]))

@@ -85,7 +85,7 @@ class Spend(NamedTuple):
     """A movement on one ceiling: held by attempts under way, spent by those that ended. Commutative."""
 
     workspace: str
-    name: str  # slots:AGENT, key:K, probe:TYPE:GENERATION; of money agent:ID, dag:ID, day:DATE
+    name: str  # key:K, probe:TYPE:GENERATION, dag:ID, day:DATE, and the claimer's own: see claiming.OWN_CEILINGS
     held: int
     spent: int = 0
 
@@ -120,7 +120,7 @@ class RecordChange(NamedTuple):
 
 
 # A claim was planned on these: changing one makes the plans of that workspace stale (see ClaimPlan.epoch).
-PLANNED_ON = frozenset({"agent", "queue", "breaker", "throttle", "workspace"})
+PLANNED_ON = frozenset({"agent", "agent_type", "queue", "breaker", "throttle", "workspace"})
 
 
 class Expect(NamedTuple):

@@ -7,16 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from heapq import heapify, heappop, heapreplace
 from itertools import chain
 from typing import NamedTuple
 
 from taskyard.core import transitions
+from taskyard.core.agent import NO_BUDGET, Budget, Period
 from taskyard.core.changes import Blocker, Change, Limit, Spend
 from taskyard.core.priority import effective
-from taskyard.core.task import AgentId, Hot, LaneId, RuntimeId, Status, TaskId
+from taskyard.core.task import AgentId, DagId, Hot, LaneId, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros, MicroUsd, utc_date
 
+# Kept by agent and by type: slots:ID, type-slots:TYPE; of money agent:ID, type:TYPE, type-day:DATE:TYPE and
+# type-month:MONTH:TYPE.
+OWN_CEILINGS = ("slots:", "agent:", "type:", "type-slots:", "type-day:", "type-month:")
+KEPT_CEILINGS = ("slots:", "type-slots:")  # their rows stay when nothing is held: they are wanted again at once
 PARKED_PER_CLAIM = 64  # what one claim sets aside at most, so that it stays short
 UNPARKED_PER_LANE = 64
 
@@ -60,17 +66,20 @@ class ClaimPlan:
 
     workspace: str
     agent: AgentId
+    agent_type: str
     runtime: RuntimeId | None
     lanes: tuple[PlannedLane, ...]
     leases: tuple[str, ...]  # sealed stems, one for each task asked for
     slots: int  # how many the agent may hold
-    agent_money: MicroUsd | None
+    agent_money: MicroUsd | None  # of this id alone
     day_money: MicroUsd | None
     default_reserve: MicroUsd  # for a task without a maximum, where a ceiling exists
     start: bool  # running at once, without a call to start
     epoch: int
     now: Micros
     claim_ttl: int | None = None  # seconds: the agent's own claim time, where it has one
+    type_slots: int | None = None  # how many all agents of the type may hold together, where that was granted
+    type_budget: Budget = NO_BUDGET  # of all agents of the type together
 
 
 class Choice(NamedTuple):
@@ -120,14 +129,11 @@ class Room:
         self._left: dict[str, int | None] = {}
         self._used: dict[str, int] = {}
         self._left_to_others: set[str] = set()
-        self._slots = f"slots:{plan.agent}"
-        self._a_slot = [(self._slots, 1)]
-        self._own_money, self._day_money = self._shared_money = money_of(plan.agent, plan.now)
-        self._ceilings: dict[str, int | None] = {
-            self._slots: plan.slots,
-            self._own_money: plan.agent_money,
-            self._day_money: plan.day_money,
-        }
+        self._ceilings = ceilings_of(plan)
+        self._slots = slots_of(plan)
+        self._a_slot = [(name, 1) for name in self._slots]
+        self._shared_money = money_of(plan.agent, plan.agent_type, plan.now)
+        self._own_money = [name for name in own_money(plan) if self._ceilings[name] is not None]
         self._is_money_limited: bool | None = None  # of lone tasks, for all of them alike; None: nobody has asked
 
     def wants(self, hot: Hot, lane: PlannedLane, reserved: MicroUsd | None) -> list[tuple[str, int]]:
@@ -179,13 +185,14 @@ class Room:
     def closed(self, lane: PlannedLane) -> bool:
         """Whether nothing of this lane can be taken any more by this agent."""
         money = self.affordable()
-        if self._exhausted(self._slots) or (money is not None and lane.floor > money):
+        if any(map(self._exhausted, self._slots)) or (money is not None and lane.floor > money):
             return True
         return lane.probe is not None and self._exhausted(lane.probe)
 
     def affordable(self) -> int | None:
         """What this agent may still reserve; a dearer task is left for others."""
-        return self._remaining(self._own_money)
+        left = [left for name in self._own_money if (left := self._remaining(name)) is not None]
+        return min(left, default=None)
 
     def spends(self) -> list[Spend]:
         moved = {**dict.fromkeys(self._left_to_others, 0), **self._used}
@@ -201,21 +208,85 @@ class Room:
 
     def _remaining(self, name: str) -> int | None:
         if name not in self._left:
-            limit = self._limit_of(name)
-            ceiling = self._ceilings.get(name, ceiling_of(limit))
-            self._left[name] = None if ceiling is None else ceiling - limit.held - limit.spent
+            self._left[name] = self._measured(name)
         return self._left[name]
 
+    def _measured(self, name: str) -> int | None:
+        if name in self._ceilings and self._ceilings[name] is None:
+            return None  # nobody limits it, so what stands against it need not be read
+        limit = self._limit_of(name)
+        ceiling = self._ceilings.get(name, ceiling_of(limit))
+        return None if ceiling is None else ceiling - limit.held - limit.spent
 
-def money_names(*, plan_agent: AgentId, hot: Hot, at: Micros) -> list[str]:
-    """The ceilings on money that an attempt stands under."""
-    names = money_of(plan_agent, at)
-    return names if hot.dag_id is None else [*names, f"dag:{hot.dag_id}"]
+
+def ceilings_of(plan: ClaimPlan) -> dict[str, int | None]:
+    """The ceilings that the plan itself sets, by their names; None: there is none. Others are stored."""
+    found: dict[str, int | None] = dict.fromkeys(money_of(plan.agent, plan.agent_type, plan.now))
+    found[f"agent:{plan.agent}"] = plan.agent_money
+    found[type_money(plan.agent_type, plan.type_budget.per, plan.now)] = plan.type_budget.amount
+    found[f"day:{utc_date(plan.now)}"] = plan.day_money
+    found[f"slots:{plan.agent}"] = plan.slots
+    if plan.type_slots is not None:
+        found[f"type-slots:{plan.agent_type}"] = plan.type_slots
+    return found
 
 
-def money_of(agent: AgentId, at: Micros) -> list[str]:
-    """Those of them that all attempts of an agent on one day stand under."""
-    return [f"agent:{agent}", f"day:{utc_date(at)}"]
+def slots_of(plan: ClaimPlan) -> list[str]:
+    """The ceilings that each task of the claim takes one of."""
+    own = f"slots:{plan.agent}"
+    return [own] if plan.type_slots is None else [own, f"type-slots:{plan.agent_type}"]
+
+
+def own_money(plan: ClaimPlan) -> list[str]:
+    """The ceilings on money that only this agent, or agents of its type, stand under."""
+    return money_of(plan.agent, plan.agent_type, plan.now)[:-1]
+
+
+def own_ceilings(plan: ClaimPlan) -> list[str]:
+    """What keeps only this agent, or its type, from taking more: where one gets room, the claim is worth repeating."""
+    planned = ceilings_of(plan)
+    return [*slots_of(plan), *(name for name in own_money(plan) if planned[name] is not None)]
+
+
+def is_own_ceiling(name: str) -> bool:
+    """Whether it keeps only an agent or its type away, so that nothing is parked on it."""
+    return name.startswith(OWN_CEILINGS)
+
+
+def money_names(agent: AgentId | None, agent_type: str | None, dag_id: DagId | None, at: Micros) -> list[str]:
+    """The ceilings on money that an attempt stands under, of the periods that its claim was in."""
+    names = money_of(agent or AgentId(""), agent_type, at)
+    return names if dag_id is None else [*names, f"dag:{dag_id}"]
+
+
+# The same for all of an agent's tasks of a claim.
+@lru_cache(maxsize=256)
+def _money_of(agent: AgentId, agent_type: str | None, date: str) -> tuple[str, ...]:
+    types = () if agent_type is None else tuple(_type_money(agent_type, period, date) for period in Period)
+    return f"agent:{agent}", *types, f"day:{date}"
+
+
+def money_of(agent: AgentId, agent_type: str | None, at: Micros) -> list[str]:
+    """Those of them that all attempts of an agent on one day stand under; the day's own comes last.
+
+    A type's are kept for every period, so that a budget may be set for another one at any time.
+    """
+    return [*_money_of(agent, agent_type, utc_date(at))]
+
+
+def type_money(agent_type: str, per: Period, at: Micros) -> str:
+    """The ceiling that the budget of a type is counted under."""
+    return _type_money(agent_type, per, utc_date(at))
+
+
+def _type_money(agent_type: str, per: Period, date: str) -> str:
+    match per:
+        case Period.EVER:
+            return f"type:{agent_type}"
+        case Period.DAY:
+            return f"type-day:{date}:{agent_type}"
+        case Period.MONTH:
+            return f"type-month:{date[:7]}:{agent_type}"
 
 
 def ceiling_of(limit: Limit) -> int | None:
@@ -314,6 +385,8 @@ def _taken(plan: ClaimPlan, lane: PlannedLane, hot: Hot, lease: str, reserved: M
     return transitions.claim(
         hot,
         agent=plan.agent,
+        agent_type=plan.agent_type,
+        type_slot=plan.type_slots is not None,
         runtime=plan.runtime,
         lease=lease,
         circuit=lane.circuit,

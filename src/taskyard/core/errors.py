@@ -10,7 +10,8 @@
     ├── Refused                                         exit 4   HTTP 409
     │   ├── IllegalTransition illegal_transition
     │   ├── LeaseLost         lease_lost
-    │   └── DuplicateKey      duplicate_key
+    │   ├── DuplicateKey      duplicate_key
+    │   └── IdentityTaken     identity_taken
     ├── Unauthorized          unauthorized              exit 5   HTTP 401
     ├── DeliveryRefused       delivery_refused          exit 5   HTTP 401
     ├── Forbidden             forbidden                 exit 5   HTTP 403
@@ -168,6 +169,16 @@ class DuplicateKey(Refused):
 
     def __init__(self, key: str, task_id: str) -> None:
         super().__init__(key=key, task_id=task_id)
+
+
+class IdentityTaken(Refused):
+    """The name means another agent. Nothing was registered."""
+
+    code = "identity_taken"
+    sentence = "Choose another name than {name}: {why}. Nothing was registered."
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(name=name, why=why)
 
 
 class Unauthorized(TaskyardError):

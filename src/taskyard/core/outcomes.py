@@ -98,11 +98,10 @@ def submitted(hot: Hot, *, type_: str, output: Output, validator: TaskId, report
     facts = {**facts_of(hot, report, type_, now), "validator": validator}
     change = transitions.submit(hot, cost=cost, now=now, facts=facts)
     ended = _ended(change, Outcome.SUBMITTED, report, type_=type_, now=now, outputs=(output,))
-    names = money_names(plan_agent=hot.agent or AgentId(""), hot=hot, at=hot.claimed_at or now)
+    names = money_names(hot.agent, hot.agent_type, hot.dag_id, hot.claimed_at or now)
     settled = change.after.reserved - hot.reserved
-    slot = _freed_slot(hot.workspace, hot.agent)
     paid = [Spend(hot.workspace, name, settled, cost) for name in names] if settled or cost else []
-    return ended._replace(spends=(slot, *paid))
+    return ended._replace(spends=(*_freed_slots(hot), *paid))
 
 
 def approved(hot: Hot, attempt: Attempt, *, type_: str, facts: transitions.Facts, now: Micros) -> ChangeSet:
@@ -284,13 +283,19 @@ def attempt_of(  # noqa: PLR0917 - naming them would take as long as all the res
         after.version,
         after.failures,
         after.wake_at,
+        hot.agent_type,
     )
+
+
+def _freed_slots(hot: Hot) -> tuple[Spend, ...]:
+    return _slots_back(hot.workspace, hot.agent, hot.agent_type if hot.type_slot else None)
 
 
 # The same for all of an agent's tasks.
 @lru_cache(maxsize=256)
-def _freed_slot(workspace: str, agent: AgentId | None) -> Spend:
-    return Spend(workspace, f"slots:{agent}", -1)
+def _slots_back(workspace: str, agent: AgentId | None, granted_to: str | None) -> tuple[Spend, ...]:
+    own = Spend(workspace, f"slots:{agent}", -1)
+    return (own,) if granted_to is None else (own, Spend(workspace, f"type-slots:{granted_to}", -1))
 
 
 def given_back(hot: Hot, type_: str, cost: MicroUsd) -> tuple[Spend, ...]:
@@ -300,13 +305,13 @@ def given_back(hot: Hot, type_: str, cost: MicroUsd) -> tuple[Spend, ...]:
         return ()
     spends: list[Spend] = []
     if hot.status in HELD:
-        spends.append(_freed_slot(hot.workspace, hot.agent))
+        spends += _freed_slots(hot)
     if hot.key is not None:
         spends.append(Spend(hot.workspace, f"key:{hot.key}", -1))
     if hot.circuit % 2:
         spends.append(Spend(hot.workspace, breaker.probe(type_, hot.circuit), -1))
     if hot.agent is not None and (hot.reserved or cost):
-        names = money_names(plan_agent=hot.agent, hot=hot, at=hot.claimed_at or hot.updated_at)
+        names = money_names(hot.agent, hot.agent_type, hot.dag_id, hot.claimed_at or hot.updated_at)
         spends += [Spend(hot.workspace, name, -hot.reserved, cost) for name in names]
     return tuple(spends)
 

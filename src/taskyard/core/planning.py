@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from taskyard.core import fields
-from taskyard.core.agent import Agent, AgentStatus, agent_of
+from taskyard.core.agent import Agent, AgentStatus, AgentType, agent_of, agent_type_of, narrowed
 from taskyard.core.breaker import Breaker, BreakerState, breaker_of, probe
 from taskyard.core.changes import Record
 from taskyard.core.claiming import PlannedLane, floor_of
@@ -71,12 +71,24 @@ class Planning:
     epoch: int
     settings: Settings = Settings()
     agents: Mapping[AgentId, Agent] = field(default_factory=dict[AgentId, Agent])
+    agent_types: Mapping[str, AgentType] = field(default_factory=dict[str, AgentType])
     versions: Mapping[AgentId, int] = field(default_factory=dict[AgentId, int])
     paused: frozenset[str] = frozenset()
     queue_presets: Mapping[str, str] = field(default_factory=dict[str, str])
     reporting: frozenset[str] = frozenset()  # queues whose tasks are completed only with a decision report
     breakers: Mapping[str, Breaker] = field(default_factory=dict[str, Breaker])
     throttles: Mapping[str, Record] = field(default_factory=dict[str, Record])
+
+    def agent_type(self, name: str) -> AgentType:
+        return self.agent_types.get(name) or AgentType(name=name)
+
+    def type_names(self) -> set[str]:
+        """Every name that means a type of agents."""
+        return {*self.agent_types, *(agent.type for agent in self.agents.values())}
+
+    def types_by_id(self) -> dict[str, str]:
+        """The type that each registered id belongs to."""
+        return {agent.id: agent.type for agent in self.agents.values()}
 
     def policy_of(self, queue: str) -> Policy:
         """What tasks put in now follow: the queue's own preset, else its workspace's."""
@@ -114,7 +126,12 @@ def planning_of(workspace: str, epoch: int, records: Iterable[Record]) -> Planni
     by_kind: dict[str, list[Record]] = {}
     for record in records:
         by_kind.setdefault(record.kind, []).append(record)
-    agents = [(agent_of(record), record.version) for record in by_kind.get("agent", [])]
+    types = {record.id: agent_type_of(record) for record in by_kind.get("agent_type", [])}
+    agents = [
+        (narrowed(agent, types.get(agent.type) or AgentType(name=agent.type)), record.version)
+        for record in by_kind.get("agent", [])
+        if (agent := agent_of(record))
+    ]
     queues = by_kind.get("queue", [])
     settings = by_kind.get("workspace", [])
     return Planning(
@@ -122,6 +139,7 @@ def planning_of(workspace: str, epoch: int, records: Iterable[Record]) -> Planni
         epoch=epoch,
         settings=settings_of(settings[0]) if settings else Settings(),
         agents={agent.id: agent for agent, _ in agents},
+        agent_types=types,
         versions={agent.id: version for agent, version in agents},
         paused=frozenset(record.id for record in queues if record.body.get("paused")),
         queue_presets={record.id: cast(str, record.body["preset"]) for record in queues if record.body.get("preset")},
@@ -193,6 +211,8 @@ def _cooling(value: object, path: str) -> Micros:
 def suits(lane: Lane, agent: Agent) -> bool:
     """Whether the agent is one that such tasks are meant for: what it is, not what the moment allows."""
     if lane.agent is not None and lane.agent not in (agent.id, agent.type):
+        return False
+    if agent.queues is not None and lane.queue not in agent.queues:
         return False
     if agent.types is not None and lane.type not in agent.types:
         return False

@@ -29,7 +29,7 @@ _claimed = chooser(
     (
         *(*_SAID, "status", "version", "updated_at", "attempt", "agent", "runtime", "lease", "claimed_at"),
         *("started_at", "heartbeat_at", "lease_expires_at", "limit_at", "due_at", "circuit", "reserved"),
-        "idempotency_key",
+        *("idempotency_key", "agent_type", "type_slot"),
     )
 )
 _ended = chooser((*LET_GO, "status", "version", "updated_at", "due_at"))
@@ -39,6 +39,8 @@ def claimed(  # noqa: PLR0917 - naming them takes longer than making the row
     hot: Hot,
     status: Status,
     agent: AgentId,
+    agent_type: str | None,
+    type_slot: int,
     runtime: RuntimeId | None,
     lease: str,
     now: Micros,
@@ -51,7 +53,7 @@ def claimed(  # noqa: PLR0917 - naming them takes longer than making the row
     idempotency_key: str | None,
 ) -> Hot:
     told = (status, hot.version + 1, now, hot.attempt + 1, agent, runtime, lease, now)
-    kept = (started_at, now, expires, limit, due_at, circuit, reserved, idempotency_key)
+    kept = (started_at, now, expires, limit, due_at, circuit, reserved, idempotency_key, agent_type, type_slot)
     return Hot._make(_claimed((*hot, *_NOTHING_SAID, *told, *kept)))
 
 

@@ -150,6 +150,8 @@ def claim(
     start: bool,
     now: Micros,
     claim_ttl: int | None = None,
+    agent_type: str | None = None,
+    type_slot: bool = False,
 ) -> Change:
     """Lease the task to an agent. Where there is no claim time, or the agent starts at once, it is running already.
 
@@ -165,6 +167,8 @@ def claim(
         hot,
         Status.RUNNING if started else Status.CLAIMED,
         agent,
+        agent_type,
+        int(type_slot),
         runtime,
         numbered(lease, hot.attempt + 1),
         now,

@@ -14,14 +14,15 @@ from urllib.parse import urlsplit
 from starlette.requests import HTTPConnection
 
 from taskyard.core.access import Role, Token, presented
-from taskyard.core.agent import Agent, AgentStatus
-from taskyard.core.errors import Forbidden, LeaseLost, NotFound, TaskyardError, Unauthorized
+from taskyard.core.agent import AgentStatus
+from taskyard.core.errors import Forbidden, IdentityTaken, LeaseLost, NotFound, TaskyardError, Unauthorized
 from taskyard.core.units import Micros
 from taskyard.server.cookies import shown_session
 from taskyard.server.freshness import Fresh
 from taskyard.server.limiting import Limiter, Rate
 from taskyard.server.metrics import Figures
 from taskyard.server.yards import Yards
+from taskyard.service.arguments import AgentName, agent_name
 from taskyard.service.yard import Yard
 from taskyard.wire.calls import HEALTHY, NOTHING, Call
 from taskyard.wire.multica import task_of
@@ -68,18 +69,23 @@ class Caller:
         if not self.token.works_as(agent_id, agent_type):
             raise Forbidden(f"this token works as {self.token.agent}, not as {agent_id}")
 
-    async def known_as(self, agent_id: str, agent_type: str, runtime_id: str | None) -> Agent | None:
-        """What an agent that registers with its own token is known as: what people decided about it stays theirs."""
+    async def registering(self, agent_id: str | None, agent_type: str | None, runtime_id: str | None) -> AgentName:
+        """Who registers. An agent's token is refused what it is not for, and what people have decided otherwise."""
+        known = {str(view.agent.id): view.agent for view in await self.yard.agents()}
+        types = {name: agent.type for name, agent in known.items()}
+        name = agent_name(agent_id or self.token.agent_id, agent_type or self.token.agent, types)
         if self.token.role is not Role.AGENT:
-            return None
-        known = [view.agent for view in await self.yard.agents() if view.agent.id == agent_id]
-        for type_ in {agent_type, *(agent.type for agent in known)}:
-            await self.must_work_as(agent_id, type_)
+            return name
+        await self.must_work_as(name.id, name.type)
         if runtime_id is not None:
             await self.must_host(runtime_id)
-        if any(agent.status is AgentStatus.DRAINING for agent in known):
-            raise Forbidden(f"{agent_id} is draining, and an operator resumes it")
-        return known[0] if known else None
+        if name.id in known:
+            if known[name.id].status is AgentStatus.DRAINING:
+                raise Forbidden(f"{name.id} is draining, and an operator resumes it")
+        elif name.id not in (self.token.agent, self.token.agent_id) and await self.yard.is_addressed(name.id):
+            # Somebody means another agent by that name, of which nothing is known yet.
+            raise IdentityTaken(name.id, "work is addressed to it, and this token is not for that id")
+        return name
 
     async def must_host(self, runtime_id: str) -> None:
         """Refuse to speak for a runtime that hosts others than the token's agent: they would lose their work."""

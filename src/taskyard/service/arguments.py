@@ -6,21 +6,69 @@ the field and the rule.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import cast
+from collections.abc import Iterable, Mapping
+from secrets import token_hex
+from typing import NamedTuple, cast
 
 from taskyard.core import fields
+from taskyard.core.agent import Budget, Grant, Period
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import DagId, TaskId
 from taskyard.core.units import Micros, MicroUsd, usd, usd_spent
 
 MOST_TOKENS = 2**53 - 1  # what every store and JSON reader holds exactly
 MOST_ARTIFACTS = 1000
+MOST_SLOTS = 100_000  # of an agent, and of a type
 
 
 def name(field: str, value: object) -> str:
     """What something is called by: an agent, a step, a signal, a person."""
     return fields.text(value, field, most=255)
+
+
+class AgentName(NamedTuple):
+    id: str
+    type: str
+
+
+def agent_name(agent_id: object, type_: object, known: Mapping[str, str]) -> AgentName:
+    """Who registers; `known` says the type of each id.
+
+    Without an id, a new one of its type. Without a type, a known id keeps its own; a new one is named as its type is.
+    """
+    if agent_id is None:
+        kind = name("type", type_)
+        return AgentName(minted_agent(kind), kind)
+    own = name("agent_id", agent_id)
+    return AgentName(own, known.get(own, own) if type_ is None else name("type", type_))
+
+
+def minted_agent(type_: str) -> str:
+    """The id of a worker that names none."""
+    return f"{type_[:246]}-{token_hex(4)}"
+
+
+def budget(usd_given: object, per: object) -> Budget:
+    amount = money("budget_usd", usd_given)
+    return Budget(amount, Period.EVER if per is None else fields.choice(Period)(per, "budget_per"))
+
+
+def grant(
+    *,
+    types: Iterable[str] | None,
+    capabilities: Iterable[str] | None,
+    queues: Iterable[str] | None,
+    slots: object,
+) -> Grant | None:
+    """What is granted; None where nothing was said."""
+    if types is None and capabilities is None and queues is None and slots is None:
+        return None
+    return Grant(
+        types=None if types is None else frozenset(names("types", types)),
+        capabilities=None if capabilities is None else frozenset(names("capabilities", capabilities)),
+        queues=None if queues is None else frozenset(names("queues", queues)),
+        slots=None if slots is None else fields.whole(slots, "slots", least=0, most=MOST_SLOTS),
+    )
 
 
 def words(field: str, value: object, *, most: int = 1000) -> str:

@@ -16,6 +16,7 @@ from typing import TypeVar
 from taskyard.core import breaker as breakers
 from taskyard.core import dag as dags
 from taskyard.core import letters, notices
+from taskyard.core.agent import AgentType, budget_moved
 from taskyard.core.changes import (
     PLANNED_ON,
     ChangeSet,
@@ -258,6 +259,12 @@ class Engine:
         """What somebody did with the yard, for those who ask later who it was."""
         data = compact({**facts, "by": by})
         return Event(event, self.workspace, None, dag_id, self.now(), None, None, None, data)
+
+    def _told_of_budget(self, before: AgentType, after: AgentType, by: str) -> list[Event]:
+        """What a type may spend, from what to what; nothing where that is the same."""
+        if before.budget == after.budget:
+            return []
+        return [self._told_by("agent.budget", by, budget_moved(after.name, before.budget, after.budget))]
 
     # Loading
 

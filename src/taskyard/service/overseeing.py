@@ -89,6 +89,11 @@ class Overseeing(Reading):
         agent = agent or (await self._configuration.fresh()).agents.get(AgentId(agent_id))
         return None if agent is None else agent.type
 
+    async def is_addressed(self, name: str) -> bool:
+        """Whether work was ever put in for an agent of this name."""
+        await self._configuration.fresh()
+        return any(lane.agent == name for lane in self._configuration.lanes().values())
+
     async def holders(self, task_id: str) -> list[AgentId]:
         """The agents that hold the task or have held it, the latest first."""
         hot = await self._load(TaskId(task_id))

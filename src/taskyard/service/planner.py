@@ -41,9 +41,11 @@ class Planner:
         start: bool,
         now: Micros,
     ) -> ClaimPlan:
+        type_ = planning.agent_type(agent.type)
         return ClaimPlan(
             workspace=planning.workspace,
             agent=agent.id,
+            agent_type=agent.type,
             runtime=agent.runtime,
             lanes=self._lanes(planning, agent, queues, types, now),
             leases=tuple(seal_stem(stem) for stem in stems),
@@ -55,6 +57,8 @@ class Planner:
             epoch=planning.epoch,
             now=now,
             claim_ttl=agent.claim_ttl_sec,
+            type_slots=None if type_.grant is None else type_.grant.slots,
+            type_budget=type_.budget,
         )
 
     def _lanes(

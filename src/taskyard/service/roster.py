@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from taskyard.core import fields
-from taskyard.core.agent import Agent, AgentStatus, agent_of
-from taskyard.core.changes import Beat, ChangeSet, RecordChange
-from taskyard.core.errors import LeaseLost, NotFound
+from taskyard.core.agent import (
+    Agent,
+    AgentStatus,
+    AgentType,
+    Budget,
+    Period,
+    agent_of,
+    agent_type_of,
+    beyond_grant,
+    budget_moved,
+    name_conflict,
+    registered,
+)
+from taskyard.core.changes import Beat, ChangeSet, Limit, Record, RecordChange
+from taskyard.core.claiming import type_money
+from taskyard.core.errors import Forbidden, IdentityTaken, InvalidInput, LeaseLost, NotFound
 from taskyard.core.outcomes import Report
 from taskyard.core.task import AgentId, Failure, Hot, Json, Reason, RuntimeId, Status, Trait
-from taskyard.core.units import MicroUsd
+from taskyard.core.units import Micros, MicroUsd
 from taskyard.service import arguments
 from taskyard.service.engine import LOCAL, pulse
 from taskyard.service.finishing import Finishing
 from taskyard.wire.answers import AgentView, Orphans
 
-MOST_SLOTS = 100_000
-
 
 class Roster(Finishing):
     async def register(
         self,
-        agent_id: str,
+        agent_id: str | None,
         type: str | None = None,
         *,
         capabilities: Iterable[str] = (),
@@ -31,22 +42,33 @@ class Roster(Finishing):
         types: Iterable[str] | None = None,
         max_concurrent_tasks: int = 1,
         budget_usd: str | float | int | None = None,
+        budget_per: str | None = None,
         runtime_id: str | None = None,
         poll_interval_sec: float = 5,
         claim_ttl_sec: int | None = None,
         orchestrator: bool = False,
+        keep: bool = False,
+        token: str | None = None,
         by: str | None = None,
     ) -> Agent:
-        """Say who can work. Registering again changes what is known and makes the agent active."""
-        agent = Agent(
-            id=AgentId(arguments.name("agent_id", agent_id)),
-            type=arguments.name("type", agent_id if type is None else type),
+        """Say who can work. Registering again changes what is known and makes the agent active.
+
+        Without an id one is made for the type; without a type, an id that is known keeps its own, and a new one is the
+        name of its type too. The budget is that of the type, until an operator sets one; None changes nothing. With
+        `keep`, what is known of the agent stays, and capabilities are added to it.
+        """
+        known = (await self._configuration.fresh()).types_by_id()
+        name = arguments.agent_name(agent_id, type, known)
+        asked = Agent(
+            id=AgentId(name.id),
+            type=name.type,
             runtime=None if runtime_id is None else RuntimeId(arguments.name("runtime_id", runtime_id)),
             capabilities=frozenset(arguments.names("capabilities", capabilities)),
             models=arguments.names("models", models),
             types=None if types is None else frozenset(arguments.names("types", types)),
-            max_concurrent_tasks=fields.whole(max_concurrent_tasks, "max_concurrent_tasks", least=1, most=MOST_SLOTS),
-            budget=arguments.money("budget_usd", budget_usd),
+            max_concurrent_tasks=fields.whole(
+                max_concurrent_tasks, "max_concurrent_tasks", least=1, most=arguments.MOST_SLOTS
+            ),
             poll_interval_sec=fields.number(
                 poll_interval_sec, "poll_interval_sec", least=0.001, most=fields.LONGEST_SEC
             ),
@@ -54,10 +76,39 @@ class Roster(Finishing):
             if claim_ttl_sec is None
             else fields.whole(claim_ttl_sec, "claim_ttl_sec", least=0, most=fields.LONGEST_SEC),
             orchestrator=orchestrator,
+            token=token,
         )
-        await self._put_agent(agent.id, lambda _: agent, "agent.registered", by)
+        budget = None if budget_usd is None else arguments.budget(budget_usd, budget_per)
+        agent = await self._land(lambda: self._registration(asked, budget, by or f"agent:{asked.id}", keep=keep))
         await self.store.pulse([pulse("agent", self.workspace, agent.id)])
-        return agent
+        return replace(agent, budget_left=(await self.agent(agent.id)).budget_left)
+
+    async def _registration(
+        self, asked: Agent, budget: Budget | None, by: str, *, keep: bool
+    ) -> tuple[ChangeSet | None, Agent]:
+        planning = await self._configuration.fresh()
+        types, ids = planning.type_names(), planning.types_by_id()
+        if (why := name_conflict(asked.id, asked.type, types, ids)) is not None:
+            raise IdentityTaken(asked.id, why)
+        record = await self.store.record("agent", self.workspace, asked.id)
+        known = None if record is None else agent_of(record)
+        agent = registered(known, asked, keep=keep)
+        type_record = await self.store.record("agent_type", self.workspace, agent.type)
+        stored = AgentType(name=agent.type) if type_record is None else agent_type_of(type_record)
+        if (beyond := beyond_grant(agent, stored)) is not None:
+            raise Forbidden(f"{agent.type} was not granted {beyond}: an admin does with `taskyard token grant`")
+        type_ = stored if budget is None else replace(stored, in_code=budget)
+        rows = _moved_rows("agent", self.workspace, record, agent.id, agent.body())
+        events = [self._told_by("agent.registered", by, {"agent": agent.id})] if rows else []
+        if moved := _moved_rows("agent_type", self.workspace, type_record, agent.type, type_.body()):
+            rows += moved
+            events += self._told_of_budget(stored, type_, by)
+        # The rules on names looked at what was known: that no such name has come up since is guarded here.
+        if known is None and agent.id != agent.type:
+            rows += [RecordChange("agent_type", self.workspace, agent.id, 0, None)]
+        if type_record is None and agent.id != agent.type and agent.type not in ids:
+            rows += [RecordChange("agent", self.workspace, agent.type, 0, None)]
+        return ChangeSet(records=tuple(rows), events=tuple(events), at=self.now()) if rows else None, agent
 
     async def drain_agent(self, agent_id: str, *, by: str | None = None) -> None:
         """Let the agent finish what it holds; it gets nothing new."""
@@ -71,13 +122,46 @@ class Roster(Finishing):
         await self._set_status(agent_id, AgentStatus.OFFLINE, by)
 
     async def set_agent_budget(
-        self, agent_id: str, budget_usd: str | float | int | None, *, by: str | None = None
+        self,
+        name: str,
+        budget_usd: str | float | int | None = None,
+        *,
+        budget_per: str | None = None,
+        take_back: bool = False,
+        by: str | None = None,
     ) -> None:
-        """What the agent may spend in all. Nothing: no limit."""
-        money = arguments.money("budget_usd", budget_usd)
-        await self._put_agent(
-            agent_id, lambda agent: replace(_known(agent, agent_id), budget=money), "agent.budget", by
-        )
+        """What all agents of a type may spend together, or one id by itself. Nothing: no limit.
+
+        From now on this counts, whatever is said in code; `take_back` lets what is said in code count again.
+        """
+        arguments.name("agent", name)
+        budget = arguments.budget(budget_usd, budget_per)
+
+        async def decide() -> tuple[ChangeSet | None, None]:
+            planning = await self._configuration.fresh()
+            if name in planning.type_names():
+                return await self._type_budget(name, None if take_back else budget, by or LOCAL), None
+            if budget.per is not Period.EVER:
+                raise InvalidInput("budget_per", f"is for types, and {name} is an id of one")
+            return await self._id_budget(name, None if take_back else budget.amount, by or LOCAL), None
+
+        await self._land(decide)
+
+    async def _type_budget(self, name: str, budget: Budget | None, by: str) -> ChangeSet | None:
+        record = await self.store.record("agent_type", self.workspace, name)
+        before = AgentType(name=name) if record is None else agent_type_of(record)
+        after = replace(before, by_operator=budget)
+        rows = _moved_rows("agent_type", self.workspace, record, name, after.body())
+        events = self._told_of_budget(before, after, by)
+        return ChangeSet(records=tuple(rows), events=tuple(events), at=self.now()) if rows else None
+
+    async def _id_budget(self, agent_id: str, amount: MicroUsd | None, by: str) -> ChangeSet | None:
+        record = await self.store.record("agent", self.workspace, agent_id)
+        before = _known(None if record is None else agent_of(record), agent_id)
+        rows = _moved_rows("agent", self.workspace, record, agent_id, replace(before, budget=amount).body())
+        moved = budget_moved(before.type, Budget(before.budget), Budget(amount))
+        told = self._told_by("agent.budget", by, {"agent": agent_id, **moved})
+        return ChangeSet(records=tuple(rows), events=(told,), at=self.now()) if rows else None
 
     async def remove_agent(self, agent_id: str, *, by: str | None = None) -> None:
         """Forget an agent; what it holds fails at once and takes the retry path."""
@@ -99,19 +183,18 @@ class Roster(Finishing):
         await self._land(decide)
 
     async def agents(self) -> list[AgentView]:
-        planning = await self._configuration.fresh()
+        """Who is registered, by type, and how each stands."""
+        planning, now = await self._configuration.fresh(), self.now()
         pulses = await self.store.pulses("agent:")
+        money = {name: planning.agent_type(name) for name in planning.type_names()}
+        rows = [type_money(name, type_.budget.per, now) for name, type_ in money.items()]
         names = [f"{kind}:{agent}" for agent in planning.agents for kind in ("slots", "agent")]
-        limits = await self.store.limits(self.workspace, names)
-        views: list[AgentView] = []
-        for agent in planning.agents.values():
-            slots, money = limits.get(f"slots:{agent.id}"), limits.get(f"agent:{agent.id}")
-            used = 0 if money is None else money.held + money.spent
-            left = None if agent.budget is None else MicroUsd(agent.budget - used)
-            views.append(
-                AgentView(agent, slots.held if slots else 0, left, pulses.get(pulse("agent", self.workspace, agent.id)))
-            )
-        return views
+        limits = await self.store.limits(self.workspace, [*names, *rows])
+        known = sorted(planning.agents.values(), key=lambda agent: (agent.type, agent.id))
+        return [
+            _view(agent, money[agent.type], limits, pulses.get(pulse("agent", self.workspace, agent.id)), now)
+            for agent in known
+        ]
 
     async def agent(self, agent_id: str) -> AgentView:
         """One agent, and how it stands."""
@@ -202,6 +285,30 @@ class Roster(Finishing):
             return ChangeSet(records=(row,), events=(told,), at=self.now()), None
 
         await self._land(decide)
+
+
+def _view(agent: Agent, type_: AgentType, limits: Mapping[str, Limit], heard: Micros | None, now: Micros) -> AgentView:
+    slots, budget = limits.get(f"slots:{agent.id}"), type_.budget
+    left = [
+        ceiling - (limit.held + limit.spent if (limit := limits.get(name)) else 0)
+        for name, ceiling in (
+            (f"agent:{agent.id}", agent.budget),
+            (type_money(agent.type, budget.per, now), budget.amount),
+        )
+        if ceiling is not None
+    ]
+    return AgentView(
+        agent, slots.held if slots else 0, MicroUsd(min(left)) if left else None, heard, budget, type_.set_by
+    )
+
+
+def _moved_rows(
+    kind: str, workspace: str, record: Record | None, id_: str, body: dict[str, Json]
+) -> list[RecordChange]:
+    """Nothing where what is stored is the same already."""
+    if record is not None and record.body == body:
+        return []
+    return [RecordChange(kind, workspace, id_, 0 if record is None else record.version, body)]
 
 
 def _known(agent: Agent | None, agent_id: str) -> Agent:

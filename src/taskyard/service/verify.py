@@ -375,6 +375,8 @@ def _held_amounts(history: _History) -> Mapping[str, int]:
     for hot in history.tasks.values():
         if hot.status in HELD:
             held[f"slots:{hot.agent}"] += 1
+            if hot.type_slot:
+                held[f"type-slots:{hot.agent_type}"] += 1
         if hot.status not in KEY_HELD or hot.agent is None:
             continue
         if hot.key is not None:
@@ -382,11 +384,8 @@ def _held_amounts(history: _History) -> Mapping[str, int]:
         if hot.circuit % 2:
             held[breaker.probe(history.types[hot.id], hot.circuit)] += 1
         if hot.reserved:
-            held.update(
-                dict.fromkeys(
-                    money_names(plan_agent=hot.agent, hot=hot, at=hot.claimed_at or hot.updated_at), hot.reserved
-                )
-            )
+            at = hot.claimed_at or hot.updated_at
+            held.update(dict.fromkeys(money_names(hot.agent, hot.agent_type, hot.dag_id, at), hot.reserved))
     return held
 
 
@@ -394,6 +393,7 @@ def _spent_amounts(history: _History) -> Mapping[str, int]:
     spent: Counter[str] = Counter()
     for task_id, attempts in history.attempts.items():
         for attempt in attempts:
-            names = money_names(plan_agent=attempt.agent, hot=history.tasks[task_id], at=attempt.claimed_at)
+            dag_id = history.tasks[task_id].dag_id
+            names = money_names(attempt.agent, attempt.agent_type, dag_id, attempt.claimed_at)
             spent.update(dict.fromkeys(names, attempt.cost))
     return spent

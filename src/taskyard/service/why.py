@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from taskyard.core.agent import Agent, AgentStatus
 from taskyard.core.breaker import BreakerState
-from taskyard.core.changes import Blocker
+from taskyard.core.changes import Blocker, Limit
+from taskyard.core.claiming import type_money
 from taskyard.core.planning import Planning, suits
 from taskyard.core.task import Hot, Json, Lane, Status, TaskId
 from taskyard.core.units import Micros, to_iso, to_usd, utc_date
@@ -134,22 +136,49 @@ class Explaining(Engine):
         return await self._all_short(hot, active, planning)
 
     async def _all_short(self, hot: Hot, active: Sequence[Agent], planning: Planning) -> list[Cause]:
-        names = [f"{kind}:{agent.id}" for agent in active for kind in ("slots", "agent")]
-        limits = await self.store.limits(self.workspace, names)
+        now = self.now()
+        standing = {agent.id: _ceilings(agent, planning, now) for agent in active}
+        limits = await self.store.limits(self.workspace, [each.name for own in standing.values() for each in own])
         wants = planning.settings.default_reserve if hot.reserve is None else hot.reserve
         causes: list[Cause] = []
         for agent in active:
-            slots, money = limits.get(f"slots:{agent.id}"), limits.get(f"agent:{agent.id}")
-            used = money.held + money.spent if money else 0
-            if slots is not None and slots.held >= agent.max_concurrent_tasks:
-                words = f"{agent.id} is busy with {slots.held} of {agent.max_concurrent_tasks}"
-                causes.append(Cause(kind="agent_busy", words=words, facts={"agent": agent.id}))
-            elif agent.budget is not None and used + wants > agent.budget:
-                words = (
-                    f"{agent.id} has {_dollars(max(agent.budget - used, 0))} left, and it reserves {_dollars(wants)}"
-                )
-                causes.append(Cause(kind="agent_budget", words=words, facts={"agent": agent.id}))
+            short = [_short(agent, each, limits.get(each.name), wants) for each in standing[agent.id]]
+            causes += [cause for cause in short if cause is not None][:1]
         return causes if len(causes) == len(active) else []
+
+
+class _Ceiling(NamedTuple):
+    name: str
+    ceiling: int
+    whose: str
+    is_money: bool
+
+
+def _ceilings(agent: Agent, planning: Planning, now: Micros) -> list[_Ceiling]:
+    """What limits how much this agent takes, by itself and by its type."""
+    type_ = planning.agent_type(agent.type)
+    slots, budget = None if type_.grant is None else type_.grant.slots, type_.budget
+    found = [
+        (f"slots:{agent.id}", agent.max_concurrent_tasks, agent.id, False),
+        (f"type-slots:{agent.type}", slots, agent.type, False),
+        (f"agent:{agent.id}", agent.budget, agent.id, True),
+        (type_money(agent.type, budget.per, now), budget.amount, agent.type, True),
+    ]
+    return [_Ceiling(name, ceiling, whose, money) for name, ceiling, whose, money in found if ceiling is not None]
+
+
+def _short(agent: Agent, own: _Ceiling, limit: Limit | None, wants: int) -> Cause | None:
+    """Why the agent takes nothing more under this ceiling; None where it may."""
+    used = limit.held + limit.spent if limit else 0
+    if used + (wants if own.is_money else 1) <= own.ceiling:
+        return None
+    facts: dict[str, Json] = {"agent": agent.id, "limit": own.name}
+    if not own.is_money:
+        return Cause(kind="agent_busy", words=f"{own.whose} is busy with {used} of {own.ceiling}", facts=facts)
+    left = _dollars(max(own.ceiling - used, 0))
+    return Cause(
+        kind="agent_budget", words=f"{own.whose} has {left} left, and it reserves {_dollars(wants)}", facts=facts
+    )
 
 
 def _closed(planning: Planning, lane: Lane, now: Micros) -> list[Cause]:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import NamedTuple, cast
 
 from taskyard.core.access import Session, Token
-from taskyard.core.agent import Agent
+from taskyard.core.agent import NO_BUDGET, Agent, Budget
 from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Edge, Record, StoredEvent
 from taskyard.core.dag import DagStatus
@@ -156,8 +156,10 @@ class Cancelled(NamedTuple):
 class AgentView(NamedTuple):
     agent: Agent
     current_tasks: int
-    budget_left: MicroUsd | None
+    budget_left: MicroUsd | None  # the least that it, or its type, has left
     last_heartbeat: Micros | None
+    budget: Budget = NO_BUDGET  # of its type
+    budget_set_by: str | None = None  # "code" or "operator"
 
 
 class RuntimeView(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from taskyard.core.access import Role, Token
-from taskyard.core.agent import Agent, AgentStatus
+from taskyard.core.agent import Agent, AgentStatus, Budget, Period
 from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Edge, Event, Limit, Record, StoredEvent
 from taskyard.core.dag import DagStatus
@@ -152,14 +152,19 @@ def agent(document: Given) -> AgentView:
         models=tuple(document["models_available"]),
         types=None if types is None else frozenset(types),
         max_concurrent_tasks=document["max_concurrent_tasks"],
-        budget=money(document["budget_usd"]),
+        budget=money(document["own_budget_usd"]),
         status=AgentStatus(document["status"]),
         poll_interval_sec=document["poll_interval_sec"],
         claim_ttl_sec=document["claim_ttl_sec"],
         orchestrator=document["orchestrator"],
     )
     return AgentView(
-        known, document["current_tasks"], _balance(document["budget_left_usd"]), time(document["last_heartbeat"])
+        known,
+        document["current_tasks"],
+        _balance(document["budget_left_usd"]),
+        time(document["last_heartbeat"]),
+        Budget(money(document["budget_usd"]), Period(document["budget_per"])),
+        document["budget_set_by"],
     )
 
 
@@ -252,6 +257,7 @@ def token(document: Given) -> Token:
         workspace=document["workspace"],
         sealed="",
         agent=document["agent"],
+        agent_id=document["agent_id"],
         created_at=from_iso(document["created_at"]),
         created_by=document["created_by"],
         expires_at=time(document["expires_at"]),

@@ -288,18 +288,25 @@ class BulkAction(Request):
     note: Annotated[str, Field(max_length=1000)] = ""
 
 
+Per = Literal["ever", "day", "month"]
+
+
 class RegisterAgent(Request):
-    id: Name
+    id: Annotated[Name | None, Field(description="Without it, a new one is made for the type.")] = None
     type: Name | None = None
     capabilities: list[str] = []
     models_available: list[str] = []
     types: list[str] | None = None
     max_concurrent_tasks: int = 1
-    budget_usd: Money | None = None
+    budget_usd: Annotated[
+        Money | None, Field(description="Of all agents of the type, until an operator sets one; null changes nothing.")
+    ] = None
+    budget_per: Per | None = None
     runtime_id: Name | None = None
     poll_interval_sec: int | float = 5
     claim_ttl_sec: int | None = None
     orchestrator: bool = False
+    keep: Annotated[bool, Field(description="Keep what is known of the agent, and add the capabilities to it.")] = False
 
 
 class RegisterRuntime(Request):
@@ -310,7 +317,19 @@ class RegisterRuntime(Request):
 
 
 class AgentBudget(Request):
-    budget_usd: Money | None
+    budget_usd: Annotated[Money | None, Field(description="null: no limit")] = None
+    budget_per: Per | None = None
+    take_back: Annotated[bool, Field(description="Let what is said in code count again.")] = False
+
+
+class GrantAgent(Request):
+    """What is left out may be had as much as is asked for; but capabilities that judge are had only where named."""
+
+    agent_id: Annotated[Name | None, Field(description="For one id of the type alone.")] = None
+    types: Annotated[list[str] | None, Field(description="Task types.")] = None
+    capabilities: list[str] | None = None
+    queues: list[str] | None = None
+    slots: Annotated[int | None, Field(description="The sum over all ids of the type.")] = None
 
 
 class DagBudget(Request):
@@ -359,7 +378,16 @@ class BreakerPolicy(Request):
 class CreateToken(Request):
     name: Name
     role: Literal["admin", "operator", "orchestrator", "agent", "viewer"]
-    agent: Name | None = None
+    agent: Annotated[Name | None, Field(description="For the role agent: its type.")] = None
+    agent_id: Annotated[Name | None, Field(description="For one id of the type alone.")] = None
+    types: Annotated[list[str] | None, Field(description="Granted task types; null: all.")] = None
+    capabilities: Annotated[
+        list[str] | None, Field(description="Granted; null: all but those that judge (llm-judge, test-runner).")
+    ] = None
+    queues: Annotated[list[str] | None, Field(description="Granted; null: all.")] = None
+    slots: Annotated[int | None, Field(description="Granted: tasks at a time, the sum over all ids.")] = None
+    budget_usd: Annotated[Money | None, Field(description="Of the type, as an operator sets it.")] = None
+    budget_per: Per | None = None
     expires_in_sec: Annotated[int | float, Field(gt=0)] | None = None
 
 

@@ -270,8 +270,11 @@ class Agent(Response):
     types: list[str] | None
     max_concurrent_tasks: int
     current_tasks: int
-    budget_usd: str | None
-    budget_left_usd: str | None
+    budget_usd: str | None = Field(description="Of its type: all ids together, restarts included.")
+    budget_per: str = Field(description="ever, day or month")
+    budget_set_by: str | None = Field(description="code or operator")
+    own_budget_usd: str | None = Field(description="Of this id alone.")
+    budget_left_usd: str | None = Field(description="The least of what is left of both.")
     status: str
     last_heartbeat: str | None
     poll_interval_sec: float
@@ -281,6 +284,13 @@ class Agent(Response):
 
 class Agents(Response):
     agents: list[Agent]
+
+
+class Granted(Response):
+    types: list[str] | None
+    capabilities: list[str] | None
+    queues: list[str] | None
+    slots: int | None
 
 
 class AgentState(Response):
@@ -342,7 +352,7 @@ class Throttles(Response):
 
 
 class Spend(Response):
-    name: str = Field(description="agent:ID, dag:ID or day:DATE")
+    name: str = Field(description="agent:ID, type:TYPE, type-day:DATE:TYPE, type-month:MONTH:TYPE, dag:ID or day:DATE")
     ceiling_usd: str | None
     reserved_usd: str
     spent_usd: str
@@ -398,6 +408,7 @@ class Token(Response):
     role: str
     workspace: str
     agent: str | None
+    agent_id: str | None
     created_at: str
     created_by: str
     expires_at: str | None

@@ -31,10 +31,11 @@ class Handler:
 
 @dataclass(slots=True)
 class Agent:
-    """A worker identity: what it can do, how much at once, and for how much money.
+    """An agent as people know it: what it can do, how much at once, and for how much money.
 
     Register functions with `@agent.handles("type")`. They get a `Context`, and the payload too where they ask for it.
-    Each process that runs it is an agent of its own, unless it is given an id: limit and budget belong to the id.
+    Each process that runs it is one worker of the type, with an id of its own unless one is given. Slots are of the
+    process; the budget is of the type: all processes together, restarts included, until an operator sets another.
     """
 
     type: str
@@ -43,6 +44,7 @@ class Agent:
     models: Iterable[str] = ()
     max_concurrent_tasks: int = 1
     budget_usd: str | float | int | None = None
+    budget_per: str | None = None  # "ever" (as None is), "day" or "month", in UTC
     queues: Iterable[str] | None = None
     poll_interval_sec: float = 5.0
     orchestrator: bool = False

@@ -82,7 +82,7 @@ class Worker:
 
     async def register(self) -> None:
         agent = self._agent
-        await self._yard.register(
+        known = await self._yard.register(
             self.id,
             agent.type,
             capabilities=agent.capabilities,
@@ -90,10 +90,17 @@ class Worker:
             types=None if "*" in agent.handlers else sorted(agent.handlers),
             max_concurrent_tasks=agent.max_concurrent_tasks,
             budget_usd=agent.budget_usd,
+            budget_per=agent.budget_per,
             runtime_id=self._runtime,
             poll_interval_sec=agent.poll_interval_sec,
             orchestrator=agent.orchestrator,
         )
+        if known.budget_left is not None and known.budget_left <= 0:
+            logger.warning(
+                "%s: nothing is left of its budget; raise it with `taskyard agents budget %s DOLLARS`",
+                self.id,
+                agent.type,
+            )
 
     async def work_once(self) -> int:
         """Do what there is to do now, and say how many attempts that were."""

@@ -11,29 +11,33 @@ from taskyard.server.routing import Calling, Routes, answer
 from taskyard.wire import calls, documents, requests, responses
 
 routes = Routes("agents")
-AgentAt = Annotated[str, Path(description="An agent's id.", max_length=255)]
+AgentAt = Annotated[str, Path(description="An agent's id; for budget and grant, its type.", max_length=255)]
 RuntimeAt = Annotated[str, Path(description="A runtime's id.", max_length=255)]
 
 
 @routes.add(calls.REGISTER, responses.Agent, status=201)
 async def register(caller: Calling, asked: requests.RegisterAgent) -> Response:
-    """Say who can work, and at what. Registering again changes what is known; with an agent's token, not its budget."""
-    known = await caller.known_as(asked.id, asked.type or asked.id, asked.runtime_id)
+    """Say who can work, and at what. Registering again changes what is known, but nothing that an operator has set."""
+    name = await caller.registering(asked.id, asked.type, asked.runtime_id)
+    is_agent = caller.token.role is Role.AGENT
     await caller.yard.register(
-        asked.id,
-        asked.type,
+        name.id,
+        name.type,
         capabilities=asked.capabilities,
         models=asked.models_available,
         types=asked.types,
         max_concurrent_tasks=asked.max_concurrent_tasks,
-        budget_usd=asked.budget_usd if known is None else documents.money(known.budget),
+        budget_usd=asked.budget_usd,
+        budget_per=asked.budget_per,
         runtime_id=asked.runtime_id,
         poll_interval_sec=asked.poll_interval_sec,
         claim_ttl_sec=asked.claim_ttl_sec,
-        orchestrator=asked.orchestrator and caller.token.role is not Role.AGENT,
+        orchestrator=asked.orchestrator and not is_agent,
+        keep=asked.keep,
+        token=caller.token.id if caller.token.sealed else None,
         by=caller.by,
     )
-    return answer(documents.agent(await caller.yard.agent(asked.id)), 201)
+    return answer(documents.agent(await caller.yard.agent(name.id)), 201)
 
 
 @routes.add(calls.AGENTS, responses.Agents)
@@ -73,9 +77,26 @@ async def sign_off_agent(caller: Calling, agent_id: AgentAt) -> Response:
 
 @routes.add(calls.AGENT_BUDGET, responses.Done)
 async def set_agent_budget(caller: Calling, agent_id: AgentAt, asked: requests.AgentBudget) -> Response:
-    """What the agent may spend in all; null: no limit."""
-    await caller.yard.set_agent_budget(agent_id, asked.budget_usd, by=caller.by)
+    """What all agents of a type may spend, or one id by itself; null: no limit."""
+    await caller.yard.set_agent_budget(
+        agent_id, asked.budget_usd, budget_per=asked.budget_per, take_back=asked.take_back, by=caller.by
+    )
     return answer({"ok": True})
+
+
+@routes.add(calls.GRANT, responses.Granted)
+async def grant(caller: Calling, agent_id: AgentAt, asked: requests.GrantAgent) -> Response:
+    """What a type of agents may have, from its next claim on."""
+    given = await caller.yard.grant(
+        agent_id,
+        agent_id=asked.agent_id,
+        types=asked.types,
+        capabilities=asked.capabilities,
+        queues=asked.queues,
+        slots=asked.slots,
+        by=caller.by,
+    )
+    return answer(given.body())
 
 
 @routes.add(calls.REMOVE_AGENT, responses.Done)

@@ -136,7 +136,18 @@ async def changed(
 async def create_token(caller: Calling, asked: requests.CreateToken) -> Response:
     """A new token for this workspace. Its text is shown this once."""
     issued = await caller.yard.create_token(
-        asked.name, asked.role, agent=asked.agent, expires_in_sec=asked.expires_in_sec, by=caller.by
+        asked.name,
+        asked.role,
+        agent=asked.agent,
+        agent_id=asked.agent_id,
+        types=asked.types,
+        capabilities=asked.capabilities,
+        queues=asked.queues,
+        slots=asked.slots,
+        budget_usd=asked.budget_usd,
+        budget_per=asked.budget_per,
+        expires_in_sec=asked.expires_in_sec,
+        by=caller.by,
     )
     return answer({**documents.token(issued.token), "token": issued.text}, 201)
 

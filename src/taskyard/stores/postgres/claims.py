@@ -17,7 +17,6 @@ from taskyard.core.claiming import Choice, ClaimPlan, PlannedLane
 from taskyard.core.codec import decode_definition
 from taskyard.core.priority import aged
 from taskyard.core.task import Hot, LaneId, TaskId
-from taskyard.core.units import utc_date
 from taskyard.stores import rows
 from taskyard.stores.beats import beaten
 from taskyard.stores.contract import Claimed, Extended, Stale
@@ -106,7 +105,8 @@ def _is_short(plan: ClaimPlan, choice: Choice, found: Found) -> bool:
 
 
 def _is_enough(plan: ClaimPlan, choice: Choice, found: Found) -> bool:
-    free = plan.slots - found.limits[f"slots:{plan.agent}"].held
+    planned = claiming.ceilings_of(plan)
+    free = min((planned[name] or 0) - found.limits[name].held for name in claiming.slots_of(plan))
     return len(choice.taken) >= min(len(plan.leases), free) or len(choice.parked) == claiming.PARKED_PER_CLAIM
 
 
@@ -115,7 +115,8 @@ async def _look(transaction: Transaction, plan: ClaimPlan, lanes: Sequence[Plann
     wanted = min(len(plan.leases), max(plan.slots, 1))
     each = min(wanted, max(_EACH, 4 * wanted // max(len(lanes), 1)))
     places = [found.places.get(lane.id, _FIRST) for lane in lanes]
-    own = _own_ceilings(plan)
+    own, planned = _own_ceilings(plan), claiming.ceilings_of(plan)
+    money = [ceiling for name in claiming.own_money(plan) if (ceiling := planned[name]) is not None]
     answer = await transaction.ask(
         "look" if transaction.whole else "pick",
         [lane.id for lane in lanes],
@@ -124,7 +125,7 @@ async def _look(transaction: Transaction, plan: ClaimPlan, lanes: Sequence[Plann
         [seq for _, seq in places],
         wanted,
         plan.default_reserve,
-        _NO_CEILING if plan.agent_money is None else plan.agent_money,
+        min(money, default=_NO_CEILING),
         plan.now,
         plan.workspace,
         own,
@@ -146,7 +147,7 @@ async def _look(transaction: Transaction, plan: ClaimPlan, lanes: Sequence[Plann
 def _own_ceilings(plan: ClaimPlan) -> list[str]:
     """Those that do not depend on the task."""
     probes = {lane.probe for lane in plan.lanes if lane.probe is not None}
-    return [f"slots:{plan.agent}", f"agent:{plan.agent}", f"day:{utc_date(plan.now)}", *probes]
+    return [*(name for name, ceiling in claiming.ceilings_of(plan).items() if ceiling is not None), *probes]
 
 
 async def _read_limits(transaction: Transaction, plan: ClaimPlan, found: Found, tasks: Sequence[Hot]) -> None:
@@ -202,11 +203,7 @@ def limiting(plan: ClaimPlan, found: Found) -> set[str]:
 
 def _limits(plan: ClaimPlan, limit: Limit) -> bool:
     """Whether there is a ceiling under this name, stored, planned or understood."""
-    planned = {
-        f"slots:{plan.agent}": plan.slots,
-        f"agent:{plan.agent}": plan.agent_money,
-        f"day:{utc_date(plan.now)}": plan.day_money,
-    }
+    planned = claiming.ceilings_of(plan)
     return planned.get(limit.name, claiming.ceiling_of(limit)) is not None
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Committed, Limit, RecordChange
+from taskyard.core.claiming import KEPT_CEILINGS
 from taskyard.core.task import Definition, TaskId
 from taskyard.stores import rows, waves
 from taskyard.stores.guarding import takes_key
@@ -206,8 +207,8 @@ async def _move_limits(
 
 
 async def remove_idle(transaction: Transaction, limits: Iterable[rows.Row]) -> None:
-    """One that limits nothing and holds nothing has no row. An agent's slots keep theirs: it will want it again."""
-    idle = [row[:2] for row in limits if tuple(row[2:5]) == (None, 0, 0) and not row[1].startswith("slots:")]
+    """One that limits nothing and holds nothing has no row. Slots keep theirs: they are wanted again."""
+    idle = [row[:2] for row in limits if tuple(row[2:5]) == (None, 0, 0) and not row[1].startswith(KEPT_CEILINGS)]
     if idle:
         await transaction.run("remove_idle_limits", *columns(idle, 2))
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from taskyard.core.claiming import ClaimPlan
+from taskyard.core.claiming import ClaimPlan, own_ceilings
 from taskyard.core.task import LaneId
 from taskyard.stores.postgres.floors import Place
-
-OWN_CEILINGS = ("slots:", "agent:")
 
 
 class News(NamedTuple):
@@ -46,5 +44,5 @@ def of_room(workspace: str, ceiling: str) -> str:
 
 
 def wanted_by(plan: ClaimPlan) -> frozenset[str]:
-    own = (of_room(plan.workspace, f"{kind}{plan.agent}") for kind in OWN_CEILINGS)
+    own = (of_room(plan.workspace, name) for name in own_ceilings(plan))
     return frozenset((of_plans(plan.workspace), *own, *(of_lane(lane.id) for lane in plan.lanes)))

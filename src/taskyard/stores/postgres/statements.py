@@ -28,7 +28,8 @@ _YARD = re.compile(r"\byard\.")
 _PARAMETER = re.compile(r"\$(\d+)")
 _TEXTS = frozenset(
     {
-        *("id", "workspace", "dag_id", "status", "agent", "runtime", "lease", "progress", "session", "why"),
+        *("id", "workspace", "dag_id", "status", "agent", "agent_type", "runtime", "lease", "progress", "session"),
+        "why",
         *("idempotency_key", "key", "task_id", "outcome", "reason", "error", "details", "model", "verb", "digest"),
     }
 )

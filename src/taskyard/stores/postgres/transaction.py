@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from taskyard.core.changes import Change, Event, Limit, NewTask
+from taskyard.core.claiming import is_own_ceiling
 from taskyard.core.task import Hot, LaneId, Status, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores import rows
@@ -100,7 +101,7 @@ class Transaction:
         """By workspace and name: what is held and spent more, or less."""
         self.write("move_limits", moves)
         eased = [(workspace, name) for workspace, name, held, _ in moves if held < 0]
-        self._news |= {news.of_room(*key) for key in eased if key[1].startswith(news.OWN_CEILINGS)}
+        self._news |= {news.of_room(*key) for key in eased if is_own_ceiling(key[1])}
 
     def move(self, changes: Iterable[Change]) -> None:
         changes = list(changes)

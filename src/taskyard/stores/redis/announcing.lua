@@ -3,13 +3,25 @@
 local HINTS = 64 -- that a stream keeps: who is not woken by one looks by itself before long
 local news = {} -- what else than ready tasks may change the answer to a claim
 
+-- As claiming.OWN_CEILINGS.
+local OWN_CEILINGS = {'slots:', 'agent:', 'type:', 'type-slots:', 'type-day:', 'type-month:'}
+
+local function is_own_ceiling(name)
+  for _, kind in ipairs(OWN_CEILINGS) do
+    if begins(name, kind) then
+      return true
+    end
+  end
+  return false
+end
+
 -- A workspace's claims are planned on something else now; or there is more room under an agent's own ceiling.
 local function tell_planners(workspace)
   news[workspace .. '/'] = true
 end
 
 local function tell_agent(workspace, name, held, spent)
-  if (held < 0 or spent < 0) and (begins(name, 'slots:') or begins(name, 'agent:')) then
+  if (held < 0 or spent < 0) and is_own_ceiling(name) then
     news[workspace .. '/' .. name] = true
   end
 end

@@ -8,21 +8,27 @@ local plan = {
   workspace = take(),
   epoch = take(),
   agent = take(),
+  agent_type = take(),
+  type_slot = take_number(),
   runtime = given(take()) or false,
-  slots = take_number(),
-  agent_money = tonumber(given(take()) or ''),
-  day_money = tonumber(given(take()) or ''),
   default_reserve = take_number(),
   start = take() == '1',
   claim_ttl = tonumber(given(take()) or ''),
   now = take_number(),
-  day = take(), -- the name of the ceiling that this day's money has
+  slots = take_many(), -- the names of the ceilings that each task takes one of
+  money = take_many(), -- those on money that all its tasks stand under
+  own_money = take_many(), -- of these, the ones that keep only this agent or its type away, and do limit it
   -- What the event of a claim says before and after how long the task waited: where it starts at once, and where not.
   started = {take(), take()},
   claimed = {take(), take()},
   keeps_key = take_number(), -- the trait of a task that lets its idempotency key go when it starts
   leases = take_many(),
 }
+local planned = {} -- the ceilings that the plan sets; false: there is none
+for _ = 1, take_number() do
+  local name = take()
+  planned[name] = tonumber(given(take()) or '') or false
+end
 local lanes = {}
 for place = 1, take_number() do
   local id = take()
@@ -48,14 +54,16 @@ end
 
 -- Room under each ceiling: as claiming.Room. False: there is no ceiling.
 
-local slots, agent_money = 'slots:' .. plan.agent, 'agent:' .. plan.agent
-local planned = {[slots] = plan.slots, [agent_money] = plan.agent_money or false, [plan.day] = plan.day_money or false}
 local left, used, left_to_others = {}, {}, {}
 
 local function remaining(name)
   if left[name] == nil then
-    local limit = limit_of(plan.workspace, name)
     local ceiling = planned[name]
+    if ceiling == false then
+      left[name] = false -- nobody limits it, so what stands against it need not be read
+      return false
+    end
+    local limit = limit_of(plan.workspace, name)
     if ceiling == nil then
       ceiling = ceiling_of(name, limit)
     end
@@ -69,22 +77,47 @@ local function exhausted(name)
   return room and room <= 0
 end
 
-local function closed(lane)
-  if exhausted(slots) then
-    return true
+-- What this agent may still reserve; nothing where that is not limited.
+local function affordable()
+  local least
+  for _, name in ipairs(plan.own_money) do
+    local room = remaining(name)
+    least = least and math.min(least, room) or room
   end
-  local money = remaining(agent_money)
+  return least
+end
+
+local function closed(lane)
+  for _, name in ipairs(plan.slots) do
+    if exhausted(name) then
+      return true
+    end
+  end
+  local money = affordable()
   return (money and lane.floor > money) or (lane.probe and exhausted(lane.probe))
+end
+
+local function is_money_limited(row)
+  for _, name in ipairs(plan.money) do
+    if remaining(name) then
+      return true
+    end
+  end
+  return row[DAG_ID] and remaining('dag:' .. row[DAG_ID])
 end
 
 -- What the task reserves; nothing where no ceiling on money applies to it.
 local function reservation(row)
-  if remaining(agent_money) or remaining(plan.day) or (row[DAG_ID] and remaining('dag:' .. row[DAG_ID])) then
+  if is_money_limited(row) then
     return row[RESERVE] or plan.default_reserve
   end
 end
 
-local A_SLOT = {slots, 1} -- what most tasks want
+local A_SLOT = {} -- what most tasks want
+for _, name in ipairs(plan.slots) do
+  A_SLOT[#A_SLOT + 1] = name
+  A_SLOT[#A_SLOT + 1] = 1
+end
 
 -- Name and amount in turn. The agent's own ceilings come first: what it may not have anyway, it does not set aside for
 -- the others.
@@ -92,7 +125,7 @@ local function wants(row, lane, reserved)
   if not (lane.probe or reserved or row[KEY]) then
     return A_SLOT
   end
-  local found = {slots, 1}
+  local found = {unpack(A_SLOT)}
   local function want(name, amount)
     found[#found + 1] = name
     found[#found + 1] = amount
@@ -101,8 +134,9 @@ local function wants(row, lane, reserved)
     want(lane.probe, 1)
   end
   if reserved then
-    want(agent_money, reserved)
-    want(plan.day, reserved)
+    for _, name in ipairs(plan.money) do
+      want(name, reserved)
+    end
     if row[DAG_ID] then
       want('dag:' .. row[DAG_ID], reserved)
     end
@@ -229,6 +263,8 @@ local function lease_to_agent(row, lane, lease, reserved)
     UPDATED_AT, now,
     ATTEMPT, attempt,
     AGENT, plan.agent,
+    AGENT_TYPE, plan.agent_type,
+    TYPE_SLOT, plan.type_slot,
     RUNTIME, plan.runtime,
     LEASE, lease .. '.' .. attempt,
     CLAIMED_AT, now,

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from taskyard.core.changes import Beat
-from taskyard.core.claiming import ClaimPlan
+from taskyard.core.claiming import ClaimPlan, ceilings_of, money_of, own_money, slots_of
 from taskyard.core.codec import decode_definition
 from taskyard.core.priority import aged
 from taskyard.core.task import Trait
 from taskyard.core.transitions import told_of_claim
-from taskyard.core.units import utc_date
 from taskyard.stores.contract import Claimed, Extended, Stale
 from taskyard.stores.redis import rows
 from taskyard.stores.redis.rows import Reply, Word, optional
@@ -19,17 +18,28 @@ Hints = Sequence[Sequence[str]]  # for each lane of a plan, those this process w
 
 
 def claim_words(plan: ClaimPlan, hints: Hints) -> list[Word]:
+    planned = ceilings_of(plan)
+    money = money_of(plan.agent, plan.agent_type, plan.now)
+    own = [name for name in own_money(plan) if planned[name] is not None]
     words: list[Word] = [
-        *(plan.workspace, plan.epoch, plan.agent, optional(plan.runtime), plan.slots),
-        *(optional(plan.agent_money), optional(plan.day_money), plan.default_reserve, int(plan.start)),
-        *(optional(plan.claim_ttl), plan.now, f"day:{utc_date(plan.now)}"),
+        *(plan.workspace, plan.epoch, plan.agent, plan.agent_type, int(plan.type_slots is not None)),
+        *(optional(plan.runtime), plan.default_reserve, int(plan.start), optional(plan.claim_ttl), plan.now),
+        *_counted(slots_of(plan)),
+        *_counted(money),
+        *_counted(own),
         *told_of_claim(plan.agent, plan.runtime, started=True),
         *told_of_claim(plan.agent, plan.runtime, started=False),
-        *(int(Trait.KEY_WHILE_WAITING), len(plan.leases), *plan.leases, len(plan.lanes)),
+        *(int(Trait.KEY_WHILE_WAITING), *_counted(plan.leases), len(planned)),
+        *(word for name, ceiling in planned.items() for word in (name, optional(ceiling))),
+        len(plan.lanes),
     ]
-    for lane, own in zip(plan.lanes, hints, strict=True):
-        words += (lane.id, aged(lane.boost, plan.now), lane.floor, lane.circuit, optional(lane.probe), len(own), *own)
+    for lane, heard in zip(plan.lanes, hints, strict=True):
+        words += (lane.id, aged(lane.boost, plan.now), lane.floor, lane.circuit, optional(lane.probe), *_counted(heard))
     return words
+
+
+def _counted(names: Sequence[str]) -> list[Word]:
+    return [len(names), *names]
 
 
 def claimed(reply: Reply) -> Claimed | Stale:

@@ -16,8 +16,12 @@ from taskyard.stores.redis.reading import Reader
 from taskyard.stores.redis.scripts import WRITE
 
 # What is stored has a format. A later release names another here, and what to do to get there.
-_FORMATS = (Migration(Schema(1, 1, 1), "yard", ""), Migration(Schema(2, 2, 2), "packed", ""))
-_STEPS = {2: to_format_2}
+_FORMATS = (
+    Migration(Schema(1, 1, 1), "yard", ""),
+    Migration(Schema(2, 2, 2), "packed", ""),
+    Migration(Schema(3, 3, 3), "agent types", ""),
+)
+_STEPS = {2: to_format_2}  # format 3 has longer rows, and reads the shorter ones as they are
 _OLDEST_SERVER = (6, 2)
 
 
@@ -45,7 +49,8 @@ async def prepare(server: Server, prefix: str, *, migrates: bool) -> Founded:
 
 async def _bring_up(server: Server, prefix: str, state: State) -> None:
     for migration in state.outstanding():
-        await _STEPS[migration.schema.version](Reader(server, prefix))
+        if (step := _STEPS.get(migration.schema.version)) is not None:
+            await step(Reader(server, prefix))
         await server.run(WRITE, "reach", *migration.schema, twice=True)
 
 

@@ -28,19 +28,21 @@ FIELDS = (
     *("lease_expires_at", "limit_at", "wake_at", "due_at", "rescore_at", "circuit", "reserved", "spent", "tokens_in"),
     *("tokens_out", "progress", "session", "ran", "why", "updated_at", "idempotency_key", "key", "reserve"),
     *("claim_ttl", "lease_sec", "run_sec", "max_attempts", "expires_at", "created_at", "traits", "type"),
+    *("agent_type", "type_slot"),
 )
-assert FIELDS[:-1] == Hot._fields
+_TYPE = FIELDS.index("type") + 1  # as scripts count: the one field that is not of `Hot`
+assert tuple(name for name in FIELDS if name != "type") == Hot._fields
 _COUNTS = frozenset(
     {
         *("seq", "lane", "rank", "height", "version", "attempt", "failures", "losses", "parks", "wait", "circuit"),
         *("reserved", "spent", "tokens_in", "tokens_out", "ran", "updated_at", "claim_ttl", "lease_sec"),
-        *("max_attempts", "created_at", "traits"),
+        *("max_attempts", "created_at", "traits", "type_slot"),
     }
 )
 _BLANK = Hot._make(0 if name in _COUNTS else None for name in Hot._fields)
 _STATUS = Hot._fields.index("status")
-PLACES = range(1, len(Hot._fields) + 1)  # as scripts count
-_TYPE = len(FIELDS)
+PLACES = tuple(FIELDS.index(name) + 1 for name in Hot._fields)  # as scripts count
+_INDEXES = range(len(Hot._fields))
 _TIMES = tuple(place for place, name in enumerate(Hot._fields) if name.endswith("_at"))
 _MOST = 2**53 - 1  # what scripts can count to; a time after the year 2255 is beyond that, and goes as a text
 
@@ -54,7 +56,8 @@ def script_of_fields() -> str:
 
 def hot(row: list[Any]) -> Hot:
     """A row as a script answers with it."""
-    values = row[:-1]
+    values = [*row[: _TYPE - 1], *row[_TYPE:]]
+    values += _BLANK[len(values) :]  # what the release that stored it did not know
     values[_STATUS] = STATUSES[values[_STATUS]]
     for place in _TIMES:
         if isinstance(values[place], str):
@@ -69,10 +72,10 @@ def hots(rows: Iterable[list[Any]]) -> list[Hot]:
 def moved(before: Hot, after: Hot) -> list[Word]:
     """Place and value in turn of what differs."""
     words: list[Word] = []
-    for place in compress(PLACES, map(is_not, before, after)):  # what stayed is nearly always the very same object
-        value: Any = after[place - 1]
-        if value != before[place - 1]:
-            words += (place, json_word(value))
+    for index in compress(_INDEXES, map(is_not, before, after)):  # what stayed is nearly always the very same object
+        value: Any = after[index]
+        if value != before[index]:
+            words += (PLACES[index], json_word(value))
     return words
 
 

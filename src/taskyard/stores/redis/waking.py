@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from time import monotonic
 
-from taskyard.core.claiming import ClaimPlan
+from taskyard.core.claiming import ClaimPlan, own_ceilings
 from taskyard.core.errors import TaskyardError
 from taskyard.stores.redis.connecting import Server
 from taskyard.stores.redis.connection import Connection, Lost, Refusal
@@ -124,9 +124,8 @@ def _number(entry: str) -> int:
 
 def _wanted_by(plan: ClaimPlan) -> frozenset[str]:
     """What may change the answer to the claim: ready tasks of its lanes, its plan, and the agent's own ceilings."""
-    workspace, agent = plan.workspace, plan.agent
-    own = (f"{workspace}/", f"{workspace}/slots:{agent}", f"{workspace}/agent:{agent}")
-    return frozenset((*own, *(str(lane.id) for lane in plan.lanes)))
+    own = (f"{plan.workspace}/{name}" for name in own_ceilings(plan))
+    return frozenset((f"{plan.workspace}/", *own, *(str(lane.id) for lane in plan.lanes)))
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:
