@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
 from pathlib import Path
@@ -54,7 +54,7 @@ async def fill(yard: Yard, number: int, *, lanes: int) -> None:
         assert isinstance(landed, Committed)
 
 
-def _copies(patterns: list[Task], number: int) -> Iterator[NewTask]:
+def _copies(patterns: Sequence[Task], number: int) -> Iterator[NewTask]:
     dice = Random(1)
     for serial in range(number):
         pattern = patterns[serial % len(patterns)]

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
         NotFound,
         ReportRequired,
         StoreUnavailable,
+        TaskCancelled,
+        TaskFailed,
+        TaskGone,
         TaskyardError,
     )
     from taskyard.core.task import Status
@@ -56,6 +59,9 @@ __all__ = [
     "StoreUnavailable",
     "SyncContext",
     "Task",
+    "TaskCancelled",
+    "TaskFailed",
+    "TaskGone",
     "TaskyardError",
     "Yard",
     "connect",

@@ -12,9 +12,10 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from taskyard.service.yard import Yard
+from taskyard.wire.results import Enqueued
 
 PATIENCE = 10.0  # seconds for what is cancelled to end
 
@@ -74,9 +75,17 @@ class SyncYard:
         wait = self._portal.iterate if inspect.isasyncgenfunction(value) else self._portal.call
 
         def call(*arguments: Any, **named: Any) -> Any:
-            return wait(value(*arguments, **named))
+            return self._waiting(wait(value(*arguments, **named)))
 
         return call
+
+    def _waiting(self, answer: Any) -> Any:
+        """A task that was put in, whose result is waited for as everything else here."""
+        if isinstance(answer, Enqueued):
+            return answer.awaited_by(self.result)
+        if isinstance(answer, list):
+            return [self._waiting(each) for each in cast(list[Any], answer)]
+        return answer
 
 
 async def _made(make: Callable[[], Yard]) -> Yard:

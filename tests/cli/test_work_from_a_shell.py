@@ -131,3 +131,19 @@ def test_a_worker_does_not_look_for_garbage_at_every_turn(tmp_path: Path) -> Non
     (task,) = json.loads(shown.stdout)
     shown = subprocess.run([BIN / "taskyard", "show", task["id"], "--json"], env=env, check=True, capture_output=True)
     assert json.loads(shown.stdout)["output"]["data"] == [COLLECT_AFTER, True]
+
+
+def test_a_result_is_waited_for_and_printed(taskyard: Command):
+    put_in = taskyard("enqueue", "code", "--key", "once", "--json").json["id"]
+    assert taskyard("enqueue", "code", "--key", "once", "--wait", "0.05").status == 124
+
+    held = taskyard("claim", "--agent", "worker", "--start", "--json").json["tasks"][0]
+    taskyard("complete", held["id"], "--lease", held["lease"], "-o", '{"answer": 42}', "--input-tokens", "9")
+
+    assert taskyard("enqueue", "code", "--key", "once", "--wait", "5", "--json").json == {
+        "id": put_in,
+        "status": "completed",
+        "output": {"answer": 42},
+    }
+    shown = taskyard("show", put_in, "--json").json
+    assert shown["tokens_used"]["input"] == 9

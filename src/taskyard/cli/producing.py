@@ -18,6 +18,9 @@ from taskyard.cli.running import AsJson, By, TaskArgument, find_task, in_yard, j
 from taskyard.cli.tables import Text, counted, short
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Json
+from taskyard.core.visible import visible
+
+TIMED_OUT = 124  # the exit status of timeout(1)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -48,6 +51,10 @@ def enqueue(
         typer.Option("--set", help='Any other field as NAME=JSON, e.g. --set \'retry={"strategy":"fixed"}\'.'),
     ] = None,
     by: By = "human:local",
+    wait: Annotated[
+        float | None,
+        typer.Option("--wait", help="Wait up to so many seconds for its end, and print its output.", min=0),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Put one task in."""
@@ -70,10 +77,28 @@ def enqueue(
         **dict(_assigned(each) for each in field or []),
     }
     given = {name: value for name, value in fields.items() if value is not None}
+    if wait is not None:
+        _show_result(in_yard(context, lambda yard: _result(yard, wait, type, created_by=by, **given)), as_json)
+        return
     task = in_yard(context, lambda yard: yard.enqueue(type, created_by=by, **given))
     word = "enqueued" if task.created else "exists already"
     shown = Text.assemble((task.id, "bold"), f"  {task.type}  {task.status.value}  ({word})")
     show(as_json, {"id": task.id, "status": task.status.value, "created": task.created}, shown)
+
+
+async def _result(yard: Yard, wait: float, type: str, **given: Any) -> tuple[str, Any]:
+    task = await yard.enqueue(type, **given)
+    try:
+        return task.id, await task.result(timeout=wait)
+    except TimeoutError as error:
+        typer.echo(f"not within {wait:g} s: {error}", err=True)
+        raise typer.Exit(TIMED_OUT) from None
+
+
+def _show_result(ended: tuple[str, Any], as_json: bool) -> None:
+    task_id, output = ended
+    text = output if isinstance(output, str) else json.dumps(output, indent=2, ensure_ascii=False)
+    show(as_json, {"id": task_id, "status": "completed", "output": output}, Text(visible(text)))
 
 
 def submit(

@@ -70,8 +70,10 @@ class Calling:
         body: bytes | None = None,
         query: Query | None = None,
         headers: Mapping[str, str] | None = None,
+        *,
+        wait_sec: float = 0,
     ) -> Any:
-        return await self._ask(call, body, query=query, headers=headers, task_id=_askable(task_id))
+        return await self._ask(call, body, query=query, wait_sec=wait_sec, headers=headers, task_id=_askable(task_id))
 
 
 def shown(lease: str | None, task_id: str | None = None) -> dict[str, str]:

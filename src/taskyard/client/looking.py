@@ -26,6 +26,7 @@ from taskyard.wire.answers import (
     Why,
 )
 from taskyard.wire.following import EventFeed
+from taskyard.wire.results import result_of
 from taskyard.wire.tasks import Details, Task
 
 if TYPE_CHECKING:
@@ -44,9 +45,18 @@ class Looking(Calling):
 
     # Tasks
 
-    async def get(self, task_id: str) -> Details:
-        """A task with everything that is known of it."""
-        return reading_tasks.details(await self._ask_about(calls.GET, task_id))
+    async def get(self, task_id: str, *, wait_sec: float = 0) -> Details:
+        """A task with everything that is known of it; with `wait_sec`, once it has ended or that time is over."""
+        query = {"wait_sec": wait_sec} if wait_sec else None
+        return reading_tasks.details(await self._ask_about(calls.GET, task_id, query=query, wait_sec=wait_sec))
+
+    async def result(self, task_id: str | Sequence[str], *, timeout: float | None = None) -> Any:
+        """The output of a task, once it has ended; a list of outputs, in their order, for a list of tasks.
+
+        `TaskFailed` where it is a dead letter, `TaskCancelled`, `TaskGone` where it was pruned, and `TimeoutError`
+        where it has not ended within `timeout` seconds: then the task goes on.
+        """
+        return await result_of(self.get, task_id, timeout)
 
     async def history(self, task_id: str) -> list[Attempt]:
         """How the attempts at a task ended, in their order."""

@@ -16,6 +16,7 @@ from taskyard.core.task import DagId
 from taskyard.wire import calls, reading, reading_tasks
 from taskyard.wire.answers import Dag
 from taskyard.wire.minting import mint, mint_task
+from taskyard.wire.results import Enqueued
 from taskyard.wire.tasks import Task
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Producing(Showing):
         super().__init__(connection)
         self._arrivals = Batches(self._send_task, self._send_tasks)
 
-    async def enqueue(self, type: str, *, created_by: str = LOCAL, **fields: Any) -> Task:
+    async def enqueue(self, type: str, *, created_by: str = LOCAL, **fields: Any) -> Enqueued:
         """Put one task in. Where its key is taken by a live task, that task is the answer (`created` is False)."""
         (row,), (ours,) = _minted([{"type": type, **fields}])
         item = Item(ours or "", parts(**cast(dict[str, object], row)))
@@ -44,25 +45,31 @@ class Producing(Showing):
         goes_alone = ours is None or "depends_on" in fields
         return await (self._send_task(item) if goes_alone else self._arrivals.send(item))
 
-    async def _send_task(self, item: Item) -> Task:
-        return _enqueued(await self._ask(calls.ENQUEUE, f"{{{item.members}}}".encode()), item.task_id)
+    async def _send_task(self, item: Item) -> Enqueued:
+        return self._enqueued(await self._ask(calls.ENQUEUE, f"{{{item.members}}}".encode()), item.task_id)
 
-    async def _send_tasks(self, items: Sequence[Item]) -> list[Task]:
+    async def _send_tasks(self, items: Sequence[Item]) -> list[Enqueued]:
         """All or none: where one is at fault, the others are sent again, and have the ids that they had."""
         rows = listed(f"{{{item.members}}}" for item in items)
         answer = await self._ask(calls.ENQUEUE_MANY, f'{{"tasks":{rows}}}'.encode())
-        return [_enqueued(each, item.task_id) for each, item in zip(answer["tasks"], items, strict=True)]
+        return [self._enqueued(each, item.task_id) for each, item in zip(answer["tasks"], items, strict=True)]
+
+    def _enqueued(self, answer: Mapping[str, Any], ours: str | None) -> Enqueued:
+        # An earlier try may have made it without our hearing of it.
+        created = answer["created"] or answer["task"]["id"] == ours
+        task = reading_tasks.task(answer["task"])
+        return Enqueued(task.hot, task.definition, created=created, result=self.result)
 
     async def enqueue_many(
         self,
         tasks: Sequence[Mapping[str, object]],
         *,
         created_by: str = LOCAL,
-    ) -> list[Task]:
+    ) -> list[Enqueued]:
         """Put many tasks in, all or none. One whose key or id is taken is answered with the task that has it."""
         minted = _minted(tasks)
         answer = await self._ask(calls.ENQUEUE_MANY, body(tasks=minted.rows))
-        return [_enqueued(each, ours) for each, ours in zip(answer["tasks"], minted.ids, strict=True)]
+        return [self._enqueued(each, ours) for each, ours in zip(answer["tasks"], minted.ids, strict=True)]
 
     async def submit(self, dag: Mapping[str, object], *, created_by: str = LOCAL) -> Dag:
         """Put a whole graph in, or nothing. Its tasks name each other by `name`, or by ids they mint."""
@@ -103,14 +110,9 @@ class Producing(Showing):
         made = {name: Task(task.hot, task.definition, created=True) for name, task in tasks.items()}
         return Dag(id=DagId(dag_id), tasks=made)
 
-    async def enqueue_in(self, connection: Any, type: str, *, created_by: str = LOCAL, **fields: Any) -> Task:
+    async def enqueue_in(self, connection: Any, type: str, *, created_by: str = LOCAL, **fields: Any) -> Enqueued:
         """Not over HTTP: there is no transaction that both sides could be in."""
         raise InvalidInput("connection", "can only be joined where the store is connected to, not through a server")
-
-
-def _enqueued(answer: Mapping[str, Any], ours: str | None) -> Task:
-    # An earlier try may have made it without our hearing of it.
-    return reading_tasks.task(answer["task"], created=answer["created"] or answer["task"]["id"] == ours)
 
 
 def _minted(tasks: Sequence[object]) -> Minted:

@@ -6,12 +6,15 @@
     ├── ReportRequired        decision_report_required  exit 2   HTTP 422
     ├── TooLarge              too_large                 exit 2   HTTP 413
     ├── NotFound              not_found                 exit 3   HTTP 404
+    ├── TaskGone              task_gone                 exit 3   HTTP 410
     ├── EventsGone            events_gone               exit 3   HTTP 410
     ├── Refused                                         exit 4   HTTP 409
     │   ├── IllegalTransition illegal_transition
     │   ├── LeaseLost         lease_lost
     │   ├── DuplicateKey      duplicate_key
     │   └── IdentityTaken     identity_taken
+    │   ├── TaskFailed        task_failed
+    │   └── TaskCancelled     task_cancelled
     ├── Unauthorized          unauthorized              exit 5   HTTP 401
     ├── DeliveryRefused       delivery_refused          exit 5   HTTP 401
     ├── Forbidden             forbidden                 exit 5   HTTP 403
@@ -120,6 +123,18 @@ class NotFound(TaskyardError):
         super().__init__(kind=kind, id=id)
 
 
+class TaskGone(TaskyardError):
+    """The task whose result is awaited is not there: it was pruned, with its result, or never was."""
+
+    code = "task_gone"
+    exit_status = 3
+    http_status = 410
+    sentence = "Ask sooner, or keep finished work longer: {task_id} is not here any more."
+
+    def __init__(self, task_id: str) -> None:
+        super().__init__(task_id=task_id)
+
+
 class EventsGone(TaskyardError):
     """The reader was away longer than events are kept, and has missed some for good."""
 
@@ -179,6 +194,26 @@ class IdentityTaken(Refused):
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(name=name, why=why)
+
+
+class TaskFailed(Refused):
+    """The task whose result is awaited is a dead letter: it has no result unless a person decides otherwise."""
+
+    code = "task_failed"
+    sentence = "{task_id} has failed for good: {reason}: {error}"
+
+    def __init__(self, task_id: str, reason: str, error: str) -> None:
+        super().__init__(task_id=task_id, reason=reason, error=error)
+
+
+class TaskCancelled(Refused):
+    """The task whose result is awaited was cancelled."""
+
+    code = "task_cancelled"
+    sentence = "{task_id} was cancelled: {reason}"
+
+    def __init__(self, task_id: str, reason: str) -> None:
+        super().__init__(task_id=task_id, reason=reason)
 
 
 class Unauthorized(TaskyardError):

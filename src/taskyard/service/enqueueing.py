@@ -26,10 +26,12 @@ from taskyard.service.announcing import marked
 from taskyard.service.drafting import is_made_by_an_agent
 from taskyard.service.engine import TRIES, KeyTaken, Options
 from taskyard.service.growing import Growing, dag_record
+from taskyard.service.results import Results
 from taskyard.stores.contract import Store
 from taskyard.wire.answers import Dag
 from taskyard.wire.batching import Batcher
 from taskyard.wire.minting import mint
+from taskyard.wire.results import Enqueued
 from taskyard.wire.tasks import Task
 
 BY_DEFAULT = "human:local"
@@ -47,7 +49,7 @@ class _Arrival(NamedTuple):
     planning: Planning
 
 
-class Enqueueing(Growing):
+class Enqueueing(Growing, Results):
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
         # While those of one moment are on their way into the store, the next are drafted, where it gains by that.
@@ -60,7 +62,7 @@ class Enqueueing(Growing):
             halves=True,
         )
 
-    async def enqueue(self, type: str, *, created_by: str = BY_DEFAULT, **fields: Any) -> Task:
+    async def enqueue(self, type: str, *, created_by: str = BY_DEFAULT, **fields: Any) -> Enqueued:
         """Put one task in. Where its key is taken by a live task, that task is the answer (`created` is False).
 
         The fields are those of PRODUCT section 3, those of `spec` and `spec.constraints` also by their own names.
@@ -68,7 +70,9 @@ class Enqueueing(Growing):
         (task,) = await self.enqueue_many([{"type": type, **fields}], created_by=created_by)
         return task
 
-    async def enqueue_many(self, tasks: Sequence[Mapping[str, object]], *, created_by: str = BY_DEFAULT) -> list[Task]:
+    async def enqueue_many(
+        self, tasks: Sequence[Mapping[str, object]], *, created_by: str = BY_DEFAULT
+    ) -> list[Enqueued]:
         """Put many tasks in, all or none. One whose key or id is taken is answered with the task that has it."""
         arguments.name("created_by", created_by)
         planning, now = await self._planning_new(), self.now()
@@ -218,18 +222,18 @@ class Enqueueing(Growing):
         drafts: Sequence[Definition],
         owners: Mapping[str, TaskId],
         made: Mapping[TaskId, Hot],
-    ) -> list[Task]:
+    ) -> list[Enqueued]:
         others = [owner for owner in owners.values() if owner not in made]
         hots = {**made, **(await self.store.load(others) if others else {})}
         definitions = {draft.id: draft for draft in drafts if draft.id in made}
         definitions |= await self.store.definitions(others) if others else {}
-        answers: list[Task] = []
+        answers: list[Enqueued] = []
         new = set(made)
         for draft in drafts:
             owner = owners[_claim(draft)]
             created = owner == draft.id and owner in new
             new.discard(owner)  # whoever gives the same id again has not made it
-            answers.append(Task(hots[owner], definitions[owner], created=created))
+            answers.append(Enqueued(hots[owner], definitions[owner], created=created, result=self.result))
         return answers
 
 

@@ -17,6 +17,7 @@ from taskyard.core.task import Attempt, DagId, Hot, Json, Status, TaskId
 from taskyard.core.units import MicroUsd, to_iso
 from taskyard.service.engine import Options
 from taskyard.service.filing import Filing
+from taskyard.service.results import Results
 from taskyard.stores.contract import Filter, Store
 from taskyard.wire import files
 from taskyard.wire.answers import BreakerView, DagView, DeadLetter, Input
@@ -29,25 +30,10 @@ INLINED = 1 << 20  # bytes of inputs handed over in all; what is bigger is fetch
 DEFAULT_LISTED = 50
 
 
-class Reading(Filing):
+class Reading(Results, Filing):
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
         self._feed = EventFeed(self)
-
-    async def get(self, task_id: str) -> Details:
-        """A task with everything that is known of it."""
-        hot = await self._load(TaskId(task_id))
-        blockers = [blocker for blocker in await self.store.blockers([hot.id]) if blocker.wait == hot.wait]
-        dead = await self.store.record("dead", self.workspace, outcomes.dead_id(hot.id, hot.attempt))
-        dead = dead if dead is not None and outcomes.is_current(dead, hot) else None
-        return Details(
-            hot,
-            await self._define(hot.id),
-            attempts=await self.store.attempts(hot.id),
-            blockers=blockers if hot.status is Status.PENDING else [],
-            output=(await self.store.outputs([hot.id])).get(hot.id),
-            dead=dead,
-        )
 
     async def history(self, task_id: str) -> list[Attempt]:
         """How the attempts at a task ended, in their order."""

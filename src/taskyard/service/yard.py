@@ -85,6 +85,7 @@ class Yard(Claiming, Subagents, Joining, Errands, Bulk, Showing, Explaining, Ver
             await asyncio.wait(self._keepers)
         self._keepers = []
         await self._feed.close()
+        await self._ends.close()
         await self._arrivals.close()
         await self._completions.close()
         await self._committer.close()

@@ -114,11 +114,15 @@ async def count(
 
 
 @routes.add(calls.GET, shapes.TaskDetails | shapes.AttemptTask)
-async def get(caller: Calling, task_id: AttemptAt, view: View = None) -> Response:
-    """A task with its attempts; in a view, the attempt of this id."""
-    if view is not None:
-        return answer(await shown_attempt(caller, task_id))
-    return answer((await caller.yard.get(multica.task_of(task_id))).to_dict())
+async def get(
+    caller: Calling,
+    task_id: AttemptAt,
+    view: View = None,
+    wait_sec: Annotated[float, Query(ge=0, le=60, description="Answer once it has ended, or after this time.")] = 0,
+) -> Response:
+    """A task with its attempts; in a view, the attempt of this id. With `wait_sec`, once it has ended."""
+    task = await caller.yard.get(multica.task_of(task_id), wait_sec=wait_sec)
+    return answer(task.to_dict() if view is None else await shown_attempt(caller, task_id))
 
 
 @routes.add(calls.TASK_EVENTS, responses.EventPage)
