@@ -103,10 +103,10 @@ class Silencing:
 
 
 @asynccontextmanager
-async def silencing(server: int | Path) -> AsyncGenerator[Silencing]:
-    """In front of the server at this port, or at this socket."""
+async def silencing(server: int | Path, port: int = 0) -> AsyncGenerator[Silencing]:
+    """In front of the server at this port, or at this socket; at a port of its own, or the one given."""
     proxy = Silencing(server)
-    listening = await asyncio.start_server(proxy.pass_on, "127.0.0.1", 0)
+    listening = await asyncio.start_server(proxy.pass_on, "127.0.0.1", port)
     proxy.port = listening.sockets[0].getsockname()[1]
     try:
         yield proxy

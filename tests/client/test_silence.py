@@ -1,6 +1,7 @@
 """Lines that go silent without being closed: every call ends in its time, and the yard is back when a line is."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
@@ -11,10 +12,13 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 import taskyard
+from taskyard import Agent, Context
 from taskyard.core.errors import StoreUnavailable
 from taskyard.server.serving import served
 from taskyard.service.yard import Yard
+from taskyard.worker.runner import Worker, when_reached
 from tests.client.proxies import Silencing, silencing
+from tests.servers import free_port
 from tests.storage import asked_for, url_of
 
 DOORS = [name for name in asked_for() if name in ("postgres", "redis", "http")]
@@ -38,21 +42,30 @@ async def line(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         await direct.register("worker", max_concurrent_tasks=100)
         if name == "http":
             server = await stack.enter_async_context(served(direct, port=0))
-            proxy = await stack.enter_async_context(silencing(server.port))
-            way = f"http://127.0.0.1:{proxy.port}"
-        elif name == "postgres":
-            parts = urlsplit(url)
-            query = parse_qs(parts.query)
-            proxy = await stack.enter_async_context(silencing(Path(query["host"][0]) / ".s.PGSQL.5432"))
-            way = f"postgresql://postgres@127.0.0.1:{proxy.port}{parts.path}?schema={query['schema'][0]}"
-        else:
-            parts = urlsplit(url)
-            proxy = await stack.enter_async_context(silencing(parts.port or 0))
-            way = parts._replace(netloc=f"127.0.0.1:{proxy.port}").geturl()
+            url = f"http://127.0.0.1:{server.port}"
+        proxy = await stack.enter_async_context(silencing(behind(url)))
+        way = through(url, proxy.port)
         yard = await stack.enter_async_context(taskyard.connect(way, sweeps=False, call_timeout_sec=BOUND))
         await yard.enqueue("code")
         yield Line(yard, direct, proxy)
         proxy.speak()
+
+
+def behind(url: str) -> int | Path:
+    """Where the server of this URL is."""
+    parts = urlsplit(url)
+    if parts.scheme == "postgresql":
+        return Path(parse_qs(parts.query)["host"][0]) / ".s.PGSQL.5432"
+    return parts.port or 0
+
+
+def through(url: str, port: int) -> str:
+    """The URL of the same yard, by way of a proxy."""
+    parts = urlsplit(url)
+    if parts.scheme == "postgresql":
+        schema = parse_qs(parts.query)["schema"][0]
+        return f"postgresql://postgres@127.0.0.1:{port}{parts.path}?schema={schema}"
+    return parts._replace(netloc=f"127.0.0.1:{port}").geturl()
 
 
 async def ended(call: Awaitable[object]) -> float:
@@ -126,3 +139,69 @@ def test_a_limit_of_time_that_makes_no_sense_is_refused(monkeypatch: pytest.Monk
 
     with pytest.raises(taskyard.TaskyardError, match="call_timeout_sec"):
         taskyard.connect("memory://")
+
+
+async def test_a_handler_is_stopped_when_its_lease_has_run_out_while_the_line_is_silent(line: Line):
+    agent, begun, stopped = Agent("worker", id="busy"), asyncio.Event(), asyncio.Event()
+
+    @agent.handles("long")
+    async def long(task: Context) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    await line.direct.enqueue("long", timeouts={"lease_sec": 3, "heartbeat_sec": 1})
+    worker = Worker(line.yard, agent, grace_sec=0)
+    running = asyncio.create_task(worker.run())
+    async with asyncio.timeout(20):
+        await begun.wait()
+    line.proxy.hush(new_too=True)
+    silent_since = monotonic()
+    async with asyncio.timeout(20):
+        await stopped.wait()
+
+    assert monotonic() - silent_since < 3 + GENEROUS / 2
+    worker.stop()
+    line.proxy.speak()
+    await running
+
+
+@pytest.mark.parametrize("name", DOORS)
+async def test_a_worker_that_starts_while_the_yard_is_away_says_so_and_begins_when_it_is_back(
+    name: str, tmp_path: Path
+):
+    url = f"sqlite:///{tmp_path / 'yard.db'}" if name == "http" else url_of(name, tmp_path)
+    async with AsyncExitStack() as stack:
+        direct = await stack.enter_async_context(taskyard.connect(url, sweeps=False))
+        if name == "http":
+            server = await stack.enter_async_context(served(direct, port=0))
+            url = f"http://127.0.0.1:{server.port}"
+        port = free_port()
+        away = through(url, port)
+        opening = asyncio.create_task(
+            when_reached(lambda: taskyard.connect(away, sweeps=False, call_timeout_sec=BOUND).open())
+        )
+        async with asyncio.timeout(30):
+            await heard_of_waiting(stack)
+        await stack.enter_async_context(silencing(behind(url), port))
+        async with asyncio.timeout(30):
+            yard = await opening
+        await yard.stats()
+        await yard.close()
+
+
+async def heard_of_waiting(stack: AsyncExitStack) -> None:
+    """Wait until the worker says that it waits."""
+    heard = asyncio.Event()
+
+    def note(record: logging.LogRecord) -> bool:
+        if "waits for the yard" in record.getMessage():
+            heard.set()
+        return True
+
+    worker = logging.getLogger("taskyard.worker")
+    worker.addFilter(note)
+    stack.callback(worker.removeFilter, note)
+    await heard.wait()

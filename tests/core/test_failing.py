@@ -32,6 +32,7 @@ def verdict(
     retry_after: Micros | None = None,
     dice: float = 0.5,
     circuit: int = 0,
+    in_company: bool = False,
     **row: Any,
 ) -> Verdict:
     """What is decided about an attempt of ada's, of a task that says no more than `asked`."""
@@ -46,6 +47,7 @@ def verdict(
         dice=dice,
         now=NOW,
         retry_after=retry_after,
+        in_company=in_company,
     )
 
 
@@ -279,6 +281,23 @@ def test_which_failures_the_breaker_counts(reason: str, breaks: bool):
 def test_a_probe_that_is_lost_proves_nothing(reason: str, breaks: bool):
     assert verdict(reason, circuit=3).breaks is breaks
     assert verdict(reason, circuit=2).breaks
+
+
+@pytest.mark.parametrize(
+    ("reason", "breaks"),
+    [
+        ("heartbeat_timeout", False),
+        ("claim_expired", False),
+        ("runtime_offline", False),
+        ("runtime_recovery", False),
+        ("crash", True),
+        ("timeout", True),
+    ],
+)
+def test_what_is_lost_with_its_worker_is_not_counted_while_the_worker_holds_more(reason: str, breaks: bool):
+    assert verdict(reason, in_company=True).breaks is breaks
+    assert verdict(reason).breaks
+    assert verdict(reason, in_company=True)._replace(breaks=True) == verdict(reason)
 
 
 @pytest.mark.parametrize(("failures", "breaks"), [(0, False), (1, False), (2, True)])

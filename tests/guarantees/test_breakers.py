@@ -125,6 +125,32 @@ async def test_lost_leases_count(yard: Yard, clock: ManualClock):
     assert await state(yard) is BreakerState.OPEN
 
 
+async def test_what_is_lost_with_one_worker_counts_once(yard: Yard, clock: ManualClock):
+    await given_a_worker_with_five(yard)
+    await elapse(yard, clock, 91)
+    assert await state(yard) is BreakerState.CLOSED
+
+    await fail_some(yard, 3)
+    assert await state(yard) is BreakerState.CLOSED
+    await fail_some(yard, 1)  # the fifth
+    assert await state(yard) is BreakerState.OPEN
+
+
+async def test_what_a_runtime_gives_up_counts_once(yard: Yard):
+    await given_a_worker_with_five(yard)
+    assert (await yard.orphans("machine")).orphaned == 5
+    assert await state(yard) is BreakerState.CLOSED
+
+    await fail_some(yard, 4)
+    assert await state(yard) is BreakerState.OPEN
+
+
+async def given_a_worker_with_five(yard: Yard) -> None:
+    await yard.register("doomed", max_concurrent_tasks=5, runtime_id="machine")
+    await yard.enqueue_many([{"type": "code", "agent": "doomed"}] * 5)
+    assert len(await yard.claim("doomed", count=5, start=True)) == 5
+
+
 async def test_failures_of_many_processes_at_once_open_it_once(yard: Yard, open_yard: OpenYard):
     yards = [yard, *[await open_yard() for _ in range(3)]]
     held = [await given_a_running_task(yard) for _ in range(8)]

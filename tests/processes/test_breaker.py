@@ -64,3 +64,25 @@ async def test_the_probe_of_a_killed_process_is_followed_by_another(yard: Yard, 
 
     assert probe["id"] != lost["id"]
     assert [attempt.reason for attempt in (await yard.get(lost["id"])).attempts] == ["heartbeat_timeout"]
+
+
+async def test_one_worker_that_is_killed_with_five_tasks_does_not_close_their_type(yard: Yard, url: str, crew: Crew):
+    await yard.register("doomed", max_concurrent_tasks=5)
+    timeouts = {"heartbeat_sec": 1, "lease_sec": 2}
+    tasks = await yard.enqueue_many([{"type": "code", "timeouts": timeouts} for _ in range(5)])
+    doomed = await crew.start("puppet", url)
+    assert len(await doomed.ask("claim", agent_id="doomed", count=5, start=True)) == 5
+
+    await doomed.kill()
+    await crew.start("puppet", url, "sweeps")
+    left = {task.id for task in tasks}
+    async with asyncio.timeout(30):
+        async for stored in yard.tail():
+            if stored.event.event == "task.retrying":
+                left.discard(stored.event.task_id or "")
+            if not left:
+                break
+
+    await yard.register("successor")
+    await yard.enqueue("code")
+    assert len(await yard.claim("successor")) == 1

@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
+import re
 import time
 from typing import Any, NoReturn
 
 import pytest
 
-from taskyard import Agent, Context, Status
+from taskyard import Agent, Context, Fail, Status
 from taskyard.app import Yard
 from taskyard.wire.tasks import Receipt
 from taskyard.worker import runner
@@ -141,3 +142,37 @@ async def test_what_blocks_the_loop_is_named_with_its_stack(yard: Yard, caplog: 
 
     assert f"blocked by block {task.id}" in caplog.text
     assert "in blocks_the_loop" in caplog.text
+
+
+async def test_a_worker_says_what_it_does_in_one_line_each(yard: Yard, caplog: pytest.LogCaptureFixture) -> None:
+    agent = Agent("worker", id="w", max_concurrent_tasks=1)
+
+    @agent.handles("good")
+    async def good(task: Context) -> str:
+        await task.spend("0.03")
+        return "done"
+
+    @agent.handles("bad")
+    async def bad(task: Context) -> None:
+        raise Fail("agent_error", "no\x1b[2J luck")
+
+    @agent.handles("waits")
+    async def waits(task: Context) -> None:
+        await task.wait_for("approve")
+
+    title = "\x1b]52;c;aGk=\x07 [bold]"
+    tasks = [{"type": "good", "title": title}, {"type": "bad", "max_attempts": 1}, {"type": "waits"}]
+    ids = [task.id for task in await yard.enqueue_many(tasks)]
+    with caplog.at_level(logging.INFO, "taskyard.worker"):
+        async with working(yard, agent):
+            await until(yard, ids[0], Status.COMPLETED)
+            await until(yard, ids[1], Status.DEAD_LETTERED)
+            await until(yard, ids[2], Status.PENDING)
+
+    said = caplog.text
+    assert f'claimed {ids[0]} (good) "\\u001b]52;c;aGk=\\u0007 [bold]", attempt 1' in said
+    assert re.search(rf"completed {ids[0]} \(good\) in [0-9.]+ s, \$0.03", said)
+    assert f"failed {ids[1]} (bad) after" in said
+    assert "s: agent_error: no\\u001b[2J luck; dead-lettered, for a person to decide" in said
+    assert f"suspended {ids[2]} (waits): waits for the signal approve" in said
+    assert "\x1b" not in said

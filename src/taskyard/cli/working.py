@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import shlex
 import sys
@@ -15,6 +16,7 @@ import typer
 from taskyard.app import Yard, connect
 from taskyard.cli.judging import agent_that_asks, agent_that_tests
 from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
+from taskyard.cli.reloading import run_again_on_changes
 from taskyard.cli.running import (
     AsJson,
     LeaseOption,
@@ -36,6 +38,7 @@ from taskyard.wire.tasks import Held, Receipt
 from taskyard.worker.adapters import Adapter, adapter
 from taskyard.worker.agent import Agent
 from taskyard.worker.command import Command, command_agent
+from taskyard.worker.runner import when_reached
 
 Cost = Annotated[str | None, typer.Option("--cost", help="What it cost in all, in dollars.")]
 InputTokens = Annotated[int | None, typer.Option(help="Tokens read in all, cached ones among them.")]
@@ -90,10 +93,16 @@ def work(
     ] = None,
     budget_per: Annotated[str | None, typer.Option(help="With --budget: ever, day or month (UTC).")] = None,
     grace: Annotated[float, typer.Option(help="Seconds to finish in when stopped.")] = 30.0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say only what goes wrong.")] = False,
+    reload: Annotated[
+        bool, typer.Option("--reload", help="For development: start again when a .py file changes.")
+    ] = False,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
-    """Run agents until stopped (SIGTERM or Ctrl-C): finish what runs, give back the rest."""
-    set_up_logs(log_format)
+    """Run agents until stopped (SIGTERM or Ctrl-C): finish what runs, give back the rest. Again: stop at once."""
+    if reload:
+        raise typer.Exit(run_again_on_changes(Path.cwd()))
+    set_up_logs(log_format, level=logging.WARNING if quiet else logging.INFO)
     found = [_named_agent(each) for each in agents or []]
     if program is not None or with_adapter is not None:
         spoken = adapter(with_adapter) if with_adapter else Adapter()
@@ -116,8 +125,11 @@ def work(
     settings = chosen(context)
 
     async def run() -> None:
-        async with connect(settings.url, **settings.options) as yard:
+        yard = await when_reached(lambda: connect(settings.url, **settings.options).open())
+        try:
             await yard.work(*found, grace_sec=grace)
+        finally:
+            await yard.close()
 
     stay(run())
 

@@ -51,10 +51,12 @@ def judge(
     now: Micros,
     retry_after: Micros | None = None,
     reported: bool = True,
+    in_company: bool = False,
 ) -> Verdict:
     """Decide what follows. `failed_by` are the agents of the counted failures before this one.
 
-    `reported`: an agent says so; otherwise the yard has found out.
+    `reported`: an agent says so; otherwise the yard has found out. `in_company`: the worker held other attempts of the
+    type, which are lost with this one and have not ended yet.
     """
     reason = _reason(failure, definition, policy)
     asked = None if retry_after is None else min(retry_after, LONGEST_WAIT)
@@ -65,9 +67,11 @@ def judge(
         if reason in _LOST and not policy.counts_lost_leases and hot.losses < policy.uncounted_losses:
             return Verdict(Fate.RETRY, reason, now)
     lost = reason in _TAKEN_BACK and not reported
-    return _counted(
+    verdict = _counted(
         hot, definition, policy, reason, failed_by=failed_by, lost=lost, dice=dice, now=now, retry_after=asked
     )
+    # One worker that dies is one failure, however much it held: the breaker counts the last of what was lost with it.
+    return verdict._replace(breaks=False) if in_company and reason in _TAKEN_BACK else verdict
 
 
 def _reason(failure: Failure, definition: Definition, policy: Policy) -> str:

@@ -234,6 +234,7 @@ class Finishing(Filing):
         report: Report = BY_THE_YARD,
         *,
         retry_after: Micros | None = None,
+        in_company: bool = False,
     ) -> Receipt:
         """Fail the attempt under this sealed lease; the answer to a repeated call is the first one's."""
 
@@ -241,9 +242,13 @@ class Finishing(Filing):
             hot = await self._load(task_id)
             if hot.lease != sealed:
                 return None, await self._failed_before(hot, sealed, report)
-            return await self._failure_set(hot, failure, report, retry_after=retry_after)
+            return await self._failure_set(hot, failure, report, retry_after=retry_after, in_company=in_company)
 
         return await self._land_end(decide)
+
+    async def breaker_kind(self, hot: Hot) -> tuple[str, str, int]:
+        """The breaker that counts this attempt, and the generation it was claimed under."""
+        return hot.workspace, await self._type_of(hot), hot.circuit
 
     async def _failed_before(self, hot: Hot, sealed: str, report: Report) -> Receipt:
         for attempt in await self.store.attempts(hot.id):
@@ -259,6 +264,7 @@ class Finishing(Filing):
         *,
         retry_after: Micros | None = None,
         expiring: bool = False,
+        in_company: bool = False,
     ) -> tuple[ChangeSet, Receipt]:
         now = self.now()
         definition = await self._define(hot.id)
@@ -273,6 +279,7 @@ class Finishing(Filing):
             dice=self.options.dice(),
             retry_after=retry_after,
             reported=report.verb == "fail",
+            in_company=in_company,
             now=now,
         )
         lane, facts = await self._fallback(hot, definition, verdict)

@@ -28,6 +28,7 @@ from taskyard.core.units import Micros, MicroUsd
 from taskyard.service import arguments
 from taskyard.service.engine import LOCAL, pulse
 from taskyard.service.finishing import Finishing
+from taskyard.service.losing import Losses
 from taskyard.wire.answers import AgentView, Orphans
 
 
@@ -165,9 +166,8 @@ class Roster(Finishing):
 
     async def remove_agent(self, agent_id: str, *, by: str | None = None) -> None:
         """Forget an agent; what it holds fails at once and takes the retry path."""
-        for hot in await self.store.held(agent=AgentId(agent_id)):
-            if hot.workspace == self.workspace:
-                await self._fail_orphan(hot, Reason.RUNTIME_OFFLINE)
+        held = await self.store.held(agent=AgentId(agent_id))
+        await self._fail_orphans([hot for hot in held if hot.workspace == self.workspace], Reason.RUNTIME_OFFLINE)
 
         async def decide() -> tuple[ChangeSet, None]:
             record = await self.store.record("agent", self.workspace, agent_id)
@@ -247,20 +247,28 @@ class Roster(Finishing):
     async def orphans(self, runtime_id: str) -> Orphans:
         """A runtime that has restarted gives up what it held before: it fails at once and takes the retry path."""
         held = await self._held_by(RuntimeId(runtime_id))
-        fates = [await self._fail_orphan(hot, Reason.RUNTIME_RECOVERY) for hot in held]
-        failed = [fate for fate in fates if fate is not None]
+        failed = await self._fail_orphans(held, Reason.RUNTIME_RECOVERY)
         return Orphans(len(failed), sum(fate is not Status.DEAD_LETTERED for fate in failed))
 
     async def _held_by(self, runtime_id: RuntimeId) -> list[Hot]:
         held = await self.store.held(runtime=runtime_id)
         return [hot for hot in held if hot.workspace == self.workspace]
 
-    async def _fail_orphan(self, hot: Hot, reason: Reason) -> Status | None:
-        failure = Failure(reason=reason, error=f"runtime {hot.runtime} no longer has it")
-        try:
-            return (await self.fail_attempt(hot.id, hot.lease or "", failure, Report("orphan", ""))).status
-        except LeaseLost:
-            return None  # it ended, or was taken back, while we were on the way
+    async def _fail_orphans(self, held: Iterable[Hot], reason: Reason) -> list[Status]:
+        """Take back what its worker no longer has, and say what became of each. A breaker counts one of each type."""
+        losses, fates = Losses(self.store), list[Status]()
+        for hot in held:
+            failure = Failure(reason=reason, error=f"runtime {hot.runtime} no longer has it")
+            in_company = await losses.are_more(hot, self)
+            try:
+                failed = await self.fail_attempt(
+                    hot.id, hot.lease or "", failure, Report("orphan", ""), in_company=in_company
+                )
+            except LeaseLost:
+                continue  # it ended, or was taken back, while we were on the way
+            await losses.gone(hot, self)
+            fates.append(failed.status)
+        return fates
 
     # Stored agents
 

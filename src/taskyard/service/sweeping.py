@@ -24,6 +24,7 @@ from taskyard.service.drafting import rescored
 from taskyard.service.engine import Options, pulse
 from taskyard.service.forgetting import Forgetting
 from taskyard.service.inboxes import Inboxes
+from taskyard.service.losing import Losses
 from taskyard.service.pruning import Pruning, Step
 from taskyard.service.roster import Roster
 from taskyard.service.telling import Telling
@@ -108,11 +109,12 @@ class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
 
     async def _sweep_due(self) -> tuple[int, int]:
         expired = woken = 0
+        losses = Losses(self.store)
         for hot in await self.store.due(self.now(), BATCH):
             yard = self._beside(hot.workspace)
             try:
                 if hot.status.is_held:
-                    expired += await yard._expire(hot)
+                    expired += await yard._expire(hot, losses)
                 else:
                     woken += await yard._wake(hot)
             except (LeaseLost, IllegalTransition, NotFound):
@@ -121,7 +123,7 @@ class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
                 logger.warning("%s stays as it is: %s", hot.id, full)  # others of these may make room
         return expired, woken
 
-    async def _expire(self, hot: Hot) -> bool:
+    async def _expire(self, hot: Hot, losses: Losses) -> bool:
         """Take a task back whose time is over. A heartbeat that comes first wins."""
         now = self.now()
         if hot.lease_expires_at is not None and hot.lease_expires_at <= now:
@@ -133,15 +135,21 @@ class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
             await self.store.touch([Touch(hot.id, hot.due_at or now, due_time.due(hot))])
             return False
         failure = Failure(reason=reason, error=_EXPIRED[reason])
+        in_company = await losses.are_more(hot, self)
 
         async def decide() -> tuple[ChangeSet | None, bool]:
             fresh = await self._load(hot.id)
             if fresh.lease != hot.lease or fresh.lease_expires_at != hot.lease_expires_at:
                 return None, False
-            change_set, _ = await self._failure_set(fresh, failure, BY_THE_YARD, expiring=expiring)
+            change_set, _ = await self._failure_set(
+                fresh, failure, BY_THE_YARD, expiring=expiring, in_company=in_company
+            )
             return change_set, True
 
-        return await self._land_end(decide)
+        expired = await self._land_end(decide)
+        if expired:
+            await losses.gone(hot, self)
+        return expired
 
     async def _wake(self, hot: Hot) -> bool:
         async def decide() -> tuple[ChangeSet | None, bool]:
@@ -181,8 +189,8 @@ class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
             started = cast(Micros, record.body["started_at"])
             if now - heard.get(pulse("runtime", record.workspace, record.id), started) > SILENT:
                 yard = self._beside(record.workspace)
-                for hot in await yard._held_by(RuntimeId(record.id)):
-                    failed += await yard._fail_orphan(hot, Reason.RUNTIME_OFFLINE) is not None
+                held = await yard._held_by(RuntimeId(record.id))
+                failed += len(await yard._fail_orphans(held, Reason.RUNTIME_OFFLINE))
         return failed
 
     async def _sweep_new_day(self) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from time import monotonic
 from typing import Any, cast
 
 from taskyard.core import stepped
@@ -41,6 +42,7 @@ class Context:
         self._yard = yard
         self._stopped: str | None = None
         self.is_ending = False  # a call is under way that may end the attempt: its answer says how it ended
+        self.began = monotonic()
         self.is_over = False  # the handler has returned or raised
         self._ordinals: dict[str, int] = {}
         self.task: Task = task

@@ -7,16 +7,17 @@ import logging
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from secrets import token_hex
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 from taskyard.core.errors import InvalidInput, LeaseLost, TaskyardError, Unavailable
 from taskyard.core.task import Reason
 from taskyard.service.yard import Yard
+from taskyard.worker import reporting
 from taskyard.worker.agent import Agent, plain
 from taskyard.worker.context import Context, SyncContext
 from taskyard.worker.control import Cancel, Control, Fail, Retry, Snooze, Stopped, Suspended
@@ -27,7 +28,10 @@ from taskyard.worker.supervising import Supervisor, end_process, end_process_wit
 from taskyard.worker.tracing import attempt_span, is_on, mark_failed
 
 logger = logging.getLogger("taskyard.worker")
+Answer = TypeVar("Answer")
 GRACE = 30.0  # seconds that handlers get to finish when the worker is asked to stop
+ASKED_AGAIN = 1.0  # seconds until a yard that is away is asked again
+REMINDED = 30.0  # seconds until it is said again that a yard is waited for
 LEAVING = 10.0  # seconds until a process ends that a signal has asked to, and whose handlers were cut off
 PARTING = 3.0  # seconds for each of the last calls
 ENDING = 6.0  # seconds that handlers get to end after they were cancelled: longer than a program is asked to end for
@@ -55,7 +59,7 @@ class Worker:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._contexts: dict[str, Context] = {}
         self._handing_in = 0  # attempts whose outputs are on their way into the store
-        self.cut_off = 0  # attempts that were not finished within the grace period
+        self.cut_off = 0  # attempts whose handlers were cancelled
         self.abandoned = 0  # and those of them whose handlers did not stop even then
         self._stopping = False
         self._roused = asyncio.Event()  # a slot has come free, or the end is wanted
@@ -64,7 +68,7 @@ class Worker:
     async def run(self) -> None:
         """Work until `stop` is called; then finish, or give back what is not finished in time."""
         self._loop = asyncio.get_running_loop()
-        await self.register()
+        await when_reached(self.register)
         logger.info("%s: at work", self.id)
         if self._supervisor is not None:
             self._supervisor.start()
@@ -148,6 +152,7 @@ class Worker:
             self._contexts[task.lease] = context
             self._taken.append(context)
             self._heart.add(task, asked, self._hear)
+            reporting.claimed(context)
         if self._beginning is None:
             self._begin_some()
             if self._taken:
@@ -194,6 +199,7 @@ class Worker:
         if context.is_over or (context.is_ending and word != RUN_OUT):
             return  # the call that ends the attempt is under way: a lease that is gone may be its own doing
         if (running := self._running.get(lease)) is not None:
+            self.cut_off += 1
             running.cancel(word)
 
     async def _traced_attempt(self, context: Context) -> None:
@@ -220,20 +226,18 @@ class Worker:
                 output = await self._call(context)
             finally:
                 context.is_over = True
-        except Suspended:
-            return
+        except Suspended as suspended:
+            reporting.suspended(context, str(suspended))
         except (Stopped, asyncio.CancelledError):
             if context.stopped is None:
                 raise
-            lost = context.stopped == "lease_lost"
-            logger.log(logging.WARNING if lost else logging.INFO, "%s: stopped: %s", context.id, context.stopped)
             if context.stopped == "stopping":
                 await self._yard.release(context.id, context.lease)
+            reporting.stopped(context, context.stopped)
         except Control as outcome:
             await self._controlled(context, outcome)
         except Exception as error:
-            logger.info("%s: failed: %s", context.id, error, exc_info=error)
-            await self._fail(context, **failure_of(error))
+            await self._fail(context, **failure_of(error), raised=error)
         else:
             await self._hand_in(context, output)
 
@@ -249,7 +253,10 @@ class Worker:
 
     async def _complete(self, context: Context, output: Any) -> None:
         said = context.spent.report()
-        await self._yard.complete(context.id, context.lease, plain(output), artifacts=context.artifacts, **said)
+        receipt = await self._yard.complete(
+            context.id, context.lease, plain(output), artifacts=context.artifacts, **said
+        )
+        reporting.ended(context, receipt, self._yard.now())
 
     async def _call(self, context: Context) -> Any:
         handler = self._agent.handlers.get(context.type) or self._agent.handlers.get("*")
@@ -272,15 +279,25 @@ class Worker:
                 await self._fail(context, outcome.reason, outcome.error, retry_after_sec=outcome.after_sec)
             case Snooze():
                 await self._yard.snooze(context.id, context.lease, outcome.seconds)
+                reporting.suspended(context, f"not now; it comes back in {outcome.seconds:g} s")
             case Cancel():
                 await self._yard.cancel(context.id, outcome.reason)
+                reporting.stopped(context, f"cancelled by its handler: {outcome.reason}")
             case _:
                 raise InvalidInput("outcome", f"{type(outcome).__name__} is not one the yard knows")
 
-    async def _fail(self, context: Context, reason: str, error: str, **more: Any) -> None:
+    async def _fail(
+        self, context: Context, reason: str, error: str, *, raised: BaseException | None = None, **more: Any
+    ) -> None:
         mark_failed(reason)
         said = more | context.spent.report()
-        await hand_in(context, lambda: self._yard.fail(context.id, context.lease, reason, error, **said))
+        await hand_in(context, lambda: self._report_failure(context, reason, error, raised, said))
+
+    async def _report_failure(
+        self, context: Context, reason: str, error: str, raised: BaseException | None, said: dict[str, Any]
+    ) -> None:
+        receipt = await self._yard.fail(context.id, context.lease, reason, error, **said)
+        reporting.failed(context, f"{reason}: {error}" if error else reason, receipt, self._yard.now(), error=raised)
 
     async def _until_changed(self, mark: int) -> None:
         """Wait until something may have come in, or the end is wanted."""
@@ -312,7 +329,7 @@ class Worker:
         await self._parted(self._yard.drain_agent(self.id))
         await self._begun()
         await self._ended(max(0.0, over - monotonic()))
-        self.cut_off = len(self._running)
+        self.cut_off += len(self._running)
         for lease, running in list(self._running.items()):
             self._contexts[lease].stop("stopping")
             if not self._contexts[lease].is_over:
@@ -339,6 +356,20 @@ class Worker:
         with suppress(TaskyardError, TimeoutError):
             async with asyncio.timeout(PARTING):
                 await call
+
+
+async def when_reached(call: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Make the call until the yard answers. Says that it waits, and again from time to time."""
+    began, told = monotonic(), 0.0
+    while True:
+        try:
+            return await call()
+        except Unavailable as error:
+            now = monotonic()
+            if not told or now - told > REMINDED:
+                told = now
+                logger.warning("waits for the yard, for %.0f s so far: %s", now - began, error)
+            await asyncio.sleep(ASKED_AGAIN)
 
 
 async def run_all(yard: Yard, agents: Sequence[Agent], *, grace_sec: float = GRACE) -> None:
