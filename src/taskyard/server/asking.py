@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from taskyard.core.errors import InvalidInput, TooLarge
 from taskyard.core.jsonvalue import check_text, check_values, decode
 from taskyard.core.task import Json
-from taskyard.server.guarding import Serving, admitted, check_lease
+from taskyard.server.guarding import Serving, admitted, check_lease, count_items
 from taskyard.wire.calls import AT, Body
 
 LARGE = 64 << 10  # bytes from which on a body is decoded beside the loop
@@ -87,6 +87,7 @@ class GuardedRoute(APIRoute):
             _check_query(asked, may_repeat)
             if self.body_field is not None:
                 # Now, since the framework has an answer of its own to what is no JSON.
+                count_items(asked.state.caller, call, await asked.json(), asked.serving)
                 await check_lease(asked.state.caller, asked.path_params, await asked.json())
             return await handle(asked)
 

@@ -42,7 +42,7 @@ class Serving:
     hosts: frozenset[str] = LOOPBACK  # names by which it may be called
     most_bytes: int = 16 << 20
     most_sending_sec: float = 60  # that a body may take to come in
-    calls: Limiter = field(default_factory=lambda: Limiter(Rate(per_sec=2000, burst=4000)))  # by token, or address
+    calls: Limiter = field(default_factory=lambda: Limiter(Rate(per_sec=4000, burst=10_000)))  # by token, or address
     guesses: Limiter = field(default_factory=lambda: Limiter(Rate(per_sec=10, burst=100)))  # bad tokens, by address
     most_listeners: int = 100  # connections that follow events, of one token
     most_strangers: int = 20  # that have yet to show a token, of one address
@@ -129,6 +129,19 @@ async def identified(connection: HTTPConnection, serving: Serving, shown: str | 
 def count_call(caller: Caller, connection: HTTPConnection, serving: Serving) -> None:
     """Refuse a call, or a message, that comes too soon after too many others: `TooManyRequests`."""
     serving.calls.check(caller.token.id if caller.token.sealed else address_of(connection))
+
+
+def count_items(caller: Caller, call: Call, body: object, serving: Serving) -> None:
+    """Let a call of a token cost what it carries: each item beyond the first as much as a call of its own.
+
+    It is made where there is room for one, and what it carries is then missing for the calls that come next. Whoever
+    needs no token here is the owner, with nobody to share with.
+    """
+    if call.carries is None or not caller.token.sealed or not isinstance(body, dict):
+        return
+    items = cast(Mapping[str, object], body).get(call.carries)
+    if isinstance(items, list) and (more := len(cast(list[object], items)) - 1) > 0:
+        serving.calls.check(caller.token.id, cost=more)
 
 
 def _count_stranger(connection: HTTPConnection, call: Call, serving: Serving) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 from typing import Any, cast
 
 from fastapi import FastAPI, Request, Response
@@ -28,7 +29,8 @@ def problem(status: int, code: str, detail: str, *, retryable: bool = False, **m
 def of_error(error: TaskyardError) -> Response:
     answer = Response(compact(document_of(error)), error.http_status, media_type=MEDIA_TYPE)
     if error.retryable:
-        answer.headers["Retry-After"] = "1"
+        wait = error.facts.get("wait_sec")
+        answer.headers["Retry-After"] = str(ceil(wait)) if isinstance(wait, int | float) else "1"
     if error.http_status == 401:
         answer.headers["WWW-Authenticate"] = "Bearer"
     return answer

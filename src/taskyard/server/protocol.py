@@ -23,6 +23,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._head_bytes = 0
+        self._header_bytes = 0
         self._is_headed = False
         self._head_timer: asyncio.TimerHandle | None = None
         self._rest_bytes = 0
@@ -45,6 +46,17 @@ class BoundedProtocol(HttpToolsProtocol):
         super().data_received(data)
         if not self._is_headed and self._head_bytes > MOST_HEAD_BYTES and not self.transport.is_closing():
             self.send_400_response(f"The head of a request may have {MOST_HEAD_BYTES} bytes.")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Refuse a head that is too large also where all of it comes at once."""
+        self._header_bytes += len(name) + len(value) + 4
+        if self._header_bytes > MOST_HEAD_BYTES:
+            raise ValueError("too many headers")  # which the parser makes a request that is not sound
+        super().on_header(name, value)
+
+    def on_message_begin(self) -> None:
+        self._header_bytes = 0
+        super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         self._is_headed = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TypeVar, cast
@@ -25,6 +26,7 @@ from taskyard.core.task import AgentId, DagId, Definition, Hot, LaneId, TaskId, 
 from taskyard.core.units import Micros
 from taskyard.service import arguments
 from taskyard.service.presets import Presets
+from taskyard.service.turns import TURN
 from taskyard.service.validation import check_rule
 
 BY_DEFAULT = "human:local"
@@ -69,7 +71,7 @@ class Drafting(Presets):
         self._pattern = pattern_of(fields, said, policy, definition) or self._pattern
         return definition
 
-    def _named(
+    async def _named(
         self, tasks: object, planning: Planning, *, created_by: str, dag_id: DagId | None, now: Micros
     ) -> dict[str, Definition]:
         """The tasks of a graph, with the names they call each other by turned into ids."""
@@ -86,6 +88,8 @@ class Drafting(Presets):
             ids[name] = task_id
         drafts: dict[str, Definition] = {}
         for index, (name, row) in enumerate(zip(ids, cast(list[Mapping[str, object]], rows), strict=True)):
+            if index and index % TURN == 0:
+                await asyncio.sleep(0)
             try:
                 drafts[name] = self._draft(
                     _with_ids(row, ids[name], ids), planning, created_by=created_by, dag_id=dag_id, now=now
@@ -142,7 +146,9 @@ class Drafting(Presets):
                 wake_at=draft.run_after if later else None,
                 now=now,
             )
-            for draft, names in run:
+            for place, (draft, names) in enumerate(run):
+                if place and place % TURN == 0:
+                    await asyncio.sleep(0)
                 hot = born_like(first, draft, now=now)
                 tasks.append(NewTask(hot, draft, transitions.created_event(hot, draft.created_by, draft.type)))
                 if names or later:

@@ -27,6 +27,7 @@ from taskyard.service.drafting import is_made_by_an_agent
 from taskyard.service.engine import TRIES, KeyTaken, Options
 from taskyard.service.growing import Growing, dag_record
 from taskyard.service.results import Results
+from taskyard.service.turns import in_turns
 from taskyard.stores.contract import Store
 from taskyard.wire.answers import Dag
 from taskyard.wire.batching import Batcher
@@ -76,7 +77,11 @@ class Enqueueing(Growing, Results):
         """Put many tasks in, all or none. One whose key or id is taken is answered with the task that has it."""
         arguments.name("created_by", created_by)
         planning, now = await self._planning_new(), self.now()
-        drafts = [self._draft(fields, planning, created_by=created_by, dag_id=None, now=now) for fields in tasks]
+
+        def draft_of(fields: Mapping[str, object]) -> Definition:
+            return self._draft(fields, planning, created_by=created_by, dag_id=None, now=now)
+
+        drafts = await in_turns(draft_of, tasks)
         chosen = {draft.id for draft, fields in zip(drafts, tasks, strict=True) if draft.id in fields.values()}
         if sum(bool(draft.depends_on) for draft in drafts) > 1:
             raise InvalidInput("depends_on", "may be given for one task of a batch; submit a DAG for more")
@@ -113,7 +118,7 @@ class Enqueueing(Growing, Results):
         arguments.name("created_by", created_by)
         dag_id = arguments.dag_id("id", dag["id"]) if "id" in dag else DagId(f"dag_{mint()}")
         planning, now = await self._planning_new(), self.now()
-        named = self._named(dag.get("tasks"), planning, created_by=created_by, dag_id=dag_id, now=now)
+        named = await self._named(dag.get("tasks"), planning, created_by=created_by, dag_id=dag_id, now=now)
         record = dag_record(dag, dag_id, planning, created_by, now)
         ceiling = _ceiling(dag)
         drafts = list(named.values())
@@ -145,7 +150,7 @@ class Enqueueing(Growing, Results):
         """Add tasks to a graph that exists; a finished one goes on. They may depend on each other and on its tasks."""
         arguments.name("created_by", created_by)
         planning, now = await self._planning_new(), self.now()
-        named = self._named(list(tasks), planning, created_by=created_by, dag_id=DagId(dag_id), now=now)
+        named = await self._named(list(tasks), planning, created_by=created_by, dag_id=DagId(dag_id), now=now)
         drafts = list(named.values())
 
         async def decide() -> tuple[ChangeSet, dict[TaskId, Hot]]:
@@ -227,14 +232,15 @@ class Enqueueing(Growing, Results):
         hots = {**made, **(await self.store.load(others) if others else {})}
         definitions = {draft.id: draft for draft in drafts if draft.id in made}
         definitions |= await self.store.definitions(others) if others else {}
-        answers: list[Enqueued] = []
         new = set(made)
-        for draft in drafts:
+
+        def answer(draft: Definition) -> Enqueued:
             owner = owners[_claim(draft)]
             created = owner == draft.id and owner in new
             new.discard(owner)  # whoever gives the same id again has not made it
-            answers.append(Enqueued(hots[owner], definitions[owner], created=created, result=self.result))
-        return answers
+            return Enqueued(hots[owner], definitions[owner], created=created, result=self.result)
+
+        return await in_turns(answer, drafts)
 
 
 def _is_plain(draft: Definition) -> bool:

@@ -126,7 +126,7 @@ class Suspending(Enqueueing, Finishing):
         planning, now = await self._planning_new(), self.now()
         parent_id = TaskId(task_id)
         rows = [_child_of(parent_id, fields) for fields in tasks]
-        named = self._named(rows, planning, created_by=f"task:{parent_id}", dag_id=None, now=now)
+        named = await self._named(rows, planning, created_by=f"task:{parent_id}", dag_id=None, now=now)
 
         async def decide() -> tuple[ChangeSet | None, list[TaskId]]:
             held = await (

@@ -40,6 +40,7 @@ class Call(NamedTuple):
     path: str
     roles: frozenset[Role] | None
     body: Body | None = None  # None: FIELDS, where the method has a body
+    carries: str | None = None  # the field of the body whose items are counted, each like a call of its own
     is_own: bool = False  # the role agent may make it too, about a task that it holds or has held
     is_repeatable: bool = True  # the same call again, after an answer was lost, does no harm
 
@@ -59,7 +60,7 @@ class Call(NamedTuple):
 
 # Tasks: putting in, and looking
 ENQUEUE = Call("POST", "/api/tasks", STEER, ITEM)
-ENQUEUE_MANY = Call("POST", "/api/tasks/batch", STEER, BATCH)
+ENQUEUE_MANY = Call("POST", "/api/tasks/batch", STEER, BATCH, carries="tasks")
 FIND = Call("GET", "/api/tasks", SEE)
 COUNT = Call("GET", "/api/tasks/counts", SEE)
 GET = Call("GET", "/api/tasks/{task_id}", SEE, is_own=True)
@@ -80,13 +81,13 @@ SESSION = Call("POST", "/api/tasks/{task_id}/session", WORK)
 COMPLETE = Call("POST", "/api/tasks/{task_id}/complete", WORK, ITEM)
 FAIL = Call("POST", "/api/tasks/{task_id}/fail", WORK, ITEM)
 RELEASE = Call("POST", "/api/tasks/{task_id}/release", WORK)
-SPAWN = Call("POST", "/api/tasks/{task_id}/spawn", WORK, BATCH)
+SPAWN = Call("POST", "/api/tasks/{task_id}/spawn", WORK, BATCH, carries="tasks")
 CHECKPOINT = Call("POST", "/api/tasks/{task_id}/checkpoint", WORK, ITEM)
 SUSPEND = Call("POST", "/api/tasks/{task_id}/suspend", WORK)
-COMPLETE_MANY = Call("POST", "/api/tasks/complete", WORK, BATCH)
-FAIL_MANY = Call("POST", "/api/tasks/fail", WORK, BATCH)
-HEARTBEAT_MANY = Call("POST", "/api/tasks/heartbeat", WORK, BATCH)
-CHECK_LEASES = Call("POST", "/api/tasks/leases", WORK, BATCH)
+COMPLETE_MANY = Call("POST", "/api/tasks/complete", WORK, BATCH, carries="results")
+FAIL_MANY = Call("POST", "/api/tasks/fail", WORK, BATCH, carries="results")
+HEARTBEAT_MANY = Call("POST", "/api/tasks/heartbeat", WORK, BATCH, carries="heartbeats")
+CHECK_LEASES = Call("POST", "/api/tasks/leases", WORK, BATCH, carries="leases")
 
 # Tasks: steering
 CANCEL = Call("POST", "/api/tasks/{task_id}/cancel", STEER)
@@ -101,10 +102,10 @@ RESOLVE = Call("POST", "/api/dead-letters/{task_id}/resolve", STEER, ITEM, is_re
 APPROVALS = Call("GET", "/api/approvals", SEE)
 
 # Graphs
-SUBMIT = Call("POST", "/api/dags", STEER, BATCH)
+SUBMIT = Call("POST", "/api/dags", STEER, BATCH, carries="tasks")
 DAGS = Call("GET", "/api/dags", SEE)
 DAG = Call("GET", "/api/dags/{dag_id}", SEE)
-ADD = Call("POST", "/api/dags/{dag_id}/tasks", STEER, BATCH)
+ADD = Call("POST", "/api/dags/{dag_id}/tasks", STEER, BATCH, carries="tasks")
 CANCEL_DAG = Call("POST", "/api/dags/{dag_id}/cancel", STEER)
 DAG_BUDGET = Call("POST", "/api/dags/{dag_id}/budget", OPERATE)
 

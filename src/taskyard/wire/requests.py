@@ -75,7 +75,8 @@ class TaskDraft(BaseModel):
 
     def fields(self) -> dict[str, Any]:
         """What the caller said, and nothing else."""
-        return {name: value for name, value in self if name in self.model_fields_set}
+        said, given = self.model_fields_set, {**self.__dict__, **(self.__pydantic_extra__ or {})}
+        return {name: value for name, value in given.items() if name in said}
 
 
 class Drafts(Request):

@@ -7,9 +7,11 @@ from typing import Annotated, Any
 from fastapi import Header, Path, Query, Response
 from pydantic import AfterValidator
 
+from taskyard.core.jsonvalue import compact
 from taskyard.server.guarding import check_own_lease
-from taskyard.server.routing import Calling, Routes, answer
+from taskyard.server.routing import Calling, Routes, answer, spelled
 from taskyard.server.viewing import View, shown, shown_attempt, shown_attempts
+from taskyard.service.turns import in_turns
 from taskyard.wire import calls, dashboard, documents, files, multica, requests, responses, shapes
 from taskyard.wire.answers import event_view
 from taskyard.wire.showing import plain
@@ -34,8 +36,10 @@ async def enqueue(caller: Calling, draft: requests.TaskDraft, view: View = None)
 @routes.add(calls.ENQUEUE_MANY, responses.CreatedMany, status=201)
 async def enqueue_many(caller: Calling, drafts: requests.Drafts) -> Response:
     """Put many tasks in, all or none."""
-    tasks = await caller.yard.enqueue_many([draft.fields() for draft in drafts.tasks], created_by=caller.by)
-    return answer({"tasks": [{"task": task.to_dict(), "created": task.created} for task in tasks]}, 201)
+    given = await in_turns(requests.TaskDraft.fields, drafts.tasks)
+    tasks = await caller.yard.enqueue_many(given, created_by=caller.by)
+    texts = await in_turns(lambda task: compact({"task": task.to_dict(), "created": task.created}), tasks)
+    return spelled(f'{{"tasks":[{",".join(texts)}]}}', 201)
 
 
 @routes.add(calls.FIND, responses.TaskPage)

@@ -1,0 +1,76 @@
+"""What one token's flood costs the others: it pays for what its calls carry, and large batches are made in turns."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import groupby
+from typing import Any
+
+import pytest
+
+from taskyard.server.limiting import Limiter, Rate
+from taskyard.server.serving import served
+from taskyard.service.turns import TURN
+from taskyard.service.yard import Yard
+from taskyard.wire.calls import BATCH, CALLS
+from tests.server.calling import client_of
+
+TEN = Rate(per_sec=0.1, burst=10)
+
+
+def tasks(number: int) -> dict[str, Any]:
+    return {"tasks": [{"type": "code", "dedup": "none"}] * number}
+
+
+async def test_a_call_costs_what_it_carries_and_only_who_makes_it_pays(yard: Yard):
+    ann, bob = [(await yard.create_token(name, "orchestrator")).text for name in ("ann", "bob")]
+    async with served(yard, calls=Limiter(TEN)) as server:
+        async with client_of(server.port, ann) as client:
+            first = await client.post("/api/tasks/batch", json=tasks(20))
+            after = await client.get("/api/stats")
+        async with client_of(server.port, bob) as other:
+            others = [(await other.get("/api/stats")).status_code for _ in range(10)]
+
+    assert (first.status_code, after.status_code, after.json()["code"]) == (201, 429, "too_many_requests")
+    # Ten too many were sent, and a tenth of one comes back in a second.
+    assert 100 < int(after.headers["retry-after"]) <= 120
+    assert others == [200] * 10
+
+
+async def test_of_batches_sent_at_once_no_more_are_made_than_there_is_room_for(yard: Yard):
+    token = (await yard.create_token("ann", "orchestrator")).text
+    async with served(yard, calls=Limiter(TEN)) as server, client_of(server.port, token) as client:
+        sent = [client.post("/api/tasks/batch", json=tasks(20)) for _ in range(5)]
+        answers = [answer.status_code for answer in await asyncio.gather(*sent)]
+
+    assert sorted(answers) == [201, 429, 429, 429, 429]
+    assert len(await yard.find()) == 20
+
+
+def test_every_call_that_takes_a_batch_says_what_it_carries():
+    assert [name for name, call in CALLS.items() if (call.bounds is BATCH) != (call.carries is not None)] == []
+
+
+@pytest.mark.parametrize("way", ["enqueue_many", "submit"])
+async def test_a_large_batch_lets_others_in_while_it_is_made(yard: Yard, way: str, monkeypatch: pytest.MonkeyPatch):
+    made: list[str] = []
+    draft = getattr(Yard, "_draft")  # noqa: B009 - it is not ours
+
+    def noted(*args: Any, **more: Any) -> Any:
+        made.append("draft")
+        return draft(*args, **more)
+
+    async def others() -> None:
+        while True:
+            made.append("others")
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(Yard, "_draft", noted)
+    beside = asyncio.create_task(others())
+    rows = tasks(5 * TURN)
+    await (yard.enqueue_many(rows["tasks"]) if way == "enqueue_many" else yard.submit(rows))
+    beside.cancel()
+
+    in_a_row = [len(list(run)) for who, run in groupby(made) if who == "draft"]
+    assert sum(in_a_row) == 5 * TURN
+    assert max(in_a_row) <= TURN
