@@ -7,7 +7,7 @@ set -euo pipefail -m # -m: each background job is a process group of its own, to
 agent=${1:?usage: daemon.sh AGENT COMMAND [ARGUMENT ...]} && shift
 url=${TASKYARD_URL:?must name the server}/api
 runtime=${TASKYARD_RUNTIME:-$(hostname)-$agent} # the same after a restart, so that orphans are found
-work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
+work=$(mktemp -d) && trap '[[ $BASHPID != $$ ]] || rm -rf "$work"' EXIT # a job killed right after its fork runs this too
 stopping='' command='' lease='' round=0
 trap 'stopping=1; [[ -z $command ]] || kill -- "-$command" 2>/dev/null || true' TERM INT
 printf '%s' "${TASKYARD_TOKEN:+Authorization: Bearer $TASKYARD_TOKEN}" >"$work/token" # others can read command lines
@@ -41,7 +41,7 @@ work_on() { # TASK COMMAND…: one attempt, from start to end
   while wait "$command" && status=0 || status=$?; do # a signal ends the wait before it ends the command
     kill -0 "$command" 2>/dev/null || break
   done
-  kill -- "-$beating" 2>/dev/null && wait "$beating" 2>/dev/null || true
+  kill -KILL -- "-$beating" 2>/dev/null && wait "$beating" 2>/dev/null || true # which no trap of ours can catch
   command=''
   if [[ -e $work/unwanted ]]; then return; fi
   if ((status == 0)); then

@@ -100,7 +100,7 @@ def is_worth_it(path: Path, name: str, *, is_first: bool) -> bool:
     if folder == "security":
         return name in ("", "sqlite", "postgres")
     if folder == "server":
-        return name == "sqlite" or (name == "postgres" and file in OF_SERVED_STORES)
+        return name in ("", "sqlite") or (name == "postgres" and file in OF_SERVED_STORES)
     return True
 
 

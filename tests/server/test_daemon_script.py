@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -126,3 +126,31 @@ async def test_it_shows_its_token(yard: Yard):
 
     async with running(yard, token=issued.text):
         await until(yard, task.id, Status.COMPLETED)
+
+
+async def test_it_works_under_a_service_manager(yard: Yard, tmp_path: Path):
+    """No terminal, a session of its own, and commands that end before their heart has begun to beat."""
+    tasks = [await yard.enqueue("code", agent="coder", prompt=f"one two {number}") for number in range(25)]
+    async with served(yard) as server:
+        here = {"TASKYARD_URL": f"http://127.0.0.1:{server.port}", "TASKYARD_RUNTIME": "shed", "TMPDIR": str(tmp_path)}
+        daemon = await asyncio.create_subprocess_exec(
+            *("timeout", "300", "bash", SCRIPT, "coder", "wc", "-w"),
+            env=environment("curl", "jq") | here,
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=PIPE,
+            start_new_session=True,
+        )
+        try:
+            results = [(await until(yard, each.id, Status.COMPLETED)).result for each in tasks]
+        finally:
+            daemon.terminate()
+            _, complaints = await daemon.communicate()
+
+    assert {str(result).strip() for result in results} == {"3"}
+    assert (daemon.returncode, complaints) == (0, b"")
+    assert folders_in(tmp_path) == []
+
+
+def folders_in(folder: Path) -> list[str]:
+    return [each.name for each in folder.glob("tmp.*")]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-import tomllib
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
-import yaml
 
 from taskyard.app import Yard
 from taskyard.cli.dagfile import SCHEMA
+from taskyard.cli.dagtext import dag_file
 from taskyard.cli.running import AsJson, By, TaskArgument, find_task, in_yard, json_given, show, text_given
 from taskyard.cli.tables import Text, counted, short
 from taskyard.core.errors import InvalidInput
@@ -197,16 +194,3 @@ def _assigned(text: str) -> tuple[str, Json]:
     if not equals:
         raise InvalidInput("--set", "must be NAME=JSON")
     return name, json_given(f"--set {name}", value)
-
-
-def dag_file(name: str) -> Mapping[str, object]:
-    try:
-        text = sys.stdin.read() if name == "-" else Path(name).read_text()
-        found = tomllib.loads(text) if name.endswith(".toml") else yaml.safe_load(text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput("FILE", f"cannot be read: {error}") from None
-    except (tomllib.TOMLDecodeError, yaml.YAMLError) as error:
-        raise InvalidInput("FILE", f"is not well formed: {error}") from None
-    if not isinstance(found, dict):
-        raise InvalidInput("FILE", "must be an object with `tasks`")
-    return cast(Mapping[str, object], found)
