@@ -332,3 +332,14 @@ async def test_another_process_sees_that_the_plan_is_stale(store: Store, other: 
     await given_a_record(store, "breaker", "code", {"open": True})
 
     assert isinstance(await other.claim(plan), Stale)
+
+
+async def test_a_plan_that_was_made_long_ago_is_stale_and_takes_nothing(store: Store, clock: ManualClock):
+    task = await given_a_task(store)
+    plan = await a_plan(store)
+    clock.advance(seconds=6)
+
+    assert isinstance(await store.claim(plan), Stale)
+
+    assert (await row_of(store, task.id)).status is Status.READY
+    assert len((await take(store, await a_plan(store))).tasks) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 from taskyard.core.planning import Planning, planning_of
@@ -9,6 +10,7 @@ from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import SECOND, Micros
 from taskyard.stores.contract import Store
 
+logger = logging.getLogger("taskyard")
 GOOD_FOR = SECOND  # what others changed, such as who is to drain, is known here so long after at the latest
 
 
@@ -38,6 +40,13 @@ class Configuration:
     async def fresh(self) -> Planning:
         until = Micros(self._store.now() + GOOD_FOR)
         config = await self._store.config(self._workspace, self._seen)
+        if self._planning is not None and config.epoch < self._planning.epoch:
+            logger.warning(
+                "workspace %s is not as it was: the store was emptied, or went back to an earlier moment",
+                self._workspace,
+            )
+            self._forget()
+            config = await self._store.config(self._workspace, self._seen)
         for lane_id, lane in config.lanes.items():
             self._learn(lane_id, lane)
             self._seen = LaneId(max(self._seen, lane_id))
@@ -46,6 +55,12 @@ class Configuration:
         if self._planning is None or self._planning.epoch < config.epoch:
             self._planning = planning_of(self._workspace, config.epoch, config.records)
         return self._planning
+
+    def _forget(self) -> None:
+        """Nothing that was known of the yard holds any more: ids of lanes least of all."""
+        self._planning, self._seen = None, LaneId(0)
+        for known in (self._lanes, self._ids, self._own):
+            known.clear()
 
     def lanes(self) -> dict[LaneId, Lane]:
         """The lanes of this workspace."""

@@ -162,7 +162,8 @@ class Store(Protocol):
     async def claim(self, plan: ClaimPlan) -> Claimed | Stale:
         """Take the best tasks of the plan's lanes that every ceiling allows, in one step.
 
-        Reads no more rows than lanes + tasks taken + tasks set aside. Same choice as `claiming.choose`.
+        Reads no more rows than lanes + tasks taken + tasks set aside. Same choice as `claiming.choose`. A plan that
+        `claiming.is_outdated` is stale: no claim is written whose lease began long before.
         """
         ...
 

@@ -14,7 +14,7 @@ from secrets import token_hex
 from time import monotonic
 from typing import Any, TypeVar
 
-from taskyard.core.errors import InvalidInput, LeaseLost, TaskyardError, Unavailable
+from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, TaskyardError, Unavailable
 from taskyard.core.task import Reason
 from taskyard.service.yard import Yard
 from taskyard.worker import reporting
@@ -106,6 +106,14 @@ class Worker:
                 agent.type,
             )
 
+    async def _register_again(self) -> None:
+        """The yard is not the one that was registered with: it was emptied, or restored from before."""
+        logger.warning("%s: the yard does not know this agent any more; registering again", self.id)
+        try:
+            await self.register()
+        except Unavailable as error:
+            logger.warning("%s: could not be registered, will be tried again: %s", self.id, error)
+
     async def work_once(self) -> int:
         """Do what there is to do now, and say how many attempts that were."""
         taken = await self._claim(self._agent.max_concurrent_tasks)
@@ -146,6 +154,9 @@ class Worker:
             )
         except Unavailable as error:
             logger.warning("claim failed, will be tried again: %s", error)
+            return 0
+        except NotFound:
+            await self._register_again()
             return 0
         for task in held:
             context = Context(self._yard, task, self._agent.type)

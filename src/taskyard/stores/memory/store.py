@@ -127,7 +127,7 @@ class MemoryStore(Schemaless):
 
     async def claim(self, plan: claiming.ClaimPlan) -> Claimed | Stale:
         tables = self._tables
-        if plan.epoch != tables.epochs[plan.workspace]:
+        if plan.epoch != tables.epochs[plan.workspace] or claiming.is_outdated(plan, self.now()):
             return Stale(tables.epochs[plan.workspace])
         rows = {lane.id: (tables.hot[task_id] for _, _, task_id in tables.ready[lane.id]) for lane in plan.lanes}
         taken, parked, spends = claiming.choose(plan, rows, lambda name: tables.limit(plan.workspace, name))

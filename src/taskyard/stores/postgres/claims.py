@@ -72,7 +72,7 @@ async def search(
     """
     found = Found(places=dict(behind))
     epoch = await _look(transaction, plan, plan.lanes, found)
-    if epoch != plan.epoch:
+    if epoch != plan.epoch or claiming.is_outdated(plan, transaction.now):
         return Stale(epoch)
     if lock_first:
         await _lock_limits(transaction, plan, found, lock_first)

@@ -19,6 +19,7 @@ from taskyard.core.errors import (
     StoreCorrupt,
     StoreFull,
     StoreReadOnly,
+    StoreReplaced,
     StoreUnavailable,
     Unavailable,
     YardClosed,
@@ -236,6 +237,8 @@ def refusal_of(error: BaseException, where: Address) -> Unavailable | None:
     match error:
         case asyncpg.DataCorruptedError() | asyncpg.IndexCorruptedError():
             return StoreCorrupt(detail)
+        case asyncpg.UndefinedTableError():  # of a yard that was open: its schema was dropped
+            return StoreReplaced(where.name)
         case asyncpg.DiskFullError():
             return StoreFull(detail)
         case asyncpg.ReadOnlySQLTransactionError():

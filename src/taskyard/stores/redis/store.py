@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from taskyard.core.changes import Beat, ChangeSet, Committed, Conflict, Taken, Touch
-from taskyard.core.claiming import ClaimPlan, Pace
+from taskyard.core.claiming import ClaimPlan, Pace, is_outdated
 from taskyard.core.clock_jump import TOLERANCE
 from taskyard.core.errors import InvalidInput, StoreUnavailable, Unavailable, YardClosed
 from taskyard.core.task import Hot, Lane, LaneId, TaskId
@@ -134,6 +134,8 @@ class RedisStore(Reads):
 
     async def claim(self, plan: ClaimPlan) -> Claimed | Stale:
         waking = self._awake
+        if is_outdated(plan, self.now()):
+            return Stale(plan.epoch)
         reply = await self._run(CLAIM, *claims.claim_words(plan, waking.hints.handed(plan)))
         if reply[0] == "claimed":
             waking.wrote(reply[1])

@@ -31,7 +31,7 @@ class Taken(NamedTuple):
 
 def claim(transaction: Transaction, plan: ClaimPlan) -> Taken | Stale:
     epoch = transaction.epoch(plan.workspace)
-    if plan.epoch != epoch:
+    if plan.epoch != epoch or claiming.is_outdated(plan, transaction.now):
         return Stale(epoch)
 
     @cache

@@ -1,0 +1,65 @@
+"""A yard that is emptied under its workers, and a store that is away when work begins."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+import taskyard
+from taskyard.core.task import Status
+from taskyard.worker.runner import Worker
+from tests.redis_servers import RedisServer
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[RedisServer]:
+    server = RedisServer().start()
+    yield server
+    server.end()
+
+
+def an_agent() -> taskyard.Agent:
+    agent = taskyard.Agent("worker", poll_interval_sec=0.2)
+
+    @agent.handles("code")
+    async def work(_: taskyard.Context) -> None:
+        pass
+
+    return agent
+
+
+async def completed(yard: taskyard.Yard) -> None:
+    task = await yard.enqueue("code")
+    async with asyncio.timeout(30):
+        while (await yard.get(task.id)).status is not Status.COMPLETED:
+            await yard.changed(await yard.mark(), 0.5)
+
+
+async def test_a_worker_registers_again_with_a_yard_that_was_emptied(server: RedisServer):
+    async with taskyard.connect(server.url) as yard, taskyard.connect(server.url, sweeps=False) as producer:
+        worker = Worker(yard, an_agent())
+        running = asyncio.create_task(worker.run())
+        await completed(producer)
+
+        server.client().flushall()
+        async with asyncio.timeout(30):
+            while not await producer.agents():
+                await producer.changed(await producer.mark(), 0.2)
+
+        await completed(producer)
+        worker.stop()
+        await running
+
+
+async def test_a_worker_that_begins_while_the_store_is_away_waits_for_it(server: RedisServer):
+    async with taskyard.connect(server.url, call_timeout_sec=1) as yard:
+        server.kill()
+        worker = Worker(yard, an_agent())
+        running = asyncio.create_task(worker.run())
+        done, _ = await asyncio.wait([running], timeout=1)
+        assert not done
+        server.start()
+
+        await completed(yard)
+        worker.stop()
+        await running
