@@ -241,3 +241,21 @@ async def test_adding_a_capability_keeps_what_is_known_of_an_agent(yard: Yard):
     agent = (await yard.agent("coder-1")).agent
     assert (agent.type, agent.models, agent.max_concurrent_tasks, agent.budget) == ("coder", ("opus",), 7, 4_000_000)
     assert (agent.capabilities, agent.status) == ({"git", "python"}, "draining")
+
+
+# Judging
+
+
+async def test_nobody_judges_what_its_own_type_has_made(yard: Yard):
+    judging = {"capabilities": ["llm-judge"], "max_concurrent_tasks": 9}
+    for name, type_ in (("coder-1", "coder"), ("coder-2", "coder"), ("judge-1", "judge")):
+        await yard.register(name, type_, **judging)
+    task = await yard.enqueue("code", output={"validation": "llm-judge"})
+    held = await claim_that(yard, task.id, by="coder-1", start=True)
+    await yard.complete(held.id, held.lease, {"good": True})
+
+    assert not await yard.claim("coder-1", start=True)
+    assert not await yard.claim("coder-2", start=True)
+    (verdict,) = await yard.claim("judge-1", start=True)
+    await yard.fail(verdict.id, verdict.lease, "crash")  # the next attempt at judging is not for them either
+    assert not await yard.claim("coder-2", start=True)

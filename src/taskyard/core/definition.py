@@ -293,6 +293,7 @@ def lane_of(definition: Definition, *, failures: int) -> Lane:
         boost=definition.boost,
         cost_class=cost_class(definition.max_cost),
         model=models[0] if models else None,
+        barred=definition.barred,
     )
 
 

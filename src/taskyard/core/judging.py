@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 from taskyard.core import transitions
+from taskyard.core.agent import Agent
 from taskyard.core.changes import NewTask, Output, Record, RecordChange
 from taskyard.core.definition import Sizes, born, define
 from taskyard.core.jsonvalue import compact
@@ -60,8 +61,22 @@ def verdict_of(output: Json) -> Verdict:
     return Verdict(said["passed"], said.get("reason", ""), said.get("score"))
 
 
+def makers(hot: Hot, agent: Agent | None) -> tuple[str, ...]:
+    """Who made the output that a task hands in, and so never judges it."""
+    type_ = hot.agent_type or (agent.type if agent else hot.agent)
+    token = None if agent is None else agent.token
+    return (f"type:{type_}",) if token is None else (f"type:{type_}", f"token:{token}")
+
+
 def validator(
-    hot: Hot, definition: Definition, output: Output, *, task_id: TaskId, policy: Policy, now: Micros
+    hot: Hot,
+    definition: Definition,
+    output: Output,
+    *,
+    task_id: TaskId,
+    policy: Policy,
+    now: Micros,
+    maker: Agent | None = None,
 ) -> Definition:
     """The task that judges an output: with the rank of the one it judges, and the preset's own patience."""
     type_ = JUDGES[definition.validation]
@@ -90,6 +105,7 @@ def validator(
         concurrency_key=None,
         validation=Validation.JSON_SCHEMA,
         validation_schema=VERDICT,
+        barred=makers(hot, maker),
     )
 
 

@@ -208,11 +208,18 @@ def _cooling(value: object, path: str) -> Micros:
     return seconds(fields.number(value, path, least=0.001, most=fields.LONGEST_SEC))
 
 
+def is_barred(lane: Lane, agent: Agent) -> bool:
+    """Whether such tasks are kept from this agent: nobody judges what its own type, or its own token, has made."""
+    return f"type:{agent.type}" in lane.barred or (agent.token is not None and f"token:{agent.token}" in lane.barred)
+
+
 def suits(lane: Lane, agent: Agent) -> bool:
     """Whether the agent is one that such tasks are meant for: what it is, not what the moment allows."""
     if lane.agent is not None and lane.agent not in (agent.id, agent.type):
         return False
     if agent.queues is not None and lane.queue not in agent.queues:
+        return False
+    if lane.barred and is_barred(lane, agent):
         return False
     if agent.types is not None and lane.type not in agent.types:
         return False

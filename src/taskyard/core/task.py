@@ -118,6 +118,7 @@ class Lane(NamedTuple):
     boost: int  # hundredths of a priority step per minute
     cost_class: int  # power of two of the reserve in micro-dollars; 0: no maximum given
     model: str | None  # the first preferred
+    barred: tuple[str, ...] = ()  # who may not have it: type:TYPE, token:ID
 
 
 class Hot(NamedTuple):
@@ -302,6 +303,7 @@ class Definition(NamedTuple):
     trigger_summary: str | None = None
     tags: tuple[str, ...] = ()
     spec_version: int = 1
+    barred: tuple[str, ...] = ()  # who may not have it: type:TYPE, token:ID; set by the yard alone
 
 
 # Of many tasks that come in, most differ in nothing but these.

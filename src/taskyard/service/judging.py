@@ -43,7 +43,16 @@ class Judging(Finishing):
         """Hand the output in, and make the validator that judges it."""
         now, definition = self.now(), await self._define(hot.id)
         policy = policy_of(definition)
-        asked = judging.validator(hot, definition, row, task_id=self._mint_task(), policy=policy, now=now)
+        known = (await self._configuration.fresh()).agents
+        asked = judging.validator(
+            hot,
+            definition,
+            row,
+            task_id=self._mint_task(),
+            policy=policy,
+            now=now,
+            maker=None if hot.agent is None else known.get(hot.agent),
+        )
         (lane,) = await self._lanes([lane_of(asked, failures=0)])
         born = judging.validator_born(asked, policy, lane=lane, height=hot.height, now=now)
         step = outcomes.submitted(hot, type_=definition.type, output=row, validator=asked.id, report=report, now=now)

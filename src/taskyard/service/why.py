@@ -9,7 +9,7 @@ from taskyard.core.agent import Agent, AgentStatus
 from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Blocker, Limit
 from taskyard.core.claiming import type_money
-from taskyard.core.planning import Planning, suits
+from taskyard.core.planning import Planning, is_barred, suits
 from taskyard.core.task import Hot, Json, Lane, Status, TaskId
 from taskyard.core.units import Micros, to_iso, to_usd, utc_date
 from taskyard.service.engine import Engine
@@ -222,6 +222,8 @@ def _nobody(lane: Lane, planning: Planning) -> Cause:
 
 
 def _lacks(lacking: Sequence[str], lane: Lane, agent: Agent) -> str:
+    if is_barred(lane, agent):
+        return "made the output, and does not judge it"
     if lacking:
         return f"lacks {', '.join(lacking)}"
     if agent.types is not None and lane.type not in agent.types:

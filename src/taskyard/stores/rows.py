@@ -68,12 +68,13 @@ def by_task(attempts: Iterable[Attempt]) -> dict[TaskId, list[Attempt]]:
 
 
 def lane(text: str) -> Lane:
-    read = Lane._make(json.loads(text))
-    return read._replace(capabilities=tuple(read.capabilities))
+    read = Lane(*json.loads(text))  # what came to lanes later is as usual where it is not said
+    return read._replace(capabilities=tuple(read.capabilities), barred=tuple(read.barred))
 
 
 def lane_text(lane: Lane) -> str:
-    return to_text(lane)
+    """One text for one lane: without what came to lanes later, where that is as usual."""
+    return to_text(lane if lane.barred else lane[:-1])
 
 
 def lane_digest(lane: Lane) -> bytes:
