@@ -371,3 +371,17 @@ async def test_an_agents_own_claim_time_counts_where_a_task_has_one(open_yard: O
     assert (slow.hot.lease_expires_at, at_once.status) == (yard.now() + 5_000_000, Status.RUNNING)
     await elapse(yard, clock, 6)
     assert (await yard.get(slow.id)).attempts[0].reason == "claim_expired"
+
+
+async def test_pinning_a_session_keeps_what_was_pinned_before(yard: Yard):
+    await yard.register("pinner", runtime_id="machine")
+    await yard.enqueue("pin", agent="pinner")
+    (held,) = await yard.claim("pinner", start=True)
+
+    await yard.pin_session(held.id, held.lease, work_dir="/srv/page")
+    await yard.pin_session(held.id, held.lease, session_id="s1")
+
+    session = (await yard.get(held.id)).to_dict()["session"]
+    assert session == {"session_id": "s1", "work_dir": "/srv/page", "runtime": "machine", "fresh": False}
+    with pytest.raises(InvalidInput, match="work_dir"):
+        await yard.pin_session(held.id, held.lease)

@@ -136,8 +136,10 @@ class Working(Producing):
         """Something the agent said or did, for those who watch. It is an event and nothing more."""
         await self._ask_about(calls.MESSAGE, task_id, body(lease=lease, message=message))
 
-    async def pin_session(self, task_id: str, lease: str, *, session_id: str, work_dir: str | None = None) -> Receipt:
-        """Remember where the agent's conversation can be resumed, before anything can go wrong."""
+    async def pin_session(
+        self, task_id: str, lease: str, *, session_id: str | None = None, work_dir: str | None = None
+    ) -> Receipt:
+        """Remember where the agent's conversation can be resumed. What is not given stays as it was pinned before."""
         request = body(lease=lease, session_id=session_id, work_dir=work_dir)
         return reading_tasks.receipt(await self._ask_about(calls.SESSION, task_id, request))
 

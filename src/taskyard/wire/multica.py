@@ -11,7 +11,9 @@ import re
 from collections.abc import Collection
 from typing import Any, NamedTuple, cast
 
+from taskyard.core.conversation import resumable
 from taskyard.core.errors import InvalidInput
+from taskyard.core.jsonvalue import compact
 from taskyard.core.policy import PRESETS
 from taskyard.core.task import WAITING, Attempt, Hot, Json, Outcome, Status
 from taskyard.core.units import Micros, to_iso
@@ -153,7 +155,7 @@ def _latest(details: Details, number: int) -> _Tried:
         hot.status,
         hot.agent,
         hot.runtime,
-        hot.session,
+        compact(resumable(hot.session, hot.runtime)),
         claimed_at=hot.claimed_at,
         started_at=hot.started_at,
     )

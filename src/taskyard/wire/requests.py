@@ -168,7 +168,9 @@ class Message(Leased):
 
 
 class Session(Leased):
-    session_id: Name
+    """At least one of the two; what is not given stays as it was pinned before."""
+
+    session_id: Name | None = None
     work_dir: Annotated[str, Field(max_length=4096)] | None = None
 
 

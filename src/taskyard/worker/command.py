@@ -163,8 +163,9 @@ async def _heard(task: Context, message: Mapping[str, Any], said: _Said) -> None
         case "message":
             await task.message(str(message.get("text", "")), kind=str(message.get("kind", "text")))
         case "session":
-            if session_id := message.get("session_id"):
-                await task.session(str(session_id), work_dir=message.get("work_dir"))
+            session_id, work_dir = message.get("session_id"), message.get("work_dir")
+            if session_id or work_dir:
+                await task.session(str(session_id) if session_id else None, work_dir=work_dir)
         case "spend":
             await task.spend(
                 message.get("usd"),

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
-from typing import Any, cast
+from typing import Any
 
 from taskyard.core import stepped
+from taskyard.core.conversation import resumable
 from taskyard.core.errors import NotFound
 from taskyard.core.task import Json
 from taskyard.core.units import MicroUsd
@@ -282,8 +283,8 @@ class Context:
         stored = await self._yard.put_artifact(name, data, task_id=self.id, lease=self.lease, media_type=media_type)
         return stored.reference
 
-    async def session(self, session_id: str, *, work_dir: str | None = None) -> None:
-        """Remember where this conversation can be resumed, before anything can go wrong."""
+    async def session(self, session_id: str | None = None, *, work_dir: str | None = None) -> None:
+        """Remember where this conversation can be resumed. What is not given stays as it was."""
         await self._yard.pin_session(self.id, self.lease, session_id=session_id, work_dir=work_dir)
 
     # For the runner
@@ -337,9 +338,7 @@ class Context:
         return f"{kind}:{self._ordinals[kind]}"
 
     def _session(self) -> Mapping[str, Any]:
-        pinned = cast(dict[str, Any], json.loads(self.task.hot.session)) if self.task.hot.session else {}
-        # A conversation lives where it was held: another machine cannot resume it.
-        return pinned if pinned.get("runtime") == self.task.hot.runtime else {}
+        return resumable(self.task.hot.session, self.task.hot.runtime)
 
 
 def _derived(task_id: str, name: str) -> str:
