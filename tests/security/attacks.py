@@ -184,6 +184,24 @@ ACCESS = [
            headers={"cookie": "taskyard-session-{port}={session}"}),
 ]  # fmt: skip
 
+# An agent is what was granted to it: it takes neither another's name nor a capability that judges.
+IDENTITY = [
+    Attack("the id of another", "agent", "POST /api/agents", 409, "identity_taken", {"id": "bob", "type": "ada"}),
+    Attack("the type of another", "agent", "POST /api/agents", 403, "forbidden", {"id": "ada-2", "type": "bob"}),
+    Attack("another's id alone", "agent", "POST /api/agents", 409, "identity_taken", {"id": "bob"}),
+    *(
+        Attack(
+            f"the capability {name}",
+            "agent",
+            "POST /api/agents",
+            403,
+            "forbidden",
+            {"id": "ada", "capabilities": [name]},
+        )
+        for name in ("llm-judge", "test-runner")
+    ),
+]
+
 REFUSED = "delivery_refused"
 HOOKS = [
     Attack(f"{name} to {where}", "nobody", f"POST /api/hooks/{where}", 401, REFUSED, content=b"{}", headers=headers)
@@ -240,6 +258,7 @@ TABLE: dict[str, list[Attack]] = {
     "queries": QUERIES,
     "origins": ORIGINS,
     "access": ACCESS,
+    "identity": IDENTITY,
     "hooks": HOOKS,
     "files": FILES,
     "targets": TARGETS,
