@@ -21,7 +21,7 @@ dashboard_ready := src/taskyard/server/static/index.html
 dashboard_sources := $(shell find dashboard -type f -not -path '*/node_modules/*' -not -path 'dashboard/dist/*' -not -path 'dashboard/made/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test requests check lint format types imports lengths lock fresh page bench bench-full growth docs fmt clean
+.PHONY: help setup dashboard demo test requests check lint format types imports lengths lock fresh page bench bench-full growth soak docs fmt clean
 
 help:
 	@echo "make demo    watch four agents build a landing page"
@@ -30,6 +30,7 @@ help:
 	@echo "make bench   measure Taskyard beside its peers, in under 8 minutes; make bench-full takes twenty"
 	@echo "make requests  send 20,000 generated requests to a server"
 	@echo "make growth  measure how costs grow with what is stored"
+	@echo "make soak    run a server, a worker and readers for an hour in all, and see that nothing grows"
 	@echo "make docs    write the generated pages of docs/ again"
 	@echo "make fmt     format the code, and fix what can be fixed"
 	@echo "make dashboard  build the page that taskyard serve shows"
@@ -91,6 +92,10 @@ bench-full: $(bench_ready)
 # Both are run, whatever the first comes to.
 growth: $(ready)
 	@status=0; $(BIN)/python -m bench $(ARGS) || status=1; $(BIN)/python -m bench.growing || status=1; exit $$status
+
+# Half an hour on each store: a server, a worker and ten readers of events, which must not grow.
+soak: $(ready)
+	@$(BIN)/python -m bench.soak $(ARGS)
 
 docs: $(ready)
 	$(BIN)/python -m scripts.generate_docs

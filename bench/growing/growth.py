@@ -28,6 +28,7 @@ class Place(NamedTuple):
 class Growth:
     table: Table
     of: str  # what grows, for the axis
+    is_time: bool = False  # it grows evenly, so the axis is not logarithmic
     places: dict[str, Place]  # by case
 
 

@@ -1,11 +1,11 @@
-"""A plot as SVG, written by hand: lines over a logarithmic axis, each point with its least and most.
+"""A plot as SVG, written by hand: lines over a logarithmic axis or over time, each point with its least and most.
 
 One sample that took long by chance would leave no room for the others: what is far above all medians is cut off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
 from itertools import zip_longest
 from math import log10
@@ -20,6 +20,7 @@ COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b")
 STEPS = 4  # of the upright axis
 APART = 70  # between the names of two sizes
 LINE = 13  # from the name of a line to the next one below it
+MOST_DOTS = 40  # on one line: more would be one thick line
 MOST = 2  # times the highest median: what is above that is cut off
 
 
@@ -33,7 +34,7 @@ def svg(growth: Growth) -> str:
     sizes = sorted({size for points in lines.values() for size, _ in points})
     rows = growth.table.rows
     highest = min(max(row.most for row in rows), MOST * max(row.median for row in rows)) or 1.0
-    scale = _Scale(sizes, highest)
+    scale = _Scale(sizes, highest, even if growth.is_time else logarithm)
     parts = [*_axes(growth, scale, sizes, highest)]
     coloured = dict(zip(lines, _colours(), strict=False))
     for line, points in lines.items():
@@ -52,16 +53,26 @@ def _lines(growth: Growth) -> dict[str, list[tuple[int, Row]]]:
     return lines
 
 
-class _Scale:
-    """Where a figure is on the page. Sizes are shown by their logarithm, and nought as one."""
+def logarithm(size: int) -> float:
+    """Nought is shown as one."""
+    return log10(max(size, 1))
 
-    def __init__(self, sizes: list[int], highest: float) -> None:
-        self._first, self._last = log10(max(sizes[0], 1)), log10(max(sizes[-1], 1))
+
+def even(size: int) -> float:
+    return float(size)
+
+
+class _Scale:
+    """Where a figure is on the page."""
+
+    def __init__(self, sizes: list[int], highest: float, place: Callable[[int], float]) -> None:
+        self._place = place
+        self._first, self._last = place(sizes[0]), place(sizes[-1])
         self._highest = highest
 
     def x(self, size: int) -> float:
         span = self._last - self._first or 1.0
-        return round(LEFT + (log10(max(size, 1)) - self._first) / span * (WIDTH - LEFT - RIGHT), 1)
+        return round(LEFT + (self._place(size) - self._first) / span * (WIDTH - LEFT - RIGHT), 1)
 
     def y(self, figure: float) -> float:
         return round(HEIGHT - BOTTOM - min(figure / self._highest, 1.0) * (HEIGHT - TOP - BOTTOM), 1)
@@ -72,7 +83,7 @@ def _axes(growth: Growth, scale: _Scale, sizes: list[int], highest: float) -> It
     yield f'<text x="{LEFT}" y="20" font-size="14">{escape(growth.table.title)}: {escape(unit)}</text>'
     yield f'<path d="M{LEFT} {TOP}V{foot}H{WIDTH - RIGHT}" fill="none" stroke="#333"/>'
     for size, larger in zip_longest(sizes, sizes[1:]):
-        if larger is None or scale.x(larger) - scale.x(size) > APART:
+        if larger is None or scale.x(larger) - scale.x(size) > APART or (growth.is_time and size == sizes[0]):
             yield f'<text x="{scale.x(size)}" y="{foot + 18}" text-anchor="middle">{size:,}</text>'
     yield f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{foot + 38}" text-anchor="middle">{escape(growth.of)}</text>'
     for step in range(STEPS + 1):
@@ -83,7 +94,7 @@ def _axes(growth: Growth, scale: _Scale, sizes: list[int], highest: float) -> It
 def _drawn(points: list[tuple[int, Row]], scale: _Scale, colour: str) -> Iterator[str]:
     path = "L".join(f"{scale.x(size)} {scale.y(row.median)}" for size, row in points)
     yield f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
-    for size, row in points:
+    for size, row in points if len(points) <= MOST_DOTS else ():
         x = scale.x(size)
         yield f'<path d="M{x} {scale.y(row.least)}V{scale.y(row.most)}" stroke="{colour}"/>'
         yield f'<circle cx="{x}" cy="{scale.y(row.median)}" r="3" fill="{colour}"/>'

@@ -22,7 +22,7 @@ from tests.yards import given_a_dead_letter, given_a_running_task
 FOR_SERVERS = {
     *("agent_type", "fail_attempt", "finish_cascade", "has_tokens", "holders", "known_by", "lease_holders"),
     *("agree_on_preset", "begin_session", "costs_of", "end_session", "session_by", "waiting_by_tier"),
-    *("hook_at", "is_addressed", "readable_by", "receive"),
+    *("details", "hook_at", "is_addressed", "readable_by", "receive", "total"),
 }
 
 
@@ -44,7 +44,7 @@ def test_every_call_of_the_local_yard_is_there_and_takes_the_same():
 
 
 def test_what_is_not_tried_through_http_does_not_grow_unnoticed():
-    assert len(LOCAL_ONLY) == 34
+    assert len(LOCAL_ONLY) == 36
 
 
 async def a_plain_task(yard: Yard) -> Task:

@@ -155,6 +155,22 @@ def test_prose_about_rate_limits_is_not_taken_for_one(error: str):
     assert not recognise(error, Recognition.STRICT)
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        "HTTP/1.1 503 Service Unavailable\nDate: Sun, 15 Nov 2026 02:37:00 GMT\nRetry-After: 30",
+        "< HTTP/2 503\n< content-length: 0\n< retry-after: 30",
+        "503 Service Unavailable\nRetry-After: 30",
+        "Error: request failed with status code 502\nRetry-After: 30",
+    ],
+)
+def test_a_server_that_is_down_limits_no_rate_when_it_says_when_to_come_back(error: str):
+    assert not recognise(error, Recognition.STRICT)
+    # The same header under another answer does, and so does one that follows later.
+    assert recognise(f"{error}\nHTTP/1.1 429 Too Many Requests\nRetry-After: 30", Recognition.STRICT)
+    assert recognise(f"{error}\ngiving up\nRetry-After: 30", Recognition.STRICT)
+
+
 @pytest.mark.parametrize("error", LIMITED)
 def test_case_does_not_matter(error: str):
     assert recognise(error.upper(), Recognition.STRICT)
@@ -221,6 +237,8 @@ def test_hostile_text_is_read_in_little_time(piece: str):
         ("HTTP 429\nretry-after: 0.5", SECOND),
         ("headers: {'retry-after': '120', 'x': 'y'}", 2 * MINUTE),
         ("RateLimited(retry_after=12)", 12 * SECOND),
+        ("HTTP 429\nRetry-After: 5\nHTTP 429\nRetry-After: 40", 40 * SECOND),
+        ("Please try again in 20s.\nPlease try again in 5s.", 5 * SECOND),
         ("retry-after-ms: 2500", 2_500_000),
         ("retry-after: 99\nretry-after-ms: 98500", 98_500_000),
         ("Retry-After: Sun, 15 Nov 2026 02:40:00 GMT", 3 * MINUTE),

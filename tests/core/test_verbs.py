@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from taskyard.core import due_time, transitions
 from taskyard.core.changes import Beat, Change
 from taskyard.core.errors import IllegalTransition
-from taskyard.core.task import HELD, KEY_HELD, DagId, Hot, LaneId, RuntimeId, Status, TaskId, Trait
+from taskyard.core.task import HELD, KEY_HELD, DagId, Hot, Json, LaneId, Reason, RuntimeId, Status, TaskId, Trait
 from taskyard.core.units import SECOND, Micros, MicroUsd
 from tests.core.acts import ACTS
 from tests.core.defining import NOW
@@ -52,6 +52,23 @@ def test_an_event_names_the_states_that_were_passed_through():
     assert "through" not in data_of(unchecked)
     assert data_of(retrying(running(ready), wake_at=later(1)))["through"] == ["failed"]
     assert data_of(retrying(running(ready), wake_at=NOW))["through"] == ["failed", "retrying"]
+
+
+def test_the_event_of_an_output_that_is_refused_at_once_names_validating():
+    handed_in, judged = running(a_row()), a_row_in(Status.VALIDATING)
+    refused = Reason.INVALID_OUTPUT
+
+    def through(hot: Hot, wake_at: Micros) -> Json:
+        return data_of(transitions.retry(hot, reason=refused, error="no", counted=True, wake_at=wake_at, now=NOW))[
+            "through"
+        ]
+
+    buried = transitions.bury(handed_in, reason=refused, error="no", counted=True, poison=False, now=NOW)
+    assert through(handed_in, later(1)) == ["validating", "failed"]
+    assert through(handed_in, NOW) == ["validating", "failed", "retrying"]
+    assert data_of(buried)["through"] == ["validating", "failed"]
+    # It was in that state already, and its event says so by `from`.
+    assert through(judged, later(1)) == ["failed"]
 
 
 def test_an_event_says_what_state_was_left_only_where_one_was():

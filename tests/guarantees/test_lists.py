@@ -3,6 +3,7 @@
 import pytest
 
 from taskyard.core.errors import IllegalTransition, InvalidInput
+from taskyard.core.task import Status
 from taskyard.service import reading, showing
 from taskyard.service.clock import ManualClock
 from taskyard.service.yard import Yard
@@ -84,17 +85,24 @@ async def test_a_row_tells_what_all_attempts_have_cost(yard: Yard):
     assert row.ended_at is not None
 
 
+def every_state(**some: int) -> dict[str, int]:
+    return {status.value: some.get(status.value, 0) for status in Status}
+
+
 async def test_tasks_that_match_are_counted_by_status(yard: Yard):
     await given_a_dead_letter(yard, queue="night")
     await yard.enqueue("code", queue="night", prompt="Find the needle")
     await yard.enqueue("test", queue="night")
     await yard.enqueue("code")
 
-    assert await yard.count(queue="night") == ({"dead_lettered": 1, "ready": 2}, False)
-    assert (await yard.count(type=["code"])).counts == {"dead_lettered": 1, "ready": 2}
-    assert (await yard.count(text="needle")).counts == {"ready": 1}
-    assert (await yard.count()).counts == {"dead_lettered": 1, "ready": 3}
-    assert (await yard.count(status=["ready"], type="test")).counts == {"ready": 1}
+    assert await yard.count(queue="night") == (every_state(dead_lettered=1, ready=2), False)
+    assert (await yard.count(type=["code"])).counts == every_state(dead_lettered=1, ready=2)
+    assert (await yard.count(text="needle")).counts == every_state(ready=1)
+    assert (await yard.count()).counts == every_state(dead_lettered=1, ready=3)
+    assert (await yard.count(status=["ready"], type="test")).counts == every_state(ready=1)
+    assert {status: sum(types.values()) for status, types in (await yard.stats()).items()} == every_state(
+        dead_lettered=1, ready=3
+    )
 
 
 async def test_of_too_many_the_newest_are_counted(yard: Yard, monkeypatch: pytest.MonkeyPatch):
@@ -103,7 +111,7 @@ async def test_of_too_many_the_newest_are_counted(yard: Yard, monkeypatch: pytes
     for _ in range(6):
         await yard.enqueue("code", queue="night")
 
-    assert await yard.count(queue="night") == ({"ready": 4}, True)
+    assert await yard.count(queue="night") == (every_state(ready=4), True)
 
 
 async def test_a_task_is_shown_with_all_that_it_hangs_together_with(yard: Yard):
@@ -164,7 +172,7 @@ async def test_a_cancel_can_be_tried_before_it_is_made(yard: Yard):
     assert would.task_ids[0] == ids["a"]
     assert alone.task_ids == (ids["a"],)
     assert set(whole.task_ids) == set(ids.values())
-    assert set(await yard.stats()) == {"ready", "pending"}
+    assert {status for status, types in (await yard.stats()).items() if types} == {"ready", "pending"}
     assert set((await yard.cancel(ids["a"])).task_ids) == set(would.task_ids)
 
 

@@ -89,7 +89,7 @@ async def test_lists_and_figures_show_only_ones_own(yard: Yard, other: Yard):
 
     assert await other.find() == []
     assert await other.find(tag="night", subject="issue:42", dag_id=mine.dag_id) == []
-    assert await other.stats() == {}
+    assert not any((await other.stats()).values())
     assert await other.dags() == []
     assert await other.dead_letters() == []
     assert await other.reviews() == []

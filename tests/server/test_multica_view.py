@@ -1,10 +1,11 @@
 """The view of preset multica: attempts as tasks of their own, under ids that every route takes."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from taskyard.core.task import Status
+from taskyard.core.task import Definition, Status, TaskId
+from taskyard.service import showing
 from taskyard.service.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.graphs import status_of
@@ -96,6 +97,39 @@ async def test_attempts_are_listed_latest_first_by_the_views_words(daemon: Daemo
         "field": "status",
         "rule": "must be one of queued, dispatched, running, completed, failed, cancelled",
     }
+
+
+async def test_a_list_reads_the_store_as_often_for_many_tasks_as_for_one(
+    daemon: Daemon, yard: Yard, monkeypatch: pytest.MonkeyPatch
+):
+    reads: list[str] = []
+    ask = yard.store.definitions
+
+    async def counted(task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
+        reads.append(f"{len(task_ids)} definitions")
+        return await ask(task_ids)
+
+    for number in range(20):
+        await daemon.create(issue_id=str(number))
+    monkeypatch.setattr(yard.store, "definitions", counted)
+
+    assert len(await daemon.tasks()) == 20
+    assert len(reads) <= 2
+
+
+async def test_a_list_says_how_many_there_are_or_that_there_are_more(daemon: Daemon, monkeypatch: pytest.MonkeyPatch):
+    for number in range(5):
+        await daemon.create(issue_id=str(number))
+
+    async def total(**which: str | int) -> tuple[int | None, bool | None]:
+        page = (await daemon.http.get("/api/tasks", params=which)).json()
+        return page["total"], page["more"]
+
+    assert await total() == await total(limit=2) == await total(limit=2, view="multica") == (5, False)
+    assert await total(status="completed") == (0, False)
+    monkeypatch.setattr(showing, "MOST_TOTAL", 4)
+    assert await total(limit=2) == (4, True)
+    assert await total(short=True) == (None, None)
 
 
 async def test_a_waiting_attempt_that_is_cancelled_is_told_from_the_failed_one(daemon: Daemon):

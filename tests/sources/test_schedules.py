@@ -78,7 +78,7 @@ async def test_a_run_may_replace_the_one_before(yard: Yard, clock: ManualClock, 
     await pass_by(yard, clock, 2 * HOUR)
 
     assert [outcome for outcome, _ in await fires(yard)] == ["fired", "skipped", "fired"]
-    assert (await yard.stats()).keys() == {"ready", "cancelled"}
+    assert {status for status, types in (await yard.stats()).items() if types} == {"ready", "cancelled"}
 
 
 async def test_a_schedule_takes_anothers_place_only_where_that_is_said(yard: Yard, clock: ManualClock):

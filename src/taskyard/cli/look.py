@@ -390,7 +390,7 @@ def stats(
         return
     figures = in_yard(context, lambda yard: yard.stats())
     types = sorted({type_ for counts in figures.values() for type_ in counts})
-    words = [status for status in Status if status.value in figures]
+    words = [status for status in Status if figures[status.value]]
     rows = [(type_, *(str(figures[word].get(type_, "")) for word in words)) for type_ in types]
     shown = table("type", *words, rows=rows, right=words) if rows else Text("the yard is empty", style="dim")
     show(as_json, figures, shown)

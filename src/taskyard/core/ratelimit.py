@@ -6,7 +6,8 @@ Every repetition in a pattern is bounded, so hostile text costs no more than any
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
@@ -34,11 +35,14 @@ def recognise(error: str, how: Recognition) -> bool:
         case Recognition.LITERAL:
             return any(words in error.lower() for words in _LITERAL)
         case Recognition.STRICT:
-            return any(_limits(message) for line in _examined(error).splitlines() for message in _messages(line))
+            return _limits(_examined(error).splitlines())
 
 
 def wait_hint(error: str, now: Micros) -> Micros | None:
-    """How long the provider asks to wait, from a second to a week; None where it does not say."""
+    """How long the provider asks to wait, from a second to a week; None where it does not say.
+
+    Where it says so several times, as in the log of a client that tried again, the last time counts.
+    """
     wait = next(_waits(_examined(error), now), None)
     return None if wait is None else Micros(min(max(wait, SHORTEST_WAIT), LONGEST_WAIT))
 
@@ -46,15 +50,15 @@ def wait_hint(error: str, now: Micros) -> Micros | None:
 def _waits(text: str, now: Micros) -> Iterator[int]:
     """The most exact first: headers and lengths of time, then dates, then times of day."""
     for pattern, length in _LENGTHS:
-        if match := pattern.search(text):
+        if match := pattern.last(text):
             yield length(match)
     # What no calendar has, such as 25:00 or the thirtieth of February, says nothing.
     for pattern, point in _POINTS:
         with suppress(ValueError, OverflowError):
-            if match := pattern.search(text):
+            if match := pattern.last(text):
                 yield point(match) - now
     with suppress(ValueError, OverflowError):
-        if match := _CLOCK.search(text):
+        if match := _CLOCK.last(text):
             yield _at_clock(match, now) - now
 
 
@@ -77,6 +81,9 @@ class _Pattern:
 
     def search(self, text: str) -> re.Match[str] | None:
         return self.compiled.search(text)
+
+    def last(self, text: str) -> re.Match[str] | None:
+        return next(iter(deque(self.compiled.finditer(text), maxlen=1)), None)
 
     def match(self, text: str) -> re.Match[str] | None:
         return self.compiled.match(text)
@@ -113,8 +120,19 @@ def _messages(line: str) -> Iterator[str]:
             yield message
 
 
-def _limits(message: str) -> bool:
-    return any(signal.match(message) for signal in _SIGNALS)
+def _limits(lines: Sequence[str]) -> bool:
+    is_down = False  # within the headers of an answer by a server that is down: when it will be back is no rate limit
+    for line in lines:
+        messages = list(_messages(line))
+        if any(signal.match(message) for message in messages for signal in _SIGNALS):
+            return True
+        if any(map(_SERVER_ERROR.match, messages)):
+            is_down = True
+        elif not _FIELD.match(line):
+            is_down = False
+        if not is_down and any(map(_HEADER.match, messages)):
+            return True
+    return False
 
 
 # A status ends like a field of a message: "HTTP 429 responses", "HTTP 429, 503" and "HTTP 429 for bots" are prose.
@@ -177,8 +195,6 @@ _SIGNALS = (
     """),
     # {"error": {"code": 429, ...}}
     _Pattern(r"""\{ \s? ["']error["'] \s? : \s? \{ \s? ["']code["'] \s? : \s? 429\b"""),
-    # "Retry-After: 30", "'retry-after': '30'", "retry-after-ms=350", "Retry-After: Sun, 15 Nov 2026 02:37:00 GMT"
-    _Pattern(r"""["']? retry-after (?: -ms )? ["']? \s? [:=] \s? ["']? (?: \d | (?:mon|tue|wed|thu|fri|sat|sun), )"""),
     # "Rate limit reached for ...", "API rate limit exceeded", "Quota exceeded", "Claude usage limit reached|1760000400"
     _Pattern(
         r"""
@@ -218,6 +234,21 @@ _SIGNALS = (
     _Pattern(r"resource\shas\sbeen\sexhausted \s? (?: $ | [(.:] )"),
 )
 
+
+# "Retry-After: 30", "'retry-after': '30'", "retry-after-ms=350", "Retry-After: Sun, 15 Nov 2026 02:37:00 GMT"
+_HEADER = _Pattern(
+    r"""["']? retry-after (?: -ms )? ["']? \s? [:=] \s? ["']? (?: \d | (?:mon|tue|wed|thu|fri|sat|sun), )"""
+)
+
+# "< date: Sun, 15 Nov 2026 02:37:00 GMT", "content-length: 0"
+_FIELD = _Pattern(r"""[\s<>*|-]{0,8}+ [\w-]{1,60} : \s""")
+
+# "HTTP/1.1 503 Service Unavailable", "Request failed with status code 503", "503 Service Unavailable"
+_SERVER_ERROR = _Pattern(r"""
+    (?: [\w.]{1,40} \s ){0,5} (?: https? (?: /[\d.]{1,3} )? | status (?: [\s_]? code )? ) [\s:=(]{1,3} 5\d\d \b
+    | \(? 5\d\d \)? [\s:-]{1,3} (?: internal\sserver\serror | server\serror | bad\sgateway | service\sunavailable
+        | gateway\stime-?\s?out )
+""")
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = rf"(?P<month> {'|'.join(_MONTHS)} )"

@@ -276,7 +276,7 @@ def retry(
     allow(hot, "retry")
     waits = wake_at > now
     data: dict[str, Json] = {
-        "through": ["failed"] if waits else ["failed", "retrying"],
+        "through": [*_failing(hot, reason), *([] if waits else ["retrying"])],
         "reason": reason,
         "error": error[:500],
         "agent": hot.agent,
@@ -303,7 +303,7 @@ def bury(hot: Hot, *, reason: str, error: str, counted: bool, poison: bool, now:
     """The last attempt failed: the task waits for a person."""
     allow(hot, "bury")
     data: dict[str, Json] = {
-        "through": ["failed"],
+        "through": _failing(hot, reason),
         "reason": reason,
         "error": error[:500],
         "agent": hot.agent,
@@ -321,6 +321,12 @@ def bury(hot: Hot, *, reason: str, error: str, counted: bool, poison: bool, now:
         ran=Micros(0),
         **_let_go(hot),
     )
+
+
+def _failing(hot: Hot, reason: str) -> list[Json]:
+    """The states that a failing attempt passes through: an output that is refused at once was looked at first."""
+    was_looked_at = reason == Reason.INVALID_OUTPUT and hot.status is not Status.VALIDATING
+    return ["validating", "failed"] if was_looked_at else ["failed"]
 
 
 def promote(hot: Hot, *, now: Micros) -> Change:

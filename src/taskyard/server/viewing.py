@@ -28,7 +28,9 @@ async def shown_held(caller: Caller, held: Sequence[Held], view: View) -> list[J
     """Tasks that were just claimed, with their leases."""
     if view is None:
         return [task.to_dict() for task in held]
-    return [{**(await _attempts(caller, task))[task.attempt - 1], "lease": task.lease} for task in held]
+    details = {each.id: each for each in await caller.yard.details([task.hot for task in held])}
+    shown = [(task, multica.attempt_tasks(details[task.id])) for task in held if task.id in details]
+    return [{**attempts[task.attempt - 1], "lease": task.lease} for task, attempts in shown]
 
 
 async def shown_attempt(caller: Caller, id_: str) -> Document:
@@ -41,7 +43,8 @@ async def shown_attempt(caller: Caller, id_: str) -> Document:
 
 async def shown_attempts(caller: Caller, tasks: Sequence[Task], words: Sequence[str]) -> list[Json]:
     """The attempts at these tasks that are in these states, latest first."""
-    found = [document for task in tasks for document in reversed(await _attempts(caller, task))]
+    details = await caller.yard.details([task.hot for task in tasks])
+    found = [document for task in details for document in reversed(multica.attempt_tasks(task))]
     return [document for document in found if not words or document["status"] in words]
 
 

@@ -29,6 +29,7 @@ class Committer:
         self._store = store
         self._waiting: deque[_Decided] = deque()
         self._flushing: asyncio.Task[None] | None = None
+        self.flushes = 0  # so far: whoever has time to spare sees by it whether others are at work
 
     async def commit(self, change_set: ChangeSet) -> Result:
         """Land one set, together with whatever else is waiting."""
@@ -51,6 +52,7 @@ class Committer:
     async def _flush(self) -> None:
         try:
             while self._waiting:
+                self.flushes += 1
                 await self._land(self._batch())
         finally:
             self._flushing = None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from time import monotonic
 from typing import NamedTuple
 
 from taskyard.core import retention
@@ -17,6 +19,8 @@ from taskyard.service.transcribing import Transcribing
 from taskyard.stores.contract import FROM_THE_OLDEST, Store
 
 PIECE = 500  # finished tasks that are looked at, and removed in one commit
+SMALL_PIECE = 100  # where others work meanwhile: each of their commits may have to wait for a piece
+RESTS = 1.0  # times as long as a piece took, where others work
 MOST_PIECES = 10  # of one step
 
 
@@ -31,6 +35,7 @@ class Pruning(Metering, Clearing, Transcribing):
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
         self._pruned_through = FROM_THE_OLDEST
+        self._others_work = False  # commits of this process landed while the last piece was removed
 
     async def _prune(self) -> Step:
         """Remove the next pieces of what is old enough.
@@ -42,11 +47,15 @@ class Pruning(Metering, Clearing, Transcribing):
         dead_too = await self._some_prune_dead()
         pruned = 0
         for _ in range(MOST_PIECES):
-            piece = await self.store.prunable(before, PIECE, dead_too=dead_too, after=self._pruned_through)
+            began, flushes = monotonic(), self._committer.flushes
+            size = min(PIECE, SMALL_PIECE) if self._others_work else PIECE
+            piece = await self.store.prunable(before, size, dead_too=dead_too, after=self._pruned_through)
             self._pruned_through = piece.cursor or FROM_THE_OLDEST
             pruned += await self._remove(piece.tasks)
             if piece.cursor is None:
                 return Step(pruned)
+            self._others_work = self._committer.flushes != flushes
+            await asyncio.sleep(RESTS * (monotonic() - began) if self._others_work else 0)
         return Step(pruned, more=True)
 
     async def _prunable_before(self) -> Micros:

@@ -264,10 +264,10 @@ class Reading(Results, Filing):
         return sorted(limit for limit in limits if limit.name.startswith(("agent:", "dag:", "day:")))
 
     async def stats(self) -> dict[str, dict[str, int]]:
-        """Tasks by status and type."""
-        figures: dict[str, dict[str, int]] = {}
+        """Tasks by status and type. Every status is named, also one in which there are none."""
+        figures: dict[str, dict[str, int]] = {status.value: {} for status in Status}
         for (status, type_), count in (await self.store.tally(self.workspace)).items():
-            figures.setdefault(status.value, {})[type_] = count
+            figures[status.value][type_] = count
         return figures
 
 

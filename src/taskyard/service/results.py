@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from taskyard.core import outcomes
-from taskyard.core.task import Status, TaskId
+from taskyard.core.changes import Blocker, Record
+from taskyard.core.task import Hot, Status, TaskId
 from taskyard.service.ends import Ends
 from taskyard.service.engine import Engine, Options
 from taskyard.stores.contract import Store
@@ -23,18 +24,27 @@ class Results(Engine):
         """A task with everything that is known of it; with `wait_sec`, once it has ended or that time is over."""
         if wait_sec:
             await self._ends.wait((await self._load(TaskId(task_id))).id, wait_sec)
-        hot = await self._load(TaskId(task_id))
-        blockers = [blocker for blocker in await self.store.blockers([hot.id]) if blocker.wait == hot.wait]
-        dead = await self.store.record("dead", self.workspace, outcomes.dead_id(hot.id, hot.attempt))
-        dead = dead if dead is not None and outcomes.is_current(dead, hot) else None
-        return Details(
-            hot,
-            await self._define(hot.id),
-            attempts=await self.store.attempts(hot.id),
-            blockers=blockers if hot.status is Status.PENDING else [],
-            output=(await self.store.outputs([hot.id])).get(hot.id),
-            dead=dead,
-        )
+        (details,) = await self.details([await self._load(TaskId(task_id))])
+        return details
+
+    async def details(self, hots: Sequence[Hot]) -> list[Details]:
+        """Everything that is known of many tasks, in as many reads as of one. A task that was pruned is left out."""
+        ids = [hot.id for hot in hots]
+        definitions, outputs = await self.store.definitions(ids), await self.store.outputs(ids)
+        attempts, blockers = await self.store.histories(ids), await self.store.blockers(ids)
+        dead = await self.store.named("dead", self.workspace, [outcomes.dead_id(hot.id, hot.attempt) for hot in hots])
+        return [
+            Details(
+                hot,
+                definitions[hot.id],
+                attempts=attempts.get(hot.id, []),
+                blockers=_waited_for(hot, blockers),
+                output=outputs.get(hot.id),
+                dead=_current(hot, dead),
+            )
+            for hot in hots
+            if hot.id in definitions
+        ]
 
     async def result(self, task_id: str | Sequence[str], *, timeout: float | None = None) -> Any:
         """The output of a task, once it has ended; a list of outputs, in their order, for a list of tasks.
@@ -43,3 +53,14 @@ class Results(Engine):
         where it has not ended within `timeout` seconds: then the task goes on.
         """
         return await result_of(self.get, task_id, timeout)
+
+
+def _waited_for(hot: Hot, blockers: Sequence[Blocker]) -> list[Blocker]:
+    if hot.status is not Status.PENDING:
+        return []
+    return [each for each in blockers if each.task_id == hot.id and each.wait == hot.wait]
+
+
+def _current(hot: Hot, dead: Mapping[str, Record]) -> Record | None:
+    letter = dead.get(outcomes.dead_id(hot.id, hot.attempt))
+    return letter if letter is not None and outcomes.is_current(letter, hot) else None

@@ -38,11 +38,13 @@ from taskyard.wire.showing import (
     SilentAgent,
     SpendReport,
     TaskRow,
+    Total,
     row_of,
 )
 
 SILENT = Micros(75 * SECOND)  # after which a worker counts as dead
 MOST_COUNTED = 10_000
+MOST_TOTAL = 1_000  # of a list: beyond that it is enough to know that there are more
 COUNTED_AT_ONCE = 1000
 MOST_SHARES = 20
 LETTERS_AT_ONCE = 500
@@ -86,11 +88,14 @@ class Showing(Overseeing, Roster, Metering, Filing):
         }
 
     async def count(self, **which: Any) -> Counted:
-        """How many tasks match what `find` takes, by status: all of them, or the newest of too many."""
+        """How many tasks match what `find` takes, by status: all of them, or the newest of too many.
+
+        Every status is named, also one in which there are none.
+        """
         wanted = self._filter(**which)
         if wanted == Filter(workspace=self.workspace):
             return Counted({status: sum(types.values()) for status, types in (await self.stats()).items()}, False)
-        counts, seen, after = Counter[str](), 0, 0
+        counts, seen, after = Counter[str](dict.fromkeys(map(str, Status), 0)), 0, 0
         while seen < MOST_COUNTED:
             page = await self.store.find(wanted, after=after, limit=COUNTED_AT_ONCE)
             counts.update(hot.status.value for hot in page)
@@ -99,6 +104,11 @@ class Showing(Overseeing, Roster, Metering, Filing):
                 return Counted(dict(counts), False)
             after = page[-1].seq
         return Counted(dict(counts), True)
+
+    async def total(self, **which: Any) -> Total:
+        """How many tasks match what `find` takes, counted up to a number."""
+        found = await self.store.find(self._filter(**which), after=0, limit=MOST_TOTAL + 1)
+        return Total(min(len(found), MOST_TOTAL), len(found) > MOST_TOTAL)
 
     async def relations(self, task_id: str) -> Relations:
         """What the task depends on, what depends on it, what it spawned or repeats, and who spawned it."""
@@ -141,7 +151,7 @@ class Showing(Overseeing, Roster, Metering, Filing):
     async def overview(self) -> Overview:
         """What asks for somebody, and how much there is of everything."""
         now = self.now()
-        tasks = await self.stats()
+        tasks = {status: types for status, types in (await self.stats()).items() if types}
         breakers, queues = await self.breakers(), await self.queues()
         silent = [view for view in await self.agents() if is_silent(view, now)]
         return Overview(

@@ -76,6 +76,8 @@ class CreatedMany(Response):
 class TaskPage(Response):
     tasks: list[Task] | list[TaskRow] | list[AttemptTask]
     cursor: int | None = Field(description="Of the next page; null on the last.")
+    total: int | None = Field(description="How many tasks match, counted up to 1,000; null where `short` is asked for.")
+    more: bool | None = Field(description="Whether there are more than `total`; null where `short` is asked for.")
 
 
 class Claimed(Response):

@@ -75,17 +75,17 @@ async def find(
         "parent_id": parent,
         "tag": tag,
         "text": q,
-        "limit": limit,
-        "cursor": cursor,
     }
     if short and view is None:
-        rows = await caller.yard.rows(**which)
-        return answer({"tasks": plain(rows), "cursor": rows[-1].seq if len(rows) == limit else None})
-    tasks = await caller.yard.find(**which)
+        rows = await caller.yard.rows(**which, limit=limit, cursor=cursor)
+        after = rows[-1].seq if len(rows) == limit else None
+        return answer({"tasks": plain(rows), "cursor": after, "total": None, "more": None})
+    tasks = await caller.yard.find(**which, limit=limit, cursor=cursor)
     after = tasks[-1].hot.seq if len(tasks) == limit else None
-    if view is not None:
-        return answer({"tasks": await shown_attempts(caller, tasks, status), "cursor": after})
-    return answer({"tasks": [task.to_dict() for task in tasks], "cursor": after})
+    is_whole = not cursor and after is None
+    total, more = (len(tasks), False) if is_whole else await caller.yard.total(**which)
+    shown = [task.to_dict() for task in tasks] if view is None else await shown_attempts(caller, tasks, status)
+    return answer({"tasks": shown, "cursor": after, "total": total, "more": more})
 
 
 @routes.add(calls.COUNT, dashboard.Counted)
