@@ -114,8 +114,11 @@ def _is_to_come(details: Details) -> bool:
     """Whether the last attempt is one that nobody has claimed."""
     if details.status is not Status.CANCELLED:
         return details.status in WAITING
-    revived = details.dead is not None and details.dead.body["resolution"] in _REVIVED
-    return revived or not details.attempts or details.attempts[-1].status in WAITING
+    if not details.attempts or details.attempts[-1].status in WAITING:
+        return True
+    # Dead and then cancelled: by the decision on the dead letter, which is shown, or after it was revived.
+    died = details.attempts[-1].status is Status.DEAD_LETTERED
+    return died and (details.dead is None or details.dead.body["resolution"] in _REVIVED)
 
 
 def _ended(attempt: Attempt, hot: Hot, *, is_last: bool) -> _Tried:
