@@ -129,3 +129,42 @@ def test_a_phone_shows_every_page_without_scrolling_sideways(enter: Enter, yard:
     for path in ("/", "/tasks", "/dags", "/dead-letters", "/approvals", "/agents", "/queues", "/schedules", "/spend"):
         visit.open(path)
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE, path
+
+
+_BEYOND = """() => {
+  const shown = [...document.querySelectorAll("main *")].filter((each) => !each.closest(".sr-only"));
+  const last = Math.max(...shown.map((each) => each.getBoundingClientRect().bottom + window.scrollY));
+  return document.scrollingElement.scrollHeight - Math.max(last, window.innerHeight);
+}"""
+
+
+def test_the_overview_does_not_scroll_beyond_what_it_shows(enter: Enter, yard: SyncYard):
+    given_a_scene(yard)
+    visit = enter(viewport={"width": 1280, "height": 500})
+    visit.open("/", "Overview")
+    expect(visit.main.locator("figure.chart canvas").first).to_be_visible()
+
+    assert visit.page.evaluate(_BEYOND) < 100
+
+
+def test_what_can_be_done_to_a_queue_is_in_sight_on_a_phone(enter: Enter, yard: SyncYard):
+    given_a_scene(yard)
+    visit = enter(viewport={"width": PHONE, "height": 800})
+    visit.open("/queues", "Queues")
+
+    box = visit.button("Pause").first.bounding_box()
+
+    assert box is not None
+    assert box["x"] + box["width"] <= PHONE
+
+
+def test_agents_that_are_gone_are_folded_away(visit: Visit, yard: SyncYard):
+    for number in range(3):
+        yard.register(f"worker-{number}", type="worker")
+        yard.sign_off_agent(f"worker-{number}")
+    visit.open("/agents", "Agents")
+
+    visit.sees("3 agents offline")
+    expect(visit.main.get_by_role("heading", name="worker-1")).to_be_hidden()
+    visit.main.get_by_text("3 agents offline").click()
+    expect(visit.main.get_by_role("heading", name="worker-1")).to_be_visible()

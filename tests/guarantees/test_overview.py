@@ -175,3 +175,17 @@ async def test_a_report_tells_where_the_money_went(yard: Yard, clock: ManualCloc
     assert report.by_dag == [(dag.id, "Launch", "0.75")]
     assert [row.id for row in report.dearest] == [held.id, cheap.id]
     assert [share.spent_usd for share in report.by_day] == ["1"]
+
+
+async def test_a_queue_that_was_drained_within_a_minute_is_shown_as_empty(yard: Yard, clock: ManualClock):
+    await yard.enqueue("code")
+    await counted(yard, clock)
+    await given_an_agent(yard)
+    (held,) = await yard.claim("worker", start=True)
+    await yard.complete(held.id, held.lease)
+    await yard.sweep()
+    clock.advance(seconds=300)
+
+    depth = (await yard.series("1h")).depth
+
+    assert {status: figures[-1] for status, figures in depth.items()} in ({}, {"ready": 0})

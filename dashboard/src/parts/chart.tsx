@@ -48,29 +48,32 @@ export function Chart({ label, at, series, kind = "line", stacked, unit = inShor
         byDay={byDay ?? false}
         onHover={setHovered}
       />
-      <table className="sr-only">
-        <caption>{label}</caption>
-        <thead>
-          <tr>
-            <th scope="col">From</th>
-            {series.map((each) => (
-              <th key={each.name} scope="col">
-                {each.name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {at.map((start, index) => (
-            <tr key={start}>
-              <th scope="row">{words(start)}</th>
+      {/* In a box of its own: a table cannot be made smaller than its rows, and would lengthen the page. */}
+      <div className="sr-only">
+        <table>
+          <caption>{label}</caption>
+          <thead>
+            <tr>
+              <th scope="col">From</th>
               {series.map((each) => (
-                <td key={each.name}>{valueAt(each, index, unit)}</td>
+                <th key={each.name} scope="col">
+                  {each.name}
+                </th>
               ))}
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {at.map((start, index) => (
+              <tr key={start}>
+                <th scope="row">{words(start)}</th>
+                {series.map((each) => (
+                  <td key={each.name}>{valueAt(each, index, unit)}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
     </figure>
   );
 }

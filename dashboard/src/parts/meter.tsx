@@ -12,6 +12,30 @@ interface MeterProps {
 
 const TIGHT = 0.8; // from there on it is worth a look
 
+/** What is left of a limit. */
+export function LeftMeter({ label, left, of }: { label: string; left: string | number; of: string | number }) {
+  const limit = Number(of);
+  const rest = Math.max(Number(left), 0);
+  const share = limit === 0 ? 0 : Math.min(rest / limit, 1);
+  const tone = share <= 0 ? "tone-bad" : share <= 1 - TIGHT ? "tone-warn" : "";
+  return (
+    <span className="meter-line">
+      <span
+        className={`meter ${tone}`}
+        role="meter"
+        aria-label={label}
+        aria-valuemin={0}
+        aria-valuemax={limit}
+        aria-valuenow={rest}
+        aria-valuetext={`${cents(rest)} of ${cents(limit)}`}
+      >
+        <span style={{ width: `${share * 100}%` }} />
+      </span>
+      <span className="quiet">of {cents(limit)}</span>
+    </span>
+  );
+}
+
 /** How much of a limit is used. */
 export function Meter({ label, spent, of, held = 0, unit = cents }: MeterProps) {
   if (of === null) return <span className="quiet">no limit</span>;

@@ -2,8 +2,6 @@ import { useNow } from "@/live/clock";
 
 import { ago, clockTime, dayAndClock, exactly, span } from "./format";
 
-const DAY = 86_400_000;
-
 /** A moment: how long ago, with the exact time on hover. */
 export function Ago({ at }: { at: string | null | undefined }) {
   const now = useNow();
@@ -15,14 +13,14 @@ export function Ago({ at }: { at: string | null | undefined }) {
   );
 }
 
-/** A moment by the clock in the reader's zone; with the day where it is not of the last hours. */
+/** A moment by the clock in the reader's zone; with the date where it is not today's. */
 export function At({ at }: { at: string | null | undefined }) {
   const now = useNow();
   if (at === null || at === undefined) return <span className="quiet">—</span>;
-  const near = Math.abs(now - Date.parse(at)) < DAY / 2;
+  const isToday = new Date(at).toDateString() === new Date(now).toDateString();
   return (
     <time dateTime={at} title={exactly(at)}>
-      {near ? clockTime(at) : dayAndClock(at)}
+      {isToday ? clockTime(at) : dayAndClock(at)}
     </time>
   );
 }

@@ -12,7 +12,7 @@
     │   ├── IllegalTransition illegal_transition
     │   ├── LeaseLost         lease_lost
     │   ├── DuplicateKey      duplicate_key
-    │   └── IdentityTaken     identity_taken
+    │   ├── IdentityTaken     identity_taken
     │   ├── TaskFailed        task_failed
     │   └── TaskCancelled     task_cancelled
     ├── Unauthorized          unauthorized              exit 5   HTTP 401
@@ -21,6 +21,7 @@
     └── Unavailable                                     exit 6   HTTP 503
         ├── Contended         contended                 retryable
         ├── TooManyRequests   too_many_requests         retryable HTTP 429
+        ├── TooManyListeners  too_many_listeners        retryable HTTP 429
         ├── StoreUnavailable  store_unavailable         retryable
         ├── StoreFull         store_full                         HTTP 507
         ├── StoreReadOnly     store_read_only
@@ -200,7 +201,7 @@ class TaskFailed(Refused):
     """The task whose result is awaited is a dead letter: it has no result unless a person decides otherwise."""
 
     code = "task_failed"
-    sentence = "{task_id} has failed for good: {reason}: {error}"
+    sentence = "Look at the dead letter: {task_id} has failed for good, with {reason}: {error}."
 
     def __init__(self, task_id: str, reason: str, error: str) -> None:
         super().__init__(task_id=task_id, reason=reason, error=error)
@@ -210,7 +211,7 @@ class TaskCancelled(Refused):
     """The task whose result is awaited was cancelled."""
 
     code = "task_cancelled"
-    sentence = "{task_id} was cancelled: {reason}"
+    sentence = "Do not wait for {task_id}: it was cancelled, {reason}."
 
     def __init__(self, task_id: str, reason: str) -> None:
         super().__init__(task_id=task_id, reason=reason)

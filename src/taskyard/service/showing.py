@@ -222,7 +222,7 @@ class Showing(Overseeing, Roster, Metering, Filing):
             wait_sec=_percentiles([each.waits for each in totals]),
             duration_sec=_percentiles([each.durations for each in totals]),
             spend_usd=[to_usd(each.spent) for each in totals],
-            depth=_depths([each.depth for each in counted]),
+            depth=_depths([each.depth for each in counted], await self.store.depth(self.workspace)),
         )
 
     async def _figures(self, pace: str | None, number: int) -> dict[Micros, _Figures]:
@@ -287,8 +287,14 @@ def _percentiles(histograms: Sequence[Histogram]) -> Percentiles:
     return Percentiles(*([each.quantile(share) for each in histograms] for share in (0.5, 0.95, 0.99)))
 
 
-def _depths(looks: Sequence[Mapping[str, int] | None]) -> dict[str, list[int | None]]:
-    """Nothing was written where nothing happened: then there are as many as before."""
+def _depths(stored: Sequence[Mapping[str, int] | None], now: Mapping[Status, int]) -> dict[str, list[int | None]]:
+    """How many there were in each bucket. Nothing is written where nothing happens: then there are as many as before.
+
+    What is stored is of a bucket's beginning. Since the last of them nothing has happened that is not in `now`.
+    """
+    looks = list(stored)
+    written = [place for place, look in enumerate(looks) if look is not None]
+    looks[written[-1] if written else -1] = {status.value: number for status, number in now.items()}
     statuses = sorted({status for look in looks for status in look or ()})
     found: dict[str, list[int | None]] = {status: [] for status in statuses}
     last: Mapping[str, int] | None = None

@@ -12,7 +12,7 @@ import { CopyButton } from "@/parts/copy";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { plural } from "@/parts/format";
 import { gathered } from "@/parts/gather";
-import { Meter } from "@/parts/meter";
+import { LeftMeter, Meter } from "@/parts/meter";
 import { Money } from "@/parts/money";
 import { Card, Page } from "@/parts/page";
 import { StatusBadge } from "@/parts/status";
@@ -29,6 +29,7 @@ export default function Agents() {
   const { data, error, refetch } = useQuery({ ...agents, refetchInterval: every });
   const held = useQuery(heldTasks);
   const silent = new Set(useQuery(overview).data?.silent_agents.map(({ id }) => id));
+  const gone = data?.agents.filter(isGone) ?? [];
   const work = gathered(held.data?.tasks ?? [], (task) => task.agent ?? "");
   return (
     <Page title="Agents" heading="Agents and runtimes" lead={summary(data?.agents ?? [])}>
@@ -44,16 +45,39 @@ export default function Agents() {
         </Card>
       )}
       {data !== undefined && data.agents.length > 0 && (
-        <ul className="agents">
-          {data.agents.map((agent) => (
-            <li key={agent.id}>
-              <AgentCard agent={agent} isSilent={silent.has(agent.id)} work={work.get(agent.id) ?? []} />
-            </li>
-          ))}
-        </ul>
+        <AgentList agents={data.agents.filter((agent) => !isGone(agent))} silent={silent} work={work} />
+      )}
+      {gone.length > 0 && (
+        <details className="card agents-gone">
+          <summary>{plural(gone.length, "agent")} offline</summary>
+          <AgentList agents={gone} silent={silent} work={work} />
+        </details>
       )}
       <Runtimes agents={data?.agents ?? []} />
     </Page>
+  );
+}
+
+/** Signed off or lost, with nothing in hand: workers come and go under ids of their own, and leave many of these. */
+function isGone({ status, current_tasks }: Agent): boolean {
+  return status === "offline" && current_tasks === 0;
+}
+
+interface AgentListProps {
+  agents: readonly Agent[];
+  silent: ReadonlySet<string>;
+  work: ReadonlyMap<string, readonly HeldTask[]>;
+}
+
+function AgentList({ agents: shown, silent, work }: AgentListProps) {
+  return (
+    <ul className="agents">
+      {shown.map((agent) => (
+        <li key={agent.id}>
+          <AgentCard agent={agent} isSilent={silent.has(agent.id)} work={work.get(agent.id) ?? []} />
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -148,7 +172,7 @@ function BudgetLeft({ agent: { budget_usd: whole, budget_left_usd: left } }: { a
       <strong>
         <Money usd={left} />
       </strong>
-      <Meter label="Spent of the budget" spent={Number(whole) - Number(left)} of={whole} />
+      <LeftMeter label="Left of the budget" left={left} of={whole} />
     </span>
   );
 }

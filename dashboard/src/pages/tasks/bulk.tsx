@@ -1,5 +1,5 @@
 /** One action on many tasks: on those that were selected, or on everything that matches the filter. */
-import { useQuery } from "@tanstack/react-query";
+import { useQueries, useQuery } from "@tanstack/react-query";
 import { ArrowUpDown, Ban, RefreshCw, RotateCcw, type LucideIcon } from "lucide-react";
 import { useId, useState } from "react";
 
@@ -7,7 +7,7 @@ import { Reason } from "@/actions/cancel";
 import { nameOf } from "@/actions/subject";
 import { answered, api, type Shapes } from "@/api/client";
 import { wordsOf } from "@/api/problem";
-import type { TaskFilter, TaskRow } from "@/api/tasks";
+import { task, type TaskFilter, type TaskRow } from "@/api/tasks";
 import { Action } from "@/parts/action";
 import { quoted, TaskId } from "@/parts/copy";
 import { count, plural } from "@/parts/format";
@@ -148,7 +148,10 @@ function whichOf({ q, dag, parent, ...rest }: TaskFilter, selected: readonly Tas
 
 /** What would happen: how many, which of them first, and what would be left alone and why. */
 function Preview({ would, deed, known }: { would: Acted; deed: Deed; known: readonly TaskRow[] }) {
-  const names = new Map(known.map((task) => [task.id, nameOf(task)]));
+  const names = new Map(known.map((each) => [each.id, nameOf(each)]));
+  const unknown = would.task_ids.slice(0, SHOWN).filter((id) => !names.has(id));
+  for (const { data } of useQueries({ queries: unknown.map((id) => task(id)) }))
+    if (data !== undefined) names.set(data.id, nameOf(data));
   const refused = Object.entries(would.refused);
   return (
     <>
