@@ -21,7 +21,7 @@ dashboard_ready := src/taskyard/server/static/index.html
 dashboard_sources := $(shell find dashboard -type f -not -path '*/node_modules/*' -not -path 'dashboard/dist/*' -not -path 'dashboard/made/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test requests check lint format types imports lengths lock fresh page bench bench-full growth soak docs fmt clean
+.PHONY: help setup dashboard demo test requests check lint format types imports lengths lock fresh page bench bench-full growth soak docs fmt clean audit sbom
 
 help:
 	@echo "make demo    watch four agents build a landing page"
@@ -31,6 +31,7 @@ help:
 	@echo "make requests  send 20,000 generated requests to a server"
 	@echo "make growth  measure how costs grow with what is stored"
 	@echo "make soak    run a server, a worker and readers for an hour in all, and see that nothing grows"
+	@echo "make audit   compare what is locked with the advisories (OSV) in advisories.json; make sbom prints CycloneDX"
 	@echo "make docs    write the generated pages of docs/ again"
 	@echo "make fmt     format the code, and fix what can be fixed"
 	@echo "make dashboard  build the page that taskyard serve shows"
@@ -96,6 +97,13 @@ growth: $(ready)
 # Half an hour on each store: a server, a worker and ten readers of events, which must not grow.
 soak: $(ready)
 	@$(BIN)/python -m bench.soak $(ARGS)
+
+# Neither reaches the network: an advisory file is exported from https://osv.dev for PyPI and laid down here.
+audit: $(ready)
+	@$(BIN)/python -m scripts.supply_chain audit $(ARGS)
+
+sbom: $(ready)
+	@$(BIN)/python -m scripts.supply_chain sbom
 
 docs: $(ready)
 	$(BIN)/python -m scripts.generate_docs
