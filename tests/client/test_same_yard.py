@@ -70,7 +70,6 @@ async def a_task_that_says_everything(yard: Yard) -> Task:
         run_after="2029-01-01T00:00:00Z",
         expires_at="2031-01-01T00:00:00Z",
         concurrency_key="repository",
-        coalescable=True,
         max_attempts=9,
         retry={"strategy": "quadratic", "initial_delay_sec": 1.5, "max_delay_sec": None, "retry_on": ["crash"]},
         timeouts={"claim_ttl_sec": 5, "heartbeat_sec": 6, "lease_sec": 20},

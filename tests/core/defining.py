@@ -61,7 +61,7 @@ FULL: dict[str, Any] = {
     "expires_at": NOW + HOUR,
     "depends_on": [ID, "task_01J8K2M00000000000000000BB", ID],
     "concurrency_key": "repo:myapp",
-    "coalescable": True,
+    "coalescable": False,
     "max_attempts": 5,
     "retry": {
         "strategy": "quadratic",

@@ -224,6 +224,7 @@ HOSTILE: list[Hostile] = [
     Hostile("a blank tag", task(tags=["a", " "]), "tags", "blank"),
     Hostile("a tag with NUL", task(tags=[NUL]), "tags", "NUL"),
     Hostile("tags in an object", task(tags={"a": 1}), "tags", "list"),
+    Hostile("coalescable before there are batches", task(coalescable=True), "coalescable", "must be false"),
     Hostile("coalescable in words", task(coalescable="yes"), "coalescable", "true or false"),
     Hostile("coalescable as a number", task(coalescable=1), "coalescable", "true or false"),
     # Retries and timeouts

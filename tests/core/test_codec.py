@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from taskyard.core.codec import FORMAT, decode_definition, encode_definition
-from taskyard.core.errors import SchemaTooNew
+from taskyard.core.errors import SchemaTooNew, UnknownField
 from taskyard.core.task import Definition, LaneId, TaskId, Validation
 from taskyard.core.units import Micros
 from tests.stores import values
@@ -33,6 +33,13 @@ PLAIN = Definition(
 @given(rows.flatmap(values.definitions))
 def test_any_definition_comes_back_as_it_went_in(definition: Definition):
     assert decode_definition(encode_definition(definition)) == definition
+
+
+def test_a_field_of_a_newer_release_is_named():
+    text = encode_definition(PLAIN).replace('"type":"code"', '"type":"code","flavour":7')
+
+    with pytest.raises(UnknownField, match="the field flavour"):
+        decode_definition(text)
 
 
 @anything

@@ -66,7 +66,6 @@ def test_everything_a_task_can_say_is_kept():
         expires_at=Micros(NOW + HOUR),
         depends_on=(TaskId(ID), TaskId("task_01J8K2M00000000000000000BB")),
         concurrency_key="repo:myapp",
-        coalescable=True,
         max_attempts=5,
         retry=RetryPolicy(
             strategy=Strategy.QUADRATIC,
@@ -96,7 +95,7 @@ def test_everything_a_task_can_say_is_kept():
 def test_the_full_request_leaves_no_attribute_at_its_default():
     plain = defined(task())._asdict()
     full = defined(FULL, dag=DAG)._asdict()
-    decided = {"id", "workspace", "type", "created_at", "created_by", "preset", "fresh"}
+    decided = {"id", "workspace", "type", "created_at", "created_by", "preset", "fresh", "coalescable"}
     assert {name for name in plain if plain[name] == full[name]} == decided
 
 
@@ -294,7 +293,7 @@ def test_ids_that_a_caller_minted_are_found_under_any_name():
         ("ade", {"runAfter": 1_763_174_220_000}, {"run_after": 1_763_174_220_000_000}),
         ("ade", {"maxAttempts": 5, "backoffMultiplier": 3}, {"max_attempts": 5, "retry": {"backoff_multiplier": 3}}),
         ("ade", {"maxBackoffMs": 1500}, {"retry": {"max_delay_sec": 1.5}}),
-        ("ade", {"isCoalescable": True, "parentTaskId": ID}, {"coalescable": True, "parent_id": ID}),
+        ("ade", {"isCoalescable": False, "parentTaskId": ID}, {"coalescable": False, "parent_id": ID}),
         ("automechanica", {"agent_name": "FitmentAgent"}, {"agent": "FitmentAgent"}),
         ("automechanica", {"available_at": NOW}, {"run_after": NOW}),
         ("automechanica", {"workflow_id": None}, {}),

@@ -40,6 +40,7 @@ from taskyard.core.errors import (
     TooManyRequests,
     Unauthorized,
     Unavailable,
+    UnknownField,
     YardClosed,
 )
 
@@ -70,6 +71,7 @@ TABLE: list[tuple[TaskyardError, str, int, int, bool, tuple[str, ...]]] = [
     (StoreCorrupt("yard.db: malformed"), "store_corrupt", 7, 500, False, ("restore a backup", "yard.db: malformed")),
     (StoreReplaced("yard.db"), "store_replaced", 7, 503, False, ("Restart", "yard.db")),
     (SchemaTooNew(9, 7), "schema_too_new", 6, 503, False, ("Upgrade", "9", "7")),
+    (UnknownField("flavour"), "unknown_field", 6, 503, False, ("Upgrade", "flavour")),
     (SchemaTooOld(1, 2), "schema_too_old", 6, 503, False, ("taskyard migrate apply", "1", "2")),
     (YardClosed(), "yard_closed", 6, 503, False, ("closed",)),
 ]

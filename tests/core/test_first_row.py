@@ -42,7 +42,6 @@ def test_a_row_that_is_made_like_another_is_as_if_it_were_made_by_itself(
     [
         ("standard", {}, Trait.NONE),
         ("standard", {"output": {"validation": "test-pass"}}, Trait.VALIDATED | Trait.JUDGED),
-        ("standard", {"coalescable": True}, Trait.COALESCABLE),
         ("standard", {**PAIR, "dedup": "subject"}, Trait.KEY_WHILE_WAITING),
         ("standard", {**PAIR, "idempotency_key": "mine"}, Trait.NONE),
         ("loki", {}, Trait.REPORTED),
@@ -51,7 +50,7 @@ def test_a_row_that_is_made_like_another_is_as_if_it_were_made_by_itself(
         ("multica", PAIR, Trait.RUNTIME_KEPT | Trait.KEY_WHILE_WAITING),
         ("multica", {**PAIR, "idempotency_key": "mine"}, Trait.RUNTIME_KEPT),
         ("ade", {"output": {"validation": "llm-judge"}}, Trait.VALIDATED | Trait.JUDGED),
-        ("ade", {"coalescable": True, "output": REGEX}, Trait.COALESCABLE | Trait.VALIDATED),
+        ("ade", {"output": REGEX}, Trait.VALIDATED),
     ],
 )
 def test_what_makes_a_task_more_than_plain(preset: str, raw: dict[str, Any], expected: Trait):

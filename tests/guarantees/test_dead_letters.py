@@ -129,6 +129,19 @@ async def test_a_revived_task_shows_no_decision_as_current(yard: Yard):
     assert [review.body["resolution"] for review in await yard.reviews()] == ["retry"]
 
 
+async def test_a_letter_is_changed_by_the_spec_that_it_shows(yard: Yard):
+    held = await given_a_dead_letter(yard, prompt="do it", payload={"n": 1}, context_refs=["artifact:abc"])
+    shown = (await yard.get(held.id)).to_dict()["spec"]
+    assert isinstance(shown, dict)
+
+    spec = {**shown, "prompt": "do it well", "constraints": {"max_cost_usd": "0.50", "model_preferences": ["small"]}}
+    await yard.resolve(held.id, "modify_and_retry", by="human:ada", spec=spec)
+
+    again = (await yard.get(held.id)).definition
+    assert (again.prompt, again.payload, again.context_refs) == ("do it well", '{"n":1}', ("artifact:abc",))
+    assert (again.max_cost, again.model_preferences) == (500_000, ("small",))
+
+
 @pytest.mark.parametrize(
     ("spec", "field"),
     [

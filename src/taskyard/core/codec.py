@@ -14,7 +14,7 @@ from itertools import groupby, pairwise
 from json.encoder import encode_basestring
 from typing import Any
 
-from taskyard.core.errors import SchemaTooNew
+from taskyard.core.errors import SchemaTooNew, UnknownField
 from taskyard.core.jsonvalue import value_of
 from taskyard.core.retry import RetryPolicy, Strategy
 from taskyard.core.task import Definition, Validation, likeness
@@ -81,8 +81,11 @@ def decode_definition(text: str) -> Definition:
     if stored != FORMAT:
         raise SchemaTooNew(stored=stored, known=FORMAT)
     row = [*_ROW]
-    for name, value in body.items():
-        row[_PLACES[name]] = tuple(value) if name in _TUPLES else value
+    try:
+        for name, value in body.items():
+            row[_PLACES[name]] = tuple(value) if name in _TUPLES else value
+    except KeyError as unknown:
+        raise UnknownField(str(unknown.args[0])) from None
     if "validation" in body:
         row[_PLACES["validation"]] = Validation(body["validation"])
     row[_PLACES["retry"]] = _policy(policy[:-1])

@@ -380,12 +380,19 @@ def _session(definition: Definition) -> str | None:
     return compact({"session_id": definition.session_id, "work_dir": definition.work_dir})
 
 
+_SPEC = frozenset({"version", "constraints"})  # what a task shows under spec and takes nowhere else
 _FIXED = _DECIDED | _RELATIVES | _DEDUP | {"type", "queue"}
 
 
 def redefine(definition: Definition, raw: Mapping[str, object], *, policy: Policy, sizes: Sizes) -> Definition:
-    """The definition with what a person changed about it, under the same rules. Who and whose it is stays."""
+    """The definition with what a person changed about it, under the same rules. Who and whose it is stays.
+
+    The fields of `spec` may stand without their group, as a task shows them under that name.
+    """
     asked: dict[str, Any] = {}
+    if not _SPEC.isdisjoint(raw) and "spec" not in raw:
+        grouped = {name: value for name, value in raw.items() if name in _SPEC}
+        raw = {**{name: value for name, value in raw.items() if name not in _SPEC}, "spec": grouped}
     _names(policy).gather(raw, asked)
     for name in sorted(_FIXED & asked.keys()):
         raise InvalidInput(name, "cannot be changed once the task is there")

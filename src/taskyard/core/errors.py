@@ -28,6 +28,7 @@
         ├── StoreCorrupt      store_corrupt             exit 7   HTTP 500
         ├── StoreReplaced     store_replaced            exit 7
         ├── SchemaTooNew      schema_too_new
+        ├── UnknownField      unknown_field
         ├── SchemaTooOld      schema_too_old
         └── YardClosed        yard_closed
 
@@ -358,6 +359,16 @@ class SchemaTooNew(Unavailable):
 
     def __init__(self, stored: int, known: int) -> None:
         super().__init__(stored=stored, known=known)
+
+
+class UnknownField(Unavailable):
+    """A newer release has stored something of a task that this one does not know."""
+
+    code = "unknown_field"
+    sentence = "Upgrade this taskyard: a stored task has the field {field}, which this release does not know."
+
+    def __init__(self, field: str) -> None:
+        super().__init__(field=field)
 
 
 class SchemaTooOld(Unavailable):

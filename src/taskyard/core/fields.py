@@ -99,6 +99,12 @@ def truth(value: Any, path: str) -> bool:
     return value
 
 
+def _not_yet(value: Any, path: str) -> bool:
+    if truth(value, path):
+        raise InvalidInput(path, "must be false: tasks are not handed out in batches yet")
+    return False
+
+
 def moment(value: Any, path: str) -> Micros:
     """A time as ISO 8601, as an aware datetime, or in microseconds since 1970."""
     at = _moment(value, path)
@@ -269,7 +275,7 @@ def fields(policy: Policy) -> Mapping[str, Field]:
         "expires_at": Field("expires_at", optional(moment)),
         "depends_on": Field("depends_on", dependencies),
         "concurrency_key": Field("concurrency_key", optional(_short())),
-        "coalescable": Field("coalescable", truth),
+        "coalescable": Field("coalescable", _not_yet),
         "max_attempts": Field("max_attempts", _whole(1, MOST_ATTEMPTS)),
         "retry.strategy": Field("strategy", choice(Strategy)),
         "retry.initial_delay_sec": Field("initial_delay", delay),

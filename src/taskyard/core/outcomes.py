@@ -158,6 +158,28 @@ def released(hot: Hot, report: Report, *, type_: str, now: Micros) -> ChangeSet:
     return _ended(change, Outcome.RELEASED, report, type_=type_, now=now)
 
 
+def gave_way(step: ChangeSet, *, to: TaskId, now: Micros) -> ChangeSet:
+    """What an attempt's end comes to where the task would be the second to wait under its key: it is cancelled.
+
+    The attempt stays on record as it ended. It uses up none of the task's attempts, of which there will be no more.
+    """
+    (ended,), (attempt,) = step.changes, step.attempts
+    hot = ended.before
+    facts: dict[str, Json] = {"agent": hot.agent, "failure": attempt.reason}
+    change = transitions.cancel(hot, reason=f"gave way to {to}, which waits for the same", now=now, facts=facts)
+    after = change.after
+    return step._replace(
+        changes=(change._replace(expiring=ended.expiring, unbeaten=ended.unbeaten),),
+        attempts=(
+            attempt._replace(
+                counted=False, status=after.status, version=after.version, failures=after.failures, wake_at=None
+            ),
+        ),
+        counts=(*step.counts, *counted(hot.workspace, hot.dag_id, hot.status, Status.CANCELLED)),
+        lifts=_lifted_without_success(after),
+    )
+
+
 def suspended(
     hot: Hot, report: Report, *, type_: str, blockers: list[str], wake_at: Micros | None, now: Micros
 ) -> ChangeSet:

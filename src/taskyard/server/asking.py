@@ -76,6 +76,7 @@ class GuardedRoute(APIRoute):
         call = AT[min(self.methods or ()), self.path]  # a path that is not in the table cannot be served
         handle = super().get_route_handler()
         fields = {field.alias: field.field_info.annotation for field in self.dependant.query_params}
+        needs_body = self.body_field is not None and self.body_field.field_info.is_required()
         may_repeat = {name: get_origin(annotation) is list for name, annotation in fields.items()}
 
         async def guarded(request: Request) -> Response:
@@ -85,7 +86,7 @@ class GuardedRoute(APIRoute):
             asked.state.call = call
             asked.state.caller = await admitted(asked, call)
             _check_query(asked, may_repeat)
-            if self.body_field is not None:
+            if self.body_field is not None and (needs_body or await asked.body()):
                 # Now, since the framework has an answer of its own to what is no JSON.
                 count_items(asked.state.caller, call, await asked.json(), asked.serving)
                 await check_lease(asked.state.caller, asked.path_params, await asked.json())

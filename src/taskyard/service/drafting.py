@@ -71,6 +71,10 @@ class Drafting(Presets):
         self._pattern = pattern_of(fields, said, policy, definition) or self._pattern
         return definition
 
+    def _dag_named(self, fields: Mapping[str, object], planning: Planning) -> DagId | None:
+        """The DAG that a request names as its own, under whichever name its preset has for that."""
+        return minted(fields, planning.policy_of(_queue_of(fields))).dag_id
+
     async def _named(
         self, tasks: object, planning: Planning, *, created_by: str, dag_id: DagId | None, now: Micros
     ) -> dict[str, Definition]:

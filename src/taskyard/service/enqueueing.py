@@ -79,7 +79,8 @@ class Enqueueing(Growing, Results):
         planning, now = await self._planning_new(), self.now()
 
         def draft_of(fields: Mapping[str, object]) -> Definition:
-            return self._draft(fields, planning, created_by=created_by, dag_id=None, now=now)
+            dag_id = self._dag_named(fields, planning)
+            return self._draft(fields, planning, created_by=created_by, dag_id=dag_id, now=now)
 
         drafts = await in_turns(draft_of, tasks)
         chosen = {draft.id for draft, fields in zip(drafts, tasks, strict=True) if draft.id in fields.values()}
@@ -203,15 +204,31 @@ class Enqueueing(Growing, Results):
 
         async def decide() -> tuple[ChangeSet, dict[TaskId, Hot]]:
             now = self.now()
-            joining = [draft for draft in drafts if draft.depends_on]
-            lone = await self._births(
-                [draft for draft in drafts if not draft.depends_on], planning, heights={}, done=frozenset(), now=now
-            )
-            sets = [lone, *[await self._joined(draft, planning, now) for draft in joining]]
+            joining = [draft for draft in drafts if draft.depends_on and draft.dag_id is None]
+            alone = [draft for draft in drafts if not draft.depends_on and draft.dag_id is None]
+            lone = await self._births(alone, planning, heights={}, done=frozenset(), now=now)
+            sets = [lone, *await self._named_additions(drafts, planning)]
+            if joining and len(sets) > 1:
+                raise InvalidInput("depends_on", "must come with a dag_id where other tasks of the batch have one")
+            sets += [await self._joined(draft, planning, now) for draft in joining]
             change_set = merged(sets)
             return change_set, {task.hot.id: task.hot for task in change_set.tasks}
 
         return await self._land(decide)
+
+    async def _named_additions(self, drafts: Sequence[Definition], planning: Planning) -> list[ChangeSet]:
+        """What those tasks come to that name the DAG they are put into."""
+        by_dag: dict[DagId, list[Definition]] = {}
+        for draft in drafts:
+            if draft.dag_id is not None:
+                by_dag.setdefault(draft.dag_id, []).append(draft)
+        sets: list[ChangeSet] = []
+        for dag_id, added in by_dag.items():
+            record = await self.store.record("dag", self.workspace, dag_id)
+            if record is None:
+                raise InvalidInput("dag_id", f"{dag_id} is unknown: submit a DAG, or leave it out")
+            sets.append(await self._addition(record, added, planning))
+        return sets
 
     async def _owners(self, drafts: Sequence[Definition]) -> dict[str, TaskId]:
         """Which task each draft comes to: a live one with its key, else the first of the batch that claims it."""
@@ -245,7 +262,7 @@ class Enqueueing(Growing, Results):
 
 def _is_plain(draft: Definition) -> bool:
     """Whether nothing has to be looked up before it can come in."""
-    if draft.depends_on or draft.parent_id or draft.rerun_of or draft.idempotency_key:
+    if draft.dag_id or draft.depends_on or draft.parent_id or draft.rerun_of or draft.idempotency_key:
         return False
     return not is_made_by_an_agent(draft.created_by)
 

@@ -296,7 +296,8 @@ class Finishing(Filing):
             change_set = change_set if slowed is None else _with(change_set, *slowed)
         if verdict.breaks and breakers.awaits(circuit, hot.circuit):
             change_set = _with_move(change_set, circuit, failure, now)
-        return await self._keyed_again(change_set), receipt(change_set.changes[0].after)
+        change_set = await self._keyed_again(change_set)
+        return change_set, receipt(change_set.changes[0].after)
 
     async def _fallback(
         self, hot: Hot, definition: Definition, verdict: Verdict
@@ -324,12 +325,13 @@ class Finishing(Filing):
             if hot.lease != seal(lease):
                 return None, answered(await self._replayed(hot, seal(lease), "release", ""))
             change_set = outcomes.released(hot, Report("release", ""), type_=await self._type_of(hot), now=self.now())
-            return await self._keyed_again(change_set), receipt(change_set.changes[0].after)
+            change_set = await self._keyed_again(change_set)
+            return change_set, receipt(change_set.changes[0].after)
 
         return await self._land_end(decide)
 
     async def _land_end(self, decide: Callable[[], Awaitable[tuple[ChangeSet | None, T]]]) -> T:
-        """Land the end of an attempt. What was to wait under its key again goes without, where somebody is quicker."""
+        """Land the end of an attempt. Where somebody else takes its key meanwhile, it is decided anew."""
         for _ in range(TRIES):
             try:
                 return await self._land(decide)
@@ -338,13 +340,15 @@ class Finishing(Filing):
         raise Contended(tries=TRIES)
 
     async def _keyed_again(self, change_set: ChangeSet) -> ChangeSet:
-        """A task that let its key go when it started has it again while it waits, unless another has it by now."""
+        """A task that let its key go when it started has it again while it waits; where another waits it gives way."""
         change = change_set.changes[0]
         if not change.after.traits & Trait.KEY_WHILE_WAITING or change.after.status not in WAITING:
             return change_set
         key = (await self._define(change.after.id)).idempotency_key
-        if key is None or await self.store.by_key(self.workspace, [key]):
+        if key is None:
             return change_set
+        if (owner := (await self.store.by_key(self.workspace, [key])).get(key, change.after.id)) != change.after.id:
+            return outcomes.gave_way(change_set, to=owner, now=change_set.at)
         return change_set._replace(changes=(change._replace(after=change.after._replace(idempotency_key=key)),))
 
     async def checkpoint(self, task_id: str, lease: str, name: str, data: Json, **spent: Unpack[Spent]) -> Json:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from taskyard.core import outcomes
-from taskyard.core.changes import Blocker, Record
+from taskyard.core.changes import Blocker
 from taskyard.core.task import Hot, Status, TaskId
 from taskyard.service.ends import Ends
 from taskyard.service.engine import Engine, Options
@@ -40,7 +40,7 @@ class Results(Engine):
                 attempts=attempts.get(hot.id, []),
                 blockers=_waited_for(hot, blockers),
                 output=outputs.get(hot.id),
-                dead=_current(hot, dead),
+                dead=dead.get(outcomes.dead_id(hot.id, hot.attempt)),
             )
             for hot in hots
             if hot.id in definitions
@@ -59,8 +59,3 @@ def _waited_for(hot: Hot, blockers: Sequence[Blocker]) -> list[Blocker]:
     if hot.status is not Status.PENDING:
         return []
     return [each for each in blockers if each.task_id == hot.id and each.wait == hot.wait]
-
-
-def _current(hot: Hot, dead: Mapping[str, Record]) -> Record | None:
-    letter = dead.get(outcomes.dead_id(hot.id, hot.attempt))
-    return letter if letter is not None and outcomes.is_current(letter, hot) else None

@@ -14,7 +14,7 @@ from taskyard.core.definition import lane_of, reborn, redefine
 from taskyard.core.errors import DuplicateKey, IllegalTransition, InvalidInput, NotFound
 from taskyard.core.planning import BreakerSettings, Settings, breaker_settings
 from taskyard.core.policy import policy_of, preset
-from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId
+from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId, Trait
 from taskyard.service import arguments
 from taskyard.service.drafting import rescored
 from taskyard.service.engine import LOCAL, KeyTaken
@@ -202,7 +202,10 @@ class Steering(Enqueueing, Judging):
         change = transitions.revive(
             hot, resolution=resolution, by=by, lane=lane, run_after=definition.run_after, now=now
         )
-        change = change._replace(after=reborn(change.after, definition, policy_of(definition), now=now))
+        after = reborn(change.after, definition, policy_of(definition), now=now)
+        if after.traits & Trait.KEY_WHILE_WAITING:  # it waits again, and is refused where another does under its key
+            after = after._replace(idempotency_key=definition.idempotency_key)
+        change = change._replace(after=after)
         counts = dags.counted(hot.workspace, hot.dag_id, hot.status, change.after.status)
         reopened = await self._reopened(hot)
         return reopened._replace(changes=(change,), counts=counts)

@@ -39,7 +39,12 @@ class TaskDraft(BaseModel):
         },
     )
 
-    type: str = Field(min_length=1, max_length=255, description="code, research, review, …")
+    type: str | None = Field(
+        None,
+        min_length=1,
+        max_length=255,
+        description="code, research, …; a preset may have another name for it.",
+    )
     id: str | None = Field(None, description="Minted by the caller, it makes a repeated call harmless.")
     name: str | None = Field(None, description="In a DAG: what others name it by in `depends_on`.")
     idempotency_key: str | None = None

@@ -10,6 +10,7 @@ from taskyard.core.changes import Blocker, Output, Record
 from taskyard.core.definition import models_for
 from taskyard.core.jsonvalue import value_of
 from taskyard.core.lease import Lease
+from taskyard.core.outcomes import is_current
 from taskyard.core.policy import Policy, policy_of
 from taskyard.core.priority import RANK_UNIT
 from taskyard.core.task import Attempt, Definition, Hot, Json, Outcome, Status, TaskId
@@ -191,7 +192,7 @@ class Details(Task):
             "blocked_by": [_blocked_by(blocker) for blocker in self.blockers],
             "output": self._output(),
             "failure": self._failure(),
-            "dead": None if self.dead is None else _dead(self.dead),
+            "dead": None if self.dead is None or not is_current(self.dead, self.hot) else _dead(self.dead),
             "cost_usd": to_usd(self.cost),
             "tokens_used": self._tokens(),
             "history": [attempt_view(attempt) for attempt in self.attempts],

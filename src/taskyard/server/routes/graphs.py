@@ -11,6 +11,7 @@ from taskyard.server.routing import Calling, Routes, answer
 from taskyard.wire import calls, documents, requests, responses
 
 routes = Routes("dags")
+CANCEL = requests.CancelDag()  # what is asked for without a body
 DagAt = Annotated[str, Path(description="A DAG's id.", max_length=255)]
 
 
@@ -47,7 +48,7 @@ async def add(caller: Calling, dag_id: DagAt, drafts: requests.Drafts) -> Respon
 
 
 @routes.add(calls.CANCEL_DAG, responses.Cancelled)
-async def cancel_dag(caller: Calling, dag_id: DagAt, asked: requests.CancelDag) -> Response:
+async def cancel_dag(caller: Calling, dag_id: DagAt, asked: requests.CancelDag = CANCEL) -> Response:
     """Cancel everything in a graph that has not ended; `dry_run` only says what."""
     done = await caller.yard.cancel_dag(dag_id, asked.reason, by=caller.by, dry_run=asked.dry_run)
     return answer(documents.cancelled(done))

@@ -17,6 +17,8 @@ from taskyard.wire.answers import event_view
 from taskyard.wire.showing import plain
 
 routes = Routes("tasks")
+# What is asked for by calls without a body.
+CANCEL, RERUN_ISSUE = requests.Cancel(), requests.RerunIssue()
 AttemptAt = Annotated[str, Path(description="A task's id, or that of an attempt at it.", max_length=255)]
 TaskAt = Annotated[AttemptAt, AfterValidator(multica.task_of)]
 IssueAt = Annotated[str, Path(description="An issue's id.", max_length=249)]
@@ -180,7 +182,7 @@ async def children(caller: Calling, task_id: TaskAt, name: Annotated[str, Query(
 
 
 @routes.add(calls.CANCEL, responses.Cancelled)
-async def cancel(caller: Calling, task_id: TaskAt, asked: requests.Cancel) -> Response:
+async def cancel(caller: Calling, task_id: TaskAt, asked: requests.Cancel = CANCEL) -> Response:
     """Take a task out of the yard, and what depends on it unless `cascade` is false; `dry_run` only says which."""
     done = await caller.yard.cancel(task_id, asked.reason, cascade=asked.cascade, by=caller.by, dry_run=asked.dry_run)
     return answer(documents.cancelled(done))
@@ -193,7 +195,9 @@ async def rerun(caller: Calling, task_id: TaskAt, view: View = None) -> Response
 
 
 @routes.add(calls.RERUN_ISSUE, shapes.Task | shapes.AttemptTask, status=201)
-async def rerun_issue(caller: Calling, issue_id: IssueAt, asked: requests.RerunIssue, view: View = None) -> Response:
+async def rerun_issue(
+    caller: Calling, issue_id: IssueAt, asked: requests.RerunIssue = RERUN_ISSUE, view: View = None
+) -> Response:
     """Do the issue's latest task again, or the one given: afresh, and behind one of its agent that is under way."""
     subject = multica.subject_of(issue_id)
     task = await caller.yard.rerun_subject(subject, task_id=asked.task_id, created_by=caller.by)

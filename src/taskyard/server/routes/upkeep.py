@@ -14,6 +14,7 @@ from taskyard.server.routing import Calling, Routes, answer
 from taskyard.wire import calls, documents, requests, responses
 
 routes = Routes("yard")
+BY_HAND = requests.MoveBreaker()  # what is asked for without a body
 QueueAt = Annotated[str, Path(description="A queue's name.", max_length=255)]
 TypeAt = Annotated[str, Path(description="A type of task.", max_length=255)]
 
@@ -66,14 +67,14 @@ async def breakers(caller: Calling) -> Response:
 
 
 @routes.add(calls.OPEN_BREAKER, responses.Done)
-async def open_breaker(caller: Calling, type: TypeAt, asked: requests.MoveBreaker) -> Response:
+async def open_breaker(caller: Calling, type: TypeAt, asked: requests.MoveBreaker = BY_HAND) -> Response:
     """Hand out nothing of this type for a while."""
     await caller.yard.open_breaker(type, why=asked.why, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.CLOSE_BREAKER, responses.Done)
-async def close_breaker(caller: Calling, type: TypeAt, asked: requests.MoveBreaker) -> Response:
+async def close_breaker(caller: Calling, type: TypeAt, asked: requests.MoveBreaker = BY_HAND) -> Response:
     """Hand out tasks of this type again."""
     await caller.yard.close_breaker(type, why=asked.why, by=caller.by)
     return answer({"ok": True})
