@@ -201,3 +201,11 @@ def test_every_command_says_what_it_is_for() -> None:
     ]
 
     assert unsaid == []
+
+
+def test_a_task_that_is_not_there_has_one_exit_status_however_it_is_named(taskyard: Command) -> None:
+    assert {taskyard("show", name).status for name in ("zzzz", "task_nope", "task_01J00000000000000000000000")} == {3}
+
+
+def test_the_program_says_its_version(taskyard: Command) -> None:
+    assert taskyard("--version").out.startswith("taskyard ")

@@ -73,7 +73,7 @@ def test_a_task_that_was_given_back_can_be_claimed_again(taskyard: Command) -> N
         (["enqueue", "code", "--priority", "101"], 2, "priority"),
         (["enqueue", "code", "--set", "colour=1"], 2, "colour"),
         (["show", "task_01J00000000000000000000000"], 3, "there is no task"),
-        (["show", "ZZZZ"], 2, "fits no recent task"),
+        (["show", "ZZZZ"], 3, "there is no task ZZZZ"),
         (["dead", "resolve", "task_01J00000000000000000000000", "forget"], 2, "resolution"),
         (["submit", "missing.yaml"], 2, "cannot be read"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -41,9 +42,18 @@ app = typer.Typer(
 )
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        Terminal().print(Text(f"taskyard {version('taskyard')}"))
+        raise typer.Exit
+
+
 @app.callback()
 def taskyard(
     context: typer.Context,
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version and end.", is_eager=True, callback=_show_version)
+    ] = False,
     url: Annotated[
         str | None,
         typer.Option(

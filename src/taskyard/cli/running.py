@@ -17,7 +17,8 @@ from rich.console import RenderableType
 from taskyard.app import Yard, connect
 from taskyard.cli.settings import Settings
 from taskyard.cli.tables import Terminal
-from taskyard.core.errors import InvalidInput
+from taskyard.core import fields
+from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.jsonvalue import decode
 from taskyard.core.task import Json
 from taskyard.core.visible import visible
@@ -101,10 +102,14 @@ def _read(field: str, text: str) -> str:
 async def find_task(yard: Yard, given: str) -> str:
     """A task's whole id, where its end is enough to know it."""
     if given.startswith("task_"):
-        return given
+        try:
+            return fields.task_id(given, "TASK")
+        except InvalidInput:
+            raise NotFound("task", given) from None  # as where the end of an id fits none
     tasks = await yard.find(limit=200)
     ends = [task.id for task in tasks if task.id.endswith(given.upper())]
+    if not ends:
+        raise NotFound("task", given)
     if len(ends) != 1:
-        found = "fits no recent task" if not ends else f"fits {len(ends)} tasks; give more of it"
-        raise InvalidInput("TASK", f"{given} {found}")
+        raise InvalidInput("TASK", f"{given} fits {len(ends)} tasks; give more of it")
     return ends[0]
