@@ -65,6 +65,15 @@ def test_at_the_soft_limit_the_oldest_that_coalesces_is_dropped_wherever_it_stan
     assert len(put.box.waiting) == SOFT_LIMIT
 
 
+@pytest.mark.parametrize("barrier", BARRIERS)
+def test_a_barrier_that_meets_the_soft_limit_drops_no_message(barrier: Kind):
+    box = filled(*(entry(number) for number in range(SOFT_LIMIT)))
+
+    put = inbox.put(box, entry("barrier", barrier))
+
+    assert (put.accepted, put.dropped, len(put.box.waiting)) == (True, None, SOFT_LIMIT + 1)
+
+
 def test_where_nothing_coalesces_the_soft_limit_gives_way_and_the_hard_one_does_not():
     box = filled(*(entry(number, APPROVAL) for number in range(HARD_LIMIT)))
     assert len(box.waiting) == HARD_LIMIT
@@ -153,7 +162,7 @@ class Plain:
     def put(self, new: Entry) -> bool:
         if len(self.waiting) + sum(len(entries) for _, entries in self.taken.values()) == HARD_LIMIT:
             return False
-        if len(self.waiting) >= SOFT_LIMIT:
+        if len(self.waiting) >= SOFT_LIMIT and new.kind not in BARRIERS:
             for index, each in enumerate(self.waiting):
                 if each.kind not in BARRIERS:
                     del self.waiting[index]

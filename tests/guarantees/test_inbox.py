@@ -118,6 +118,22 @@ async def test_at_the_soft_limit_the_oldest_that_coalesces_makes_room_wherever_i
 
 
 @pytest.mark.usefixtures("small")
+async def test_a_barrier_that_meets_a_full_inbox_drops_no_message(yard: Yard):
+    await put(yard, 1, 2, 3, 4, 5)
+
+    entered = await yard.inbox_enqueue(*MINE, "approved", kind="approval_result")
+
+    assert (entered.dropped, entered.queue_len) == (None, 6)
+    assert await take_all(yard) == [[1, 2, 3, 4, 5], ["approved"]]
+
+
+async def test_a_message_that_says_nothing_is_refused(yard: Yard):
+    with pytest.raises(InvalidInput, match="content"):
+        await yard.inbox_enqueue(*MINE, None)
+    assert await take_all(yard) == []
+
+
+@pytest.mark.usefixtures("small")
 async def test_at_the_hard_limit_nothing_is_taken_in_and_that_is_said(yard: Yard):
     await asyncio.gather(*(put(yard, number, kind="approval_result") for number in range(9)))
 

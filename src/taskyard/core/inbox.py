@@ -100,11 +100,14 @@ class Took(NamedTuple):
 
 
 def put(box: Box, entry: Entry) -> Put:
-    """Add an item at the end. At the soft limit the oldest that coalesces goes, at the hard limit the new one does."""
+    """Add an item at the end. At the hard limit it is refused; at the soft limit the oldest that coalesces goes.
+
+    A barrier makes nothing go: it is one of few, and a message that waits may be what it is about.
+    """
     if box.length >= HARD_LIMIT:
         return Put(box, accepted=False)
     dropped = None
-    if len(box.waiting) >= SOFT_LIMIT:
+    if len(box.waiting) >= SOFT_LIMIT and entry.kind.coalesces:
         dropped = next((each for each in box.waiting if each.kind.coalesces), None)
     kept = tuple(each for each in box.waiting if each is not dropped)
     after = box._replace(waiting=(*kept, entry))

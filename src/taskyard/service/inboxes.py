@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 
 from taskyard.core import fields, inbox
 from taskyard.core.changes import ChangeSet, Event, Record, RecordChange
-from taskyard.core.errors import NotFound
+from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.inbox import HARD_LIMIT, MOST_BYTES, SOFT_LIMIT, Blocked, Box, Entry, Kind, Scope
 from taskyard.core.jsonvalue import encode
 from taskyard.core.letters import Item, Source, item_of, told
@@ -59,6 +59,8 @@ class Inboxes(Transcribing):
         Its scope is the inbox's own, unless another is given. With an id of the caller's, a repeated call is harmless.
         """
         whose = _whose(agent, conversation)
+        if content is None:
+            raise InvalidInput("content", "must say something: a text, or a list of parts of a turn")
         encode(content, field="content", max_bytes=MOST_BYTES)
         item = Item(
             id=f"item_{mint()}" if item_id is None else arguments.name("item_id", item_id),
