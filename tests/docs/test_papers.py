@@ -9,16 +9,16 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAPERS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-PROGRAM = re.compile(r"```python\n(.*?)```", re.DOTALL)
-PRINTED = re.compile(r"\nprints\n```\n(.*?)```", re.DOTALL)
+PROGRAM = re.compile(r"```python\n(.*?)```\n+(?:prints(?: (nothing)\.|\n```\n(.*?)```))?", re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 
 
-def programs() -> list[tuple[str, str]]:
+def programs() -> list[tuple[str, str, str | None]]:
+    """Where each program stands, the program, and what it is said to print; None where nothing is said."""
     return [
-        (f"{paper.relative_to(ROOT)} {number}", program)
+        (f"{paper.relative_to(ROOT)} {number}", program, "" if nothing else printed or None)
         for paper in PAPERS
-        for number, program in enumerate(PROGRAM.findall(paper.read_text()), start=1)
+        for number, (program, nothing, printed) in enumerate(PROGRAM.findall(paper.read_text()), start=1)
         if "import " in program
     ]
 
@@ -36,15 +36,11 @@ def run(program: str, folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(("where", "program"), programs(), ids=lambda value: value if "\n" not in value else "")
-def test_every_program_in_the_papers_runs(where: str, program: str, tmp_path: Path) -> None:
-    run(program, tmp_path)
-
-
-def test_the_program_in_the_readme_does_something_real_and_prints_what_it_says(tmp_path: Path) -> None:
-    readme = (ROOT / "README.md").read_text()
-    (program, *_), (printed, *_) = PROGRAM.findall(readme), PRINTED.findall(readme)
-
+@pytest.mark.parametrize(("where", "program", "printed"), programs(), ids=[where for where, _, _ in programs()])
+def test_every_program_in_the_papers_prints_what_is_said_below_it(
+    where: str, program: str, printed: str | None, tmp_path: Path
+) -> None:
+    assert printed is not None, f"{where}: say below it what it prints, or `prints nothing.`"
     assert run(program, tmp_path) == printed
 
 
