@@ -65,6 +65,8 @@ POSTGRES_GUARDS = "stores/postgres/guards.py"
 INTERLEAVINGS = "tests/stores/postgres/test_interleavings.py"
 PLAIN = "tests/stores/postgres/test_plain.py"
 BREAKERS = "tests/guarantees/test_breakers.py"
+BY_PRESET = "tests/guarantees/test_breakers_by_preset.py"
+_PROBE_OF_LOKI = "test_in_loki_a_probe_that_fails_opens_the_breaker_again_though_it_will_be_retried"
 ZOMBIE = "a_zombie_comes_back_to_a_task_in_other_hands"
 
 MUTANTS = (
@@ -161,8 +163,8 @@ MUTANTS = (
         edits=(
             Edit(
                 "core/transitions.py",
-                "        _earlier(expires, limit),\n",
-                "        _earlier(expires, limit) if started else None,\n",
+                "        earlier(expires, limit),\n",
+                "        earlier(expires, limit) if started else None,\n",
             ),
         ),
         caught_by=Hunt("memory", seeds=60),
@@ -194,6 +196,12 @@ MUTANTS = (
             ),
         ),
         caught_by=Hunt("memory", seeds=60),
+    ),
+    Mutant(
+        name="failed_probe_leaves_its_breaker_half_open",
+        trap="A failed probe that will be retried is followed by the next one at once.",
+        edits=(Edit("core/failing.py", "        return fails_a_probe(reason)\n", "        return dies\n"),),
+        caught_by=Named((f"{BY_PRESET}::{_PROBE_OF_LOKI}[memory]",)),
     ),
     Mutant(
         name="slot_given_back_twice",
