@@ -79,6 +79,15 @@ OF_NO_LINE = frozenset(
 # Files about a server whose answers depend on how soon, or in which order, a store tells what happened.
 OF_SERVED_STORES = frozenset({"test_artifacts", "test_events_following", "test_metrics", "test_multica_end_to_end"})
 
+# The store on which each preset's document is replayed, beside memory, SQLite and HTTP: together they are all.
+OF_PRESETS = {
+    "factory": "postgres",
+    "multica": "postgres",
+    "automechanica": "postgres",
+    "loki": "redis",
+    "ade": "redis",
+}
+
 
 def is_worth_it(path: Path, name: str, *, is_first: bool) -> bool:
     """Whether a test is usually run on this store; what TASKYARD_TEST_STORES asks for always is.
@@ -89,8 +98,10 @@ def is_worth_it(path: Path, name: str, *, is_first: bool) -> bool:
     if "TASKYARD_TEST_STORES" in os.environ:
         return True
     folder, file = path.parent.name, path.stem
-    if folder == "guarantees" and name in ("postgres", "redis", "http") and not is_first:
+    if folder in ("guarantees", "seeds") and name in ("postgres", "redis", "http") and not is_first:
         return False
+    if folder == "seeds":
+        return name in ("memory", "sqlite", "http", OF_PRESETS[file.split("_")[1]])
     if folder == "sources":  # policies, which no store knows of
         return name in ("", "memory")
     if file in OF_NO_STORE and name in ("postgres", "redis"):
