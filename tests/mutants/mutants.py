@@ -209,8 +209,8 @@ MUTANTS = (
         edits=(
             Edit(
                 "core/outcomes.py",
-                'return Spend(workspace, f"slots:{agent}", -1)',
-                'return Spend(workspace, f"slots:{agent}", -2)',
+                'own = Spend(workspace, f"slots:{agent}", -1)',
+                'own = Spend(workspace, f"slots:{agent}", -2)',
             ),
         ),
         caught_by=Hunt("memory", seeds=20),
@@ -338,19 +338,19 @@ MUTANTS = (
     Mutant(
         name="claim_ignores_the_epoch_in_memory",
         trap="A worker claims on what it remembers, and takes from a queue that was paused meanwhile.",
-        edits=(Edit(MEMORY_STORE, "if plan.epoch != tables.epochs[plan.workspace]:", "if plan.epoch < 0:"),),
+        edits=(Edit(MEMORY_STORE, "if plan.epoch != tables.epochs[plan.workspace] or", "if plan.epoch < 0 or"),),
         caught_by=Hunt("memory", "a_queue_is_paused_by_another_process"),
     ),
     Mutant(
         name="claim_ignores_the_epoch_in_sqlite",
         trap="A worker claims on what it remembers, and takes from a queue that was paused meanwhile.",
-        edits=(Edit(SQLITE_CLAIMS, "if plan.epoch != epoch:", "if plan.epoch < 0:"),),
+        edits=(Edit(SQLITE_CLAIMS, "if plan.epoch != epoch or", "if plan.epoch < 0 or"),),
         caught_by=Hunt("sqlite", "a_queue_is_paused_by_another_process"),
     ),
     Mutant(
         name="claim_ignores_the_epoch_in_postgres",
         trap="A worker claims on what it remembers, and takes from a queue that was paused meanwhile.",
-        edits=(Edit("stores/postgres/claims.py", "if epoch != plan.epoch:", "if epoch < 0:"),),
+        edits=(Edit("stores/postgres/claims.py", "if epoch != plan.epoch or", "if epoch < 0 or"),),
         caught_by=Hunt("postgres", "a_queue_is_paused_by_another_process"),
     ),
     Mutant(
