@@ -247,9 +247,8 @@ async def test_adding_a_capability_keeps_what_is_known_of_an_agent(yard: Yard):
 
 
 async def test_nobody_judges_what_its_own_type_has_made(yard: Yard):
-    judging = {"capabilities": ["llm-judge"], "max_concurrent_tasks": 9}
     for name, type_ in (("coder-1", "coder"), ("coder-2", "coder"), ("judge-1", "judge")):
-        await yard.register(name, type_, **judging)
+        await yard.register(name, type_, capabilities=["llm-judge"], max_concurrent_tasks=9)
     task = await yard.enqueue("code", output={"validation": "llm-judge"})
     held = await claim_that(yard, task.id, by="coder-1", start=True)
     await yard.complete(held.id, held.lease, {"good": True})

@@ -8,7 +8,7 @@ import pytest
 
 from taskyard.core import transitions
 from taskyard.core.changes import Blocker, Change, ChangeSet, Committed, Count, Edge, NewTask, RecordChange, Spend
-from taskyard.core.task import Hot, Status, TaskId
+from taskyard.core.task import Hot, Json, Status, TaskId
 from taskyard.service.clock import ManualClock
 from taskyard.service.yard import Yard
 from taskyard.stores.contract import Store
@@ -70,7 +70,7 @@ Damage = Callable[[Sound], Awaitable[None]]
 
 
 async def a_failed_probe_leaves_its_breaker_half_open(sound: Sound) -> None:
-    breaker = {"generation": 1, "opened_at": 0, "why": "damage"}
+    breaker: dict[str, Json] = {"generation": 1, "opened_at": 0, "why": "damage"}
     await sound.plant(records=(RecordChange("breaker", DAMAGED, "code", 0, breaker),))
     held = await sound.row(sound.running.id)
     probing = held._replace(circuit=1)
