@@ -10,7 +10,7 @@ from taskyard.remote import RemoteYard
 from taskyard.service.yard import Yard
 from taskyard.wire import calls
 from taskyard.wire.calls import Call
-from taskyard.wire.tasks import Task
+from taskyard.wire.results import Enqueued
 from tests.client.proxies import Cutting
 
 
@@ -48,7 +48,7 @@ async def test_what_is_wrong_with_one_is_told_to_it_alone_and_by_its_own_name(lo
         remote.enqueue("code"), remote.enqueue("code", priority=101), remote.enqueue("code"), return_exceptions=True
     )
 
-    assert [type(each) for each in answers] == [Task, InvalidInput, Task]
+    assert [type(each) for each in answers] == [Enqueued, InvalidInput, Enqueued]
     assert isinstance(answers[1], InvalidInput)
     assert answers[1].facts["field"] == "priority"
     assert (await local.stats())["ready"] == {"code": 2}

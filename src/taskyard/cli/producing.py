@@ -12,7 +12,7 @@ from taskyard.app import Yard
 from taskyard.cli.dagfile import SCHEMA
 from taskyard.cli.dagtext import dag_file
 from taskyard.cli.running import AsJson, By, TaskArgument, find_task, in_yard, json_given, show, text_given
-from taskyard.cli.tables import Text, counted, short
+from taskyard.cli.tables import Terminal, Text, counted, short
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Json
 from taskyard.core.visible import visible
@@ -88,7 +88,7 @@ async def _result(yard: Yard, wait: float, type: str, **given: Any) -> tuple[str
     try:
         return task.id, await task.result(timeout=wait)
     except TimeoutError as error:
-        typer.echo(f"not within {wait:g} s: {error}", err=True)
+        Terminal(stderr=True, soft_wrap=True).print(Text(f"not within {wait:g} s: {error}"))
         raise typer.Exit(TIMED_OUT) from None
 
 

@@ -185,14 +185,18 @@ class Supervisor:
     async def _hear_signals(self, signals: Signals) -> None:
         assert self._on_signal is not None
         heard = signals.heard()
-        self._signalled = await anext(heard)
+        # `anext` answers None once the signals are closed: the handlers have ended, and so does this process.
+        if (first := await anext(heard, None)) is None:
+            return
+        self._signalled = first
         try:
             async with asyncio.timeout(self._on_signal()):
-                await anext(heard)
+                second = await anext(heard, None)
         except TimeoutError:
             await self._end("the grace period is over, and a handler has not stopped")
         else:
-            await self._end("asked to stop now")
+            if second is not None:
+                await self._end("asked to stop now")
 
     async def _end(self, why: str) -> None:
         """Give back what is held, as far as that can be done in a moment, and end the process."""
