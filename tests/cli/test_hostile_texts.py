@@ -51,6 +51,7 @@ SILENT = {
         "breakers open",
         "breakers close",
         "budget dag",
+        "budget tasks",
         "budget set",
         "artifacts put",
         "artifacts get",

@@ -223,7 +223,7 @@ def test_what_is_just_within_the_rules_is_taken(raw: dict[str, Any]):
 
 
 def test_a_mebibyte_is_the_most_unless_more_is_allowed():
-    assert Sizes() == Sizes(max_payload_bytes=1_048_576, max_output_bytes=1_048_576, max_depth=64, max_dag_tasks=10_000)
+    assert Sizes() == Sizes(max_payload_bytes=1_048_576, max_output_bytes=1_048_576, max_depth=64)
 
 
 def test_sizes_can_be_set():

@@ -65,7 +65,7 @@ async def test_a_validator_lists_and_reads_the_files_that_it_judges(yard: Yard):
 async def test_it_sees_all_that_the_output_names_and_nothing_of_an_attempt_that_failed(yard: Yard, clock: ManualClock):
     brief = await yard.put_artifact("brief.pdf", b"%PDF")
     await given_an_agent(yard, "judge", capabilities=["llm-judge"])
-    first = await given_a_running_task(yard, **JUDGED)
+    first = await given_a_running_task(yard, **JUDGED, context_refs=[brief.reference])
     failed = await put_by(yard, first, "draft.md")
     await yard.fail(first.id, first.lease, "crash")
     await elapse(yard, clock, 60)

@@ -252,6 +252,39 @@ TARGETS = [
     )
 ]
 
+# What an agent spawns is placed no better, costs no more and sees no more than the task that it holds.
+GROWTH = [
+    invalid(
+        f"spawned with {name}",
+        "agent",
+        "POST /api/tasks/{task}/spawn",
+        {"lease": "{lease}", "name": "n", "tasks": [task(**more)]},
+    )
+    for name, more in {
+        "the best priority": {"priority": 0},
+        "a boost": {"priority_boost_per_minute": 100},
+        "a deadline that is over": {"deadline": "2026-01-01T00:00:00Z"},
+        "another queue": {"queue": "vip"},
+        "the output of another's task": {"context_refs": ["task:{other}:output"]},
+        "a file of others": {"context_refs": ["artifact:{artifact}"]},
+        "another's task to wait for": {"depends_on": ["{other}"]},
+    }.items()
+] + [
+    invalid(
+        "1,001 children",
+        "agent",
+        "POST /api/tasks/{task}/spawn",
+        {"lease": "{lease}", "name": "n", "tasks": [task()] * 1_001},
+    ),
+    invalid(
+        "a file of others in an output",
+        "agent",
+        "POST /api/tasks/{task}/complete",
+        {"lease": "{lease}", "output": {}, "artifacts": ["artifact:{artifact}"]},
+    ),
+    Attack("a larger DAG", "orchestrator", "POST /api/dags/x/limit", 403, "forbidden", {"max_tasks": 20_000}),
+]
+
 TABLE: dict[str, list[Attack]] = {
     "schemas": SCHEMAS,
     "bodies": BODIES,
@@ -259,6 +292,7 @@ TABLE: dict[str, list[Attack]] = {
     "origins": ORIGINS,
     "access": ACCESS,
     "identity": IDENTITY,
+    "growth": GROWTH,
     "hooks": HOOKS,
     "files": FILES,
     "targets": TARGETS,

@@ -28,6 +28,7 @@ async def changes_to_make(yard: Yard) -> dict[str, Change]:
         "task.cancelled": ("POST", f"/api/tasks/{other.id}/cancel", {}),
         "task.revived": ("POST", f"/api/dead-letters/{dead.id}/resolve", {"resolution": "retry"}),
         "dag.budget": ("POST", f"/api/dags/{dag.id}/budget", {"budget_ceiling_usd": 1}),
+        "dag.limit": ("POST", f"/api/dags/{dag.id}/limit", {"max_tasks": 20_000}),
         "dag.cancelling": ("POST", f"/api/dags/{dag.id}/cancel", {}),
         "agent.draining": ("POST", "/api/agents/ada/drain", None),
         "agent.active": ("POST", "/api/agents/ada/resume", None),

@@ -244,6 +244,16 @@ def dag_limited(
     in_yard(context, lambda yard: yard.set_dag_budget(dag, dollars_))
 
 
+@budget.command("tasks")
+def dag_sized(
+    context: typer.Context,
+    dag: Annotated[str, typer.Argument(metavar="DAG")],
+    tasks: Annotated[int | None, typer.Argument(metavar="[TASKS]", help="Nothing: as many as any, 10,000.")] = None,
+) -> None:
+    """Set how many tasks a DAG may have in all."""
+    in_yard(context, lambda yard: yard.set_dag_limit(dag, tasks))
+
+
 @budget.command("set")
 def limited(
     context: typer.Context,

@@ -243,6 +243,10 @@ class Steering(Working):
         """What a graph may spend in all; nothing: no limit. What waited for its money gets another chance."""
         await self._ask(calls.DAG_BUDGET, body(budget_ceiling_usd=ceiling_usd), dag_id=dag_id)
 
+    async def set_dag_limit(self, dag_id: str, max_tasks: int | None, *, by: str = LOCAL) -> None:
+        """How many tasks a graph may have in all; nothing: as many as any."""
+        await self._ask(calls.DAG_LIMIT, body(max_tasks=max_tasks), dag_id=dag_id)
+
     # Access
 
     async def create_token(

@@ -71,7 +71,7 @@ CAMEL_CASE = frozenset({"loki", "ade"})
 
 
 def _issue(value: Any, path: str) -> str | None:
-    return None if value is None else "issue:" + fields.text(value, path, most=249)
+    return None if value is None else "issue:" + fields.name(value, path, most=249)
 
 
 def _one_model(value: Any, path: str) -> tuple[str, ...]:

@@ -115,6 +115,12 @@ def prefix(task_id: TaskId) -> str:
     return f"art_{task_id.removeprefix('task_')}-"
 
 
+def owner_of(artifact_id: str) -> TaskId | None:
+    """The task that put an artifact, by its id; None where it was put in by itself."""
+    owner, dash, _ = artifact_id.removeprefix("art_").partition("-")
+    return TaskId(f"task_{owner}") if dash else None
+
+
 def key_of(artifact_id: str) -> str:
     """Where the object is, chosen by the yard alone. A folder for each end of an id keeps folders small."""
     return f"{artifact_id[-2:]}/{artifact_id}"

@@ -44,7 +44,6 @@ class Sizes:
     max_payload_bytes: int = 1 << 20  # payload and prompt together
     max_output_bytes: int = 1 << 20
     max_depth: int = DEEPEST
-    max_dag_tasks: int = 10_000
 
 
 class Minted(NamedTuple):
@@ -122,6 +121,13 @@ def define(
     if policy.dedup is not Dedup.EXPLICIT or not _DEDUP.isdisjoint(asked):
         _settle_keys(asked, content, policy)
     return Definition(created_at=now, **{**_defaults(policy), **asked, **decided})
+
+
+def said(raw: Mapping[str, object], policy: Policy) -> frozenset[str]:
+    """The attributes of a definition that a sound request says something about."""
+    asked: dict[str, Any] = {}
+    _names(policy).gather(raw, asked)
+    return frozenset(asked)
 
 
 def define_like(

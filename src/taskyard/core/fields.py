@@ -66,6 +66,11 @@ def text(value: Any, path: str, *, most: int, blank: bool = False) -> str:
     return str.__str__(value)  # a subclass, such as an enumeration, is no value for a store
 
 
+def name(value: Any, path: str, *, most: int = 255) -> str:
+    """What something is called by. Blanks around it are no part of it."""
+    return text(value, path, most=most).strip()
+
+
 def task_id(value: Any, path: str) -> str:
     return _id(value, path, _TASK_ID, "task_")
 
@@ -152,7 +157,7 @@ def decimal(value: Any, path: str, *, convert: Callable[[Any], int]) -> int:
 
 def names(value: Any, path: str, *, most: int, longest: int) -> tuple[str, ...]:
     """A list of texts, each kept once. A set, which has no order of its own, is sorted."""
-    found = dict.fromkeys(text(each, path, most=longest) for each in _listed(value, path, most))
+    found = dict.fromkeys(name(each, path, most=longest) for each in _listed(value, path, most))
     return tuple(sorted(found) if isinstance(value, set | frozenset) else found)
 
 
@@ -196,7 +201,7 @@ def optional(read: Read) -> Read:
     return lambda value, path: None if value is None else read(value, path)
 
 
-def _short(most: int = 255, *, blank: bool = False) -> Read:
+def _short(most: int, *, blank: bool = False) -> Read:
     return lambda value, path: text(value, path, most=most, blank=blank)
 
 
@@ -247,18 +252,18 @@ def fields(policy: Policy) -> Mapping[str, Field]:
     """Every field that a caller may give, by its place in a task."""
     return {
         "id": Field("id", task_id),
-        "workspace": Field("workspace", _short()),
+        "workspace": Field("workspace", name),
         "dag_id": Field("dag_id", optional(dag_id)),
-        "created_by": Field("created_by", _short()),
+        "created_by": Field("created_by", name),
         "parent_id": Field("parent_id", optional(task_id)),
         "rerun_of": Field("rerun_of", optional(task_id)),
-        "idempotency_key": Field("idempotency_key", optional(_short())),
+        "idempotency_key": Field("idempotency_key", optional(name)),
         "dedup": Field("dedup", optional(choice(Dedup))),
-        "queue": Field("queue", _short()),
-        "type": Field("type", _short()),
+        "queue": Field("queue", name),
+        "type": Field("type", name),
         "title": Field("title", _short(1000, blank=True)),
-        "agent": Field("agent", optional(_short())),
-        "subject": Field("subject", optional(_short())),
+        "agent": Field("agent", optional(name)),
+        "subject": Field("subject", optional(name)),
         "spec.prompt": Field("prompt", Placed),
         "spec.payload": Field("payload", Placed),
         "spec.context_refs": Field("context_refs", _names(1000, 1000)),
@@ -274,7 +279,7 @@ def fields(policy: Policy) -> Mapping[str, Field]:
         "run_after": Field("run_after", optional(moment)),
         "expires_at": Field("expires_at", optional(moment)),
         "depends_on": Field("depends_on", dependencies),
-        "concurrency_key": Field("concurrency_key", optional(_short())),
+        "concurrency_key": Field("concurrency_key", optional(name)),
         "coalescable": Field("coalescable", _not_yet),
         "max_attempts": Field("max_attempts", _whole(1, MOST_ATTEMPTS)),
         "retry.strategy": Field("strategy", choice(Strategy)),
@@ -290,10 +295,10 @@ def fields(policy: Policy) -> Mapping[str, Field]:
         "output.type": Field("output_type", choice(OutputType)),
         "output.validation": Field("validation", choice(Validation)),
         "output.validation_schema": Field("validation_schema", Placed),
-        "session.session_id": Field("session_id", optional(_short())),
+        "session.session_id": Field("session_id", optional(_short(255))),
         "session.work_dir": Field("work_dir", optional(_short(4096))),
         "session.fresh": Field("fresh", truth),
-        "trigger.type": Field("trigger_type", optional(_short())),
+        "trigger.type": Field("trigger_type", optional(name)),
         "trigger.ref": Field("trigger_ref", optional(_short(1000))),
         "trigger.summary": Field("trigger_summary", optional(_short(1000, blank=True))),
         "tags": Field("tags", _names(50, 100)),

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple, cast
 
+from taskyard.core import fields
 from taskyard.core.changes import Change, Event, Record, RecordChange
 from taskyard.core.errors import InvalidInput
-from taskyard.core.fields import LATEST, text
+from taskyard.core.fields import LATEST
 from taskyard.core.inbox import Entry, Kind, Scope
 from taskyard.core.jsonvalue import compact
 from taskyard.core.task import Json, Status
@@ -184,7 +185,7 @@ def audience_given(value: object) -> Json:
     given = cast(Mapping[object, object], value)
     if unknown := [name for name in given if name not in ("agent", "conversation", "about")]:
         raise InvalidInput("inbox", f"has {len(unknown)} unknown fields; those are agent, conversation and about")
-    whose = {name: text(given.get(name), f"inbox.{name}", most=255) for name in ("agent", "conversation")}
+    whose = {name: fields.name(given.get(name), f"inbox.{name}") for name in ("agent", "conversation")}
     about = given.get("about", USUAL_NEWS)
     words = tuple(cast(Iterable[object], about)) if isinstance(about, list | tuple) else ()
     wanted = [each.value for each in News if each in words]

@@ -167,7 +167,7 @@ def breaker_settings(failure_threshold: object, half_open_after_sec: object, ove
     given = cast(Mapping[object, object], overrides or {})
     if len(given) > MOST_OVERRIDES:
         raise InvalidInput("overrides", f"must have at most {MOST_OVERRIDES} entries")
-    own = {fields.text(type_, "overrides", most=255): _override(type_, value) for type_, value in given.items()}
+    own = {fields.name(type_, "overrides"): _override(type_, value) for type_, value in given.items()}
     return BreakerSettings(
         failure_threshold=fields.optional(_threshold)(failure_threshold, "failure_threshold"),
         half_open_after=fields.optional(_cooling)(half_open_after_sec, "half_open_after_sec"),

@@ -23,7 +23,7 @@ MOST_SLOTS = 100_000  # of an agent, and of a type
 
 def name(field: str, value: object) -> str:
     """What something is called by: an agent, a step, a signal, a person."""
-    return fields.text(value, field, most=255)
+    return fields.name(value, field)
 
 
 class AgentName(NamedTuple):

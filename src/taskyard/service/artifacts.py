@@ -139,7 +139,7 @@ class Artifacts(Clearing):
 
     async def remove_artifact(self, artifact_id: str, *, by: str = LOCAL) -> None:
         """Take away an artifact that was put in by itself. Those of a task go with it."""
-        arguments.name("by", by)
+        by = arguments.name("by", by)
 
         async def decide() -> tuple[ChangeSet, Artifact]:
             artifact = await self.artifact(artifact_id)

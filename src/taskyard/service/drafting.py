@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TypeVar, cast
 
-from taskyard.core import transitions
-from taskyard.core.agent import Agent, refusal
+from taskyard.core import growth, transitions
+from taskyard.core.agent import refusal
 from taskyard.core.changes import (
     Blocker,
     ChangeSet,
@@ -16,13 +16,13 @@ from taskyard.core.changes import (
     NewTask,
     Rescore,
 )
-from taskyard.core.definition import born, born_like, define, lane_of, minted
+from taskyard.core.definition import born, born_like, define, lane_of, minted, said
 from taskyard.core.errors import Forbidden, InvalidInput
 from taskyard.core.pattern import Pattern, pattern_of, said_in_common
 from taskyard.core.planning import Planning
 from taskyard.core.policy import DEFAULT
 from taskyard.core.priority import rank, rescore_at
-from taskyard.core.task import AgentId, DagId, Definition, Hot, LaneId, TaskId, likeness
+from taskyard.core.task import DagId, Definition, Hot, LaneId, TaskId, likeness
 from taskyard.core.units import Micros
 from taskyard.service import arguments
 from taskyard.service.presets import Presets
@@ -52,10 +52,12 @@ class Drafting(Presets):
         created_by: str,
         dag_id: DagId | None,
         now: Micros,
+        under: Definition | None = None,
     ) -> Definition:
-        policy, said = planning.policy_of(_queue_of(fields)), said_in_common(fields)
+        """What a request comes to; `under` is the task that an agent spawns it from."""
+        policy, in_common = planning.policy_of(_queue_of(fields)), said_in_common(fields)
         task_id, sizes = minted(fields, policy).task_id or self._mint_task(), self.options.sizes
-        if self._pattern is not None and self._pattern.fits(said, policy, created_by, dag_id):
+        if self._pattern is not None and self._pattern.fits(in_common, policy, created_by, dag_id):
             return self._pattern.define(fields, task_id=task_id, now=now, sizes=sizes)
         definition = define(
             fields,
@@ -68,22 +70,29 @@ class Drafting(Presets):
             sizes=sizes,
         )
         check_rule(definition)
-        self._pattern = pattern_of(fields, said, policy, definition) or self._pattern
-        return definition
+        self._pattern = pattern_of(fields, in_common, policy, definition) or self._pattern
+        return definition if under is None else growth.placed_under(definition, under, said(fields, policy))
 
     def _dag_named(self, fields: Mapping[str, object], planning: Planning) -> DagId | None:
         """The DAG that a request names as its own, under whichever name its preset has for that."""
         return minted(fields, planning.policy_of(_queue_of(fields))).dag_id
 
     async def _named(
-        self, tasks: object, planning: Planning, *, created_by: str, dag_id: DagId | None, now: Micros
+        self,
+        tasks: object,
+        planning: Planning,
+        *,
+        created_by: str,
+        dag_id: DagId | None,
+        now: Micros,
+        under: Definition | None = None,
     ) -> dict[str, Definition]:
         """The tasks of a graph, with the names they call each other by turned into ids."""
         if not isinstance(tasks, list) or not tasks:
             raise InvalidInput("tasks", "must be a list of at least one task")
         rows = cast(list[object], tasks)
-        if len(rows) > self.options.sizes.max_dag_tasks:
-            raise InvalidInput("tasks", f"must be at most {self.options.sizes.max_dag_tasks}")
+        if len(rows) > growth.MOST_TASKS:
+            raise InvalidInput("tasks", f"must be at most {growth.MOST_TASKS} in one call")
         ids: dict[str, TaskId] = {}
         for index, row in enumerate(rows):
             name, task_id = self._name_of(row, index)
@@ -96,7 +105,7 @@ class Drafting(Presets):
                 await asyncio.sleep(0)
             try:
                 drafts[name] = self._draft(
-                    _with_ids(row, ids[name], ids), planning, created_by=created_by, dag_id=dag_id, now=now
+                    _with_ids(row, ids[name], ids), planning, created_by=created_by, dag_id=dag_id, now=now, under=under
                 )
             except InvalidInput as error:
                 raise InvalidInput(f"tasks[{index}].{error.facts['field']}", str(error.facts["rule"])) from None
@@ -121,12 +130,13 @@ class Drafting(Presets):
         heights: Mapping[TaskId, int],
         done: frozenset[TaskId],
         now: Micros,
+        spawner: Hot | None = None,
         awaited: bool = False,
         lanes: Sequence[LaneId] | None = None,
     ) -> ChangeSet:
         """The rows of new tasks. `done` are dependencies that are completed already."""
         await self._check_relatives(drafts)
-        await self._check_makers(drafts)
+        await self._check_makers(drafts, spawns=spawner is not None)
         waits = [[f"task:{each}" for each in draft.depends_on if each not in done] for draft in drafts]
 
         def alike(waiting: tuple[Definition, list[str]]) -> tuple[object, ...]:
@@ -170,29 +180,19 @@ class Drafting(Presets):
             if task_id not in there or there[task_id].workspace != self.workspace:
                 raise InvalidInput(field, f"{task_id} is unknown")
 
-    async def _check_makers(self, drafts: Sequence[Definition]) -> None:
+    async def _check_makers(self, drafts: Sequence[Definition], *, spawns: bool) -> None:
         """Agents make work within the graph of what they hold, and none for each other: that is for orchestrators."""
         for created_by in {draft.created_by for draft in drafts}:
-            if not is_made_by_an_agent(created_by):
-                continue
-            kind, _, name = created_by.partition(":")
-            maker = await self._maker(name if kind == "agent" else (await self._load(TaskId(name))).agent)
-            mine = [draft for draft in drafts if draft.created_by == created_by]
-            addressed = {draft.agent for draft in mine if draft.agent is not None}
-            why = refusal(maker, sorted(addressed), spawns=kind == "task") if maker else None
-            if why is not None:
+            maker = await self._maker(agent_named(created_by))
+            addressed = {draft.agent for draft in drafts if draft.created_by == created_by and draft.agent is not None}
+            if maker is not None and (why := refusal(maker, sorted(addressed), spawns=spawns)) is not None:
                 raise Forbidden(why)
 
-    async def _maker(self, agent_id: str | None) -> Agent | None:
-        if agent_id is None:
-            return None
-        known = (await self._configuration.fresh()).agents
-        return known.get(AgentId(agent_id)) or Agent(id=AgentId(agent_id), type=agent_id)
 
-
-def is_made_by_an_agent(created_by: str) -> bool:
-    """By itself, or while it holds a task; and not by people, or by what people have set up."""
-    return created_by.startswith(("agent:", "task:"))
+def agent_named(created_by: str) -> str | None:
+    """The agent that made a task; None where people did, or what people have set up."""
+    kind, _, name = created_by.partition(":")
+    return name if kind == "agent" else None
 
 
 def _edges(draft: Definition, kind: str) -> list[Edge]:

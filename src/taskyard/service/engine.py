@@ -16,7 +16,7 @@ from typing import TypeVar
 from taskyard.core import breaker as breakers
 from taskyard.core import dag as dags
 from taskyard.core import letters, notices
-from taskyard.core.agent import AgentType, budget_moved
+from taskyard.core.agent import Agent, AgentType, budget_moved
 from taskyard.core.changes import (
     PLANNED_ON,
     ChangeSet,
@@ -36,7 +36,7 @@ from taskyard.core.lease import Lease, seal
 from taskyard.core.notices import Notice
 from taskyard.core.planning import Planning
 from taskyard.core.policy import PRESETS, Policy, policy_of
-from taskyard.core.task import Attempt, DagId, Definition, Hot, Json, Lane, LaneId, TaskId
+from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Json, Lane, LaneId, TaskId
 from taskyard.core.units import Micros, MicroUsd
 from taskyard.service.announcing import announced, is_quiet
 from taskyard.service.committer import Committer, Result
@@ -286,6 +286,18 @@ class Engine:
         """Those of these tasks that are this workspace's."""
         rows = await self.store.load([each for each in task_ids if _is_id(each)])
         return {task_id: hot for task_id, hot in rows.items() if hot.workspace == self.workspace}
+
+    async def _maker(self, agent_id: str | None) -> Agent | None:
+        """The agent of this id as it stands now, if only by its name."""
+        if agent_id is None:
+            return None
+        known = (await self._configuration.fresh()).agents
+        return known.get(AgentId(agent_id)) or Agent(id=AgentId(agent_id), type=agent_id)
+
+    async def _is_free(self, hot: Hot) -> bool:
+        """Whether the holder of a task is bound to its DAG no more than people are: orchestrators are not."""
+        maker = await self._maker(hot.agent)
+        return maker is None or maker.orchestrator
 
     async def _define(self, task_id: TaskId) -> Definition:
         return (await self.store.definitions([task_id]))[task_id]

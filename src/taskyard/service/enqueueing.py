@@ -23,7 +23,7 @@ from taskyard.core.task import DagId, Definition, Hot, TaskId
 from taskyard.core.units import MicroUsd
 from taskyard.service import arguments
 from taskyard.service.announcing import marked
-from taskyard.service.drafting import is_made_by_an_agent
+from taskyard.service.drafting import agent_named
 from taskyard.service.engine import TRIES, KeyTaken, Options
 from taskyard.service.growing import Growing, dag_record
 from taskyard.service.results import Results
@@ -75,7 +75,7 @@ class Enqueueing(Growing, Results):
         self, tasks: Sequence[Mapping[str, object]], *, created_by: str = BY_DEFAULT
     ) -> list[Enqueued]:
         """Put many tasks in, all or none. One whose key or id is taken is answered with the task that has it."""
-        arguments.name("created_by", created_by)
+        created_by = arguments.name("created_by", created_by)
         planning, now = await self._planning_new(), self.now()
 
         def draft_of(fields: Mapping[str, object]) -> Definition:
@@ -116,7 +116,7 @@ class Enqueueing(Growing, Results):
     async def _graphed(self, dag: Mapping[str, object], *, created_by: str) -> tuple[ChangeSet, Dag]:
         """What a whole graph comes to: the rows to store, and the answer once they are."""
         _refuse_other_fields(dag)
-        arguments.name("created_by", created_by)
+        created_by = arguments.name("created_by", created_by)
         dag_id = arguments.dag_id("id", dag["id"]) if "id" in dag else DagId(f"dag_{mint()}")
         planning, now = await self._planning_new(), self.now()
         named = await self._named(dag.get("tasks"), planning, created_by=created_by, dag_id=dag_id, now=now)
@@ -149,7 +149,7 @@ class Enqueueing(Growing, Results):
 
     async def add(self, dag_id: str, tasks: Sequence[Mapping[str, object]], *, created_by: str = BY_DEFAULT) -> Dag:
         """Add tasks to a graph that exists; a finished one goes on. They may depend on each other and on its tasks."""
-        arguments.name("created_by", created_by)
+        created_by = arguments.name("created_by", created_by)
         planning, now = await self._planning_new(), self.now()
         named = await self._named(list(tasks), planning, created_by=created_by, dag_id=DagId(dag_id), now=now)
         drafts = list(named.values())
@@ -264,7 +264,7 @@ def _is_plain(draft: Definition) -> bool:
     """Whether nothing has to be looked up before it can come in."""
     if draft.dag_id or draft.depends_on or draft.parent_id or draft.rerun_of or draft.idempotency_key:
         return False
-    return not is_made_by_an_agent(draft.created_by)
+    return agent_named(draft.created_by) is None
 
 
 def _weight(arrival: _Arrival) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from taskyard.core import artifacts, judging
+from taskyard.core import artifacts, judging, transitions
 from taskyard.core.artifacts import KIND, Artifact, Fate, artifact_of
 from taskyard.core.changes import Record
 from taskyard.core.errors import InvalidInput, NotFound
@@ -113,4 +113,15 @@ class Filing(Engine):
         for given in others:
             if not await self._visible_among(await self._records_of([given])):
                 raise InvalidInput("artifacts", "refer to an artifact that is not there, or that another attempt put")
+        if others and not await self._is_free(hot):
+            await self._check_own_dag(hot, others)
         return tuple(dict.fromkeys((*names, *mine)))
+
+    async def _check_own_dag(self, hot: Hot, artifact_ids: Sequence[str]) -> None:
+        """An agent hands on files of its own DAG, and those that its task was given."""
+        given = {each for ref in (await self._define(hot.id)).context_refs if (each := artifacts.referred(ref))}
+        owners = {each: artifacts.owner_of(each) for each in artifact_ids if each not in given}
+        hots = await self.store.load(sorted({owner for owner in owners.values() if owner is not None}))
+        within = {owner for owner, other in hots.items() if transitions.dag_of(other) == transitions.dag_of(hot)}
+        if not within.issuperset(owners.values()):
+            raise InvalidInput("artifacts", "must be of the DAG alone, unless an orchestrator hands them in")

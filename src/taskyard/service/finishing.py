@@ -356,7 +356,7 @@ class Finishing(Filing):
 
         What the attempt has cost so far is stored in the same change.
         """
-        arguments.name("name", name)
+        name = arguments.name("name", name)
         totals = reported(**spent)
         text = await self._fitting(task_id, lease, name, data)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeVar, cast
 
 from taskyard.core import dag as dags
-from taskyard.core import outcomes, transitions
+from taskyard.core import growth, outcomes, transitions
 from taskyard.core.changes import (
     ChangeSet,
     Count,
+    Edge,
     Event,
     Expect,
     Record,
@@ -93,7 +95,10 @@ class Growing(Drafting):
         graph = await self.store.graph(dag_id)
         # A lone task that spawns is the first of its graph, which is not stored as one yet.
         there = {hot.id: hot for hot in ((*graph.tasks, parent) if parent else graph.tasks)}
+        growth.check_size(dag_id, len(there), len(drafts), growth.most_tasks(record.body))
         self._check_dependencies(drafts, there, dag_id)
+        if parent is not None:
+            await self._check_spawning(parent, drafts, there, graph.edges)
         parents: dict[TaskId, set[TaskId]] = {task_id: set() for task_id in there}
         parents |= dags.waits_for(graph.edges)
         parents |= {draft.id: set(draft.depends_on) for draft in drafts}
@@ -102,7 +107,9 @@ class Growing(Drafting):
         finished = {hot.id for hot in there.values() if hot.status.is_final}
         heights = dags.heights(parents, finished)
         done = frozenset(hot.id for hot in there.values() if hot.status is Status.COMPLETED)
-        births = await self._births(drafts, planning, heights=heights, done=done, awaited=awaited, now=now)
+        births = await self._births(
+            drafts, planning, heights=heights, done=done, spawner=parent, awaited=awaited, now=now
+        )
         births = births if audience_of(record.body) is None else marked(births)
         used = {dependency for draft in drafts for dependency in draft.depends_on} & set(there)
         rising = {
@@ -119,6 +126,19 @@ class Growing(Drafting):
             events=(event,) if reopened else (),
         )
 
+    async def _check_spawning(
+        self, parent: Hot, drafts: Sequence[Definition], there: Collection[TaskId], edges: Sequence[Edge]
+    ) -> None:
+        """Refuse what goes deeper, or is more, than tasks may spawn, and what an agent may not refer to."""
+        growth.check_depth(parent.id, edges)
+        notes = [row for row in await self.store.checkpoints(parent.id) if row.attempt == parent.attempt]
+        made = {TaskId(child) for row in notes for child in _children_noted(json.loads(row.data))}
+        growth.check_children(parent.id, made, len(drafts), edges)
+        if any(draft.context_refs for draft in drafts) and not await self._is_free(parent):
+            definition, dag = await self._define(parent.id), {*there, *(draft.id for draft in drafts)}
+            for draft in drafts:
+                growth.check_references(draft, definition, dag)
+
     def _check_dependencies(self, drafts: Sequence[Definition], there: Mapping[TaskId, Hot], dag_id: DagId) -> None:
         new = {draft.id for draft in drafts}
         for draft in drafts:
@@ -132,6 +152,12 @@ class Growing(Drafting):
         """The new places of tasks with more hanging below them than before."""
         definitions = await self.store.definitions(list(heights))
         return tuple(rescored(hot, definitions[hot.id], heights[hot.id], now) for hot in tasks if hot.id in heights)
+
+
+def _children_noted(note: Json) -> list[str]:
+    """The tasks that a note tells of, where it is that of a spawn."""
+    children = note.get("children") if isinstance(note, dict) else None
+    return [child for child in children if isinstance(child, str)] if isinstance(children, list) else []
 
 
 def dag_record(

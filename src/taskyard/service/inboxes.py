@@ -167,7 +167,7 @@ class Inboxes(Transcribing):
     async def inbox_clear(self, agent: str, conversation: str, reason: str = "cancelled", *, by: str = LOCAL) -> int:
         """Leave nothing, neither what waits nor what is in anybody's hands, and say how many items that were."""
         whose = _whose(agent, conversation)
-        arguments.name("by", by)
+        by = arguments.name("by", by)
         arguments.words("reason", reason)
 
         async def decide() -> tuple[ChangeSet | None, int]:

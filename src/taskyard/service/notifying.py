@@ -52,7 +52,7 @@ class Notifying(Engine):
         Under a name that is taken, the notifier is replaced, and signs with a new secret.
         """
         notifier = Notifier(
-            name=fields.text(name, "name", most=LONGEST_NAME),
+            name=fields.name(name, "name", most=LONGEST_NAME),
             events=notices.events_of(arguments.names("events", list(events))),
             types=arguments.names("types", list(types)),
             queues=arguments.names("queues", list(queues)),

@@ -19,7 +19,7 @@ MOST_SUPERSEDED = 200  # waiting tasks of one agent about one subject: it seldom
 class Rerunning(Steering):
     async def rerun(self, task_id: str, *, created_by: str = "human:local") -> Task:
         """Do a finished task again as a new task with a fresh session. The old one stays as it is."""
-        arguments.name("created_by", created_by)
+        created_by = arguments.name("created_by", created_by)
         hot = await self._load(TaskId(task_id))
         if not hot.status.is_final:
             raise IllegalTransition(hot.id, hot.status, "rerun")
@@ -36,8 +36,8 @@ class Rerunning(Steering):
         What waits for the same agent about the same subject is cancelled in the same step. What that agent has at hand
         goes on, and the new task waits behind it where the preset lets one of a subject run at a time.
         """
-        arguments.name("subject", subject)
-        arguments.name("created_by", created_by)
+        subject = arguments.name("subject", subject)
+        created_by = arguments.name("created_by", created_by)
         source = await self._latest_about(subject, task_id)
         for _ in range(TRIES):
             try:

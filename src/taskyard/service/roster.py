@@ -135,7 +135,7 @@ class Roster(Finishing):
 
         From now on this counts, whatever is said in code; `take_back` lets what is said in code count again.
         """
-        arguments.name("agent", name)
+        name = arguments.name("agent", name)
         budget = arguments.budget(budget_usd, budget_per)
 
         async def decide() -> tuple[ChangeSet | None, None]:
@@ -219,7 +219,7 @@ class Roster(Finishing):
         self, runtime_id: str, *, hostname: str = "", pid: int | None = None, version: str = ""
     ) -> None:
         """A process or machine that hosts agents says that it has started."""
-        arguments.name("runtime_id", runtime_id)
+        runtime_id = arguments.name("runtime_id", runtime_id)
         body: dict[str, Json] = {
             "hostname": arguments.words("hostname", hostname),
             "pid": None if pid is None else fields.whole(pid, "pid", least=0, most=2**32),
@@ -281,7 +281,7 @@ class Roster(Finishing):
         self, agent_id: str, change: Callable[[Agent | None], Agent], event: str, by: str | None
     ) -> None:
         """Store an agent. Where nobody else is named, it was the agent itself that said so."""
-        arguments.name("agent_id", agent_id)
+        agent_id = arguments.name("agent_id", agent_id)
 
         async def decide() -> tuple[ChangeSet | None, None]:
             record = await self.store.record("agent", self.workspace, agent_id)

@@ -7,11 +7,12 @@ from typing import Any, cast
 
 from taskyard.core import breaker as breakers
 from taskyard.core import dag as dags
-from taskyard.core import outcomes, transitions
+from taskyard.core import growth, outcomes, transitions
 from taskyard.core.changes import Ceiling, ChangeSet, Lift, Record, RecordChange, Spend, merged
 from taskyard.core.dag import DagStatus
 from taskyard.core.definition import lane_of, reborn, redefine
 from taskyard.core.errors import DuplicateKey, IllegalTransition, InvalidInput, NotFound
+from taskyard.core.fields import whole
 from taskyard.core.planning import BreakerSettings, Settings, breaker_settings
 from taskyard.core.policy import policy_of, preset
 from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId, Trait
@@ -163,7 +164,7 @@ class Steering(Enqueueing, Judging):
             raise InvalidInput("resolution", f"must be one of {', '.join(RESOLUTIONS)}")
         if (resolution == "modify_and_retry") != (spec is not None):
             raise InvalidInput("spec", "goes with modify_and_retry, and only with it")
-        arguments.name("by", by)
+        by = arguments.name("by", by)
         arguments.words("note", note, most=10_000)
 
         async def decide() -> tuple[ChangeSet, Receipt]:
@@ -240,7 +241,7 @@ class Steering(Enqueueing, Judging):
 
     async def set_priority(self, task_id: str, priority: int, *, by: str = "human:local") -> Receipt:
         """Move a waiting task within its lane."""
-        arguments.name("by", by)
+        by = arguments.name("by", by)
 
         async def decide() -> tuple[ChangeSet, Receipt]:
             hot, now = await self._load(TaskId(task_id)), self.now()
@@ -313,6 +314,20 @@ class Steering(Enqueueing, Judging):
 
         await self._land(decide)
 
+    async def set_dag_limit(self, dag_id: str, max_tasks: int | None, *, by: str = LOCAL) -> None:
+        """How many tasks a graph may have in all; nothing: as many as any."""
+        most = None if max_tasks is None else whole(max_tasks, "max_tasks", least=1, most=growth.HIGHEST_MOST_TASKS)
+
+        async def decide() -> tuple[ChangeSet, None]:
+            record = await self.store.record("dag", self.workspace, dag_id)
+            if record is None:
+                raise NotFound("dag", dag_id)
+            change = RecordChange("dag", self.workspace, dag_id, record.version, {**record.body, "max_tasks": most})
+            told = self._told_by("dag.limit", by, {"max_tasks": most}, DagId(dag_id))
+            return ChangeSet(records=(change,), events=(told,), at=self.now()), None
+
+        await self._land(decide)
+
     async def set_breaker_policy(
         self,
         *,
@@ -341,7 +356,7 @@ class Steering(Enqueueing, Judging):
         await self._move_breaker(type_, why, by, opening=False)
 
     async def _move_breaker(self, type_: str, why: str, by: str, *, opening: bool) -> None:
-        arguments.name("type", type_)
+        type_ = arguments.name("type", type_)
         arguments.words("why", why)
 
         async def decide() -> tuple[ChangeSet | None, None]:
@@ -364,7 +379,7 @@ class Steering(Enqueueing, Judging):
         lifts: tuple[Lift, ...] = (),
         spends: tuple[Spend, ...] = (),
     ) -> None:
-        arguments.name(kind, record_id)
+        record_id = arguments.name(kind, record_id)
 
         async def decide() -> tuple[ChangeSet | None, None]:
             record = await self.store.record(kind, self.workspace, record_id)

@@ -18,7 +18,7 @@ from taskyard.service import arguments
 from taskyard.service.announcing import marked
 from taskyard.service.engine import LOCAL, KeyTaken
 from taskyard.service.inboxes import Inboxes
-from taskyard.service.suspending import Suspending
+from taskyard.service.suspending import Suspending, child_of
 from taskyard.wire.minting import mint
 from taskyard.wire.subagents import StartedSubagent, Subagent, seen, started
 
@@ -102,7 +102,7 @@ class Subagents(Suspending, Inboxes):
         The inbox that is told is that of the holder's type of agent; the conversation is the task's own, unless another
         is given.
         """
-        arguments.name("name", name)
+        name = arguments.name("name", name)
         parent_id = TaskId(task_id)
         hot = await self._held(parent_id, Lease(lease))
         whose = Scope(await self._type_name(hot), arguments.name("conversation", conversation or task_id))
@@ -116,9 +116,10 @@ class Subagents(Suspending, Inboxes):
             silent=silent,
             tool_call_id=tool_call_id,
         )
-        asked = {**_task(facts, agent_id, conversation_id, fields or {}), "parent_id": parent_id}
+        maker = await self._spawner(parent_id)
+        asked = child_of(parent_id, _task(facts, agent_id, conversation_id, fields or {}), maker.under)
         planning, now = await self._planning_new(), self.now()
-        draft = self._draft(asked, planning, created_by=f"task:{parent_id}", dag_id=None, now=now)
+        draft = self._draft(asked, planning, created_by=maker.by, dag_id=None, now=now, under=maker.under)
 
         async def decide() -> tuple[ChangeSet | None, StartedSubagent]:
             held = await self._held(parent_id, Lease(lease))

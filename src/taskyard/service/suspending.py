@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence, Set
-from typing import cast
+from typing import NamedTuple, cast
 
 from taskyard.core import notices, outcomes, transitions
 from taskyard.core.changes import ChangeSet, Checkpoint, Expect, Lift, Outbox, Record, Signal, Spend, merged
@@ -27,10 +27,15 @@ from taskyard.wire.answers import Child, Waited
 from taskyard.wire.tasks import Receipt
 
 
+class _Spawner(NamedTuple):
+    by: str  # whom the tasks are said to be created by
+    under: Definition | None  # the task that they may not be better than; None: they may
+
+
 class Suspending(Enqueueing, Finishing):
     async def sleep(self, task_id: str, lease: str, name: str, duration_sec: float) -> Waited:
         """Wait for a time, without a slot."""
-        arguments.name("name", name)
+        name = arguments.name("name", name)
         duration = arguments.duration("duration_sec", duration_sec)
 
         async def decide() -> tuple[ChangeSet | None, Waited]:
@@ -71,8 +76,8 @@ class Suspending(Enqueueing, Finishing):
         self, task_id: str, lease: str, name: str, signal: str, *, timeout_sec: float | None = None
     ) -> Waited:
         """Wait for a signal. Each wait that is not in vain takes one, in the order they were sent, also from before."""
-        arguments.name("name", name)
-        arguments.name("signal", signal)
+        name = arguments.name("name", name)
+        signal = arguments.name("signal", signal)
         patience = None if timeout_sec is None else arguments.duration("timeout_sec", timeout_sec)
 
         async def decide() -> tuple[ChangeSet | None, Waited]:
@@ -96,8 +101,8 @@ class Suspending(Enqueueing, Finishing):
 
     async def signal(self, task_id: str, name: str, data: Json = None, *, sent_by: str = "human:local") -> Receipt:
         """Tell a task something it waits for, or will wait for."""
-        arguments.name("name", name)
-        arguments.name("sent_by", sent_by)
+        name = arguments.name("name", name)
+        sent_by = arguments.name("sent_by", sent_by)
         text = encode(data, field="data", max_bytes=self.options.sizes.max_payload_bytes)
 
         async def decide() -> tuple[ChangeSet, Receipt]:
@@ -122,11 +127,11 @@ class Suspending(Enqueueing, Finishing):
 
         Asked again under the same name, it makes nothing: the first call's tasks are the answer.
         """
-        arguments.name("name", name)
+        name = arguments.name("name", name)
         planning, now = await self._planning_new(), self.now()
-        parent_id = TaskId(task_id)
-        rows = [_child_of(parent_id, fields) for fields in tasks]
-        named = await self._named(rows, planning, created_by=f"task:{parent_id}", dag_id=None, now=now)
+        parent_id, maker = TaskId(task_id), await self._spawner(TaskId(task_id))
+        rows = [_child_of(parent_id, fields, maker.under) for fields in tasks]
+        named = await self._named(rows, planning, created_by=maker.by, dag_id=None, now=now, under=maker.under)
 
         async def decide() -> tuple[ChangeSet | None, list[TaskId]]:
             held = await (
@@ -155,6 +160,13 @@ class Suspending(Enqueueing, Finishing):
         return [
             Child(each, hots[each].status, json.loads(outputs[each].data) if each in accepted else None) for each in ids
         ]
+
+    async def _spawner(self, task_id: TaskId) -> _Spawner:
+        """Who spawns from a task. Whether it is still theirs to do so is looked at with the lease."""
+        hot = await self._load(task_id)
+        if hot.agent is None:  # nobody holds it, so nothing will come of this
+            return _Spawner(f"task:{task_id}", None)
+        return _Spawner(f"agent:{hot.agent}", None if await self._is_free(hot) else await self._define(task_id))
 
     async def _spawned(self, hot: Hot, drafts: Sequence[Definition], name: str, *, wait: bool) -> ChangeSet:
         now = self.now()
@@ -185,7 +197,7 @@ class Suspending(Enqueueing, Finishing):
         planning = await self._planning()
         record = await self.store.record("dag", self.workspace, dag_id)
         if record is None:
-            new = dag_record({}, dag_id, planning, f"task:{hot.id}", self.now())
+            new = dag_record({}, dag_id, planning, drafts[0].created_by, self.now())
             record = Record("dag", self.workspace, dag_id, 0, cast(dict[str, Json], new.body))
         return await self._addition(record, drafts, planning, parent=hot, awaited=awaited)
 
@@ -249,9 +261,14 @@ def _asking(hot: Hot, note: Mapping[str, Json], now: Micros) -> Outbox:
     return notices.row(Notice.APPROVAL_WANTED, hot.workspace, facts, at=now, task_id=hot.id)
 
 
-def _child_of(parent_id: TaskId, fields: object) -> object:
+def _child_of(parent_id: TaskId, fields: object, under: Definition | None) -> object:
     """The task as its parent spawns it; what is no task is left for the rules to refuse."""
-    return {**cast(Mapping[str, object], fields), "parent_id": parent_id} if isinstance(fields, Mapping) else fields
+    return child_of(parent_id, cast(Mapping[str, object], fields), under) if isinstance(fields, Mapping) else fields
+
+
+def child_of(parent_id: TaskId, fields: Mapping[str, object], under: Definition | None) -> dict[str, object]:
+    """What an agent spawns goes into the queue of its own task, where it says nothing of queues."""
+    return {**({} if under is None else {"queue": under.queue}), **fields, "parent_id": parent_id}
 
 
 def _heard(note: Mapping[str, Json], sent: Sequence[Signal]) -> Signal | None:

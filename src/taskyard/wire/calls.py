@@ -108,6 +108,7 @@ DAG = Call("GET", "/api/dags/{dag_id}", SEE)
 ADD = Call("POST", "/api/dags/{dag_id}/tasks", STEER, BATCH, carries="tasks")
 CANCEL_DAG = Call("POST", "/api/dags/{dag_id}/cancel", STEER)
 DAG_BUDGET = Call("POST", "/api/dags/{dag_id}/budget", OPERATE)
+DAG_LIMIT = Call("POST", "/api/dags/{dag_id}/limit", OPERATE)
 
 # Where work comes from by itself
 ADD_SCHEDULE = Call("POST", "/api/schedules", OPERATE, ITEM, is_repeatable=False)

@@ -344,6 +344,10 @@ class DagBudget(Request):
     budget_ceiling_usd: Money | None
 
 
+class DagLimit(Request):
+    max_tasks: Annotated[int | None, Field(description="Null: as many as any DAG may have.")]
+
+
 class DayBudget(Request):
     daily_budget_usd: Money | None = None
     default_reserve_usd: Money = 0

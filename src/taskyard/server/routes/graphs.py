@@ -59,3 +59,10 @@ async def set_dag_budget(caller: Calling, dag_id: DagAt, asked: requests.DagBudg
     """What the graph may spend in all; null: no limit."""
     await caller.yard.set_dag_budget(dag_id, asked.budget_ceiling_usd, by=caller.by)
     return answer({"ok": True})
+
+
+@routes.add(calls.DAG_LIMIT, responses.Done)
+async def set_dag_limit(caller: Calling, dag_id: DagAt, asked: requests.DagLimit) -> Response:
+    """How many tasks the graph may have in all; null: as many as any."""
+    await caller.yard.set_dag_limit(dag_id, asked.max_tasks, by=caller.by)
+    return answer({"ok": True})
