@@ -157,6 +157,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/reference/calls.md": calls_over_http,
     "docs/reference/cli.md": lambda: reference.command_line(MADE),
     "docs/reference/python.md": lambda: reference.python(MADE),
+    "docs/reference/task.md": lambda: reference.task(MADE),
 }
 
 

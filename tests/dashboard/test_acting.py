@@ -114,7 +114,7 @@ def test_everything_that_matches_is_cancelled_after_a_look_at_it(visit: Visit, y
     visit.confirm("Cancel 30 tasks", Reason="the night is over")
 
     expect(visit.main.get_by_role("button", name="cancelled 30")).to_be_visible()
-    assert yard.count(type="night").counts == {"cancelled": 30}
+    assert {status: found for status, found in yard.count(type="night").counts.items() if found} == {"cancelled": 30}
     assert status_of(yard, kept.id) == "ready"
 
 

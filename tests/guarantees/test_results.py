@@ -10,6 +10,7 @@ from taskyard.service.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.yards import OpenYard, claim_that, given_a_dead_letter, given_a_running_task, given_an_agent
 
+DAY = 24 * 3600
 SOON = 4.0  # seconds: less than the 5 after which the store is looked at without being woken
 
 
@@ -73,7 +74,19 @@ async def test_whoever_does_not_wait_long_enough_leaves_the_task_alone(yard: Yar
     assert await yard.result(held.id, timeout=0) == "late"
 
 
-async def test_what_was_pruned_or_never_was_is_gone(yard: Yard, clock: ManualClock):
+async def test_what_was_pruned_is_gone(yard: Yard, clock: ManualClock):
+    held = await given_a_running_task(yard)
+    await yard.complete(held.id, held.lease, {"answer": 42})
+    assert await yard.result(held.id, timeout=0) == {"answer": 42}
+
+    clock.advance(seconds=8 * DAY)
+    await yard.sweep()
+
+    with pytest.raises(TaskGone):
+        await yard.result(held.id, timeout=0)
+
+
+async def test_what_never_was_is_gone_too(yard: Yard):
     with pytest.raises(TaskGone):
         await yard.result("task_01J0000000000000000000GONE", timeout=0)
     with pytest.raises(InvalidInput, match="timeout"):

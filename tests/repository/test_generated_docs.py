@@ -5,6 +5,10 @@ from pathlib import Path
 import pytest
 
 from scripts.generate_docs import PAGES, main, state_machine
+from taskyard.core.aliases import KEPT
+from taskyard.core.field_meanings import GIVEN, SHOWN
+from taskyard.core.fields import fields
+from taskyard.core.policy import PRESETS
 from taskyard.core.task import Status
 from taskyard.core.transitions import EVENTS, GRAPH
 
@@ -59,3 +63,29 @@ def test_the_diagram_draws_each_move_once():
 
     assert {(before.strip(), after) for before, after in drawn} == moves
     assert len(drawn) == len(moves)
+
+
+def test_every_field_of_a_task_has_a_meaning_and_its_page_a_row_for_it():
+    page = PAGES["docs/reference/task.md"]()
+
+    assert GIVEN.keys() == fields(PRESETS["standard"]).keys()
+    assert SHOWN.keys() == set(KEPT)
+    assert all(f"| `{path}` | {meaning} |" in page for path, meaning in [*GIVEN.items(), *SHOWN.items()])
+    assert "| must be a whole number from 1 to 1000 | `3` |" in page  # rule and default of max_attempts
+
+
+def test_the_python_page_has_arguments_attributes_and_defaults_as_they_are_written():
+    page = PAGES["docs/reference/python.md"]()
+
+    assert "Agent(type: str, id: str | None = None," in page
+    assert "| `max_concurrent_tasks` | `int` | Slots of the process. |" in page
+    assert "| `session_id` | `str \\| None` | The conversation to resume" in page
+    assert "| `attempt` | `int` | The number of this attempt, from 1. |" in page
+    assert "note: str = ''," in page
+    assert " at 0x" not in page  # an address, which every run has another of
+
+
+def test_every_attribute_and_method_on_the_python_page_says_what_it_is():
+    lines = PAGES["docs/reference/python.md"]().splitlines()
+
+    assert [line for line in lines if line.endswith("|  |") and not line.endswith("| type |  |")] == []

@@ -25,7 +25,10 @@ def add(
     context: typer.Context,
     name: NotifierArgument,
     target: Annotated[
-        str, typer.Argument(help="https://… for a signed webhook, or a service: slack://…, mailtos://…, ntfys://…")
+        str,
+        typer.Argument(
+            help="https://… for a signed webhook, or a service: slack://TOKEN_A/TOKEN_B/TOKEN_C, mailtos://…, …"
+        ),
     ],
     on: Annotated[list[str], typer.Option("--on", help=f"What to tell of: {EVENTS}. May be repeated.")],
     type_: Annotated[list[str] | None, typer.Option("--type", help="Only of tasks of these types.")] = None,

@@ -66,7 +66,7 @@ class Enqueueing(Growing, Results):
     async def enqueue(self, type: str, *, created_by: str = BY_DEFAULT, **fields: Any) -> Enqueued:
         """Put one task in. Where its key is taken by a live task, that task is the answer (`created` is False).
 
-        The fields are those of PRODUCT section 3, those of `spec` and `spec.constraints` also by their own names.
+        The fields are those of docs/reference/task.md, those of `spec` and `spec.constraints` also by their own names.
         """
         (task,) = await self.enqueue_many([{"type": type, **fields}], created_by=created_by)
         return task

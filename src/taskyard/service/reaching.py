@@ -59,7 +59,7 @@ def checked_url(target: object) -> SplitResult:
     except ValueError:
         raise InvalidInput("target", "must be a URL with a sound host and port") from None
     if not parts.scheme:
-        raise InvalidInput("target", "must be a URL, such as https://HOST/PATH or slack://TOKENS")
+        raise InvalidInput("target", "must be a URL, such as https://HOST/PATH or slack://TOKEN_A/TOKEN_B/TOKEN_C")
     return parts
 
 

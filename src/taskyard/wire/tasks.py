@@ -1,4 +1,4 @@
-"""A task as its readers see it: the names of PRODUCT, decoded only when asked for."""
+"""A task as its readers see it: the names of docs/reference/task.md, decoded only when asked for."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd
 class Receipt(NamedTuple):
     """The answer to a call that ended or moved an attempt. Repeating the call gives the same receipt."""
 
-    task_id: TaskId
-    status: Status
-    version: int
-    failures: int
+    task_id: TaskId  # of the task that the call was about
+    status: Status  # where the task stands after the call
+    version: int  # of the task after the call
+    failures: int  # those that counted
     wake_at: Micros | None  # when it will be tried again, where it will
 
 
@@ -40,6 +40,7 @@ class Task:
 
     @property
     def id(self) -> TaskId:
+        """`task_` and a ULID."""
         return self.hot.id
 
     @property
@@ -49,22 +50,27 @@ class Task:
 
     @property
     def status(self) -> Status:
+        """Where the task stands."""
         return self.hot.status
 
     @property
     def type(self) -> str:
+        """What kind of work it is."""
         return self.definition.type
 
     @property
     def prompt(self) -> str:
+        """The text that was asked."""
         return self.definition.prompt
 
     @property
     def payload(self) -> Any:
+        """The JSON value that was handed in."""
         return value_of(self.definition.payload)
 
     @property
     def dag_id(self) -> str:
+        """The graph that it belongs to; of a lone task, one of its own."""
         return dag_of(self.hot)
 
     @property
@@ -73,7 +79,7 @@ class Task:
         return models_for(self.definition, self.hot.failures)
 
     def to_dict(self) -> dict[str, Json]:
-        """What is known of the task without its history, under the names of PRODUCT section 3."""
+        """What is known of the task without its history, under the names of the reference page of a task."""
         hot, spec = self.hot, self.definition
         return {
             "id": hot.id,
@@ -148,6 +154,7 @@ class Held(Task):
 
     @property
     def attempt(self) -> int:
+        """The number of this attempt, from 1."""
         return self.hot.attempt
 
     def to_dict(self) -> dict[str, Json]:
@@ -183,10 +190,11 @@ class Details(Task):
 
     @property
     def result(self) -> Any:
+        """The output; None where there is none yet."""
         return None if self.output is None else json.loads(self.output.data)
 
     def to_dict(self) -> dict[str, Json]:
-        """The task in the shape of PRODUCT section 3, with its history."""
+        """The task in the shape of its reference page, with its history."""
         return {
             **super().to_dict(),
             "blocked_by": [_blocked_by(blocker) for blocker in self.blockers],

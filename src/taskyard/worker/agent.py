@@ -38,16 +38,16 @@ class Agent:
     process; the budget is of the type: all processes together, restarts included, until an operator sets another.
     """
 
-    type: str
-    id: str | None = None
-    capabilities: Iterable[str] = ()
-    models: Iterable[str] = ()
-    max_concurrent_tasks: int = 1
-    budget_usd: str | float | int | None = None
+    type: str  # what people call it; workers of one type share its budget
+    id: str | None = None  # of this worker; a new one for every process where none is given
+    capabilities: Iterable[str] = ()  # tasks that require others are left to others
+    models: Iterable[str] = ()  # those that it can use; tasks that prefer only others are left to others
+    max_concurrent_tasks: int = 1  # slots of the process
+    budget_usd: str | float | int | None = None  # of all workers of the type together; None: no limit
     budget_per: str | None = None  # "ever" (as None is), "day" or "month", in UTC
-    queues: Iterable[str] | None = None
-    poll_interval_sec: float = 5.0
-    orchestrator: bool = False
+    queues: Iterable[str] | None = None  # None: every queue
+    poll_interval_sec: float = 5.0  # how often it looks for tasks where nothing wakes it
+    orchestrator: bool = False  # whether its handlers may submit graphs and start subagents
     handlers: dict[str, Handler] = field(default_factory=dict[str, Handler])
 
     def handles(self, *types: str) -> Callable[[Function], Function]:

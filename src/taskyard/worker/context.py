@@ -15,7 +15,8 @@ from typing import Any
 from taskyard.core import stepped
 from taskyard.core.conversation import resumable
 from taskyard.core.errors import NotFound
-from taskyard.core.task import Json
+from taskyard.core.lease import Lease
+from taskyard.core.task import Json, TaskId
 from taskyard.core.units import MicroUsd
 from taskyard.service.yard import Yard
 from taskyard.wire.answers import Child, Input, Told
@@ -39,6 +40,13 @@ class Context:
     the handler is stopped.
     """
 
+    id: TaskId  # of the task
+    attempt: int  # the number of this attempt, from 1
+    task: Task  # as it was when it was claimed
+    lease: Lease  # what finishes this attempt; whoever has it can do so
+    agent_type: str  # of the agent that does the work
+    artifacts: list[str]  # what was stored by `artifact` so far
+
     def __init__(self, yard: Yard, task: Held, agent_type: str | None = None) -> None:
         self._yard = yard
         self._stopped: str | None = None
@@ -46,27 +54,30 @@ class Context:
         self.began = monotonic()
         self.is_over = False  # the handler has returned or raised
         self._ordinals: dict[str, int] = {}
-        self.task: Task = task
+        self.task = task
         self.id = task.id
         self.lease = task.lease
         self.attempt = task.attempt
         self.agent_type = agent_type or task.hot.agent or ""
         self.spent = Totals(model=next(iter(task.models), None))
-        self.artifacts: list[str] = []
+        self.artifacts = []
         self._latest_progress: Json = None
 
     # What the task is
 
     @property
     def type(self) -> str:
+        """What kind of work it is."""
         return self.task.type
 
     @property
     def prompt(self) -> str:
+        """The text that was asked."""
         return self.task.prompt
 
     @property
     def payload(self) -> Any:
+        """The JSON value that was handed in."""
         return self.task.payload
 
     @property
@@ -86,10 +97,12 @@ class Context:
 
     @property
     def tokens_input(self) -> int:
+        """What this attempt has reported so far."""
         return self.spent.tokens.input
 
     @property
     def tokens_output(self) -> int:
+        """What this attempt has reported so far."""
         return self.spent.tokens.output
 
     @property
@@ -104,6 +117,7 @@ class Context:
 
     @property
     def work_dir(self) -> str | None:
+        """The folder that the conversation to resume was in."""
         return self._session().get("work_dir")
 
     async def inputs(self) -> list[Input]:
@@ -147,6 +161,7 @@ class Context:
             return await self.store_step(name, result, spend)
 
     async def stored_steps(self) -> dict[str, Json]:
+        """The results that are stored so far, by the names of their steps; large ones as references."""
         self._check()
         return await self._yard.checkpoints(self.id)
 
@@ -157,6 +172,7 @@ class Context:
         return json.loads(await self.read_artifact(artifact_id))
 
     async def store_step(self, name: str, result: Any, spend: StepCost = None) -> Any:
+        """Store the result of a step that was done by other means, and give what a later attempt would get."""
         self._check()
         try:
             call = call_of(spend, result)
@@ -295,6 +311,7 @@ class Context:
 
     @property
     def stopped(self) -> str | None:
+        """Why the attempt is over; None while it goes on."""
         return self._stopped
 
     @contextmanager
