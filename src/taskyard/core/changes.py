@@ -11,7 +11,9 @@ from itertools import chain
 from typing import NamedTuple
 
 from taskyard.core.task import Attempt, DagId, Definition, Hot, Json, Status, TaskId
-from taskyard.core.units import Micros, MicroUsd
+from taskyard.core.units import SECOND, Micros, MicroUsd
+
+DECISION_GOOD_FOR = Micros(5 * SECOND)  # one that is written later is made anew: its times would lie in the past
 
 
 class Event(NamedTuple):
@@ -227,6 +229,7 @@ class ChangeSet(NamedTuple):
     rescores: tuple[Rescore, ...] = ()
     removals: tuple[TaskId, ...] = ()  # each is also expected: pruned only as it was when the sweep saw it
     events: tuple[Event, ...] = ()  # those that belong to no task's change
+    good_until: Micros | None = None  # by the store's clock at the write; None: however late that is
 
 
 # What the yard writes about itself: figures by time, and how DAGs and breakers stand. It stays small.
@@ -254,8 +257,19 @@ def merged(sets: Sequence[ChangeSet]) -> ChangeSet:
     first, *rest = sets
     if not rest:
         return first
-    parts = zip(*(one[1:] for one in sets), strict=True)
-    return ChangeSet(first.at, *(tuple(chain.from_iterable(each)) for each in parts))
+    parts = zip(*(one[1:-1] for one in sets), strict=True)
+    ends = [one.good_until for one in sets if one.good_until is not None]
+    merged = ChangeSet(first.at, *(tuple(chain.from_iterable(each)) for each in parts))
+    return merged._replace(good_until=min(ends)) if ends else merged
+
+
+def timely(change_set: ChangeSet) -> ChangeSet:
+    """The set, for a store to refuse where it comes so late that its times would contradict the order of events."""
+    return change_set._replace(good_until=Micros(change_set.at + DECISION_GOOD_FOR))
+
+
+def is_late(change_set: ChangeSet, now: Micros) -> bool:
+    return change_set.good_until is not None and now > change_set.good_until
 
 
 class Committed(NamedTuple):

@@ -14,16 +14,15 @@ from typing import NamedTuple
 
 from taskyard.core import transitions
 from taskyard.core.agent import NO_BUDGET, Budget, Period
-from taskyard.core.changes import Blocker, Change, Limit, Spend
+from taskyard.core.changes import DECISION_GOOD_FOR, Blocker, Change, Limit, Spend
 from taskyard.core.priority import effective
 from taskyard.core.task import AgentId, DagId, Hot, LaneId, RuntimeId, Status, TaskId
-from taskyard.core.units import SECOND, Micros, MicroUsd, utc_date
+from taskyard.core.units import Micros, MicroUsd, utc_date
 
 # Kept by agent and by type: slots:ID, type-slots:TYPE; of money agent:ID, type:TYPE, type-day:DATE:TYPE and
 # type-month:MONTH:TYPE.
 OWN_CEILINGS = ("slots:", "agent:", "type:", "type-slots:", "type-day:", "type-month:")
 KEPT_CEILINGS = ("slots:", "type-slots:")  # their rows stay when nothing is held: they are wanted again at once
-PLAN_GOOD_FOR = Micros(5 * SECOND)  # one that is written later is made anew: its leases would begin in the past
 PARKED_PER_CLAIM = 64  # what one claim sets aside at most, so that it stays short
 UNPARKED_PER_LANE = 64
 
@@ -400,4 +399,4 @@ def _taken(plan: ClaimPlan, lane: PlannedLane, hot: Hot, lease: str, reserved: M
 
 def is_outdated(plan: ClaimPlan, now: Micros) -> bool:
     """Whether the plan was made too long ago, by the store's clock, for its times to be written."""
-    return now - plan.now > PLAN_GOOD_FOR
+    return now - plan.now > DECISION_GOOD_FOR

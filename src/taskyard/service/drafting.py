@@ -10,6 +10,7 @@ from typing import TypeVar, cast
 from taskyard.core import growth, transitions
 from taskyard.core.agent import refusal
 from taskyard.core.changes import (
+    DECISION_GOOD_FOR,
     Blocker,
     ChangeSet,
     Edge,
@@ -135,6 +136,7 @@ class Drafting(Presets):
         lanes: Sequence[LaneId] | None = None,
     ) -> ChangeSet:
         """The rows of new tasks. `done` are dependencies that are completed already."""
+        drafts = _dated_anew(drafts, now)
         await self._check_relatives(drafts)
         await self._check_makers(drafts, spawns=spawner is not None)
         waits = [[f"task:{each}" for each in draft.depends_on if each not in done] for draft in drafts]
@@ -193,6 +195,18 @@ def agent_named(created_by: str) -> str | None:
     """The agent that made a task; None where people did, or what people have set up."""
     kind, _, name = created_by.partition(":")
     return name if kind == "agent" else None
+
+
+def dated(draft: Definition, hot: Hot) -> Definition:
+    """The definition, with the time at which its task was stored."""
+    return draft if draft.created_at == hot.created_at else draft._replace(created_at=hot.created_at)
+
+
+def _dated_anew(drafts: Sequence[Definition], now: Micros) -> Sequence[Definition]:
+    """Drafts that came to nothing for so long that their time would lie before that of tasks stored since."""
+    if all(now - draft.created_at <= DECISION_GOOD_FOR for draft in drafts):
+        return drafts
+    return [draft._replace(created_at=now) for draft in drafts]
 
 
 def _edges(draft: Definition, kind: str) -> list[Edge]:

@@ -27,6 +27,7 @@ from taskyard.core.changes import (
     Record,
     RecordChange,
     Taken,
+    timely,
 )
 from taskyard.core.dag import DagStatus
 from taskyard.core.definition import Sizes
@@ -99,22 +100,25 @@ class Engine:
         """Decide and commit until nothing moved in between. No set: there is nothing to write."""
         for tried in range(TRIES):
             if tried < PATIENT_AFTER:
-                landed, answer = await self._land_once(decide)
+                landed, answer = await self._land_once(decide, timely)
             else:
                 async with self._patience:
-                    landed, answer = await self._land_once(decide)
+                    # However late: where a store takes long with everything, this would go on without end.
+                    landed, answer = await self._land_once(decide, lambda change_set: change_set)
             if landed:
                 return answer
             await asyncio.sleep(self.options.dice() * min(0.001 * 2**tried, 0.05))
         raise Contended(tries=TRIES)
 
-    async def _land_once(self, decide: Callable[[], Awaitable[tuple[ChangeSet | None, T]]]) -> tuple[bool, T]:
+    async def _land_once(
+        self, decide: Callable[[], Awaitable[tuple[ChangeSet | None, T]]], bounded: Callable[[ChangeSet], ChangeSet]
+    ) -> tuple[bool, T]:
         change_set, answer = await decide()
         if change_set is None:
             return True, answer
         if not is_quiet(change_set):
             change_set = await announced(self.store, change_set)
-        match await self._commit(change_set):
+        match await self._commit(bounded(change_set)):
             case Conflict():
                 return False, answer
             case Taken(by):
@@ -161,7 +165,7 @@ class Engine:
             return []
         moved: list[K] = []
         told = [each if is_quiet(each) else await announced(self.store, each) for each in sets.values()]
-        landed = await self._committer.commit_all(told)
+        landed = await self._committer.commit_all(list(map(timely, told)))
         for key, change_set, result in zip(sets, told, landed, strict=True):
             if isinstance(result, Committed):
                 self._in_hand.let_go(change_set.changes)

@@ -10,10 +10,12 @@ from taskyard.core import transitions
 from taskyard.core.changes import (
     Ceiling,
     ChangeSet,
+    Conflict,
     Count,
     Event,
     Taken,
     merged,
+    timely,
 )
 from taskyard.core.errors import Contended, InvalidInput, NotFound, StoreFull
 from taskyard.core.jsonvalue import compact
@@ -23,7 +25,7 @@ from taskyard.core.task import DagId, Definition, Hot, TaskId
 from taskyard.core.units import MicroUsd
 from taskyard.service import arguments
 from taskyard.service.announcing import marked
-from taskyard.service.drafting import agent_named
+from taskyard.service.drafting import agent_named, dated
 from taskyard.service.engine import TRIES, KeyTaken, Options
 from taskyard.service.growing import Growing, dag_record
 from taskyard.service.results import Results
@@ -103,15 +105,14 @@ class Enqueueing(Growing, Results):
 
     async def submit(self, dag: Mapping[str, object], *, created_by: str = BY_DEFAULT) -> Dag:
         """Put a whole graph in, or nothing. Its tasks name each other by `name`, or by ids they mint."""
-        change_set, made = await self._graphed(dag, created_by=created_by)
 
-        async def decide() -> tuple[ChangeSet | None, None]:
+        async def decide() -> tuple[ChangeSet | None, Dag]:
+            change_set, made = await self._graphed(dag, created_by=created_by)
             if "id" in dag and await self._is_taken(made.id):
                 raise InvalidInput("id", "is taken by another DAG")
-            return change_set, None
+            return change_set, made
 
-        await self._land_new(decide)
-        return made
+        return await self._land_new(decide)
 
     async def _graphed(self, dag: Mapping[str, object], *, created_by: str) -> tuple[ChangeSet, Dag]:
         """What a whole graph comes to: the rows to store, and the answer once they are."""
@@ -164,7 +165,9 @@ class Enqueueing(Growing, Results):
         hots = await self._land_new(decide)
         return Dag(
             id=DagId(dag_id),
-            tasks={name: Task(hots[draft.id], draft, created=True) for name, draft in named.items()},
+            tasks={
+                name: Task(hots[draft.id], dated(draft, hots[draft.id]), created=True) for name, draft in named.items()
+            },
         )
 
     async def _land_new(self, decide: Callable[[], Awaitable[tuple[ChangeSet | None, T]]]) -> T:
@@ -192,7 +195,10 @@ class Enqueueing(Growing, Results):
 
     async def _born(self, drafts: Sequence[Definition], planning: Planning) -> list[Hot]:
         births = await self._births(drafts, planning, heights={}, done=frozenset(), now=self.now())
-        landed = await self._commit(births, at_once=True)
+        landed = await self._commit(timely(births), at_once=True)
+        if isinstance(landed, Conflict):
+            # Nothing of theirs can have moved: they came to the store late.
+            return list((await self._put_in_apart(drafts, planning)).values())
         if isinstance(landed, Taken):
             raise KeyTaken(landed.by)
         return [task.hot for task in births.tasks]
@@ -247,7 +253,7 @@ class Enqueueing(Growing, Results):
     ) -> list[Enqueued]:
         others = [owner for owner in owners.values() if owner not in made]
         hots = {**made, **(await self.store.load(others) if others else {})}
-        definitions = {draft.id: draft for draft in drafts if draft.id in made}
+        definitions = {draft.id: dated(draft, made[draft.id]) for draft in drafts if draft.id in made}
         definitions |= await self.store.definitions(others) if others else {}
         new = set(made)
 

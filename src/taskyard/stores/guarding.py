@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from taskyard.core.changes import Change, ChangeSet, Conflict, Taken
+from taskyard.core.changes import Change, ChangeSet, Conflict, Taken, is_late
 from taskyard.core.task import TaskId
+from taskyard.core.units import Micros
 from taskyard.stores.sets import owned_key
 from taskyard.stores.waves import Key
 
 RecordKey = tuple[str, str, str]  # kind, workspace and id
 CheckpointKey = tuple[TaskId, str]
+LATE = Conflict("time")
+
+
+def late(wave: Sequence[ChangeSet], now: Micros) -> dict[int, Conflict]:
+    """By the place of the set: those that were decided too long ago for their times to be written."""
+    return {place: LATE for place, each in enumerate(wave) if is_late(each, now)}
 
 
 def records_of(wave: Sequence[ChangeSet]) -> list[RecordKey]:

@@ -6,6 +6,7 @@ import pytest
 
 from taskyard.core.changes import ChangeSet, Committed, Conflict, Spend, Taken
 from taskyard.core.task import Hot
+from taskyard.core.units import SECOND, Micros
 from taskyard.service.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
 from taskyard.stores.postgres.transacting import Transactions
@@ -108,3 +109,19 @@ async def test_a_task_is_waited_for_before_a_ceiling_is_held(store: PostgresStor
 
     await gate.open()
     assert [type(answer) for answer in await ended] == [Committed]
+
+
+async def test_a_row_that_was_waited_for_too_long_is_told_by_the_databases_own_clock(url: str, gate: Gate):
+    store = PostgresStore(url)
+    await store.open()
+    running = await given_a_running_task(store)
+    end = ending(store, running)._replace(good_until=Micros(store.now() + SECOND // 2))
+    await gate.shut("task", id=running.id)
+    ended = asyncio.create_task(store.commit([end]))
+    await gate.session.execute("select pg_sleep(0.7)")
+
+    await gate.open()
+
+    assert [type(answer) for answer in await ended] == [Conflict]
+    assert await row_of(store, running.id) == running
+    await store.close()

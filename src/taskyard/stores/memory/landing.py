@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from taskyard.core import claiming
-from taskyard.core.changes import Blocker, Change, ChangeSet, Committed, Conflict, Lift, Taken
+from taskyard.core.changes import Blocker, Change, ChangeSet, Committed, Conflict, Lift, Taken, is_late
 from taskyard.core.task import WAITING, Hot, TaskId
 from taskyard.core.units import Micros
+from taskyard.stores.guarding import LATE
 from taskyard.stores.memory.tables import Tables
 from taskyard.stores.sets import Answer, owned_key, readied
 
 
 def land(tables: Tables, change_set: ChangeSet, now: Micros) -> Answer:
     """Write the set, or say why not. The counts are for the caller to fill in: they are those after the batch."""
+    if is_late(change_set, now):
+        return LATE
     moved = next(_moved(tables, change_set, now), None)
     if moved is not None:
         return Conflict(moved)

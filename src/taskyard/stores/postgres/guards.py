@@ -33,6 +33,7 @@ async def refused(
         **guarding.known_checkpoints(wave, await _known_checkpoints(transaction, wave)),
         **guarding.moved_records(wave, await _record_versions(transaction, wave)),
         **_moved(transaction, wave, stored),
+        **guarding.late(wave, transaction.now),
     }
 
 

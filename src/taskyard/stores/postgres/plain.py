@@ -12,14 +12,15 @@ from operator import itemgetter
 
 from taskyard.core.changes import Change, ChangeSet, Committed, Spend
 from taskyard.core.claiming import KEPT_CEILINGS
+from taskyard.stores import guarding
 from taskyard.stores.guarding import takes_key
 from taskyard.stores.postgres import landing
 from taskyard.stores.postgres.landing import Counts
 from taskyard.stores.postgres.transaction import Transaction
 from taskyard.stores.sets import Answer, readied
 
-_BIRTH = frozenset({"at", "tasks", "events"})
-_END = frozenset({"at", "changes", "attempts", "outputs", "spends", "counts", "outbox", "events"})
+_BIRTH = frozenset({"at", "good_until", "tasks", "events"})
+_END = frozenset({"at", "good_until", "changes", "attempts", "outputs", "spends", "counts", "outbox", "events"})
 
 
 def _all_but(parts: frozenset[str]) -> itemgetter[tuple[object, ...]]:
@@ -58,6 +59,15 @@ def _keeps_its_row(spend: Spend) -> bool:
 
 
 async def land(transaction: Transaction, sets: Sequence[ChangeSet]) -> tuple[list[Answer], Counts]:
+    late = guarding.late(sets, transaction.now)
+    timely = [each for place, each in enumerate(sets) if place not in late] if late else sets
+    transaction.good_until = min((each.good_until for each in timely if each.good_until is not None), default=None)
+    counts = await _write(transaction, timely)
+    answers: list[Answer] = [late.get(place) or Committed({}, readied(each, ())) for place, each in enumerate(sets)]
+    return answers, counts
+
+
+async def _write(transaction: Transaction, sets: Sequence[ChangeSet]) -> Counts:
     changes = [change for each in sets for change in each.changes]
     changes.sort(key=lambda change: change.before.id)
     transaction.move(changes)
@@ -67,5 +77,4 @@ async def land(transaction: Transaction, sets: Sequence[ChangeSet]) -> tuple[lis
         transaction.tell([step.event for step in (*each.changes, *each.tasks)])
         transaction.tell(each.events)
     transaction.tell_now()
-    counts = await landing.finish(transaction, landing.folded_limits(sets), landing.folded_counts(sets))
-    return [Committed({}, readied(each, ())) for each in sets], counts
+    return await landing.finish(transaction, landing.folded_limits(sets), landing.folded_counts(sets))

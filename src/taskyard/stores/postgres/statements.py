@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from taskyard.core.changes import Change, NewTask
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Attempt, Hot
+from taskyard.core.units import Micros
 from taskyard.stores.postgres.arrays import Columns, by_columns, only_where
 from taskyard.stores.rows import Row, definition_rows
 from taskyard.stores.statements import Differing, by_difference, differing, named, text_of
@@ -138,13 +139,22 @@ class Statements:
             self._bundles[key] = _joined(parts, answering)
         return self._bundles[key], [value for part in parts for value in part.values]
 
-    def whole(self, parts: Sequence[Part], answering: Sequence[str], steps: int) -> tuple[str, list[str | None]]:
-        """As a bundle that is all of a transaction: so many tasks must still be as they were, or nothing is written."""
+    def whole(
+        self, parts: Sequence[Part], answering: Sequence[str], steps: int, until: Micros | None = None
+    ) -> tuple[str, list[str | None]]:
+        """As a bundle that is all of a transaction: so many tasks must still be as they were, or nothing is written.
+
+        Nor is anything where the locks of these tasks were waited for beyond `until`.
+        """
         moves = [part for part in parts if part.name in _NUMBERED]
         if not moves:
             return self.bundle(parts, answering)
         changed = "\nunion all\n".join(f"select id from {_numbered(*move)}" for move in enumerate(moves))
-        landed = Part("landed", self._sql["landed"].replace("{changed}", changed), [str(steps)])
+        landed = Part(
+            "landed",
+            self._sql["landed"].replace("{changed}", changed),
+            [str(steps), None if until is None else str(until)],
+        )
         rest = [part for part in parts if part.name not in _NUMBERED]
         first = [part.name for part in rest if part.name in _BEFORE_CEILINGS]
         return self.bundle([*moves, landed, *rest], ["landed", *first, *answering])

@@ -46,6 +46,7 @@ class Transaction:
         self.sql = sql
         self.now = now
         self.whole = whole  # whether all of it goes out in one statement, which has locked nothing before
+        self.good_until: Micros | None = None  # of one statement: by then it must have its locks
         self._steps = 0
         self.locked: set[TaskId] = set()
         self.wrote = False
@@ -153,7 +154,8 @@ class Transaction:
         if not parts:
             return []
         if self.whole:
-            sql, values = self.sql.whole(parts, answering, self._steps)
+            until = self.good_until if self._store_clock else None
+            sql, values = self.sql.whole(parts, answering, self._steps, until)
         else:
             sql, values = self.sql.bundle(parts, answering)
         found = await self.connection.fetch(sql, *values)

@@ -115,8 +115,12 @@ and (moved.seen is null or task.lease_expires_at = moved.seen)
 returning task.id
 
 -- name: landed
--- Takes back the whole statement where one of the tasks has moved: nothing but an error can.
-select 1 / (count(*) = $1::text::bigint)::int as is_whole
+-- Takes back the whole statement where one of the tasks has moved, or where their locks were waited for so long that its
+-- times would lie in the past: nothing but an error can.
+select 1 / (
+    count(*) = $1::text::bigint
+    and coalesce(extract(epoch from clock_timestamp()) * 1000000 <= $2::text::bigint, true)
+)::int as is_whole
 from ({changed}) as changed
 
 -- name: new_tasks

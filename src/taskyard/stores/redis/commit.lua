@@ -454,13 +454,14 @@ function landing.ends(decided, ended, lifted, spent, counted)
   return whoever_is_free()
 end
 
-local said, always, counters, sets
-said, always, counters, kinds, sets = unpack(cjson.decode(ARGV[1]))
+local said, always, counters, sets, ends -- ends: until when each set may be written, or false
+said, always, counters, kinds, sets, ends = unpack(cjson.decode(ARGV[1]))
 now = clock(said)
 begin(now, always)
 local answers = {}
 for place, set in ipairs(sets) do
-  local answer = landing[set[1]](unpack(set, 2))
+  local is_late = ends[place] and now > tonumber(ends[place])
+  local answer = is_late and {'conflict', 'time'} or landing[set[1]](unpack(set, 2))
   if answer then
     answers[#answers + 1] = {place - 1, answer}
   end

@@ -44,7 +44,14 @@ def batch(sets: Sequence[ChangeSet], moved: Sequence[Key], *, now: Micros | None
     plan = _Plan()
     planned = [plan.ends(each) or plan.births(each) or plan.set(each) for each in sets]
     text = _text(
-        (json_word(now), all(map(goes_on_when_full, sets)), moved, list(map(_kind_words, plan.kinds)), planned)
+        (
+            json_word(now),
+            all(map(goes_on_when_full, sets)),
+            moved,
+            list(map(_kind_words, plan.kinds)),
+            planned,
+            [json_word(each.good_until) for each in sets],
+        )
     )
     if len(text) + sum(map(len, plan.texts)) > _MOST:
         raise InvalidInput("tasks", "must be handed in by fewer at a time: these are more than one command can carry")
@@ -127,8 +134,8 @@ def _all_but(parts: set[str]) -> itemgetter[tuple[object, ...]]:
     return itemgetter(*(place for place, name in enumerate(ChangeSet._fields) if name not in parts))
 
 
-_more_than_ends = _all_but({"at", "changes", "lifts", "attempts", "outputs", "spends", "counts"})
-_more_than_births = _all_but({"at", "tasks"})
+_more_than_ends = _all_but({"at", "good_until", "changes", "lifts", "attempts", "outputs", "spends", "counts"})
+_more_than_births = _all_but({"at", "good_until", "tasks"})
 
 
 def _is_told_plainly(change: Change, at: Micros) -> bool:

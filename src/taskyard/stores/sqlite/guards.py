@@ -25,6 +25,7 @@ def refused(transaction: Transaction, wave: Sequence[ChangeSet]) -> dict[int, Co
         **guarding.known_checkpoints(wave, _known_checkpoints(transaction, wave)),
         **guarding.moved_records(wave, _record_versions(transaction, wave)),
         **_moved(transaction, wave),
+        **guarding.late(wave, transaction.now),
     }
 
 
