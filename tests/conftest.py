@@ -45,6 +45,7 @@ async def open_yard(request: pytest.FixtureRequest, tmp_path: Path, clock: Manua
             opened[id(store)] = yard
         else:
             await yard.agree_on_preset()
+            await yard.agree_on_retention()
         workspaces.setdefault(yard.workspace, yard)
         return await stack.enter_async_context(beyond_a_server(yard)) if request.param == HTTP else yard
 

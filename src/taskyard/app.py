@@ -14,6 +14,7 @@ from taskyard.core import store_url
 from taskyard.core.addresses import allowed
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import preset as named_preset
+from taskyard.core.retention import checked_days
 from taskyard.portal import SyncYard
 from taskyard.service import yard as service
 from taskyard.service.clock import ManualClock, SystemClock
@@ -60,7 +61,7 @@ def connect(
     *,
     workspace: str | None = None,
     preset: str | None = None,
-    retention_days: float = 7,
+    retention_days: float | None = None,
     sweeps: bool = True,
     clock: Clock | None = None,
     migrate: bool | None = None,
@@ -85,6 +86,9 @@ def connect(
     The `preset` is stored with the workspace: an unused one takes the first that is asked for, and a yard that asks for
     another than the stored one is refused. Without it, whatever is stored holds (standard, where nothing is).
 
+    `retention_days` is how long finished work is kept. It is stored with the yard, and the value that was given last
+    counts for every process, whichever sweeps; 7 where none was ever given.
+
     `artifacts`, or `TASKYARD_ARTIFACTS`, is where files are kept: `file:///directory`, `s3://bucket`, `gs://bucket` or
     `az://container`; by default a directory beside the SQLite file. `allowed_targets`, or `TASKYARD_ALLOWED_TARGETS`
     with commas between, are hosts and networks that notifications may go to though they are not public.
@@ -99,7 +103,7 @@ def connect(
     options = Options(
         workspace=workspace or "default",
         preset=None if preset is None else named_preset(preset).name,
-        retention_days=retention_days,
+        retention_days=None if retention_days is None else checked_days(retention_days),
         sweeps=sweeps,
         transcripts=Path(transcripts or os.environ.get("TASKYARD_TRANSCRIPTS") or _beside_the_file(url, "transcripts")),
         artifacts=_place_of_artifacts(url, artifacts or os.environ.get("TASKYARD_ARTIFACTS")),

@@ -23,7 +23,7 @@ FOR_SERVERS = {
     *("agent_type", "fail_attempt", "finish_cascade", "has_tokens", "holders", "known_by", "lease_holders"),
     *("agree_on_preset", "begin_session", "costs_of", "end_session", "session_by", "waiting_by_tier"),
     *("details", "hook_at", "is_addressed", "readable_by", "receive", "total"),
-    *("breaker_kind", "note_watcher"),
+    *("agree_on_retention", "breaker_kind", "note_watcher"),
 }
 
 

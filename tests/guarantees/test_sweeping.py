@@ -1,6 +1,7 @@
 """What time does to a yard that is kept swept: due work, limits, and what is forgotten in the end."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -369,6 +370,24 @@ async def test_retention_is_what_the_yard_was_opened_with(open_yard: OpenYard, c
     await yard.sweep()
 
     assert await yard.find() == []
+
+
+async def test_retention_is_one_for_all_processes_and_the_last_that_was_given(open_yard: OpenYard, clock: ManualClock):
+    server = await open_yard(retention_days=30)
+    worker = await open_yard()
+    await given_an_agent(worker)
+    task = await worker.enqueue("code")
+    await work_off(worker)
+
+    await a_week_later(worker, clock)
+    assert [each.id for each in await worker.find()] == [task.id]
+
+    await open_yard(retention_days=2)
+    clock.advance(seconds=61)
+    await server.sweep()
+    assert await worker.find() == []
+    changes = [each.event.data for each in await server.events(limit=1000) if each.event.event == "yard.retention"]
+    assert [json.loads(data or "")["days"] for data in changes][-1] == 2
 
 
 async def test_a_reader_that_was_away_too_long_is_told_what_it_missed(yard: Yard, clock: ManualClock):

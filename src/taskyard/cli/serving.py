@@ -25,7 +25,13 @@ def serve_yard(
     watch: Annotated[
         list[Path] | None, typer.Option(help="A folder whose files triggers may wait for; may be repeated.")
     ] = None,
-    retention_days: Annotated[float, typer.Option(help="How long finished work is kept.")] = 7,
+    retention_days: Annotated[
+        float | None,
+        typer.Option(
+            help="How long finished work is kept. Stored: it counts for all processes until another is given. "
+            "At first: 7."
+        ),
+    ] = None,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Serve the yard over HTTP until it is told to stop, and keep it swept."""

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 
 from taskyard.core.changes import Edge
+from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Hot, TaskId
 from taskyard.core.transitions import dag_of
+
+DEFAULT_DAYS = 7.0  # where nobody has given another number
+MOST_DAYS = 36_500
+
+
+def checked_days(days: float) -> float:
+    if not isfinite(days) or not 0 <= days <= MOST_DAYS:
+        raise InvalidInput("retention_days", f"must be from 0 to {MOST_DAYS}")
+    return float(days)
 
 
 def groups(tasks: Iterable[Hot]) -> dict[str, list[Hot]]:

@@ -63,7 +63,7 @@ class Options:
     workspace: str = "default"
     preset: str | None = None  # what the process expects to be stored; None: whatever is
     sizes: Sizes = field(default_factory=Sizes)
-    retention_days: float = 7
+    retention_days: float | None = None  # to be stored for all processes; None: whatever is stored
     sweeps: bool = True  # keep the yard swept while it is open
     artifacts: str | None = None  # where their contents are, by URL; None: nowhere
     max_artifact_bytes: int = 1 << 30

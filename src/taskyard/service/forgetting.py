@@ -12,6 +12,7 @@ from taskyard.core.signing import Scheme
 from taskyard.core.units import DAY, Micros
 from taskyard.service.engine import Options
 from taskyard.service.noticing import Noticing
+from taskyard.service.retaining import Retaining
 from taskyard.service.triggering import DELIVERY, LISTENING
 from taskyard.stores.contract import Store
 
@@ -21,13 +22,10 @@ MOST_PAGES = 20  # of one source in one sweep
 UNTIMED_KEPT = Micros(366 * DAY)
 
 
-class Forgetting(Noticing):
+class Forgetting(Noticing, Retaining):
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
         self._looked_through: dict[str, str] = {}  # by trigger: the key that the last look ended at
-
-    def _kept_since(self) -> Micros:
-        return Micros(self.now() - int(self.options.retention_days * DAY))
 
     async def _forget_fires(self, beside: Callable[[str], Forgetting]) -> int:
         """Forget what is older than the yard keeps things, in every workspace."""
@@ -38,7 +36,7 @@ class Forgetting(Noticing):
         return forgotten
 
     async def _forget_of(self, record: Record) -> int:
-        source, before = f"{record.kind}:{record.id}", self._kept_since()
+        source, before = f"{record.kind}:{record.id}", await self._kept_since()
         forgotten = 0
         for _ in range(MOST_PAGES):
             place = fires.place(source, before)
@@ -56,7 +54,7 @@ class Forgetting(Noticing):
     async def _forget_deliveries(self, record: Record) -> int:
         """Go through what has come, from where the last look ended: by their keys they stand in no order of time."""
         is_untimed = trigger.trigger_of(record).settings.get("scheme") == Scheme.GITHUB
-        before = Micros(self.now() - UNTIMED_KEPT) if is_untimed else self._kept_since()
+        before = Micros(self.now() - UNTIMED_KEPT) if is_untimed else await self._kept_since()
         prefix, forgotten = f"{record.id}/", 0
         for _ in range(MOST_PAGES):
             below = self._looked_through.get(record.id)

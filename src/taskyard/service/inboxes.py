@@ -16,9 +16,10 @@ from taskyard.core.inbox import HARD_LIMIT, MOST_BYTES, SOFT_LIMIT, Blocked, Box
 from taskyard.core.jsonvalue import encode
 from taskyard.core.letters import Item, Source, item_of, told
 from taskyard.core.task import Json
-from taskyard.core.units import DAY, Micros
+from taskyard.core.units import Micros
 from taskyard.service import arguments
 from taskyard.service.engine import LOCAL
+from taskyard.service.retaining import Retaining
 from taskyard.service.transcribing import Transcribing
 from taskyard.wire.inboxes import Batch, Dequeued, Enqueued, InboxView, Peeked
 from taskyard.wire.minting import mint
@@ -39,7 +40,7 @@ class _Opened(NamedTuple):
     letters: tuple[Record, ...]  # those that are in it by now
 
 
-class Inboxes(Transcribing):
+class Inboxes(Transcribing, Retaining):
     async def inbox_enqueue(
         self,
         agent: str,
@@ -208,7 +209,7 @@ class Inboxes(Transcribing):
 
     async def _forget_inboxes(self) -> int:
         """Those that are empty and that nobody has used for as long as finished work is kept."""
-        before = self.now() - int(self.options.retention_days * DAY)
+        before = await self._kept_since()
         forgotten = 0
         for record in await self.store.records("inbox"):
             if inbox.box_of(record.body).length or cast(int, record.body["used_at"]) > before:

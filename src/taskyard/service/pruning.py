@@ -11,10 +11,11 @@ from taskyard.core import retention
 from taskyard.core.changes import ChangeSet, Committed, Expect
 from taskyard.core.policy import policy_of, preset
 from taskyard.core.task import Hot, Status
-from taskyard.core.units import DAY, Micros
+from taskyard.core.units import Micros
 from taskyard.service.clearing import Clearing
 from taskyard.service.engine import Options
 from taskyard.service.metering import Metering
+from taskyard.service.retaining import Retaining
 from taskyard.service.transcribing import Transcribing
 from taskyard.stores.contract import FROM_THE_OLDEST, Store
 
@@ -31,7 +32,7 @@ class Step(NamedTuple):
     more: bool = False  # there is more to do at once
 
 
-class Pruning(Metering, Clearing, Transcribing):
+class Pruning(Metering, Clearing, Transcribing, Retaining):
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
         self._pruned_through = FROM_THE_OLDEST
@@ -59,7 +60,7 @@ class Pruning(Metering, Clearing, Transcribing):
         return Step(pruned, more=True)
 
     async def _prunable_before(self) -> Micros:
-        before = Micros(self.now() - int(self.options.retention_days * DAY))
+        before = await self._kept_since()
         uncounted = await self._first_uncounted()
         return before if uncounted is None else min(before, uncounted)
 

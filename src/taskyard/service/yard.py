@@ -56,12 +56,17 @@ class Yard(Claiming, Subagents, Joining, Errands, Bulk, Showing, Explaining, Ver
     def twin(self) -> Self | None:
         """Another connection to the same yard, for another thread's loop; None where there can be none."""
         store = self.store.twin()
-        return None if store is None else type(self)(store, replace(self.options, preset=None, sweeps=False))
+        return (
+            None
+            if store is None
+            else type(self)(store, replace(self.options, preset=None, retention_days=None, sweeps=False))
+        )
 
     async def open(self) -> Self:
         await self.store.open()
         try:
             await self.agree_on_preset()
+            await self.agree_on_retention()
         except BaseException:
             await self.store.close()
             raise
