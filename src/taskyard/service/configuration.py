@@ -26,6 +26,7 @@ class Configuration:
         self._ids: dict[Lane, LaneId] = {}
         self._own: dict[LaneId, Lane] = {}
         self._seen = LaneId(0)
+        self._yard = ""
 
     async def current(self) -> Planning:
         """As read lately. A claim that was planned on something older is refused by the store."""
@@ -40,7 +41,7 @@ class Configuration:
     async def fresh(self) -> Planning:
         until = Micros(self._store.now() + GOOD_FOR)
         config = await self._store.config(self._workspace, self._seen)
-        if self._planning is not None and config.epoch < self._planning.epoch:
+        if self._planning is not None and (config.yard != self._yard or config.epoch < self._planning.epoch):
             logger.warning(
                 "workspace %s is not as it was: the store was emptied, or went back to an earlier moment",
                 self._workspace,
@@ -50,6 +51,7 @@ class Configuration:
         for lane_id, lane in config.lanes.items():
             self._learn(lane_id, lane)
             self._seen = LaneId(max(self._seen, lane_id))
+        self._yard = config.yard
         self._good_until = until
         # The same object as long as nothing moved: plans that were made from it stay good.
         if self._planning is None or self._planning.epoch < config.epoch:

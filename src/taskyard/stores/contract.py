@@ -91,6 +91,7 @@ class Config(NamedTuple):
     epoch: int
     records: tuple[Record, ...]  # of the kinds in changes.PLANNED_ON
     lanes: Mapping[LaneId, Lane]  # those with an id above the one asked for
+    yard: str  # which one this is: another where the store was emptied, restored from nothing or replaced since
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,6 +67,7 @@ from taskyard.stores.contract import (
     Prunable,
     Stale,
 )
+from taskyard.stores.identity import identity
 from taskyard.stores.matching import matches
 from taskyard.stores.memory.landing import land
 from taskyard.stores.memory.tables import Tables, copied
@@ -184,7 +185,7 @@ class MemoryStore(Schemaless):
             for lane, number in tables.lanes.items()
             if lane.workspace == workspace and number > lanes_above
         }
-        return Config(tables.epochs[workspace], tuple(records), lanes)
+        return Config(tables.epochs[workspace], tuple(records), lanes, identity(self.secret))
 
     async def duty(self, name: str) -> Micros | None:
         return self._tables.duties.get(name)

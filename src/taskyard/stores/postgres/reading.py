@@ -25,6 +25,7 @@ from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Json, L
 from taskyard.core.units import Micros
 from taskyard.stores import pruning, rows
 from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
+from taskyard.stores.identity import identity
 from taskyard.stores.matching import is_spelled_so, may_mention
 from taskyard.stores.paging import Page
 from taskyard.stores.postgres.connecting import Connection
@@ -176,12 +177,13 @@ async def pruned(reader: Reader, workspace: str | None) -> int:
 
 async def config(reader: Reader, workspace: str, lanes_above: LaneId) -> Config:
     async with reader.one_moment():
+        secret: bytes | None = await reader.value("secret")
         epoch: int = await reader.value("epoch", workspace)
         found = await reader.ask("records_of_workspace", sorted(PLANNED_ON), workspace)
         lanes = {
             LaneId(number): rows.lane(text) for number, text in await reader.ask("lanes_above", workspace, lanes_above)
         }
-    return Config(epoch, tuple(rows.record(row) for row in found), lanes)
+    return Config(epoch, tuple(rows.record(row) for row in found), lanes, identity(secret))
 
 
 async def lane_ids(reader: Reader, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:

@@ -310,7 +310,8 @@ function reads.config()
     records[place] = redis.call('HGETALL', yard .. 'records:' .. kind .. '\0' .. workspace)
   end
   local lanes = redis.call('ZRANGEBYSCORE', yard .. 'lanes:' .. workspace, '(' .. above, '+inf', 'WITHSCORES')
-  return {redis.call('HGET', yard .. 'epochs', workspace) or '0', records, lanes}
+  local secret = redis.call('HGET', yard .. 'meta', 'secret') or ''
+  return {redis.call('HGET', yard .. 'epochs', workspace) or '0', records, lanes, secret}
 end
 
 -- What is said of an event, after its number. Until format 2 it was said in fields, and always by a text.

@@ -37,6 +37,7 @@ from taskyard.core.task import (
 )
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
+from taskyard.stores.identity import identity
 from taskyard.stores.matching import matches
 from taskyard.stores.paging import Page
 from taskyard.stores.redis import rows
@@ -224,12 +225,13 @@ async def pruned(reader: Reader, workspace: str | None) -> int:
 
 async def config(reader: Reader, workspace: str, lanes_above: LaneId) -> Config:
     kinds = sorted(PLANNED_ON)
-    epoch, found, lanes = await reader.run("config", workspace, lanes_above, *_many(kinds))
+    epoch, found, lanes, secret = await reader.run("config", workspace, lanes_above, *_many(kinds))
     planned_on = chain(*(_records(kind, workspace, flat) for kind, flat in zip(kinds, found, strict=True)))
     return Config(
         int(epoch),
         tuple(sorted(planned_on, key=lambda record: (record.kind, record.id))),
         {rows.lane_id(score): lane(text) for text, score in zip(lanes[::2], lanes[1::2], strict=True)},
+        identity(bytes.fromhex(secret) if secret else None),
     )
 
 

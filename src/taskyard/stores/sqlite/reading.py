@@ -40,6 +40,7 @@ from taskyard.core.task import (
 from taskyard.core.units import SECOND, Micros
 from taskyard.stores import pruning, rows
 from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
+from taskyard.stores.identity import identity
 from taskyard.stores.paging import Page
 from taskyard.stores.sqlite.statements import SQL, names_text
 
@@ -189,12 +190,13 @@ def pruned(connection: apsw.Connection, workspace: str | None) -> int:
 
 def config(connection: apsw.Connection, workspace: str, lanes_above: LaneId) -> Config:
     with _one_moment(connection):
+        secret: bytes | None = _ask(connection, "secret").get
         epoch: int = _ask(connection, "epoch", workspace).get
         found = [each for kind in sorted(PLANNED_ON) for each in records(connection, kind, workspace)]
         lanes = {
             LaneId(number): rows.lane(text) for number, text in _ask(connection, "lanes_above", workspace, lanes_above)
         }
-    return Config(epoch, tuple(found), lanes)
+    return Config(epoch, tuple(found), lanes, identity(secret))
 
 
 def lane_ids(connection: apsw.Connection, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
