@@ -94,7 +94,7 @@ def connect(
     with commas between, are hosts and networks that notifications may go to though they are not public.
 
     `call_timeout_sec`, or `TASKYARD_CALL_TIMEOUT_SEC`, is how long a call waits for PostgreSQL, Redis or a server that
-    does not answer: 10 by default.
+    does not answer, or for another process's lock on a SQLite file: 10 by default.
     """
     url = store_url.checked(url or _url_of_environment() or DEFAULT_URL)
     if urlsplit(url).scheme in ("http", "https"):
@@ -256,7 +256,7 @@ def _store(url: str, given: Clock | None, *, migrates: bool, call_timeout: float
             path = unquote(parts.path.removeprefix("/"))
             if parts.netloc or not path:
                 raise InvalidInput("url", "must be sqlite:///FILE or, for an absolute path, sqlite:////DIRECTORY/FILE")
-            return SqliteStore(Path(path), clock=clock, migrates=migrates)
+            return SqliteStore(Path(path), clock=clock, migrates=migrates, call_timeout=call_timeout)
         case _:
             raise InvalidInput(
                 "url", "must begin with sqlite:///, postgresql://, redis://, memory://, http:// or https://"

@@ -13,7 +13,8 @@ from taskyard.core import store_url
 from taskyard.core.errors import InvalidInput
 
 FILE = "taskyard.toml"
-KNOWN = ("url", "workspace", "preset", "artifacts", "allowed_targets")
+KNOWN = ("url", "workspace", "preset", "artifacts", "allowed_targets", "call_timeout_sec")
+NUMBERS = ("call_timeout_sec",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,7 @@ class Settings:
     preset: str | None = None
     artifacts: str | None = None
     allowed_targets: str | None = None  # with commas between
+    call_timeout_sec: float | str | None = None
 
     @property
     def options(self) -> dict[str, Any]:
@@ -33,6 +35,7 @@ class Settings:
             "preset": self.preset,
             "artifacts": self.artifacts,
             "allowed_targets": targets,
+            "call_timeout_sec": self.call_timeout_sec,
         }
 
     @property
@@ -46,7 +49,7 @@ def settings(*, url: str | None, url_file: Path | None = None, workspace: str | 
     flags = {"url": url or (None if url_file is None else url_in(url_file)), "workspace": workspace, "preset": preset}
     filed = _filed()
     chosen = {name: flags.get(name) or os.environ.get(f"TASKYARD_{name.upper()}") or filed.get(name) for name in KNOWN}
-    return Settings(**{name: value for name, value in chosen.items() if value})
+    return Settings(**{name: value for name, value in chosen.items() if value not in (None, "")})
 
 
 def _filed() -> dict[str, Any]:
@@ -58,6 +61,11 @@ def _filed() -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(FILE, f"must be TOML: {error}") from None
     for name, value in found.items():
-        if name not in KNOWN or not isinstance(value, str):
-            raise InvalidInput(f"{FILE}: {name}", f"must be a text, and one of {', '.join(KNOWN)}")
+        if name not in KNOWN:
+            raise InvalidInput(f"{FILE}: {name}", f"must be one of {', '.join(KNOWN)}")
+        if name in NUMBERS:
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise InvalidInput(f"{FILE}: {name}", "must be a number")
+        elif not isinstance(value, str):
+            raise InvalidInput(f"{FILE}: {name}", "must be a text")
     return found

@@ -67,17 +67,17 @@ async def test_what_a_process_was_told_is_stored_outlives_its_being_killed(path:
 
 
 async def test_a_write_waits_for_another_process_and_in_the_end_gives_up(
-    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ):
     task = await given_a_task(store)
-    monkeypatch.setattr(connecting, "PATIENCE", 0.05)
+    hasty = SqliteStore(path, clock=clock, call_timeout=0.05)
+    await hasty.open()
     with opened(path) as other:
         other.execute("begin immediate")
         with pytest.raises(errors.StoreUnavailable, match="locked"):
-            await commit(store, changes=(cancelling(store, task),))
+            await commit(hasty, changes=(cancelling(store, task),))
         assert await row_of(store, task.id) == task
 
-        monkeypatch.setattr(connecting, "PATIENCE", 30.0)
         pauses = Pauses()
         monkeypatch.setattr(connecting, "random", pauses)
         cancelled = asyncio.ensure_future(commit(store, changes=(cancelling(store, task),)))
@@ -86,6 +86,7 @@ async def test_a_write_waits_for_another_process_and_in_the_end_gives_up(
         other.execute("commit")
 
     assert isinstance(await cancelled, Committed)
+    await hasty.close()
 
 
 async def test_reading_does_not_wait_for_writing(store: SqliteStore, path: Path):

@@ -30,7 +30,6 @@ from taskyard.stores.patience import CALL_TIMEOUT
 from taskyard.stores.sqlite.statements import SQL
 
 MIGRATIONS = Path(__file__).with_name("migrations")
-PATIENCE = CALL_TIMEOUT  # seconds to wait for another process's write
 _STATEMENTS_KEPT = 512
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MOUNTS = Path("/proc/self/mounts")
@@ -89,12 +88,13 @@ def _file_system(path: Path, mounts: str) -> str | None:
     return None if found is None else found[1]
 
 
-def connect(path: Path, *, writes: bool) -> apsw.Connection:
+def connect(path: Path, *, writes: bool, call_timeout: float = CALL_TIMEOUT) -> apsw.Connection:
+    """One that waits for another process's write for as long as a call may take."""
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if writes else apsw.SQLITE_OPEN_READONLY
     if writes:
         _make_private(path)
     connection = apsw.Connection(str(path), flags=flags, statementcachesize=_STATEMENTS_KEPT)
-    connection.set_busy_handler(_wait_a_little())
+    connection.set_busy_handler(_wait_a_little(call_timeout))
     # Without this, a statement that meets a partial index is prepared anew whenever it is given other values: 50 µs.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     connection.pragma("synchronous", "full")
@@ -115,14 +115,14 @@ def _make_private(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
-def _wait_a_little() -> Callable[[int], bool]:
+def _wait_a_little(call_timeout: float) -> Callable[[int], bool]:
     """SQLite's own busy handler sleeps up to 100 ms, and those who came last as short as those who came first."""
     until = 0.0
 
     def wait(tries: int) -> bool:
         nonlocal until
         if tries == 0:
-            until = time.monotonic() + PATIENCE
+            until = time.monotonic() + call_timeout
         time.sleep(random.uniform(0.000_1, 0.001))
         return time.monotonic() < until
 
@@ -138,11 +138,11 @@ def _mentions(*given: Any) -> bool:
     return False
 
 
-def prepare(connection: apsw.Connection, *, migrates: bool = True) -> bytes:
+def prepare(connection: apsw.Connection, *, migrates: bool = True, call_timeout: float = CALL_TIMEOUT) -> bytes:
     """Bring the file to this release's schema, and make it a yard if it is none yet; its secret is answered."""
     if not migrates:
         schema(connection).require_current()
-    _patiently(lambda: connection.pragma("journal_mode", "wal"))
+    _patiently(lambda: connection.pragma("journal_mode", "wal"), call_timeout)
     if schema(connection).outstanding():
         connection.execute(SQL["begin"])
         try:
@@ -158,16 +158,18 @@ def schema(connection: apsw.Connection) -> migrate.State:
     return migrate.State(_stored(connection), migrate.migrations(MIGRATIONS))
 
 
-def schema_of(path: Path) -> migrate.State:
+def schema_of(path: Path, call_timeout: float = CALL_TIMEOUT) -> migrate.State:
     """That of a file nobody here has open; of none, where there is none yet."""
-    with closing(connect(path, writes=False) if path.exists() else apsw.Connection(":memory:")) as connection:
+    if not path.exists():
+        return migrate.State(migrate.EMPTY, migrate.migrations(MIGRATIONS))
+    with closing(connect(path, writes=False, call_timeout=call_timeout)) as connection:
         return schema(connection)
 
 
-def bring_up(path: Path) -> None:
+def bring_up(path: Path, call_timeout: float = CALL_TIMEOUT) -> None:
     """Make the file a yard of this release."""
-    with closing(connect(path, writes=True)) as connection:
-        prepare(connection)
+    with closing(connect(path, writes=True, call_timeout=call_timeout)) as connection:
+        prepare(connection, call_timeout=call_timeout)
 
 
 def _migrate(connection: apsw.Connection) -> None:
@@ -186,9 +188,9 @@ def _stored(connection: apsw.Connection) -> migrate.Schema:
     return migrate.EMPTY if row is None else migrate.Schema(*row)
 
 
-def _patiently(change: Callable[[], object]) -> None:
+def _patiently(change: Callable[[], object], call_timeout: float) -> None:
     """Changing the journal mode is refused at once, past the busy handler, while another process does the same."""
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + call_timeout
     while True:
         try:
             change()
@@ -213,7 +215,7 @@ def refusal_of(error: BaseException, path: Path, connection: apsw.Connection | N
         case apsw.CantOpenError() if path.exists() and not os.access(path, os.W_OK, effective_ids=True):
             return StoreReadOnly(detail)
         case apsw.BusyError():
-            return StoreUnavailable(f"{path}: another process kept it locked for {PATIENCE:.0f} s")
+            return StoreUnavailable(f"{path}: another process kept it locked for longer than a call waits")
         case apsw.IOError() | apsw.CantOpenError() | apsw.LockedError() | apsw.ProtocolError() | apsw.NoMemError():
             return StoreUnavailable(detail)
         case apsw.CorruptError() | apsw.NotADBError():

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from taskyard.stores.patience import CALL_TIMEOUT
 from taskyard.stores.sqlite.answering import answer, refuse, tell
 from taskyard.stores.sqlite.connecting import SameFile, connect, refusal_of
 
@@ -24,8 +25,9 @@ class _Wanted(NamedTuple):
 
 
 class Readers:
-    def __init__(self, path: Path, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, path: Path, loop: asyncio.AbstractEventLoop, call_timeout: float = CALL_TIMEOUT) -> None:
         self._path = path
+        self._call_timeout = call_timeout
         self._loop = loop
         self._same = SameFile(path)  # as it is when reading begins
         self._wanted: SimpleQueue[_Wanted | None] = SimpleQueue()
@@ -60,7 +62,7 @@ class Readers:
         while (wanted := self._wanted.get()) is not None:
             try:
                 # Made when first needed, and again after it could not be.
-                connection = connection or connect(self._path, writes=False)
+                connection = connection or connect(self._path, writes=False, call_timeout=self._call_timeout)
                 self._same.check()
                 found = wanted.read(connection)
             except BaseException as error:

@@ -22,6 +22,7 @@ from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Extended, Stale
 from taskyard.stores.migrate import State
+from taskyard.stores.patience import CALL_TIMEOUT
 from taskyard.stores.reads import Reads
 from taskyard.stores.sets import refuse_nonsense
 from taskyard.stores.sqlite import claims, connecting, reading, small_writes
@@ -40,9 +41,10 @@ class SqliteStore(Reads):
     secret: bytes
     pace = Pace()
 
-    def __init__(self, path: Path, *, clock: Clock, migrates: bool = True) -> None:
+    def __init__(self, path: Path, *, clock: Clock, migrates: bool = True, call_timeout: float = CALL_TIMEOUT) -> None:
         self._path = path.absolute()  # the working directory may change
         self._migrates = migrates
+        self._call_timeout = call_timeout
         self._clock = clock
         self._time = StoreTime(clock)
         self._writer: Writer | None = None
@@ -51,7 +53,7 @@ class SqliteStore(Reads):
         self._waiting = Waiting()
 
     def twin(self) -> SqliteStore:
-        return SqliteStore(self._path, clock=self._clock, migrates=self._migrates)
+        return SqliteStore(self._path, clock=self._clock, migrates=self._migrates, call_timeout=self._call_timeout)
 
     def join(self, connection: Any) -> SqliteGuest:
         if not isinstance(connection, apsw.Connection):
@@ -66,18 +68,25 @@ class SqliteStore(Reads):
         connecting.refuse_network(self._path)
         await self._aside(connecting.bring_up)
 
-    async def _aside(self, act: Callable[[Path], Answer]) -> Answer:
+    async def _aside(self, act: Callable[[Path, float], Answer]) -> Answer:
         """Do something to the file that needs no open yard."""
         try:
-            return await asyncio.to_thread(act, self._path)
+            return await asyncio.to_thread(act, self._path, self._call_timeout)
         except apsw.Error as error:
             raise connecting.refusal_of(error, self._path) or error from error
 
     async def open(self) -> None:
         connecting.refuse_network(self._path)
         loop = asyncio.get_running_loop()
-        writer = Writer(self._path, self._time, loop, self._waiting.wake, migrates=self._migrates)
-        readers = Readers(self._path, loop)
+        writer = Writer(
+            self._path,
+            self._time,
+            loop,
+            self._waiting.wake,
+            migrates=self._migrates,
+            call_timeout=self._call_timeout,
+        )
+        readers = Readers(self._path, loop, self._call_timeout)
         await writer.start()
         readers.start()
         self.secret = writer.secret

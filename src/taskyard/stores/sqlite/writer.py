@@ -22,6 +22,7 @@ import apsw
 from taskyard.core.changes import ChangeSet
 from taskyard.core.errors import StoreReplaced
 from taskyard.core.units import SECOND, Micros
+from taskyard.stores.patience import CALL_TIMEOUT
 from taskyard.stores.sqlite import rewinding
 from taskyard.stores.sqlite.answering import answer, refuse, tell
 from taskyard.stores.sqlite.connecting import SameFile, connect, prepare, refusal_of
@@ -57,8 +58,10 @@ class Writer:
         wrote: Callable[[], None],
         *,
         migrates: bool = True,
+        call_timeout: float = CALL_TIMEOUT,
     ) -> None:
         self._path = path
+        self._call_timeout = call_timeout
         self._migrates = migrates
         self._time = time
         self._loop = loop
@@ -144,9 +147,9 @@ class Writer:
             tell(self._loop, answer, [(self._ended, None)])
 
     def _connect(self) -> apsw.Connection:
-        connection = connect(self._path, writes=True)
+        connection = connect(self._path, writes=True, call_timeout=self._call_timeout)
         try:
-            secret = prepare(connection, migrates=self._migrates)
+            secret = prepare(connection, migrates=self._migrates, call_timeout=self._call_timeout)
             self._time.hear(connection.execute(SQL["numbers"]).get[0])
             self._seen = connection.execute(SQL["data_version"]).get
             self._log = connection.filename_wal
