@@ -1,5 +1,6 @@
 """What people see."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,17 @@ def test_events_are_told_one_a_line(taskyard: Command) -> None:
 
     assert len(lines) == 1
     assert "task.created" in lines[0]
+
+
+def test_events_are_filtered(taskyard: Command) -> None:
+    given_a_page(taskyard)
+    taskyard("enqueue", "proof", "--subject", "issue:7", "--agent", "ada")
+
+    filters = (["--subject", "issue:7"], ["--agent", "ada"], ["--type", "proof"])
+    told = [json.loads(taskyard("events", *each, "--event", "task.*", "--json").out) for each in filters]
+
+    assert {(each["subject"], each["agent"], each["task_type"]) for each in told} == {("issue:7", "ada", "proof")}
+    assert taskyard("events", "--subject", "issue:7", "--event", "dag.*").out == ""
 
 
 def test_a_watch_without_a_terminal_ends_by_itself_and_shows_the_yard(taskyard: Command) -> None:

@@ -10,6 +10,7 @@ import pytest
 import taskyard
 from taskyard import app
 from taskyard.core.errors import InvalidInput, NotFound
+from taskyard.core.events import Wanted
 from taskyard.remote import RemoteYard
 from taskyard.server.serving import Server
 from taskyard.service.yard import Yard
@@ -137,6 +138,22 @@ async def test_a_task_reads_the_same_from_afar(local: Yard, remote: Yard, given:
     assert await remote.events() == await local.events()
     assert await remote.spending() == await local.spending()
     assert await remote.agents() == await local.agents()
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [{"agent": "worker"}, {"subject": "issue:7"}, {"task_type": "code", "event": "task.c*"}, {"agent": "nobody"}],
+    ids=str,
+)
+async def test_filtered_events_read_the_same_from_afar(local: Yard, remote: Yard, wanted: Wanted):
+    held = await given_a_running_task(local, subject="issue:7")
+    await local.message(held.id, held.lease, {"agent": "somebody else"})
+    await local.enqueue("test")
+
+    assert await remote.events(**wanted) == await local.events(**wanted)
+    assert await remote.events(**wanted, limit=1) == await local.events(**wanted, limit=1)
+    of_one: Wanted = {**wanted, "task_id": held.id}
+    assert await remote.events(**of_one) == await local.events(**of_one)
 
 
 async def test_a_task_whose_queue_has_another_preset_by_now_reads_the_same(local: Yard, remote: Yard):

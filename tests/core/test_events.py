@@ -1,10 +1,10 @@
-"""The words that a client of seed 002 knows events by."""
+"""The words that a client of seed 002 knows events by; what events are labelled and filtered by."""
 
 import pytest
 
-from taskyard.core.changes import Event
-from taskyard.core.events import wire_type
-from taskyard.core.task import Status
+from taskyard.core.changes import Event, Labels, StoredEvent
+from taskyard.core.events import EventFilter, Wanted, named_agent, own_labels, wire_type
+from taskyard.core.task import DagId, Status, TaskId
 from taskyard.core.transitions import EVENTS
 from tests.core.defining import NOW
 
@@ -68,3 +68,59 @@ def test_what_the_seed_has_no_word_for_keeps_the_yards_in_its_spelling(event: st
 
 def test_every_event_of_a_verb_has_a_word_that_begins_with_its_kind():
     assert {wire_type(an_event(event)).partition(":")[0] for event in EVENTS.values()} == {"task"}
+
+
+READY = StoredEvent(
+    1,
+    Event("task.ready", "here", TaskId("task_a"), DagId("dag_a"), NOW, 1, Status.READY, 1, None),
+    Labels("code", "issue:7", "ada"),
+)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "matches"),
+    [
+        ({}, True),
+        ({"task_id": "task_a", "dag_id": "dag_a", "event": "task.ready"}, True),
+        ({"task_type": "code", "agent": "ada", "subject": "issue:7"}, True),
+        ({"event": "task.*"}, True),
+        ({"event": "*"}, True),
+        ({"task_id": "task_b"}, False),
+        ({"dag_id": "dag_b"}, False),
+        ({"event": "task.read"}, False),
+        ({"event": "dag.*"}, False),
+        ({"task_type": "test"}, False),
+        ({"agent": "bob"}, False),
+        ({"subject": "issue:70"}, False),
+        ({"agent": "ada", "subject": "issue:8"}, False),
+    ],
+)
+def test_everything_that_a_filter_names_must_match(wanted: Wanted, matches: bool):
+    assert EventFilter(**wanted).matches(READY) is matches
+
+
+@pytest.mark.parametrize("wanted", [{"task_type": "code"}, {"agent": "ada"}, {"subject": "issue:7"}])
+def test_what_has_no_labels_matches_no_filter_by_them(wanted: Wanted):
+    assert not EventFilter(**wanted).matches(READY._replace(labels=Labels()))
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "agent"),
+    [
+        ("task.completed", '{"from":"running","agent":"ada"}', "ada"),
+        ("task.message", '{"agent":"somebody else"}', None),
+        ("task.progress", '{"agent":"somebody else"}', None),
+        ("task.retrying", '{"error":"no \\"agent\\" here"}', None),
+        ("task.running", '{"agent":null}', None),
+        ("task.ready", None, None),
+    ],
+)
+def test_only_the_yard_names_the_agent_of_an_event(name: str, data: str | None, agent: str | None):
+    assert named_agent(an_event(name)._replace(data=data)) == agent
+
+
+def test_a_breaker_has_its_type_and_an_inbox_its_agent():
+    assert own_labels(an_event("breaker.opened")._replace(data='{"type":"code"}')) == Labels(type="code")
+    registered = an_event("agent.registered")._replace(data='{"agent":"ada","type":"coder"}')
+    assert own_labels(registered) == Labels(agent="ada")
+    assert own_labels(an_event("inbox.enqueued")._replace(data='{"agent":"ada"}')) == Labels(agent="ada")

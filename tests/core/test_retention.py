@@ -44,3 +44,17 @@ def test_neither_a_spawned_task_nor_a_neighbour_keeps_anything():
 
     assert kept(edges, Status.PENDING) == set()
     assert retention.dependents({hot.id: hot for hot in TASKS}, edges) == set()
+
+
+@pytest.mark.parametrize(
+    ("most", "others_work", "size"), [(500, False, 500), (500, True, 100), (30, False, 30), (30, True, 30)]
+)
+def test_a_piece_is_small_where_others_work(most: int, others_work: bool, size: int):
+    assert retention.piece_size(most, others_work=others_work) == size
+
+
+@pytest.mark.parametrize(
+    ("took", "others_work", "rest"), [(0.2, False, 0.0), (0.2, True, 0.2), (3.0, True, 3.0), (0.0, True, 0.0)]
+)
+def test_pruning_rests_as_long_as_a_piece_took_where_others_work(took: float, others_work: bool, rest: float):
+    assert retention.rest_after(took, others_work=others_work) == rest

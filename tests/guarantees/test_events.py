@@ -180,6 +180,9 @@ async def test_an_event_is_shown_in_the_yards_words_and_in_those_of_multica(yard
         "task_id": waiting.id,
         "dag_id": waiting.dag_id,
         "workspace": "default",
+        "task_type": "code",
+        "agent": None,
+        "subject": None,
         "payload": {
             "through": ["created", "pending"],
             "type": "code",

@@ -79,6 +79,9 @@ FILTERS: list[tuple[dict[str, str], list[str]]] = [
     ({"event": "task.completed"}, ["task.completed"]),
     ({"event": "task.c*"}, ["task.created", "task.claimed", "task.completed"]),
     ({"type": "task:dispatch"}, ["task.claimed"]),
+    ({"task_type": "code"}, STORY),
+    ({"subject": "issue:7"}, STORY),
+    ({"agent": "worker", "event": "task.c*"}, ["task.claimed", "task.completed"]),
     ({"task_id": "TASK"}, STORY),
     ({"dag_id": "DAG"}, STORY),
     ({"task_id": "TASK", "dag_id": "DAG", "type": "task:running", "event": "task.*"}, ["task.running"]),
@@ -89,7 +92,7 @@ FILTERS: list[tuple[dict[str, str], list[str]]] = [
 async def test_a_listener_hears_only_what_it_asked_for(
     yard: Yard, server: Server, wanted: dict[str, str], heard: list[str]
 ):
-    held = await given_a_running_task(yard)
+    held = await given_a_running_task(yard, subject="issue:7")
     names = {"TASK": held.id, "DAG": held.id.replace("task_", "dag_")}
     asked = {field: names.get(value, value) for field, value in wanted.items()}
     async with listening(server) as listener, calling(server) as client:
@@ -102,7 +105,7 @@ async def test_a_listener_hears_only_what_it_asked_for(
         assert "pong" in await listener.ask(action="ping")
     of_one = [event["event"] for event in page if event["task_id"] == held.id]
     assert of_one == heard
-    assert (len(page) == len(of_one)) == ("TASK" in wanted.values() or "DAG" in wanted.values())
+    assert (len(page) == len(of_one)) == bool({"TASK", "DAG", "issue:7"} & set(wanted.values()))
 
 
 async def test_who_resumes_from_a_number_hears_everything_after_it(yard: Yard, server: Server):
@@ -132,6 +135,20 @@ async def test_a_stream_resumes_where_a_browser_says_it_was(yard: Yard, server: 
     async with calling(server) as client, client.stream("GET", "/api/events?after=0", headers=headers) as stream:
         assert stream.headers["Content-Type"].startswith("text/event-stream")
         assert [event["seq"] for event in await streamed(stream, len(everything) - 2)] == everything[2:]
+
+
+async def test_a_stream_has_only_the_subject_that_was_asked_for(yard: Yard, server: Server):
+    await given_a_finished_task(yard)
+    held = await given_a_running_task(yard, subject="issue:7")
+    query = {"after": "0", "subject": "issue:7", "agent": "worker", "task_type": "code"}
+    async with calling(server) as client, client.stream("GET", "/api/events", params=query, headers=STREAM) as stream:
+        told = await streamed(stream, 2)
+
+    assert [(event["event"], event["task_id"]) for event in told] == [
+        ("task.claimed", held.id),
+        ("task.running", held.id),
+    ]
+    assert {(event["subject"], event["agent"], event["task_type"]) for event in told} == {("issue:7", "worker", "code")}
 
 
 async def test_a_stream_goes_on_with_what_happens_while_it_is_read(yard: Yard, server: Server):

@@ -20,6 +20,7 @@ from taskyard.cli.running import AsJson, TaskArgument, chosen, console_for_peopl
 from taskyard.cli.tables import COLOURS, Text, age, dollars, seconds, short, state, table
 from taskyard.core.changes import Record, StoredEvent
 from taskyard.core.errors import NotFound
+from taskyard.core.events import Wanted
 from taskyard.core.metering import Metrics, Totals
 from taskyard.core.task import HELD, Json, Status, TaskId
 from taskyard.core.transitions import dag_of
@@ -315,20 +316,27 @@ def events(
     after: Annotated[int, typer.Option(help="From this sequence number on.")] = 0,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes.")] = False,
     limit: Annotated[int, typer.Option("--limit", "-n")] = 100,
+    event: Annotated[str | None, typer.Option(help="Only these: task.ready, task.*")] = None,
+    type_: Annotated[str | None, typer.Option("--type", help="Only of tasks of this type.")] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="Only of this agent: who held the task, or else its addressee.")
+    ] = None,
+    subject: Annotated[str | None, typer.Option(help="Only of tasks on this subject.")] = None,
+    dag: Annotated[str | None, typer.Option(help="Only of this DAG.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """What happened, one event a line."""
 
     async def use(yard: Yard) -> None:
         task_id = None if task is None else await find_task(yard, task)
+        wanted = Wanted(task_id=task_id, dag_id=dag, event=event, task_type=type_, agent=agent, subject=subject)
         seen = after
-        for stored in await yard.events(after=after, limit=limit, task_id=task_id):
+        for stored in await yard.events(after=after, limit=limit, **wanted):
             _print_event(event_view(stored), as_json)
             seen = stored.seq
         if follow:
-            async for stored in yard.tail(after=seen):
-                if task_id in (None, stored.event.task_id):
-                    _print_event(event_view(stored), as_json)
+            async for stored in yard.tail(after=seen, **wanted):
+                _print_event(event_view(stored), as_json)
 
     in_yard(context, use)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Unpack
 
 from taskyard.client.calling import Calling, shown
 from taskyard.core.changes import Limit, Record, StoredEvent
 from taskyard.core.errors import NotFound
+from taskyard.core.events import EventFilter, Wanted
 from taskyard.core.task import Attempt, Json
 from taskyard.core.transitions import lone_task
 from taskyard.wire import calls, reading, reading_tasks
@@ -160,36 +162,50 @@ class Looking(Calling):
     # Events
 
     async def events(
-        self, *, after: int = 0, limit: int = EVENTS_AT_ONCE, task_id: str | None = None
+        self, *, after: int = 0, limit: int = EVENTS_AT_ONCE, **wanted: Unpack[Wanted]
     ) -> list[StoredEvent]:
-        """Events in order, from the oldest on after which none was pruned; those of one task all."""
+        """Events in order, from the oldest on after which none was pruned; those of one task all.
+
+        Of a graph, a task, a word (`event`: `task.ready`, `task.*`), a `task_type`, an agent or a subject: then the log
+        is read on until so many match, or it ends.
+        """
+        which = EventFilter(**wanted)
+        if which.task_id is not None:
+            return await self._events_of(which.task_id, after, limit, which)
         events: list[StoredEvent] = []
         while len(events) < limit:
             most = min(limit - len(events), MOST_LISTED)
-            page = await self._events(after=events[-1].seq if events else after, limit=most, task_id=task_id)
-            events += page
-            if len(page) < most:
+            answer = await self._ask(calls.EVENTS, query={**asdict(which), "after": after, "limit": most})
+            events += map(reading.event, answer["events"])
+            # Where what is wanted is rare, the server answers with how far it looked before it has found enough.
+            if answer["after"] == after or (len(answer["events"]) < most and not which.is_selective):
                 break
+            after = answer["after"]
         return events
 
-    async def _events(self, *, after: int, limit: int, task_id: str | None) -> list[StoredEvent]:
-        answer: dict[str, list[Any]] = {"events": []}
-        if task_id is None:
-            answer = await self._ask(calls.EVENTS, query={"after": after, "limit": limit})
-        else:
-            with suppress(NotFound):  # nothing has happened to what is not there
-                answer = await self._ask_about(calls.TASK_EVENTS, task_id, query={"after": after, "limit": limit})
-        return [reading.event(each) for each in answer["events"]]
+    async def _events_of(self, task_id: str, after: int, limit: int, which: EventFilter) -> list[StoredEvent]:
+        events: list[StoredEvent] = []
+        with suppress(NotFound):  # nothing has happened to what is not there
+            while len(events) < limit:
+                query = {"after": after, "limit": MOST_LISTED}
+                page = (await self._ask_about(calls.TASK_EVENTS, task_id, query=query))["events"]
+                events += filter(which.matches, map(reading.event, page))
+                if len(page) < MOST_LISTED:
+                    break
+                after = page[-1]["seq"]
+        return events[:limit]
 
-    async def tail(self, *, after: int = 0) -> AsyncGenerator[StoredEvent, None]:
-        """Every event from a sequence number on, and each new one as it comes; none is skipped.
+    async def tail(self, *, after: int = 0, **wanted: Unpack[Wanted]) -> AsyncGenerator[StoredEvent, None]:
+        """Every event from a sequence number on, and each new one as it comes; none is skipped. Filters as in `events`.
 
         Any number may follow in one process: the newest events are read once for all of them.
         """
+        which = EventFilter(**wanted)
         while True:
             for stored in await self._feed.next(after):
-                yield stored
                 after = stored.seq
+                if which.matches(stored):
+                    yield stored
 
     # The yard
 

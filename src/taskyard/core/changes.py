@@ -30,9 +30,18 @@ class Event(NamedTuple):
     data: str | None  # JSON: what else the reader wants to know
 
 
+class Labels(NamedTuple):
+    """What a definition says of its task that readers of events filter by."""
+
+    type: str | None = None
+    subject: str | None = None
+    agent: str | None = None  # whom the task is addressed to; of an event: who did it, or else the addressee
+
+
 class StoredEvent(NamedTuple):
     seq: int
     event: Event
+    labels: Labels = Labels()  # added for readers; a store leaves them blank
 
 
 class Change(NamedTuple):

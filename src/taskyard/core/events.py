@@ -1,8 +1,12 @@
-"""The words for events: the yard's own, and those of seed 002 that go with them on the wire."""
+"""The words for events, the yard's own and those of seed 002 on the wire; what events are labelled and filtered by."""
 
 from __future__ import annotations
 
-from taskyard.core.changes import Event
+import json
+from dataclasses import dataclass
+from typing import TypedDict
+
+from taskyard.core.changes import Event, Labels, StoredEvent
 from taskyard.core.task import Status
 
 _WIRE = {
@@ -27,3 +31,72 @@ def wire_type(event: Event) -> str:
     if event.event == "task.created" and event.status is Status.PENDING:
         return "task:pending"
     return _WIRE.get(event.event, event.event.replace(".", ":", 1))
+
+
+# Their data is what the agent sent, so an agent that the data names proves nothing.
+SENT_BY_AGENTS = frozenset({"task.message", "task.progress"})
+
+
+def named_agent(event: Event) -> str | None:
+    """The agent that the yard wrote into the event: the holder of the task, or the owner of an inbox."""
+    return None if event.event in SENT_BY_AGENTS else _fact(event, "agent")
+
+
+def own_labels(event: Event) -> Labels:
+    """The labels of an event that is of no task: the type of a breaker, the agent that registered or owns an inbox."""
+    # An agent's own type is not a type of tasks.
+    return Labels(type=_fact(event, "type") if event.event.startswith("breaker.") else None, agent=named_agent(event))
+
+
+def _fact(event: Event, name: str) -> str | None:
+    if event.data is None or f'"{name}"' not in event.data:
+        return None
+    fact = json.loads(event.data).get(name)
+    return fact if isinstance(fact, str) else None
+
+
+class Wanted(TypedDict, total=False):
+    """The fields of an `EventFilter`, as the arguments of a call."""
+
+    task_id: str | None
+    dag_id: str | None
+    event: str | None
+    task_type: str | None
+    agent: str | None
+    subject: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventFilter:
+    """Which events a reader wants. Everything given must match."""
+
+    task_id: str | None = None
+    dag_id: str | None = None
+    event: str | None = None  # a word of the yard: task.ready, or task.* for all that begin so
+    task_type: str | None = None
+    agent: str | None = None
+    subject: str | None = None
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether it leaves out events, beside those of other tasks."""
+        return any((self.dag_id, self.event, self.task_type, self.agent, self.subject))
+
+    def matches(self, stored: StoredEvent) -> bool:
+        event = stored.event
+        return self.matches_facts(event.event, event.task_id, event.dag_id, stored.labels)
+
+    def matches_facts(self, event: str, task_id: str | None, dag_id: str | None, labels: Labels) -> bool:
+        return (
+            self.task_id in (None, task_id)
+            and self.dag_id in (None, dag_id)
+            and self.task_type in (None, labels.type)
+            and self.agent in (None, labels.agent)
+            and self.subject in (None, labels.subject)
+            and self._names(event)
+        )
+
+    def _names(self, event: str) -> bool:
+        if self.event is None:
+            return True
+        return event.startswith(self.event[:-1]) if self.event.endswith("*") else event == self.event

@@ -247,7 +247,7 @@ def fold(
     slots: dict[tuple[str, SlotKey], Totals] = {}
     # Every event is looked at here, most of them within a few seconds: no slot is shorter than one.
     of_second: dict[tuple[str, int], Totals] = {}
-    for _, event in events:
+    for _, event, _ in events:
         count = _COUNTED.get(event.event)
         if count is None and event.event != "task.created":
             continue

@@ -12,12 +12,24 @@ from taskyard.core.transitions import dag_of
 
 DEFAULT_DAYS = 7.0  # where nobody has given another number
 MOST_DAYS = 36_500
+SMALL_PIECE = 100  # tasks, where others work meanwhile: each of their commits may have to wait for a piece
+RESTS = 1.0  # times as long as a piece took, where others work
 
 
 def checked_days(days: float) -> float:
     if not isfinite(days) or not 0 <= days <= MOST_DAYS:
         raise InvalidInput("retention_days", f"must be from 0 to {MOST_DAYS}")
     return float(days)
+
+
+def piece_size(most: int, *, others_work: bool) -> int:
+    """How many finished tasks the next piece looks at."""
+    return min(most, SMALL_PIECE) if others_work else most
+
+
+def rest_after(took: float, *, others_work: bool) -> float:
+    """Seconds that pruning rests after a piece: others get at least half of the time."""
+    return RESTS * took if others_work else 0.0
 
 
 def groups(tasks: Iterable[Hot]) -> dict[str, list[Hot]]:

@@ -435,7 +435,7 @@ def step(
     allow(hot, "step")
     totals = {"spent": cost, "tokens_in": tokens_in, "tokens_out": tokens_out}
     given: dict[str, Any] = {field: total for field, total in totals.items() if total is not None}
-    facts: dict[str, Json] = {"step": name, **({} if cost is None else {"cost": cost})}
+    facts: dict[str, Json] = {"step": name, "agent": hot.agent, **({} if cost is None else {"cost": cost})}
     return _step(hot, "step", now, facts, **given)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
+from functools import partial
 from typing import Protocol
 
 from taskyard.core.errors import TaskyardError, TooManyListeners, Unauthorized, YardClosed
@@ -121,13 +122,14 @@ class Live:
 
 async def latest(yard: Yard) -> int:
     """The number of the newest event, found by halving: a store is asked for events, not for how many there are."""
+    ask = partial(yard.store.events, limit=1, workspace=yard.workspace)
     low, step = await yard.store.pruned(yard.workspace), 1
-    while found := await yard.events(after=low + step, limit=1):
+    while found := await ask(after=low + step):
         low, step = found[0].seq, step * 2
     high = low + step  # none comes after it
     while low < high:
         middle = (low + high) // 2
-        if found := await yard.events(after=middle, limit=1):
+        if found := await ask(after=middle):
             low = found[0].seq
         else:
             high = middle

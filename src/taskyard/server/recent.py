@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
-from taskyard.core.changes import StoredEvent
-from taskyard.core.events import wire_type
+from taskyard.core.changes import Labels, StoredEvent
+from taskyard.core.events import EventFilter, wire_type
 from taskyard.core.jsonvalue import compact
 from taskyard.wire.answers import event_view
 from taskyard.wire.multica import event_views
@@ -30,23 +30,22 @@ class Entry(NamedTuple):
     event: str
     task_id: str | None
     dag_id: str | None
+    labels: Labels
     text: str
 
 
 def entry_of(stored: StoredEvent) -> Entry:
-    event = stored.event
-    return Entry(stored.seq, wire_type(event), event.event, event.task_id, event.dag_id, compact(event_view(stored)))
+    seq, event, labels = stored
+    text = compact(event_view(stored))
+    return Entry(seq, wire_type(event), event.event, event.task_id, event.dag_id, labels, text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interest:
-    """Which events somebody wants: those that are of all of these."""
+class Interest(EventFilter):
+    """Which events a listener wants, also by the words of seed 002, and in which view."""
 
-    task_id: str | None = None
-    dag_id: str | None = None
     type: str | None = None  # a word of seed 002: task:queued
-    view: str | None = None  # in which they are to be told
-    event: str | None = None  # a word of the yard: task.ready, or task.* for all that begin so
+    view: str | None = None
 
     @property
     def key(self) -> str | None:
@@ -54,12 +53,8 @@ class Interest:
         return self.task_id or self.dag_id
 
     def wants(self, entry: Entry) -> bool:
-        return (
-            self.task_id in (None, entry.task_id)
-            and self.dag_id in (None, entry.dag_id)
-            and self._names(entry.event)
-            and self._is_of_type(entry)
-        )
+        matches = self.matches_facts(entry.event, entry.task_id, entry.dag_id, entry.labels)
+        return matches and self._is_of_type(entry)
 
     def texts(self, entry: Entry) -> list[str]:
         """What there is to send of an event that is wanted: in a view, that may be more than one."""
@@ -70,11 +65,6 @@ class Interest:
 
     def _is_of_type(self, entry: Entry) -> bool:
         return self.type in (None, entry.type) if self.view is None else bool(self.texts(entry))
-
-    def _names(self, event: str) -> bool:
-        if self.event is None:
-            return True
-        return event.startswith(self.event[:-1]) if self.event.endswith("*") else event == self.event
 
 
 class Recent:

@@ -236,7 +236,16 @@ async def subscribe(conversation: Conversation, asked: requests.Subscribe) -> No
     if len(conversation.subscriptions) == MOST_SUBSCRIPTIONS:
         raise InvalidInput("id", f"would be one too many: a connection has at most {MOST_SUBSCRIPTIONS} subscriptions")
     task_id = None if asked.task_id is None else task_of(asked.task_id)
-    interest = Interest(task_id=task_id, dag_id=asked.dag_id, type=asked.type, event=asked.event, view=asked.view)
+    interest = Interest(
+        task_id=task_id,
+        dag_id=asked.dag_id,
+        type=asked.type,
+        event=asked.event,
+        task_type=asked.task_type,
+        agent=asked.agent,
+        subject=asked.subject,
+        view=asked.view,
+    )
     await must_be_theirs(conversation.caller, interest)
     feed = await conversation.live.feed_of(conversation.caller.yard)
     subscription = Subscription(feed, interest, asked.after, conversation.cut_off)

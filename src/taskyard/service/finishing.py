@@ -415,7 +415,7 @@ class Finishing(Filing):
             cost, tokens_in, tokens_out, _ = totals
             change = transitions.step(hot, name=name, cost=cost, tokens_in=tokens_in, tokens_out=tokens_out, now=now)
             return ChangeSet(changes=(change,), checkpoints=(row,), at=now)
-        facts = compact({"step": name})
+        facts = compact({"step": name, "agent": hot.agent})
         event = Event("task.step", hot.workspace, hot.id, transitions.dag_of(hot), now, None, None, hot.attempt, facts)
         return ChangeSet(expects=(Expect(hot.id, hot.version),), checkpoints=(row,), events=(event,), at=now)
 

@@ -20,8 +20,6 @@ from taskyard.service.transcribing import Transcribing
 from taskyard.stores.contract import FROM_THE_OLDEST, Store
 
 PIECE = 500  # finished tasks that are looked at, and removed in one commit
-SMALL_PIECE = 100  # where others work meanwhile: each of their commits may have to wait for a piece
-RESTS = 1.0  # times as long as a piece took, where others work
 MOST_PIECES = 10  # of one step
 
 
@@ -49,14 +47,14 @@ class Pruning(Metering, Clearing, Transcribing, Retaining):
         pruned = 0
         for _ in range(MOST_PIECES):
             began, flushes = monotonic(), self._committer.flushes
-            size = min(PIECE, SMALL_PIECE) if self._others_work else PIECE
+            size = retention.piece_size(PIECE, others_work=self._others_work)
             piece = await self.store.prunable(before, size, dead_too=dead_too, after=self._pruned_through)
             self._pruned_through = piece.cursor or FROM_THE_OLDEST
             pruned += await self._remove(piece.tasks)
             if piece.cursor is None:
                 return Step(pruned)
             self._others_work = self._committer.flushes != flushes
-            await asyncio.sleep(RESTS * (monotonic() - began) if self._others_work else 0)
+            await asyncio.sleep(retention.rest_after(monotonic() - began, others_work=self._others_work))
         return Step(pruned, more=True)
 
     async def _prunable_before(self) -> Micros:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from typing import cast
+from typing import Unpack, cast
 
 from taskyard.core import outcomes, transitions
 from taskyard.core.artifacts import referred
@@ -12,11 +12,13 @@ from taskyard.core.breaker import BreakerState, counter
 from taskyard.core.changes import Edge, Limit, Record, StoredEvent
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import InvalidInput, NotFound
+from taskyard.core.events import EventFilter, Wanted
 from taskyard.core.lease import Lease
 from taskyard.core.task import Attempt, DagId, Hot, Json, Status, TaskId
 from taskyard.core.units import MicroUsd, to_iso
 from taskyard.service.engine import Options
 from taskyard.service.filing import Filing
+from taskyard.service.labelling import with_labels
 from taskyard.service.results import Results
 from taskyard.stores.contract import Filter, Store
 from taskyard.wire import files
@@ -215,24 +217,41 @@ class Reading(Results, Filing):
     # Events
 
     async def events(
-        self, *, after: int = 0, limit: int = EVENTS_AT_ONCE, task_id: str | None = None
+        self, *, after: int = 0, limit: int = EVENTS_AT_ONCE, **wanted: Unpack[Wanted]
     ) -> list[StoredEvent]:
-        """Events in order, from the oldest on after which none was pruned; those of one task all."""
-        if task_id is not None:
-            return await self.store.events(after=after, limit=limit, workspace=self.workspace, task_id=TaskId(task_id))
-        # Some older ones may be left of work that is still there: who read them could not read on.
-        first = after or await self.store.pruned(self.workspace)
-        return await self.store.events(after=first, limit=limit, workspace=self.workspace)
+        """Events in order, from the oldest on after which none was pruned; those of one task all.
 
-    async def tail(self, *, after: int = 0) -> AsyncGenerator[StoredEvent, None]:
-        """Every event from a sequence number on, and each new one as it comes; none is skipped.
+        Of a graph, a task, a word (`event`: `task.ready`, `task.*`), a `task_type`, an agent or a subject: then the log
+        is read on until so many match, or it ends.
+        """
+        which = EventFilter(**wanted)
+        at_once = max(limit, EVENTS_AT_ONCE) if which.is_selective else limit
+        found: list[StoredEvent] = []
+        while page := await self._page(after, at_once, which.task_id):
+            found += filter(which.matches, page)
+            if len(found) >= limit or len(page) < at_once:
+                break
+            after = page[-1].seq
+        return found[:limit]
+
+    async def _page(self, after: int, limit: int, task_id: str | None) -> list[StoredEvent]:
+        of = None if task_id is None else TaskId(task_id)
+        # Some older ones may be left of work that is still there: who read them could not read on.
+        first = after if of is not None or after else await self.store.pruned(self.workspace)
+        page = await self.store.events(after=first, limit=limit, workspace=self.workspace, task_id=of)
+        return await with_labels(self.store, page)
+
+    async def tail(self, *, after: int = 0, **wanted: Unpack[Wanted]) -> AsyncGenerator[StoredEvent, None]:
+        """Every event from a sequence number on, and each new one as it comes; none is skipped. Filters as in `events`.
 
         Any number may follow in one process: the newest events are read once for all of them.
         """
+        which = EventFilter(**wanted)
         while True:
             for stored in await self._feed.next(after):
-                yield stored
                 after = stored.seq
+                if which.matches(stored):
+                    yield stored
 
     async def breakers(self) -> list[BreakerView]:
         """Breakers that have ever moved, and how they stand now."""

@@ -19,6 +19,7 @@ from taskyard.core.changes import (
     Committed,
     Conflict,
     Edge,
+    Labels,
     Limit,
     NewTask,
     Outbox,
@@ -202,6 +203,10 @@ class Store(Protocol):
     # Reads. Each sees one moment; two reads may see different ones, which is what versions are for.
     async def load(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]: ...
     async def definitions(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]: ...
+    async def labels(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Labels]:
+        """What events are filtered by, without the rest of the definitions, which may be large."""
+        ...
+
     async def outputs(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]: ...
     async def attempts(self, task_id: TaskId) -> list[Attempt]: ...
     async def histories(self, task_ids: Sequence[TaskId]) -> dict[TaskId, list[Attempt]]:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from taskyard.core.changes import Blocker, Checkpoint, Edge, Limit, Outbox, Output, Record, Signal, StoredEvent
+from taskyard.core.changes import Blocker, Checkpoint, Edge, Labels, Limit, Outbox, Output, Record, Signal, StoredEvent
 from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Json, LaneId, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import FROM_THE_OLDEST, Config, Cursor, Filter, Graph, Prunable
@@ -27,6 +27,9 @@ class Reads(ABC):
 
     async def definitions(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
         return await self._ask("definitions", task_ids)
+
+    async def labels(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Labels]:
+        return await self._ask("labels", task_ids)
 
     async def outputs(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]:
         return await self._ask("outputs", task_ids)

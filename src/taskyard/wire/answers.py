@@ -87,6 +87,9 @@ def event_view(stored: StoredEvent) -> dict[str, Json]:
         "task_id": event.task_id,
         "dag_id": event.dag_id,
         "workspace": event.workspace,
+        "task_type": stored.labels.type,
+        "agent": stored.labels.agent,
+        "subject": stored.labels.subject,
         # An event that is of no task may have a status among its data: how a graph ended.
         "payload": {
             **own,

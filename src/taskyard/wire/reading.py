@@ -5,7 +5,7 @@ from __future__ import annotations
 from taskyard.core.access import Role, Token
 from taskyard.core.agent import Agent, AgentStatus, Budget, Period
 from taskyard.core.breaker import BreakerState
-from taskyard.core.changes import Edge, Event, Limit, Record, StoredEvent
+from taskyard.core.changes import Edge, Event, Labels, Limit, Record, StoredEvent
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import ERRORS, StoreUnavailable, TaskyardError
 from taskyard.core.jsonvalue import compact
@@ -139,6 +139,7 @@ def event(document: Given) -> StoredEvent:
             attempt if document["task_id"] is not None else None,
             compact(payload) if payload else None,
         ),
+        Labels(document["task_type"], document["subject"], document["agent"]),
     )
 
 

@@ -420,6 +420,9 @@ class Subscribe(Request):
     dag_id: Name | None = None
     type: Name | None = None
     event: Name | None = None
+    task_type: Name | None = None
+    agent: Name | None = None
+    subject: Name | None = None
     view: Literal["multica"] | None = None
 
 

@@ -162,6 +162,9 @@ class Event(Response):
     task_id: str | None
     dag_id: str | None
     workspace: str
+    task_type: str | None = Field(description="Of the task; of a breaker, the type it stands for.")
+    agent: str | None = Field(description="Who held the task when it happened, or else whom the task is addressed to.")
+    subject: str | None
     payload: dict[str, Any]
 
 

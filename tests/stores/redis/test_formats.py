@@ -81,7 +81,7 @@ async def make_old(store: RedisStore, client: Any, url: str, task_ids: Sequence[
         client.hset(key(url, f"task:{task_id}"), mapping={**said, "type": definitions[task_id].type})
     told = await every_event(store)
     client.delete(key(url, f"events:{HERE}"))
-    for seq, event in told:
+    for seq, event, _ in told:
         said = {name: "\0" if value is None else value for name, value in zip(IN_FIELDS, event, strict=True)}
         client.xadd(
             key(url, f"events:{HERE}"), {name: said[name] for name in IN_FIELDS if name != "workspace"}, f"{seq}-0"

@@ -35,6 +35,11 @@ async def events(
     dag_id: Of = None,
     type: Annotated[str | None, Query(description="A word of multica's: task:queued.", max_length=255)] = None,
     event: Annotated[str | None, Query(description="A word of the yard's: task.ready, task.*.", max_length=255)] = None,
+    task_type: Of = None,
+    agent: Annotated[
+        str | None, Query(description="Who held the task, or else whom it is addressed to.", max_length=255)
+    ] = None,
+    subject: Of = None,
     order: Annotated[
         Literal["oldest", "newest"], Query(description="newest: the last ones, without `after`.")
     ] = "oldest",
@@ -43,7 +48,16 @@ async def events(
 ) -> Response:
     """A page of events from a number on; to who accepts `text/event-stream`, each event from there or from now on."""
     named = None if task_id is None else task_of(task_id)
-    interest = Interest(task_id=named, dag_id=dag_id, type=type, event=event, view=view)
+    interest = Interest(
+        task_id=named,
+        dag_id=dag_id,
+        type=type,
+        event=event,
+        task_type=task_type,
+        agent=agent,
+        subject=subject,
+        view=view,
+    )
     await listening.must_be_theirs(caller, interest)
     if order == "newest":
         return answer(await listening.last_page(caller.yard, interest, limit=limit))

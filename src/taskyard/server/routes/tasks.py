@@ -8,6 +8,7 @@ from fastapi import Header, Path, Query, Response
 from pydantic import AfterValidator
 
 from taskyard.core.jsonvalue import compact
+from taskyard.core.task import Json
 from taskyard.server.guarding import check_own_lease
 from taskyard.server.routing import Calling, Routes, answer, spelled
 from taskyard.server.viewing import View, shown, shown_attempt, shown_attempts
@@ -86,7 +87,8 @@ async def find(
     after = tasks[-1].hot.seq if len(tasks) == limit else None
     is_whole = not cursor and after is None
     total, more = (len(tasks), False) if is_whole else await caller.yard.total(**which)
-    shown = [task.to_dict() for task in tasks] if view is None else await shown_attempts(caller, tasks, status)
+    own: list[Json] = [task.to_dict() for task in tasks]
+    shown = own if view is None else await shown_attempts(caller, tasks, status)
     return answer({"tasks": shown, "cursor": after, "total": total, "more": more})
 
 

@@ -25,6 +25,7 @@ from taskyard.core.changes import (
     Committed,
     Conflict,
     Edge,
+    Labels,
     Limit,
     Outbox,
     Output,
@@ -206,6 +207,10 @@ class MemoryStore(Schemaless):
 
     async def definitions(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
         return _those(self._tables.definitions, task_ids)
+
+    async def labels(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Labels]:
+        found = _those(self._tables.definitions, task_ids)
+        return {task_id: Labels(each.type, each.subject, each.agent) for task_id, each in found.items()}
 
     async def outputs(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]:
         return _those(self._tables.outputs, task_ids)

@@ -12,6 +12,7 @@ from taskyard.core.changes import (
     Blocker,
     Checkpoint,
     Edge,
+    Labels,
     Limit,
     Outbox,
     Output,
@@ -70,6 +71,10 @@ async def load(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:
 async def definitions(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
     found = await reader.ask("definitions", list(task_ids))
     return _in_order({task_id: decode_definition(body) for task_id, body in found}, task_ids)
+
+
+async def labels(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Labels]:
+    return {task_id: Labels._make(told) for task_id, *told in await reader.ask("labels", list(task_ids))}
 
 
 async def outputs(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]:

@@ -13,6 +13,13 @@ join yard.definition
 on definition.seq = task.seq
 where task.id = any($1::text[])
 
+-- name: labels
+select task.id, definition.type, definition.subject, definition.agent
+from yard.task
+join yard.definition
+on definition.seq = task.seq
+where task.id = any($1::text[])
+
 -- name: outputs
 select task_id, attempt, data, artifacts, decision_report
 from yard.output

@@ -33,6 +33,22 @@ function reads.paper()
   return found
 end
 
+-- What events are filtered by. A definition is parsed only where it has a subject or an addressee: within a text of the
+-- caller's, quotation marks are escaped.
+function reads.labels()
+  local found = {}
+  for _, id in ipairs(take_many()) do
+    local text = redis.call('HGET', yard .. 'papers:' .. id, 'definition')
+    local row = text and fetch(id)
+    if row then
+      local has_more = string.find(text, ',"subject":', 1, true) or string.find(text, ',"agent":', 1, true)
+      local defined = has_more and cjson.decode(text) or {}
+      found[#found + 1] = {id, row[TYPE], defined.subject or false, defined.agent or false}
+    end
+  end
+  return found
+end
+
 -- The fields of a task's papers that begin so, with what they hold.
 local function papers(id, prefix)
   local key, names = yard .. 'papers:' .. id, {}

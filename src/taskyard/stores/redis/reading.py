@@ -12,6 +12,7 @@ from taskyard.core.changes import (
     Blocker,
     Checkpoint,
     Edge,
+    Labels,
     Limit,
     Outbox,
     Output,
@@ -93,6 +94,11 @@ async def load(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:
 async def definitions(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
     found = await reader.run("paper", "definition", *_many(task_ids))
     return {task_id: decode_definition(text) for task_id, text in zip(task_ids, found, strict=True) if text is not None}
+
+
+async def labels(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Labels]:
+    found = await reader.run("labels", *_many(task_ids))
+    return {task_id: Labels._make(told) for task_id, *told in found}
 
 
 async def outputs(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]:

@@ -15,6 +15,7 @@ from taskyard.core.changes import (
     Blocker,
     Checkpoint,
     Edge,
+    Labels,
     Limit,
     Outbox,
     Output,
@@ -77,6 +78,10 @@ def load(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[TaskId
 def definitions(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
     found = _ask(connection, "definitions", names_text(task_ids))
     return _in_order({task_id: decode_definition(body) for task_id, body in found}, task_ids)
+
+
+def labels(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[TaskId, Labels]:
+    return {task_id: Labels._make(told) for task_id, *told in _ask(connection, "labels", names_text(task_ids))}
 
 
 def bodies(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> list[str]:

@@ -12,6 +12,13 @@ join definition
 on definition.seq = task.seq
 where task.id in (select value from json_each(?))
 
+-- name: labels
+select task.id, definition.type, definition.subject, definition.agent
+from task
+join definition
+on definition.seq = task.seq
+where task.id in (select value from json_each(?))
+
 -- name: outputs
 select task_id, attempt, data, artifacts, decision_report
 from output
