@@ -33,17 +33,20 @@ function reads.paper()
   return found
 end
 
--- What events are filtered by. A definition is parsed only where it has a subject or an addressee: within a text of the
--- caller's, quotation marks are escaped.
+-- One field of a definition's text, where it has it. Within what a caller wrote, quotation marks are escaped, so a field's
+-- name stands there only once; the whole is parsed only for a value with escapes.
+local function defined(text, name)
+  local at = string.find(text, ',"' .. name .. '":', 1, true)
+  return at and (string.match(text, '^"([^"\\]*)"', at + #name + 4) or cjson.decode(text)[name]) or false
+end
+
+-- What events are filtered by.
 function reads.labels()
   local found = {}
   for _, id in ipairs(take_many()) do
     local text = redis.call('HGET', yard .. 'papers:' .. id, 'definition')
-    local row = text and fetch(id)
-    if row then
-      local has_more = string.find(text, ',"subject":', 1, true) or string.find(text, ',"agent":', 1, true)
-      local defined = has_more and cjson.decode(text) or {}
-      found[#found + 1] = {id, row[TYPE], defined.subject or false, defined.agent or false}
+    if text then
+      found[#found + 1] = {id, defined(text, 'type'), defined(text, 'subject'), defined(text, 'agent')}
     end
   end
   return found
