@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TypedDict
 
 from taskyard.core.changes import Event, Labels, StoredEvent
+from taskyard.core.jsonvalue import value_of
 from taskyard.core.task import Status
 
 _WIRE = {
@@ -51,7 +51,7 @@ def own_labels(event: Event) -> Labels:
 def _fact(event: Event, name: str) -> str | None:
     if event.data is None or f'"{name}"' not in event.data:
         return None
-    fact = json.loads(event.data).get(name)
+    fact = value_of(event.data).get(name)
     return fact if isinstance(fact, str) else None
 
 
@@ -76,6 +76,10 @@ class EventFilter:
     task_type: str | None = None
     agent: str | None = None
     subject: str | None = None
+
+    @property
+    def takes_all(self) -> bool:
+        return self.task_id is None and not self.is_selective
 
     @property
     def is_selective(self) -> bool:

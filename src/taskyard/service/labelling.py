@@ -19,7 +19,7 @@ async def with_labels(store: Store, page: Sequence[StoredEvent]) -> list[StoredE
     tasks = {stored.event.task_id for stored in page if stored.event.task_id is not None}
     labels = await store.labels(list(tasks)) if tasks else {}
     senders = await _senders(store, page)
-    return [stored._replace(labels=_labels(stored, labels, senders)) for stored in page]
+    return [StoredEvent(stored.seq, stored.event, _labels(stored, labels, senders)) for stored in page]
 
 
 def _labels(
@@ -30,7 +30,7 @@ def _labels(
         return own_labels(event)
     task = labels.get(event.task_id, _UNKNOWN)  # unknown: pruned since the page was read
     holder = named_agent(event) or senders.get((event.task_id, event.attempt))
-    return task if holder is None else task._replace(agent=holder)
+    return task if holder is None else Labels(task.type, task.subject, holder)
 
 
 async def _senders(store: Store, page: Sequence[StoredEvent]) -> dict[tuple[TaskId, int | None], str | None]:

@@ -228,7 +228,7 @@ class Reading(Results, Filing):
         at_once = max(limit, EVENTS_AT_ONCE) if which.is_selective else limit
         found: list[StoredEvent] = []
         while page := await self._page(after, at_once, which.task_id):
-            found += filter(which.matches, page)
+            found += filter(which.matches, page) if which.is_selective else page
             if len(found) >= limit or len(page) < at_once:
                 break
             after = page[-1].seq
@@ -247,10 +247,11 @@ class Reading(Results, Filing):
         Any number may follow in one process: the newest events are read once for all of them.
         """
         which = EventFilter(**wanted)
+        takes_all = which.takes_all  # nearly always, and many follow
         while True:
             for stored in await self._feed.next(after):
                 after = stored.seq
-                if which.matches(stored):
+                if takes_all or which.matches(stored):
                     yield stored
 
     async def breakers(self) -> list[BreakerView]:
