@@ -26,6 +26,7 @@ QUIET = 10.0  # seconds after which the leases are looked at though nothing was 
 PAUSE = 1.0  # seconds until a store that was away is listened to again
 RUN_OUT = "lease_run_out"  # by this machine's clock: said to the worker, which tells its handler `lease_lost`
 SHORTEST = 0.5  # seconds that a heartbeat has at least
+MOST = 500  # heartbeats of one call: one row that is locked keeps only its own call waiting
 
 
 class Beating:
@@ -82,7 +83,9 @@ class Heart:
         while True:
             now = monotonic()
             if due := [beating for beating in self.held() if beating.due <= now]:
-                await self._send(yard, due)
+                due.sort(key=lambda beating: beating.expires)
+                calls = [due[first : first + MOST] for first in range(0, len(due), MOST)]
+                await asyncio.gather(*(self._send(yard, each) for each in calls))
             await asyncio.sleep(TICK)
 
     async def _send(self, yard: Yard, due: Sequence[Beating]) -> None:

@@ -1,0 +1,62 @@
+"""Heartbeats of many leases go out in bounded calls: one that hangs keeps none of the others waiting."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from time import monotonic
+from typing import Any, cast
+
+import pytest
+
+from taskyard.app import connect
+from taskyard.service import yard as service
+from taskyard.wire.answers import Heartbeat, Told
+from taskyard.worker import pulse
+from taskyard.worker.pulse import Heart
+
+
+class OneHangs:
+    """The yard, on which a call hangs that has this task among its own: as behind a row that another has locked."""
+
+    def __init__(self, yard: service.Yard, hanging: str, wanted: int) -> None:
+        self._yard = yard
+        self._hanging = hanging
+        self._wanted = wanted
+        self.sizes: list[int] = []
+        self.kept: set[str] = set()
+        self.all_kept = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._yard, name)
+
+    async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[Told]:
+        ids = [each.task_id for each in heartbeats]
+        self.sizes.append(len(ids))
+        if self._hanging in ids:
+            await asyncio.Event().wait()
+        told = await self._yard.heartbeat_many(heartbeats)
+        self.kept.update(ids)
+        if len(self.kept) >= self._wanted:
+            self.all_kept.set()
+        return told
+
+
+async def test_a_call_that_hangs_keeps_no_other_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pulse, "MOST", 2)
+    async with connect("memory://") as yard:
+        await yard.register("worker", max_concurrent_tasks=10)
+        await yard.enqueue_many([{"type": "code", "dedup": "none"} for _ in range(9)])
+        held = await yard.claim("worker", count=9, start=True)
+        heart, hanging = Heart(), OneHangs(yard, held[0].id, wanted=7)
+        for task in held:
+            heart.add(task, monotonic() - task.definition.heartbeat_sec, lambda *_: None)
+
+        beating = asyncio.create_task(heart.beat(cast(service.Yard, hanging)))
+        async with asyncio.timeout(10):
+            await hanging.all_kept.wait()
+
+        beating.cancel()
+        with suppress(asyncio.CancelledError):
+            await beating
+        assert max(hanging.sizes) == 2
+        assert held[0].id not in hanging.kept
