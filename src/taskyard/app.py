@@ -44,9 +44,12 @@ class Yard(service.Yard):
 
     manual_clock: ManualClock | None = None
 
-    async def work(self, *agents: Agent, grace_sec: float = GRACE) -> None:
-        """Run these agents until the process is asked to stop."""
-        await run_all(self, agents, grace_sec=grace_sec)
+    async def work(self, *agents: Agent, grace_sec: float = GRACE, runtime: str | None = None) -> None:
+        """Run these agents until the process is asked to stop.
+
+        Sessions are resumed by the same runtime. Without a name, it is that of this machine and folder (`.taskyard/`).
+        """
+        await run_all(self, agents, grace_sec=grace_sec, runtime=runtime)
 
     async def drain(self, *agents: Agent) -> int:
         """Run these agents here until nothing is left for them, and say how many attempts that took.

@@ -14,9 +14,12 @@ from taskyard.worker.runner import GRACE, run_all
 class RemoteYard(client.RemoteYard):
     """The same, served by others. Who uses a yard cannot tell the two apart: a test holds them together."""
 
-    async def work(self, *agents: Agent, grace_sec: float = GRACE) -> None:
-        """Run these agents until the process is asked to stop."""
-        await run_all(_like_local(self), agents, grace_sec=grace_sec)
+    async def work(self, *agents: Agent, grace_sec: float = GRACE, runtime: str | None = None) -> None:
+        """Run these agents until the process is asked to stop.
+
+        Sessions are resumed by the same runtime. Without a name, it is that of this machine and folder (`.taskyard/`).
+        """
+        await run_all(_like_local(self), agents, grace_sec=grace_sec, runtime=runtime)
 
     async def drain(self, *agents: Agent) -> int:
         """Run these agents here until nothing is left for them, and say how many attempts that took."""

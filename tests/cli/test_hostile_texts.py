@@ -60,7 +60,7 @@ SILENT = {
     *("schedules pause", "schedules resume", "schedules run", "schedules rm", "triggers pause", "triggers resume"),
     *("triggers fire", "triggers rm", "triggers watch", "triggers add dag", "triggers add files", "triggers add rule"),
     *("hooks add", "hooks rotate", "hooks rm", "inbox enqueue", "inbox clear", "inbox consume", "token revoke"),
-    *("subagents start", "cancel", "preset show", "preset set"),
+    *("subagents start", "cancel", "preset show", "preset set", "breakers policy", "token grant"),
 }
 
 
@@ -75,7 +75,8 @@ def hostile_yard(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[st
 
 def given_hostile_texts(yard: SyncYard) -> dict[str, str]:
     document: dict[str, Any] = {HOSTILE: HOSTILE}
-    yard.register(NAME, "t", capabilities=[NAME], models=[NAME], max_concurrent_tasks=9, budget_usd=5)
+    yard.register_runtime(NAME, hostname=HOSTILE, version=HOSTILE, pid=7)
+    yard.register(NAME, "t", capabilities=[NAME], models=[NAME], max_concurrent_tasks=9, budget_usd=5, runtime_id=NAME)
     yard.enqueue(
         NAME, title=HOSTILE, prompt=HOSTILE, payload=document, tags=[NAME], agent="t", subject=NAME, queue=NAME,
         max_attempts=1, created_by=f"human:{NAME}", idempotency_key=HOSTILE,
@@ -120,6 +121,7 @@ def commands(ids: dict[str, str]) -> dict[str, list[str]]:
         "token create": [NAME, "--role", "viewer"],
         "token ls": [],
         "agents ls": [],
+        "agents runtimes": [],
         "queues ls": [],
         "breakers ls": [],
         "budget show": [],

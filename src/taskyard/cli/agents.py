@@ -13,12 +13,14 @@ from taskyard.cli.tables import Text, age, dollars, table
 from taskyard.core.breaker import BreakerState
 from taskyard.core.errors import InvalidInput
 from taskyard.core.planning import BreakerSettings
+from taskyard.core.runtime import process_named
 from taskyard.core.task import Json
 from taskyard.core.units import Micros, MicroUsd, to_usd, usd, utc_date
-from taskyard.wire.answers import AgentView
+from taskyard.wire.answers import AgentView, RuntimeView
 from taskyard.wire.documents import agent as agent_document
 from taskyard.wire.documents import breaker_settings as breaker_document
 from taskyard.wire.documents import queue as queue_document
+from taskyard.wire.documents import runtime as runtime_document
 
 agents = typer.Typer(help="Who can work.", no_args_is_help=True)
 queues = typer.Typer(help="See, pause and resume queues.", no_args_is_help=True)
@@ -53,6 +55,34 @@ def agents_listed(context: typer.Context, as_json: AsJson = False) -> None:
     empty = Text("no agents: run one with `taskyard work MODULE:AGENT`", style="dim")
     value: list[Json] = [agent_document(view) for view in views]
     show(as_json, value, table(*columns, rows=rows, right=("tasks", "left")) if rows else empty)
+
+
+@agents.command("runtimes")
+def runtimes_listed(context: typer.Context, as_json: AsJson = False) -> None:
+    """The machines and worker processes that agents run on."""
+
+    async def use(yard: Yard) -> tuple[list[RuntimeView], list[AgentView], Micros]:
+        return await yard.runtimes(), await yard.agents(), yard.now()
+
+    views, known, now = in_yard(context, use)
+    rows = [
+        (
+            view.id,
+            view.hostname,
+            "" if view.pid is None else str(view.pid),
+            view.version,
+            f"{age(view.started_at, now)} ago",
+            f"{age(view.last_heartbeat, now)} ago" if view.last_heartbeat else "never",
+            ", ".join(
+                each.agent.id for each in known if each.agent.runtime == process_named(view.id, view.incarnation)
+            ),
+        )
+        for view in views
+    ]
+    columns = ("runtime", "host", "process", "version", "started", "heard", "agents")
+    empty = Text("no runtime: run an agent with `taskyard work MODULE:AGENT`", style="dim")
+    value: list[Json] = [runtime_document(view) for view in views]
+    show(as_json, value, table(*columns, rows=rows, right=("process",)) if rows else empty)
 
 
 @agents.command()

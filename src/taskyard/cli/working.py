@@ -93,6 +93,10 @@ def work(
     ] = None,
     budget_per: Annotated[str | None, typer.Option(help="With --budget: ever, day or month (UTC).")] = None,
     grace: Annotated[float, typer.Option(help="Seconds to finish in when stopped.")] = 30.0,
+    runtime: Annotated[
+        str | None,
+        typer.Option(help="The runtime: sessions are resumed by the same one. Default: of this machine and folder."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say only what goes wrong.")] = False,
     reload: Annotated[
         bool, typer.Option("--reload", help="For development: start again when a .py file changes.")
@@ -127,7 +131,7 @@ def work(
     async def run() -> None:
         yard = await when_reached(lambda: connect(settings.url, **settings.options).open())
         try:
-            await yard.work(*found, grace_sec=grace)
+            await yard.work(*found, grace_sec=grace, runtime=runtime)
         finally:
             await yard.close()
 

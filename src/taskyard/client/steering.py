@@ -112,6 +112,7 @@ class Steering(Working):
         budget_usd: str | float | int | None = None,
         budget_per: str | None = None,
         runtime_id: str | None = None,
+        incarnation: str | None = None,
         poll_interval_sec: float = 5,
         claim_ttl_sec: int | None = None,
         orchestrator: bool = False,
@@ -130,6 +131,7 @@ class Steering(Working):
             budget_usd=budget_usd,
             budget_per=budget_per,
             runtime_id=runtime_id,
+            incarnation=incarnation,
             poll_interval_sec=poll_interval_sec,
             claim_ttl_sec=claim_ttl_sec,
             orchestrator=orchestrator,
@@ -171,19 +173,29 @@ class Steering(Working):
         await self._ask(calls.REMOVE_AGENT, agent_id=agent_id)
 
     async def register_runtime(
-        self, runtime_id: str, *, hostname: str = "", pid: int | None = None, version: str = ""
+        self,
+        runtime_id: str,
+        *,
+        incarnation: str | None = None,
+        hostname: str = "",
+        pid: int | None = None,
+        version: str = "",
     ) -> None:
-        """A process or machine that hosts agents says that it has started."""
-        request = body(id=runtime_id, hostname=hostname, pid=pid, version=version)
+        """A machine that hosts agents says that it has started; with an incarnation, one process of it does."""
+        request = body(id=runtime_id, incarnation=incarnation, hostname=hostname, pid=pid, version=version)
         await self._ask(calls.REGISTER_RUNTIME, request)
 
-    async def runtime_heartbeat(self, runtime_id: str) -> None:
-        """Keep a runtime alive, and with it the leases of tasks whose preset ties them to it."""
-        await self._ask(calls.RUNTIME_HEARTBEAT, runtime_id=runtime_id)
+    async def runtime_heartbeat(
+        self, runtime_id: str, *, incarnation: str | None = None, keep_leases: bool = True
+    ) -> None:
+        """Keep a runtime alive, or one process of it, and with it the leases of tasks whose preset ties them to it."""
+        request = body(incarnation=incarnation, keep_leases=keep_leases)
+        await self._ask(calls.RUNTIME_HEARTBEAT, request, runtime_id=runtime_id)
 
-    async def orphans(self, runtime_id: str) -> Orphans:
+    async def orphans(self, runtime_id: str, *, incarnation: str | None = None) -> Orphans:
         """A runtime that has restarted gives up what it held before: it fails at once and takes the retry path."""
-        return Orphans(**await self._ask(calls.ORPHANS, runtime_id=runtime_id))
+        request = body(incarnation=incarnation)
+        return Orphans(**await self._ask(calls.ORPHANS, request, runtime_id=runtime_id))
 
     # Queues, breakers, money
 

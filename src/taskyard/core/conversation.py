@@ -11,6 +11,7 @@ from typing import cast
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.jsonvalue import compact
+from taskyard.core.runtime import runtime_of
 from taskyard.core.task import Json
 
 
@@ -23,12 +24,12 @@ def pinned(before: str | None, *, session_id: str | None, work_dir: str | None, 
         {
             "session_id": known.get("session_id") if session_id is None else session_id,
             "work_dir": known.get("work_dir") if work_dir is None else work_dir,
-            "runtime": runtime,
+            "runtime": runtime_of(runtime),
         }
     )
 
 
 def resumable(session: str | None, runtime: str | None) -> dict[str, Json]:
-    """What this runtime may go on with; nothing, where another one has pinned it."""
-    stored = cast(dict[str, Json], json.loads(session)) if session else {}
-    return stored if stored.get("runtime", runtime) == runtime else {}
+    """What this runtime may go on with, in any of its processes; nothing, where another one has pinned it."""
+    stored, here = cast(dict[str, Json], json.loads(session)) if session else {}, runtime_of(runtime)
+    return stored if stored.get("runtime", here) == here else {}

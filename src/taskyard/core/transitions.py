@@ -15,6 +15,7 @@ from taskyard.core.due_time import due_by, earlier
 from taskyard.core.errors import IllegalTransition
 from taskyard.core.jsonvalue import compact
 from taskyard.core.lease import numbered
+from taskyard.core.runtime import named
 from taskyard.core.stepping import LET_GO, claimed, ended
 from taskyard.core.task import (
     HELD,
@@ -190,7 +191,7 @@ def claim(
 def told_of_claim(agent: AgentId, runtime: RuntimeId | None, *, started: bool) -> tuple[str, str]:
     """What the event of a claim says, before and behind how long the task had waited."""
     data: dict[str, Json] = {"from": Status.READY.value, "agent": agent}
-    more: dict[str, Json] = {"runtime": runtime} if runtime else {}
+    more = named(runtime)
     if started:
         more["through"] = ["claimed"]
     return compact(data)[:-1] + ',"waited":', f",{compact(more)[1:]}" if more else "}"

@@ -16,6 +16,7 @@ from starlette.requests import HTTPConnection
 from taskyard.core.access import Role, Token, presented
 from taskyard.core.agent import AgentStatus
 from taskyard.core.errors import Forbidden, IdentityTaken, LeaseLost, NotFound, TaskyardError, Unauthorized
+from taskyard.core.runtime import process_of, runtime_of
 from taskyard.core.units import Micros
 from taskyard.server.cookies import shown_session
 from taskyard.server.freshness import Fresh
@@ -69,7 +70,9 @@ class Caller:
         if not self.token.works_as(agent_id, agent_type):
             raise Forbidden(f"this token works as {self.token.agent}, not as {agent_id}")
 
-    async def registering(self, agent_id: str | None, agent_type: str | None, runtime_id: str | None) -> AgentName:
+    async def registering(
+        self, agent_id: str | None, agent_type: str | None, runtime_id: str | None, incarnation: str | None
+    ) -> AgentName:
         """Who registers. An agent's token is refused what it is not for, and what people have decided otherwise."""
         known = {str(view.agent.id): view.agent for view in await self.yard.agents()}
         types = {name: agent.type for name, agent in known.items()}
@@ -78,7 +81,7 @@ class Caller:
             return name
         await self.must_work_as(name.id, name.type)
         if runtime_id is not None:
-            await self.must_host(runtime_id)
+            await self.must_host(runtime_id, incarnation)
         if name.id in known:
             if known[name.id].status is AgentStatus.DRAINING:
                 raise Forbidden(f"{name.id} is draining, and an operator resumes it")
@@ -87,10 +90,15 @@ class Caller:
             raise IdentityTaken(name.id, "work is addressed to it, and this token is not for that id")
         return name
 
-    async def must_host(self, runtime_id: str) -> None:
-        """Refuse to speak for a runtime that hosts others than the token's agent: they would lose their work."""
+    async def must_host(self, runtime_id: str, incarnation: str | None) -> None:
+        """Refuse to speak for a runtime, or a process of it, that hosts others than the token's agent.
+
+        They would lose their work. Other processes of the same runtime may host whom they like.
+        """
+        process = process_of(runtime_id, incarnation)
         for view in await self.yard.agents() if self.token.role is Role.AGENT else ():
-            if view.agent.runtime == runtime_id:
+            hosted_by = view.agent.runtime if incarnation else runtime_of(view.agent.runtime)
+            if hosted_by == process:
                 await self.must_work_as(view.agent.id, view.agent.type)
 
 

@@ -13,7 +13,8 @@ from typing import NamedTuple, cast
 from taskyard.core import fields
 from taskyard.core.agent import Budget, Grant, Period
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import DagId, TaskId
+from taskyard.core.runtime import process_of
+from taskyard.core.task import DagId, RuntimeId, TaskId
 from taskyard.core.units import Micros, MicroUsd, usd, usd_spent
 
 MOST_TOKENS = 2**53 - 1  # what every store and JSON reader holds exactly
@@ -24,6 +25,16 @@ MOST_SLOTS = 100_000  # of an agent, and of a type
 def name(field: str, value: object) -> str:
     """What something is called by: an agent, a step, a signal, a person."""
     return fields.name(value, field)
+
+
+def process(runtime_id: object, incarnation: object) -> RuntimeId | None:
+    """Which process of which runtime it is; None where it has no runtime."""
+    named = None if incarnation is None else name("incarnation", incarnation)
+    if runtime_id is not None:
+        return process_of(name("runtime_id", runtime_id), named)
+    if named is not None:
+        raise InvalidInput("incarnation", "is of a runtime: runtime_id must be given too")
+    return None
 
 
 class AgentName(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Any, cast
 from taskyard.core.artifacts import Artifact
 from taskyard.core.lease import seal
 from taskyard.core.priority import RANK_UNIT, TIERS, aged
+from taskyard.core.runtime import incarnation_of, runtime_of
 from taskyard.core.task import AgentId, Hot, RuntimeId, Status, TaskId
 from taskyard.core.throttle import until_of
 from taskyard.core.units import Micros
@@ -30,7 +31,15 @@ class Overseeing(Reading):
             heard = pulses.get(pulse("runtime", self.workspace, record.id))
             started = Micros(body["started_at"])
             views.append(
-                RuntimeView(RuntimeId(record.id), body["hostname"], body["pid"], body["version"], started, heard)
+                RuntimeView(
+                    runtime_of(record.id) or RuntimeId(""),
+                    body["hostname"],
+                    body["pid"],
+                    body["version"],
+                    started,
+                    heard,
+                    incarnation_of(record.id),
+                )
             )
         return views
 

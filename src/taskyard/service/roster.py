@@ -23,6 +23,7 @@ from taskyard.core.changes import Beat, ChangeSet, Limit, Record, RecordChange
 from taskyard.core.claiming import type_money
 from taskyard.core.errors import Forbidden, IdentityTaken, InvalidInput, LeaseLost, NotFound
 from taskyard.core.outcomes import Report
+from taskyard.core.runtime import process_of, runtime_of
 from taskyard.core.task import AgentId, Failure, Hot, Json, Reason, RuntimeId, Status, Trait
 from taskyard.core.units import Micros, MicroUsd
 from taskyard.service import arguments
@@ -45,6 +46,7 @@ class Roster(Finishing):
         budget_usd: str | float | int | None = None,
         budget_per: str | None = None,
         runtime_id: str | None = None,
+        incarnation: str | None = None,
         poll_interval_sec: float = 5,
         claim_ttl_sec: int | None = None,
         orchestrator: bool = False,
@@ -63,7 +65,7 @@ class Roster(Finishing):
         asked = Agent(
             id=AgentId(name.id),
             type=name.type,
-            runtime=None if runtime_id is None else RuntimeId(arguments.name("runtime_id", runtime_id)),
+            runtime=arguments.process(runtime_id, incarnation),
             capabilities=frozenset(arguments.names("capabilities", capabilities)),
             models=arguments.names("models", models),
             types=None if types is None else frozenset(arguments.names("types", types)),
@@ -216,10 +218,16 @@ class Roster(Finishing):
     # Runtimes
 
     async def register_runtime(
-        self, runtime_id: str, *, hostname: str = "", pid: int | None = None, version: str = ""
+        self,
+        runtime_id: str,
+        *,
+        incarnation: str | None = None,
+        hostname: str = "",
+        pid: int | None = None,
+        version: str = "",
     ) -> None:
-        """A process or machine that hosts agents says that it has started."""
-        runtime_id = arguments.name("runtime_id", runtime_id)
+        """A machine that hosts agents says that it has started; with an incarnation, one process of it does."""
+        process = arguments.process(arguments.name("runtime_id", runtime_id), incarnation) or ""
         body: dict[str, Json] = {
             "hostname": arguments.words("hostname", hostname),
             "pid": None if pid is None else fields.whole(pid, "pid", least=0, most=2**32),
@@ -228,27 +236,55 @@ class Roster(Finishing):
         }
 
         async def decide() -> tuple[ChangeSet, None]:
-            record = await self.store.record("runtime", self.workspace, runtime_id)
-            change = RecordChange("runtime", self.workspace, runtime_id, record.version if record else 0, body)
+            record = await self.store.record("runtime", self.workspace, process)
+            change = RecordChange("runtime", self.workspace, process, record.version if record else 0, body)
             return ChangeSet(records=(change,), at=self.now()), None
 
         await self._land(decide)
-        await self.store.pulse([pulse("runtime", self.workspace, runtime_id)])
+        await self.store.pulse([pulse("runtime", self.workspace, process)])
 
-    async def runtime_heartbeat(self, runtime_id: str) -> None:
-        """Keep a runtime alive, and with it the leases of tasks whose preset ties them to it."""
-        if await self.store.record("runtime", self.workspace, runtime_id) is None:
-            raise NotFound("runtime", runtime_id)
-        await self.store.pulse([pulse("runtime", self.workspace, runtime_id)])
-        held = await self._held_by(RuntimeId(runtime_id))
+    async def runtime_heartbeat(
+        self, runtime_id: str, *, incarnation: str | None = None, keep_leases: bool = True
+    ) -> None:
+        """Keep a runtime alive, or one process of it, and with it the leases of tasks whose preset ties them to it.
+
+        Whoever sends a heartbeat for each of its tasks keeps no leases by this one: what it forgot must run out.
+        """
+        process = process_of(runtime_id, incarnation)
+        if await self.store.record("runtime", self.workspace, process) is None:
+            raise NotFound("runtime", process)
+        await self.store.pulse([pulse("runtime", self.workspace, process)])
+        held = await self._held_by(process) if keep_leases else []
         kept = [Beat(hot.id, hot.lease) for hot in held if hot.lease and hot.traits & Trait.RUNTIME_KEPT]
         await self.store.extend(kept)
 
-    async def orphans(self, runtime_id: str) -> Orphans:
-        """A runtime that has restarted gives up what it held before: it fails at once and takes the retry path."""
-        held = await self._held_by(RuntimeId(runtime_id))
+    async def orphans(self, runtime_id: str, *, incarnation: str | None = None) -> Orphans:
+        """A runtime that has restarted gives up what it held before: it fails at once and takes the retry path.
+
+        With an incarnation, only what that process held, and the process is forgotten. Without one, what any process
+        of the runtime holds.
+        """
+        process = process_of(runtime_id, incarnation)
+        held = await self._held_by(process) if incarnation else await self._held_on(process)
         failed = await self._fail_orphans(held, Reason.RUNTIME_RECOVERY)
+        if incarnation:
+            await self._forget_process(process)
         return Orphans(len(failed), sum(fate is not Status.DEAD_LETTERED for fate in failed))
+
+    async def _held_on(self, runtime: RuntimeId) -> list[Hot]:
+        """What all processes of a runtime hold."""
+        held = await self.store.held()
+        return [hot for hot in held if hot.workspace == self.workspace and runtime_of(hot.runtime) == runtime]
+
+    async def _forget_process(self, process: RuntimeId) -> None:
+        async def decide() -> tuple[ChangeSet | None, None]:
+            record = await self.store.record("runtime", self.workspace, process)
+            if record is None:
+                return None, None
+            change = RecordChange("runtime", self.workspace, process, record.version, None)
+            return ChangeSet(records=(change,), at=self.now()), None
+
+        await self._land(decide)
 
     async def _held_by(self, runtime_id: RuntimeId) -> list[Hot]:
         held = await self.store.held(runtime=runtime_id)
@@ -258,7 +294,7 @@ class Roster(Finishing):
         """Take back what its worker no longer has, and say what became of each. A breaker counts one of each type."""
         losses, fates = Losses(self.store), list[Status]()
         for hot in held:
-            failure = Failure(reason=reason, error=f"runtime {hot.runtime} no longer has it")
+            failure = Failure(reason=reason, error=f"runtime {runtime_of(hot.runtime)} no longer has it")
             in_company = await losses.are_more(hot, self)
             try:
                 failed = await self.fail_attempt(

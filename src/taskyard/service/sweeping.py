@@ -18,6 +18,7 @@ from taskyard.core.changes import ChangeSet, Committed, Event, Expect, Lift, Sto
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import IllegalTransition, LeaseLost, NotFound, StoreFull
 from taskyard.core.outcomes import BY_THE_YARD
+from taskyard.core.runtime import incarnation_of
 from taskyard.core.task import FINAL, DagId, Failure, Hot, Reason, RuntimeId, Status
 from taskyard.core.units import DAY, HOUR, SECOND, Micros
 from taskyard.service.drafting import rescored
@@ -191,6 +192,8 @@ class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
                 yard = self._beside(record.workspace)
                 held = await yard._held_by(RuntimeId(record.id))
                 failed += len(await yard._fail_orphans(held, Reason.RUNTIME_OFFLINE))
+                if incarnation_of(record.id):  # no process comes back under its name, unless it only slept
+                    await yard._forget_process(RuntimeId(record.id))
         return failed
 
     async def _sweep_new_day(self) -> int:

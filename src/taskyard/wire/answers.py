@@ -166,7 +166,7 @@ class AgentView(NamedTuple):
 
 
 class RuntimeView(NamedTuple):
-    """A process or machine that hosts agents."""
+    """A machine that hosts agents, or one process of it."""
 
     id: RuntimeId
     hostname: str
@@ -174,6 +174,7 @@ class RuntimeView(NamedTuple):
     version: str
     started_at: Micros
     last_heartbeat: Micros | None
+    incarnation: str | None  # None: the only process of its runtime
 
 
 class QueueView(NamedTuple):

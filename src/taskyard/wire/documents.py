@@ -8,6 +8,7 @@ from taskyard.core.access import Token
 from taskyard.core.changes import Limit, Record
 from taskyard.core.errors import TaskyardError
 from taskyard.core.planning import BreakerSettings, Settings
+from taskyard.core.runtime import incarnation_of, runtime_of
 from taskyard.core.task import Json, TaskId
 from taskyard.core.units import SECOND, Micros, MicroUsd, to_iso, to_usd
 from taskyard.wire.answers import (
@@ -150,7 +151,8 @@ def agent(answer: AgentView) -> Document:
     return {
         "id": known.id,
         "type": known.type,
-        "runtime_id": known.runtime,
+        "runtime_id": runtime_of(known.runtime),
+        "incarnation": incarnation_of(known.runtime),
         "capabilities": list[Json](sorted(known.capabilities)),
         "models_available": list[Json](known.models),
         "types": None if known.types is None else list[Json](sorted(known.types)),
@@ -172,6 +174,7 @@ def agent(answer: AgentView) -> Document:
 def runtime(answer: RuntimeView) -> Document:
     return {
         "id": answer.id,
+        "incarnation": answer.incarnation,
         "hostname": answer.hostname,
         "pid": answer.pid,
         "version": answer.version,

@@ -15,6 +15,7 @@ from taskyard.core.conversation import resumable
 from taskyard.core.errors import InvalidInput
 from taskyard.core.jsonvalue import compact
 from taskyard.core.policy import PRESETS
+from taskyard.core.runtime import runtime_of
 from taskyard.core.task import WAITING, Attempt, Hot, Json, Outcome, Status
 from taskyard.core.units import Micros, to_iso
 from taskyard.wire.tasks import Details
@@ -174,7 +175,7 @@ def _document(details: Details, tried: _Tried, since: Micros) -> Document:
         "parent_task_id": None if tried.number == 1 else attempt_id(details.id, tried.number - 1),
         "workspace_id": details.hot.workspace,
         "agent_id": tried.agent,
-        "runtime_id": tried.runtime,
+        "runtime_id": runtime_of(tried.runtime),
         "issue_id": subject.removeprefix(_ISSUE) if subject.startswith(_ISSUE) else None,
         "type": spec.type,
         "title": spec.title,

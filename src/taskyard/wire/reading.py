@@ -12,6 +12,7 @@ from taskyard.core.jsonvalue import compact
 from taskyard.core.outcomes import dead_id
 from taskyard.core.planning import BreakerSettings, Settings
 from taskyard.core.planning import breaker_settings as breakers_given
+from taskyard.core.runtime import process_named
 from taskyard.core.task import Json, Status
 from taskyard.core.units import MicroUsd, from_iso, usd
 from taskyard.wire.answers import (
@@ -148,7 +149,7 @@ def agent(document: Given) -> AgentView:
     known = Agent(
         id=document["id"],
         type=document["type"],
-        runtime=document["runtime_id"],
+        runtime=process_named(document["runtime_id"], document["incarnation"]),
         capabilities=frozenset(document["capabilities"]),
         models=tuple(document["models_available"]),
         types=None if types is None else frozenset(types),
@@ -177,6 +178,7 @@ def runtime(document: Given) -> RuntimeView:
         document["version"],
         from_iso(document["started_at"]),
         time(document["last_heartbeat"]),
+        document["incarnation"],
     )
 
 

@@ -17,6 +17,7 @@ from taskyard.core.outcomes import dead_id
 from taskyard.core.policy import PRESETS
 from taskyard.core.priority import boost_steps
 from taskyard.core.retry import RetryPolicy, Strategy
+from taskyard.core.runtime import process_named
 from taskyard.core.task import BLANK, Attempt, DagId, Definition, Hot, Json, Outcome, Status, TaskId, Validation
 from taskyard.core.transitions import lone_dag
 from taskyard.core.units import Micros, MicroUsd, from_iso, seconds, usd
@@ -94,7 +95,7 @@ def _hot(document: Given) -> Hot:
         attempt=document["attempt"],
         failures=document["attempts"],
         agent=claim.get("agent_id"),
-        runtime=claim.get("runtime_id"),
+        runtime=process_named(claim.get("runtime_id"), claim.get("incarnation")),
         claimed_at=time(claim.get("claimed_at")),
         started_at=time(document["started_at"]),
         heartbeat_at=time(claim.get("heartbeat_at")),
@@ -240,7 +241,7 @@ def _attempt(task_id: TaskId, document: Given) -> Attempt:
         task_id=task_id,
         number=document["attempt"],
         agent=document["agent"],
-        runtime=document["runtime"],
+        runtime=process_named(document["runtime"], document["incarnation"]),
         lease="",
         claimed_at=from_iso(document["claimed_at"]),
         started_at=time(document["started_at"]),

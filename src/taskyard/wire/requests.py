@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from taskyard.core.runtime import INCARNATION
 from taskyard.wire.multica import task_of
 
 Money = Annotated[str | int | float, Field(description="Dollars, exactly: a decimal text, or a number.")]
@@ -16,6 +17,9 @@ Seconds = Annotated[int | float, Field(ge=0)]
 Tokens = Annotated[int, Field(ge=0)]
 Lease = Annotated[str, Field(description="The lease that the claim gave.", max_length=255)]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
+Incarnation = Annotated[
+    str, Field(pattern=f"^{INCARNATION}$", description="One process of a runtime that has several.")
+]
 Words = Annotated[str, Field(max_length=10_000)]
 TaskId = Annotated[str, AfterValidator(task_of), Field(description="A task's id, or that of an attempt at it.")]
 
@@ -311,6 +315,7 @@ class RegisterAgent(Request):
     ] = None
     budget_per: Per | None = None
     runtime_id: Name | None = None
+    incarnation: Incarnation | None = None
     poll_interval_sec: int | float = 5
     claim_ttl_sec: int | None = None
     orchestrator: bool = False
@@ -319,9 +324,21 @@ class RegisterAgent(Request):
 
 class RegisterRuntime(Request):
     id: Name
+    incarnation: Incarnation | None = None
     hostname: Annotated[str, Field(max_length=1000)] = ""
     pid: int | None = None
     version: Annotated[str, Field(max_length=1000)] = ""
+
+
+class RuntimeHeartbeat(Request):
+    incarnation: Incarnation | None = None
+    keep_leases: Annotated[
+        bool, Field(description="Extend what it holds where the preset says so; false: heartbeats of tasks do.")
+    ] = True
+
+
+class Orphaned(Request):
+    incarnation: Incarnation | None = None
 
 
 class AgentBudget(Request):

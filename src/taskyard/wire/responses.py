@@ -270,6 +270,7 @@ class Agent(Response):
     id: str
     type: str
     runtime_id: str | None
+    incarnation: str | None = Field(description="Which process of its runtime, where that has several.")
     capabilities: list[str]
     models_available: list[str]
     types: list[str] | None
@@ -304,6 +305,7 @@ class AgentState(Response):
 
 class Runtime(Response):
     id: str
+    incarnation: str | None = Field(description="Which process of its runtime, where that has several.")
     hostname: str
     pid: int | None
     version: str

@@ -30,6 +30,7 @@ class Spec(Response):
 class ClaimOf(Response):
     agent_id: str | None
     runtime_id: str | None
+    incarnation: str | None = Field(description="Which process of its runtime, where that has several.")
     claimed_at: str | None
     heartbeat_at: str | None
     lease_expires_at: str | None
@@ -160,6 +161,7 @@ class Attempt(Response):
     attempt: int
     agent: str
     runtime: str | None
+    incarnation: str | None = Field(description="Which process of its runtime, where that has several.")
     claimed_at: str
     started_at: str | None
     ended_at: str

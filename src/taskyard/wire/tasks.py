@@ -13,6 +13,7 @@ from taskyard.core.lease import Lease
 from taskyard.core.outcomes import is_current
 from taskyard.core.policy import Policy, policy_of
 from taskyard.core.priority import RANK_UNIT
+from taskyard.core.runtime import incarnation_of, runtime_of
 from taskyard.core.task import Attempt, Definition, Hot, Json, Outcome, Status, TaskId
 from taskyard.core.transitions import dag_of
 from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd
@@ -238,7 +239,8 @@ def attempt_view(attempt: Attempt) -> dict[str, Json]:
     return {
         "attempt": attempt.number,
         "agent": attempt.agent,
-        "runtime": attempt.runtime,
+        "runtime": runtime_of(attempt.runtime),
+        "incarnation": incarnation_of(attempt.runtime),
         "claimed_at": to_iso(attempt.claimed_at),
         "started_at": _time(attempt.started_at),
         "ended_at": to_iso(attempt.ended_at),
@@ -293,7 +295,8 @@ def _claim(hot: Hot) -> dict[str, Json] | None:
         return None
     return {
         "agent_id": hot.agent,
-        "runtime_id": hot.runtime,
+        "runtime_id": runtime_of(hot.runtime),
+        "incarnation": incarnation_of(hot.runtime),
         "claimed_at": _time(hot.claimed_at),
         "heartbeat_at": _time(hot.heartbeat_at),
         "lease_expires_at": _time(hot.lease_expires_at),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -23,7 +22,9 @@ from taskyard.worker.context import Context, SyncContext
 from taskyard.worker.control import Cancel, Control, Fail, Retry, Snooze, Stopped, Suspended
 from taskyard.worker.faults import described, failure_of
 from taskyard.worker.handing_in import hand_in
+from taskyard.worker.membership import give_up_dead, leave
 from taskyard.worker.pulse import RUN_OUT, Heart
+from taskyard.worker.runtime_files import Process, enter, passing
 from taskyard.worker.supervising import Supervisor, end_process, end_process_within
 from taskyard.worker.tracing import attempt_span, is_on, mark_failed
 
@@ -43,17 +44,25 @@ BEGUN_AT_ONCE = 250  # tasks that are begun before the loop may see to something
 class Worker:
     """Runs one agent until it is told to stop."""
 
-    def __init__(self, yard: Yard, agent: Agent, *, grace_sec: float = GRACE, heart: Heart | None = None) -> None:
+    def __init__(
+        self,
+        yard: Yard,
+        agent: Agent,
+        *,
+        grace_sec: float = GRACE,
+        heart: Heart | None = None,
+        process: Process | None = None,
+    ) -> None:
         self._yard = yard
         self._agent = agent
         self._grace = grace_sec
-        # The pid of a process and the name of a host come again: an incarnation does not.
-        incarnation = token_hex(4)
-        self.id = agent.id or f"{agent.type}-{incarnation}"
-        self._runtime = f"{socket.gethostname()}:{incarnation}"
+        self.id = agent.id or f"{agent.type}-{token_hex(4)}"
+        self._process = process or passing()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._heart = heart or Heart()
-        self._supervisor = Supervisor(yard, self._heart) if heart is None else None  # who gives a heart supervises it
+        self._supervisor = (
+            Supervisor(yard, self._heart, self._process) if heart is None else None
+        )  # who gives a heart supervises it
         self._taken: deque[Context] = deque()  # claimed, and about to begin
         self._beginning: asyncio.Task[None] | None = None
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -78,6 +87,7 @@ class Worker:
             await self._finish()
             if self._supervisor is not None:
                 await self._supervisor.stop()
+                await parted(leave(self._yard, self._process))
 
     def stop(self) -> None:
         """Take nothing new."""
@@ -95,7 +105,8 @@ class Worker:
             max_concurrent_tasks=agent.max_concurrent_tasks,
             budget_usd=agent.budget_usd,
             budget_per=agent.budget_per,
-            runtime_id=self._runtime,
+            runtime_id=self._process.runtime,
+            incarnation=self._process.incarnation,
             poll_interval_sec=agent.poll_interval_sec,
             orchestrator=agent.orchestrator,
         )
@@ -337,7 +348,7 @@ class Worker:
     async def _finish(self) -> None:
         """Let what runs finish within the grace period, give the rest back, and sign off."""
         over = monotonic() + self._grace
-        await self._parted(self._yard.drain_agent(self.id))
+        await parted(self._yard.drain_agent(self.id))
         await self._begun()
         await self._ended(max(0.0, over - monotonic()))
         self.cut_off += len(self._running)
@@ -347,7 +358,7 @@ class Worker:
                 running.cancel("stopping")
         await self._ended(ENDING)
         await self._abandon()
-        await self._parted(self._yard.sign_off_agent(self.id))
+        await parted(self._yard.sign_off_agent(self.id))
 
     async def _ended(self, timeout: float) -> None:
         if self._running:
@@ -360,13 +371,14 @@ class Worker:
         for context in left:
             logger.error("%s: its handler does not stop; the task is given back", context.id)
             self._heart.remove(context.lease)
-            await self._parted(self._yard.release(context.id, context.lease))
+            await parted(self._yard.release(context.id, context.lease))
 
-    async def _parted(self, call: Coroutine[Any, Any, Any]) -> None:
-        """Make one of the last calls. A store that is away does not hold up the end."""
-        with suppress(TaskyardError, TimeoutError):
-            async with asyncio.timeout(PARTING):
-                await call
+
+async def parted(call: Coroutine[Any, Any, Any]) -> None:
+    """Make one of the last calls. A store that is away does not hold up the end."""
+    with suppress(TaskyardError, TimeoutError):
+        async with asyncio.timeout(PARTING):
+            await call
 
 
 async def when_reached(call: Callable[[], Awaitable[Answer]]) -> Answer:
@@ -383,13 +395,13 @@ async def when_reached(call: Callable[[], Awaitable[Answer]]) -> Answer:
             await asyncio.sleep(ASKED_AGAIN)
 
 
-async def run_all(yard: Yard, agents: Sequence[Agent], *, grace_sec: float = GRACE) -> None:
-    """Run these agents until a signal comes, which is for all of them.
+async def run_all(yard: Yard, agents: Sequence[Agent], *, grace_sec: float = GRACE, runtime: str | None = None) -> None:
+    """Run these agents until a signal comes, which is for all of them. What dead processes held is given up first.
 
     After the grace period the process ends, whatever a handler does: see `supervising`. So it does at a second signal.
     """
-    heart, loop = Heart(), asyncio.get_running_loop()
-    workers = [Worker(yard, agent, grace_sec=grace_sec, heart=heart) for agent in agents]
+    heart, loop, process = Heart(), asyncio.get_running_loop(), enter(runtime)
+    workers = [Worker(yard, agent, grace_sec=grace_sec, heart=heart, process=process) for agent in agents]
 
     def stop() -> float:
         logger.warning("finishing %d tasks, up to %g s; Ctrl-C again stops now", len(heart.held()), grace_sec)
@@ -397,15 +409,17 @@ async def run_all(yard: Yard, agents: Sequence[Agent], *, grace_sec: float = GRA
             loop.call_soon_threadsafe(worker.stop)
         return grace_sec + ENDING + PARTING
 
-    supervisor = Supervisor(yard, heart, on_signal=stop)
+    supervisor = Supervisor(yard, heart, process, on_signal=stop)
     supervisor.start()
     try:
+        await when_reached(lambda: give_up_dead(yard, process))
         await asyncio.gather(*(worker.run() for worker in workers))
     finally:
         if supervisor.signalled and any(worker.abandoned for worker in workers):
             logger.error("ends by force, for handlers do not stop")
             end_process(128 + supervisor.signalled)
         await supervisor.stop()
+        await parted(leave(yard, process))
         if supervisor.signalled and any(worker.cut_off for worker in workers):
             end_process_within(LEAVING, 128 + supervisor.signalled)  # a thread may be left that nobody can stop
 

@@ -22,7 +22,9 @@ from typing import Any
 
 from taskyard.core.errors import TaskyardError
 from taskyard.service.yard import SWEEP_EVERY, Yard
+from taskyard.worker.membership import be_heard
 from taskyard.worker.pulse import PAUSE, Beating, Heart
+from taskyard.worker.runtime_files import Process
 from taskyard.worker.signals import Signals
 
 logger = logging.getLogger("taskyard.worker")
@@ -36,8 +38,11 @@ CLOSING = 2.0  # seconds that the second connection has to close
 class Supervisor:
     """Looks after what one process holds. `start` and `stop` are called in the handlers' loop."""
 
-    def __init__(self, yard: Yard, heart: Heart, *, on_signal: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self, yard: Yard, heart: Heart, process: Process, *, on_signal: Callable[[], float] | None = None
+    ) -> None:
         self.heart = heart
+        self._process = process
         self._yard = yard
         # Called in the thread at the first signal; says within how many seconds the process ends by itself.
         self._on_signal = on_signal
@@ -78,7 +83,12 @@ class Supervisor:
             await asyncio.to_thread(self._thread.join)
 
     def _keeping(self, yard: Yard) -> list[Coroutine[Any, Any, None]]:
-        return [self.heart.beat(yard), self.heart.keep_time(), self.heart.listen(yard)]
+        return [
+            self.heart.beat(yard),
+            self.heart.keep_time(),
+            self.heart.listen(yard),
+            be_heard(yard, self._process),
+        ]
 
     # In the thread
 
@@ -114,7 +124,12 @@ class Supervisor:
 
     async def _keep_leases_through(self, twin: Yard) -> None:
         self._twin = twin
-        works = (self.heart.beat(twin), self.heart.listen(twin), self._sweep_in_its_stead(twin))
+        works = (
+            self.heart.beat(twin),
+            self.heart.listen(twin),
+            be_heard(twin, self._process),
+            self._sweep_in_its_stead(twin),
+        )
         tasks = [asyncio.create_task(work) for work in works]
         try:
             await asyncio.wait(tasks)

@@ -30,8 +30,11 @@ export function Runtimes({ agents: known }: { agents: readonly Agent[] }) {
   );
 }
 
+/** A runtime may have several processes, each with agents of its own. */
+const processOf = (runtime: string | null, incarnation: string | null) => JSON.stringify([runtime, incarnation]);
+
 function RuntimeTable({ runtimes: shown, agents: known }: { runtimes: readonly Runtime[]; agents: readonly Agent[] }) {
-  const hosted = gathered(known, (agent) => agent.runtime_id ?? "");
+  const hosted = gathered(known, (agent) => processOf(agent.runtime_id, agent.incarnation));
   return (
     <div className="table-frame">
       <table className="table">
@@ -48,14 +51,14 @@ function RuntimeTable({ runtimes: shown, agents: known }: { runtimes: readonly R
         </thead>
         <tbody>
           {shown.map((runtime) => (
-            <tr key={runtime.id}>
+            <tr key={processOf(runtime.id, runtime.incarnation)}>
               <td>
                 <Id id={runtime.id} whole />
               </td>
               <td>{runtime.hostname}</td>
               <td className="number">{runtime.pid}</td>
               <td>{runtime.version}</td>
-              <td>{(hosted.get(runtime.id) ?? []).map(({ id }) => id).join(", ")}</td>
+              <td>{(hosted.get(processOf(runtime.id, runtime.incarnation)) ?? []).map(({ id }) => id).join(", ")}</td>
               <td>
                 <Ago at={runtime.started_at} />
               </td>

@@ -12,13 +12,15 @@ from taskyard.wire import calls, documents, requests, responses
 
 routes = Routes("agents")
 AgentAt = Annotated[str, Path(description="An agent's id; for budget and grant, its type.", max_length=255)]
+# Calls whose every field may be left out come without a body too.
+HEARTBEAT, ORPHANED = requests.RuntimeHeartbeat(), requests.Orphaned()
 RuntimeAt = Annotated[str, Path(description="A runtime's id.", max_length=255)]
 
 
 @routes.add(calls.REGISTER, responses.Agent, status=201)
 async def register(caller: Calling, asked: requests.RegisterAgent) -> Response:
     """Say who can work, and at what. Registering again changes what is known, but nothing that an operator has set."""
-    name = await caller.registering(asked.id, asked.type, asked.runtime_id)
+    name = await caller.registering(asked.id, asked.type, asked.runtime_id, asked.incarnation)
     is_agent = caller.token.role is Role.AGENT
     await caller.yard.register(
         name.id,
@@ -30,6 +32,7 @@ async def register(caller: Calling, asked: requests.RegisterAgent) -> Response:
         budget_usd=asked.budget_usd,
         budget_per=asked.budget_per,
         runtime_id=asked.runtime_id,
+        incarnation=asked.incarnation,
         poll_interval_sec=asked.poll_interval_sec,
         claim_ttl_sec=asked.claim_ttl_sec,
         orchestrator=asked.orchestrator and not is_agent,
@@ -108,9 +111,11 @@ async def remove_agent(caller: Calling, agent_id: AgentAt) -> Response:
 
 @routes.add(calls.REGISTER_RUNTIME, responses.Done, status=201)
 async def register_runtime(caller: Calling, asked: requests.RegisterRuntime) -> Response:
-    """A process or machine that hosts agents says that it has started."""
-    await caller.must_host(asked.id)
-    await caller.yard.register_runtime(asked.id, hostname=asked.hostname, pid=asked.pid, version=asked.version)
+    """A machine that hosts agents says that it has started; with an incarnation, one process of it does."""
+    await caller.must_host(asked.id, asked.incarnation)
+    await caller.yard.register_runtime(
+        asked.id, incarnation=asked.incarnation, hostname=asked.hostname, pid=asked.pid, version=asked.version
+    )
     return answer({"ok": True}, 201)
 
 
@@ -121,16 +126,18 @@ async def runtimes(caller: Calling) -> Response:
 
 
 @routes.add(calls.RUNTIME_HEARTBEAT, responses.Done)
-async def runtime_heartbeat(caller: Calling, runtime_id: RuntimeAt) -> Response:
-    """Keep a runtime alive, and the leases of tasks whose preset ties them to it."""
-    await caller.must_host(runtime_id)
-    await caller.yard.runtime_heartbeat(runtime_id)
+async def runtime_heartbeat(
+    caller: Calling, runtime_id: RuntimeAt, asked: requests.RuntimeHeartbeat = HEARTBEAT
+) -> Response:
+    """Keep a runtime alive, or one process of it, and the leases of tasks whose preset ties them to it."""
+    await caller.must_host(runtime_id, asked.incarnation)
+    await caller.yard.runtime_heartbeat(runtime_id, incarnation=asked.incarnation, keep_leases=asked.keep_leases)
     return answer({"ok": True})
 
 
 @routes.add(calls.ORPHANS, responses.Orphans)
-async def orphans(caller: Calling, runtime_id: RuntimeAt) -> Response:
-    """A runtime that has restarted gives up what it held before."""
-    await caller.must_host(runtime_id)
-    found = await caller.yard.orphans(runtime_id)
+async def orphans(caller: Calling, runtime_id: RuntimeAt, asked: requests.Orphaned = ORPHANED) -> Response:
+    """A runtime that has restarted gives up what it held before; with an incarnation, only what that process held."""
+    await caller.must_host(runtime_id, asked.incarnation)
+    found = await caller.yard.orphans(runtime_id, incarnation=asked.incarnation)
     return answer({"orphaned": found.orphaned, "retried": found.retried})

@@ -1,0 +1,70 @@
+"""A process as a member of its runtime: it registers, is heard of, gives up what the dead held, and leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from importlib.metadata import version
+
+from taskyard.core.errors import NotFound, TaskyardError, Unavailable
+from taskyard.service.yard import Yard
+from taskyard.worker.runtime_files import Process, dead_processes
+
+logger = logging.getLogger("taskyard.worker")
+EVERY = 20.0  # seconds between heartbeats of a process: after 75 of silence it loses its tasks
+AGAIN = 1.0  # seconds until one that failed is sent again
+
+
+async def be_heard(yard: Yard, process: Process) -> None:
+    """Register this process, and say for ever that it is there."""
+    while True:
+        try:
+            await _heard(yard, process)
+        except TaskyardError as error:
+            logger.warning("the runtime's heartbeat failed, will be tried again: %s", error)
+            await asyncio.sleep(AGAIN)
+        except Exception:
+            logger.exception("the runtime's heartbeat failed, will be tried again")
+            await asyncio.sleep(AGAIN)
+        else:
+            await asyncio.sleep(EVERY)
+
+
+async def _heard(yard: Yard, process: Process) -> None:
+    try:
+        # Each task has heartbeats of its own: an attempt that this process forgot must not be kept by this one.
+        await yard.runtime_heartbeat(process.runtime, incarnation=process.incarnation, keep_leases=False)
+    except NotFound:
+        await yard.register_runtime(
+            process.runtime,
+            incarnation=process.incarnation,
+            hostname=socket.gethostname(),
+            pid=os.getpid(),
+            version=version("taskyard"),
+        )
+
+
+async def give_up_dead(yard: Yard, process: Process) -> None:
+    """Give up what processes held that have died, so that it is tried again at once."""
+    if process.path is None:
+        return
+    with dead_processes(process.path.parent) as found:
+        for dead in found:
+            try:
+                given = await yard.orphans(dead.runtime, incarnation=dead.incarnation)
+            except Unavailable:
+                raise
+            except TaskyardError as error:  # it is not this worker's to give up: another one, or the sweep, does
+                logger.warning("what process %s held cannot be given up from here: %s", dead.incarnation, error)
+                continue
+            if given.orphaned:
+                logger.warning("a worker that has died held %d tasks: they are tried again", given.orphaned)
+            dead.leave()
+
+
+async def leave(yard: Yard, process: Process) -> None:
+    """Take this process, which holds nothing any more, off the list of those that are heard of."""
+    await yard.orphans(process.runtime, incarnation=process.incarnation)
+    process.leave()

@@ -1,0 +1,119 @@
+"""`taskyard work` as a process of its runtime: killed and started again, it goes on where it was."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from taskyard.core.task import Status
+from taskyard.service.yard import Yard
+
+WAIT = 60.0
+# Pins a session and waits for its worker to die; where it has been given a session, that is its output.
+PROGRAM = """
+import json, os, sys, time
+task, worker = json.load(sys.stdin), os.getppid()
+if task["session"]["session_id"] is None and task["attempt"] == 1:
+    print(json.dumps({"type": "session", "session_id": "s-1", "work_dir": os.getcwd()}), flush=True)
+    while os.getppid() == worker:
+        time.sleep(0.05)
+print(json.dumps({"type": "output", "data": task["session"]["session_id"]}))
+"""
+
+
+def program_in(folder: Path) -> str:
+    """The command that runs the program, which is in the folder."""
+    folder.mkdir(exist_ok=True)
+    (folder / "program.py").write_text(PROGRAM)
+    return f"{sys.executable} {folder / 'program.py'}"
+
+
+@asynccontextmanager
+async def a_worker(url: str, folder: Path, *more: str) -> AsyncGenerator[asyncio.subprocess.Process]:
+    words = (sys.executable, "-m", "taskyard", "--url", url, "work", "--exec", program_in(folder), *more)
+    process = await asyncio.create_subprocess_exec(*words, cwd=folder, stderr=asyncio.subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await asyncio.wait_for(process.wait(), WAIT)
+
+
+async def when(yard: Yard, task_id: str, event: str) -> None:
+    """Wait for the first event of this name."""
+    async with asyncio.timeout(WAIT):
+        async for stored in yard.tail():
+            if stored.event.task_id == task_id and stored.event.event == event:
+                return
+
+
+async def given_a_task(yard: Yard, **fields: Any) -> str:
+    task = await yard.enqueue("code", retry={"strategy": "immediate"}, **fields)
+    return task.id
+
+
+async def killed(process: asyncio.subprocess.Process) -> None:
+    process.send_signal(signal.SIGKILL)
+    await process.wait()
+
+
+async def output(yard: Yard, task_id: str) -> Any:
+    await when(yard, task_id, "task.completed")
+    return (await yard.get(task_id)).result
+
+
+async def test_a_worker_that_is_killed_and_started_again_resumes_its_session(yard: Yard, url: str, tmp_path: Path):
+    task = await given_a_task(yard)
+    async with a_worker(url, tmp_path / "a") as first:
+        await when(yard, task, "task.session")
+        await killed(first)
+    async with a_worker(url, tmp_path / "a"):
+        assert await output(yard, task) == "s-1"
+
+    (attempt, _) = (await yard.get(task)).attempts
+    assert attempt.reason == "runtime_recovery"  # at once, and not when the lease has run out
+    assert await yard.runtimes() == []
+
+
+async def test_another_folder_resumes_nothing_and_gives_up_nothing(yard: Yard, url: str, tmp_path: Path):
+    task = await given_a_task(yard, timeouts={"lease_sec": 2, "heartbeat_sec": 1})
+    async with a_worker(url, tmp_path / "a") as first:
+        await when(yard, task, "task.session")
+        await killed(first)
+    async with a_worker(url, tmp_path / "b"):
+        assert await output(yard, task) is None
+
+    assert (await yard.get(task)).attempts[0].reason == "heartbeat_timeout"
+
+
+async def test_a_worker_that_starts_beside_another_takes_nothing_from_it(yard: Yard, url: str, tmp_path: Path):
+    task = await given_a_task(yard)
+    async with a_worker(url, tmp_path / "a") as first:
+        await when(yard, task, "task.session")
+        async with a_worker(url, tmp_path / "a", "--type", "other"):
+            other = await yard.enqueue("other")
+            await when(yard, other.id, "task.session")  # it is at work: what it gives up, it has given up by now
+            assert (await yard.get(task)).status is Status.RUNNING
+            views = {view.pid: view for view in await yard.runtimes()}
+            assert first.pid in views
+            assert len({view.id for view in views.values()}) == 1
+            assert len({view.incarnation for view in views.values()}) == len(views)
+            await yard.cancel(other.id)
+        await yard.cancel(task)
+    assert await yard.runtimes() == []  # who leaves in order is heard of no more
+
+
+async def test_a_runtime_may_be_named(yard: Yard, url: str, tmp_path: Path):
+    task = await given_a_task(yard)
+    async with a_worker(url, tmp_path / "a", "--runtime", "laptop"):
+        await when(yard, task, "task.session")
+        (view,) = await yard.runtimes()
+        claim: Any = (await yard.get(task)).to_dict()["claim"]
+        assert (
+            (claim["runtime_id"], claim["incarnation"]) == (view.id, view.incarnation) == ("laptop", view.incarnation)
+        )
+        await yard.cancel(task)
