@@ -15,8 +15,6 @@ from taskyard.core.task import Json
 from taskyard.core.units import MINUTE, Micros
 from taskyard.service.health import Finding, findings
 
-SILENT = Micros(5 * MINUTE)
-
 
 def add_to(app: typer.Typer) -> None:
     for command in (verify, doctor, sweep):
@@ -95,8 +93,9 @@ async def _work_health(yard: Yard) -> list[Finding]:
     now = yard.now()
     last = await yard.store.duty("sweep")
     swept = last is not None and now - last < MINUTE
-    views = [view for view in await yard.agents() if view.agent.status is AgentStatus.ACTIVE]
-    silent = [view.agent.id for view in views if view.last_heartbeat and now - view.last_heartbeat > SILENT]
+    known = await yard.agents()
+    views = [view for view in known if view.agent.status is AgentStatus.ACTIVE]
+    silent = [view.agent.id for view in known if view.silent]
     dead = len(await yard.dead_letters(reviewed=False))
     ready = await yard.find(status="ready", limit=1)
     waiting = bool(ready) and not views

@@ -13,16 +13,21 @@ from typing import Any, NamedTuple, cast
 
 from taskyard.core.changes import Record
 from taskyard.core.task import AgentId, Json, RuntimeId
-from taskyard.core.units import MicroUsd, to_usd
+from taskyard.core.units import DAY, SECOND, Micros, MicroUsd, seconds, to_usd
 
 # Capabilities to judge what others made: where tokens are used, an agent has one only by a grant that names it.
 JUDGING = frozenset({"llm-judge", "test-runner"})
 
 
+SILENCE = Micros(75 * SECOND)  # from which on an agent counts as gone; one that asks seldom has three of its intervals
+PULSE_EVERY = Micros(20 * SECOND)  # an agent that claims is noted as heard of at most so often by each process
+FORGOTTEN_AFTER = Micros(7 * DAY)  # of silence, with nothing to do and nothing meant for it
+
+
 class AgentStatus(StrEnum):
     ACTIVE = "active"
     DRAINING = "draining"  # finishes what it holds, gets nothing new
-    OFFLINE = "offline"
+    OFFLINE = "offline"  # it signed off, or is not heard of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +160,12 @@ def registered(known: Agent | None, asked: Agent, *, keep: bool) -> Agent:
         return replace(asked, budget=known.budget)
     status = AgentStatus.ACTIVE if known.status is AgentStatus.OFFLINE else known.status
     return replace(known, capabilities=known.capabilities | asked.capabilities, status=status)
+
+
+def is_silent(agent: Agent, heard: Micros | None, now: Micros) -> bool:
+    """Whether an agent is not heard of any more, and did not sign off."""
+    patience = max(SILENCE, seconds(3 * agent.poll_interval_sec))
+    return agent.status is not AgentStatus.OFFLINE and (heard is None or heard < now - patience)
 
 
 def narrowed(agent: Agent, type_: AgentType) -> Agent:

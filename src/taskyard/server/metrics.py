@@ -23,7 +23,6 @@ from taskyard.core.metering import MOST_LABELS, OTHER, Histogram, Metrics
 from taskyard.core.task import Json, Status
 from taskyard.core.units import Micros, utc_date
 from taskyard.server.freshness import Fresh
-from taskyard.service.showing import is_silent
 from taskyard.service.yard import Yard
 from taskyard.wire.answers import AgentView, BreakerView
 
@@ -148,8 +147,8 @@ def _of_money(now: Standing) -> Iterator[Metric]:
 
 
 def _of_agents(now: Standing) -> Iterator[Metric]:
-    heard = [view for view in now.agents if view.agent.status is not AgentStatus.OFFLINE]
-    dead = [view for view in heard if is_silent(view, now.at)]
+    heard = [view for view in now.agents if view.silent or view.agent.status is not AgentStatus.OFFLINE]
+    dead = [view for view in heard if view.silent]
     yield _gauge("workers_active_total", "Agents that were heard of lately.", value=len(heard) - len(dead))
     yield _gauge("workers_dead_total", "Agents that fell silent without signing off.", value=len(dead))
     busy: Counter[str] = Counter()

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Unpack
 
 from taskyard.core import transitions
-from taskyard.core.agent import Agent, AgentStatus
+from taskyard.core.agent import PULSE_EVERY, Agent, AgentStatus
 from taskyard.core.changes import Beat, ChangeSet
 from taskyard.core.claiming import PARKED_PER_CLAIM, ClaimPlan
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, Unavailable
@@ -37,6 +37,7 @@ class Claiming(Finishing):
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
         self._planner = Planner(self._configuration)
+        self._heard_of: dict[AgentId, Micros] = {}  # when an agent that asks for work was last noted as heard of
 
     # Claiming
 
@@ -124,6 +125,7 @@ class Claiming(Finishing):
     ) -> tuple[list[Held], ClaimPlan]:
         """What was claimed, and by which plan."""
         planning = await self._planning()
+        await self._hear(agent_id, planning)
         while True:
             plan = self._planner.plan(
                 planning,
@@ -142,6 +144,16 @@ class Claiming(Finishing):
             elif answer.tasks or answer.parked < PARKED_PER_CLAIM:
                 self._in_hand.keep(answer.tasks, self.now())
                 return await self._handed_out(answer.tasks, stems, answer.definitions), plan
+
+    async def _hear(self, agent_id: AgentId, planning: Planning) -> None:
+        """Who asks for work is there, also where nothing comes of it."""
+        now = self.now()
+        if 0 <= now - self._heard_of.get(agent_id, Micros(0)) < PULSE_EVERY:
+            return
+        await self._known_agent(agent_id, planning)
+        self._heard_of[agent_id] = now
+        with suppress(Unavailable):  # the claim is what counts
+            await self.store.pulse([pulse("agent", self.workspace, agent_id)])
 
     async def _known_agent(self, agent_id: AgentId, planning: Planning) -> Agent:
         agent = planning.agents.get(agent_id) or (await self._configuration.fresh()).agents.get(agent_id)

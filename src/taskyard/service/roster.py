@@ -16,6 +16,7 @@ from taskyard.core.agent import (
     agent_type_of,
     beyond_grant,
     budget_moved,
+    is_silent,
     name_conflict,
     registered,
 )
@@ -341,8 +342,15 @@ def _view(agent: Agent, type_: AgentType, limits: Mapping[str, Limit], heard: Mi
         )
         if ceiling is not None
     ]
+    silent = is_silent(agent, heard, now)
     return AgentView(
-        agent, slots.held if slots else 0, MicroUsd(min(left)) if left else None, heard, budget, type_.set_by
+        replace(agent, status=AgentStatus.OFFLINE) if silent else agent,
+        slots.held if slots else 0,
+        MicroUsd(min(left)) if left else None,
+        heard,
+        budget,
+        type_.set_by,
+        silent,
     )
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from taskyard.core import metering
-from taskyard.core.agent import AgentStatus
 from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Limit
 from taskyard.core.errors import InvalidInput
@@ -42,7 +41,6 @@ from taskyard.wire.showing import (
     row_of,
 )
 
-SILENT = Micros(75 * SECOND)  # after which a worker counts as dead
 MOST_COUNTED = 10_000
 MOST_TOTAL = 1_000  # of a list: beyond that it is enough to know that there are more
 COUNTED_AT_ONCE = 1000
@@ -153,7 +151,7 @@ class Showing(Overseeing, Roster, Metering, Filing):
         now = self.now()
         tasks = {status: types for status, types in (await self.stats()).items() if types}
         breakers, queues = await self.breakers(), await self.queues()
-        silent = [view for view in await self.agents() if is_silent(view, now)]
+        silent = [view for view in await self.agents() if view.silent]
         return Overview(
             at=to_iso(now),
             tasks=tasks,
@@ -262,13 +260,6 @@ class Showing(Overseeing, Roster, Metering, Filing):
             for limit in dearest
             for dag in [_dag_of(limit)]
         ]
-
-
-def is_silent(view: AgentView, now: Micros) -> bool:
-    """Whether an agent has not been heard of for long, and did not sign off."""
-    if view.agent.status is AgentStatus.OFFLINE:
-        return False
-    return view.last_heartbeat is None or view.last_heartbeat < now - SILENT
 
 
 class _Figures(NamedTuple):

@@ -14,7 +14,18 @@ from typing import cast
 
 from taskyard.core import dag as dags
 from taskyard.core import due_time, transitions
-from taskyard.core.changes import ChangeSet, Committed, Event, Expect, Lift, StoredEvent, Touch
+from taskyard.core.agent import FORGOTTEN_AFTER, agent_of
+from taskyard.core.changes import (
+    ChangeSet,
+    Committed,
+    Event,
+    Expect,
+    Lift,
+    Record,
+    RecordChange,
+    StoredEvent,
+    Touch,
+)
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import IllegalTransition, LeaseLost, NotFound, StoreFull
 from taskyard.core.outcomes import BY_THE_YARD
@@ -29,7 +40,7 @@ from taskyard.service.losing import Losses
 from taskyard.service.pruning import Pruning, Step
 from taskyard.service.roster import Roster
 from taskyard.service.telling import Telling
-from taskyard.stores.contract import Store
+from taskyard.stores.contract import Filter, Store
 from taskyard.wire.answers import Swept
 
 logger = logging.getLogger("taskyard")
@@ -85,6 +96,7 @@ class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
             + await self._on_duty("cascades", CASCADES_EVERY, self._finish_cascades)
             + await self._on_duty("graphs", ALL_GRAPHS_EVERY, self._settle_all)
             + await self._on_duty("inboxes", FORGET_EVERY, self._forget_inboxes)
+            + await self._on_duty("agents", FORGET_EVERY, self._forget_agents)
             + await self._on_duty("fires", FORGET_EVERY, partial(self._forget_fires, self._beside))
         )
 
@@ -284,6 +296,27 @@ class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
             if not DagStatus(str(record.body["status"])).is_final:
                 settled += await self._beside(record.workspace)._settle_dag(DagId(record.id))
         return settled
+
+    async def _forget_agents(self) -> int:
+        """Agents that are silent for long, hold nothing, and have nothing meant for them. What they spent is kept."""
+        heard, before = await self.store.pulses("agent:"), self.now() - FORGOTTEN_AFTER
+        old = [
+            record
+            for record in await self.store.records("agent")
+            if heard.get(pulse("agent", record.workspace, record.id), 0) < before
+        ]
+        return sum([await self._beside(record.workspace)._forget_agent(record) for record in old[:BATCH]])
+
+    async def _forget_agent(self, record: Record) -> bool:
+        # An operator's word on its money would be lost with it. Work that names it, or that it holds, needs it.
+        live = Filter(workspace=self.workspace, statuses=frozenset(Status) - FINAL, agent=record.id)
+        if agent_of(record).budget is not None or await self.store.find(live, after=0, limit=1):
+            return False
+        change = RecordChange("agent", self.workspace, record.id, record.version, None)
+        told = self._told_by("agent.forgotten", "yard:sweep", {"agent": record.id})
+        return isinstance(
+            await self._committer.commit(ChangeSet(records=(change,), events=(told,), at=self.now())), Committed
+        )
 
     def _beside(self, workspace: str) -> Sweeping:
         """The same yard for another workspace: time passes in all of them."""

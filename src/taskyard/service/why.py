@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from taskyard.core.agent import Agent, AgentStatus
+from taskyard.core.agent import Agent, AgentStatus, is_silent
 from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Blocker, Limit
 from taskyard.core.claiming import type_money
 from taskyard.core.planning import Planning, is_barred, suits
 from taskyard.core.task import Hot, Json, Lane, Status, TaskId
 from taskyard.core.units import Micros, to_iso, to_usd, utc_date
-from taskyard.service.engine import Engine
+from taskyard.service.engine import Engine, pulse
 from taskyard.stores.contract import Filter
 from taskyard.wire.answers import Cause, Why
 
 COUNTED = 1000  # tasks ahead in line are counted up to this
 CLOSEST = 3
+_STATES = (AgentStatus.ACTIVE, AgentStatus.DRAINING, AgentStatus.OFFLINE)
 
 
 class Explaining(Engine):
@@ -126,14 +127,25 @@ class Explaining(Engine):
 
     async def _no_agent(self, hot: Hot, lane: Lane, planning: Planning) -> list[Cause]:
         """Why none of the agents takes it now; nothing where one may."""
+        heard, now = await self._heard(planning), self.now()
+        silent = {agent.id for agent in planning.agents.values() if is_silent(agent, heard.get(agent.id), now)}
         suitable = [agent for agent in planning.agents.values() if suits(lane, agent)]
         if not suitable:
-            return [_nobody(lane, planning)]
+            return [_nobody(lane, planning, silent)]
         active = [agent for agent in suitable if agent.status is AgentStatus.ACTIVE]
+        if active and silent.issuperset(agent.id for agent in active):
+            return [_unheard(active, heard)]
+        active = [agent for agent in active if agent.id not in silent]
         if not active:
             names = ", ".join(f"{agent.id} ({agent.status.value})" for agent in suitable)
             return [Cause(kind="agents_inactive", words=f"no agent for it is active: {names}", facts={"agents": names})]
         return await self._all_short(hot, active, planning)
+
+    async def _heard(self, planning: Planning) -> dict[str, Micros]:
+        """When each agent was last heard of, where it was."""
+        pulses = await self.store.pulses("agent:")
+        names = {agent: pulse("agent", self.workspace, agent) for agent in planning.agents}
+        return {agent: pulses[name] for agent, name in names.items() if name in pulses}
 
     async def _all_short(self, hot: Hot, active: Sequence[Agent], planning: Planning) -> list[Cause]:
         now = self.now()
@@ -201,24 +213,40 @@ def _closed(planning: Planning, lane: Lane, now: Micros) -> list[Cause]:
     return causes
 
 
-def _nobody(lane: Lane, planning: Planning) -> Cause:
-    """No agent that it is meant for is registered: say which come closest, and what they lack."""
+def _unheard(agents: Sequence[Agent], heard: Mapping[str, Micros]) -> Cause:
+    """Those who could take it have fallen silent: say since when, the last to be heard of first."""
+    last = sorted(agents, key=lambda agent: (-heard.get(agent.id, 0), agent.id))
+    since = {agent.id: to_iso(heard[agent.id]) if agent.id in heard else None for agent in last[:CLOSEST]}
+    named = ", ".join(f"{each} silent since {at}" if at else f"{each} never heard of" for each, at in since.items())
+    more = f", and {len(last) - CLOSEST} more" if len(last) > CLOSEST else ""
+    facts: dict[str, Json] = {"silent_since": {str(each): at for each, at in since.items()}, "agents": len(last)}
+    return Cause(kind="agents_silent", words=f"nobody who can take it is heard of: {named}{more}", facts=facts)
+
+
+def _nobody(lane: Lane, planning: Planning, silent: Collection[str]) -> Cause:
+    """No agent that it is meant for is registered: say which come closest, and what they lack; of each type one."""
     wanted = set(lane.capabilities)
-    missing = sorted(
-        ((sorted(wanted - agent.capabilities), agent) for agent in planning.agents.values()),
-        key=lambda pair: (len(pair[0]), pair[1].id),
-    )[:CLOSEST]
-    near = [f"{agent.id} ({_lacks(lacking, lane, agent)})" for lacking, agent in missing]
+
+    def distance(agent: Agent) -> tuple[object, ...]:
+        handles = agent.types is None or lane.type in agent.types
+        state = _STATES.index(AgentStatus.OFFLINE if agent.id in silent else agent.status)
+        return len(wanted - agent.capabilities), not handles, state, agent.id
+
+    by_type: dict[str, Agent] = {}
+    for agent in sorted(planning.agents.values(), key=distance):
+        by_type.setdefault(agent.type, agent)
+    closest = list(by_type.values())[:CLOSEST]
+    near = [f"{agent.id} ({_lacks(sorted(wanted - agent.capabilities), lane, agent)})" for agent in closest]
     for_whom = f" addressed to {lane.agent}" if lane.agent else ""
     needs = f" with {', '.join(lane.capabilities)}" if lane.capabilities else ""
-    closest = f"; closest: {', '.join(near)}" if near else "; none is registered"
+    named = f"; closest: {', '.join(near)}" if near else "; none is registered"
     facts: dict[str, Json] = {
         "type": lane.type,
         "agent": lane.agent,
         "required_capabilities": list[Json](lane.capabilities),
         "closest": list[Json](near),
     }
-    return Cause(kind="no_agent", words=f"no agent takes {lane.type}{needs}{for_whom}{closest}", facts=facts)
+    return Cause(kind="no_agent", words=f"no agent takes {lane.type}{needs}{for_whom}{named}", facts=facts)
 
 
 def _lacks(lacking: Sequence[str], lane: Lane, agent: Agent) -> str:

@@ -163,6 +163,7 @@ class AgentView(NamedTuple):
     last_heartbeat: Micros | None
     budget: Budget = NO_BUDGET  # of its type
     budget_set_by: str | None = None  # "code" or "operator"
+    silent: bool = False  # it is shown as offline because it is not heard of; what is stored of it says otherwise
 
 
 class RuntimeView(NamedTuple):

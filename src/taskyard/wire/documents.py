@@ -165,6 +165,7 @@ def agent(answer: AgentView) -> Document:
         "budget_left_usd": money(answer.budget_left),
         "status": known.status.value,
         "last_heartbeat": _time(answer.last_heartbeat),
+        "silent": answer.silent,
         "poll_interval_sec": known.poll_interval_sec,
         "claim_ttl_sec": known.claim_ttl_sec,
         "orchestrator": known.orchestrator,

@@ -167,6 +167,7 @@ def agent(document: Given) -> AgentView:
         time(document["last_heartbeat"]),
         Budget(money(document["budget_usd"]), Period(document["budget_per"])),
         document["budget_set_by"],
+        document["silent"],
     )
 
 

@@ -283,6 +283,7 @@ class Agent(Response):
     budget_left_usd: str | None = Field(description="The least of what is left of both.")
     status: str
     last_heartbeat: str | None
+    silent: bool = Field(description="It is offline because it is not heard of, and did not sign off.")
     poll_interval_sec: float
     claim_ttl_sec: int | None
     orchestrator: bool

@@ -19,6 +19,7 @@ const PLACES: Record<string, { to: string; name: string }> = {
   throttle: { to: "/queues", name: "Throttles" },
   no_agent: { to: "/agents", name: "Agents" },
   agents_inactive: { to: "/agents", name: "Agents" },
+  agents_silent: { to: "/agents", name: "Agents" },
   agent_busy: { to: "/agents", name: "Agents" },
   agent_budget: { to: "/agents", name: "Agents" },
   budget: { to: "/spend", name: "Spend" },
