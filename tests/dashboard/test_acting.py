@@ -35,6 +35,19 @@ def test_a_dead_letter_is_retried_with_a_changed_prompt(visit: Visit, yard: Sync
     assert review.body["reviewed_by"] == "human:olga"
 
 
+def test_a_dead_letter_is_retried_with_other_models_cost_and_attempts(visit: Visit, yard: SyncYard):
+    scene = given_a_scene(yard)
+    visit.open(f"/tasks/{scene.dead}", "Dead one")
+
+    said = {"Models": "sonnet, haiku", "Most that an attempt may cost": "0.75", "Attempts": "4"}
+    visit.act("Edit and retry", **said)
+
+    expect(visit.button("Edit and retry")).to_have_count(0)
+    task = yard.get(scene.dead)
+    assert (task.status, task.prompt, task.models) == ("ready", "Fix the bug", ("sonnet", "haiku"))
+    assert (task.definition.max_cost, task.hot.max_attempts) == (750_000, 4)
+
+
 def test_a_dead_letter_is_retried_escalated_or_cancelled(visit: Visit, yard: SyncYard):
     scene = given_a_scene(yard)
     visit.open(f"/tasks/{scene.dead}", "Dead one")

@@ -6,6 +6,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
+from taskyard.core.visible import visible
 from taskyard.portal import SyncYard
 from tests.dashboard.browsing import Visit
 from tests.dashboard.hostile import HOSTILE
@@ -38,12 +39,26 @@ def test_no_text_is_ever_more_than_text(visit: Visit, yard: SyncYard):
         visit.open(path)
     for first, task in tasks.items():
         visit.open(f"/tasks/{task}")
-        expect(visit.main).to_contain_text(HOSTILE[first])
+        expect(visit.main).to_contain_text(visible(HOSTILE[first]))
         expect(visit.main.get_by_role("heading", name="Attempts")).to_be_visible()
     visit.open("/tasks", "Tasks")
     scroll_through(visit)
 
     assert foreign_elements(visit) == []
+
+
+def test_what_hides_or_turns_around_a_title_is_shown_as_an_escape(visit: Visit, yard: SyncYard):
+    task = yard.enqueue("code", title="invoice\u202egnp.exe \x1b[2J zero\u200bwidth")
+    dag = yard.submit({"title": "graph\u2066x", "tasks": [{"type": "code"}]})
+    shown = "invoice\\u202egnp.exe \\u001b[2J zero\\u200bwidth"
+
+    visit.open("/tasks", "Tasks")
+    visit.sees(shown)
+    visit.open(f"/tasks/{task.id}", shown)
+    assert visit.page.title().startswith(shown)
+    visit.open("/dags", "DAGs")
+    visit.sees("graph\\u2066x")
+    visit.open(f"/dags/{dag.id}", "graph\\u2066x")
 
 
 def given_a_hostile_task(yard: SyncYard, first: int) -> str:

@@ -8,6 +8,7 @@ import { quoted } from "@/parts/copy";
 import { plural } from "@/parts/format";
 
 import { Reason } from "./cancel";
+import { MoneyField } from "./money-field";
 import { nameOf } from "./subject";
 
 interface Way {
@@ -94,11 +95,12 @@ function EditAndRetry({ letter, small }: { letter: DeadLetter; small: boolean })
   const before = { prompt: letter.spec.prompt, payload: JSON.stringify(letter.spec.payload, null, 2) };
   const [prompt, setPrompt] = useState(before.prompt);
   const [payload, setPayload] = useState(before.payload);
+  const [terms, setTerms] = useState(termsOf(letter));
   const [reason, setReason] = useState("");
   const fields = useId();
   const data = parsed(payload);
   // Only what was changed is sent: the rest stays exactly as it is stored.
-  const spec: Record<string, unknown> = {};
+  const spec: Record<string, unknown> = changedTerms(termsOf(letter), terms);
   if (prompt !== before.prompt) spec["prompt"] = prompt;
   if (payload !== before.payload) spec["payload"] = data?.value;
   const isChanged = Object.keys(spec).length > 0;
@@ -115,6 +117,7 @@ function EditAndRetry({ letter, small }: { letter: DeadLetter; small: boolean })
       onOpen={() => {
         setPrompt(before.prompt);
         setPayload(before.payload);
+        setTerms(termsOf(letter));
       }}
       run={() => resolve(letter.id, { resolution: "modify_and_retry", reason, spec })}
       done="To be tried again, as edited"
@@ -139,8 +142,78 @@ function EditAndRetry({ letter, small }: { letter: DeadLetter; small: boolean })
           {data === null ? "This is not JSON yet." : isChanged ? "" : "Change something, or retry it as it is."}
         </span>
       </div>
+      <TermsFields terms={terms} onChange={setTerms} />
       <Reason value={reason} onChange={setReason} />
     </Action>
+  );
+}
+
+/** What an attempt may use, as it is written in the form. */
+interface Terms {
+  models: string; // separated by commas, best first
+  cost: string; // empty: no limit
+  attempts: string;
+}
+
+function termsOf({ spec, max_attempts }: DeadLetter): Terms {
+  const { model_preferences, max_cost_usd } = spec.constraints;
+  return {
+    models: model_preferences.join(", "),
+    cost: max_cost_usd ?? "",
+    attempts: String(max_attempts),
+  };
+}
+
+function changedTerms(before: Terms, after: Terms): Record<string, unknown> {
+  const changed: Record<string, unknown> = {};
+  if (after.models !== before.models) changed["model_preferences"] = listed(after.models);
+  if (after.cost !== before.cost) changed["max_cost_usd"] = after.cost === "" ? null : after.cost;
+  if (after.attempts !== before.attempts) changed["max_attempts"] = Number(after.attempts);
+  return changed;
+}
+
+function listed(text: string): string[] {
+  return text
+    .split(",")
+    .map((word) => word.trim())
+    .filter((word) => word !== "");
+}
+
+function TermsFields({ terms, onChange }: { terms: Terms; onChange: (terms: Terms) => void }) {
+  const fields = useId();
+  return (
+    <>
+      <div className="field">
+        <label htmlFor={`${fields}-models`}>Models</label>
+        <input
+          id={`${fields}-models`}
+          value={terms.models}
+          aria-describedby={`${fields}-models-hint`}
+          onChange={(event) => onChange({ ...terms, models: event.target.value })}
+        />
+        <span className="hint" id={`${fields}-models-hint`}>
+          Best first, separated by commas; none: any.
+        </span>
+      </div>
+      <MoneyField
+        label="Most that an attempt may cost"
+        hint="In dollars; nothing: no limit."
+        value={terms.cost}
+        onChange={(cost) => onChange({ ...terms, cost })}
+      />
+      <div className="field">
+        <label htmlFor={`${fields}-attempts`}>Attempts</label>
+        <input
+          id={`${fields}-attempts`}
+          type="number"
+          min={1}
+          max={1000}
+          required
+          value={terms.attempts}
+          onChange={(event) => onChange({ ...terms, attempts: event.target.value })}
+        />
+      </div>
+    </>
   );
 }
 

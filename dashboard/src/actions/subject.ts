@@ -1,4 +1,6 @@
 /** The task that an action is about: what every view of a task has. */
+import { visible } from "@/parts/visible";
+
 export interface Subject {
   id: string;
   title: string;
@@ -17,7 +19,7 @@ export function isWaiting(status: string): boolean {
   return WAITING.has(status);
 }
 
-/** How a task is called where it has no title. */
+/** How a task is called, also where it has no title. */
 export function nameOf(task: { title: string; type: string; summary?: string | null }): string {
-  return task.title || task.summary || `untitled ${task.type}`;
+  return visible(task.title || task.summary || `untitled ${task.type}`);
 }

@@ -12,6 +12,7 @@ import { Broken, Loading } from "@/parts/empty";
 import { Page } from "@/parts/page";
 import { StatusBadge } from "@/parts/status";
 import { Tabs } from "@/parts/tabs";
+import { visible } from "@/parts/visible";
 
 import { CancelDag, DagBudget } from "./dag-actions";
 import "./dag.css";
@@ -61,7 +62,7 @@ function Shown({ dag }: { dag: DagShape }) {
   }
 
   const looked = dag.tasks.find((task) => task.id === current);
-  const name = dag.title || dag.id;
+  const name = visible(dag.title) || dag.id;
   return (
     <Page
       title={name}
