@@ -1,6 +1,6 @@
-"""One browser and one server for each file of tests and store, and for each test a workspace of its own.
+"""One server for each store, one browser for each file of tests, and for each test a workspace of its own.
 
-Not for longer: while its browser is open, Playwright keeps an event loop going, and no other test could run one.
+No browser for longer: while it is open, Playwright keeps an event loop going, and no other test could run one.
 """
 
 from __future__ import annotations
@@ -23,13 +23,9 @@ from tests.servers import free_port
 from tests.storage import asked_for, url_of
 
 STORES = [name for name in ("sqlite", "postgres") if name in asked_for()]
-# A page is the same on every store: what is only about pages is usually tried on the first.
-ONCE = frozenset(
-    {
-        *("test_access", "test_accessibility", "test_hostile", "test_keyboard", "test_languages"),
-        *("test_pages", "test_scale"),
-    }
-)
+# A page is the same on every store, and what it asks for is tried on each by the tests of the server. What a store can
+# change is how soon a page hears of something: these are tried on every store, all others usually on the first.
+ON_EVERY_STORE = frozenset({"test_live"})
 _numbers = count(1)
 
 
@@ -45,10 +41,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     here = [item for item in items if item.path.parent == Path(__file__).parent]
     for item in here:
         item.add_marker(pytest.mark.xdist_group(f"dashboard on {_store_of(item)}"))
-    spared = [item for item in here if item.path.stem in ONCE and _store_of(item) not in (STORES[0], "")]
+    spared = [item for item in here if _store_of(item) not in (STORES[0], "") and not _is_of_every_store(item)]
     if "TASKYARD_TEST_STORES" not in os.environ:
         config.hook.pytest_deselected(items=spared)
         items[:] = [item for item in items if item not in spared]
+
+
+def _is_of_every_store(item: pytest.Item) -> bool:
+    # Those that have servers of their own, by `store`, are about the servers.
+    return item.path.stem in ON_EVERY_STORE and "place" in getattr(item, "fixturenames", ())
 
 
 def _store_of(item: pytest.Item) -> str:
@@ -66,7 +67,7 @@ def browser() -> Generator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="module", params=STORES)
+@pytest.fixture(scope="session", params=STORES)
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Place]:
     folder: Path = tmp_path_factory.mktemp("dashboard")
     url = url_of(request.param, folder)

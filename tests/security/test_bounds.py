@@ -14,8 +14,8 @@ from taskyard.server.limiting import Limiter, Rate
 from taskyard.server.serving import served
 from taskyard.service.yard import Yard
 from taskyard.wire.calls import BATCH, CALLS, DELIVER, FIELDS, FILE, ITEM, LOG_IN, LOGIN, NOTHING, Body, Call
+from tests.security.test_authorisation import HTTP, given_a_scene
 from tests.server.calling import calling, client_of, spoken
-from tests.server.test_authorisation import HTTP, given_a_scene
 
 JSON = {"content-type": "application/json"}
 DECODED = {name: call for name, call in HTTP.items() if call.bounds not in (NOTHING, FILE)} | {"LOG_IN": LOG_IN}
