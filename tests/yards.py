@@ -75,3 +75,8 @@ async def data_of(yard: Yard, event: str) -> list[dict[str, Any]]:
     """What the events of this name say, in their order."""
     found = [stored.event for stored in await yard.events()]
     return [json.loads(each.data or "{}") for each in found if each.event == event]
+
+
+async def states_of(yard: Yard) -> dict[str, dict[str, int]]:
+    """How many tasks of each type are in each state, without the states that none is in."""
+    return {status: types for status, types in (await yard.stats()).items() if types}

@@ -13,7 +13,7 @@ from taskyard.service.enqueueing import WORTH_A_SECOND
 from taskyard.service.yard import Yard
 from taskyard.stores.contract import Store
 from taskyard.wire.tasks import Task
-from tests.yards import events_of, given_an_agent
+from tests.yards import events_of, given_an_agent, states_of
 
 MANY = 40
 FEW = 2 * WORTH_A_SECOND - 1  # as many as are not parted
@@ -86,7 +86,7 @@ async def test_what_is_wrong_with_one_is_told_to_nobody_else(yard: Yard):
     )
 
     assert [isinstance(each, InvalidInput) for each in answers] == [False, True, True, False]
-    assert (await yard.stats()) == {"ready": {"code": 1, "review": 1}}
+    assert await states_of(yard) == {"ready": {"code": 1, "review": 1}}
 
 
 async def test_where_there_is_no_room_for_all_each_is_tried_by_itself(yard: Yard):
@@ -96,7 +96,7 @@ async def test_where_there_is_no_room_for_all_each_is_tried_by_itself(yard: Yard
 
     assert len({task.id for task in made}) == 6
     assert store.brought.count(1) == 6
-    assert (await yard.stats()) == {"ready": {"code": 6}}
+    assert await states_of(yard) == {"ready": {"code": 6}}
 
 
 async def test_where_the_store_is_away_every_caller_is_told_and_nothing_is_stored(yard: Yard):
@@ -106,7 +106,7 @@ async def test_where_the_store_is_away_every_caller_is_told_and_nothing_is_store
 
     assert [type(each) for each in answers] == [StoreUnavailable] * 6
     assert len(store.brought) < 6
-    assert await yard.stats() == {}
+    assert await states_of(yard) == {}
 
 
 async def test_of_those_that_choose_one_id_all_get_the_task_that_has_it(yard: Yard):
@@ -116,7 +116,7 @@ async def test_of_those_that_choose_one_id_all_get_the_task_that_has_it(yard: Ya
 
     assert [task.id for task in made[:5]] == [chosen] * 5
     assert sum(task.created for task in made[:5]) == 1
-    assert (await yard.stats()) == {"ready": {"code": 2}}
+    assert await states_of(yard) == {"ready": {"code": 2}}
 
 
 async def test_who_goes_away_takes_nothing_back_from_the_others(yard: Yard):

@@ -26,7 +26,7 @@ from tests.graphs import (
     work_off,
 )
 from tests.interference import ProcessDied, dying_after
-from tests.yards import OpenYard, claim_that, elapse, events_of, given_an_agent
+from tests.yards import OpenYard, claim_that, elapse, events_of, given_an_agent, states_of
 
 WIDE = 1000
 COMPLETERS = 8
@@ -82,7 +82,7 @@ async def test_a_graph_that_cannot_be_worked_off_is_refused_and_nothing_is_store
     with pytest.raises(error, match=says):
         await given_a_graph(yard, *rows)
 
-    assert await yard.stats() == {}
+    assert await states_of(yard) == {}
     assert await yard.events() == []
     assert await yard.dags() == []
 
@@ -102,7 +102,7 @@ async def test_a_graph_of_more_tasks_than_are_taken_in_one_call_is_refused(yard:
     with pytest.raises(InvalidInput, match="10000"):
         await given_a_graph(yard, *(task(str(number)) for number in range(10_001)))
 
-    assert await yard.stats() == {}
+    assert await states_of(yard) == {}
 
 
 async def test_a_task_becomes_ready_when_the_last_that_it_depends_on_is_completed(yard: Yard):

@@ -15,7 +15,7 @@ from taskyard.service.clock import ManualClock
 from tests.interference import ProcessDied, dying_after
 from tests.sources.words import behind
 from tests.timetables import add_all, plans, wrong_with
-from tests.yards import OpenYard
+from tests.yards import OpenYard, states_of
 
 ALL = "TASKYARD_WHOLE_YEAR" in os.environ
 STEP = timedelta(days=1 if ALL else 5)
@@ -41,4 +41,4 @@ async def test_every_nominal_time_of_a_year_fires_exactly_once(open_yard: OpenYa
     wrong = [each for plan in planned for each in await wrong_with(one, plan)]
     assert wrong == []
     wanted = sum(plan.span[0] <= at <= plan.span[1] for plan in planned for at in plan.times)
-    assert await one.stats() == {"ready": {"audit": wanted}}
+    assert await states_of(one) == {"ready": {"audit": wanted}}

@@ -14,6 +14,7 @@ from taskyard.core.task import TaskId
 from taskyard.service.yard import Yard
 from tests.graphs import diamond, every_event, given_a_graph
 from tests.processes.crew import Crew
+from tests.yards import states_of
 
 logger = logging.getLogger(__name__)
 TASKS = int(os.environ.get("TASKYARD_KILLED_TASKS", "2000"))
@@ -70,9 +71,7 @@ async def test_every_task_is_completed_once_although_workers_are_killed_and_late
             break
     refused = sum([(await each.dismiss())["refused"] for each in lasting])
 
-    assert {status: types for status, types in (await yard.stats()).items() if types} == {
-        "completed": {"code": TASKS, "risky": ROUNDS * RISKY}
-    }
+    assert await states_of(yard) == {"completed": {"code": TASKS, "risky": ROUNDS * RISKY}}
     history = await every_event(yard)
     assert Counter(event.task_id for event in history if event.event == "task.completed") == dict.fromkeys(completed, 1)
     assert await yard.store.checks() == []

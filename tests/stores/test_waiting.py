@@ -88,7 +88,7 @@ async def waiting(store: Store, plan: ClaimPlan) -> asyncio.Task[int]:
 async def test_a_waiting_claim_is_woken_when(store: Store, other: Store, given: Callable[[Store], Awaitable[Act]]):
     for writer in (store, other):
         act = await given(writer)
-        woken = await waiting(store, await a_plan(store))
+        woken = await waiting(store, await a_plan(store, agent_money=1_000))
 
         await act()
 

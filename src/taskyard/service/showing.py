@@ -23,7 +23,7 @@ from taskyard.service.overseeing import Overseeing
 from taskyard.service.reading import MOST_LISTED
 from taskyard.service.roster import Roster
 from taskyard.stores.contract import Filter
-from taskyard.wire.answers import AgentView
+from taskyard.wire.answers import AgentView, Total
 from taskyard.wire.showing import (
     Counted,
     DagShare,
@@ -37,7 +37,6 @@ from taskyard.wire.showing import (
     SilentAgent,
     SpendReport,
     TaskRow,
-    Total,
     row_of,
 )
 

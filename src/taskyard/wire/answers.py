@@ -287,3 +287,10 @@ class Acted(NamedTuple):
     task_ids: tuple[TaskId, ...]
     refused: Mapping[TaskId, TaskyardError]
     more: bool  # there may be others that match: call again
+
+
+class Total(NamedTuple):
+    """How long a list is."""
+
+    number: int
+    more: bool  # there are more than that

@@ -52,13 +52,6 @@ class Counted(NamedTuple):
     more: bool  # there may be others: only so many of the newest were counted
 
 
-class Total(NamedTuple):
-    """How long a list is."""
-
-    number: int
-    more: bool  # there are more than that
-
-
 class Relations(NamedTuple):
     """What a task hangs together with."""
 
