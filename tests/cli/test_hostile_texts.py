@@ -136,8 +136,8 @@ def commands(ids: dict[str, str]) -> dict[str, list[str]]:
         "hooks ls": [],
         "hooks show": [NAME],
         "inbox ls": [],
-        "inbox peek": ["t", NAME],
-        "inbox dequeue": ["t", NAME],
+        "inbox peek": ["t", "-c", NAME],
+        "inbox dequeue": ["t", "-c", NAME],
         "subagents ls": [],
         "subagents transcript": [ids["task"]],
     }

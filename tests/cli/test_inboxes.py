@@ -9,16 +9,16 @@ from tests.cli.conftest import Command
 def test_a_message_goes_in_and_comes_out_as_a_turn(taskyard: Command) -> None:
     taskyard("inbox", "enqueue", "planner", "hello", "-c", "c1")
     taskyard("inbox", "enqueue", "planner", '[{"type": "text", "text": "there"}]', "-c", "c1", "--parts")
-    assert "hello" in taskyard("inbox", "peek", "planner", "c1").out
+    assert "hello" in taskyard("inbox", "peek", "planner", "-c", "c1").out
     assert taskyard("inbox", "ls", "--json").json[0]["queue_len"] == 2
 
-    blocked = taskyard("inbox", "dequeue", "planner", "c1", "--blocked", "streaming", "--json").json
-    batch = taskyard("inbox", "dequeue", "planner", "c1", "--json").json["batch"]
+    blocked = taskyard("inbox", "dequeue", "planner", "-c", "c1", "--blocked", "streaming", "--json").json
+    batch = taskyard("inbox", "dequeue", "planner", "-c", "c1", "--json").json["batch"]
     taskyard("inbox", "consume", "planner", batch["batch_id"], "-c", "c1")
 
     assert blocked == {"batch": None, "blocked": "streaming"}
     assert [part["text"] for part in batch["turn"]] == ["hello", "\n", "there"]
-    assert "nothing to take" in taskyard("inbox", "dequeue", "planner", "c1").out
+    assert "nothing to take" in taskyard("inbox", "dequeue", "planner", "-c", "c1").out
 
 
 def test_a_cleared_inbox_says_how_much_was_in_it(taskyard: Command) -> None:

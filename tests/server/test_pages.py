@@ -112,6 +112,14 @@ async def test_a_checkout_without_a_build_says_how_to_make_one(
     assert "script" not in page.text
 
 
+async def test_who_accepts_no_html_is_told_where_to_look(yard: Yard, built: Path):
+    async with calling(yard) as client:
+        answer = await client.get("/", headers={"accept": "*/*"})
+
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/plain; charset=utf-8")
+    assert "/docs" in answer.text
+
+
 async def test_a_page_is_only_read(yard: Yard, built: Path):
     async with calling(yard) as client:
         head, post = await client.head("/", headers=PAGE_WANTED), await client.post("/", json={})

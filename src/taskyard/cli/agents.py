@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from taskyard.app import Yard
-from taskyard.cli.running import AsJson, in_yard, json_given, show
+from taskyard.cli.running import AsJson, carry_out, in_yard, json_given, show
 from taskyard.cli.tables import Text, age, dollars, table
 from taskyard.core.breaker import BreakerState
 from taskyard.core.errors import InvalidInput
@@ -22,17 +22,35 @@ from taskyard.wire.documents import breaker_settings as breaker_document
 from taskyard.wire.documents import queue as queue_document
 from taskyard.wire.documents import runtime as runtime_document
 
-agents = typer.Typer(help="Who can work.", no_args_is_help=True)
+agents = typer.Typer(help="Who can work. Alone: list them.", invoke_without_command=True)
 queues = typer.Typer(help="See, pause and resume queues.", no_args_is_help=True)
 breakers = typer.Typer(help="Circuit breakers, one for each task type.", no_args_is_help=True)
 _MONEY = ("spent_usd", "reserved_usd", "ceiling_usd")
 budget = typer.Typer(help="What may be spent, and what was.", no_args_is_help=True)
 
-AgentArgument = Annotated[str, typer.Argument(metavar="AGENT")]
+AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="An agent's id.")]
+QueueArgument = Annotated[str, typer.Argument(metavar="QUEUE", help="The name of a queue.")]
+TypeArgument = Annotated[str, typer.Argument(metavar="TYPE", help="The type of the tasks.")]
+DagArgument = Annotated[str, typer.Argument(metavar="DAG", help="A DAG's id.")]
+WhyOption = Annotated[str, typer.Option("--why", help="The reason; kept with the event.")]
+
+
+@agents.callback()
+def agents_alone(
+    context: typer.Context,
+    as_json: AsJson = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        agents_listed(context, as_json)
+    elif as_json:
+        raise InvalidInput("--json", "must stand after the command, as in `taskyard agents ls --json`")
 
 
 @agents.command("ls")
-def agents_listed(context: typer.Context, as_json: AsJson = False) -> None:
+def agents_listed(
+    context: typer.Context,
+    as_json: AsJson = False,
+) -> None:
     """Agents with their state, load, money and last sign of life."""
 
     async def use(yard: Yard) -> tuple[list[AgentView], Micros]:
@@ -86,15 +104,23 @@ def runtimes_listed(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 @agents.command()
-def drain(context: typer.Context, agent: AgentArgument) -> None:
+def drain(
+    context: typer.Context,
+    agent: AgentArgument,
+    as_json: AsJson = False,
+) -> None:
     """Let it finish what it holds, and give it nothing new."""
-    in_yard(context, lambda yard: yard.drain_agent(agent))
+    carry_out(context, as_json, lambda yard: yard.drain_agent(agent))
 
 
 @agents.command()
-def resume(context: typer.Context, agent: AgentArgument) -> None:
+def resume(
+    context: typer.Context,
+    agent: AgentArgument,
+    as_json: AsJson = False,
+) -> None:
     """Let it take work again."""
-    in_yard(context, lambda yard: yard.resume_agent(agent))
+    carry_out(context, as_json, lambda yard: yard.resume_agent(agent))
 
 
 @agents.command("budget")
@@ -104,19 +130,29 @@ def agent_budget(
     dollars_: Annotated[str | None, typer.Argument(metavar="[DOLLARS]", help="Nothing: no limit.")] = None,
     per: Annotated[str, typer.Option(help="ever, day or month (UTC).")] = "ever",
     take_back: Annotated[bool, typer.Option("--take-back", help="Let what the code says count again.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Set what an agent may spend: from now on this counts, whatever its code says."""
-    in_yard(context, lambda yard: yard.set_agent_budget(agent, dollars_, budget_per=per, take_back=take_back))
+    carry_out(
+        context, as_json, lambda yard: yard.set_agent_budget(agent, dollars_, budget_per=per, take_back=take_back)
+    )
 
 
 @agents.command("rm")
-def removed(context: typer.Context, agent: AgentArgument) -> None:
+def removed(
+    context: typer.Context,
+    agent: AgentArgument,
+    as_json: AsJson = False,
+) -> None:
     """Forget an agent; what it holds goes to others."""
-    in_yard(context, lambda yard: yard.remove_agent(agent))
+    carry_out(context, as_json, lambda yard: yard.remove_agent(agent))
 
 
 @queues.command("ls")
-def queues_listed(context: typer.Context, as_json: AsJson = False) -> None:
+def queues_listed(
+    context: typer.Context,
+    as_json: AsJson = False,
+) -> None:
     """Queues with their state, what waits in them, and their preset."""
     views = in_yard(context, lambda yard: yard.queues())
     rows = [
@@ -135,35 +171,52 @@ def queues_listed(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 @queues.command()
-def pause(context: typer.Context, queue: str) -> None:
+def pause(
+    context: typer.Context,
+    queue: QueueArgument,
+    as_json: AsJson = False,
+) -> None:
     """Hand out nothing of a queue."""
-    in_yard(context, lambda yard: yard.pause_queue(queue))
+    carry_out(context, as_json, lambda yard: yard.pause_queue(queue))
 
 
 @queues.command("resume")
-def queue_resumed(context: typer.Context, queue: str) -> None:
+def queue_resumed(
+    context: typer.Context,
+    queue: QueueArgument,
+    as_json: AsJson = False,
+) -> None:
     """Hand out a paused queue's tasks again."""
-    in_yard(context, lambda yard: yard.resume_queue(queue))
+    carry_out(context, as_json, lambda yard: yard.resume_queue(queue))
 
 
 @queues.command()
-def preset(context: typer.Context, queue: str, name: str) -> None:
+def preset(
+    context: typer.Context,
+    queue: QueueArgument,
+    name: Annotated[str, typer.Argument(metavar="PRESET", help="The name of a preset.")],
+    as_json: AsJson = False,
+) -> None:
     """Let a queue's new tasks follow a preset."""
-    in_yard(context, lambda yard: yard.set_queue_preset(queue, name))
+    carry_out(context, as_json, lambda yard: yard.set_queue_preset(queue, name))
 
 
 @queues.command()
 def reports(
     context: typer.Context,
     queue: Annotated[str | None, typer.Argument(help="This queue alone. Default: all.")] = None,
-    required: Annotated[bool, typer.Option("--required/--optional")] = True,
+    required: Annotated[bool, typer.Option("--required/--optional", help="Whether a report is required.")] = True,
+    as_json: AsJson = False,
 ) -> None:
     """Let new tasks be completed only with a decision report."""
-    in_yard(context, lambda yard: yard.set_report_policy(required, queue=queue))
+    carry_out(context, as_json, lambda yard: yard.set_report_policy(required, queue=queue))
 
 
 @breakers.command("ls")
-def breakers_listed(context: typer.Context, as_json: AsJson = False) -> None:
+def breakers_listed(
+    context: typer.Context,
+    as_json: AsJson = False,
+) -> None:
     """Breakers that have ever opened."""
     views = in_yard(context, lambda yard: yard.breakers())
     value = [{"type": view.type, "state": view.state.value, "open_until": view.open_until} for view in views]
@@ -218,19 +271,26 @@ def _override(given: str) -> tuple[str, Any]:
 
 
 @breakers.command("open")
-def opened(context: typer.Context, type: str, why: Annotated[str, typer.Option()] = "opened by hand") -> None:
+def opened(
+    context: typer.Context, type: TypeArgument, why: WhyOption = "opened by hand", as_json: AsJson = False
+) -> None:
     """Hand out nothing of a type for a while."""
-    in_yard(context, lambda yard: yard.open_breaker(type, why=why))
+    carry_out(context, as_json, lambda yard: yard.open_breaker(type, why=why))
 
 
 @breakers.command("close")
-def closed(context: typer.Context, type: str, why: Annotated[str, typer.Option()] = "closed by hand") -> None:
+def closed(
+    context: typer.Context, type: TypeArgument, why: WhyOption = "closed by hand", as_json: AsJson = False
+) -> None:
     """Let a type through again."""
-    in_yard(context, lambda yard: yard.close_breaker(type, why=why))
+    carry_out(context, as_json, lambda yard: yard.close_breaker(type, why=why))
 
 
 @budget.command("show")
-def spent(context: typer.Context, as_json: AsJson = False) -> None:
+def spent(
+    context: typer.Context,
+    as_json: AsJson = False,
+) -> None:
     """What was spent today, by agents and by DAGs."""
 
     async def use(yard: Yard) -> list[dict[str, Json]]:
@@ -267,21 +327,23 @@ def spent(context: typer.Context, as_json: AsJson = False) -> None:
 @budget.command("dag")
 def dag_limited(
     context: typer.Context,
-    dag: Annotated[str, typer.Argument(metavar="DAG")],
+    dag: DagArgument,
     dollars_: Annotated[str | None, typer.Argument(metavar="[DOLLARS]", help="Nothing: no limit.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Set what a DAG may spend in all."""
-    in_yard(context, lambda yard: yard.set_dag_budget(dag, dollars_))
+    carry_out(context, as_json, lambda yard: yard.set_dag_budget(dag, dollars_))
 
 
 @budget.command("tasks")
 def dag_sized(
     context: typer.Context,
-    dag: Annotated[str, typer.Argument(metavar="DAG")],
+    dag: DagArgument,
     tasks: Annotated[int | None, typer.Argument(metavar="[TASKS]", help="Nothing: as many as any, 10,000.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Set how many tasks a DAG may have in all."""
-    in_yard(context, lambda yard: yard.set_dag_limit(dag, tasks))
+    carry_out(context, as_json, lambda yard: yard.set_dag_limit(dag, tasks))
 
 
 @budget.command("set")
@@ -289,6 +351,7 @@ def limited(
     context: typer.Context,
     daily: Annotated[str | None, typer.Option(help="What the workspace may spend in a UTC day, in dollars.")] = None,
     reserve: Annotated[str, typer.Option(help="What a task without a maximum reserves where money is limited.")] = "0",
+    as_json: AsJson = False,
 ) -> None:
     """Limit what the workspace spends in a day."""
-    in_yard(context, lambda yard: yard.set_budget(daily_budget_usd=daily, default_reserve_usd=reserve))
+    carry_out(context, as_json, lambda yard: yard.set_budget(daily_budget_usd=daily, default_reserve_usd=reserve))

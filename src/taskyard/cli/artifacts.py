@@ -10,7 +10,7 @@ from typing import Annotated, cast
 import typer
 
 from taskyard.app import Yard
-from taskyard.cli.running import AsJson, By, find_task, in_yard, show
+from taskyard.cli.running import AsJson, By, carry_out, find_task, in_yard, show
 from taskyard.cli.tables import Text, age, short, table
 from taskyard.core.artifacts import Artifact
 from taskyard.core.errors import InvalidInput
@@ -29,7 +29,7 @@ STANDARD = "-"  # input or output, in place of a file
 def listed(
     context: typer.Context,
     task: Annotated[str | None, typer.Argument(metavar="[TASK]", help="Only those of this task.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=200)] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="How many at most.")] = 50,
     as_json: AsJson = False,
 ) -> None:
     """Artifacts that may be seen: of completed tasks, and those that were put in by themselves."""
@@ -106,9 +106,9 @@ def get(
 
 
 @app.command("rm")
-def remove(context: typer.Context, artifact: ArtifactArgument, by: By = "human:local") -> None:
+def remove(context: typer.Context, artifact: ArtifactArgument, by: By = "human:local", as_json: AsJson = False) -> None:
     """Take away an artifact that was put in by itself. Those of a task go when it is pruned."""
-    in_yard(context, lambda yard: yard.remove_artifact(artifact, by=by))
+    carry_out(context, as_json, lambda yard: yard.remove_artifact(artifact, by=by))
 
 
 def _standard_input() -> Content:

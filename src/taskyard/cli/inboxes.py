@@ -8,7 +8,7 @@ import typer
 
 from taskyard.app import Yard
 from taskyard.cli.look import one_line
-from taskyard.cli.running import AsJson, By, TaskArgument, find_task, in_yard, json_given, show, text_given
+from taskyard.cli.running import AsJson, By, TaskArgument, carry_out, find_task, in_yard, json_given, show, text_given
 from taskyard.cli.tables import Text, dollars, seconds, short, table
 from taskyard.core.errors import InvalidInput
 from taskyard.core.inbox import merged_turn
@@ -21,7 +21,7 @@ inbox = typer.Typer(help="Messages that wait for an agent's conversation.", no_a
 background = typer.Typer(help="Subagents that work in the background.", no_args_is_help=True)
 
 AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="By id or by type.")]
-ConversationArgument = Annotated[str, typer.Argument(metavar="[CONVERSATION]")]
+ConversationOption = Annotated[str, typer.Option("--conversation", "-c", help="Which of its conversations.")]
 _STATES = {"queued": "cyan", "running": "bold blue", "completed": "green", "failed": "bold red", "cancelled": "dim"}
 
 
@@ -39,7 +39,7 @@ def listed(context: typer.Context, as_json: AsJson = False) -> None:
 def peek(
     context: typer.Context,
     agent: AgentArgument,
-    conversation: ConversationArgument = "default",
+    conversation: ConversationOption = "default",
     as_json: AsJson = False,
 ) -> None:
     """What waits, in its order. Nothing is taken."""
@@ -54,7 +54,7 @@ def enqueue(
     context: typer.Context,
     agent: AgentArgument,
     content: Annotated[str, typer.Argument(metavar="TEXT", help="What to say; @FILE or - to read it.")],
-    conversation: Annotated[str, typer.Option("--conversation", "-c")] = "default",
+    conversation: ConversationOption = "default",
     kind: Annotated[
         str, typer.Option(help="message, task_notification, approval_result or overlay_action.")
     ] = "message",
@@ -75,7 +75,7 @@ def enqueue(
 def dequeue(
     context: typer.Context,
     agent: AgentArgument,
-    conversation: ConversationArgument = "default",
+    conversation: ConversationOption = "default",
     blocked: Annotated[
         str | None, typer.Option(help="Why nothing can be taken now: streaming, overlay_open, …")
     ] = None,
@@ -97,17 +97,18 @@ def consume(
     context: typer.Context,
     agent: AgentArgument,
     batch: Annotated[str, typer.Argument(metavar="BATCH", help="As `dequeue` printed it.")],
-    conversation: Annotated[str, typer.Option("--conversation", "-c")] = "default",
+    conversation: ConversationOption = "default",
+    as_json: AsJson = False,
 ) -> None:
     """Say that a batch was dealt with: it never comes back."""
-    in_yard(context, lambda yard: yard.inbox_consume(agent, conversation, batch))
+    carry_out(context, as_json, lambda yard: yard.inbox_consume(agent, conversation, batch))
 
 
 @inbox.command()
 def clear(
     context: typer.Context,
     agent: AgentArgument,
-    conversation: ConversationArgument = "default",
+    conversation: ConversationOption = "default",
     reason: Annotated[str, typer.Option(help="Kept with the event.")] = "cancelled",
     by: By = "human:local",
     as_json: AsJson = False,
@@ -125,8 +126,8 @@ def start(
     parent: Annotated[str, typer.Option(help="The agent whose inbox is told of the end.")],
     conversation: Annotated[str, typer.Option("--conversation", "-c", help="Of the parent.")] = "default",
     description: Annotated[str, typer.Option("--description", "-d", help="A few words for people.")] = "",
-    model: Annotated[str | None, typer.Option()] = None,
-    max_turns: Annotated[int | None, typer.Option()] = None,
+    model: Annotated[str | None, typer.Option(help="The model it should work with.")] = None,
+    max_turns: Annotated[int | None, typer.Option(help="How many turns it may take.")] = None,
     silent: Annotated[bool, typer.Option("--silent", help="The parent is not told.")] = False,
     agent: Annotated[str | None, typer.Option(help="An existing agent that is to do it.")] = None,
     resume: Annotated[str | None, typer.Option(help="An existing conversation that it goes on with.")] = None,

@@ -42,11 +42,11 @@ def listed(
     status: Annotated[list[str] | None, typer.Option("--status", "-s", help="May be repeated.")] = None,
     type: Annotated[list[str] | None, typer.Option("--type", "-t", help="May be repeated.")] = None,
     agent: Annotated[str | None, typer.Option(help="Addressed to it, or held by it.")] = None,
-    subject: Annotated[str | None, typer.Option()] = None,
-    dag: Annotated[str | None, typer.Option()] = None,
-    tag: Annotated[str | None, typer.Option()] = None,
+    subject: Annotated[str | None, typer.Option(help="What they are about, such as issue:42.")] = None,
+    dag: Annotated[str | None, typer.Option(help="Tasks of this DAG.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Tasks with this tag.")] = None,
     text: Annotated[str | None, typer.Option("--text", "-q", help="Found in title, prompt or payload.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n")] = 50,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 50,
     as_json: AsJson = False,
 ) -> None:
     """List tasks, newest first."""
@@ -97,7 +97,7 @@ def _tasks(tasks: Sequence[Task], now: Micros) -> Table:
 
 def dags(
     context: typer.Context,
-    limit: Annotated[int, typer.Option("--limit", "-n")] = 50,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 50,
     cursor: Annotated[str | None, typer.Option(help="The last DAG of the page before: from there on.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -315,7 +315,7 @@ def events(
     task: Annotated[str | None, typer.Argument(metavar="[TASK]", help="Only this task's.")] = None,
     after: Annotated[int, typer.Option(help="From this sequence number on.")] = 0,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes.")] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n")] = 100,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 100,
     event: Annotated[str | None, typer.Option(help="Only these: task.ready, task.*")] = None,
     type_: Annotated[str | None, typer.Option("--type", help="Only of tasks of this type.")] = None,
     agent: Annotated[

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from taskyard.app import Yard
-from taskyard.cli.running import AsJson, By, in_yard, show
+from taskyard.cli.running import AsJson, By, carry_out, in_yard, show
 from taskyard.cli.tables import Text, age, table
 from taskyard.core.notices import Notice, Notification
 from taskyard.core.units import Micros
@@ -66,16 +66,16 @@ def listed(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 @app.command("rm")
-def remove(context: typer.Context, name: NotifierArgument, by: By = "human:local") -> None:
+def remove(context: typer.Context, name: NotifierArgument, by: By = "human:local", as_json: AsJson = False) -> None:
     """Tell this target no more."""
-    in_yard(context, lambda yard: yard.remove_notifier(name, by=by))
+    carry_out(context, as_json, lambda yard: yard.remove_notifier(name, by=by))
 
 
 @app.command("test")
-def try_out(context: typer.Context, name: NotifierArgument, by: By = "human:local") -> None:
+def try_out(context: typer.Context, name: NotifierArgument, by: By = "human:local", as_json: AsJson = False) -> None:
     """Send a test at once."""
     in_yard(context, lambda yard: yard.try_notifier(name, by=by))
-    show(False, None, Text("it arrived", style="green"))
+    show(as_json, {"ok": True}, Text("it arrived", style="green"))
 
 
 @app.command("waiting")
@@ -91,15 +91,19 @@ def parked(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 @app.command("resend")
-def resend(context: typer.Context, notification: NotificationArgument, by: By = "human:local") -> None:
+def resend(
+    context: typer.Context, notification: NotificationArgument, by: By = "human:local", as_json: AsJson = False
+) -> None:
     """Try a parked one again."""
-    in_yard(context, lambda yard: yard.resend_notification(notification, by=by))
+    carry_out(context, as_json, lambda yard: yard.resend_notification(notification, by=by))
 
 
 @app.command("dismiss")
-def dismiss(context: typer.Context, notification: NotificationArgument, by: By = "human:local") -> None:
+def dismiss(
+    context: typer.Context, notification: NotificationArgument, by: By = "human:local", as_json: AsJson = False
+) -> None:
     """Forget a parked one."""
-    in_yard(context, lambda yard: yard.dismiss_notification(notification, by=by))
+    carry_out(context, as_json, lambda yard: yard.dismiss_notification(notification, by=by))
 
 
 def _show_notifications(context: typer.Context, as_json: bool, *, parked: bool) -> None:

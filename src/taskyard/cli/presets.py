@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from taskyard.app import Yard
-from taskyard.cli.running import AsJson, By, in_yard, show
+from taskyard.cli.running import AsJson, By, carry_out, in_yard, show
 from taskyard.cli.tables import Text
 from taskyard.core.policy import PRESETS
 
@@ -27,10 +27,11 @@ def chosen(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(PRESETS)}.")],
     queue: Annotated[str | None, typer.Option("--queue", help="For this queue alone. Default: the workspace.")] = None,
     by: By = "human:local",
+    as_json: AsJson = False,
 ) -> None:
     """Let tasks that are put in from now on follow a preset. Tasks that are there keep theirs."""
 
     async def use(yard: Yard) -> None:
         await (yard.set_preset(name, by=by) if queue is None else yard.set_queue_preset(queue, name, by=by))
 
-    in_yard(context, use, preset=None)
+    carry_out(context, as_json, use, preset=None)

@@ -48,6 +48,13 @@ def in_yard(context: typer.Context, use: Callable[[Yard], Awaitable[Answer]], **
     return asyncio.run(run())
 
 
+def carry_out(context: typer.Context, as_json: bool, use: Callable[[Yard], Awaitable[object]]) -> None:
+    """Do something that has no answer: silent for a person, and for a program what the server would answer."""
+    in_yard(context, use)
+    if as_json:
+        show(True, {"ok": True})
+
+
 def stay(run: Coroutine[Any, Any, None]) -> None:
     """Do what a process is there for, until it is told to stop."""
     # A busy yard makes many objects and lets nearly all of them go a moment later. By the default, the collector would

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 
 from taskyard.app import Yard
 from taskyard.cli.producing import dag_file
-from taskyard.cli.running import AsJson, By, in_yard, json_given, show, text_given
+from taskyard.cli.running import AsJson, By, carry_out, in_yard, json_given, show, text_given
 from taskyard.cli.tables import Text, age, counted, short, table
 from taskyard.core.fire import Fire, Outcome
 from taskyard.core.task import Json
@@ -129,15 +129,15 @@ def shown(context: typer.Context, schedule: ScheduleArgument, as_json: AsJson = 
 
 
 @app.command()
-def pause(context: typer.Context, schedule: ScheduleArgument, by: By = "human:local") -> None:
+def pause(context: typer.Context, schedule: ScheduleArgument, by: By = "human:local", as_json: AsJson = False) -> None:
     """Let no time fire until it is resumed."""
-    in_yard(context, lambda yard: yard.pause_schedule(schedule, by=by))
+    carry_out(context, as_json, lambda yard: yard.pause_schedule(schedule, by=by))
 
 
 @app.command()
-def resume(context: typer.Context, schedule: ScheduleArgument, by: By = "human:local") -> None:
+def resume(context: typer.Context, schedule: ScheduleArgument, by: By = "human:local", as_json: AsJson = False) -> None:
     """Go on from now."""
-    in_yard(context, lambda yard: yard.resume_schedule(schedule, by=by))
+    carry_out(context, as_json, lambda yard: yard.resume_schedule(schedule, by=by))
 
 
 @app.command()
@@ -148,9 +148,11 @@ def run(context: typer.Context, schedule: ScheduleArgument, by: By = "human:loca
 
 
 @app.command("rm")
-def removed(context: typer.Context, schedule: ScheduleArgument, by: By = "human:local") -> None:
+def removed(
+    context: typer.Context, schedule: ScheduleArgument, by: By = "human:local", as_json: AsJson = False
+) -> None:
     """End a schedule. What it has made stays."""
-    in_yard(context, lambda yard: yard.remove_schedule(schedule, by=by))
+    carry_out(context, as_json, lambda yard: yard.remove_schedule(schedule, by=by))
 
 
 # For triggers too

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 import typer
 
 from taskyard.app import Yard
-from taskyard.cli.running import AsJson, By, in_yard, show
+from taskyard.cli.running import AsJson, By, carry_out, in_yard, show
 from taskyard.cli.tables import Text, age, table
 from taskyard.core.access import Token
 from taskyard.core.task import Json
@@ -121,10 +121,13 @@ def grant(
 
 @app.command()
 def revoke(
-    context: typer.Context, token: Annotated[str, typer.Argument(metavar="TOKEN")], by: By = "human:local"
+    context: typer.Context,
+    token: Annotated[str, typer.Argument(metavar="TOKEN", help="The id of a token, as `token ls` shows it.")],
+    by: By = "human:local",
+    as_json: AsJson = False,
 ) -> None:
     """End a token at once, by its id."""
-    in_yard(context, lambda yard: yard.revoke_token(token, by=by))
+    carry_out(context, as_json, lambda yard: yard.revoke_token(token, by=by))
 
 
 def _standing(token: Token, now: Micros) -> str:

@@ -12,7 +12,7 @@ import typer
 
 from taskyard.app import Yard, watch_files
 from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
-from taskyard.cli.running import AsJson, By, console_for_people, in_yard, json_given, show
+from taskyard.cli.running import AsJson, By, carry_out, console_for_people, in_yard, json_given, show
 from taskyard.cli.schedules import (
     DagOption,
     PayloadOption,
@@ -140,15 +140,15 @@ def shown(context: typer.Context, trigger: TriggerArgument, as_json: AsJson = Fa
 
 
 @app.command()
-def pause(context: typer.Context, trigger: TriggerArgument, by: By = "human:local") -> None:
+def pause(context: typer.Context, trigger: TriggerArgument, by: By = "human:local", as_json: AsJson = False) -> None:
     """Let nothing fire it until it is resumed."""
-    in_yard(context, lambda yard: yard.pause_trigger(trigger, by=by))
+    carry_out(context, as_json, lambda yard: yard.pause_trigger(trigger, by=by))
 
 
 @app.command()
-def resume(context: typer.Context, trigger: TriggerArgument, by: By = "human:local") -> None:
+def resume(context: typer.Context, trigger: TriggerArgument, by: By = "human:local", as_json: AsJson = False) -> None:
     """Let it fire again."""
-    in_yard(context, lambda yard: yard.resume_trigger(trigger, by=by))
+    carry_out(context, as_json, lambda yard: yard.resume_trigger(trigger, by=by))
 
 
 @app.command()
@@ -168,9 +168,9 @@ def fire(
 
 
 @app.command("rm")
-def removed(context: typer.Context, trigger: TriggerArgument, by: By = "human:local") -> None:
+def removed(context: typer.Context, trigger: TriggerArgument, by: By = "human:local", as_json: AsJson = False) -> None:
     """End a trigger. What it has made stays."""
-    in_yard(context, lambda yard: yard.remove_trigger(trigger, by=by))
+    carry_out(context, as_json, lambda yard: yard.remove_trigger(trigger, by=by))
 
 
 @app.command()

@@ -136,7 +136,7 @@ class Connection:
             async for piece in answer.aiter_raw():
                 yield piece
         except httpx.TransportError as lost:
-            raise _silence(lost, call) from None
+            raise _silence(lost, call, self._urls[self._at]) from None
         finally:
             await answer.aclose()
 
@@ -151,7 +151,7 @@ class Connection:
             try:
                 answer = await make(self._urls[asked] + path)
             except (httpx.TransportError, TimeoutError) as lost:
-                failure, delay = _silence(lost, call), self._go_on(asked, tried)
+                failure, delay = _silence(lost, call, self._urls[asked]), self._go_on(asked, tried)
                 again = call.is_repeatable or isinstance(lost, _UNHEARD)
             else:
                 self._hear_time(answer)
@@ -202,8 +202,8 @@ def _sayable(name: str, value: str) -> str:
     return value
 
 
-def _silence(lost: httpx.TransportError | TimeoutError, call: Call) -> StoreUnavailable:
-    words = f"the server cannot be reached or did not answer ({type(lost).__name__})"
+def _silence(lost: httpx.TransportError | TimeoutError, call: Call, url: str) -> StoreUnavailable:
+    words = f"the server {url} cannot be reached or did not answer ({type(lost).__name__})"
     if call.is_repeatable or isinstance(lost, _UNHEARD):
         return StoreUnavailable(words)
     return StoreUnavailable(f"{words}, and whether it did what it was asked is not known")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
@@ -61,6 +61,15 @@ UNBUILT = (
     '<a href="/docs">/docs</a>.</p></html>'
 )
 
+# To who asks for `/` and accepts no HTML, as curl does.
+FOR_PROGRAMS = """Taskyard, a durable task queue for AI agents.
+
+/              the dashboard, in a browser
+/docs          every call, to read and to try
+/openapi.json  the same for programs
+/api/stats     tasks by state and type
+"""
+
 
 class File(NamedTuple):
     body: bytes
@@ -98,6 +107,8 @@ class Pages:
             file = self._files.get(INDEX)
             if file is None:
                 return HTMLResponse(UNBUILT, 503, HEADERS)
+        if file is None and request.scope["path"] == "/":
+            return PlainTextResponse(FOR_PROGRAMS, headers=HEADERS)
         if file is None:
             raise HTTPException(404)
         return file.answer(request)
