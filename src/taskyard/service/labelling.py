@@ -29,7 +29,8 @@ def _labels(
     if event.task_id is None:
         return own_labels(event)
     task = labels.get(event.task_id, _UNKNOWN)  # unknown: pruned since the page was read
-    holder = named_agent(event) or senders.get((event.task_id, event.attempt))
+    sent = event.event in SENT_BY_AGENTS
+    holder = senders.get((event.task_id, event.attempt)) if sent else named_agent(event)
     return task if holder is None else Labels(task.type, task.subject, holder)
 
 
