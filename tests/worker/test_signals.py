@@ -8,6 +8,7 @@ import pytest
 
 from taskyard.app import Yard
 from taskyard.worker.pulse import Heart
+from taskyard.worker.runtime_files import Process
 from taskyard.worker.signals import Signals
 from taskyard.worker.supervising import Supervisor
 
@@ -20,7 +21,7 @@ async def test_listening_ends_in_silence_when_the_signals_are_closed(yard: Yard,
         asked.set()
         return 60
 
-    supervisor = Supervisor(yard, Heart(), on_signal=stop)
+    supervisor = Supervisor(yard, Heart(), Process("here", "0"), on_signal=stop)
     signals = Signals()
     listening = asyncio.create_task(supervisor._hear_signals(signals))  # pyright: ignore[reportPrivateUsage]
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from taskyard.core.task import Attempt, DagId, Definition, Hot, Json, Status, TaskId
 from taskyard.core.units import SECOND, Micros, MicroUsd
@@ -268,8 +268,8 @@ def merged(sets: Sequence[ChangeSet]) -> ChangeSet:
         return first
     parts = zip(*(one[1:-1] for one in sets), strict=True)
     ends = [one.good_until for one in sets if one.good_until is not None]
-    merged = ChangeSet(first.at, *(tuple(chain.from_iterable(each)) for each in parts))
-    return merged._replace(good_until=min(ends)) if ends else merged
+    joined: tuple[Any, ...] = tuple(tuple(chain.from_iterable(each)) for each in parts)
+    return ChangeSet(first.at, *joined, min(ends, default=None))
 
 
 def timely(change_set: ChangeSet) -> ChangeSet:

@@ -26,7 +26,7 @@ class Configuration:
         self._ids: dict[Lane, LaneId] = {}
         self._own: dict[LaneId, Lane] = {}
         self._seen = LaneId(0)
-        self._yard = ""
+        self._yard: str = ""
 
     async def current(self) -> Planning:
         """As read lately. A claim that was planned on something older is refused by the store."""
