@@ -95,7 +95,18 @@ def test_everything_a_task_can_say_is_kept():
 def test_the_full_request_leaves_no_attribute_at_its_default():
     plain = defined(task())._asdict()
     full = defined(FULL, dag=DAG)._asdict()
-    decided = {"id", "workspace", "type", "created_at", "created_by", "preset", "fresh", "coalescable", "barred"}
+    decided = {
+        "id",
+        "workspace",
+        "type",
+        "created_at",
+        "created_by",
+        "preset",
+        "fresh",
+        "coalescable",
+        "barred",
+        "trace",
+    }
     assert {name for name in plain if plain[name] == full[name]} == decided
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import taskyard
@@ -15,16 +13,10 @@ from taskyard.service.clock import ManualClock
 from taskyard.worker.context import SyncContext
 from taskyard.worker.tracing import attempt_span, step_span, trace_of
 from tests.server.calling import calling
+from tests.spans import ids_of, parent_of, spans
 from tests.yards import given_a_claimed_task
 
-
-@pytest.fixture
-def spans(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
-    """What was traced. A program can set OpenTelemetry up once only, so a test has to do it by hand."""
-    exporter, provider = InMemorySpanExporter(), TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
-    return exporter
+__all__ = ["spans"]
 
 
 @pytest.fixture
@@ -47,16 +39,28 @@ def agent_that_fails_once() -> Agent:
 
 
 async def test_the_attempts_of_a_task_share_a_trace_and_steps_are_below_them(yard: Yard, spans: InMemorySpanExporter):
-    task = await yard.enqueue("code")
+    await yard.enqueue("code")
 
     await yard.drain(agent_that_fails_once())
 
     traced = {span.name: span for span in spans.get_finished_spans()}
     attempts = [span for span in spans.get_finished_spans() if span.name == "attempt code"]
-    assert {ids_of(span)[0] for span in spans.get_finished_spans()} == {trace_of(task.id)[0]}
+    assert len({ids_of(span)[0] for span in spans.get_finished_spans()}) == 1
     assert [span.attributes["taskyard.task.attempt"] for span in attempts if span.attributes] == [1, 2]
-    assert [parent_of(span) for span in attempts] == [trace_of(task.id)[1]] * 2
+    assert [parent_of(span) for span in attempts] == [ids_of(traced["enqueue code"])[1]] * 2
     assert parent_of(traced["step write"]) == ids_of(attempts[1])[1]
+
+
+async def test_the_attempts_of_a_task_that_was_put_in_untraced_share_a_trace(
+    yard: Yard, request: pytest.FixtureRequest
+):
+    task = await yard.enqueue("code")
+    spans: InMemorySpanExporter = request.getfixturevalue("spans")
+
+    await yard.drain(agent_that_fails_once())
+
+    attempts = [span for span in spans.get_finished_spans() if span.name == "attempt code"]
+    assert [(ids_of(span)[0], parent_of(span)) for span in attempts] == [trace_of(task.id)[:2]] * 2
 
 
 async def test_an_attempt_that_failed_says_so_without_what_it_said(yard: Yard, spans: InMemorySpanExporter):
@@ -80,7 +84,7 @@ async def test_a_step_in_a_thread_belongs_to_its_attempt_too(yard: Yard, spans: 
     await yard.enqueue("code")
     await yard.drain(agent)
 
-    step, attempt = spans.get_finished_spans()
+    _, step, attempt = spans.get_finished_spans()
     assert (step.name, parent_of(step)) == ("step plan", ids_of(attempt)[1])
 
 
@@ -101,13 +105,3 @@ async def test_where_nobody_has_set_it_up_nothing_is_traced(yard: Yard, monkeypa
 
     with attempt_span(held, "worker"), step_span("plan"):
         assert not trace.get_current_span().is_recording()
-
-
-def ids_of(span: ReadableSpan) -> tuple[int, int]:
-    context = span.get_span_context()
-    assert context is not None
-    return context.trace_id, context.span_id
-
-
-def parent_of(span: ReadableSpan) -> int | None:
-    return None if span.parent is None else span.parent.span_id

@@ -16,6 +16,7 @@ from taskyard.wire import calls, inboxes, subagents
 from taskyard.wire.inboxes import Dequeued, Enqueued, InboxView, Peeked
 from taskyard.wire.minting import mint
 from taskyard.wire.subagents import StartedSubagent, Subagent
+from taskyard.wire.tracing import continued, enqueue_span
 
 LOCAL = "human:local"
 HOLD_SEC = 300.0
@@ -117,7 +118,7 @@ class Inboxes(Calling):
             agent_id=agent_id,
             conversation_id=conversation_id,
             tool_call_id=tool_call_id,
-            fields=draft(fields or {}),
+            fields=_traced(type, fields or {}),
             task_id=f"task_{mint()}" if task_id is None else task_id,
         )
         return subagents.started_from(await self._ask(calls.START_SUBAGENT, request))
@@ -154,7 +155,7 @@ class Inboxes(Calling):
             agent_id=agent_id,
             conversation_id=conversation_id,
             tool_call_id=tool_call_id,
-            fields=draft(fields or {}),
+            fields=_traced(type, fields or {}),
         )
         return subagents.started_from(await self._ask_about(calls.SPAWN_SUBAGENT, task_id, request))
 
@@ -178,3 +179,9 @@ class Inboxes(Calling):
     async def transcript(self, task_id: str) -> list[dict[str, Json]]:
         """The lines of a subagent's transcript, as they are stored, wherever its file is."""
         return (await self._ask_about(calls.TRANSCRIPT, task_id))["lines"]
+
+
+def _traced(type: str, fields: Mapping[str, object]) -> object:
+    """The further fields of a subagent's task, which carry the trace too."""
+    with enqueue_span([{"type": type, **fields}]):
+        return continued(draft(fields))

@@ -18,6 +18,7 @@ from taskyard.wire.answers import Dag
 from taskyard.wire.minting import mint, mint_task
 from taskyard.wire.results import Enqueued
 from taskyard.wire.tasks import Task
+from taskyard.wire.tracing import continued, enqueue_span
 
 if TYPE_CHECKING:
     from taskyard.client.connecting import Connection
@@ -39,11 +40,12 @@ class Producing(Showing):
 
     async def enqueue(self, type: str, *, created_by: str = LOCAL, **fields: Any) -> Enqueued:
         """Put one task in. Where its key is taken by a live task, that task is the answer (`created` is False)."""
-        (row,), (ours,) = _minted([{"type": type, **fields}])
-        item = Item(ours or "", parts(**cast(dict[str, object], row)))
-        # Of those that go out together, only one may depend on others, and no two may have been given one id.
-        goes_alone = ours is None or "depends_on" in fields
-        return await (self._send_task(item) if goes_alone else self._arrivals.send(item))
+        with enqueue_span([{"type": type, **fields}]):
+            (row,), (ours,) = _minted([{"type": type, **fields}])
+            item = Item(ours or "", parts(**cast(dict[str, object], row)))
+            # Of those that go out together, only one may depend on others, and no two may have been given one id.
+            goes_alone = ours is None or "depends_on" in fields
+            return await (self._send_task(item) if goes_alone else self._arrivals.send(item))
 
     async def _send_task(self, item: Item) -> Enqueued:
         return self._enqueued(await self._ask(calls.ENQUEUE, f"{{{item.members}}}".encode()), item.task_id)
@@ -67,8 +69,9 @@ class Producing(Showing):
         created_by: str = LOCAL,
     ) -> list[Enqueued]:
         """Put many tasks in, all or none. One whose key or id is taken is answered with the task that has it."""
-        minted = _minted(tasks)
-        answer = await self._ask(calls.ENQUEUE_MANY, body(tasks=minted.rows))
+        with enqueue_span(tasks):
+            minted = _minted(tasks)
+            answer = await self._ask(calls.ENQUEUE_MANY, body(tasks=minted.rows))
         return [self._enqueued(each, ours) for each, ours in zip(answer["tasks"], minted.ids, strict=True)]
 
     async def submit(self, dag: Mapping[str, object], *, created_by: str = LOCAL) -> Dag:
@@ -76,7 +79,8 @@ class Producing(Showing):
         if not isinstance(cast(object, dag), Mapping):
             raise InvalidInput("dag", "must be an object")
         given = {"id": f"dag_{mint()}", **{str(name): value for name, value in dag.items()}}
-        return await self._put_in(calls.SUBMIT, str(given["id"]), dag.get("tasks"), given)
+        with enqueue_span(dag.get("tasks")):
+            return await self._put_in(calls.SUBMIT, str(given["id"]), dag.get("tasks"), given)
 
     async def add(
         self,
@@ -86,7 +90,8 @@ class Producing(Showing):
         created_by: str = LOCAL,
     ) -> Dag:
         """Add tasks to a graph that exists; a finished one goes on. They may depend on each other and on its tasks."""
-        return await self._put_in(calls.ADD, dag_id, list(tasks), {})
+        with enqueue_span(tasks):
+            return await self._put_in(calls.ADD, dag_id, list(tasks), {})
 
     async def _put_in(self, call: calls.Call, dag_id: str, tasks: object, given: dict[str, object]) -> Dag:
         minted = _minted(_named(cast(list[object], tasks))) if isinstance(tasks, list) else Minted([], [])
@@ -118,7 +123,7 @@ class Producing(Showing):
 def _minted(tasks: Sequence[object]) -> Minted:
     """The tasks, each with an id. What is no task is left for the server to refuse."""
     ids: list[str | None] = [None if _has_id(task) else mint_task() for task in tasks]
-    rows = [draft(task) for task in tasks]
+    rows = [continued(draft(task)) for task in tasks]
     return Minted(
         [
             row if ours is None else {**cast(dict[str, object], row), "id": ours}

@@ -21,6 +21,7 @@ from taskyard.wire.answers import Child, Heartbeat, Told, Waited
 from taskyard.wire.calls import Call
 from taskyard.wire.spending import Spent
 from taskyard.wire.tasks import Held, Receipt
+from taskyard.wire.tracing import continued, enqueue_span
 
 if TYPE_CHECKING:
     from taskyard.client.connecting import Connection
@@ -254,8 +255,9 @@ class Working(Producing):
 
         Asked again under the same name, it makes nothing: the first call's tasks are the answer.
         """
-        drafts = [draft(fields) for fields in tasks]
-        answer = await self._ask_about(calls.SPAWN, task_id, body(lease=lease, name=name, tasks=drafts, wait=wait))
+        with enqueue_span(tasks):
+            drafts = [continued(draft(fields)) for fields in tasks]
+            answer = await self._ask_about(calls.SPAWN, task_id, body(lease=lease, name=name, tasks=drafts, wait=wait))
         return answer["task_ids"]
 
     async def children(self, task_id: str, name: str) -> list[Child] | None:

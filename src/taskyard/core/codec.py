@@ -49,9 +49,10 @@ def encode_definitions(definitions: Iterable[Definition]) -> Iterator[str]:
             prompt = f',"prompt":{encode_basestring(definition.prompt)}' if definition.prompt else ""
             payload = "" if definition.payload == _NO_PAYLOAD else f',"payload":{encode_basestring(definition.payload)}'
             depends_on = f',"depends_on":{_to_text(definition.depends_on)}' if definition.depends_on else ""
+            trace = "" if definition.trace is None else f',"trace":{encode_basestring(definition.trace)}'
             named = f'{{"v":{FORMAT},"id":{encode_basestring(definition.id)}{before}'
             dated = f'{named},"created_at":{definition.created_at}{between}'
-            yield f"{dated}{prompt}{payload}{behind}{depends_on}{after}"
+            yield f"{dated}{prompt}{payload}{behind}{depends_on}{trace}{after}"
 
 
 # Many that are alike come one by one too; but what they have in common may be large.

@@ -138,7 +138,8 @@ def define_like(
     _names(policy).gather(raw, asked)
     _check_relatives(asked, task_id)
     _settle_content(asked, sizes)
-    own = (task_id, now, asked.get("prompt", ""), asked.get("payload", "{}"), asked.get("depends_on", ()))
+    content = (asked.get("prompt", ""), asked.get("payload", "{}"), asked.get("depends_on", ()))
+    own = (task_id, now, *content, asked.get("trace"))
     return Definition._make(_like((*pattern, *own)))
 
 
@@ -387,7 +388,7 @@ def _session(definition: Definition) -> str | None:
 
 
 _SPEC = frozenset({"version", "constraints"})  # what a task shows under spec and takes nowhere else
-_FIXED = _DECIDED | _RELATIVES | _DEDUP | {"type", "queue"}
+_FIXED = _DECIDED | _RELATIVES | _DEDUP | {"type", "queue", "trace"}
 
 
 def redefine(definition: Definition, raw: Mapping[str, object], *, policy: Policy, sizes: Sizes) -> Definition:

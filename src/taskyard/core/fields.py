@@ -13,7 +13,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
-from taskyard.core import units
+from taskyard.core import traceparent, units
 from taskyard.core.errors import InvalidInput
 from taskyard.core.jsonvalue import check_text
 from taskyard.core.policy import Dedup, Policy
@@ -302,4 +302,5 @@ def fields(policy: Policy) -> Mapping[str, Field]:
         "trigger.ref": Field("trigger_ref", optional(_short(1000))),
         "trigger.summary": Field("trigger_summary", optional(_short(1000, blank=True))),
         "tags": Field("tags", _names(50, 100)),
+        "trace": Field("trace", traceparent.read),
     }

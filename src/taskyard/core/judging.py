@@ -106,6 +106,7 @@ def validator(
         validation=Validation.JSON_SCHEMA,
         validation_schema=VERDICT,
         barred=makers(hot, maker),
+        trace=definition.trace,
     )
 
 

@@ -14,7 +14,7 @@ from taskyard.core.task import DagId, Definition, TaskId
 from taskyard.core.units import Micros
 
 _PLAIN = frozenset({str, int, bool, type(None)})  # equal ones of one of these types are the same to every rule
-_OWN = frozenset({"id", "prompt", "payload", "depends_on"})  # what each may say for itself
+_OWN = frozenset({"id", "prompt", "payload", "depends_on", "trace"})  # what each may say for itself
 
 Said = tuple[tuple[object, type, object], ...]
 

@@ -304,10 +304,11 @@ class Definition(NamedTuple):
     tags: tuple[str, ...] = ()
     spec_version: int = 1
     barred: tuple[str, ...] = ()  # who may not have it: type:TYPE, token:ID; set by the yard alone
+    trace: str | None = None  # the traceparent of the span that put it in
 
 
 # Of many tasks that come in, most differ in nothing but these.
-OWN = ("id", "created_at", "prompt", "payload", "depends_on")
+OWN = ("id", "created_at", "prompt", "payload", "depends_on", "trace")
 likeness = itemgetter(*(place for place, name in enumerate(Definition._fields) if name not in OWN))
 
 

@@ -19,6 +19,7 @@ from taskyard.core.jsonvalue import check_text, check_values, decode
 from taskyard.core.task import Json
 from taskyard.server.guarding import Serving, admitted, check_lease, count_items
 from taskyard.wire.calls import AT, Body
+from taskyard.wire.tracing import remote_parent
 
 LARGE = 64 << 10  # bytes from which on a body is decoded beside the loop
 MOST_PARAMETERS = 200  # of a query
@@ -90,7 +91,8 @@ class GuardedRoute(APIRoute):
                 # Now, since the framework has an answer of its own to what is no JSON.
                 count_items(asked.state.caller, call, await asked.json(), asked.serving)
                 await check_lease(asked.state.caller, asked.path_params, await asked.json())
-            return await handle(asked)
+            with remote_parent(asked.headers.get("traceparent")):
+                return await handle(asked)
 
         return guarded
 

@@ -29,6 +29,7 @@ from taskyard.service import arguments
 from taskyard.service.presets import Presets
 from taskyard.service.turns import TURN
 from taskyard.service.validation import check_rule
+from taskyard.wire.tracing import current_trace
 
 BY_DEFAULT = "human:local"
 T = TypeVar("T")
@@ -55,7 +56,23 @@ class Drafting(Presets):
         now: Micros,
         under: Definition | None = None,
     ) -> Definition:
-        """What a request comes to; `under` is the task that an agent spawns it from."""
+        """What a request comes to, in the trace of the active span; `under` is the task that an agent spawns it from."""
+        definition = self._defined(fields, planning, created_by=created_by, dag_id=dag_id, now=now, under=under)
+        if definition.trace is not None:
+            return definition
+        trace = current_trace() or (None if under is None else under.trace)
+        return definition if trace is None else definition._replace(trace=trace)
+
+    def _defined(
+        self,
+        fields: Mapping[str, object],
+        planning: Planning,
+        *,
+        created_by: str,
+        dag_id: DagId | None,
+        now: Micros,
+        under: Definition | None,
+    ) -> Definition:
         policy, in_common = planning.policy_of(_queue_of(fields)), said_in_common(fields)
         task_id, sizes = minted(fields, policy).task_id or self._mint_task(), self.options.sizes
         if self._pattern is not None and self._pattern.fits(in_common, policy, created_by, dag_id):

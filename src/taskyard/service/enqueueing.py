@@ -36,6 +36,7 @@ from taskyard.wire.batching import Batcher
 from taskyard.wire.minting import mint
 from taskyard.wire.results import Enqueued
 from taskyard.wire.tasks import Task
+from taskyard.wire.tracing import enqueue_span
 
 BY_DEFAULT = "human:local"
 ARRIVALS_AT_ONCE = 500
@@ -78,6 +79,10 @@ class Enqueueing(Growing, Results):
     ) -> list[Enqueued]:
         """Put many tasks in, all or none. One whose key or id is taken is answered with the task that has it."""
         created_by = arguments.name("created_by", created_by)
+        with enqueue_span(tasks):
+            return await self._enqueued(tasks, created_by)
+
+    async def _enqueued(self, tasks: Sequence[Mapping[str, object]], created_by: str) -> list[Enqueued]:
         planning, now = await self._planning_new(), self.now()
 
         def draft_of(fields: Mapping[str, object]) -> Definition:
@@ -105,6 +110,7 @@ class Enqueueing(Growing, Results):
 
     async def submit(self, dag: Mapping[str, object], *, created_by: str = BY_DEFAULT) -> Dag:
         """Put a whole graph in, or nothing. Its tasks name each other by `name`, or by ids they mint."""
+        _refuse_other_fields(dag)
 
         async def decide() -> tuple[ChangeSet | None, Dag]:
             change_set, made = await self._graphed(dag, created_by=created_by)
@@ -112,7 +118,8 @@ class Enqueueing(Growing, Results):
                 raise InvalidInput("id", "is taken by another DAG")
             return change_set, made
 
-        return await self._land_new(decide)
+        with enqueue_span(dag.get("tasks")):
+            return await self._land_new(decide)
 
     async def _graphed(self, dag: Mapping[str, object], *, created_by: str) -> tuple[ChangeSet, Dag]:
         """What a whole graph comes to: the rows to store, and the answer once they are."""
@@ -151,8 +158,12 @@ class Enqueueing(Growing, Results):
     async def add(self, dag_id: str, tasks: Sequence[Mapping[str, object]], *, created_by: str = BY_DEFAULT) -> Dag:
         """Add tasks to a graph that exists; a finished one goes on. They may depend on each other and on its tasks."""
         created_by = arguments.name("created_by", created_by)
+        with enqueue_span(tasks):
+            return await self._added_tasks(DagId(dag_id), tasks, created_by)
+
+    async def _added_tasks(self, dag_id: DagId, tasks: Sequence[Mapping[str, object]], created_by: str) -> Dag:
         planning, now = await self._planning_new(), self.now()
-        named = await self._named(list(tasks), planning, created_by=created_by, dag_id=DagId(dag_id), now=now)
+        named = await self._named(list(tasks), planning, created_by=created_by, dag_id=dag_id, now=now)
         drafts = list(named.values())
 
         async def decide() -> tuple[ChangeSet, dict[TaskId, Hot]]:
@@ -164,7 +175,7 @@ class Enqueueing(Growing, Results):
 
         hots = await self._land_new(decide)
         return Dag(
-            id=DagId(dag_id),
+            id=dag_id,
             tasks={
                 name: Task(hots[draft.id], dated(draft, hots[draft.id]), created=True) for name, draft in named.items()
             },

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from taskyard.core.definition import lane_of
 from taskyard.core.errors import InvalidInput
 from taskyard.service.enqueueing import BY_DEFAULT, Enqueueing
 from taskyard.wire.tasks import Task
+from taskyard.wire.tracing import enqueue_span
 
 
 class Joining(Enqueueing):
@@ -16,9 +18,13 @@ class Joining(Enqueueing):
 
         The connection is to the yard's own database and has a transaction open. Agents see the task once that commits.
         """
+        with enqueue_span([{"type": type, **fields}]):
+            return await self._enqueued_in(connection, {"type": type, **fields}, created_by)
+
+    async def _enqueued_in(self, connection: Any, fields: Mapping[str, object], created_by: str) -> Task:
         guest = self.store.join(connection)
         planning, now = await self._planning(), self.now()
-        draft = self._draft({"type": type, **fields}, planning, created_by=created_by, dag_id=None, now=now)
+        draft = self._draft(fields, planning, created_by=created_by, dag_id=None, now=now)
         if draft.depends_on:
             raise InvalidInput("depends_on", "cannot be given here: put the task in on its own, or submit a DAG")
         if draft.idempotency_key is not None:

@@ -94,5 +94,11 @@ def template_of(task: object, dag: object) -> Template:
     return {field: made}
 
 
+def tasks_of(template: Mapping[str, Json]) -> object:
+    """The tasks of a template, as they stand in it."""
+    dag = template.get("dag")
+    return dag.get("tasks") if isinstance(dag, dict) else [template.get("task")]
+
+
 def _caused(task: object, cause: Cause) -> object:
     return {**cast(dict[str, Json], task), "trigger": cause.trigger()} if isinstance(task, dict) else task

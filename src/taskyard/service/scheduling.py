@@ -33,11 +33,12 @@ from taskyard.core.task import Json, TaskId
 from taskyard.core.units import DAY, SECOND, Micros, to_iso
 from taskyard.service import arguments
 from taskyard.service.engine import LOCAL, TRIES, KeyTaken
-from taskyard.service.making import Cause, Keys, Made, Making, template_of
+from taskyard.service.making import Cause, Keys, Made, Making, tasks_of, template_of
 from taskyard.service.steering import Steering
 from taskyard.service.timetable import timed, times, wall_time
 from taskyard.wire.minting import mint
 from taskyard.wire.sources import ScheduleView, source_id
+from taskyard.wire.tracing import enqueue_span
 
 AGENDA = "agenda"  # the kind of record that says when which schedule is due
 EVERYBODYS = ""  # the workspace that the agenda is in: one sweep looks at it for all
@@ -231,7 +232,9 @@ class Scheduling(Making, Steering):
         now = self.now()
         fire = Fire(source=_source(schedule), key=key, outcome=Outcome.FIRED, why=why, at=now, nominal=nominal)
         try:
-            made = await self._made(schedule.template, _values(schedule, nominal, now), _cause(schedule, fire.id), keys)
+            values, cause = _values(schedule, nominal, now), _cause(schedule, fire.id)
+            with enqueue_span(tasks_of(schedule.template)):
+                made = await self._made(schedule.template, values, cause, keys)
         except (InvalidInput, CycleFound) as error:
             return changed(fire, outcome=Outcome.FAILED, why=str(error)), Made(None)
         if made.change_set is None:

@@ -21,6 +21,7 @@ from taskyard.service.inboxes import Inboxes
 from taskyard.service.suspending import Suspending, child_of
 from taskyard.wire.minting import mint
 from taskyard.wire.subagents import StartedSubagent, Subagent, seen, started
+from taskyard.wire.tracing import enqueue_span
 
 MOST_TURNS = 100_000
 MOST_LISTED = 200
@@ -67,7 +68,9 @@ class Subagents(Suspending, Inboxes):
         minted = {} if task_id is None else {"id": task_id}
         asked = {**_task(facts, agent_id, conversation_id, fields or {}), **minted}
         planning, now = await self._planning_new(), self.now()
-        draft = self._draft(asked, planning, created_by=arguments.name("created_by", created_by), dag_id=None, now=now)
+        maker = arguments.name("created_by", created_by)
+        with enqueue_span([asked]):
+            draft = self._draft(asked, planning, created_by=maker, dag_id=None, now=now)
         if draft.depends_on:
             raise InvalidInput("depends_on", "cannot be given for a subagent, which begins at once")
 
@@ -119,7 +122,8 @@ class Subagents(Suspending, Inboxes):
         maker = await self._spawner(parent_id)
         asked = child_of(parent_id, _task(facts, agent_id, conversation_id, fields or {}), maker.under)
         planning, now = await self._planning_new(), self.now()
-        draft = self._draft(asked, planning, created_by=maker.by, dag_id=None, now=now, under=maker.under)
+        with enqueue_span([asked]):
+            draft = self._draft(asked, planning, created_by=maker.by, dag_id=None, now=now, under=maker.under)
 
         async def decide() -> tuple[ChangeSet | None, StartedSubagent]:
             held = await self._held(parent_id, Lease(lease))

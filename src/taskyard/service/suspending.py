@@ -25,6 +25,7 @@ from taskyard.service.finishing import Finishing, answered, receipt
 from taskyard.service.growing import dag_record
 from taskyard.wire.answers import Child, Waited
 from taskyard.wire.tasks import Receipt
+from taskyard.wire.tracing import enqueue_span
 
 
 class _Spawner(NamedTuple):
@@ -128,8 +129,14 @@ class Suspending(Enqueueing, Finishing):
         Asked again under the same name, it makes nothing: the first call's tasks are the answer.
         """
         name = arguments.name("name", name)
+        with enqueue_span(tasks):
+            return await self._spawn(TaskId(task_id), lease, tasks, name, wait=wait)
+
+    async def _spawn(
+        self, parent_id: TaskId, lease: str, tasks: Sequence[Mapping[str, object]], name: str, *, wait: bool
+    ) -> list[TaskId]:
         planning, now = await self._planning_new(), self.now()
-        parent_id, maker = TaskId(task_id), await self._spawner(TaskId(task_id))
+        maker = await self._spawner(parent_id)
         rows = [_child_of(parent_id, fields, maker.under) for fields in tasks]
         named = await self._named(rows, planning, created_by=maker.by, dag_id=None, now=now, under=maker.under)
 
@@ -172,7 +179,8 @@ class Suspending(Enqueueing, Finishing):
         now = self.now()
         transitions.allow(hot, "suspend" if wait else "signal")
         dag_id = transitions.dag_of(hot)
-        mine = [draft._replace(dag_id=dag_id) for draft in drafts]
+        trace = await self._trace_of(hot) if any(draft.trace is None for draft in drafts) else None
+        mine = [draft._replace(dag_id=dag_id, trace=draft.trace or trace) for draft in drafts]
         grown = await self._grown(hot, dag_id, mine, awaited=wait)
         note = Checkpoint(hot.id, name, hot.attempt, compact({"children": [draft.id for draft in mine]}))
         if wait:
@@ -192,6 +200,10 @@ class Suspending(Enqueueing, Finishing):
         joined = tuple(change._replace(after=change.after._replace(dag_id=dag_id)) for change in step.changes)
         grown = grown._replace(expects=tuple(each for each in grown.expects if each.task_id != hot.id))
         return merged([step._replace(changes=joined), grown])._replace(checkpoints=(note,))
+
+    async def _trace_of(self, hot: Hot) -> str | None:
+        """The trace that is continued by what a task spawns while its agent traces nothing."""
+        return (await self._define(hot.id)).trace
 
     async def _grown(self, hot: Hot, dag_id: DagId, drafts: Sequence[Definition], *, awaited: bool) -> ChangeSet:
         planning = await self._planning()

@@ -26,9 +26,10 @@ from taskyard.core.trigger import KIND, LONGEST_CHAIN, READY_MADE, ReadyMade, So
 from taskyard.core.units import Micros
 from taskyard.service import arguments
 from taskyard.service.engine import LOCAL
-from taskyard.service.making import Cause, Made, template_of
+from taskyard.service.making import Cause, Made, tasks_of, template_of
 from taskyard.service.scheduling import FIRES_SHOWN, Scheduling
 from taskyard.wire.sources import AddedTrigger, TriggerView, Watched, source_id
+from taskyard.wire.tracing import enqueue_span
 
 HOOK = "hook"  # the kind of record that says whose a path is: who delivers to it says no workspace
 DELIVERY = "delivery"  # of what has come, by its key
@@ -197,7 +198,8 @@ class Triggering(Scheduling):
             why = f"{LONGEST_CHAIN} fires in a row have led to it: triggers that start each other must end"
             return changed(fire, outcome=Outcome.SKIPPED, why=why), Made(None)
         try:
-            made = await self._made(trigger.template, happened.values, _cause(trigger, fire.id, happened.why), {})
+            with enqueue_span(tasks_of(trigger.template)):
+                made = await self._made(trigger.template, happened.values, _cause(trigger, fire.id, happened.why), {})
         except (InvalidInput, CycleFound) as error:
             return changed(fire, outcome=Outcome.FAILED, why=str(error)), Made(None)
         if made.change_set is None:

@@ -192,6 +192,7 @@ def _definition(document: Given) -> Definition:
         trigger_summary=trigger["summary"],
         tags=tuple(document["tags"]),
         spec_version=spec["version"],
+        trace=document["trace"],
     )
 
 

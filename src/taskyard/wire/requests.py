@@ -81,6 +81,11 @@ class TaskDraft(BaseModel):
     session: dict[str, Any] | None = None
     trigger: dict[str, Any] | None = None
     tags: list[str] | None = None
+    trace: Any = Field(
+        None,
+        description="A W3C traceparent, in place of that of the header; one that is malformed is ignored.",
+        json_schema_extra={"type": "string"},
+    )
 
     def fields(self) -> dict[str, Any]:
         """What the caller said, and nothing else."""

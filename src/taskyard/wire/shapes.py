@@ -111,6 +111,7 @@ class Task(Response):
     trigger: Trigger
     cancelled: CancelledAt | None
     tags: list[str]
+    trace: str | None = Field(description="The W3C traceparent of the span that put it in.")
     created_at: str
     created_by: str
     started_at: str | None

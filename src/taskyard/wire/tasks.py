@@ -122,6 +122,7 @@ class Task:
             "trigger": {"type": spec.trigger_type, "ref": spec.trigger_ref, "summary": spec.trigger_summary},
             "cancelled": {"at": to_iso(hot.updated_at), "reason": hot.why} if hot.status is Status.CANCELLED else None,
             "tags": list[Json](spec.tags),
+            "trace": spec.trace,
             "created_at": to_iso(spec.created_at),
             "created_by": spec.created_by,
             "started_at": _time(hot.started_at),

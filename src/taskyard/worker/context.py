@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time_ns
 from typing import Any
 
 from taskyard.core import stepped
@@ -30,7 +30,7 @@ from taskyard.worker.control import Stopped, Suspended
 from taskyard.worker.fetching import fetch
 from taskyard.worker.inbox import Inbox
 from taskyard.worker.spending import Dollars, ModelCall, StepCost, Totals, call_of
-from taskyard.worker.tracing import step_span
+from taskyard.worker.tracing import record_call, step_span
 
 
 class Context:
@@ -155,10 +155,11 @@ class Context:
         if name in stored:
             return await self.unpacked_step(stored[name])
         with step_span(name):
+            began = time_ns()
             result = function()
             if inspect.isawaitable(result):
                 result = await result
-            return await self.store_step(name, result, spend)
+            return await self.store_step(name, result, spend, began=began)
 
     async def stored_steps(self) -> dict[str, Json]:
         """The results that are stored so far, by the names of their steps; large ones as references."""
@@ -171,13 +172,13 @@ class Context:
             return stored
         return json.loads(await self.read_artifact(artifact_id))
 
-    async def store_step(self, name: str, result: Any, spend: StepCost = None) -> Any:
+    async def store_step(self, name: str, result: Any, spend: StepCost = None, *, began: int | None = None) -> Any:
         """Store the result of a step that was done by other means, and give what a later attempt would get."""
         self._check()
         try:
             call = call_of(spend, result)
             if call is not None:
-                self.spent.add(call)
+                self._count(call, began)
         except Exception:
             # It is done and paid for: what is wrong with its price must not have it done again.
             await self._yard.checkpoint(self.id, self.lease, name, plain(result))
@@ -282,7 +283,7 @@ class Context:
             cache_write_tokens=cache_write_tokens,
             model=model,
         )
-        self.spent.add(call)
+        self._count(call)
         await self._tell()
 
     async def artifact(self, name: str, data: Content | None = None, *, media_type: str | None = None) -> str:
@@ -328,6 +329,10 @@ class Context:
             raise
         self.is_ending = False
         self._check()
+
+    def _count(self, call: ModelCall, began: int | None = None) -> None:
+        self.spent.add(call)
+        record_call(call, self.spent.model, began=began)
 
     async def _tell(self) -> None:
         self._check()
@@ -380,7 +385,8 @@ class SyncContext:
         if name in stored:
             return self._wait(self._context.unpacked_step(stored[name]))
         with step_span(name):
-            return self._wait(self._context.store_step(name, function(), spend))
+            began = time_ns()
+            return self._wait(self._context.store_step(name, function(), spend, began=began))
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._context, name)

@@ -1,75 +1,134 @@
-"""Spans of OpenTelemetry: one trace for each task, however many processes try it.
+"""Spans of OpenTelemetry for attempts, steps and model calls. Without a tracer provider, nothing is done.
 
-The trace's id is made from the task's, so attempts join it without being told of each other. Where nobody has set
-OpenTelemetry up, nothing is done.
+An attempt continues the trace that its task was put in under, in whichever process the attempt runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from hashlib import sha256
 from types import ModuleType
+from typing import Any
 
 from taskyard.core.task import TaskId
+from taskyard.core.traceparent import Traceparent, parse
+from taskyard.core.units import to_usd
 from taskyard.wire.tasks import Task
+from taskyard.wire.tracing import NOTHING, SYSTEM, Span, has_provider, span_context
+from taskyard.worker.spending import ModelCall
 
-Span = AbstractContextManager[object]
-_NOTHING: Span = nullcontext()
-Attributes = Mapping[str, str | int]
+Attributes = Mapping[str, str | int | float]
+_SAMPLED = 1
+# What the names of models begin with, and their providers by the names of the semantic conventions.
+_PROVIDERS = {
+    "claude": "anthropic",
+    "gpt": "openai",
+    "gemini": "gcp.gemini",
+    "mistral": "mistral_ai",
+    "deepseek": "deepseek",
+    "command": "cohere",
+    "grok": "x_ai",
+}
 
 
 def attempt_span(task: Task, agent: str) -> Span:
-    """An attempt, as a part of its task's trace."""
+    """An attempt, as a consumer span below the span that put the task in."""
     if not is_on():
-        return _NOTHING
+        return NOTHING
     facts: Attributes = {
+        "messaging.system": SYSTEM,
+        "messaging.operation.name": "attempt",
+        "messaging.operation.type": "process",
+        "messaging.destination.name": task.definition.queue,
+        "messaging.message.id": task.id,
         "taskyard.task.id": task.id,
         "taskyard.task.type": task.type,
         "taskyard.task.attempt": task.hot.attempt,
         "taskyard.agent": agent,
         "taskyard.workspace": task.hot.workspace,
     }
-    return _begin(f"attempt {task.type}", facts, within=task.id)
+    return _begin(f"attempt {task.type}", facts, within=parse(task.definition.trace) or trace_of(task.id))
 
 
 def step_span(name: str) -> Span:
     """A step, as a part of the attempt that takes it."""
     if not is_on():
-        return _NOTHING
+        return NOTHING
     return _begin(f"step {name}", {"taskyard.step": name})
 
 
-def trace_of(task_id: TaskId) -> tuple[int, int]:
-    """The ids of a task's trace, and of the span that all its attempts are below."""
+def record_call(call: ModelCall, model: str | None, *, began: int | None = None) -> None:
+    """A model call that is over, as a span below the active one.
+
+    `began` is in nanoseconds since 1970. A call without it was reported afterwards: its span has no length.
+    """
+    if not is_on() or (trace := _telemetry()) is None:
+        return
+    if call.model is None and not any(call.tokens):
+        trace.get_current_span().set_attributes(_cost(call))  # dollars for something that is no model's
+        return
+    name = f"chat {model}" if model else "chat"
+    span = trace.get_tracer(SYSTEM).start_span(
+        name, kind=trace.SpanKind.CLIENT, attributes=_call_facts(call, model), start_time=began
+    )
+    span.end()
+
+
+def trace_of(task_id: TaskId) -> Traceparent:
+    """The trace of a task that was put in without one: made from its id, so that all its attempts share it."""
     digest = sha256(task_id.encode()).digest()
-    return int.from_bytes(digest[:16]), int.from_bytes(digest[16:24])
+    return Traceparent(int.from_bytes(digest[:16]), int.from_bytes(digest[16:24]), _SAMPLED)
 
 
 def mark_failed(reason: str) -> None:
-    """Say on the attempt's span that it failed, and why. What it said about that may hold anything, and is left out."""
+    """Mark the attempt's span as failed, with the reason. The error's text may hold anything, and is left out."""
     if (trace := _telemetry()) is not None:
         trace.get_current_span().set_status(trace.StatusCode.ERROR, reason)
 
 
 def is_on() -> bool:
-    """Whether anybody has set OpenTelemetry up by now. Not to be asked for every task: it is looked for far away."""
+    """Whether a tracer provider is set by now. Not to be asked for every task: the lookup is slow."""
     trace = _telemetry()
-    return trace is not None and not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+    return trace is not None and has_provider(trace)
 
 
-def _begin(name: str, facts: Attributes, *, within: TaskId | None = None) -> Span:
+def _call_facts(call: ModelCall, model: str | None) -> dict[str, Any]:
+    """By the semantic conventions for generative AI, which count cached tokens among the input."""
+    tokens = call.tokens
+    facts: dict[str, Any] = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.usage.input_tokens": tokens.input,
+        "gen_ai.usage.output_tokens": tokens.output,
+        **_cost(call),
+    }
+    cached = {
+        "gen_ai.usage.cache_read.input_tokens": tokens.cache_read,
+        "gen_ai.usage.cache_creation.input_tokens": tokens.cache_write,
+    }
+    named = {"gen_ai.request.model": model, "gen_ai.provider.name": provider_of(model or "")}
+    return facts | {name: value for name, value in (cached | named).items() if value}
+
+
+def provider_of(model: str) -> str | None:
+    """Who serves a model, as far as its name tells: `openai/gpt-5` and `claude-haiku-4-5` do."""
+    before, slash, _ = model.partition("/")
+    return before if slash else _PROVIDERS.get(model.partition("-")[0])
+
+
+def _cost(call: ModelCall) -> Attributes:
+    return {} if call.cost is None else {"taskyard.cost_usd": float(to_usd(call.cost))}
+
+
+def _begin(name: str, facts: Attributes, *, within: Traceparent | None = None) -> Span:
     if (trace := _telemetry()) is None:
-        return _NOTHING
-    context = None
+        return NOTHING
+    context, kind = None, trace.SpanKind.INTERNAL
     if within is not None:
-        # The span that stands for the task itself is sent by nobody: it has no process of its own.
-        flags = trace.TraceFlags(trace.TraceFlags.SAMPLED)
-        root = trace.SpanContext(*trace_of(within), is_remote=True, trace_flags=flags)
-        context = trace.set_span_in_context(trace.NonRecordingSpan(root))
-    return trace.get_tracer("taskyard").start_as_current_span(
-        name, context, attributes=facts, record_exception=False, set_status_on_exception=False
+        context = trace.set_span_in_context(trace.NonRecordingSpan(span_context(trace, within)))
+        kind = trace.SpanKind.CONSUMER
+    return trace.get_tracer(SYSTEM).start_as_current_span(
+        name, context, kind, attributes=facts, record_exception=False, set_status_on_exception=False
     )
 
 
