@@ -30,7 +30,7 @@ from taskyard.worker.control import Stopped, Suspended
 from taskyard.worker.fetching import fetch
 from taskyard.worker.inbox import Inbox
 from taskyard.worker.spending import Dollars, ModelCall, StepCost, Totals, call_of
-from taskyard.worker.tracing import record_call, step_span
+from taskyard.worker.tracing import Ran, record_call, step_span
 
 
 class Context:
@@ -159,7 +159,7 @@ class Context:
             result = function()
             if inspect.isawaitable(result):
                 result = await result
-            return await self.store_step(name, result, spend, began=began)
+            return await self.store_step(name, result, spend, ran=(began, time_ns()))
 
     async def stored_steps(self) -> dict[str, Json]:
         """The results that are stored so far, by the names of their steps; large ones as references."""
@@ -172,13 +172,13 @@ class Context:
             return stored
         return json.loads(await self.read_artifact(artifact_id))
 
-    async def store_step(self, name: str, result: Any, spend: StepCost = None, *, began: int | None = None) -> Any:
+    async def store_step(self, name: str, result: Any, spend: StepCost = None, *, ran: Ran | None = None) -> Any:
         """Store the result of a step that was done by other means, and give what a later attempt would get."""
         self._check()
         try:
             call = call_of(spend, result)
             if call is not None:
-                self._count(call, began)
+                self._count(call, ran)
         except Exception:
             # It is done and paid for: what is wrong with its price must not have it done again.
             await self._yard.checkpoint(self.id, self.lease, name, plain(result))
@@ -330,9 +330,9 @@ class Context:
         self.is_ending = False
         self._check()
 
-    def _count(self, call: ModelCall, began: int | None = None) -> None:
+    def _count(self, call: ModelCall, ran: Ran | None = None) -> None:
         self.spent.add(call)
-        record_call(call, self.spent.model, began=began)
+        record_call(call, self.spent.model, ran)
 
     async def _tell(self) -> None:
         self._check()
@@ -386,7 +386,8 @@ class SyncContext:
             return self._wait(self._context.unpacked_step(stored[name]))
         with step_span(name):
             began = time_ns()
-            return self._wait(self._context.store_step(name, function(), spend, began=began))
+            result, ran = function(), (began, time_ns())
+            return self._wait(self._context.store_step(name, result, spend, ran=ran))
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._context, name)

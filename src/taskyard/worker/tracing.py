@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
+from time import time_ns
 from types import ModuleType
 from typing import Any
 
@@ -19,6 +20,7 @@ from taskyard.wire.tracing import NOTHING, SYSTEM, Span, has_provider, span_cont
 from taskyard.worker.spending import ModelCall
 
 Attributes = Mapping[str, str | int | float]
+Ran = tuple[int, int]  # when a call began and ended, in nanoseconds since 1970
 _SAMPLED = 1
 # What the names of models begin with, and their providers by the names of the semantic conventions.
 _PROVIDERS = {
@@ -58,21 +60,21 @@ def step_span(name: str) -> Span:
     return _begin(f"step {name}", {"taskyard.step": name})
 
 
-def record_call(call: ModelCall, model: str | None, *, began: int | None = None) -> None:
+def record_call(call: ModelCall, model: str | None, ran: Ran | None = None) -> None:
     """A model call that is over, as a span below the active one.
 
-    `began` is in nanoseconds since 1970. A call without it was reported afterwards: its span has no length.
+    A call without its times was reported afterwards: its span has no length.
     """
     if not is_on() or (trace := _telemetry()) is None:
         return
     if call.model is None and not any(call.tokens):
         trace.get_current_span().set_attributes(_cost(call))  # dollars for something that is no model's
         return
-    name = f"chat {model}" if model else "chat"
+    name, (began, ended) = f"chat {model}" if model else "chat", ran or (time_ns(),) * 2
     span = trace.get_tracer(SYSTEM).start_span(
         name, kind=trace.SpanKind.CLIENT, attributes=_call_facts(call, model), start_time=began
     )
-    span.end()
+    span.end(ended)
 
 
 def trace_of(task_id: TaskId) -> Traceparent:
