@@ -59,6 +59,7 @@ GIVEN: Mapping[str, str] = {
     "trigger.ref": "Which one it was.",
     "trigger.summary": "What it said, for people.",
     "tags": "Words to find the task by, and to limit notifications to.",
+    "trace": "The W3C `traceparent` of the span that puts the task in; a malformed one is ignored.",
 }
 
 # What a task shows and nobody gives.

@@ -56,7 +56,7 @@ class Drafting(Presets):
         now: Micros,
         under: Definition | None = None,
     ) -> Definition:
-        """What a request comes to, in the trace of the active span; `under` is the task that an agent spawns it from."""
+        """What a request comes to, in the active span's trace; `under` is the task that an agent spawns it from."""
         definition = self._defined(fields, planning, created_by=created_by, dag_id=dag_id, now=now, under=under)
         if definition.trace is not None:
             return definition
