@@ -268,8 +268,8 @@ def merged(sets: Sequence[ChangeSet]) -> ChangeSet:
         return first
     parts = zip(*(one[1:-1] for one in sets), strict=True)
     ends = [one.good_until for one in sets if one.good_until is not None]
-    joined: tuple[Any, ...] = tuple(tuple(chain.from_iterable(each)) for each in parts)
-    return ChangeSet(first.at, *joined, min(ends, default=None))
+    joined: list[Any] = [tuple(chain.from_iterable(each)) for each in parts]
+    return ChangeSet._make((first.at, *joined, min(ends, default=None)))
 
 
 def timely(change_set: ChangeSet) -> ChangeSet:
