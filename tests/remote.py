@@ -43,6 +43,7 @@ LOCAL_ONLY = {
     "test_of_two_people_who_decide_at_once_one_is_told_to_look_again": _BY,
     "test_who_decided_when_and_why_is_on_record": _BY,
     "test_an_agent_makes_no_work_but_from_a_task_that_it_holds": _BY,
+    "test_what_an_agent_makes_is_looked_at_by_itself": _BY,
     "test_a_rerun_is_a_new_task_that_asks_for_the_same_in_a_fresh_session": _BY,
     "test_a_rerun_of_a_subject_cancels_what_waits_with_all_that_depends_on_it": _BY,
     "test_a_yard_of_the_release_before_gets_its_preset_by_a_migration": _INSIDE,

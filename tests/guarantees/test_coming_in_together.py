@@ -100,6 +100,7 @@ async def test_where_there_is_no_room_for_all_each_is_tried_by_itself(yard: Yard
 async def test_where_the_store_is_away_every_caller_is_told_and_nothing_is_stored(yard: Yard):
     await yard.enqueue("code")  # the first task of a workspace settles its preset, with a commit of its own
     away, store = counting(yard, away=True)
+    await away.agents()  # so that the callers have the configuration, and come at one moment
 
     answers = await asyncio.gather(*(away.enqueue("code") for _ in range(6)), return_exceptions=True)
 
