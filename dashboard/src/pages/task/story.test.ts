@@ -5,7 +5,19 @@ import type { TaskEvent } from "@/api/tasks";
 import { saying, stretchesOf, tell } from "./story";
 
 function happened(event: string, at: string, payload: Record<string, unknown>): TaskEvent {
-  return { seq: 1, at, type: "", event, task_id: "task_1", dag_id: null, workspace: "default", payload };
+  return {
+    seq: 1,
+    at,
+    type: "",
+    event,
+    task_id: "task_1",
+    task_type: "code",
+    agent: null,
+    subject: null,
+    dag_id: null,
+    workspace: "default",
+    payload,
+  };
 }
 
 test("a stretch lasts until the state changes, and the last one still does", () => {
