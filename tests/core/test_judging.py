@@ -77,7 +77,7 @@ def test_the_attempt_is_counted_when_it_ends_and_the_task_when_the_verdict_comes
     handed_in = submitted(held(), 30)
     hot, (attempt,) = handed_in.changes[0].after, handed_in.attempts
     approved = outcomes.approved(hot, attempt, type_="code", facts=None, now=later(60))
-    events = [(1, handed_in.changes[0].event), (2, approved.changes[0].event)]
+    events = [(1, handed_in.changes[0].event, None), (2, approved.changes[0].event, None)]
 
     (totals,) = fold(events, {}, utc_date).values()  # pyright: ignore[reportArgumentType]
     assert (totals.tasks_completed, sum(totals.durations.counts), sum(totals.costs.values())) == (1, 1, 30)

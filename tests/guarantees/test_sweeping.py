@@ -243,7 +243,10 @@ async def test_what_waits_for_the_days_money_is_let_go_at_midnight(yard: Yard, c
 
 
 async def a_week_later(yard: Yard, clock: ManualClock) -> None:
+    """Agents are heard of meanwhile: those that are silent for so long would be forgotten too."""
     clock.advance(seconds=7 * DAY + 61)
+    for view in await yard.agents():
+        await yard.agent_heartbeat(view.agent.id)
     await yard.sweep()
 
 

@@ -41,6 +41,8 @@ async def yard(tmp_path: Path) -> AsyncGenerator[Yard]:
 @asynccontextmanager
 async def running(yard: Yard, *, token: str = "") -> AsyncGenerator[Process]:
     """The daemon, at work; told to stop at the end, if it was not before, and seen off."""
+    # Where the tests run in the background, their shell lets them ignore it, and a script cannot trap what it ignores.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     async with served(yard) as server:
         here = {"TASKYARD_URL": f"http://127.0.0.1:{server.port}", "TASKYARD_RUNTIME": "shed", "TASKYARD_TOKEN": token}
         daemon = await asyncio.create_subprocess_exec(

@@ -34,4 +34,4 @@ def chosen(
     async def use(yard: Yard) -> None:
         await (yard.set_preset(name, by=by) if queue is None else yard.set_queue_preset(queue, name, by=by))
 
-    carry_out(context, as_json, use)
+    carry_out(context, as_json, use, preset=None)

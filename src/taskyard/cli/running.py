@@ -48,9 +48,9 @@ def in_yard(context: typer.Context, use: Callable[[Yard], Awaitable[Answer]], **
     return asyncio.run(run())
 
 
-def carry_out(context: typer.Context, as_json: bool, use: Callable[[Yard], Awaitable[object]]) -> None:
+def carry_out(context: typer.Context, as_json: bool, use: Callable[[Yard], Awaitable[object]], **instead: Any) -> None:
     """Do something that has no answer: silent for a person, and for a program what the server would answer."""
-    in_yard(context, use)
+    in_yard(context, use, **instead)
     if as_json:
         show(True, {"ok": True})
 

@@ -100,7 +100,7 @@ class Notifying(Engine):
             raise NotFound("notifier", name)
         title, text = notices.text_of(Notice.TEST, {}, about="")
         test = Notification(
-            id=f"test.{token_hex(8)}",
+            id=f"test-{token_hex(8)}",
             notifier=name,
             notice=Notice.TEST,
             title=title,
@@ -166,7 +166,7 @@ class Notifying(Engine):
         title, text = notices.text_of(notice, facts, about=about)
         return [
             Notification(
-                id=f"{number:020}.{notifier.name}",
+                id=f"{number:020}-{notifier.name}",
                 notifier=notifier.name,
                 notice=notice,
                 title=title,

@@ -53,11 +53,12 @@ async def send_webhook(
 ) -> None:
     """Send a signed webhook once; `Undelivered` where nobody said that it was taken."""
     stamp = now // SECOND
+    sent_id = id_.replace(".", "-")  # what is signed is joined by dots, and must have one reading
     headers = {
         "Content-Type": "application/json",
-        "webhook-id": id_,
+        "webhook-id": sent_id,
         "webhook-timestamp": str(stamp),
-        "webhook-signature": signed(secret, id_, stamp, body),
+        "webhook-signature": signed(secret, sent_id, stamp, body),
     }
     await deliver(Request("POST", target, headers, body), permitted=permitted, lookup=lookup)
 
