@@ -28,7 +28,7 @@ from tests.stores.given import HERE, a_lane, an_id, every_event, given_a_task, l
 
 # One store serves all examples of a test: each has a workspace and ids of its own.
 examples = settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 _workspaces = count(1)
 

@@ -1,6 +1,9 @@
 """Everything a stored value may be, for hypothesis: what one store cannot hold exactly, no store may be given."""
 
 import json
+from collections.abc import Callable
+from inspect import signature
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
@@ -21,6 +24,8 @@ from taskyard.core.task import (
     Validation,
 )
 from taskyard.core.units import Micros, MicroUsd
+
+T = TypeVar("T")
 
 MOST = 2**53 - 1
 FIRST = -62_135_596_800_000_000  # the year 1
@@ -58,9 +63,16 @@ policies = st.builds(
 )
 
 
+def filled(kind: Callable[..., T], **values: st.SearchStrategy[Any]) -> st.SearchStrategy[T]:
+    """Any value of `kind`. Every field must be named: hypothesis would guess values that no store need hold."""
+    missing = set(signature(kind).parameters) - set(values)
+    assert not missing, f"say what {', '.join(sorted(missing))} of {kind} may be"
+    return st.builds(kind, **values)
+
+
 def hots(task_id: TaskId, workspace: str, lanes: list[LaneId]) -> st.SearchStrategy[Hot]:
     """Any row at all, also one that no sequence of verbs leads to."""
-    return st.builds(
+    return filled(
         Hot,
         id=st.just(task_id),
         seq=st.just(0),
@@ -107,6 +119,8 @@ def hots(task_id: TaskId, workspace: str, lanes: list[LaneId]) -> st.SearchStrat
         expires_at=st.none() | times,
         created_at=times,
         traits=st.integers(0, 63),
+        agent_type=st.none() | texts,
+        type_slot=st.integers(0, 1),
     )
 
 
@@ -115,12 +129,12 @@ MOVABLE = (
     *("dag_id", "lane", "rank", "height", "status", "attempt", "failures", "losses", "parks", "wait", "agent"),
     *("runtime", "lease", "claimed_at", "started_at", "heartbeat_at", "lease_expires_at", "limit_at", "wake_at"),
     *("due_at", "rescore_at", "circuit", "reserved", "spent", "tokens_in", "tokens_out", "progress", "session"),
-    *("ran", "why", "updated_at", "idempotency_key"),
+    *("ran", "why", "updated_at", "idempotency_key", "agent_type", "type_slot"),
 )
 
 
 def definitions(hot: Hot) -> st.SearchStrategy[Definition]:
-    return st.builds(
+    return filled(
         Definition,
         id=st.just(hot.id),
         workspace=st.just(hot.workspace),
@@ -168,11 +182,13 @@ def definitions(hot: Hot) -> st.SearchStrategy[Definition]:
         trigger_summary=st.none() | texts,
         tags=many,
         spec_version=small,
+        barred=many,
+        trace=st.none() | texts,
     )
 
 
 def attempts(task_id: TaskId) -> st.SearchStrategy[Attempt]:
-    return st.builds(
+    return filled(
         Attempt,
         task_id=st.just(task_id),
         number=small,
@@ -198,11 +214,12 @@ def attempts(task_id: TaskId) -> st.SearchStrategy[Attempt]:
         version=small,
         failures=small,
         wake_at=st.none() | times,
+        agent_type=st.none() | texts,
     )
 
 
 def events(hot: Hot) -> st.SearchStrategy[Event]:
-    return st.builds(
+    return filled(
         Event,
         event=names,
         workspace=st.just(hot.workspace),

@@ -1,6 +1,7 @@
 """Leases and stops: what a worker keeps, what it loses, and how it goes."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -8,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from taskyard import Agent, Context, Held, Status
@@ -279,10 +281,24 @@ async def start_worker(url: str, seconds: float) -> asyncio.subprocess.Process:
 
 
 async def begun(process: asyncio.subprocess.Process) -> None:
-    """Wait until the handler runs. Nothing is being written then: a process stopped while it writes blocks others."""
+    """Wait until the handler runs."""
     assert process.stdout is not None
     async with asyncio.timeout(20):
         assert await process.stdout.readline() == b"begun\n"
+
+
+async def stop_between_writes(process: asyncio.subprocess.Process, database: Path) -> None:
+    """Stop the process while it holds no lock of the database: one stopped in the middle of a write blocks everyone."""
+    while True:
+        os.kill(process.pid, signal.SIGSTOP)
+        try:
+            with contextlib.closing(apsw.Connection(str(database))) as connection:
+                connection.execute("BEGIN IMMEDIATE; ROLLBACK")
+        except apsw.BusyError:
+            os.kill(process.pid, signal.SIGCONT)
+            await asyncio.sleep(0)
+        else:
+            return
 
 
 async def test_a_terminated_process_gives_back_what_it_held_and_goes(tmp_path: Path) -> None:
@@ -308,7 +324,7 @@ async def test_a_process_that_was_stopped_for_two_lease_times_has_its_late_compl
         process = await start_worker(url, 3)
         await begun(process)
 
-        os.kill(process.pid, signal.SIGSTOP)
+        await stop_between_writes(process, tmp_path / "yard.db")
         await until(yard, task.id, Status.DEAD_LETTERED)
         os.kill(process.pid, signal.SIGCONT)
         assert process.stderr is not None
