@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from taskyard.core.task import Status
+from taskyard.server.serving import served
 from taskyard.service.yard import Yard
 
 WAIT = 60.0
@@ -77,6 +78,20 @@ async def test_a_worker_that_is_killed_and_started_again_resumes_its_session(yar
     (attempt, _) = (await yard.get(task)).attempts
     assert attempt.reason == "runtime_recovery"  # at once, and not when the lease has run out
     assert await yard.runtimes() == []
+
+
+async def test_a_worker_of_a_server_that_is_killed_and_started_again_resumes_its_session(yard: Yard, tmp_path: Path):
+    task = await given_a_task(yard)
+    async with served(yard) as server:
+        url = f"http://127.0.0.1:{server.port}"
+        async with a_worker(url, tmp_path / "a") as first:
+            await when(yard, task, "task.session")
+            await killed(first)
+        async with a_worker(url, tmp_path / "a"):
+            assert await output(yard, task) == "s-1"
+
+    (attempt, _) = (await yard.get(task)).attempts
+    assert attempt.reason == "runtime_recovery"
 
 
 async def test_another_folder_resumes_nothing_and_gives_up_nothing(yard: Yard, url: str, tmp_path: Path):

@@ -32,9 +32,12 @@ class Daemon:
         assert answer.status_code >= 400, answer.text
         return answer.json()["code"]
 
-    async def register(self, agent: str = AGENT, *, runtime: str = RUNTIME, max_concurrent_tasks: int = 1) -> None:
+    async def register(
+        self, agent: str = AGENT, *, type_: str | None = None, runtime: str = RUNTIME, max_concurrent_tasks: int = 1
+    ) -> None:
         await self.post("/api/runtimes", id=runtime, hostname="host", pid=7)
-        await self.post("/api/agents", id=agent, runtime_id=runtime, max_concurrent_tasks=max_concurrent_tasks)
+        facts = {"runtime_id": runtime, "max_concurrent_tasks": max_concurrent_tasks}
+        await self.post("/api/agents", id=agent, type=type_ or agent, **facts)
 
     async def create(self, **fields: Any) -> Any:
         asked = {"type": "code", "issue_id": ISSUE, "agent_id": AGENT, "prompt": "Fix it", **fields}

@@ -194,6 +194,28 @@ async def test_an_agents_token_reads_its_attempts_by_their_ids(daemon: Daemon, y
     assert (answer.status_code, answer.json()["status"]) == (200, "queued")
 
 
+# Sessions
+
+
+async def test_a_session_is_shown_to_the_runtime_that_pinned_it_and_to_no_other(daemon: Daemon):
+    await daemon.register(f"{AGENT}-2", type_=AGENT, runtime="desktop")
+    for runtime, others, session in ((RUNTIME, "desktop", "s1"), ("desktop", RUNTIME, "s2")):
+        await daemon.create(issue_id=session)
+        (first,) = await daemon.claim(runtime)
+        await daemon.say("start", first)
+        await daemon.say("session", first, session_id=session, work_dir="/srv/page")
+        await daemon.say("fail", first, reason="timeout")
+
+        (retry,) = await daemon.claim(others)
+        assert (retry["id"], retry["session_id"], retry["work_dir"]) == (f"{first['id']}.2", None, None)
+        assert (await daemon.task(first["id"]))["session_id"] == session
+        await daemon.say("release", retry)
+        (again,) = await daemon.claim(runtime)
+        assert (again["id"], again["session_id"], again["work_dir"]) == (f"{first['id']}.3", session, "/srv/page")
+        await daemon.say("start", again)
+        await daemon.say("complete", again)
+
+
 # Time-outs and silence
 
 

@@ -238,7 +238,7 @@ def _settle_content(asked: dict[str, Any], sizes: Sizes) -> Json:
 def _settle_keys(asked: dict[str, Any], content: Json, policy: Policy) -> None:
     """What makes the task a duplicate of another, and what it may not run beside."""
     dedup = asked.pop("dedup", None) or policy.dedup
-    pair = _pair(asked.get("subject"), asked.get("agent"))
+    pair = subject_pair(asked.get("subject"), asked.get("agent"))
     if asked.get("idempotency_key") is None:
         if dedup is Dedup.PAYLOAD:
             asked["idempotency_key"] = payload_key(content, prompt=asked.get("prompt", ""), type=asked["type"])
@@ -249,7 +249,7 @@ def _settle_keys(asked: dict[str, Any], content: Json, policy: Policy) -> None:
         asked["concurrency_key"] = pair
 
 
-def _pair(subject: str | None, agent: str | None) -> str | None:
+def subject_pair(subject: str | None, agent: str | None) -> str | None:
     """The two in one; those that have a bar in them cannot be mistaken for another two."""
     if subject is None or agent is None:
         return None
@@ -257,18 +257,21 @@ def _pair(subject: str | None, agent: str | None) -> str | None:
 
 
 def traits(definition: Definition, policy: Policy) -> Trait:
-    key = definition.idempotency_key
+    key, pair = definition.idempotency_key, subject_pair(definition.subject, definition.agent)
     return _traits(
         policy,
         validation=definition.validation,
-        keyed_while_waiting=key is not None and key == _pair(definition.subject, definition.agent),
+        keyed_while_waiting=key is not None and key == pair,
+        resumes=pair is not None and policy.resumes_subject,
         coalescable=definition.coalescable,
     )
 
 
 # Few of them are in use at a time, and joining flags takes longer than all the rest of a row.
 @lru_cache(maxsize=256)
-def _traits(policy: Policy, *, validation: Validation, keyed_while_waiting: bool, coalescable: bool) -> Trait:
+def _traits(
+    policy: Policy, *, validation: Validation, keyed_while_waiting: bool, resumes: bool, coalescable: bool
+) -> Trait:
     found = {
         Trait.VALIDATED: validation is not Validation.NONE,
         Trait.JUDGED: validation in (Validation.TEST_PASS, Validation.LLM_JUDGE),
@@ -277,6 +280,7 @@ def _traits(policy: Policy, *, validation: Validation, keyed_while_waiting: bool
         Trait.KEY_WHILE_WAITING: keyed_while_waiting,
         Trait.RUNTIME_KEPT: policy.runtime_keeps_lease,
         Trait.COALESCABLE: coalescable,
+        Trait.RESUMES: resumes,
     }
     return Trait(sum(trait.value for trait, holds in found.items() if holds))
 

@@ -130,6 +130,7 @@ class Policy:
     dag_fails_at_first_death: bool = False
     prunes_dead: bool = False
     runtime_keeps_lease: bool = False  # a runtime's heartbeat extends what its agents hold
+    resumes_subject: bool = False  # a new task goes on with the last session of its subject and agent
 
     def __hash__(self) -> int:
         # Mappings have no hash; equal policies have equal names. Tables made from a policy are cached under it.
@@ -186,6 +187,7 @@ _MULTICA = Policy(
     breaker=BreakerPolicy(counts=BreakerCounts.NOTHING),
     never_retried_triggers=frozenset({"autopilot"}),
     runtime_keeps_lease=True,
+    resumes_subject=True,
 )
 
 _ADE = Policy(

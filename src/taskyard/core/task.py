@@ -105,6 +105,7 @@ class Trait(IntFlag):
     JUDGED = 128  # its output is put before a validator
     JUDGES = 256  # it is such a validator: its output is a verdict on another task's
     TOLD = 512  # an inbox is told what becomes of it
+    RESUMES = 1024  # it begins with the session of the last task of its subject and agent (preset multica)
 
 
 class Lane(NamedTuple):

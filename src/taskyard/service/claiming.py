@@ -20,8 +20,9 @@ from taskyard.core.planning import Planning
 from taskyard.core.task import AgentId, Definition, Failure, Hot, Json, Reason, Status, TaskId
 from taskyard.core.units import SECOND, Micros
 from taskyard.service import arguments
+from taskyard.service.conversations import Conversations
 from taskyard.service.engine import Options, pulse
-from taskyard.service.finishing import Finishing, receipt
+from taskyard.service.finishing import receipt
 from taskyard.service.planner import Planner
 from taskyard.service.spending import reported
 from taskyard.stores.contract import Stale, Store
@@ -33,7 +34,7 @@ PATIENCE = 5.0  # seconds a waiting claim sleeps at most before it looks again b
 MOST_PROGRESS = 64 * 1024  # bytes of progress that a heartbeat may carry
 
 
-class Claiming(Finishing):
+class Claiming(Conversations):
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
         self._planner = Planner(self._configuration)
@@ -165,7 +166,7 @@ class Claiming(Finishing):
         self, tasks: Sequence[Hot], stems: Sequence[str], definitions: Sequence[Definition]
     ) -> list[Held]:
         return [
-            Held(hot, definition, token(stem, hot.attempt))
+            await self._resumed(Held(hot, definition, token(stem, hot.attempt)))
             for hot, definition, stem in zip(tasks, definitions, stems, strict=False)
         ]
 

@@ -9,6 +9,7 @@ from typing import cast
 from taskyard.core import artifacts
 from taskyard.core.artifacts import KIND, LOOSE, Fate
 from taskyard.core.changes import ChangeSet, Record, RecordChange
+from taskyard.core.conversation import LAST, last_id, last_task
 from taskyard.core.errors import TaskyardError
 from taskyard.core.task import Hot, Json, TaskId, Trait
 from taskyard.core.units import HOUR, Micros
@@ -40,6 +41,16 @@ class Clearing(Filing):
                 prefix = artifacts.prefix(hot.id)
                 records += await self.store.page(KIND, hot.workspace, prefix=prefix, limit=2 * MOST_OF_A_TASK)
         return await self._let_go_of(records)
+
+    async def _sessions_let_go(self, hots: Sequence[Hot]) -> dict[str, RecordChange]:
+        """By task: what takes away that it is the last one of its subject and agent with a session."""
+        ran = [hot.id for hot in hots if hot.attempt and hot.traits & Trait.RESUMES]
+        ids: dict[str, list[str]] = {}
+        for definition in (await self.store.definitions(ran)).values() if ran else ():
+            ids.setdefault(definition.workspace, []).append(last_id(definition))
+        found = [await self.store.named(LAST, workspace, names) for workspace, names in ids.items()]
+        named = {str(last_task(record)): record for records in found for record in records.values()}
+        return {task_id: RecordChange(*named[task_id][:4], None) for task_id in ran if task_id in named}
 
     async def _clear(self, artifact_id: str) -> None:
         """Clear away what is known not to be wanted."""

@@ -12,7 +12,6 @@ from taskyard.core import breaker as breakers
 from taskyard.core.alike import End, Likeness
 from taskyard.core.breaker import Breaker
 from taskyard.core.changes import ChangeSet, Checkpoint, Event, Expect, Output, RecordChange
-from taskyard.core.conversation import pinned
 from taskyard.core.definition import lane_of, models_for
 from taskyard.core.errors import Contended, LeaseLost, ReportRequired, TaskyardError
 from taskyard.core.failing import Verdict, judge
@@ -375,24 +374,6 @@ class Finishing(Filing):
 
     async def _notes(self, hot: Hot) -> dict[str, Json]:
         return {row.name: json.loads(row.data) for row in await self.store.checkpoints(hot.id)}
-
-    async def pin_session(
-        self, task_id: str, lease: str, *, session_id: str | None = None, work_dir: str | None = None
-    ) -> Receipt:
-        """Remember where the agent's conversation can be resumed. What is not given stays as it was pinned before."""
-        if session_id is not None:
-            arguments.name("session_id", session_id)
-        arguments.words("work_dir", work_dir or "", most=4096)
-
-        async def decide() -> tuple[ChangeSet | None, Receipt]:
-            hot = await self._held(TaskId(task_id), Lease(lease))
-            session = pinned(hot.session, session_id=session_id, work_dir=work_dir, runtime=hot.runtime)
-            if session == hot.session:
-                return None, receipt(hot)
-            change = transitions.pin(hot, session=session, now=self.now())
-            return ChangeSet(changes=(change,), at=change.after.updated_at), receipt(change.after)
-
-        return await self._land(decide)
 
     async def message(self, task_id: str, lease: str, message: Json) -> None:
         """Something the agent said or did, for those who watch. It is an event and nothing more."""

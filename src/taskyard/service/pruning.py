@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import NamedTuple
 
 from taskyard.core import retention
-from taskyard.core.changes import ChangeSet, Committed, Expect
+from taskyard.core.changes import ChangeSet, Committed, Expect, RecordChange
 from taskyard.core.policy import policy_of, preset
 from taskyard.core.task import Hot, Status
 from taskyard.core.units import Micros
@@ -70,7 +70,8 @@ class Pruning(Metering, Clearing, Transcribing, Retaining):
         if not tasks:
             return 0
         unneeded = [group for group in await self._unneeded(tasks) if not await self._waits_for_a_person(group)]
-        sets = [await self._removal(group) for group in unneeded]
+        sessions = await self._sessions_let_go(tasks)
+        sets = [await self._removal(group, sessions) for group in unneeded]
         # What only removes makes room in a store that is full, where a set that writes a record may be refused.
         plain, others = [each for each in sets if not each.records], [each for each in sets if each.records]
         gone = [*await self._land_removals(plain), *await self._land_removals(others)]
@@ -98,10 +99,14 @@ class Pruning(Metering, Clearing, Transcribing, Retaining):
         definitions = await self.store.definitions(dead) if dead else {}
         return any(not policy_of(each).prunes_dead for each in definitions.values())
 
-    async def _removal(self, group: Sequence[Hot]) -> ChangeSet:
+    async def _removal(self, group: Sequence[Hot], sessions: Mapping[str, RecordChange]) -> ChangeSet:
         return ChangeSet(
             expects=tuple(Expect(hot.id, hot.version) for hot in group),
             removals=tuple(hot.id for hot in group),
-            records=(*await self._files_let_go(group), *await self._subagents_let_go(group)),
+            records=(
+                *await self._files_let_go(group),
+                *await self._subagents_let_go(group),
+                *(sessions[hot.id] for hot in group if hot.id in sessions),
+            ),
             at=self.now(),
         )
