@@ -3,10 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
+import pytest
 import typer
 
+from taskyard.app import connect
 from taskyard.cli.main import app
 from tests.cli.conftest import Command
+from tests.remote import served_beside
 
 WITHOUT_JSON = {
     "schema": "prints JSON as it is",
@@ -51,6 +55,33 @@ def test_agents_alone_lists_them(taskyard: Command):
 
     assert "coder" in taskyard("agents").out
     assert [each["id"] for each in taskyard("agents", "--json").json] == ["coder"]
+
+
+def test_agents_are_listed_to_programs_as_the_server_lists_them(
+    taskyard: Command, url: str, monkeypatch: pytest.MonkeyPatch
+):
+    taskyard("token", "create", "t", "--role", "agent", "--agent", "coder", "--slots", "4", "--budget", "2")
+    taskyard("claim", "--agent", "coder", "--capability", "git")
+    taskyard("agents", "budget", "coder", "1.50", "--per", "day")
+    admin = taskyard("token", "create", "a", "--role", "admin", "--json").json["token"]
+
+    with served_beside(connect(url)) as address:
+        answer = httpx.get(f"{address}/api/agents", headers={"authorization": f"Bearer {admin}"})
+        (served,) = answer.json()["agents"]
+        (shown,) = taskyard("agents", "ls", "--json").json
+        monkeypatch.setenv("TASKYARD_TOKEN", admin)
+        (beyond,) = taskyard("--url", address, "agents", "ls", "--json").json
+
+    assert shown == served == beyond
+    assert (shown["capabilities"], shown["budget_usd"], shown["budget_per"]) == (["git"], "1.5", "day")
+
+
+@pytest.mark.parametrize(("said", "slots"), [((), 10), (("--slots", "3"), 3), (("--slots", "unlimited"), None)])
+def test_slots_are_granted_by_number_or_without_limit(taskyard: Command, said: tuple[str, ...], slots: int | None):
+    taskyard("token", "create", "t", "--role", "agent", "--agent", "coder", *said)
+
+    assert taskyard("token", "grant", "coder", *said, "--json").json["slots"] == slots
+    assert "slots" in taskyard("token", "grant", "coder", "--slots", "lots").out
 
 
 def test_what_has_no_answer_says_so_to_programs(taskyard: Command):

@@ -1,14 +1,17 @@
 """An agent is a type with many ids: whose names are whose, and what all ids of a type may spend and hold together."""
 
+import asyncio
 import json
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 
-from taskyard.core.agent import Period
+from taskyard.core.agent import DEFAULT_SLOTS, Agent, Period
 from taskyard.core.errors import Forbidden, IdentityTaken, InvalidInput
 from taskyard.service.clock import ManualClock
 from taskyard.service.yard import Yard
-from tests.yards import claim_that, given_an_agent
+from tests.yards import OpenYard, claim_that, given_an_agent
 
 DAY = 24 * 3600
 
@@ -189,6 +192,40 @@ async def test_slots_of_a_grant_are_the_sum_over_all_ids(yard: Yard):
     await yard.complete(first[1].id, first[1].lease)
     assert not await yard.claim("coder-1", count=5)
     assert (await yard.verify()).ok
+
+
+async def test_a_grant_without_slots_bounds_all_ids_together(yard: Yard):
+    await yard.register(None, "coder")
+    assert (await yard.grant("coder")).slots == DEFAULT_SLOTS
+    for name in ("coder-1", "coder-2"):
+        await yard.register(name, "coder", max_concurrent_tasks=1000)
+    for _ in range(DEFAULT_SLOTS + 3):
+        await yard.enqueue("code")
+
+    first = await yard.claim("coder-1", count=DEFAULT_SLOTS - 1)
+    second = await yard.claim("coder-2", count=20)
+    assert (len(first), len(second)) == (DEFAULT_SLOTS - 1, 1)
+
+    assert (await yard.grant("coder", slots="unlimited")).slots is None
+    assert len(await yard.claim("coder-2", count=20)) == 3
+    assert (await yard.verify()).ok
+    for slots in ("many", -1, 1.5):
+        with pytest.raises(InvalidInput, match="slots"):
+            await yard.grant("coder", slots=slots)  # pyright: ignore[reportArgumentType]
+
+
+async def test_of_two_processes_that_want_a_name_at_once_one_gets_it(open_yard: OpenYard):
+    one, other = await open_yard(), await open_yard()
+    for number in range(8):
+        # One id under two types; and an id with the name that another process makes a type.
+        same, name = f"same-{number}", f"name-{number}"
+        await race(one.register(same, "coder"), other.register(same, "mallory"))
+        await race(one.register(name, "coder"), other.register(f"{name}-1", name))
+
+
+async def race(*registering: Coroutine[Any, Any, Agent]) -> None:
+    tried = await asyncio.gather(*registering, return_exceptions=True)
+    assert sorted(type(each).__name__ for each in tried) == ["Agent", "IdentityTaken"]
 
 
 async def test_registering_asks_for_no_more_than_was_granted(yard: Yard):

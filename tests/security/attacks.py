@@ -202,6 +202,34 @@ IDENTITY = [
     ),
 ]
 
+# What was granted is an admin's word: an agent widens neither its slots nor its money, and mints nobody.
+GRANTS = [
+    *(
+        Attack(f"an agent grants itself {name}", "agent", "PUT /api/agents/ada/grant", 403, "forbidden", body)
+        for name, body in {
+            "all slots": {"slots": "unlimited"},
+            "many slots": {"slots": 100_000},
+            "to judge": {"capabilities": ["llm-judge"]},
+            "slots for one id": {"agent_id": "ada", "slots": 1_000},
+        }.items()
+    ),
+    *(
+        Attack(f"{who} grants slots", who, "PUT /api/agents/ada/grant", 403, "forbidden", {"slots": "unlimited"})
+        for who in ("viewer", "orchestrator", "operator")
+    ),
+    Attack("an agent raises its budget", "agent", "POST /api/agents/ada/budget", 403, "forbidden", {"budget_usd": 9}),
+    Attack("an agent makes itself a token", "agent", "POST /api/tokens", 403, "forbidden",
+           {"name": "x", "role": "agent", "agent": "ada", "slots": "unlimited"}),
+    *(
+        invalid(f"{slots} slots", "admin", "PUT /api/agents/ada/grant", {"slots": slots})
+        for slots in (-1, 1.5, 100_001, "all", "", "10", [1])
+    ),
+    *(
+        invalid(f"an agent with {number} slots", "agent", "POST /api/agents", {"max_concurrent_tasks": number})
+        for number in (0, -1, 100_001, 10**30, "unlimited")
+    ),
+]  # fmt: skip
+
 REFUSED = "delivery_refused"
 HOOKS = [
     Attack(f"{name} to {where}", "nobody", f"POST /api/hooks/{where}", 401, REFUSED, content=b"{}", headers=headers)
@@ -292,6 +320,7 @@ TABLE: dict[str, list[Attack]] = {
     "origins": ORIGINS,
     "access": ACCESS,
     "identity": IDENTITY,
+    "grants": GRANTS,
     "growth": GROWTH,
     "hooks": HOOKS,
     "files": FILES,

@@ -5,7 +5,10 @@ from typing import Any
 import httpx
 import pytest
 
+from taskyard.core.agent import DEFAULT_SLOTS
 from taskyard.core.errors import IdentityTaken
+from taskyard.service import roster
+from taskyard.service.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.server.calling import calling
 from tests.yards import given_an_agent
@@ -78,6 +81,70 @@ async def test_an_agent_does_not_leave_its_budget_and_slots_behind(yard: Yard):
     assert (await yard.agent("alice3")).budget.amount == 2_000_000
 
 
+async def test_a_token_that_names_no_slots_bounds_them_and_who_wants_more_asks_an_admin(yard: Yard):
+    for _ in range(30):
+        await yard.enqueue("code")
+    admin = (await yard.create_token("a", "admin")).text
+    async with calling(yard, await token_of(yard, "alice")) as client, calling(yard, admin) as boss:
+        claimed: list[int] = []
+        for name in ("alice", "alice2"):
+            await registered(client, id=name, type="alice", max_concurrent_tasks=100)
+            answer = await client.post("/api/tasks/claim", json={"agent_id": name, "count": 30})
+            claimed.append(len(answer.json()["tasks"]))
+        own = await client.put("/api/agents/alice/grant", json={"slots": "unlimited"})
+        granted = await boss.put("/api/agents/alice/grant", json={"slots": "unlimited"})
+        more = await client.post("/api/tasks/claim", json={"agent_id": "alice2", "count": 30})
+
+    assert (claimed, own.status_code, granted.json()["slots"]) == ([DEFAULT_SLOTS, 0], 403, None)
+    assert len(more.json()["tasks"]) == 30 - DEFAULT_SLOTS
+
+
+async def test_a_token_for_one_id_bounds_its_slots_too(yard: Yard):
+    async with calling(yard, await token_of(yard, "coder", agent_id="coder-1")) as client:
+        _, known = await registered(client, max_concurrent_tasks=1000)
+
+    assert known["max_concurrent_tasks"] == DEFAULT_SLOTS
+
+
+async def test_a_type_has_a_most_of_ids_and_the_longest_silent_gives_way(
+    yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(roster, "MOST_IDS", 3)
+    await yard.enqueue("code", timeouts={"lease_sec": 1000})
+    async with calling(yard, await token_of(yard, "coder")) as client:
+        await registered(client, id="busy")
+        assert (await client.post("/api/tasks/claim", json={"agent_id": "busy", "start": True})).json()["tasks"]
+        for name in ("silent", "later"):
+            clock.advance(seconds=1)
+            await registered(client, id=name)
+        status, refused = await registered(client, id="one-too-many")
+        assert (status, refused["code"]) == (403, "forbidden")
+        assert (await registered(client, id="later", capabilities=["git"]))[0] == 201  # it is known
+
+        clock.advance(seconds=100)
+        assert (await registered(client, id="new"))[0] == 201
+
+    assert {view.agent.id for view in await yard.agents()} == {"busy", "later", "new"}
+    for number in range(3):
+        await yard.register(f"coder-{number}", "coder")  # who has the store open is not counted
+
+
+async def test_nobody_judges_by_another_name_what_its_own_token_has_made(yard: Yard):
+    await yard.enqueue("code", output={"validation": "llm-judge"})
+    both, judge = [(await yard.create_token(name, "orchestrator")).text for name in ("both", "judge")]
+    async with calling(yard, both) as client, calling(yard, judge) as other:
+        await registered(client, id="coder")
+        await registered(client, id="reviewer", capabilities=["llm-judge"])
+        await registered(other, id="judge", capabilities=["llm-judge"])
+        (held,) = (await client.post("/api/tasks/claim", json={"agent_id": "coder", "start": True})).json()["tasks"]
+        done = await client.post(f"/api/tasks/{held['id']}/complete", json={"lease": held["lease"], "output": 1})
+        own = await client.post("/api/tasks/claim", json={"agent_id": "reviewer"})
+        others = await other.post("/api/tasks/claim", json={"agent_id": "judge"})
+
+    assert (done.json()["status"], own.json()["tasks"]) == ("validating", [])
+    assert len(others.json()["tasks"]) == 1
+
+
 async def test_a_grant_that_is_narrowed_holds_from_the_next_claim_of_an_agent_at_work(yard: Yard):
     await yard.enqueue("review")
     task = await yard.enqueue("code")
@@ -87,7 +154,7 @@ async def test_a_grant_that_is_narrowed_holds_from_the_next_claim_of_an_agent_at
         granted = await boss.put("/api/agents/coder/grant", json={"types": ["code"]})
         claimed = await client.post("/api/tasks/claim", json={"agent_id": "coder", "count": 9})
 
-    assert granted.json() == {"types": ["code"], "capabilities": None, "queues": None, "slots": None}
+    assert granted.json() == {"types": ["code"], "capabilities": None, "queues": None, "slots": DEFAULT_SLOTS}
     assert [each["id"] for each in claimed.json()["tasks"]] == [task.id]
 
 

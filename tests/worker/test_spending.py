@@ -32,6 +32,25 @@ async def test_spend_is_never_refused_for_its_form(yard: Yard):
     assert (attempt.tokens_in, attempt.tokens_out) == (900, 200)
 
 
+async def test_a_worker_that_starts_with_nothing_left_says_so_and_how_to_raise_it(
+    yard: Yard, caplog: pytest.LogCaptureFixture
+):
+    agent = Agent("worker", budget_usd="0.50")
+
+    @agent.handles("ask")
+    async def ask(task: Context) -> None:
+        await task.spend("0.50")
+
+    await yard.enqueue("ask")
+    with caplog.at_level(logging.WARNING, logger="taskyard.worker"):
+        await yard.drain(agent)
+        assert caplog.text == ""  # there was something left when it started
+        await yard.drain(agent)
+
+    (said,) = caplog.messages
+    assert said.endswith(": nothing is left of its budget; raise it with `taskyard agents budget worker DOLLARS`")
+
+
 async def test_a_steps_result_and_its_cost_are_one_stored_change(yard: Yard):
     agent, begun = Agent("worker"), asyncio.Event()
 

@@ -9,6 +9,7 @@ import typer
 from taskyard.app import Yard
 from taskyard.cli.running import AsJson, By, carry_out, in_yard, show
 from taskyard.cli.tables import Text, age, table
+from taskyard.core import agent as agents
 from taskyard.core.access import Token
 from taskyard.core.task import Json
 from taskyard.core.units import Micros
@@ -26,7 +27,9 @@ Capabilities = Annotated[
     typer.Option("--capability", help="One it may have; repeatable. Default: all but llm-judge and test-runner."),
 ]
 Queues = Annotated[list[str] | None, typer.Option("--queue", help="One it may take from; repeatable. Default: all.")]
-Slots = Annotated[int | None, typer.Option(help="Tasks at a time, the sum over all ids. Default: no limit.")]
+Slots = Annotated[
+    str | None, typer.Option(help="Tasks at a time, the sum over all ids: a number or unlimited. Default: 10.")
+]
 
 
 @app.command()
@@ -61,7 +64,7 @@ def create(
             types=task_type,
             capabilities=capability,
             queues=queue,
-            slots=slots,
+            slots=_slots(slots),
             budget_usd=budget,
             budget_per=per,
             expires_in_sec=lasting,
@@ -113,7 +116,7 @@ def grant(
     given = in_yard(
         context,
         lambda yard: yard.grant(
-            agent, agent_id=agent_id, types=task_type, capabilities=capability, queues=queue, slots=slots, by=by
+            agent, agent_id=agent_id, types=task_type, capabilities=capability, queues=queue, slots=_slots(slots), by=by
         ),
     )
     show(as_json, {"agent": agent, "agent_id": agent_id, **given.body()}, Text(f"granted to {agent_id or agent}"))
@@ -128,6 +131,11 @@ def revoke(
 ) -> None:
     """End a token at once, by its id."""
     carry_out(context, as_json, lambda yard: yard.revoke_token(token, by=by))
+
+
+def _slots(text: str | None) -> agents.Slots | None:
+    """A number is a number; what else is no `unlimited` the yard refuses."""
+    return int(text) if text and text.isdecimal() else cast(agents.Slots | None, text)
 
 
 def _standing(token: Token, now: Micros) -> str:

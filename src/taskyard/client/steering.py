@@ -13,7 +13,7 @@ from taskyard.client.producing import LOCAL
 from taskyard.client.sending import body, draft, several
 from taskyard.client.working import Working
 from taskyard.core.access import Token
-from taskyard.core.agent import Agent, AgentStatus, Grant, grant_of
+from taskyard.core.agent import Agent, AgentStatus, Grant, Slots, grant_of
 from taskyard.core.errors import InvalidInput
 from taskyard.core.planning import BreakerSettings, Settings
 from taskyard.core.task import Json
@@ -271,7 +271,7 @@ class Steering(Working):
         types: Iterable[str] | None = None,
         capabilities: Iterable[str] | None = None,
         queues: Iterable[str] | None = None,
-        slots: int | None = None,
+        slots: Slots | None = None,
         budget_usd: str | float | int | None = None,
         budget_per: str | None = None,
         expires_in_sec: float | None = None,
@@ -302,10 +302,13 @@ class Steering(Working):
         types: Iterable[str] | None = None,
         capabilities: Iterable[str] | None = None,
         queues: Iterable[str] | None = None,
-        slots: int | None = None,
+        slots: Slots | None = None,
         by: str = LOCAL,
     ) -> Grant:
-        """What a type of agents, or one id of it, may have from its next claim on; None: as much as it asks for."""
+        """What a type of agents, or one id of it, may have from its next claim on; None: as much as it asks for.
+
+        Slots are 10 over all ids of the type where none are named; `"unlimited"` lifts that bound.
+        """
         request = body(
             agent_id=agent_id,
             types=several(types),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from taskyard.core.changes import Record
 from taskyard.core.task import AgentId, Json, RuntimeId
@@ -21,6 +21,9 @@ JUDGING = frozenset({"llm-judge", "test-runner"})
 
 SILENCE = Micros(75 * SECOND)  # from which on an agent counts as gone; one that asks seldom has three of its intervals
 PULSE_EVERY = Micros(20 * SECOND)  # an agent that claims is noted as heard of at most so often by each process
+Slots = int | Literal["unlimited"]  # as an operator grants them
+DEFAULT_SLOTS = 10  # of a grant that names none: no holder of a token takes as much as it asks for
+MOST_IDS = 1000  # of a type, where they register with tokens
 FORGOTTEN_AFTER = Micros(7 * DAY)  # of silence, with nothing to do and nothing meant for it
 
 
@@ -87,12 +90,15 @@ NO_BUDGET = Budget(None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """What an operator allows the agents of a type, or one id. None: as much as they ask for."""
+    """What an operator allows the agents of a type, or one id. None: as much as they ask for.
+
+    Slots are bounded also where the operator names none, and unlimited only where that was asked for.
+    """
 
     types: frozenset[str] | None = None  # of tasks
     capabilities: frozenset[str] | None = None
     queues: frozenset[str] | None = None
-    slots: int | None = None  # of a type: the sum over all its ids
+    slots: int | None = DEFAULT_SLOTS  # of a type: the sum over all its ids; None: unlimited
 
     def body(self) -> dict[str, Json]:
         return {
@@ -166,6 +172,12 @@ def is_silent(agent: Agent, heard: Micros | None, now: Micros) -> bool:
     """Whether an agent is not heard of any more, and did not sign off."""
     patience = max(SILENCE, seconds(3 * agent.poll_interval_sec))
     return agent.status is not AgentStatus.OFFLINE and (heard is None or heard < now - patience)
+
+
+def longest_gone(agents: Collection[Agent], heard: Mapping[str, Micros], now: Micros) -> list[Agent]:
+    """Those that signed off or are silent, the longest silent first."""
+    gone = [each for each in agents if each.status is AgentStatus.OFFLINE or is_silent(each, heard.get(each.id), now)]
+    return sorted(gone, key=lambda agent: (heard.get(agent.id, 0), agent.id))
 
 
 def narrowed(agent: Agent, type_: AgentType) -> Agent:

@@ -8,7 +8,7 @@ from secrets import token_urlsafe
 
 from taskyard.core import access
 from taskyard.core.access import EVERYWHERE, Role, Token
-from taskyard.core.agent import AgentType, Budget, Grant, agent_type_of, granted, name_conflict
+from taskyard.core.agent import AgentType, Budget, Grant, Slots, agent_type_of, granted, name_conflict
 from taskyard.core.changes import ChangeSet, Event, RecordChange
 from taskyard.core.errors import IdentityTaken, InvalidInput, NotFound
 from taskyard.core.jsonvalue import compact
@@ -31,7 +31,7 @@ class Access(Sessions):
         types: Iterable[str] | None = None,
         capabilities: Iterable[str] | None = None,
         queues: Iterable[str] | None = None,
-        slots: int | None = None,
+        slots: Slots | None = None,
         budget_usd: str | float | int | None = None,
         budget_per: str | None = None,
         expires_in_sec: float | None = None,
@@ -40,7 +40,8 @@ class Access(Sessions):
         """A new token for this workspace. One for an agent works as that type, or as one id of it.
 
         What is granted with it belongs to the type, or to that id: it replaces what was granted before, and holds for
-        every token and process from its next claim on. The budget is set as an operator sets it.
+        every token and process from its next claim on. Slots are 10 over all ids of the type where none are named;
+        `"unlimited"` lifts that bound. The budget is set as an operator sets it.
         """
         secret = token_urlsafe(32)
         now = self.now()
@@ -83,10 +84,13 @@ class Access(Sessions):
         types: Iterable[str] | None = None,
         capabilities: Iterable[str] | None = None,
         queues: Iterable[str] | None = None,
-        slots: int | None = None,
+        slots: Slots | None = None,
         by: str = "human:local",
     ) -> Grant:
-        """What a type of agents, or one id of it, may have from its next claim on; None: as much as it asks for."""
+        """What a type of agents, or one id of it, may have from its next claim on; None: as much as it asks for.
+
+        Slots are 10 over all ids of the type where none are named; `"unlimited"` lifts that bound.
+        """
         type_, own = arguments.name("agent", agent), None if agent_id is None else arguments.name("agent_id", agent_id)
         given = arguments.grant(types=types, capabilities=capabilities, queues=queues, slots=slots) or Grant()
 

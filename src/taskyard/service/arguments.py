@@ -11,7 +11,7 @@ from secrets import token_hex
 from typing import NamedTuple, cast
 
 from taskyard.core import fields
-from taskyard.core.agent import Budget, Grant, Period
+from taskyard.core.agent import DEFAULT_SLOTS, Budget, Grant, Period
 from taskyard.core.errors import InvalidInput
 from taskyard.core.runtime import process_of
 from taskyard.core.task import DagId, RuntimeId, TaskId
@@ -71,15 +71,21 @@ def grant(
     queues: Iterable[str] | None,
     slots: object,
 ) -> Grant | None:
-    """What is granted; None where nothing was said."""
+    """What is granted; None where nothing was said. Slots that are not named are the default, never unlimited."""
     if types is None and capabilities is None and queues is None and slots is None:
         return None
     return Grant(
         types=None if types is None else frozenset(names("types", types)),
         capabilities=None if capabilities is None else frozenset(names("capabilities", capabilities)),
         queues=None if queues is None else frozenset(names("queues", queues)),
-        slots=None if slots is None else fields.whole(slots, "slots", least=0, most=MOST_SLOTS),
+        slots=_slots(slots),
     )
+
+
+def _slots(given: object) -> int | None:
+    if given is None:
+        return DEFAULT_SLOTS
+    return None if given == "unlimited" else fields.whole(given, "slots", least=0, most=MOST_SLOTS)
 
 
 def words(field: str, value: object, *, most: int = 1000) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from taskyard.core import fields
 from taskyard.core.agent import (
+    MOST_IDS,
     Agent,
     AgentStatus,
     AgentType,
@@ -17,20 +18,22 @@ from taskyard.core.agent import (
     beyond_grant,
     budget_moved,
     is_silent,
+    longest_gone,
     name_conflict,
     registered,
 )
-from taskyard.core.changes import Beat, ChangeSet, Limit, Record, RecordChange
+from taskyard.core.changes import Beat, ChangeSet, Committed, Limit, Record, RecordChange
 from taskyard.core.claiming import type_money
 from taskyard.core.errors import Forbidden, IdentityTaken, InvalidInput, LeaseLost, NotFound
 from taskyard.core.outcomes import Report
 from taskyard.core.runtime import process_of, runtime_of
-from taskyard.core.task import AgentId, Failure, Hot, Json, Reason, RuntimeId, Status, Trait
+from taskyard.core.task import FINAL, AgentId, Failure, Hot, Json, Reason, RuntimeId, Status, Trait
 from taskyard.core.units import Micros, MicroUsd
 from taskyard.service import arguments
 from taskyard.service.engine import LOCAL, pulse
 from taskyard.service.finishing import Finishing
 from taskyard.service.losing import Losses
+from taskyard.stores.contract import Filter
 from taskyard.wire.answers import AgentView, Orphans
 
 
@@ -83,6 +86,8 @@ class Roster(Finishing):
             token=token,
         )
         budget = None if budget_usd is None else arguments.budget(budget_usd, budget_per)
+        if token is not None:
+            await self._admit(asked)
         agent = await self._land(lambda: self._registration(asked, budget, by or f"agent:{asked.id}", keep=keep))
         await self.store.pulse([pulse("agent", self.workspace, agent.id)])
         return replace(agent, budget_left=(await self.agent(agent.id)).budget_left)
@@ -113,6 +118,32 @@ class Roster(Finishing):
         if type_record is None and agent.id != agent.type and agent.type not in ids:
             rows += [RecordChange("agent", self.workspace, agent.type, 0, None)]
         return ChangeSet(records=tuple(rows), events=tuple(events), at=self.now()) if rows else None, agent
+
+    async def _admit(self, asked: Agent) -> None:
+        """Where a type has as many ids as may register with tokens, the longest silent one gives way to a new one."""
+        agents = (await self._configuration.fresh()).agents
+        same = [agent for agent in agents.values() if agent.type == asked.type]
+        if asked.id in agents or len(same) < MOST_IDS:
+            return
+        pulses = await self.store.pulses("agent:")
+        heard = {str(agent.id): pulses.get(pulse("agent", self.workspace, agent.id), Micros(0)) for agent in same}
+        for agent in longest_gone(same, heard, self.now()):
+            record = await self.store.record("agent", self.workspace, agent.id)
+            if record is not None and await self._forget_agent(record, "yard:registering"):
+                return
+        raise Forbidden(f"{asked.type} has {len(same)} agents that are heard of, and no more may register")
+
+    async def _forget_agent(self, record: Record, by: str) -> bool:
+        """Forget an agent, unless that would lose something. What it spent is kept."""
+        # An operator's word on its money would be lost with it. Work that names it, or that it holds, needs it.
+        live = Filter(workspace=self.workspace, statuses=frozenset(Status) - FINAL, agent=record.id)
+        if agent_of(record).budget is not None or await self.store.find(live, after=0, limit=1):
+            return False
+        change = RecordChange("agent", self.workspace, record.id, record.version, None)
+        told = self._told_by("agent.forgotten", by, {"agent": record.id})
+        return isinstance(
+            await self._committer.commit(ChangeSet(records=(change,), events=(told,), at=self.now())), Committed
+        )
 
     async def drain_agent(self, agent_id: str, *, by: str | None = None) -> None:
         """Let the agent finish what it holds; it gets nothing new."""

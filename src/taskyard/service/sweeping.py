@@ -14,15 +14,13 @@ from typing import cast
 
 from taskyard.core import dag as dags
 from taskyard.core import due_time, transitions
-from taskyard.core.agent import FORGOTTEN_AFTER, agent_of
+from taskyard.core.agent import FORGOTTEN_AFTER
 from taskyard.core.changes import (
     ChangeSet,
     Committed,
     Event,
     Expect,
     Lift,
-    Record,
-    RecordChange,
     StoredEvent,
     Touch,
 )
@@ -40,7 +38,7 @@ from taskyard.service.losing import Losses
 from taskyard.service.pruning import Pruning, Step
 from taskyard.service.roster import Roster
 from taskyard.service.telling import Telling
-from taskyard.stores.contract import Filter, Store
+from taskyard.stores.contract import Store
 from taskyard.wire.answers import Swept
 
 logger = logging.getLogger("taskyard")
@@ -305,18 +303,7 @@ class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
             for record in await self.store.records("agent")
             if heard.get(pulse("agent", record.workspace, record.id), 0) < before
         ]
-        return sum([await self._beside(record.workspace)._forget_agent(record) for record in old[:BATCH]])
-
-    async def _forget_agent(self, record: Record) -> bool:
-        # An operator's word on its money would be lost with it. Work that names it, or that it holds, needs it.
-        live = Filter(workspace=self.workspace, statuses=frozenset(Status) - FINAL, agent=record.id)
-        if agent_of(record).budget is not None or await self.store.find(live, after=0, limit=1):
-            return False
-        change = RecordChange("agent", self.workspace, record.id, record.version, None)
-        told = self._told_by("agent.forgotten", "yard:sweep", {"agent": record.id})
-        return isinstance(
-            await self._committer.commit(ChangeSet(records=(change,), events=(told,), at=self.now())), Committed
-        )
+        return sum([await self._beside(record.workspace)._forget_agent(record, "yard:sweep") for record in old[:BATCH]])
 
     def _beside(self, workspace: str) -> Sweeping:
         """The same yard for another workspace: time passes in all of them."""

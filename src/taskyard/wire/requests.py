@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from taskyard.core.agent import Slots
 from taskyard.core.runtime import INCARNATION
 from taskyard.wire.multica import task_of
 
@@ -359,7 +360,7 @@ class GrantAgent(Request):
     types: Annotated[list[str] | None, Field(description="Task types.")] = None
     capabilities: list[str] | None = None
     queues: list[str] | None = None
-    slots: Annotated[int | None, Field(description="The sum over all ids of the type.")] = None
+    slots: Annotated[Slots | None, Field(description="The sum over all ids of the type; null: 10.")] = None
 
 
 class DagBudget(Request):
@@ -419,7 +420,9 @@ class CreateToken(Request):
         list[str] | None, Field(description="Granted; null: all but those that judge (llm-judge, test-runner).")
     ] = None
     queues: Annotated[list[str] | None, Field(description="Granted; null: all.")] = None
-    slots: Annotated[int | None, Field(description="Granted: tasks at a time, the sum over all ids.")] = None
+    slots: Annotated[Slots | None, Field(description="Granted: tasks at a time, the sum over all ids; null: 10.")] = (
+        None
+    )
     budget_usd: Annotated[Money | None, Field(description="Of the type, as an operator sets it.")] = None
     budget_per: Per | None = None
     expires_in_sec: Annotated[int | float, Field(gt=0)] | None = None

@@ -297,7 +297,7 @@ class Granted(Response):
     types: list[str] | None
     capabilities: list[str] | None
     queues: list[str] | None
-    slots: int | None
+    slots: int | None = Field(description="null: unlimited")
 
 
 class AgentState(Response):
