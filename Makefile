@@ -11,6 +11,8 @@ BIN := .venv/bin
 export UV_SYSTEM_CERTS ?= true
 export NODE_USE_SYSTEM_CA ?= 1
 export UV_PROJECT_ENVIRONMENT := .venv
+# Written also where the machine forbids it: the tests start a thousand processes, and each would compile everything again.
+export PYTHONDONTWRITEBYTECODE :=
 
 # The stamps carry versions in their names: another Python or another uv is another set-up.
 python_version := $(shell $(PYTHON) -c 'import platform; print(platform.python_version())' 2>/dev/null)
