@@ -1,14 +1,16 @@
 """What one token's flood of batches costs the others: their latency in a quiet server and beside the flood, in one run.
 
-    python -m bench.flooding [URL]
+    python -m bench.flooding [URL] [--batch TASKS] [--dag] [--rounds N]
 
-The server, the flood and who is watched are processes of their own. What carries over is the ratio of the two p99.
+The server, the flood and who is watched are processes of their own. What carries over is the ratio of the two p99, as
+the median of the rounds.
 """
 
 import argparse
 import asyncio
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -16,14 +18,25 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import httpx
 
 import taskyard
 
-BATCH = 10_000  # tasks
 TASK = {"type": "code", "prompt": "x" * 100, "dedup": "none"}
 PROGRAM = Path(sys.executable).with_name("taskyard")
+SHARES = (0.5, 0.99, 1)
+Samples = dict[str, list[float]]
+
+
+class Flood(NamedTuple):
+    batch: int  # tasks of one call
+    is_dag: bool  # each call submits a DAG instead of a batch
+
+    @property
+    def path(self) -> str:
+        return "/api/dags" if self.is_dag else "/api/tasks/batch"
 
 
 @contextmanager
@@ -42,15 +55,15 @@ def server(url: str) -> Generator[str]:
         process.wait()
 
 
-async def flood(address: str, token: str) -> None:
+async def send_all(address: str, token: str, flood: Flood) -> None:
     """Batches, one after the other and two at a time, for as long as this process lives."""
-    body = json.dumps({"tasks": [TASK] * BATCH}).encode()
+    body = json.dumps({"tasks": [TASK] * flood.batch}).encode()
     headers = {"content-type": "application/json", "authorization": f"Bearer {token}"}
     async with httpx.AsyncClient(base_url=address, headers=headers, timeout=60) as client:
 
         async def send() -> None:
             while True:
-                answer = await client.post("/api/tasks/batch", content=body)
+                answer = await client.post(flood.path, content=body)
                 print(answer.status_code, flush=True)
                 if answer.status_code == 429:
                     await asyncio.sleep(0.05)
@@ -58,9 +71,9 @@ async def flood(address: str, token: str) -> None:
         await asyncio.gather(send(), send())
 
 
-async def latencies(address: str, token: str, seconds: float) -> dict[str, list[float]]:
+async def latencies(address: str, token: str, seconds: float) -> Samples:
     """How long single calls of another workspace take, one after the other."""
-    found: dict[str, list[float]] = {"healthz": [], "enqueue": []}
+    found: Samples = {"healthz": [], "enqueue": []}
     async with httpx.AsyncClient(base_url=address, headers={"authorization": f"Bearer {token}"}, timeout=60) as client:
         ends = time.perf_counter() + seconds
         while time.perf_counter() < ends:
@@ -82,36 +95,59 @@ async def tokens(url: str) -> tuple[str, str]:
     return made[0].text, made[1].text
 
 
-async def measure(url: str, seconds: float) -> None:
+async def flooded(address: str, flood: Flood, token: str, watched: str, seconds: float) -> tuple[Samples, list[str]]:
+    """The latencies beside the flood, and what the flood was answered."""
+    words = ("-m", "bench.flooding", "--flood", address, "--batch", str(flood.batch), *(["--dag"] * flood.is_dag))
+    secret = {**os.environ, "FLOODING": token}
+    beside = await asyncio.create_subprocess_exec(sys.executable, *words, env=secret, stdout=subprocess.PIPE)
+    try:
+        loud = await latencies(address, watched, seconds)
+    finally:
+        beside.terminate()
+        answers = (await beside.communicate())[0].decode().split()
+    return loud, answers
+
+
+async def measure(url: str, flood: Flood, seconds: float, rounds: int) -> None:
     flooding, watched = await tokens(url)
+    both: list[tuple[Samples, Samples]] = []
+    answers: list[str] = []
     with server(url) as address:
         await latencies(address, watched, 1)
-        quiet = await latencies(address, watched, seconds)
-        words, secret = ("-m", "bench.flooding", "--flood", address), {**os.environ, "FLOODING": flooding}
-        beside = await asyncio.create_subprocess_exec(sys.executable, *words, env=secret, stdout=subprocess.PIPE)
-        try:
-            loud = await latencies(address, watched, seconds)
-        finally:
-            beside.terminate()
-            answers = (await beside.communicate())[0].decode().split()
-    print(f"batches of {BATCH}: {answers.count('201')} taken, {answers.count('429')} refused in {seconds:g} s")
-    for name, samples in quiet.items():
-        for share in (0.5, 0.99, 1):
-            before, after = p(share, samples), p(share, loud[name])
-            print(f"{name} p{share * 100:g}: quiet {before:.1f} ms, beside {after:.1f} ms, {after / before:.1f} times")
+        for _ in range(rounds):
+            quiet = await latencies(address, watched, seconds)
+            loud, answered = await flooded(address, flood, flooding, watched, seconds)
+            both.append((quiet, loud))
+            answers += answered
+    kind = "DAGs" if flood.is_dag else "batches"
+    counts = ", ".join(f"{answers.count(status)} times {status}" for status in sorted(set(answers)))
+    print(f"{kind} of {flood.batch} answered in {rounds * seconds:g} s: {counts}")
+    for name in both[0][0]:
+        for share in SHARES:
+            show(name, share, [(p(share, quiet[name]), p(share, loud[name])) for quiet, loud in both])
+
+
+def show(name: str, share: float, pairs: list[tuple[float, float]]) -> None:
+    before, after = (statistics.median(each) for each in zip(*pairs, strict=True))
+    times = statistics.median(loud / quiet for quiet, loud in pairs)
+    print(f"{name} p{share * 100:g}: quiet {before:.1f} ms, beside {after:.1f} ms, {times:.1f} times")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("url", nargs="?")
     parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--batch", type=int, default=1_000, help="tasks of one call")
+    parser.add_argument("--dag", action="store_true", help="flood with DAGs of so many tasks")
     parser.add_argument("--flood", metavar="ADDRESS", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    flood = Flood(given.batch, given.dag)
     if given.flood:
-        asyncio.run(flood(given.flood, os.environ["FLOODING"]))
+        asyncio.run(send_all(given.flood, os.environ["FLOODING"], flood))
         return
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(measure(given.url or f"sqlite:///{folder}/yard.db", given.seconds))
+        asyncio.run(measure(given.url or f"sqlite:///{folder}/yard.db", flood, given.seconds, given.rounds))
 
 
 if __name__ == "__main__":

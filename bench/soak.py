@@ -27,6 +27,7 @@ from bench.growing.__main__ import yards_of
 from bench.growing.growth import TASK, Growth, Place
 from bench.growing.plot import save
 from bench.runner import Row, Table
+from taskyard.core.growth import MOST_IN_A_BATCH
 from taskyard.server.serving import served
 
 STORES = ("sqlite", "postgres")
@@ -125,7 +126,7 @@ async def produce(url: str, rate: int) -> None:
     async with taskyard.connect(url, sweeps=False) as yard:
         began, made = perf_counter(), 0
         while True:
-            wanted = int(rate * (perf_counter() - began)) - made
+            wanted = min(int(rate * (perf_counter() - began)) - made, MOST_IN_A_BATCH)
             if wanted:
                 await yard.enqueue_many([TASK] * wanted)
             made += wanted

@@ -7,8 +7,12 @@ from itertools import groupby
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
-from taskyard.server.limiting import Limiter, Rate
+import taskyard
+from taskyard.core.errors import InvalidInput
+from taskyard.core.growth import MOST_IN_A_BATCH
+from taskyard.server.limiting import Limiter, OneAtATime, Rate
 from taskyard.server.serving import served
 from taskyard.service.turns import TURN
 from taskyard.service.yard import Yard
@@ -51,6 +55,75 @@ def test_every_call_that_takes_a_batch_says_what_it_carries():
     assert [name for name, call in CALLS.items() if (call.bounds is BATCH) != (call.carries is not None)] == []
 
 
+async def test_a_batch_has_a_bound_on_every_door(yard: Yard):
+    many = tasks(MOST_IN_A_BATCH + 1)
+    with pytest.raises(InvalidInput, match="1000") as refused:
+        await yard.enqueue_many(many["tasks"])
+    async with served(yard) as server, client_of(server.port) as client:
+        answer = await client.post("/api/tasks/batch", json=many)
+        async with taskyard.connect(f"http://127.0.0.1:{server.port}") as remote:
+            with pytest.raises(InvalidInput, match="1000"):
+                await remote.enqueue_many(many["tasks"])
+
+    assert refused.value.facts["field"] == answer.json()["facts"]["field"] == "tasks"
+    assert (answer.status_code, await yard.find()) == (422, [])
+
+
+async def test_of_a_large_batch_the_item_at_fault_is_named(yard: Yard):
+    many = tasks(4 * TURN)
+    many["tasks"][3 * TURN] = {"type": 5}
+    async with served(yard) as server, client_of(server.port) as client:
+        answer = await client.post("/api/tasks/batch", json=many)
+
+    assert (answer.status_code, answer.json()["facts"]["field"]) == (422, f"tasks.{3 * TURN}.type")
+    assert await yard.find() == []
+
+
+async def test_large_batches_of_one_token_are_made_one_at_a_time():
+    calls, made = OneAtATime(), list[str]()
+    go_on = asyncio.Event()
+
+    async def call(caller: str, number: int) -> None:
+        async with calls.turn(caller):
+            made.append(f"{caller} {number}")
+            await go_on.wait()
+
+    waiting = [asyncio.create_task(call(caller, number)) for number in (1, 2) for caller in ("ann", "bob")]
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert made == ["ann 1", "bob 1"]
+    go_on.set()
+    await asyncio.gather(*waiting)
+    assert sorted(made) == ["ann 1", "ann 2", "bob 1", "bob 2"]
+
+
+async def test_a_large_batch_lets_others_in_while_it_is_checked(yard: Yard, monkeypatch: pytest.MonkeyPatch):
+    made: list[str] = []
+    validate = TypeAdapter[Any].validate_python
+
+    def noted(adapter: TypeAdapter[Any], value: Any, /, **more: Any) -> Any:
+        if isinstance(value, dict):
+            made.append("item" if "type" in value else "body")
+        return validate(adapter, value, **more)
+
+    monkeypatch.setattr(TypeAdapter, "validate_python", noted)
+    async with served(yard) as server, client_of(server.port) as client:
+        beside = asyncio.create_task(go_round(made))
+        answer = await client.post("/api/tasks/batch", json=tasks(5 * TURN))
+        beside.cancel()
+
+    in_a_row = [len(list(run)) for who, run in groupby(made) if who == "item"]
+    assert (answer.status_code, sum(in_a_row)) == (201, 5 * TURN)
+    assert max(in_a_row) <= TURN
+
+
+async def go_round(made: list[str]) -> None:
+    """Note each turn that others have of the loop."""
+    while True:
+        made.append("others")
+        await asyncio.sleep(0)
+
+
 @pytest.mark.parametrize("way", ["enqueue_many", "submit"])
 async def test_a_large_batch_lets_others_in_while_it_is_made(yard: Yard, way: str, monkeypatch: pytest.MonkeyPatch):
     made: list[str] = []
@@ -60,13 +133,8 @@ async def test_a_large_batch_lets_others_in_while_it_is_made(yard: Yard, way: st
         made.append("draft")
         return draft(*args, **more)
 
-    async def others() -> None:
-        while True:
-            made.append("others")
-            await asyncio.sleep(0)
-
     monkeypatch.setattr(Yard, "_draft", noted)
-    beside = asyncio.create_task(others())
+    beside = asyncio.create_task(go_round(made))
     rows = tasks(5 * TURN)
     await (yard.enqueue_many(rows["tasks"]) if way == "enqueue_many" else yard.submit(rows))
     beside.cancel()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from taskyard.client.batching import Batches, Item
 from taskyard.client.sending import body, draft, listed, parts
 from taskyard.client.showing import Showing
+from taskyard.core import growth
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.task import DagId
 from taskyard.wire import calls, reading, reading_tasks
@@ -68,7 +69,8 @@ class Producing(Showing):
         *,
         created_by: str = LOCAL,
     ) -> list[Enqueued]:
-        """Put many tasks in, all or none. One whose key or id is taken is answered with the task that has it."""
+        """Put up to 1,000 tasks in, all or none. One whose key or id is taken is answered with the task that has it."""
+        growth.check_batch(len(tasks))
         with enqueue_span(tasks):
             minted = _minted(tasks)
             answer = await self._ask(calls.ENQUEUE_MANY, body(tasks=minted.rows))

@@ -17,6 +17,7 @@ from taskyard.core.units import MicroUsd
 
 MOST_TASKS = 10_000  # in one DAG, over all calls together, where an operator has set nothing else for it
 HIGHEST_MOST_TASKS = 1_000_000
+MOST_IN_A_BATCH = 1_000  # lone tasks of one call: they land in one transaction, and other writers wait for it
 DEEPEST = 50  # from a task that nobody spawned down to the last that was
 MOST_CHILDREN = 1_000  # of one attempt
 _BY_SPAWNING = frozenset({"spawned", "awaited"})
@@ -34,6 +35,11 @@ def check_size(dag_id: DagId, there: int, new: int, most: int) -> None:
             f"must leave {dag_id} with at most {most} tasks, and it has {there}: an operator may raise that with "
             "`taskyard budget tasks`",
         )
+
+
+def check_batch(new: int) -> None:
+    if new > MOST_IN_A_BATCH:
+        raise InvalidInput("tasks", f"must be at most {MOST_IN_A_BATCH} in one call")
 
 
 def check_depth(parent: TaskId, edges: Iterable[Edge]) -> None:

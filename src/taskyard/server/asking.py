@@ -7,21 +7,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, get_origin
+from contextlib import AbstractAsyncContextManager, nullcontext
+from itertools import count
+from typing import Any, cast, get_args, get_origin
 from urllib.parse import unquote_to_bytes
 
 from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
 
 from taskyard.core.errors import InvalidInput, TooLarge
 from taskyard.core.jsonvalue import check_text, check_values, decode
 from taskyard.core.task import Json
 from taskyard.server.guarding import Serving, admitted, check_lease, count_items
-from taskyard.wire.calls import AT, Body
+from taskyard.service.turns import TURN, in_turns
+from taskyard.wire.calls import AT, Body, Call
 from taskyard.wire.tracing import remote_parent
 
 LARGE = 64 << 10  # bytes from which on a body is decoded beside the loop
+LARGE_BATCH = 100  # tasks from which on a token puts in one batch at a time
 MOST_PARAMETERS = 200  # of a query
 
 
@@ -65,6 +71,12 @@ class StrictRequest(Request):
             self._json = await asyncio.to_thread(*decoding) if len(body) > LARGE else self._decoded(body)
         return self._json
 
+    def carried(self, call: Call) -> int:
+        """How many items the decoded body has, of those that the call is counted by."""
+        body: object = getattr(self, "_json", None)
+        items = cast(Mapping[str, object], body).get(call.carries or "") if isinstance(body, dict) else None
+        return len(cast(list[object], items)) if isinstance(items, list) else 0
+
     def _decoded(self, body: bytes) -> Json:
         check_values(body, "body", self.bounds.most_values)
         return decode(body, max_depth=self.bounds.deepest)
@@ -79,6 +91,7 @@ class GuardedRoute(APIRoute):
         fields = {field.alias: field.field_info.annotation for field in self.dependant.query_params}
         needs_body = self.body_field is not None and self.body_field.field_info.is_required()
         may_repeat = {name: get_origin(annotation) is list for name, annotation in fields.items()}
+        item = self._item(call)
 
         async def guarded(request: Request) -> Response:
             asked = StrictRequest(request.scope, request.receive)
@@ -89,12 +102,50 @@ class GuardedRoute(APIRoute):
             _check_query(asked, may_repeat)
             if self.body_field is not None and (needs_body or await asked.body()):
                 # Now, since the framework has an answer of its own to what is no JSON.
-                count_items(asked.state.caller, call, await asked.json(), asked.serving)
-                await check_lease(asked.state.caller, asked.path_params, await asked.json())
-            with remote_parent(asked.headers.get("traceparent")):
-                return await handle(asked)
+                body = await asked.json()
+                count_items(asked.state.caller, asked.carried(call), asked.serving)
+                await check_lease(asked.state.caller, asked.path_params, body)
+            async with _turn(asked, call):
+                if item is not None:
+                    await _check_items(await asked.json(), str(call.carries), item)
+                with remote_parent(asked.headers.get("traceparent")):
+                    return await handle(asked)
 
         return guarded
+
+    def _item(self, call: Call) -> TypeAdapter[Any] | None:
+        """What checks one item of a batch; None where the call carries none."""
+        if call.carries is None or self.body_field is None:
+            return None
+        body = cast(type[BaseModel], self.body_field.field_info.annotation)
+        (item,) = get_args(body.model_fields[call.carries].annotation)
+        return TypeAdapter(item)
+
+
+def _turn(asked: StrictRequest, call: Call) -> AbstractAsyncContextManager[None]:
+    """Where many tasks are put in, the turn of this call among those of its token."""
+    token = asked.state.caller.token
+    if call.carries == "tasks" and token.sealed and asked.carried(call) > LARGE_BATCH:
+        return asked.serving.large_calls.turn(token.id)
+    return nullcontext()
+
+
+async def _check_items(body: Json, field: str, item: TypeAdapter[Any]) -> None:
+    """Check the items of a large batch in turns: the framework, which would check all of them in one, finds it done."""
+    items = body.get(field) if isinstance(body, dict) else None
+    if not isinstance(body, dict) or not isinstance(items, list) or len(items) <= TURN:
+        return
+    places = count()
+
+    def checked(value: Json) -> Any:
+        place = next(places)
+        try:
+            return item.validate_python(value)
+        except ValidationError as error:
+            errors = [{**each, "loc": ("body", field, place, *each["loc"])} for each in error.errors()]
+            raise RequestValidationError(errors) from None
+
+    body[field] = await in_turns(checked, items)
 
 
 def _decoded(names: Mapping[str, str]) -> dict[str, str]:

@@ -20,7 +20,7 @@ from taskyard.core.runtime import process_of, runtime_of
 from taskyard.core.units import Micros
 from taskyard.server.cookies import shown_session
 from taskyard.server.freshness import Fresh
-from taskyard.server.limiting import Limiter, Rate
+from taskyard.server.limiting import Limiter, OneAtATime, Rate
 from taskyard.server.metrics import Figures
 from taskyard.server.yards import Yards
 from taskyard.service.arguments import AgentName, agent_name
@@ -44,6 +44,7 @@ class Serving:
     most_bytes: int = 16 << 20
     most_sending_sec: float = 60  # that a body may take to come in
     calls: Limiter = field(default_factory=lambda: Limiter(Rate(per_sec=4000, burst=10_000)))  # by token, or address
+    large_calls: OneAtATime = field(default_factory=OneAtATime)  # by token
     guesses: Limiter = field(default_factory=lambda: Limiter(Rate(per_sec=10, burst=100)))  # bad tokens, by address
     most_listeners: int = 100  # connections that follow events, of one token
     most_strangers: int = 20  # that have yet to show a token, of one address
@@ -139,17 +140,14 @@ def count_call(caller: Caller, connection: HTTPConnection, serving: Serving) -> 
     serving.calls.check(caller.token.id if caller.token.sealed else address_of(connection))
 
 
-def count_items(caller: Caller, call: Call, body: object, serving: Serving) -> None:
+def count_items(caller: Caller, items: int, serving: Serving) -> None:
     """Let a call of a token cost what it carries: each item beyond the first as much as a call of its own.
 
     It is made where there is room for one, and what it carries is then missing for the calls that come next. Whoever
     needs no token here is the owner, with nobody to share with.
     """
-    if call.carries is None or not caller.token.sealed or not isinstance(body, dict):
-        return
-    items = cast(Mapping[str, object], body).get(call.carries)
-    if isinstance(items, list) and (more := len(cast(list[object], items)) - 1) > 0:
-        serving.calls.check(caller.token.id, cost=more)
+    if caller.token.sealed and items > 1:
+        serving.calls.check(caller.token.id, cost=items - 1)
 
 
 def _count_stranger(connection: HTTPConnection, call: Call, serving: Serving) -> None:

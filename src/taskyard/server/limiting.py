@@ -1,9 +1,11 @@
-"""How often somebody may call: a bucket for each caller, in this process."""
+"""How often somebody may call, and how much at once: for each caller by itself, in this process."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from time import monotonic
 from typing import NamedTuple
 
@@ -41,3 +43,22 @@ class Limiter:
             self._buckets.popitem(last=False)
         if not is_allowed:
             raise TooManyRequests(round((1 - left) / self._rate.per_sec, 3))
+
+
+class OneAtATime:
+    """Lets one large call of each caller be made at a time. The next waits, and nobody else does."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._wanted: dict[str, int] = {}
+
+    @asynccontextmanager
+    async def turn(self, caller: str) -> AsyncGenerator[None]:
+        self._wanted[caller] = self._wanted.get(caller, 0) + 1
+        try:
+            async with self._turns.setdefault(caller, asyncio.Lock()):
+                yield
+        finally:
+            self._wanted[caller] -= 1
+            if not self._wanted[caller]:
+                del self._wanted[caller], self._turns[caller]

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 from taskyard.core import dag as dags
-from taskyard.core import transitions
+from taskyard.core import growth, transitions
 from taskyard.core.changes import (
     Ceiling,
     ChangeSet,
@@ -77,12 +77,13 @@ class Enqueueing(Growing, Results):
     async def enqueue_many(
         self, tasks: Sequence[Mapping[str, object]], *, created_by: str = BY_DEFAULT
     ) -> list[Enqueued]:
-        """Put many tasks in, all or none. One whose key or id is taken is answered with the task that has it."""
+        """Put up to 1,000 tasks in, all or none. One whose key or id is taken is answered with the task that has it."""
         created_by = arguments.name("created_by", created_by)
         with enqueue_span(tasks):
             return await self._enqueued(tasks, created_by)
 
     async def _enqueued(self, tasks: Sequence[Mapping[str, object]], created_by: str) -> list[Enqueued]:
+        growth.check_batch(len(tasks))
         planning, now = await self._planning_new(), self.now()
 
         def draft_of(fields: Mapping[str, object]) -> Definition:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
-TURN = 50  # items: some two milliseconds of drafting
+TURN = 20  # items: less than a millisecond of drafting
 
 
 async def in_turns(make: Callable[[Item], Made], items: Sequence[Item]) -> list[Made]:

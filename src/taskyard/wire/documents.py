@@ -18,7 +18,6 @@ from taskyard.wire.answers import (
     BreakerView,
     Cancelled,
     Child,
-    Dag,
     DagView,
     Input,
     QueueView,
@@ -79,10 +78,6 @@ def cancelled(answer: Cancelled) -> Document:
 
 def given_input(answer: Input) -> Document:
     return {"ref": answer.ref, "data": answer.data, "inlined": answer.inlined}
-
-
-def submitted(answer: Dag) -> Document:
-    return {"dag_id": answer.id, "tasks": {name: task.to_dict() for name, task in answer.tasks.items()}}
 
 
 def dag(answer: DagView, tasks: Iterable[Task], costs: Mapping[TaskId, MicroUsd]) -> Document:

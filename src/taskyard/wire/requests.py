@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from taskyard.core import growth
 from taskyard.core.agent import Slots
 from taskyard.core.runtime import INCARNATION
 from taskyard.wire.multica import task_of
@@ -94,8 +95,12 @@ class TaskDraft(BaseModel):
         return {name: value for name, value in given.items() if name in said}
 
 
+class Batch(Request):
+    tasks: list[TaskDraft] = Field(max_length=growth.MOST_IN_A_BATCH)
+
+
 class Drafts(Request):
-    tasks: list[TaskDraft] = Field(max_length=10_000)
+    tasks: list[TaskDraft] = Field(max_length=growth.MOST_TASKS)
 
 
 class DagInbox(Request):
@@ -113,15 +118,16 @@ class DagDraft(Request):
 
     id: str | None = None
     title: str = ""
-    tasks: list[TaskDraft] = Field(min_length=1, max_length=10_000)
+    tasks: list[TaskDraft] = Field(min_length=1, max_length=growth.MOST_TASKS)
     budget_ceiling_usd: Money | None = None
     tags: list[str] = []
     inbox: DagInbox | None = None
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self, tasks: list[dict[str, Any]]) -> dict[str, Any]:
+        """What the caller said, with the fields of the tasks."""
         given = {name: value for name, value in self if name in self.model_fields_set}
         told = {} if self.inbox is None else {"inbox": self.inbox.model_dump(exclude_unset=True)}
-        return {**given, **told, "tasks": [draft.fields() for draft in self.tasks]}
+        return {**given, **told, "tasks": tasks}
 
 
 class Claim(Request):
@@ -223,7 +229,7 @@ class Failures(Request):
 
 class Spawn(Leased):
     name: Name
-    tasks: list[TaskDraft] = Field(min_length=1, max_length=10_000)
+    tasks: list[TaskDraft] = Field(min_length=1, max_length=growth.MOST_TASKS)
     wait: bool = False
 
 

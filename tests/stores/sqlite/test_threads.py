@@ -25,7 +25,7 @@ from tests.stores.given import (
     lane_of,
 )
 from tests.stores.plans import a_plan
-from tests.stores.sqlite.inside import commits_of, held_back, one_new, opened, tasks_of, tasks_read
+from tests.stores.sqlite.inside import a_thousand_new, commits_of, held_back, one_new, opened, tasks_of, tasks_read
 
 
 async def test_writes_that_wait_together_share_one_transaction(writer: Writer, path: Path, clock: ManualClock):
@@ -138,3 +138,17 @@ async def test_what_a_caller_gave_up_before_its_turn_is_not_done(writer: Writer,
 
     with opened(path) as connection:
         assert tasks_of(connection) == set()
+
+
+async def test_what_is_small_does_not_wait_for_more_than_one_large_set(writer: Writer, clock: ManualClock):
+    go_on = await held_back(writer)
+    ends: list[str] = []
+    sets = {"large": a_thousand_new(clock), "large too": a_thousand_new(clock), "small": one_new(clock)}
+    calls = {name: asyncio.ensure_future(writer.commit([each])) for name, each in sets.items()}
+    for name, call in calls.items():
+        call.add_done_callback(lambda _, name=name: ends.append(name))
+    await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.gather(*calls.values())
+
+    assert ends == ["small", "large", "large too"]

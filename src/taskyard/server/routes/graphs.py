@@ -6,9 +6,12 @@ from typing import Annotated
 
 from fastapi import Path, Query, Response
 
+from taskyard.core.jsonvalue import compact
 from taskyard.server.routes.tasks import Limit
-from taskyard.server.routing import Calling, Routes, answer
+from taskyard.server.routing import Calling, Routes, answer, spelled
+from taskyard.service.turns import in_turns
 from taskyard.wire import calls, documents, requests, responses
+from taskyard.wire.answers import Dag
 
 routes = Routes("dags")
 CANCEL = requests.CancelDag()  # what is asked for without a body
@@ -18,7 +21,8 @@ DagAt = Annotated[str, Path(description="A DAG's id.", max_length=255)]
 @routes.add(calls.SUBMIT, responses.Submitted, status=201)
 async def submit(caller: Calling, draft: requests.DagDraft) -> Response:
     """Put a whole graph in, or nothing."""
-    return answer(documents.submitted(await caller.yard.submit(draft.fields(), created_by=caller.by)), 201)
+    tasks = await in_turns(requests.TaskDraft.fields, draft.tasks)
+    return await _submitted(await caller.yard.submit(draft.fields(tasks), created_by=caller.by))
 
 
 @routes.add(calls.DAGS, responses.DagList)
@@ -43,8 +47,13 @@ async def dag(caller: Calling, dag_id: DagAt) -> Response:
 @routes.add(calls.ADD, responses.Submitted, status=201)
 async def add(caller: Calling, dag_id: DagAt, drafts: requests.Drafts) -> Response:
     """Add tasks to a graph that exists; a finished one goes on."""
-    tasks = [draft.fields() for draft in drafts.tasks]
-    return answer(documents.submitted(await caller.yard.add(dag_id, tasks, created_by=caller.by)), 201)
+    tasks = await in_turns(requests.TaskDraft.fields, drafts.tasks)
+    return await _submitted(await caller.yard.add(dag_id, tasks, created_by=caller.by))
+
+
+async def _submitted(made: Dag) -> Response:
+    named = await in_turns(lambda each: f"{compact(each[0])}:{compact(each[1].to_dict())}", [*made.tasks.items()])
+    return spelled(f'{{"dag_id":{compact(made.id)},"tasks":{{{",".join(named)}}}}}', 201)
 
 
 @routes.add(calls.CANCEL_DAG, responses.Cancelled)

@@ -37,8 +37,8 @@ async def enqueue(caller: Calling, draft: requests.TaskDraft, view: View = None)
 
 
 @routes.add(calls.ENQUEUE_MANY, responses.CreatedMany, status=201)
-async def enqueue_many(caller: Calling, drafts: requests.Drafts) -> Response:
-    """Put many tasks in, all or none."""
+async def enqueue_many(caller: Calling, drafts: requests.Batch) -> Response:
+    """Put up to 1,000 tasks in, all or none."""
     given = await in_turns(requests.TaskDraft.fields, drafts.tasks)
     tasks = await caller.yard.enqueue_many(given, created_by=caller.by)
     texts = await in_turns(lambda task: compact({"task": task.to_dict(), "created": task.created}), tasks)

@@ -14,6 +14,7 @@ from taskyard.server.guarding import Caller, lease_refusals
 from taskyard.server.routes.tasks import TaskAt
 from taskyard.server.routing import Calling, Routes, answer
 from taskyard.server.viewing import View, shown_held
+from taskyard.service.turns import in_turns
 from taskyard.wire import calls, documents, requests, responses
 from taskyard.wire.answers import Heartbeat, Told
 from taskyard.wire.tasks import Held, Receipt
@@ -154,7 +155,7 @@ async def release(caller: Calling, task_id: TaskAt, asked: requests.Leased) -> R
 @routes.add(calls.SPAWN, responses.Spawned)
 async def spawn(caller: Calling, task_id: TaskAt, asked: requests.Spawn) -> Response:
     """Put tasks into the graph of the task at hand; with `wait`, suspend it until they are done."""
-    drafts = [draft.fields() for draft in asked.tasks]
+    drafts = await in_turns(requests.TaskDraft.fields, asked.tasks)
     ids = await caller.yard.spawn(task_id, asked.lease, drafts, name=asked.name, wait=asked.wait)
     return answer({"task_ids": [*ids]})
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,7 @@ logger = logging.getLogger("taskyard")
 Work = Callable[[Transaction], Any]
 _MOST_JOBS = 256  # of one transaction, so that the first of them is not kept waiting by the last
 _MOST_SETS = 2_000
+_LARGE = 200  # rows from which on a set has a transaction of its own, so that nobody else waits for its commit
 REPORTED_EVERY = 60.0  # seconds from one message about a clock that went back to the next
 
 
@@ -47,6 +49,10 @@ class Job:
     work: Work | None = None
     sets: Sequence[ChangeSet] = ()  # instead of work: sets of several jobs may land together
     urgent: bool = False
+
+    @property
+    def is_large(self) -> bool:
+        return any(len(each.tasks) + len(each.changes) > _LARGE for each in self.sets)
 
 
 class Writer:
@@ -67,6 +73,7 @@ class Writer:
         self._loop = loop
         self._wrote = wrote  # called on the loop after a commit, of this process or another
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._large: deque[Job] = deque()  # each waits for the small ones that came in while the one before it ran
         self._stopping = False
         self._seen = 0
         self._thread = Thread(target=self._run, name=f"taskyard writes {path.name}", daemon=True)
@@ -138,7 +145,7 @@ class Writer:
     def _run(self) -> None:
         try:
             connection = self._connect()
-            while not self._stopping or not self._jobs.empty():
+            while not self._stopping or self._large or not self._jobs.empty():
                 self._turn(connection)
             connection.close()
         except BaseException as error:
@@ -164,20 +171,23 @@ class Writer:
         jobs = self._next()
         if jobs:
             self._do(connection, jobs)
+        if self._large:
+            self._do(connection, [self._large.popleft()])
         if self._watched and (seen := connection.execute(SQL["data_version"]).get) != self._seen:
             self._seen = seen
             self._lookout.committed()
             tell(self._loop, self._wrote)
 
     def _next(self) -> list[Job]:
-        """Whatever is waiting, heartbeats first; nothing when it is time to look about."""
+        """Whatever small is waiting, heartbeats first; nothing when it is time to look about."""
         jobs: list[Job] = []
         try:
-            job = self._jobs.get(timeout=self._lookout.pause() if self._watched else None)
+            pause = self._lookout.pause() if self._watched else None
+            job = self._jobs.get(block=not self._large, timeout=pause)
             sets = 0
             while True:
                 if job is not None and not job.future.cancelled():
-                    jobs.append(job)
+                    (self._large if job.is_large else jobs).append(job)
                     sets += len(job.sets)
                 if len(jobs) >= _MOST_JOBS or sets >= _MOST_SETS:
                     break
