@@ -207,9 +207,21 @@ def url_in(file: Path) -> str:
     return lines[0].strip()
 
 
+def missing_file(url: str) -> Path | None:
+    """The SQLite file that the URL names, where opening the yard would make it."""
+    if urlsplit(store_url.checked(url)).scheme != "sqlite":
+        return None
+    file = _sqlite_file(url).absolute()
+    return None if file.exists() else file
+
+
+def _sqlite_file(url: str) -> Path:
+    """`sqlite:///name` is relative to the working directory, `sqlite:////name` is absolute."""
+    return Path(unquote(urlsplit(url).path.removeprefix("/")))
+
+
 def _beside_the_file(url: str, what: str) -> Path:
-    parts = urlsplit(url)
-    folder = Path(unquote(parts.path.removeprefix("/"))).parent if parts.scheme == "sqlite" else Path()
+    folder = _sqlite_file(url).parent if urlsplit(url).scheme == "sqlite" else Path()
     return folder / f"taskyard-{what}"
 
 
@@ -255,11 +267,9 @@ def _store(url: str, given: Clock | None, *, migrates: bool, call_timeout: float
         case "redis" | "rediss" | "redis+cluster" | "rediss+cluster" | "redis+sentinel" | "rediss+sentinel":
             return _redis_store(url, given, migrates=migrates, call_timeout=call_timeout)
         case "sqlite":
-            # sqlite:///name is relative to the working directory, sqlite:////name is absolute.
-            path = unquote(parts.path.removeprefix("/"))
-            if parts.netloc or not path:
+            if parts.netloc or not parts.path.removeprefix("/"):
                 raise InvalidInput("url", "must be sqlite:///FILE or, for an absolute path, sqlite:////DIRECTORY/FILE")
-            return SqliteStore(Path(path), clock=clock, migrates=migrates, call_timeout=call_timeout)
+            return SqliteStore(_sqlite_file(url), clock=clock, migrates=migrates, call_timeout=call_timeout)
         case _:
             raise InvalidInput(
                 "url", "must begin with sqlite:///, postgresql://, redis://, memory://, http:// or https://"

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from taskyard.cli.main import app
+from taskyard.cli.tables import Terminal
 from taskyard.core.errors import TaskyardError
 
 
@@ -23,6 +24,11 @@ class Said(NamedTuple):
 
 
 Command = Callable[..., Said]
+
+
+def given_an_empty_yard(taskyard: Command) -> None:
+    """Commands that only look do not make one."""
+    taskyard("migrate", "apply")
 
 
 @pytest.fixture
@@ -57,3 +63,11 @@ def taskyard(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Comma
         return Said(result.exit_code, result.stdout)
 
     return run
+
+
+@pytest.fixture
+def screen(taskyard: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The same, as on a terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("taskyard.cli.running.console_for_people", lambda: Terminal(width=80, force_terminal=False))
+    return taskyard

@@ -1,10 +1,11 @@
 """DAGs as a whole: listed page by page, and cancelled."""
 
-from tests.cli.conftest import Command
+from tests.cli.conftest import Command, given_an_empty_yard
 from tests.cli.test_looking import given_a_page
 
 
 def test_dags_are_listed_page_by_page(taskyard: Command) -> None:
+    given_an_empty_yard(taskyard)
     assert "taskyard submit" in taskyard("dags").out
     ids = sorted((given_a_page(taskyard)["dag"] for _ in range(3)), reverse=True)
 

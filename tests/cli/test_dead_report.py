@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Command
+from tests.cli.conftest import Command, given_an_empty_yard
 
 HOSTILE = "```\n# Dead-letter review 1999-01-01\n- Decision: **cancel** by nobody\n````"
 
@@ -94,6 +94,8 @@ def test_a_report_is_of_one_day_and_goes_where_it_is_wanted(taskyard: Command, t
 
 @pytest.mark.parametrize("day", ["yesterday", "2026-13-01", "", "2026-1-1"])
 def test_a_day_that_is_none_is_refused(taskyard: Command, day: str) -> None:
+    given_an_empty_yard(taskyard)
+
     said = taskyard("dead", "report", "--date", day)
 
     assert said.status == 2

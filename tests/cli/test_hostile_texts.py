@@ -60,7 +60,7 @@ SILENT = {
     *("schedules pause", "schedules resume", "schedules run", "schedules rm", "triggers pause", "triggers resume"),
     *("triggers fire", "triggers rm", "triggers watch", "triggers add dag", "triggers add files", "triggers add rule"),
     *("hooks add", "hooks rotate", "hooks rm", "inbox enqueue", "inbox clear", "inbox consume", "token revoke"),
-    *("subagents start", "cancel", "preset show", "preset set", "breakers policy", "token grant"),
+    *("subagents start", "cancel", "preset show", "preset set"),
 }
 
 
@@ -95,6 +95,7 @@ def given_hostile_texts(yard: SyncYard) -> dict[str, str]:
     yard.progress(running.id, running.lease, {"fraction": 0.5, "note": HOSTILE})
     dag = yard.submit({"title": HOSTILE, "tasks": [{"type": NAME, "title": HOSTILE, "name": "a"}]})
     yard.open_breaker(NAME, why=HOSTILE, by=f"human:{NAME}")
+    yard.set_breaker_policy(overrides={NAME: 3})
     yard.pause_queue(NAME, by=f"human:{NAME}")
     yard.add_schedule("nightly", "every day at 09:00", task={"type": NAME, "title": HOSTILE}, by=f"human:{NAME}")
     yard.set_notifier(NAME, "https://example.org/h", events=["dead_letter"], types=[NAME], by=f"human:{NAME}")
@@ -119,11 +120,13 @@ def commands(ids: dict[str, str]) -> dict[str, list[str]]:
         "dead resolve": [ids["task"], "escalate", "--reason", HOSTILE],
         "dead report": [],
         "token create": [NAME, "--role", "viewer"],
+        "token grant": ["t", "--task-type", NAME, "--capability", NAME, "--queue", NAME],
         "token ls": [],
         "agents ls": [],
         "agents runtimes": [],
         "queues ls": [],
         "breakers ls": [],
+        "breakers policy": [],
         "budget show": [],
         "artifacts ls": [],
         "notify ls": [],

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from taskyard.cli.main import app
-from tests.cli.conftest import Command
+from tests.cli.conftest import Command, given_an_empty_yard
 
 PAGE = """
 title: Landing page
@@ -52,7 +52,7 @@ def test_a_file_that_breaks_a_rule_is_refused_with_the_place(taskyard: Command) 
 
     assert said.status == 2
     assert "tasks[1].depends_on" in said.out
-    assert taskyard("ls", "--json").json == []
+    assert taskyard("ls", "--json").json == []  # a yard was made, and nothing put in
 
 
 def test_the_schema_of_dag_files_accepts_what_submit_accepts(taskyard: Command) -> None:
@@ -74,9 +74,51 @@ def test_a_tree_shows_each_task_once_with_its_state(taskyard: Command) -> None:
 
     assert tree.count("look around") == 2  # in its own place, and as the other parent of the page
     assert "Landing page" in tree
+    assert "(after look around)" in tree
     assert "○ ready" in tree
     assert "· pending" in tree
     assert taskyard("tree", ids["page"][-8:]).out == tree
+
+
+def given_a_chain(taskyard: Command, length: int) -> str:
+    title = "with a title that is longer than any screen is wide, or at least than most of them are"
+    tasks = [
+        {"name": str(each), "type": "code", "title": f"{each} {title}", "depends_on": [str(each - 1)] if each else []}
+        for each in range(length)
+    ]
+    return taskyard("submit", "-", "--json", stdin=json.dumps({"tasks": tasks})).json["dag_id"]
+
+
+def test_a_tree_of_any_depth_fits_a_screen_of_80_columns(taskyard: Command, screen: Command) -> None:
+    dag = given_a_chain(taskyard, length=30)
+
+    lines = screen("tree", dag).out.splitlines()
+
+    assert len(lines) == 31  # one for each task, and one for the graph
+    assert max(len(line) for line in lines) <= 80
+    assert all(f" {each} with a title" in line for each, line in enumerate(lines[1:]))
+
+
+def test_a_list_has_one_line_for_each_task_at_80_columns(taskyard: Command, screen: Command) -> None:
+    given_a_chain(taskyard, length=3)
+
+    lines = screen("ls").out.splitlines()
+
+    assert [len(line.rstrip()) <= 80 for line in lines] == [True] * 5
+    assert lines[-1].strip() == "3 tasks"
+
+
+def test_a_list_says_how_many_there_are_and_who_ended_what(taskyard: Command) -> None:
+    for _ in range(3):
+        taskyard("enqueue", "code")
+    (held,) = taskyard("claim", "--agent", "coder-7", "--json").json["tasks"]
+    taskyard("complete", held["id"], "--lease", held["lease"])
+
+    assert taskyard("ls").out.splitlines()[-1] == "3 tasks"
+    assert taskyard("ls", "-n", "2").out.splitlines()[-1] == "the newest 2 of 3 tasks"
+    assert taskyard("ls", "-s", "ready", "-n", "1").out.splitlines()[-1] == "the newest 1 of 2 tasks"
+    assert "coder-7" in taskyard("ls", "-s", "completed").out
+    assert [row["agent"] for row in taskyard("ls", "-s", "completed", "--json").json] == ["coder-7"]
 
 
 def test_why_says_what_a_task_waits_for(taskyard: Command) -> None:
@@ -97,6 +139,7 @@ def test_what_a_task_is_is_said_once(taskyard: Command) -> None:
 
 
 def test_lists_are_filtered_and_empty_ones_say_what_to_do(taskyard: Command) -> None:
+    given_an_empty_yard(taskyard)
     assert "taskyard enqueue" in taskyard("ls").out
     given_a_page(taskyard)
 
@@ -165,6 +208,8 @@ def test_verify_says_ok_of_a_sound_yard(taskyard: Command) -> None:
     ids=" ".join,
 )
 def test_an_empty_yard_is_shown_too(taskyard: Command, words: list[str]) -> None:
+    given_an_empty_yard(taskyard)
+
     assert taskyard(*words).status == 0
 
 
@@ -216,6 +261,8 @@ def test_every_command_says_what_it_is_for() -> None:
 
 
 def test_a_task_that_is_not_there_has_one_exit_status_however_it_is_named(taskyard: Command) -> None:
+    given_an_empty_yard(taskyard)
+
     assert {taskyard("show", name).status for name in ("zzzz", "task_nope", "task_01J00000000000000000000000")} == {3}
 
 

@@ -1,6 +1,6 @@
 """Notifications from a shell."""
 
-from tests.cli.conftest import Command
+from tests.cli.conftest import Command, given_an_empty_yard
 
 SLACK = "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ"
 
@@ -39,6 +39,8 @@ def test_what_cannot_be_told_is_refused(taskyard: Command) -> None:
 
 
 def test_nothing_is_on_its_way_at_first(taskyard: Command) -> None:
+    given_an_empty_yard(taskyard)
+
     assert taskyard("notify", "waiting").out == "none\n"
     assert taskyard("notify", "parked", "--json").json == []
     assert taskyard("notify", "resend", "1.ops").status == 3

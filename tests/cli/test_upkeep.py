@@ -1,6 +1,6 @@
 """Running a yard from a shell: migrating, figures, the doctor."""
 
-from tests.cli.conftest import Command
+from tests.cli.conftest import Command, given_an_empty_yard
 
 
 def test_migrating_is_a_step_of_its_own(taskyard: Command) -> None:
@@ -49,6 +49,7 @@ def test_the_figures_of_the_last_days_are_a_table(taskyard: Command) -> None:
 
 
 def test_the_doctor_gives_a_verdict_on_each_figure(taskyard: Command) -> None:
+    given_an_empty_yard(taskyard)
     taskyard("sweep")
 
     said = taskyard("doctor")

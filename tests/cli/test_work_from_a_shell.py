@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from taskyard.cli.running import COLLECT_AFTER
-from tests.cli.conftest import Command
+from tests.cli.conftest import Command, given_an_empty_yard
 
 BIN = Path(sys.executable).parent
 
@@ -81,6 +81,8 @@ def test_a_task_that_was_given_back_can_be_claimed_again(taskyard: Command) -> N
 def test_what_is_wrong_is_named_and_the_status_says_which_kind(
     taskyard: Command, words: list[str], status: int, said: str
 ) -> None:
+    given_an_empty_yard(taskyard)
+
     result = taskyard(*words)
 
     assert result.status == status

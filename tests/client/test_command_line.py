@@ -52,6 +52,20 @@ async def test_work_is_put_in_done_and_looked_at(local: Yard, shell: Shell):
     assert (await local.get(task["id"])).definition.created_by == "human:ops"
 
 
+async def test_a_list_says_how_many_there_are_and_who_ended_what(local: Yard, shell: Shell):
+    for _ in range(3):
+        await local.enqueue("code")
+    await local.register("coder-7", "coder")
+    (held,) = await local.claim("coder-7", start=True)
+    await local.complete(held.id, held.lease, output={})
+
+    _, listed, _ = await shell.run("ls", "-n", "2")
+    _, ended, _ = await shell.run("ls", "--status", "completed")
+
+    assert listed.splitlines()[-1] == "the newest 2 of 3 tasks"
+    assert "coder-7" in ended
+
+
 @pytest.mark.parametrize("command", [("doctor",), ("migrate", "status"), ("serve",)])
 async def test_what_needs_the_store_itself_says_so(shell: Shell, command: tuple[str, ...]):
     status, _, errors = await shell.run(*command)

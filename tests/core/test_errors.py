@@ -42,6 +42,7 @@ from taskyard.core.errors import (
     Unavailable,
     UnknownField,
     YardClosed,
+    YardMissing,
 )
 
 # error, code, exit status, HTTP status, retryable, words that its sentence must have
@@ -51,6 +52,7 @@ TABLE: list[tuple[TaskyardError, str, int, int, bool, tuple[str, ...]]] = [
     (ReportRequired("task_1"), "decision_report_required", 2, 422, False, ("task_1", "report", "still held")),
     (TooLarge(1024), "too_large", 2, 413, False, ("1024",)),
     (NotFound("agent", "agent_1"), "not_found", 3, 404, False, ("agent agent_1",)),
+    (YardMissing("/somewhere/taskyard.db"), "yard_missing", 3, 404, False, ("/somewhere/taskyard.db",)),
     (TaskGone("task_1"), "task_gone", 3, 410, False, ("task_1",)),
     (EventsGone(412), "events_gone", 3, 410, False, ("412",)),
     (IllegalTransition("task_1", "completed", "cancel"), "illegal_transition", 4, 409, False, ("completed", "cancel")),

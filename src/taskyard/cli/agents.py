@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from taskyard.app import Yard
+from taskyard.cli import completing
 from taskyard.cli.running import AsJson, carry_out, in_yard, json_given, show
 from taskyard.cli.tables import Text, age, dollars, table
 from taskyard.core.breaker import BreakerState
@@ -28,10 +29,14 @@ breakers = typer.Typer(help="Circuit breakers, one for each task type.", no_args
 _MONEY = ("spent_usd", "reserved_usd", "ceiling_usd")
 budget = typer.Typer(help="What may be spent, and what was.", no_args_is_help=True)
 
-AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="An agent's id.")]
-QueueArgument = Annotated[str, typer.Argument(metavar="QUEUE", help="The name of a queue.")]
-TypeArgument = Annotated[str, typer.Argument(metavar="TYPE", help="The type of the tasks.")]
-DagArgument = Annotated[str, typer.Argument(metavar="DAG", help="A DAG's id.")]
+AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="An agent's id.", autocompletion=completing.agents)]
+QueueArgument = Annotated[
+    str, typer.Argument(metavar="QUEUE", help="The name of a queue.", autocompletion=completing.queues)
+]
+TypeArgument = Annotated[
+    str, typer.Argument(metavar="TYPE", help="The type of the tasks.", autocompletion=completing.types)
+]
+DagArgument = Annotated[str, typer.Argument(metavar="DAG", help="A DAG's id.", autocompletion=completing.dags)]
 WhyOption = Annotated[str, typer.Option("--why", help="The reason; kept with the event.")]
 
 
@@ -126,7 +131,12 @@ def resume(
 @agents.command("budget")
 def agent_budget(
     context: typer.Context,
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="A type, for all its ids together; or one id.")],
+    agent: Annotated[
+        str,
+        typer.Argument(
+            metavar="AGENT", help="A type, for all its ids together; or one id.", autocompletion=completing.agents
+        ),
+    ],
     dollars_: Annotated[str | None, typer.Argument(metavar="[DOLLARS]", help="Nothing: no limit.")] = None,
     per: Annotated[str, typer.Option(help="ever, day or month (UTC).")] = "ever",
     take_back: Annotated[bool, typer.Option("--take-back", help="Let what the code says count again.")] = False,
@@ -204,7 +214,9 @@ def preset(
 @queues.command()
 def reports(
     context: typer.Context,
-    queue: Annotated[str | None, typer.Argument(help="This queue alone. Default: all.")] = None,
+    queue: Annotated[
+        str | None, typer.Argument(help="This queue alone. Default: all.", autocompletion=completing.queues)
+    ] = None,
     required: Annotated[bool, typer.Option("--required/--optional", help="Whether a report is required.")] = True,
     as_json: AsJson = False,
 ) -> None:

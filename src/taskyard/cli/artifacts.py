@@ -10,6 +10,7 @@ from typing import Annotated, cast
 import typer
 
 from taskyard.app import Yard
+from taskyard.cli import completing
 from taskyard.cli.running import AsJson, By, carry_out, find_task, in_yard, show
 from taskyard.cli.tables import Text, age, short, table
 from taskyard.core.artifacts import Artifact
@@ -28,7 +29,9 @@ STANDARD = "-"  # input or output, in place of a file
 @app.command("ls")
 def listed(
     context: typer.Context,
-    task: Annotated[str | None, typer.Argument(metavar="[TASK]", help="Only those of this task.")] = None,
+    task: Annotated[
+        str | None, typer.Argument(metavar="[TASK]", help="Only those of this task.", autocompletion=completing.tasks)
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=200, help="How many at most.")] = 50,
     as_json: AsJson = False,
 ) -> None:
@@ -52,7 +55,9 @@ def put(
     context: typer.Context,
     path: Annotated[str, typer.Argument(metavar="FILE", help="The file, or - for standard input.")],
     name: Annotated[str | None, typer.Option(help="What to call it; nothing: as the file is called.")] = None,
-    task: Annotated[str | None, typer.Option(help="The task that made it; with its lease.")] = None,
+    task: Annotated[
+        str | None, typer.Option(help="The task that made it; with its lease.", autocompletion=completing.tasks)
+    ] = None,
     lease: Lease = None,
     media_type: Annotated[str | None, typer.Option(help="Such as text/markdown.")] = None,
     by: By = "human:local",
@@ -81,7 +86,9 @@ def get(
         str | None, typer.Option("--output", "-o", help="Where to; - for standard output, nothing: its name, here.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
-    task: Annotated[str | None, typer.Option(help="The validator that judges it; with its lease.")] = None,
+    task: Annotated[
+        str | None, typer.Option(help="The validator that judges it; with its lease.", autocompletion=completing.tasks)
+    ] = None,
     lease: Lease = None,
     as_json: AsJson = False,
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from taskyard.app import Yard
+from taskyard.cli import completing
 from taskyard.cli.look import one_line
 from taskyard.cli.running import AsJson, By, TaskArgument, carry_out, find_task, in_yard, json_given, show, text_given
 from taskyard.cli.tables import Text, dollars, seconds, short, table
@@ -20,7 +21,9 @@ from taskyard.wire import inboxes, subagents
 inbox = typer.Typer(help="Messages that wait for an agent's conversation.", no_args_is_help=True)
 background = typer.Typer(help="Subagents that work in the background.", no_args_is_help=True)
 
-AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="By id or by type.")]
+AgentArgument = Annotated[
+    str, typer.Argument(metavar="AGENT", help="By id or by type.", autocompletion=completing.agents)
+]
 ConversationOption = Annotated[str, typer.Option("--conversation", "-c", help="Which of its conversations.")]
 _STATES = {"queued": "cyan", "running": "bold blue", "completed": "green", "failed": "bold red", "cancelled": "dim"}
 
@@ -121,7 +124,12 @@ def clear(
 @background.command()
 def start(
     context: typer.Context,
-    type: Annotated[str, typer.Argument(metavar="TYPE", help="What kind of subagent: explore, review, …")],
+    type: Annotated[
+        str,
+        typer.Argument(
+            metavar="TYPE", help="What kind of subagent: explore, review, …", autocompletion=completing.types
+        ),
+    ],
     prompt: Annotated[str, typer.Option("--prompt", "-p", help="What to do; @FILE or - to read it.")],
     parent: Annotated[str, typer.Option(help="The agent whose inbox is told of the end.")],
     conversation: Annotated[str, typer.Option("--conversation", "-c", help="Of the parent.")] = "default",
@@ -129,7 +137,9 @@ def start(
     model: Annotated[str | None, typer.Option(help="The model it should work with.")] = None,
     max_turns: Annotated[int | None, typer.Option(help="How many turns it may take.")] = None,
     silent: Annotated[bool, typer.Option("--silent", help="The parent is not told.")] = False,
-    agent: Annotated[str | None, typer.Option(help="An existing agent that is to do it.")] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="An existing agent that is to do it.", autocompletion=completing.agents)
+    ] = None,
     resume: Annotated[str | None, typer.Option(help="An existing conversation that it goes on with.")] = None,
     tool_call: Annotated[str | None, typer.Option(help="The same tool call again gets the same subagent.")] = None,
     fields: Annotated[str | None, typer.Option(help="Other fields of its task, as JSON, @FILE or -.")] = None,

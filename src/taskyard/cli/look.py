@@ -15,19 +15,22 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.tree import Tree
 
-from taskyard.app import Yard, connect
-from taskyard.cli.running import AsJson, TaskArgument, chosen, console_for_people, find_task, in_yard, show
-from taskyard.cli.tables import COLOURS, Text, age, dollars, seconds, short, state, table
+from taskyard.app import Yard
+from taskyard.cli import completing
+from taskyard.cli.running import AsJson, TaskArgument, console_for_people, find_task, in_yard, show
+from taskyard.cli.tables import COLOURS, Text, age, counted, dollars, seconds, short, state, table
 from taskyard.core.changes import Record, StoredEvent
 from taskyard.core.errors import NotFound
 from taskyard.core.events import Wanted
 from taskyard.core.metering import Metrics, Totals
 from taskyard.core.task import HELD, Json, Status, TaskId
 from taskyard.core.transitions import dag_of
-from taskyard.core.units import Micros, to_iso
+from taskyard.core.units import Micros, from_iso, to_iso
 from taskyard.wire.answers import DagView, event_view
+from taskyard.wire.showing import Counted, TaskRow
 from taskyard.wire.tasks import Details, Task
 
+DEEPEST_DRAWN = 6  # levels of a tree, each four columns wide
 REFRESH = 0.5  # seconds between looks of `watch`, at most
 
 
@@ -40,10 +43,14 @@ def add_to(app: typer.Typer) -> None:
 def listed(
     context: typer.Context,
     status: Annotated[list[str] | None, typer.Option("--status", "-s", help="May be repeated.")] = None,
-    type: Annotated[list[str] | None, typer.Option("--type", "-t", help="May be repeated.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Addressed to it, or held by it.")] = None,
+    type: Annotated[
+        list[str] | None, typer.Option("--type", "-t", help="May be repeated.", autocompletion=completing.types)
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="Addressed to it, or held by it.", autocompletion=completing.agents)
+    ] = None,
     subject: Annotated[str | None, typer.Option(help="What they are about, such as issue:42.")] = None,
-    dag: Annotated[str | None, typer.Option(help="Tasks of this DAG.")] = None,
+    dag: Annotated[str | None, typer.Option(help="Tasks of this DAG.", autocompletion=completing.dags)] = None,
     tag: Annotated[str | None, typer.Option(help="Tasks with this tag.")] = None,
     text: Annotated[str | None, typer.Option("--text", "-q", help="Found in title, prompt or payload.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 50,
@@ -51,26 +58,30 @@ def listed(
 ) -> None:
     """List tasks, newest first."""
 
-    async def use(yard: Yard) -> tuple[list[Task], Micros]:
-        tasks = await yard.find(
-            status=status or (),
-            type=type or (),
-            agent=agent,
-            subject=subject,
-            dag_id=dag,
-            tag=tag,
-            text=text,
-            limit=limit,
-        )
-        return tasks, yard.now()
+    filters: dict[str, Any] = {"agent": agent, "subject": subject, "dag_id": dag, "tag": tag, "text": text}
+    which = {"status": status or (), "type": type or (), **{name: value for name, value in filters.items() if value}}
 
-    tasks, now = in_yard(context, use)
-    value = [{"id": task.id, "type": task.type, "status": task.status.value, "dag_id": task.dag_id} for task in tasks]
+    async def use(yard: Yard) -> tuple[list[TaskRow], str, Micros]:
+        rows = await yard.rows(**which, limit=limit)
+        is_page = not as_json and len(rows) == limit  # only then there may be others, which are to be counted
+        return rows, _how_many(len(rows), await yard.count(**which) if is_page else None), yard.now()
+
+    rows, total, now = in_yard(context, use)
+    value = [{name: getattr(row, name) for name in ("id", "type", "status", "agent", "dag_id")} for row in rows]
     empty = Text("no tasks: put one in with `taskyard enqueue TYPE --prompt …`", style="dim")
-    show(as_json, value, _tasks(tasks, now) if tasks else empty)
+    show(as_json, value, *((_tasks(rows, now), Text(total, style="dim")) if rows else (empty,)))
 
 
-def _tasks(tasks: Sequence[Task], now: Micros) -> Table:
+def _how_many(shown: int, counted_: Counted | None) -> str:
+    """The last line of a list: how many tasks there are, and how many of them it shows."""
+    there = shown if counted_ is None else sum(counted_.counts.values())
+    more = " or more" if counted_ is not None and counted_.more else ""
+    if there == shown and not more:
+        return counted(shown, "task")
+    return f"the newest {shown:,} of {there:,}{more} tasks"
+
+
+def _tasks(rows: Sequence[TaskRow], now: Micros) -> Table:
     return table(
         "task",
         "type",
@@ -82,15 +93,15 @@ def _tasks(tasks: Sequence[Task], now: Micros) -> Table:
         right=("fails", "age"),
         rows=[
             (
-                short(task.id),
-                task.type,
-                state(task.status),
-                (task.hot.agent or "") if task.status in HELD else (task.definition.agent or ""),
-                str(task.hot.failures or ""),
-                age(task.definition.created_at, now),
-                one_line(task.definition.title or task.prompt),
+                short(row.id),
+                row.type,
+                state(Status(row.status)),
+                row.agent or "",
+                str(row.attempts or ""),
+                age(from_iso(row.created_at), now),
+                cut(row.title or row.summary),
             )
-            for task in tasks
+            for row in rows
         ],
     )
 
@@ -108,7 +119,7 @@ def dags(
 
     records = in_yard(context, use)
     value = [{"id": each.id, "title": each.body["title"], "status": each.body["status"]} for each in records]
-    rows = [(each.id, str(each.body["status"]), one_line(str(each.body["title"]))) for each in records]
+    rows = [(each.id, str(each.body["status"]), cut(str(each.body["title"]))) for each in records]
     empty = Text("no DAGs: put one in with `taskyard submit FILE`", style="dim")
     show(as_json, value, table("dag", "state", "title", rows=rows) if rows else empty)
 
@@ -196,7 +207,10 @@ def why(context: typer.Context, task: TaskArgument, as_json: AsJson = False) -> 
 
 def tree(
     context: typer.Context,
-    identifier: Annotated[str, typer.Argument(metavar="DAG|TASK", help="A DAG, or a task of it.")],
+    identifier: Annotated[
+        str,
+        typer.Argument(metavar="DAG|TASK", help="A DAG, or a task of it.", autocompletion=completing.dags_and_tasks),
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Draw a DAG with the states of its tasks."""
@@ -225,11 +239,16 @@ async def _dag(yard: Yard, identifier: str) -> DagView:
 
 
 def drawn(dag: DagView, tasks: Mapping[TaskId, Task]) -> Tree:
-    """Each task under the last it depends on, or under the task that spawned it; other dependencies by name."""
+    """Each task under the last it depends on, or under the task that spawned it; other dependencies by name.
+
+    Below the deepest level, a task stands beside the one that it comes after, with an arrow and that one's name: a
+    long chain would else be pushed out of the screen.
+    """
     spent = f"  {dollars(dag.spent)}" + (f" of {dollars(dag.budget_ceiling)}" if dag.budget_ceiling else "")
     label = Text.assemble((dag.title or dag.id, "bold"), f"  {dag.status.value}", spent if dag.spent else "")
     root = Tree(label, guide_style="dim")
-    placed: dict[TaskId, Tree] = {}
+    placed: dict[TaskId, Tree] = {}  # where what comes after a task is put
+    levels: dict[TaskId, int] = {}
     above: dict[TaskId, list[TaskId]] = {}
     waiting = sorted(dag.tasks, key=lambda hot: hot.seq)
     places = {hot.id: place for place, hot in enumerate(waiting)}
@@ -240,19 +259,24 @@ def drawn(dag: DagView, tasks: Mapping[TaskId, Task]) -> Tree:
         for hot in ready or waiting[:1]:
             parents = [parent for parent in above.get(hot.id, []) if parent in placed]
             place = placed[parents[-1]] if parents else root
-            others = f"  (and {', '.join(_label(tasks[each]) for each in parents[:-1])})" if len(parents) > 1 else ""
-            placed[hot.id] = place.add(_node(tasks[hot.id], others))
+            level = levels[hot.id] = levels[parents[-1]] + 1 if parents else 1
+            is_beside = level > DEEPEST_DRAWN
+            named = [_label(tasks[each]) for each in (parents if is_beside else parents[:-1])]
+            node = place.add(_node(tasks[hot.id], named, "↳ " if is_beside else ""))
+            placed[hot.id] = node if level < DEEPEST_DRAWN else place
             waiting.remove(hot)
     return root
 
 
-def _node(task: Task, others: str) -> Text:
-    node = Text.assemble(state(task.status), "  ", (_label(task), "bold"), (f"  {short(task.id)}", "dim"))
+def _node(task: Task, after: Sequence[str], mark: str) -> Text:
+    """One line, whose end is left out where the screen is too narrow: what tells tasks apart comes first."""
+    node = Text.assemble(mark, state(task.status), (f"  {short(task.id)}", "dim"), no_wrap=True, overflow="ellipsis")
     if task.hot.failures:
         node.append(f"  {task.hot.failures} failed", style="yellow")
-    if task.status in HELD:
+    if task.status.is_held:
         node.append(f"  {task.hot.agent}", style="blue")
-    return node.append(others, style="dim")
+    node.append("  ").append(_label(task), style="bold")
+    return node.append(f"  (after {', '.join(after)})" if after else "", style="dim")
 
 
 def _label(task: Task) -> str:
@@ -265,20 +289,18 @@ def watch(
     limit: Annotated[int, typer.Option("--limit", "-n", help="Tasks shown.")] = 20,
 ) -> None:
     """Watch the yard live: what runs, how far it is, what waits. Ctrl-C ends it."""
-    settings = chosen(context)
 
-    async def run() -> None:
-        async with connect(settings.url, **settings.options, sweeps=False) as yard:
-            loop = asyncio.get_running_loop()
-            until = loop.time() + for_sec
-            with Live(await picture(yard, limit), console=console_for_people(), auto_refresh=False) as live:
-                while not for_sec or loop.time() < until:
-                    mark = await yard.mark()
-                    live.update(await picture(yard, limit), refresh=True)
-                    await yard.changed(mark, REFRESH)
-                    await asyncio.sleep(0.1)  # a busy yard is drawn ten times a second, not a thousand
+    async def use(yard: Yard) -> None:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + for_sec
+        with Live(await picture(yard, limit), console=console_for_people(), auto_refresh=False) as live:
+            while not for_sec or loop.time() < until:
+                mark = await yard.mark()
+                live.update(await picture(yard, limit), refresh=True)
+                await yard.changed(mark, REFRESH)
+                await asyncio.sleep(0.1)  # a busy yard is drawn ten times a second, not a thousand
 
-    asyncio.run(run())
+    in_yard(context, use)
 
 
 async def picture(yard: Yard, limit: int) -> RenderableType:
@@ -312,17 +334,24 @@ def _progress(task: Task) -> tuple[RenderableType, str]:
 
 def events(
     context: typer.Context,
-    task: Annotated[str | None, typer.Argument(metavar="[TASK]", help="Only this task's.")] = None,
+    task: Annotated[
+        str | None, typer.Argument(metavar="[TASK]", help="Only this task's.", autocompletion=completing.tasks)
+    ] = None,
     after: Annotated[int, typer.Option(help="From this sequence number on.")] = 0,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes.")] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 100,
     event: Annotated[str | None, typer.Option(help="Only these: task.ready, task.*")] = None,
-    type_: Annotated[str | None, typer.Option("--type", help="Only of tasks of this type.")] = None,
+    type_: Annotated[
+        str | None, typer.Option("--type", help="Only of tasks of this type.", autocompletion=completing.types)
+    ] = None,
     agent: Annotated[
-        str | None, typer.Option(help="Only of this agent: who held the task, or else its addressee.")
+        str | None,
+        typer.Option(
+            help="Only of this agent: who held the task, or else its addressee.", autocompletion=completing.agents
+        ),
     ] = None,
     subject: Annotated[str | None, typer.Option(help="Only of tasks on this subject.")] = None,
-    dag: Annotated[str | None, typer.Option(help="Only of this DAG.")] = None,
+    dag: Annotated[str | None, typer.Option(help="Only of this DAG.", autocompletion=completing.dags)] = None,
     as_json: AsJson = False,
 ) -> None:
     """What happened, one event a line."""
@@ -419,6 +448,11 @@ def _figures(totals: Totals) -> tuple[str, ...]:
         *("" if time is None else seconds(time) for time in times),
         ", ".join(f"{agent} {rate:.0%}" for agent, rate in totals.error_rates_per_agent.items()),
     )
+
+
+def cut(text: str) -> Text:
+    """On one line of a table; where the screen is too narrow, without its end."""
+    return Text(one_line(text), no_wrap=True, overflow="ellipsis")
 
 
 def one_line(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from taskyard.app import Yard
+from taskyard.cli import completing
 from taskyard.cli.running import AsJson, By, carry_out, in_yard, show
 from taskyard.cli.tables import Text, age, table
 from taskyard.core.notices import Notice, Notification
@@ -31,8 +32,12 @@ def add(
         ),
     ],
     on: Annotated[list[str], typer.Option("--on", help=f"What to tell of: {EVENTS}. May be repeated.")],
-    type_: Annotated[list[str] | None, typer.Option("--type", help="Only of tasks of these types.")] = None,
-    queue: Annotated[list[str] | None, typer.Option(help="Only of tasks in these queues.")] = None,
+    type_: Annotated[
+        list[str] | None, typer.Option("--type", help="Only of tasks of these types.", autocompletion=completing.types)
+    ] = None,
+    queue: Annotated[
+        list[str] | None, typer.Option(help="Only of tasks in these queues.", autocompletion=completing.queues)
+    ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only of tasks or DAGs with one of these tags.")] = None,
     by: By = "human:local",
     as_json: AsJson = False,

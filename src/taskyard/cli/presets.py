@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from taskyard.app import Yard
+from taskyard.cli import completing
 from taskyard.cli.running import AsJson, By, carry_out, in_yard, show
 from taskyard.cli.tables import Text
 from taskyard.core.policy import PRESETS
@@ -25,7 +26,10 @@ def shown(context: typer.Context, as_json: AsJson = False) -> None:
 def chosen(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(PRESETS)}.")],
-    queue: Annotated[str | None, typer.Option("--queue", help="For this queue alone. Default: the workspace.")] = None,
+    queue: Annotated[
+        str | None,
+        typer.Option("--queue", help="For this queue alone. Default: the workspace.", autocompletion=completing.queues),
+    ] = None,
     by: By = "human:local",
     as_json: AsJson = False,
 ) -> None:

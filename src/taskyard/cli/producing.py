@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from taskyard.app import Yard
+from taskyard.cli import completing
 from taskyard.cli.dagfile import SCHEMA
 from taskyard.cli.dagtext import dag_file
 from taskyard.cli.running import AsJson, By, TaskArgument, find_task, in_yard, json_given, show, text_given
@@ -27,13 +28,22 @@ def add_to(app: typer.Typer) -> None:
 
 def enqueue(
     context: typer.Context,
-    type: Annotated[str, typer.Argument(metavar="TYPE", help="What kind of work: code, research, review, …")],
+    type: Annotated[
+        str,
+        typer.Argument(
+            metavar="TYPE", help="What kind of work: code, research, review, …", autocompletion=completing.types
+        ),
+    ],
     prompt: Annotated[str, typer.Option("--prompt", "-p", help="What to do; @FILE or - to read it.")] = "",
     payload: Annotated[str | None, typer.Option(help="JSON, @FILE or -.")] = None,
     title: Annotated[str, typer.Option(help="One line for people.")] = "",
     priority: Annotated[int | None, typer.Option(help="0 critical … 100 background.")] = None,
-    queue: Annotated[str | None, typer.Option(help="The queue to put it in. Default: default.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Address it to one agent, by id or type.")] = None,
+    queue: Annotated[
+        str | None, typer.Option(help="The queue to put it in. Default: default.", autocompletion=completing.queues)
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="Address it to one agent, by id or type.", autocompletion=completing.agents)
+    ] = None,
     subject: Annotated[str | None, typer.Option(help="What it is about: issue:42, pr:9.")] = None,
     needs: Annotated[list[str] | None, typer.Option("--needs", help="A required capability; may be repeated.")] = None,
     after: Annotated[list[str] | None, typer.Option("--after", help="A task it depends on; may be repeated.")] = None,

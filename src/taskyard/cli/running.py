@@ -14,11 +14,12 @@ from typing import Annotated, Any, TypeVar, cast
 import typer
 from rich.console import RenderableType
 
-from taskyard.app import Yard, connect
+from taskyard.app import Yard, connect, missing_file
+from taskyard.cli import completing
 from taskyard.cli.settings import Settings
 from taskyard.cli.tables import Terminal
 from taskyard.core import fields
-from taskyard.core.errors import InvalidInput, NotFound
+from taskyard.core.errors import InvalidInput, NotFound, YardMissing
 from taskyard.core.jsonvalue import decode
 from taskyard.core.task import Json
 from taskyard.core.visible import visible
@@ -27,8 +28,21 @@ Answer = TypeVar("Answer")
 COLLECT_AFTER = 10_000  # objects that a process which stays may make before it looks for garbage among them
 WIDTH = 120  # columns, where there is no terminal that has some
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="A task's id, or the end of it.")]
+TaskArgument = Annotated[
+    str, typer.Argument(metavar="TASK", help="A task's id, or the end of it.", autocompletion=completing.tasks)
+]
 LeaseOption = Annotated[str, typer.Option("--lease", help="The lease that `claim` gave.", show_default=False)]
+# Commands that may be the first in a yard: they put something in, decide something for what will come, or wait for it.
+# Every other one would make an empty yard in the folder where it was started by mistake, and then find nothing in it.
+FIRST = frozenset(
+    {
+        *("enqueue", "submit", "claim", "work", "serve", "demo", "bench", "migrate apply", "preset set"),
+        *("token create", "token grant", "agents budget", "budget set", "breakers open"),
+        *("queues pause", "queues preset", "queues reports", "artifacts put", "notify add", "schedules add"),
+        *("triggers add dag", "triggers add files", "triggers add rule", "triggers watch", "hooks add"),
+        *("inbox enqueue", "inbox dequeue", "subagents start"),
+    }
+)
 By = Annotated[str, typer.Option("--by", help="Who is doing this.", envvar="TASKYARD_USER")]
 
 
@@ -36,13 +50,27 @@ def chosen(context: typer.Context) -> Settings:
     return cast(Settings, context.obj)
 
 
-def in_yard(context: typer.Context, use: Callable[[Yard], Awaitable[Answer]], **instead: Any) -> Answer:
-    """Do something with the yard that was asked for. Single commands do not sweep; servers and workers do."""
+def connected(context: typer.Context, **instead: Any) -> Yard:
+    """The yard that was asked for, not yet open. Only a command that may be the first in a yard is let make one."""
     settings = chosen(context)
-    options = {**settings.options, **instead}
+    # Single commands do not sweep; servers and workers do.
+    yard = connect(settings.url, **{**settings.options, **instead}, sweeps=False)
+    if _command(context) not in FIRST and (file := missing_file(settings.url)):
+        raise YardMissing(str(file))
+    return yard
+
+
+def _command(context: typer.Context) -> str:
+    """The words that name the command, whatever the program itself was started as."""
+    above = context.parent
+    return "" if above is None else f"{_command(cast(typer.Context, above))} {context.info_name}".strip()
+
+
+def in_yard(context: typer.Context, use: Callable[[Yard], Awaitable[Answer]], **instead: Any) -> Answer:
+    """Do something with the yard that was asked for."""
 
     async def run() -> Answer:
-        async with connect(settings.url, **options, sweeps=False) as yard:
+        async with connected(context, **instead) as yard:
             return await use(yard)
 
     return asyncio.run(run())

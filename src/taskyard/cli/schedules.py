@@ -8,6 +8,7 @@ import typer
 from rich.console import RenderableType
 
 from taskyard.app import Yard
+from taskyard.cli import completing
 from taskyard.cli.producing import dag_file
 from taskyard.cli.running import AsJson, By, carry_out, in_yard, json_given, show, text_given
 from taskyard.cli.tables import Text, age, counted, short, table
@@ -21,7 +22,9 @@ from taskyard.wire.sources import schedule as document
 app = typer.Typer(help="Work that is made by time.", no_args_is_help=True)
 
 ScheduleArgument = Annotated[str, typer.Argument(metavar="SCHEDULE", help="A schedule's id.")]
-TypeOption = Annotated[str | None, typer.Option("--type", "-t", help="The type of the task to make.")]
+TypeOption = Annotated[
+    str | None, typer.Option("--type", "-t", help="The type of the task to make.", autocompletion=completing.types)
+]
 PromptOption = Annotated[str | None, typer.Option(help="Its prompt: a text, @FILE, or - for standard input.")]
 PayloadOption = Annotated[str | None, typer.Option(help="Its payload: JSON, @FILE, or -.")]
 TaskOption = Annotated[str | None, typer.Option("--task", help="The whole task as JSON, @FILE, or -.")]

@@ -7,6 +7,7 @@ from typing import Annotated, cast
 import typer
 
 from taskyard.app import Yard
+from taskyard.cli import completing
 from taskyard.cli.running import AsJson, By, carry_out, in_yard, show
 from taskyard.cli.tables import Text, age, table
 from taskyard.core import agent as agents
@@ -20,13 +21,19 @@ app = typer.Typer(help="Who may reach the yard over HTTP.", no_args_is_help=True
 
 AgentId = Annotated[str | None, typer.Option(help="For one id of the type alone.")]
 TaskTypes = Annotated[
-    list[str] | None, typer.Option("--task-type", help="A task type it may take; repeatable. Default: all.")
+    list[str] | None,
+    typer.Option(
+        "--task-type", help="A task type it may take; repeatable. Default: all.", autocompletion=completing.types
+    ),
 ]
 Capabilities = Annotated[
     list[str] | None,
     typer.Option("--capability", help="One it may have; repeatable. Default: all but llm-judge and test-runner."),
 ]
-Queues = Annotated[list[str] | None, typer.Option("--queue", help="One it may take from; repeatable. Default: all.")]
+Queues = Annotated[
+    list[str] | None,
+    typer.Option("--queue", help="One it may take from; repeatable. Default: all.", autocompletion=completing.queues),
+]
 Slots = Annotated[
     str | None, typer.Option(help="Tasks at a time, the sum over all ids: a number or unlimited. Default: 10.")
 ]
@@ -37,7 +44,9 @@ def create(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Whose it is: it is named in what is done with it.")],
     role: Annotated[str, typer.Option(help="viewer, agent, orchestrator, operator or admin.")] = "operator",
-    agent: Annotated[str | None, typer.Option(help="For the role agent: the agent's type.")] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="For the role agent: the agent's type.", autocompletion=completing.agents)
+    ] = None,
     agent_id: AgentId = None,
     task_type: TaskTypes = None,
     capability: Capabilities = None,
@@ -103,7 +112,7 @@ def listed(context: typer.Context, as_json: AsJson = False) -> None:
 @app.command()
 def grant(
     context: typer.Context,
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="A type of agents.")],
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="A type of agents.", autocompletion=completing.agents)],
     agent_id: AgentId = None,
     task_type: TaskTypes = None,
     capability: Capabilities = None,

@@ -11,6 +11,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from taskyard.app import Yard, watch_files
+from taskyard.cli import completing
 from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
 from taskyard.cli.running import AsJson, By, carry_out, console_for_people, in_yard, json_given, show
 from taskyard.cli.schedules import (
@@ -97,7 +98,9 @@ def add_rule(
     trigger: TriggerArgument,
     above: Annotated[float, typer.Option(help="Such as 0.4: of a rate, 40 %.")],
     measure: Annotated[str, typer.Option(help="failure_rate, cost_usd or duration_sec.")] = "failure_rate",
-    of_type: Annotated[str | None, typer.Option(help="Of tasks of this type; nothing: of all.")] = None,
+    of_type: Annotated[
+        str | None, typer.Option(help="Of tasks of this type; nothing: of all.", autocompletion=completing.types)
+    ] = None,
     over: Annotated[int, typer.Option(help="The last so many attempts.")] = 50,
     window: Annotated[int, typer.Option(help="Seconds in which it fires once at most.")] = 86_400,
     type: TypeOption = None,

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from taskyard.app import Yard, connect
+from taskyard.cli import completing
 from taskyard.cli.judging import agent_that_asks, agent_that_tests
 from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
 from taskyard.cli.reloading import run_again_on_changes
@@ -78,10 +79,15 @@ def work(
     judge_key: Annotated[
         str | None, typer.Option(metavar="VARIABLE", help="With --judge: the variable that holds the key.")
     ] = None,
-    agent: Annotated[str, typer.Option(help="With --exec: the agent's type.")] = "command",
+    agent: Annotated[
+        str, typer.Option(help="With --exec: the agent's type.", autocompletion=completing.agents)
+    ] = "command",
     agent_id: Annotated[str | None, typer.Option(help="With --exec: a fixed id. Default: a new one.")] = None,
     type: Annotated[
-        list[str] | None, typer.Option("--type", help="With --exec: a task type it takes; default: all.")
+        list[str] | None,
+        typer.Option(
+            "--type", help="With --exec: a task type it takes; default: all.", autocompletion=completing.types
+        ),
     ] = None,
     capability: Annotated[list[str] | None, typer.Option("--capability", help="With --exec; may be repeated.")] = None,
     env: Annotated[
@@ -140,7 +146,12 @@ def work(
 
 def claim(
     context: typer.Context,
-    agent: Annotated[str, typer.Option("--agent", "-a", help="Who claims. Registered here if it is new.")],
+    agent: Annotated[
+        str,
+        typer.Option(
+            "--agent", "-a", help="Who claims. Registered here if it is new.", autocompletion=completing.agents
+        ),
+    ],
     agent_type: Annotated[
         str | None, typer.Option(help="Its type, where it is new. Default: that of the same name.")
     ] = None,
@@ -149,7 +160,10 @@ def claim(
     capability: Annotated[
         list[str] | None, typer.Option("--capability", help="Added to what the agent can; may be repeated.")
     ] = None,
-    type: Annotated[list[str] | None, typer.Option("--type", help="Only these types; may be repeated.")] = None,
+    type: Annotated[
+        list[str] | None,
+        typer.Option("--type", help="Only these types; may be repeated.", autocompletion=completing.types),
+    ] = None,
     start: Annotated[bool, typer.Option("--start/--no-start", help="Begin at once.")] = True,
     as_json: AsJson = False,
 ) -> None:

@@ -6,6 +6,7 @@
     ├── ReportRequired        decision_report_required  exit 2   HTTP 422
     ├── TooLarge              too_large                 exit 2   HTTP 413
     ├── NotFound              not_found                 exit 3   HTTP 404
+    ├── YardMissing           yard_missing              exit 3   HTTP 404
     ├── TaskGone              task_gone                 exit 3   HTTP 410
     ├── EventsGone            events_gone               exit 3   HTTP 410
     ├── Refused                                         exit 4   HTTP 409
@@ -123,6 +124,21 @@ class NotFound(TaskyardError):
 
     def __init__(self, kind: str, id: str) -> None:
         super().__init__(kind=kind, id=id)
+
+
+class YardMissing(TaskyardError):
+    """A command that only looks was started where there is no yard. It makes none."""
+
+    code = "yard_missing"
+    exit_status = 3
+    http_status = 404
+    sentence = (
+        "Go to the yard's folder, name the yard with --url, or make one with `taskyard enqueue TYPE`: "
+        "there is no file {file}."
+    )
+
+    def __init__(self, file: str) -> None:
+        super().__init__(file=file)
 
 
 class TaskGone(TaskyardError):

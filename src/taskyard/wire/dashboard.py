@@ -37,7 +37,7 @@ class TaskRow(Response):
     status: str
     state: str = Field(description="The status in the words of the task's preset.")
     queue: str
-    agent: str | None = Field(description="Who holds it, or whom it is for.")
+    agent: str | None = Field(description="Who holds it or had it last when it ended; else whom it is for.")
     priority: int
     attempt: int
     attempts: int

@@ -107,7 +107,7 @@ def in_short(task: Task, cost: MicroUsd) -> Document:
         "title": task.definition.title,
         "status": task.status.value,
         "state": task.policy.words[task.status],
-        "agent": hot.agent if task.status.is_held else task.definition.agent,
+        "agent": task.agent,
         "priority": task.policy.priority.outward(task.definition.priority),
         "attempt": hot.attempt,
         "attempts": hot.failures,

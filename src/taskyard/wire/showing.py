@@ -24,7 +24,7 @@ class TaskRow(NamedTuple):
     status: str
     state: str
     queue: str
-    agent: str | None  # who holds it, or whom it is for
+    agent: str | None  # who holds it or had it last when it ended; else whom it is for
     priority: int
     attempt: int
     attempts: int
@@ -160,7 +160,7 @@ def row_of(task: Task, cost: MicroUsd) -> TaskRow:
         status=hot.status.value,
         state=task.policy.words[hot.status],
         queue=spec.queue,
-        agent=hot.agent if is_held else spec.agent,
+        agent=task.agent,
         priority=task.policy.priority.outward(spec.priority),
         attempt=hot.attempt,
         attempts=hot.failures,

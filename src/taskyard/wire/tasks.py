@@ -60,6 +60,12 @@ class Task:
         return self.definition.type
 
     @property
+    def agent(self) -> str | None:
+        """Who holds the task or had it last when it ended; else whom it is for."""
+        has_worker = self.status.is_held or self.status.is_final
+        return (self.hot.agent if has_worker else None) or self.definition.agent
+
+    @property
     def prompt(self) -> str:
         """The text that was asked."""
         return self.definition.prompt
