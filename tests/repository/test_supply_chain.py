@@ -1,6 +1,7 @@
 """The bill of materials names everything that is locked, and an audit finds what an advisory is about."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -61,3 +62,10 @@ def test_without_advisories_an_audit_says_that_nothing_was_checked(tmp_path: Pat
 
     assert (done.returncode, done.stdout) == (2, "")
     assert "nothing was checked" in done.stderr
+
+
+def test_a_reader_who_goes_before_the_end_is_no_error():
+    command = f"set -o pipefail; {shlex.quote(sys.executable)} -m scripts.supply_chain sbom | head -n 1"
+    run = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+
+    assert (run.returncode, run.stdout, run.stderr) == (0, "{\n", "")

@@ -1,11 +1,13 @@
 """The daemon of examples/daemon.sh, as a process of its own against a real server."""
 
 import asyncio
+import os
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -39,14 +41,24 @@ async def yard(tmp_path: Path) -> AsyncGenerator[Yard]:
 
 
 @asynccontextmanager
-async def running(yard: Yard, *, token: str = "") -> AsyncGenerator[Process]:
+async def running(
+    yard: Yard,
+    *,
+    token: str = "",
+    command: Sequence[str] = ("bash", "-c", AGENT),
+    here: Mapping[str, str] = MappingProxyType({}),
+) -> AsyncGenerator[Process]:
     """The daemon, at work; told to stop at the end, if it was not before, and seen off."""
     # Where the tests run in the background, their shell lets them ignore it, and a script cannot trap what it ignores.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     async with served(yard) as server:
-        here = {"TASKYARD_URL": f"http://127.0.0.1:{server.port}", "TASKYARD_RUNTIME": "shed", "TASKYARD_TOKEN": token}
+        url = f"http://127.0.0.1:{server.port}"
         daemon = await asyncio.create_subprocess_exec(
-            *(SCRIPT, "coder", "bash", "-c", AGENT), env=environment("curl", "jq") | here, stdout=PIPE, stderr=PIPE
+            *(SCRIPT, "coder", *command),
+            env=environment("curl", "jq")
+            | {"TASKYARD_URL": url, "TASKYARD_RUNTIME": "shed", "TASKYARD_TOKEN": token, **here},
+            stdout=PIPE,
+            stderr=PIPE,
         )
         try:
             yield daemon
@@ -151,6 +163,32 @@ async def test_it_works_under_a_service_manager(yard: Yard, tmp_path: Path):
 
     assert {str(result).strip() for result in results} == {"3"}
     assert (daemon.returncode, complaints) == (0, b"")
+    assert folders_in(tmp_path) == []
+
+
+# Read by the daemon's shell as it starts. A job that is killed between its fork and its first line runs what its parent
+# has for its own end. Here every heart does so before its first beat, and lets the command go on once it has.
+KILLED_AT_BIRTH = """
+sleep() {
+  if [[ $BASHPID != $$ ]]; then
+    (eval "$(trap -p EXIT)"; exit)
+    echo >"$DIED"
+  fi
+  command sleep "$@"
+}
+"""
+
+
+async def test_a_job_that_is_killed_as_it_is_born_takes_nothing_with_it(yard: Yard, tmp_path: Path):
+    tasks = [await yard.enqueue("code", agent="coder", prompt="one two three") for _ in range(2)]
+    (tmp_path / "shell").write_text(KILLED_AT_BIRTH)
+    os.mkfifo(tmp_path / "died")
+    here = {"TMPDIR": str(tmp_path), "BASH_ENV": str(tmp_path / "shell"), "DIED": str(tmp_path / "died")}
+
+    async with running(yard, command=("sh", "-c", 'read -r _ <"$DIED"; wc -w'), here=here):
+        results = [(await until(yard, each.id, Status.COMPLETED)).result for each in tasks]
+
+    assert {str(result).strip() for result in results} == {"3"}
     assert folders_in(tmp_path) == []
 
 
