@@ -6,7 +6,7 @@ import { defineConfig } from "vite";
 const YARD = process.env.TASKYARD_URL_FOR_DASHBOARD ?? "http://127.0.0.1:8420";
 
 export default defineConfig({
-  plugins: [react()],
+  plugins: [react({ jsxImportSource: "@/text" })],
   resolve: { alias: { "@": fileURLToPath(new URL("src", import.meta.url)) } },
   build: {
     outDir: process.env.TASKYARD_DASHBOARD_OUT ?? "dist",

@@ -16,6 +16,7 @@ from taskyard.core.events import wire_type
 from taskyard.core.task import FINAL, HELD, MEANING, Status
 from taskyard.core.transitions import EVENTS, GRAPH
 from taskyard.core.units import Micros
+from taskyard.core.visible import OBEYED
 from taskyard.wire.calls import CALLS, FILE, NOTHING, Call
 
 ROOT = Path(__file__).parent.parent
@@ -152,11 +153,24 @@ def _bounds(call: Call) -> list[str]:
     return [f"{bounds.most_bytes:,}", f"{bounds.most_values:,}", str(bounds.deepest), f"{bounds.within_sec:g}"]
 
 
+# dashboard/src/parts/obeyed.ts
+
+
+def obeyed() -> str:
+    ranges = "".join(rf"\u{{{first:x}}}-\u{{{last:x}}}" for first, last in OBEYED)
+    return f"""\
+// Made by scripts/generate_docs.py from core/visible.py: change that, then run `make docs`.
+export const OBEYED =
+  /[{ranges}]/gu;
+"""
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "docs/state-machine.md": state_machine,
     "docs/reference/calls.md": calls_over_http,
     "docs/reference/cli.md": lambda: reference.command_line(MADE),
     "docs/reference/python.md": lambda: reference.python(MADE),
+    "dashboard/src/parts/obeyed.ts": obeyed,
     "docs/reference/task.md": lambda: reference.task(MADE),
 }
 

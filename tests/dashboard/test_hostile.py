@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
-from taskyard.core.visible import visible
+from taskyard.core.visible import OBEYED, visible
 from taskyard.portal import SyncYard
-from tests.dashboard.browsing import Visit
+from tests.dashboard.browsing import PATIENCE, Visit
+from tests.dashboard.conftest import Enter
 from tests.dashboard.hostile import HOSTILE
 
 AT_ONCE = 25  # texts in the long fields of one task
@@ -59,6 +62,75 @@ def test_what_hides_or_turns_around_a_title_is_shown_as_an_escape(visit: Visit, 
     visit.open("/dags", "DAGs")
     visit.sees("graph\\u2066x")
     visit.open(f"/dags/{dag.id}", "graph\\u2066x")
+
+
+MARK = "x\u202ey\u2066z\x1b\u200b"
+# Every text of the page, and every attribute that says something; what is filled into a field stays as it is.
+OBEYED_ON_THE_PAGE = """([wanted]) => {
+  const obeyed = new RegExp(wanted, "u"), found = [];
+  const walk = document.createTreeWalker(document.documentElement, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT);
+  for (let node = walk.nextNode(); node !== null; node = walk.nextNode()) {
+    const said = node.nodeType === Node.TEXT_NODE ? [node.data]
+      : ["title", "alt", "placeholder", "aria-label", "aria-description"].map((name) => node.getAttribute(name) ?? "");
+    found.push(...said.filter((text) => obeyed.test(text)));
+  }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_text_of_any_field_is_obeyed_on_any_page(enter: Enter, yard: SyncYard, width: int):
+    visit = enter(viewport={"width": width, "height": 800})
+    paths = given_marks_everywhere(yard)
+    wanted = "[" + "".join(rf"\u{{{first:x}}}-\u{{{last:x}}}" for first, last in OBEYED) + "]"
+
+    for path, words in paths.items():
+        visit.open(path)
+        visit.sees(words)
+        expect(visit.page.locator("[aria-busy=true]")).to_have_count(0)
+        assert visit.page.evaluate(OBEYED_ON_THE_PAGE, [wanted]) == [], path
+
+
+def given_marks_everywhere(yard: SyncYard) -> dict[str, str]:
+    """Every page that has texts of others, with something that is seen there once they are shown."""
+    document: dict[str, Any] = {MARK: [MARK, {MARK: MARK}]}
+    yard.register_runtime(MARK, hostname=MARK, version=MARK, pid=7)
+    yard.register(MARK, "t", capabilities=[MARK], models=[MARK], max_concurrent_tasks=9, budget_usd=5, runtime_id=MARK)
+    fields: dict[str, Any] = {
+        "title": MARK, "prompt": MARK, "payload": document, "tags": [MARK], "agent": "t", "subject": MARK,
+        "queue": MARK, "created_by": f"human:{MARK}", "max_attempts": 1,
+    }  # fmt: skip
+    yard.enqueue(MARK, **fields, concurrency_key=MARK)
+    (dead,) = yard.claim(MARK, start=True)
+    yard.message(dead.id, dead.lease, MARK)
+    yard.pin_session(dead.id, dead.lease, session_id=MARK, work_dir=MARK)
+    yard.fail(dead.id, dead.lease, "crash", MARK, details=document, model=MARK, cost_usd="0.01")
+    yard.enqueue(MARK, **fields)
+    (done,) = yard.claim(MARK, start=True)
+    yard.complete(done.id, done.lease, document, cost_usd="0.02", model=MARK, decision_report={MARK: MARK})
+    yard.enqueue(MARK, **fields)
+    (asking,) = yard.claim(MARK, start=True)
+    yard.wait_for(asking.id, asking.lease, MARK, MARK, timeout_sec=600)
+    yard.enqueue(MARK, **fields)
+    (running,) = yard.claim(MARK, start=True)
+    yard.progress(running.id, running.lease, {"fraction": 0.5, "message": MARK})
+    dag = yard.submit({"title": MARK, "tasks": [{"type": MARK, "title": MARK}, {"type": MARK, "title": MARK}]})
+    yard.open_breaker(MARK, why=MARK, by=f"human:{MARK}")
+    yard.pause_queue(MARK, by=f"human:{MARK}")
+    yard.add_schedule("nightly", "every day at 09:00", task={"type": MARK, "title": MARK}, by=f"human:{MARK}")
+    wait_until_counted(yard)
+    seen = visible(MARK)
+    pages = ("/", "/tasks", "/dags", "/dead-letters", "/approvals", "/agents", "/queues", "/schedules", "/spend")
+    ids = (f"/tasks/{each.id}" for each in (dead, done, asking, running))
+    return {**dict.fromkeys(pages, seen), **dict.fromkeys(ids, seen), f"/dags/{dag.id}": seen}
+
+
+def wait_until_counted(yard: SyncYard) -> None:
+    """What was spent is in the report once the sweep of some process has counted it."""
+    until = time.monotonic() + PATIENCE / 1000
+    while not yard.spend_report(days=1).by_type:
+        yard.sweep()
+        assert time.monotonic() < until, "nothing was counted"
 
 
 def given_a_hostile_task(yard: SyncYard, first: int) -> str:

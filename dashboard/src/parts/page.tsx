@@ -1,5 +1,7 @@
 import { useEffect, type ReactNode } from "react";
 
+import { visible } from "./visible";
+
 interface PageProps {
   title: string;
   heading?: ReactNode; // where the title alone is not enough
@@ -13,7 +15,7 @@ interface PageProps {
 /** A page: its name in the window's title and at its top, what can be done on it, and what it shows. */
 export function Page({ title, heading, trail, lead, actions, filling = false, children }: PageProps) {
   useEffect(() => {
-    document.title = `${title} · Taskyard`;
+    document.title = `${visible(title)} · Taskyard`;
   }, [title]);
   return (
     <div className={`page${filling ? " filling" : ""}`}>

@@ -12,14 +12,17 @@ interface WordsProps {
 }
 
 export function Words({ text, names }: WordsProps) {
-  return text.split(PARTS).map((part, index) => {
-    if (part.startsWith("task_") && PARTS.test(part)) {
-      return (
-        <Link key={index} to={`/tasks/${part}`} title={part}>
-          {names?.get(part) ?? shortId(part)}
-        </Link>
-      );
-    }
-    return PARTS.test(part) ? <At key={index} at={part} /> : part;
-  });
+  return (
+    <>
+      {text.split(PARTS).map((part, index) => {
+        if (!PARTS.test(part)) return part;
+        if (!part.startsWith("task_")) return <At key={index} at={part} />;
+        return (
+          <Link key={index} to={`/tasks/${part}`} title={part}>
+            {names?.get(part) ?? shortId(part)}
+          </Link>
+        );
+      })}
+    </>
+  );
 }

@@ -12,7 +12,6 @@ import { Broken, Loading } from "@/parts/empty";
 import { Page } from "@/parts/page";
 import { StatusBadge } from "@/parts/status";
 import { Tabs } from "@/parts/tabs";
-import { visible } from "@/parts/visible";
 
 import { CancelDag, DagBudget } from "./dag-actions";
 import "./dag.css";
@@ -62,7 +61,7 @@ function Shown({ dag }: { dag: DagShape }) {
   }
 
   const looked = dag.tasks.find((task) => task.id === current);
-  const name = visible(dag.title) || dag.id;
+  const name = dag.title || dag.id;
   return (
     <Page
       title={name}

@@ -11,7 +11,6 @@ import { Money } from "@/parts/money";
 import { Card, Page } from "@/parts/page";
 import { StatusBadge } from "@/parts/status";
 import { Ago, Lasted } from "@/parts/time";
-import { visible } from "@/parts/visible";
 
 export default function Dags() {
   const { data, error, refetch, hasNextPage, fetchNextPage } = useInfiniteQuery(dags);
@@ -60,7 +59,7 @@ function Table({ dags: shown }: { dags: readonly DagInShort[] }) {
             <tr key={dag.id}>
               <td>
                 <Link className="row-name" to={`/dags/${dag.id}`}>
-                  {visible(dag.title) || "untitled"}
+                  {dag.title || "untitled"}
                 </Link>{" "}
                 {dag.tags.map((tag) => (
                   <span key={tag} className="chip">

@@ -13,7 +13,6 @@ import { Card, Page } from "@/parts/page";
 import { ProgressBar, progressOf } from "@/parts/progress";
 import { lookOf, StatusBadge, STATUSES } from "@/parts/status";
 import { Lasted } from "@/parts/time";
-import { visible } from "@/parts/visible";
 
 import { Charts } from "./charts";
 import { Problems } from "./problems";
@@ -140,7 +139,7 @@ function DagsAtWork() {
           {live.map((each) => (
             <li key={each.id}>
               <Link to={`/dags/${each.id}`} className="clip">
-                {visible(each.title) || shortId(each.id)}
+                {each.title || shortId(each.id)}
               </Link>
               <StatusBadge status={each.status} />
             </li>
