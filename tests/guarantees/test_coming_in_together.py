@@ -4,12 +4,14 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, cast
 
+import pytest
+
 from taskyard.core.changes import ChangeSet, Committed, Conflict, Taken
 from taskyard.core.errors import InvalidInput, StoreFull, StoreUnavailable
-from taskyard.core.task import Status
+from taskyard.core.task import LaneId, Status
 from taskyard.service.enqueueing import WORTH_A_SECOND
 from taskyard.service.yard import Yard
-from taskyard.stores.contract import Store
+from taskyard.stores.contract import Config, Store
 from taskyard.wire.tasks import Task
 from tests.yards import events_of, given_an_agent, states_of
 
@@ -25,9 +27,14 @@ class _Counting:
         self._most = most
         self._away = away
         self.brought: list[int] = []
+        self.reads = 0  # of what claims and new tasks are planned on
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
+
+    async def config(self, workspace: str, after: LaneId) -> Config:
+        self.reads += 1
+        return await self._store.config(workspace, after)
 
     async def commit(self, sets: Sequence[ChangeSet]) -> list[Committed | Conflict | Taken]:
         number = sum(len(each.tasks) for each in sets)
@@ -46,6 +53,39 @@ def counting(yard: Yard, **how: Any) -> tuple[Yard, _Counting]:
 
 async def put_in(yard: Yard, number: int = MANY) -> list[Task]:
     return await asyncio.gather(*(yard.enqueue("code", payload={"number": each}) for each in range(number)))
+
+
+async def test_what_they_are_planned_on_is_read_once_for_all(yard: Yard):
+    together, store = counting(yard)
+
+    await put_in(together)  # as the first of this process, and of the workspace
+
+    assert store.reads <= 4
+    assert len(store.brought) <= 8  # with the workspace's preset
+
+
+async def test_what_this_process_changes_while_it_reads_is_known_at_once(yard: Yard, caplog: pytest.LogCaptureFixture):
+    together, store = counting(yard)
+    read, has_read, go_on = store.config, asyncio.Event(), asyncio.Event()
+
+    async def slowly(workspace: str, after: LaneId) -> Config:
+        found = await read(workspace, after)
+        if not has_read.is_set():
+            has_read.set()
+            await go_on.wait()
+        return found
+
+    store.config = slowly
+    early = asyncio.ensure_future(together.enqueue("code", payload={"when": "before"}))
+    await has_read.wait()
+    await together.set_preset("loki")
+    after = await together.enqueue("code", payload={"when": "after"})
+    go_on.set()
+    await early
+    later = await together.enqueue("code", payload={"when": "later"})
+
+    assert [task.to_dict()["preset"] for task in (after, later)] == ["loki", "loki"]
+    assert "not as it was" not in caplog.text
 
 
 async def test_they_are_stored_together(yard: Yard):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from taskyard.core.planning import Planning, planning_of
 from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import SECOND, Micros
+from taskyard.service.sharing import Shared
 from taskyard.stores.contract import Store
 
 logger = logging.getLogger("taskyard")
@@ -22,6 +23,8 @@ class Configuration:
         self._workspace = workspace
         self._planning: Planning | None = None
         self._good_until = Micros(0)
+        self._changes = 0  # that this process made: what was read before one of them is not good afterwards
+        self._refreshed = Shared(self.fresh)
         self._lanes: dict[LaneId, Lane] = {}
         self._ids: dict[Lane, LaneId] = {}
         self._own: dict[LaneId, Lane] = {}
@@ -31,17 +34,20 @@ class Configuration:
     async def current(self) -> Planning:
         """As read lately. A claim that was planned on something older is refused by the store."""
         if self._planning is None or self._store.now() >= self._good_until:
-            return await self.fresh()
+            return await self._refreshed.ask()
         return self._planning
 
     def outdated(self) -> None:
         """This process has changed something itself, and is to know it at once."""
         self._good_until = Micros(0)
+        self._changes += 1
+        self._refreshed.part()
 
     async def fresh(self) -> Planning:
-        until = Micros(self._store.now() + GOOD_FOR)
+        until, changes = Micros(self._store.now() + GOOD_FOR), self._changes
+        known = self._planning  # and not what a later read has found, if that one was quicker
         config = await self._store.config(self._workspace, self._seen)
-        if self._planning is not None and (config.yard != self._yard or config.epoch < self._planning.epoch):
+        if known is not None and (config.yard != self._yard or config.epoch < known.epoch):
             logger.warning(
                 "workspace %s is not as it was: the store was emptied, or went back to an earlier moment",
                 self._workspace,
@@ -52,7 +58,8 @@ class Configuration:
             self._learn(lane_id, lane)
             self._seen = LaneId(max(self._seen, lane_id))
         self._yard = config.yard
-        self._good_until = until
+        if changes == self._changes:
+            self._good_until = until
         # The same object as long as nothing moved: plans that were made from it stay good.
         if self._planning is None or self._planning.epoch < config.epoch:
             self._planning = planning_of(self._workspace, config.epoch, config.records)

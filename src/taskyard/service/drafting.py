@@ -21,7 +21,6 @@ from taskyard.core.definition import born, born_like, define, lane_of, minted, s
 from taskyard.core.errors import Forbidden, InvalidInput
 from taskyard.core.pattern import Pattern, pattern_of, said_in_common
 from taskyard.core.planning import Planning
-from taskyard.core.policy import DEFAULT
 from taskyard.core.priority import rank, rescore_at
 from taskyard.core.task import DagId, Definition, Hot, LaneId, TaskId, likeness
 from taskyard.core.units import Micros
@@ -43,7 +42,7 @@ class Drafting(Presets):
         """What new tasks are put in under. With the first of them, the workspace's preset is settled for good."""
         planning = await self._planning()
         if planning.settings.preset is None:
-            planning = await self._settle_preset(DEFAULT)
+            planning = await self._first_preset.ask()
         return planning
 
     def _draft(

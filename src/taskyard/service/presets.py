@@ -14,14 +14,19 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.planning import Planning
 from taskyard.core.policy import DEFAULT, other_preset, policy_of, preset
 from taskyard.core.task import FINAL, Definition, Hot, Json, Status, TaskId
-from taskyard.service.engine import LOCAL, Engine
-from taskyard.stores.contract import Filter, OutcomeUnknown
+from taskyard.service.engine import LOCAL, Engine, Options
+from taskyard.service.sharing import Shared
+from taskyard.stores.contract import Filter, OutcomeUnknown, Store
 
 PAGE = 200
 _LIVE = frozenset(Status) - FINAL
 
 
 class Presets(Engine):
+    def __init__(self, store: Store, options: Options) -> None:
+        super().__init__(store, options)
+        self._first_preset = Shared(lambda: self._settle_preset(DEFAULT))
+
     async def agree_on_preset(self) -> None:
         """Refuse a process that expects another preset than the stored one; an unused workspace takes what is asked."""
         asked = self.options.preset

@@ -13,6 +13,8 @@ TURN = 20  # items: less than a millisecond of drafting
 
 async def in_turns(make: Callable[[Item], Made], items: Sequence[Item]) -> list[Made]:
     """What `make` gives for each, in order."""
+    if len(items) <= TURN:
+        return list(map(make, items))
     made: list[Made] = []
     for start in range(0, len(items), TURN):
         if start:
