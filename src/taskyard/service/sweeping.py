@@ -24,6 +24,7 @@ from taskyard.core.changes import (
     StoredEvent,
     Touch,
 )
+from taskyard.core.clock_jump import TOLERANCE
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import IllegalTransition, LeaseLost, NotFound, StoreFull
 from taskyard.core.outcomes import BY_THE_YARD
@@ -59,6 +60,7 @@ class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
         self._others: dict[str, Sweeping] = {}
+        self._on_duty_until: dict[str, Micros] = {}
 
     async def sweep(self) -> Swept:
         """Do what is due now, in bounded steps. Call it every second, from as many processes as there are."""
@@ -316,11 +318,16 @@ class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
     async def _on_duty(
         self, name: str, every: Micros, act: Callable[[], Awaitable[Step | int]], *, at_length: bool = False
     ) -> int:
-        """Act if the duty falls to this process; at length, again at once while there is more, as long as it lasts."""
+        """Act if the duty falls to this process; at length, again at once while there is more, as long as it lasts.
+
+        The store is not asked for a duty that this process has already, unless its clock has jumped back since.
+        """
         now = self.now()
         until = Micros(now + every)
-        if await self.store.take_duty(name, now, until) is None:
+        is_done = now < self._on_duty_until.get(name, now) <= until + TOLERANCE
+        if is_done or await self.store.take_duty(name, now, until) is None:
             return 0
+        self._on_duty_until[name] = until
         done = 0
         while True:
             step = await act()
