@@ -37,7 +37,8 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def _let_through(connection: HTTPConnection) -> Caller:
+# Asynchronous although it waits for nothing: the framework would call a plain function in a thread.
+async def _let_through(connection: HTTPConnection) -> Caller:
     return connection.state.caller
 
 
