@@ -9,7 +9,8 @@ url=${TASKYARD_URL:?must name the server}/api
 runtime=${TASKYARD_RUNTIME:-$(hostname)-$agent} # the same after a restart, so that orphans are found
 work=$(mktemp -d) && trap '[[ $BASHPID != $$ ]] || rm -rf "$work"' EXIT # a job killed right after its fork runs this too
 stopping='' command='' lease='' round=0
-trap 'stopping=1; [[ -z $command ]] || kill -- "-$command" 2>/dev/null || true' TERM INT
+end() { while kill -- "-$command" 2>/dev/null; do sleep 0.2; done; } # until it is gone: right after a fork, one is lost
+trap 'stopping=1; [[ -z $command ]] || end' TERM INT
 printf '%s' "${TASKYARD_TOKEN:+Authorization: Bearer $TASKYARD_TOKEN}" >"$work/token" # others can read command lines
 
 say() { lease=$lease jq --null-input --compact-output --arg agent "$agent" --arg runtime "$runtime" "$@"; }
@@ -36,14 +37,13 @@ work_on() { # TASK COMMAND…: one attempt, from start to end
   jq --join-output .spec.prompt <<<"$1" >"$work/prompt" && rm -f "$work/unwanted" && shift
   say '{lease: env.lease}' | post "tasks/$id/start" || return 0 # it is somebody else's by now
   "$@" <"$work/prompt" >"$work/output" 2>"$work/error" & command=$!
-  [[ -z $stopping ]] || kill -- "-$command" || true # told to stop before there was a command to end
+  [[ -z $stopping ]] || end # told to stop before there was a command to end
   beat & beating=$!
   while wait "$command" && status=0 || status=$?; do # a signal ends the wait before it ends the command
     kill -0 "$command" 2>/dev/null || break
   done
   kill -KILL -- "-$beating" 2>/dev/null && wait "$beating" 2>/dev/null || true # which no trap of ours can catch
-  command=''
-  if [[ -e $work/unwanted ]]; then return; fi
+  command='' && [[ ! -e $work/unwanted ]] || return 0
   if ((status == 0)); then
     say --rawfile output "$work/output" '{lease: env.lease, $output}' | post "tasks/$id/complete" && return
   elif [[ $stopping ]]; then say '{lease: env.lease}' | post "tasks/$id/release" && return; fi

@@ -109,13 +109,16 @@ async def test_the_parent_is_told_once_however_many_attempts_it_took(yard: Yard,
     begun = await start(yard, tool_call_id="call-1", fields={"max_attempts": 5})
     await given_an_agent(yard)
     await fail_once(yard, clock, begun.task_id)
-    await fail_once(yard, clock, begun.task_id)
+    failed = await claim_that(yard, begun.task_id, start=True)
+    spent = await yard.fail(failed.id, failed.lease, "crash", cost_usd="0.10", tokens_input=90, tokens_output=10)
+    assert spent.wake_at is not None
+    await elapse(yard, clock, (spent.wake_at - yard.now()) / 1_000_000 + 1)
     held = await claim_that(yard, begun.task_id, start=True)
     released = await yard.release(held.id, held.lease)
     assert released.status is Status.READY
     last = await claim_that(yard, begun.task_id, start=True)
     for _ in range(3):
-        await yard.complete(last.id, last.lease, {"found": 1})
+        await yard.complete(last.id, last.lease, {"found": 1}, cost_usd="0.025", tokens_input=900, tokens_output=100)
     with pytest.raises(LeaseLost):
         await yard.complete(held.id, held.lease, {"found": "too late"})
 
@@ -127,6 +130,12 @@ async def test_the_parent_is_told_once_however_many_attempts_it_took(yard: Yard,
             "status": "completed",
             "summary": 'Agent "Look around" completed',
             "result": {"found": 1},
+            "usage": {
+                "attempts": 4,
+                "cost_usd": "0.125",
+                "tokens_used": {"input": 990, "output": 110},
+                "total_tokens": 1100,
+            },
             "output_file": begun.output_file,
         }
     ]
@@ -160,6 +169,7 @@ async def test_one_that_is_cancelled_is_told_of_as_cancelled(yard: Yard):
     await yard.cancel(begun.task_id, "not needed")
 
     (told,) = await notifications(yard)
+    assert told["usage"]["attempts"] == 0
     assert (told["status"], told["summary"], told["error"]) == (
         *("cancelled", 'Agent "Look around" was cancelled', "not needed"),
     )

@@ -1,6 +1,7 @@
 """The document that the preset ade comes from, replayed in its own field names: tasks, workers, inbox, subagents."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from taskyard.service.clock import ManualClock
 from taskyard.service.yard import Yard
 from taskyard.wire.tasks import Held
 from tests.graphs import status_of
+from tests.server.calling import calling
+from tests.sources.words import behind, look_at_events
 from tests.yards import OpenYard, claim_that, data_of, elapse, events_of, given_an_agent
 
 WORKER = "host:4711:5f2e"  # hostname, process and a random part
@@ -326,6 +329,7 @@ async def test_the_parent_is_notified_once_how_its_subagent_ended_unless_it_is_s
     (item,) = batch.items
     told: Any = item.content
     assert (item.kind, told["task_id"], told["status"]) == ("task_notification", begun.task_id, word)
+    assert told["usage"]["total_tokens"] == (100 if succeeds else 0)
     assert (told["summary"], told["output_file"]) == (f'Agent "Look around" {word}', begun.output_file)
     # What the document has under one name, a failure has under its own.
     assert (told.get("result"), told.get("error")) == (
@@ -334,6 +338,33 @@ async def test_the_parent_is_notified_once_how_its_subagent_ended_unless_it_is_s
 
 
 # 6. Operation
+
+
+async def test_observers_are_told_of_a_failure_with_its_error_and_all_attempts(yard: Yard):
+    held = await take(yard, await put(yard, maxAttempts=1))
+    await yard.fail(held.id, held.lease, "crash", "it broke")
+
+    (told,) = [stored.event for stored in await yard.events() if stored.event.event == "task.dead_lettered"]
+    data = json.loads(told.data or "")
+    assert (told.attempt, data["reason"], data["error"]) == (1, "crash", "it broke")
+
+
+async def test_the_figures_have_the_names_of_the_document(yard: Yard, clock: ManualClock):
+    await yard.register_runtime("machine", hostname="host", pid=4711)
+    done = await take(yard, await put(yard))
+    await yard.complete(done.id, done.lease)
+    await put(yard)
+    await put(yard, runAfter=MIDNIGHT_MS + 3_600_000)
+    await look_at_events(yard, clock)
+
+    async with calling(behind(yard)) as client:
+        lines = (await client.get("/metrics")).text.splitlines()
+
+    figures = {line.split("{")[0].split(" ")[0].removeprefix("taskyard_") for line in lines if line[0] != "#"}
+    gauges = {"queue_pending_total", "queue_delayed_total", "queue_stream_length"}
+    counted = {"tasks_enqueued_total", "tasks_completed_total", "workers_active_total", "workers_dead_total"}
+    measured = {"task_duration_seconds_count", "task_queue_wait_seconds_count", "task_attempts_count"}
+    assert gauges | counted | measured <= figures
 
 
 async def test_ended_tasks_are_forgotten_after_a_week_the_failed_ones_too(yard: Yard, clock: ManualClock):

@@ -223,6 +223,27 @@ async def test_a_workflow_goes_on_with_completions_and_fails_at_the_first_dead_t
     assert (await dag_history(yard, workflow.id))[-1] == "dag.failed"
 
 
+async def test_priorities_go_from_critical_to_low_and_no_further(yard: Yard):
+    made = [await create_task(yard, priority=priority) for priority in (3, 1, 2, 0)]
+
+    assert [held.id for held in await yard.claim(WORKER, count=9)] == [made[at] for at in (3, 1, 2, 0)]
+    for priority in (-1, 4):
+        with pytest.raises(InvalidInput, match="priority"):
+            await create_task(yard, priority=priority)
+
+
+# 6, 12. What a completion leaves behind
+
+
+async def test_a_completion_makes_an_agent_event_and_an_embedding_job_and_a_failure_makes_none(yard: Yard):
+    done = await lease(yard, await create_task(yard))
+    await yard.complete(done.id, done.lease, {"fits": True})
+    await fail(yard, await lease(yard, await create_task(yard)))
+
+    for topic in ("agent_event", "embedding_job"):
+        assert [row.task_id for _, row in await yard.store.outbox(topic, 10)] == [done.id]
+
+
 # 11. Metrics
 
 

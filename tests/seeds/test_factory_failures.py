@@ -1,5 +1,6 @@
 """The document that the preset factory comes from, replayed: failures, dead letters, sources, validation, money."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,13 +9,18 @@ from taskyard.core.task import Status
 from taskyard.service.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.server.calling import calling
+from tests.sources.test_watching import fired, watched
 from tests.sources.words import (
     ETL,
+    PULL_REQUEST,
     REPORT,
     attempts,
     behind,
     finish,
+    from_github,
+    given_a_hook,
     look_at_events,
+    receive,
     reports,
 )
 from tests.yards import OpenYard, claim_that, elapse, fail_once, given_a_running_task, given_an_agent
@@ -137,6 +143,28 @@ async def test_a_schedule_makes_a_task_every_monday_at_nine(yard: Yard, clock: M
 
     (made,) = await yard.find()
     assert (made.type, made.to_dict()["created_by"]) == ("audit", "cron:nightly-audit")
+
+
+async def test_a_pull_request_that_is_opened_makes_a_review(yard: Yard):
+    secret = await given_a_hook(yard, settings={"scheme": "github"}, task=None, ready_made="pull-request-opened")
+    await receive(yard, *from_github(secret, PULL_REQUEST))
+
+    (made,) = await yard.find()
+    assert (made.type, made.to_dict()["created_by"]) == ("review", "event:deploys")
+    assert made.to_dict()["subject"] == "pr:acme/shop#9"
+
+
+async def test_a_file_that_is_put_into_a_watched_folder_makes_a_task(yard: Yard, tmp_path: Path):
+    (inbox := tmp_path / "inbox").mkdir()
+    await yard.add_trigger(
+        "papers",
+        "files",
+        settings={"path": str(inbox), "patterns": ["*.txt"]},
+        task={"type": "read", "prompt": "{{ file.relative }}"},
+    )
+    async with watched(behind(yard), inbox):
+        (inbox / "paper.txt").write_text("new")
+        assert "paper.txt" in await fired(behind(yard), 1)
 
 
 async def test_a_graph_that_completes_starts_the_next(yard: Yard):

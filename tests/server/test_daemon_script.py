@@ -50,7 +50,7 @@ async def running(
 ) -> AsyncGenerator[Process]:
     """The daemon, at work; told to stop at the end, if it was not before, and seen off."""
     # Where the tests run in the background, their shell lets them ignore it, and a script cannot trap what it ignores.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     async with served(yard) as server:
         url = f"http://127.0.0.1:{server.port}"
         daemon = await asyncio.create_subprocess_exec(
@@ -60,6 +60,7 @@ async def running(
             stdout=PIPE,
             stderr=PIPE,
         )
+        signal.signal(signal.SIGINT, before)
         try:
             yield daemon
         finally:

@@ -7,7 +7,7 @@ inbox at that moment, and whoever does so next takes it in.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple, cast
@@ -18,8 +18,8 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.fields import LATEST
 from taskyard.core.inbox import Entry, Kind, Scope
 from taskyard.core.jsonvalue import compact
-from taskyard.core.task import Json, Status
-from taskyard.core.units import Micros
+from taskyard.core.task import Attempt, Json, Status
+from taskyard.core.units import Micros, MicroUsd, to_usd
 
 MOST_RESULT = 16 * 1024  # characters of an output that a notification repeats
 BY_THE_YARD = "yard"
@@ -117,8 +117,8 @@ def news_of(change: Change) -> News | None:
     return None if change.before.status is change.after.status else _NEWS_OF.get(change.after.status)
 
 
-def of_subagent(record: Record, change: Change, ended: Ended) -> Posted | None:
-    """The one notification of a subagent's end; None for a silent one."""
+def of_subagent(record: Record, change: Change, ended: Ended, attempts: Sequence[Attempt]) -> Posted | None:
+    """The one notification of a subagent's end, with what all attempts together have used; None for a silent one."""
     facts, after = cast(Mapping[str, Any], record.body), change.after
     if facts["silent"]:
         return None
@@ -131,10 +131,21 @@ def of_subagent(record: Record, change: Change, ended: Ended) -> Posted | None:
         "status": status,
         "summary": f'Agent "{facts["description"]}" {verb}',
         **_said(ended),
+        "usage": usage_of(attempts),
         "output_file": facts["output_file"],
     }
     whose = Scope(facts["parent"], facts["conversation"])
     return _post_about(change, whose, "subagent", content)
+
+
+def usage_of(attempts: Sequence[Attempt]) -> dict[str, Json]:
+    read, written = sum(each.tokens_in for each in attempts), sum(each.tokens_out for each in attempts)
+    return {
+        "attempts": len(attempts),
+        "cost_usd": to_usd(MicroUsd(sum(each.cost for each in attempts))),
+        "tokens_used": {"input": read, "output": written},
+        "total_tokens": read + written,
+    }
 
 
 def of_task(dag: Record, change: Change, type_: str, title: str, ended: Ended) -> Posted | None:

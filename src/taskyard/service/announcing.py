@@ -7,7 +7,7 @@ import json
 from taskyard.core import letters
 from taskyard.core.changes import Change, ChangeSet, RecordChange
 from taskyard.core.letters import Ended, News, Posted
-from taskyard.core.task import FINAL, Status, Trait
+from taskyard.core.task import FINAL, Attempt, Status, TaskId, Trait
 from taskyard.stores.contract import Store
 
 TOLD = Trait.TOLD.value
@@ -43,12 +43,18 @@ async def _posted(store: Store, change_set: ChangeSet, change: Change) -> list[P
     found: list[Posted | None] = []
     subagent = await store.record("subagent", after.workspace, after.id)
     if subagent is not None and letters.news_of(change) is not News.ESCALATED:
-        found.append(letters.of_subagent(subagent, change, ended))
+        found.append(letters.of_subagent(subagent, change, ended, await _attempts(store, change_set, after.id)))
     dag = None if after.dag_id is None else await store.record("dag", after.workspace, after.dag_id)
     if dag is not None:
         definition = (await store.definitions([after.id]))[after.id]
         found.append(letters.of_task(dag, change, definition.type, definition.title, ended))
     return [each for each in found if each is not None]
+
+
+async def _attempts(store: Store, change_set: ChangeSet, task_id: TaskId) -> list[Attempt]:
+    """The attempts at a task, the one that ends in this change included."""
+    ending = [each for each in change_set.attempts if each.task_id == task_id]
+    return [*await store.attempts(task_id), *ending]
 
 
 def _is_revived(change: Change) -> bool:
