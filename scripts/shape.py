@@ -1,0 +1,188 @@
+"""Prints how the code is shaped: what a newcomer has to read and follow. Run it before and after a rebuilding.
+
+python -m scripts.shape [--json]
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import json
+import sys
+import threading
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import Any, NamedTuple
+
+import httpx
+
+from taskyard.app import connect
+from taskyard.server.serving import served
+from taskyard.service.yard import Yard
+
+PACKAGE = Path(__file__).parent.parent / "src/taskyard"
+HTTP_FOLDERS = ("wire", "client")
+FEW_ROUNDS = 3  # of each walk before it is followed: what is done once in a process is not part of it
+
+
+class Figure(NamedTuple):
+    name: str
+    now: str
+    wanted: str
+
+
+class Walk(NamedTuple):
+    """What one call passes through on its way: the functions of ours, and their files."""
+
+    functions: int
+    files: int
+
+    def __str__(self) -> str:
+        return f"{self.functions} / {self.files}"
+
+
+# Files
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def lines_of(paths: list[Path]) -> int:
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+
+
+def fullest_folder() -> str:
+    """The folder that holds most modules directly. What only opens a package is none."""
+    held = Counter(path.parent for path in modules() if path.stem != "__init__")
+    folder, number = held.most_common(1)[0]
+    return f"{number} ({folder.relative_to(PACKAGE.parent)})"
+
+
+def names_used_twice() -> tuple[int, int]:
+    """How many class names, and how many module names, mean more than one thing."""
+    classes: Counter[str] = Counter()
+    for path in modules():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        classes.update(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    files = Counter(path.stem for path in modules() if not path.stem.startswith("__"))
+    return _repeated(classes), _repeated(files)
+
+
+def _repeated(names: Counter[str]) -> int:
+    return sum(number > 1 for number in names.values())
+
+
+def uses_of(name: str, folder: str = "") -> int:
+    """How often a name stands in the code of a folder, apart from where it is imported."""
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in sorted((PACKAGE / folder).rglob("*.py")))
+    return sum(isinstance(node, ast.Name) and node.id == name for tree in trees for node in ast.walk(tree))
+
+
+# The yard
+
+
+def depth_of(kind: type) -> int:
+    return 0 if kind is object else 1 + max(map(depth_of, kind.__bases__))
+
+
+def public_methods(kind: type) -> int:
+    return sum(not name.startswith("_") for name, _ in inspect.getmembers(kind, inspect.isfunction))
+
+
+# Walks
+
+
+class Follower:
+    """Notes the functions of ours that are called, in every thread that begins after it was installed."""
+
+    def __init__(self) -> None:
+        self.seen: set[tuple[str, str, int]] = set()
+        threading.setprofile(self.look)
+        sys.setprofile(self.look)
+
+    def look(self, frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(str(PACKAGE)) and not code.co_name.startswith("<"):
+            self.seen.add((code.co_filename, code.co_name, code.co_firstlineno))
+
+    async def walk(self, call: Callable[[], Awaitable[Any]]) -> Walk:
+        for _ in range(FEW_ROUNDS):
+            await call()
+        self.seen.clear()
+        await call()
+        return Walk(len(self.seen), len({file for file, _, _ in self.seen}))
+
+
+@asynccontextmanager
+async def _yard() -> AsyncGenerator[Yard]:
+    """A yard on SQLite that does nothing by itself."""
+    with TemporaryDirectory() as folder:
+        async with connect(f"sqlite:///{folder}/yard.db", sweeps=False) as yard:
+            yield yard
+
+
+async def walks() -> dict[str, Walk]:
+    follower = Follower()
+    async with _yard() as yard:
+        await yard.register("worker", max_concurrent_tasks=100)
+        for _ in range(FEW_ROUNDS + 1):
+            await yard.enqueue("code")
+        held = iter(await yard.claim("worker", count=FEW_ROUNDS + 1, start=True))
+
+        async def complete() -> None:
+            one = next(held)
+            await yard.complete(one.id, one.lease, "done")
+
+        completing = await follower.walk(complete)
+        enqueueing = await follower.walk(lambda: yard.enqueue("code"))
+        return {"enqueue": enqueueing, "complete": completing, "HTTP enqueue": await _over_http(yard, follower)}
+
+
+async def _over_http(yard: Yard, follower: Follower) -> Walk:
+    async with served(yard) as server, httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}") as client:
+        return await follower.walk(lambda: client.post("/api/tasks", json={"type": "code"}))
+
+
+# The table
+
+
+def figures() -> list[Figure]:
+    classes, files = names_used_twice()
+    http = [path for folder in HTTP_FOLDERS for path in sorted((PACKAGE / folder).rglob("*.py"))]
+    found = asyncio.run(walks())
+    return [
+        Figure(
+            "classes in Yard / depth / public methods on it",
+            f"{len(Yard.__mro__) - 1} / {depth_of(Yard)} / {public_methods(Yard)}",
+            "1 / 2 / 30",
+        ),
+        Figure("modules in one flat folder", fullest_folder(), "15"),
+        Figure(f"lines of {' and '.join(HTTP_FOLDERS)}", str(lines_of(http)), "4200"),
+        Figure("lines of Python in all", str(lines_of(modules())), "40000"),
+        Figure("class names / module names used twice", f"{classes} / {files}", "15 / 12"),
+        Figure("cast / Any in core", f"{uses_of('cast')} / {uses_of('Any', 'core')}", "60 / 40"),
+        *(
+            Figure(f"{name}: functions / files", str(walk), wanted)
+            for (name, walk), wanted in zip(found.items(), ("90 / 22", "80 / 20", "160 / 40"), strict=True)
+        ),
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    table = figures()
+    if "--json" in arguments:
+        sys.stdout.write(json.dumps({figure.name: figure.now for figure in table}, indent=2) + "\n")
+        return 0
+    for name, now, wanted in table:
+        sys.stdout.write(f"{name:50} {now:>34}   at most {wanted}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
