@@ -61,6 +61,7 @@ ACTS: Mapping[str, Act] = {
     "escalate": lambda hot: transitions.escalate(hot, by="human:adam", note="", now=NOW),
     "signal": lambda hot: transitions.signal(hot, name="go", by="human:adam", now=NOW),
     "adopt": lambda hot: transitions.adopt(hot, dag_id=DagId("dag_1"), now=NOW),
+    "need": lambda hot: transitions.need(hot, now=NOW),
     "reprioritise": lambda hot: transitions.reprioritise(hot, priority=1, rank=1, by="human:adam", now=NOW),
     "relane": lambda hot: transitions.relane(hot, lane=hot.lane, now=NOW),
     "step": lambda hot: transitions.step(hot, name="plan", cost=MicroUsd(7), tokens_in=1, tokens_out=2, now=NOW),

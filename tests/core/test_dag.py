@@ -7,7 +7,18 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from taskyard.core.changes import Count, Edge
-from taskyard.core.dag import DagStatus, conclusion, count_names, counted, heights, topological, waits_for
+from taskyard.core.dag import (
+    DagStatus,
+    conclusion,
+    count_names,
+    counted,
+    doomed,
+    heights,
+    topological,
+    waited_for,
+    waits_for,
+    within,
+)
 from taskyard.core.errors import CycleFound
 from taskyard.core.task import DagId, Status, TaskId
 
@@ -148,35 +159,51 @@ def test_each_graph_has_its_own_counters():
 
 
 @pytest.mark.parametrize(
-    ("live", "completed", "cancelled", "dead", "stuck", "first_death_fails", "ended"),
+    ("live", "completed", "dead", "stuck", "first_death_fails", "ended"),
     [
         # All have ended.
-        (0, 3, 0, 0, False, False, "completed"),
-        (0, 1, 2, 0, False, False, "completed"),
-        (0, 0, 3, 0, False, False, "cancelled"),
-        (0, 2, 0, 1, False, False, "failed"),
-        (0, 0, 2, 1, False, False, "failed"),
+        (0, 3, 0, False, False, "completed"),
+        (0, 0, 0, False, False, "cancelled"),
+        (0, 2, 1, False, False, "failed"),
+        (0, 0, 1, False, False, "failed"),
         # Some go on.
-        (1, 2, 0, 0, False, False, None),
-        (3, 0, 0, 0, False, False, None),
-        (1, 0, 2, 0, False, False, None),
-        (1, 1, 0, 1, False, False, None),
+        (1, 2, 0, False, False, None),
+        (3, 0, 0, False, False, None),
+        (1, 1, 1, False, False, None),
         # Some are left, and none of them can.
-        (1, 1, 0, 1, True, False, "failed"),
-        (2, 0, 1, 0, True, False, "failed"),
-        (1, 1, 0, 0, True, False, None),
+        (1, 1, 1, True, False, "failed"),
+        (2, 0, 0, True, False, "failed"),
         # Preset automechanica.
-        (5, 0, 0, 1, False, True, "failed"),
-        (5, 0, 1, 0, False, True, None),
-        (0, 2, 0, 0, False, True, "completed"),
+        (5, 0, 1, False, True, "failed"),
+        (5, 0, 0, False, True, None),
+        (0, 2, 0, False, True, "completed"),
     ],
 )
 def test_how_a_graph_ends(  # noqa: PLR0917 - one column of the table each
-    live: int, completed: int, cancelled: int, dead: int, stuck: bool, first_death_fails: bool, ended: str | None
+    live: int, completed: int, dead: int, stuck: bool, first_death_fails: bool, ended: str | None
 ):
-    counts = {"live": live, "completed": completed, "cancelled": cancelled, "dead": dead}
+    counts = {"live": live, "completed": completed, "dead": dead}
 
     assert conclusion(**counts, stuck=stuck, first_death_fails=first_death_fails) == ended
+
+
+def test_what_waits_for_a_failure_directly_or_not_cannot_proceed():
+    waits = graph(b="a", c="b", d="bz", e="z", f="e")
+
+    assert doomed(waits, {TaskId("a")}) == {"b", "c", "d"}
+    assert doomed(waits, set()) == set()
+
+
+def test_edges_that_leave_a_graph_are_told_from_those_within():
+    a, b, c = map(TaskId, "abc")
+    inside, outside = Edge(a, b, "depends"), Edge(a, c, "depends")
+
+    assert within([inside, outside], {a, b}) == [inside]
+
+
+@pytest.mark.parametrize(("blocker", "task"), [("task:t1", "t1"), ("child:t1", "t1"), ("time", None), ("key:t", None)])
+def test_a_blocker_names_the_task_that_takes_it_off(blocker: str, task: str | None):
+    assert waited_for(blocker) == task
 
 
 def test_a_graph_that_ended_is_told_from_one_that_goes_on():

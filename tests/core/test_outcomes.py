@@ -345,7 +345,7 @@ def test_a_lone_task_that_is_adopted_brings_what_it_costs_along_and_gives_it_bac
     assert adopted.spends == (Spend("default", "dag:dag_1", 50, 30),)
     ended = completed(adopted.changes[0].after, cost=5)
     assert held([*adopted.spends, *ended.spends])["dag:dag_1"] == 0
-    assert outcomes.adopted(a_row(), dag_id=DAG, spent=MicroUsd(0), now=NOW).spends == ()
+    assert outcomes.adopted(a_row_in(Status.RUNNING), dag_id=DAG, spent=MicroUsd(0), now=NOW).spends == ()
 
 
 def test_what_is_remembered_is_an_event_of_its_agent_and_a_job_that_embeds_it():

@@ -23,7 +23,7 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("pending", "ready"): ("ready", "task.ready"),
     ("pending", "cancel"): ("cancelled", "task.cancelled"),
     ("pending", "signal"): ("pending", "task.signalled"),
-    ("pending", "adopt"): ("pending", "task.adopted"),
+    ("pending", "need"): ("pending", "task.needed"),
     ("pending", "relane"): ("pending", "task.relaned"),
     ("pending", "reprioritise"): ("pending", "task.reprioritised"),
     # ready
@@ -32,7 +32,7 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("ready", "claim, at once"): ("running", "task.running"),
     ("ready", "cancel"): ("cancelled", "task.cancelled"),
     ("ready", "signal"): ("ready", "task.signalled"),
-    ("ready", "adopt"): ("ready", "task.adopted"),
+    ("ready", "need"): ("ready", "task.needed"),
     ("ready", "relane"): ("ready", "task.relaned"),
     ("ready", "reprioritise"): ("ready", "task.reprioritised"),
     # claimed
@@ -45,6 +45,7 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("claimed", "cancel"): ("cancelled", "task.cancelled"),
     ("claimed", "signal"): ("claimed", "task.signalled"),
     ("claimed", "adopt"): ("claimed", "task.adopted"),
+    ("claimed", "need"): ("claimed", "task.needed"),
     ("claimed", "relane"): ("claimed", "task.relaned"),
     ("claimed", "pin"): ("claimed", "task.session"),
     ("claimed", "step"): ("claimed", "task.step"),
@@ -62,6 +63,7 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("running", "cancel"): ("cancelled", "task.cancelled"),
     ("running", "signal"): ("running", "task.signalled"),
     ("running", "adopt"): ("running", "task.adopted"),
+    ("running", "need"): ("running", "task.needed"),
     ("running", "relane"): ("running", "task.relaned"),
     ("running", "pin"): ("running", "task.session"),
     ("running", "step"): ("running", "task.step"),
@@ -72,15 +74,15 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("validating", "retry, at once"): ("ready", "task.retrying"),
     ("validating", "bury"): ("dead_lettered", "task.dead_lettered"),
     ("validating", "cancel"): ("cancelled", "task.cancelled"),
-    ("validating", "adopt"): ("validating", "task.adopted"),
+    ("validating", "need"): ("validating", "task.needed"),
     ("validating", "relane"): ("validating", "task.relaned"),
     # completed
-    ("completed", "adopt"): ("completed", "task.adopted"),
+    ("completed", "need"): ("completed", "task.needed"),
     # retrying
     ("retrying", "promote"): ("ready", "task.ready"),
     ("retrying", "cancel"): ("cancelled", "task.cancelled"),
     ("retrying", "signal"): ("retrying", "task.signalled"),
-    ("retrying", "adopt"): ("retrying", "task.adopted"),
+    ("retrying", "need"): ("retrying", "task.needed"),
     ("retrying", "relane"): ("retrying", "task.relaned"),
     ("retrying", "reprioritise"): ("retrying", "task.reprioritised"),
     # dead_lettered
@@ -88,6 +90,7 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("dead_lettered", "revive"): ("ready", "task.revived"),
     ("dead_lettered", "revive, later"): ("retrying", "task.revived"),
     ("dead_lettered", "escalate"): ("dead_lettered", "task.escalated"),
+    ("dead_lettered", "need"): ("dead_lettered", "task.needed"),
 }
 
 PAIRS = list(product(Status, ACTS))
@@ -121,7 +124,7 @@ def test_all_else_is_refused_and_both_are_named(state: Status, act: str):
 def test_the_table_is_about_every_state_and_every_verb():
     assert {state for state, _ in ALLOWED} == set(Status) - {Status.FAILED, Status.CANCELLED}
     assert {act for _, act in ALLOWED} == set(ACTS)
-    assert len(PAIRS) == 11 * 28
+    assert len(PAIRS) == 11 * 29
 
 
 def test_the_published_graph_is_this_table():

@@ -55,7 +55,7 @@ def opening() -> list[Step]:
         Step("set_breaker_policy", {"failure_threshold": 3, "half_open_after_sec": 60}),
         Step("register", {"agent_id": "ann", "max_concurrent_tasks": 3, **skilled}),
         Step("register", {"agent_id": "bob", "max_concurrent_tasks": 2, "runtime_id": "machine"}),
-        Step("register", {"agent_id": "cat", "budget_usd": "0.6", **skilled}),
+        Step("register", {"agent_id": "cat", "budget_usd": "0.6", "orchestrator": True, **skilled}),
         Step("register", {"agent_id": "ann", "max_concurrent_tasks": 2}, workspace=ELSEWHERE),
         Step("register", {"agent_id": "bob", "runtime_id": "machine"}, workspace=ELSEWHERE),
     ]
@@ -126,11 +126,17 @@ class Chooser:
 
     def enqueue_many(self) -> Step:
         rows = [{"id": self._new_task(), **self._fields()} for _ in range(self._dice.randint(1, 3))]
+        if self._dice.random() < 0.3:
+            rows = [
+                {**row, "depends_on": self._some([each["id"] for each in rows[:place]], 1)}
+                for place, row in enumerate(rows)
+            ]
+            rows = self._also_across(rows)
         return Step("enqueue_many", {"tasks": rows})
 
     def submit(self) -> Step:
         ids = [self._new_task() for _ in range(self._dice.randint(2, 5))]
-        graph: dict[str, Any] = {"id": dag(GRAPHS + self._numbered), "tasks": self._placed(ids)}
+        graph: dict[str, Any] = {"id": dag(GRAPHS + self._numbered), "tasks": self._also_across(self._placed(ids))}
         if self._dice.random() < 0.3:
             graph["budget_ceiling_usd"] = self._dice.choice(("0.3", "0.5", "1"))
         return Step("submit", {"dag": graph})
@@ -143,7 +149,15 @@ class Chooser:
         rows = self._placed([self._new_task() for _ in range(self._dice.randint(1, 2))])
         for row in rows:
             row["depends_on"] += self._some(members, 2)
-        return Step("add", {"dag_id": graph, "tasks": rows})
+        return Step("add", {"dag_id": graph, "tasks": self._also_across(rows)})
+
+    def _also_across(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Some of the tasks depend on one that is there, of whichever graph."""
+        if not self._seen.tasks:
+            return rows
+        across = [[self._any_task()] if self._dice.random() < 0.2 else [] for _ in rows]
+        named = [dict.fromkeys([*row.get("depends_on", ()), *more]) for row, more in zip(rows, across, strict=True)]
+        return [{**row, "depends_on": list(some)} if some else row for row, some in zip(rows, named, strict=True)]
 
     def _placed(self, ids: list[TaskId]) -> list[dict[str, Any]]:
         """Tasks of a graph: each depends on some before it, and once in a while on one after."""
@@ -211,7 +225,8 @@ class Chooser:
             verb = "start"
         given = {"hold": hold, **OF_AGENTS[verb][1](self._dice, self._seen.now)}
         if verb == "spawn":
-            given["tasks"] = [{"id": self._new_task(), **self._fields()} for _ in range(self._dice.randint(1, 2))]
+            rows = [{"id": self._new_task(), **self._fields()} for _ in range(self._dice.randint(1, 2))]
+            given["tasks"] = self._also_across(rows)
         if self._dice.random() < 0.03:
             given["task_id"] = self._dice.choice(list(self._seen.tasks))  # the lease of one for the work of another
         return Step(verb, given)

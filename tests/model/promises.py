@@ -184,8 +184,7 @@ class Promises:
         root = told.before[told.step.given["task_id"]]
         if told.step.given.get("cascade") is False or root.status is Status.CANCELLED:
             return
-        members = [hot.id for hot in told.after.values() if hot.dag_id == told.after[root.id].dag_id]
-        _check_below(root.id, await self._guide.store.edges(members), told.after)
+        _check_below(root.id, await self._guide.store.edges(list(told.after)), told.after)
 
     async def _check_swept(self, told: Told) -> None:
         """P5: after a sweep nothing is held, or waits, beyond its time."""

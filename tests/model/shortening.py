@@ -42,7 +42,7 @@ class _Shortener:
 
     async def leave_out_wishes(self) -> None:
         for place in range(len(self.best.steps)):
-            for plainer in _plainer(self.best.steps[place]):
+            for plainer in _plainer(self.best.steps[place]) if place < len(self.best.steps) else ():
                 if self._has_time():
                     await self._try([*self.best.steps[:place], plainer, *self.best.steps[place + 1 :]])
 

@@ -79,7 +79,7 @@ async def test_the_histories_go_everywhere(folder: Path):
 
     for word in (
         *("ready", "parked", "claimed", "running", "completed", "retrying", "dead_lettered", "released", "suspended"),
-        *("cancelled", "revived", "signalled", "adopted", "reprioritised", "session", "validating"),
+        *("cancelled", "revived", "signalled", "adopted", "needed", "reprioritised", "session", "validating"),
     ):
         assert seen[f"task.{word}"] >= 3, f"task.{word} was hardly ever seen: {seen}"
     for code in ("lease_lost", "not_found", "illegal_transition", "invalid_input", "store_unavailable"):

@@ -329,7 +329,7 @@ MUTANTS = (
         edits=(
             Edit(
                 "service/steering.py",
-                "        if not follows or hot.dag_id is None:\n            return step",
+                "        if not follows or not outcomes.may_be_waited_for(hot):\n            return step",
                 "        if self:\n            return step",
             ),
         ),

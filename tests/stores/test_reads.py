@@ -136,7 +136,7 @@ async def test_a_graph_is_the_tasks_of_a_dag_and_what_joins_them(store: Store):
 
 
 async def test_an_adopted_task_belongs_to_its_new_dag(store: Store):
-    dag_id, lone = a_dag_id(), await given_a_task(store)
+    dag_id, lone = a_dag_id(), await given_a_running_task(store)
 
     adopted = await step(store, transitions.adopt(lone, dag_id=dag_id, now=store.now()))
 

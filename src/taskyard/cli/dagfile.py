@@ -32,7 +32,7 @@ _TASK: dict[str, Json] = {
         "deadline": _TIME,
         "run_after": _TIME,
         "expires_at": _TIME,
-        "depends_on": {**_TEXTS, "description": "Names of tasks of this file"},
+        "depends_on": {**_TEXTS, "description": "Names of tasks of this file, or ids of any tasks of the workspace"},
         "concurrency_key": {"type": "string"},
         "coalescable": {"type": "boolean"},
         "max_attempts": {"type": "integer", "minimum": 1},

@@ -23,6 +23,7 @@ class DagStatus(StrEnum):
         return self in (DagStatus.COMPLETED, DagStatus.FAILED, DagStatus.CANCELLED)
 
 
+NEEDED = "needed"
 _ENDS = {Status.COMPLETED: "completed", Status.CANCELLED: "cancelled", Status.DEAD_LETTERED: "dead"}
 
 
@@ -46,16 +47,19 @@ def count_names(dag_id: DagId) -> dict[str, str]:
     return {word: f"dag:{dag_id}:{word}" for word in ("live", "completed", "cancelled", "dead")}
 
 
-def conclusion(
-    *, live: int, completed: int, cancelled: int, dead: int, stuck: bool, first_death_fails: bool
-) -> DagStatus | None:
+def needed_name(dag_id: DagId) -> str:
+    """The counter of the edges that lead from the graph to tasks of others. It never goes down."""
+    return f"dag:{dag_id}:{NEEDED}"
+
+
+def conclusion(*, live: int, completed: int, dead: int, stuck: bool, first_death_fails: bool) -> DagStatus | None:
     """How the graph ended; None while it goes on."""
-    if dead and (live == 0 or stuck or first_death_fails):
+    if dead and (live == 0 or first_death_fails):
         return DagStatus.FAILED
     if live == 0:
         return DagStatus.COMPLETED if completed else DagStatus.CANCELLED
-    # A dependent of a cancelled task waits for what will never come.
-    return DagStatus.FAILED if stuck and cancelled else None
+    # What is left waits for tasks that died or were cancelled, here or in other graphs.
+    return DagStatus.FAILED if stuck else None
 
 
 def topological(parents: Mapping[TaskId, Collection[TaskId]]) -> list[TaskId]:
@@ -95,6 +99,29 @@ def waits_for(edges: Iterable[Edge]) -> dict[TaskId, set[TaskId]]:
         elif edge.kind == "awaited":
             waits.setdefault(edge.parent, set()).add(edge.child)
     return waits
+
+
+def within(edges: Iterable[Edge], tasks: Collection[TaskId]) -> list[Edge]:
+    """The edges that stay among these tasks: the others lead to tasks of other graphs."""
+    return [edge for edge in edges if edge.parent in tasks and edge.child in tasks]
+
+
+def waited_for(blocker: str) -> TaskId | None:
+    """The task whose end takes the blocker off; None where it is something else that does."""
+    kind, _, rest = blocker.partition(":")
+    return TaskId(rest) if kind in ("task", "child") else None
+
+
+def doomed(waits: Mapping[TaskId, Collection[TaskId]], ended: Collection[TaskId]) -> set[TaskId]:
+    """The tasks that wait, directly or not, for one of those that ended without success."""
+    dependents = _inverted(waits)
+    found: set[TaskId] = set()
+    frontier = list(ended)
+    while frontier:
+        new = [task for task in dependents.get(frontier.pop(), ()) if task not in found]
+        found.update(new)
+        frontier += new
+    return found
 
 
 def _inverted(parents: Mapping[TaskId, Collection[TaskId]]) -> dict[TaskId, list[TaskId]]:

@@ -368,6 +368,9 @@ def born_like(first: Hot, definition: Definition, *, now: Micros) -> Hot:
     return first.altered({"id": definition.id, "rank": placed, "created_at": definition.created_at})
 
 
+_KEPT = Trait.FILED | Trait.TOLD | Trait.REPORTED | Trait.NEEDED  # what the definition says nothing of
+
+
 def reborn(hot: Hot, definition: Definition, policy: Policy, *, now: Micros) -> Hot:
     """The row of a task that is given another set of attempts, as its definition has it by now."""
     after = hot._replace(
@@ -380,7 +383,7 @@ def reborn(hot: Hot, definition: Definition, policy: Policy, *, now: Micros) -> 
         run_sec=definition.max_duration_sec,
         max_attempts=definition.max_attempts,
         expires_at=definition.expires_at,
-        traits=int(traits(definition, policy) | hot.traits & (Trait.FILED | Trait.TOLD | Trait.REPORTED)),
+        traits=int(traits(definition, policy) | hot.traits & _KEPT),
     )
     return after._replace(due_at=due_time.due(after))
 

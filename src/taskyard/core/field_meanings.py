@@ -35,7 +35,7 @@ GIVEN: Mapping[str, str] = {
     "deadline": "When the work should be done. The closer it is, the earlier the task is taken.",
     "run_after": "Not claimed before this time.",
     "expires_at": "A task that still waits then is cancelled.",
-    "depends_on": "Tasks that must be completed before this one is ready.",
+    "depends_on": "Tasks of the workspace, in whichever DAGs, that must be completed before this one is ready.",
     "concurrency_key": "Of the tasks with the same key, one runs at a time.",
     "coalescable": "Kept for later: only `false` is accepted.",
     "max_attempts": "The task is a dead letter after so many failed attempts.",

@@ -6,13 +6,13 @@ nothing outside of the DAG. An orchestrator's tasks may; the bounds on size, dep
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
 
 from taskyard.core.artifacts import owner_of, referred
 from taskyard.core.changes import Edge
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import DagId, Definition, Json, TaskId
+from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId, Trait
 from taskyard.core.units import MicroUsd
 
 MOST_TASKS = 10_000  # in one DAG, over all calls together, where an operator has set nothing else for it
@@ -92,11 +92,26 @@ def _beyond(field: str, rule: str) -> InvalidInput:
 
 
 def check_references(draft: Definition, parent: Definition, dag: Collection[TaskId]) -> None:
-    """What an agent spawns refers to tasks and files of the DAG, and to what the agent's own task was given."""
+    """What an agent spawns depends on tasks of the DAG, and refers to these, their files and what its own was given."""
+    if not set(draft.depends_on).issubset(dag):
+        raise _beyond("depends_on", "name tasks of the DAG alone")
     own = {*parent.context_refs, *(f"task:{each}:output" for each in parent.depends_on)}
     for reference in draft.context_refs:
         if reference not in own and not is_within(reference, dag):
             raise _beyond("spec.context_refs", "name tasks and artifacts of the DAG alone")
+
+
+def check_dependencies(drafts: Sequence[Definition], stored: Mapping[TaskId, Hot]) -> None:
+    """Refuse what new tasks cannot depend on. `stored` are those of the tasks they name that are there."""
+    new = {draft.id for draft in drafts}
+    for dependency in sorted({each for draft in drafts for each in draft.depends_on} - new):
+        hot = stored.get(dependency)
+        if hot is None:
+            raise InvalidInput("depends_on", f"{dependency} is unknown")
+        if hot.status is Status.CANCELLED:
+            raise InvalidInput("depends_on", f"{dependency} is cancelled, so this would wait for ever")
+        if hot.traits & Trait.JUDGES:
+            raise InvalidInput("depends_on", f"{dependency} judges another task's output: depend on that task")
 
 
 def is_within(reference: str, dag: Collection[TaskId]) -> bool:

@@ -408,8 +408,14 @@ def _told_of_death(after: Hot, verdict: Verdict, failure: Failure, now: Micros) 
 
 def lifted_by(after: Hot) -> tuple[Lift, ...]:
     """What goes when a task completes."""
-    # Nothing can wait for a lone task: what depends on it makes it part of a graph.
-    return () if after.dag_id is None else (Lift(f"task:{after.id}"), *_lifted_without_success(after))
+    if not may_be_waited_for(after):
+        return ()
+    return (Lift(f"task:{after.id}"), *_lifted_without_success(after))
+
+
+def may_be_waited_for(hot: Hot) -> bool:
+    """Whether other tasks may depend on this one. Nobody waits for a lone task that is not marked as needed."""
+    return hot.dag_id is not None or bool(hot.traits & Trait.NEEDED)
 
 
 def _lifted_without_success(after: Hot) -> tuple[Lift, ...]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from taskyard.core.task import AgentId, Hot, RuntimeId, Status, chooser
-from taskyard.core.units import Micros, MicroUsd
+from taskyard.core.task import AgentId, Hot, Reason, RuntimeId, Status, Trait, chooser
+from taskyard.core.units import SECOND, Micros, MicroUsd
 
 # What an attempt says of itself on its way, of which the next one has said nothing yet. A heartbeat may have written it
 # after the last attempt's end was decided.
@@ -59,3 +59,16 @@ def claimed(  # noqa: PLR0917 - naming them takes longer than making the row
 
 def ended(hot: Hot, status: Status, now: Micros) -> Hot:
     return Hot._make(_ended((*hot, *_GONE, status, hot.version + 1, now, None)))
+
+
+def time_limit(hot: Hot, now: Micros) -> Micros | None:
+    """When the time of an attempt that starts now is over."""
+    return None if hot.run_sec is None else Micros(now + hot.run_sec * SECOND - hot.ran)
+
+
+def key_once_started(hot: Hot) -> str | None:
+    return None if hot.traits and hot.traits & Trait.KEY_WHILE_WAITING else hot.idempotency_key
+
+
+def session_after(hot: Hot, reason: str) -> str | None:
+    return None if reason == Reason.POISONED_SESSION else hot.session

@@ -106,6 +106,7 @@ class Trait(IntFlag):
     JUDGES = 256  # it is such a validator: its output is a verdict on another task's
     TOLD = 512  # an inbox is told what becomes of it
     RESUMES = 1024  # it begins with the session of the last task of its subject and agent (preset multica)
+    NEEDED = 2048  # a task of another DAG depends on it: its end is looked at though it may be in no DAG itself
 
 
 class Lane(NamedTuple):

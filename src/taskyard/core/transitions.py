@@ -16,7 +16,7 @@ from taskyard.core.errors import IllegalTransition
 from taskyard.core.jsonvalue import compact
 from taskyard.core.lease import numbered
 from taskyard.core.runtime import named
-from taskyard.core.stepping import LET_GO, claimed, ended
+from taskyard.core.stepping import LET_GO, claimed, ended, key_once_started, session_after, time_limit
 from taskyard.core.task import (
     HELD,
     KEY_HELD,
@@ -70,7 +70,8 @@ GRAPH: dict[str, dict[Status, frozenset[Status]]] = {
     "revive": {Status.DEAD_LETTERED: frozenset({Status.RETRYING, Status.READY})},
     "escalate": {Status.DEAD_LETTERED: frozenset({Status.DEAD_LETTERED})},
     "signal": {status: frozenset({status}) for status in WAITING | HELD},
-    "adopt": {status: frozenset({status}) for status in WAITING | HELD | {Status.VALIDATING, Status.COMPLETED}},
+    "adopt": {status: frozenset({status}) for status in HELD},
+    "need": {status: frozenset({status}) for status in WAITING | KEY_HELD | {Status.COMPLETED, Status.DEAD_LETTERED}},
     "reprioritise": {status: frozenset({status}) for status in WAITING},
     "relane": {status: frozenset({status}) for status in WAITING | KEY_HELD},
     "pin": {status: frozenset({status}) for status in HELD},
@@ -98,6 +99,7 @@ EVENTS: dict[str, str] = {
     "escalate": "task.escalated",
     "signal": "task.signalled",
     "adopt": "task.adopted",
+    "need": "task.needed",
     "reprioritise": "task.reprioritised",
     "relane": "task.relaned",
     "pin": "task.session",
@@ -162,7 +164,7 @@ def claim(
     allowed = hot.claim_ttl if claim_ttl is None or hot.claim_ttl == 0 else claim_ttl
     started = start or allowed == 0
     expires = Micros(now + (hot.lease_sec if started else allowed) * SECOND)
-    limit = _limit(hot, now) if started else None
+    limit = time_limit(hot, now) if started else None
     before, behind = told_of_claim(agent, runtime, started=started)
     after = claimed(
         hot,
@@ -179,7 +181,7 @@ def claim(
         earlier(expires, limit),
         circuit,
         reserved,
-        _key_once_started(hot) if started else hot.idempotency_key,
+        key_once_started(hot) if started else hot.idempotency_key,
     )
     # Since its last step, which nearly always is the one that made it ready.
     waited = now - hot.updated_at
@@ -211,8 +213,8 @@ def start(hot: Hot, *, now: Micros) -> Change | None:
         started_at=now,
         heartbeat_at=now,
         lease_expires_at=Micros(now + hot.lease_sec * SECOND),
-        limit_at=_limit(hot, now),
-        idempotency_key=_key_once_started(hot),
+        limit_at=time_limit(hot, now),
+        idempotency_key=key_once_started(hot),
     )
 
 
@@ -294,7 +296,7 @@ def retry(
         parks=hot.parks + 1 if parked else hot.parks,
         losses=hot.losses + 1 if not counted and not parked else hot.losses,
         lane=hot.lane if lane is None else lane,
-        session=_session_after(hot, reason),
+        session=session_after(hot, reason),
         ran=Micros(0),
         **_let_go(hot),
     )
@@ -318,7 +320,7 @@ def bury(hot: Hot, *, reason: str, error: str, counted: bool, poison: bool, now:
         data,
         status=Status.DEAD_LETTERED,
         failures=hot.failures + counted,
-        session=_session_after(hot, reason),
+        session=session_after(hot, reason),
         ran=Micros(0),
         **_let_go(hot),
     )
@@ -399,9 +401,16 @@ def signal(hot: Hot, *, name: str, by: str, now: Micros) -> Change:
 
 
 def adopt(hot: Hot, *, dag_id: DagId, now: Micros) -> Change:
-    """A lone task becomes part of a graph, because something now depends on it."""
+    """A lone task becomes the first of a graph, because it spawns."""
     allow(hot, "adopt")
     return _step(hot, "adopt", now, {"dag_id": dag_id}, dag_id=dag_id)
+
+
+def need(hot: Hot, *, now: Micros) -> Change:
+    """A task of another graph comes to depend on this one. When it was made ready, or ended, stays as it was."""
+    allow(hot, "need")
+    change = _step(hot, "need", now, {}, traits=int(hot.traits | Trait.NEEDED))
+    return change._replace(after=change.after._replace(updated_at=hot.updated_at))
 
 
 def reprioritise(hot: Hot, *, priority: int, rank: int, by: str, now: Micros) -> Change:
@@ -452,18 +461,6 @@ def lone_dag(task_id: TaskId) -> DagId:
 def lone_task(dag_id: DagId) -> TaskId:
     """The task that such a graph is the graph of, where it is a lone task's."""
     return TaskId("task_" + dag_id.removeprefix("dag_"))
-
-
-def _limit(hot: Hot, now: Micros) -> Micros | None:
-    return None if hot.run_sec is None else Micros(now + hot.run_sec * SECOND - hot.ran)
-
-
-def _key_once_started(hot: Hot) -> str | None:
-    return None if hot.traits and hot.traits & Trait.KEY_WHILE_WAITING else hot.idempotency_key
-
-
-def _session_after(hot: Hot, reason: str) -> str | None:
-    return None if reason == Reason.POISONED_SESSION else hot.session
 
 
 def _let_go(hot: Hot) -> dict[str, Any]:

@@ -213,9 +213,11 @@ def agent_named(created_by: str) -> str | None:
     return name if kind == "agent" else None
 
 
-def dated(draft: Definition, hot: Hot) -> Definition:
-    """The definition, with the time at which its task was stored."""
-    return draft if draft.created_at == hot.created_at else draft._replace(created_at=hot.created_at)
+def as_stored(draft: Definition, hot: Hot) -> Definition:
+    """The definition, with the time at which its task was stored and the DAG that it was put into."""
+    if (draft.created_at, draft.dag_id) == (hot.created_at, hot.dag_id):
+        return draft
+    return draft._replace(created_at=hot.created_at, dag_id=hot.dag_id)
 
 
 def _dated_anew(drafts: Sequence[Definition], now: Micros) -> Sequence[Definition]:

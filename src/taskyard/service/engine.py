@@ -15,10 +15,11 @@ from typing import TypeVar
 
 from taskyard.core import breaker as breakers
 from taskyard.core import dag as dags
-from taskyard.core import letters, notices
+from taskyard.core import letters, notices, outcomes
 from taskyard.core.agent import Agent, AgentType, budget_moved
 from taskyard.core.changes import (
     PLANNED_ON,
+    Change,
     ChangeSet,
     Committed,
     Conflict,
@@ -37,8 +38,9 @@ from taskyard.core.lease import Lease, seal
 from taskyard.core.notices import Notice
 from taskyard.core.planning import Planning
 from taskyard.core.policy import PRESETS, Policy, policy_of
-from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Json, Lane, LaneId, TaskId
+from taskyard.core.task import KEY_DEAD, AgentId, Attempt, DagId, Definition, Hot, Json, Lane, LaneId, TaskId
 from taskyard.core.units import Micros, MicroUsd
+from taskyard.service import walking
 from taskyard.service.announcing import announced, is_quiet
 from taskyard.service.committer import Committer, Result
 from taskyard.service.configuration import Configuration
@@ -96,22 +98,28 @@ class Engine:
 
     # Landing
 
-    async def _land(self, decide: Callable[[], Awaitable[tuple[ChangeSet | None, T]]]) -> T:
+    async def _land(
+        self, decide: Callable[[], Awaitable[tuple[ChangeSet | None, T]]], *, in_cascade: bool = False
+    ) -> T:
         """Decide and commit until nothing moved in between. No set: there is nothing to write."""
         for tried in range(TRIES):
             if tried < PATIENT_AFTER:
-                landed, answer = await self._land_once(decide, timely)
+                landed, answer = await self._land_once(decide, timely, in_cascade=in_cascade)
             else:
                 async with self._patience:
                     # However late: where a store takes long with everything, this would go on without end.
-                    landed, answer = await self._land_once(decide, lambda change_set: change_set)
+                    landed, answer = await self._land_once(decide, lambda late: late, in_cascade=in_cascade)
             if landed:
                 return answer
             await asyncio.sleep(self.options.dice() * min(0.001 * 2**tried, 0.05))
         raise Contended(tries=TRIES)
 
     async def _land_once(
-        self, decide: Callable[[], Awaitable[tuple[ChangeSet | None, T]]], bounded: Callable[[ChangeSet], ChangeSet]
+        self,
+        decide: Callable[[], Awaitable[tuple[ChangeSet | None, T]]],
+        bounded: Callable[[ChangeSet], ChangeSet],
+        *,
+        in_cascade: bool,
     ) -> tuple[bool, T]:
         change_set, answer = await decide()
         if change_set is None:
@@ -128,6 +136,8 @@ class Engine:
                     self._configuration.outdated()
                 self._in_hand.let_go(change_set.changes)
                 await self._follow_up(committed)
+                if not in_cascade:
+                    await self._settle_waiting(change_set)
                 return True, answer
 
     async def _commit(self, change_set: ChangeSet, *, at_once: bool = False) -> Result:
@@ -170,6 +180,7 @@ class Engine:
             if isinstance(result, Committed):
                 self._in_hand.let_go(change_set.changes)
                 await self._follow_up(result)
+                await self._settle_waiting(change_set)
             else:
                 moved.append(key)
         return moved
@@ -211,7 +222,9 @@ class Engine:
         got = {word: counts.get(name, 0) for word, name in names.items()}
         policy = PRESETS[str(record.body["preset"])]
         status = dags.conclusion(
-            **got,
+            live=got["live"],
+            completed=got["completed"],
+            dead=got["dead"],
             stuck=got["live"] > 0 and await self._stuck(dag_id),
             first_death_fails=policy.dag_fails_at_first_death,
         )
@@ -220,11 +233,26 @@ class Engine:
         return self._dag_moved(record, status, self.now())
 
     async def _stuck(self, dag_id: DagId) -> bool:
-        """Whether nothing in the graph can proceed. What a cascade has yet to come to is not left behind."""
+        """Whether nothing in the graph can proceed: all that is live waits for what died or was cancelled, anywhere.
+
+        What a cascade has yet to come to is not left behind.
+        """
         if not await self.store.stuck(dag_id):
             return False
-        cascades = await self.store.records("cascade", self.workspace)
-        return all(cascade.body["dag"] != dag_id for cascade in cascades)
+        live = {hot.id for hot in (await self.store.graph(dag_id)).tasks if not hot.status.is_final}
+        for cascade in await self.store.records("cascade", self.workspace):
+            if cascade.body["dag"] == dag_id or live & (await walking.left(self.store, cascade)).left.keys():
+                return False
+        above = await walking.above(self.store, live)
+        return dags.doomed(above.waits, above.failed()).issuperset(live)
+
+    async def _settle_waiting(self, change_set: ChangeSet) -> None:
+        """Store how graphs ended that wait for tasks of others, where one of these died, was cancelled or revived."""
+        roots = [change.after for change in change_set.changes if _is_of_a_failure(change)]
+        # The end of a cascade settles what it came to.
+        if roots and not any(record.kind == "cascade" for record in change_set.records):
+            for dag_id in sorted(await walking.waiting_dags(self.store, roots)):
+                await self._settle_dag(dag_id)
 
     def _dag_moved(self, record: Record, status: DagStatus, now: Micros) -> ChangeSet:
         body = {**record.body, "status": status.value, "ended_at": now if status.is_final else None}
@@ -334,6 +362,15 @@ class Engine:
 
     def _mint_task(self) -> TaskId:
         return mint_task()
+
+    def _mint_dag(self) -> DagId:
+        return DagId(self._mint_task().replace("task_", "dag_"))
+
+
+def _is_of_a_failure(change: Change) -> bool:
+    """Whether tasks may wait for this one that cannot proceed as long as it is dead or cancelled."""
+    failed = change.after.status in KEY_DEAD or change.before.status in KEY_DEAD
+    return failed and outcomes.may_be_waited_for(change.after)
 
 
 def _is_id(text: str) -> bool:

@@ -6,26 +6,21 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 from taskyard.core import dag as dags
-from taskyard.core import growth, transitions
+from taskyard.core import growth, placing, transitions
 from taskyard.core.changes import (
     Ceiling,
     ChangeSet,
     Conflict,
-    Count,
-    Event,
     Taken,
     merged,
     timely,
 )
 from taskyard.core.errors import Contended, InvalidInput, NotFound, StoreFull
-from taskyard.core.jsonvalue import compact
-from taskyard.core.letters import audience_of
 from taskyard.core.planning import Planning
 from taskyard.core.task import DagId, Definition, Hot, TaskId
 from taskyard.core.units import MicroUsd
 from taskyard.service import arguments
-from taskyard.service.announcing import marked
-from taskyard.service.drafting import agent_named, dated
+from taskyard.service.drafting import agent_named, as_stored
 from taskyard.service.engine import TRIES, KeyTaken, Options
 from taskyard.service.growing import Growing, dag_record
 from taskyard.service.results import Results
@@ -33,7 +28,6 @@ from taskyard.service.turns import in_turns
 from taskyard.stores.contract import Store
 from taskyard.wire.answers import Dag
 from taskyard.wire.batching import Batcher
-from taskyard.wire.minting import mint
 from taskyard.wire.results import Enqueued
 from taskyard.wire.tasks import Task
 from taskyard.wire.tracing import enqueue_span
@@ -92,21 +86,21 @@ class Enqueueing(Growing, Results):
 
         drafts = await in_turns(draft_of, tasks)
         chosen = {draft.id for draft, fields in zip(drafts, tasks, strict=True) if draft.id in fields.values()}
-        if sum(bool(draft.depends_on) for draft in drafts) > 1:
-            raise InvalidInput("depends_on", "may be given for one task of a batch; submit a DAG for more")
         for _ in range(TRIES):
             owners = await self._owners(drafts)
             there = await self.store.load(sorted(chosen)) if chosen else {}
             if any(hot.workspace != self.workspace for hot in there.values()):
                 raise InvalidInput("id", "is taken")  # by somebody this caller may not even know of
-            new = {draft.id: draft for draft in drafts if owners[_claim(draft)] == draft.id and draft.id not in there}
+            new = {draft.id for draft in drafts if owners[_claim(draft)] == draft.id and draft.id not in there}
             try:
                 # Others may be about to choose the same id, and one set has it only once.
                 put_in = self._put_in_apart if chosen else self._put_in
-                made = await put_in(list(new.values()), planning)
+                meant = _depending_on_owners(drafts, owners)
+                once = {draft.id: draft for draft in meant if draft.id in new}
+                made = await put_in(list(once.values()), planning)
             except KeyTaken:
                 continue  # somebody was quicker: now theirs is there to be found
-            return await self._answers(drafts, owners, made)
+            return await self._answers(meant, owners, made)
         raise Contended(tries=TRIES)
 
     async def submit(self, dag: Mapping[str, object], *, created_by: str = BY_DEFAULT) -> Dag:
@@ -126,26 +120,16 @@ class Enqueueing(Growing, Results):
         """What a whole graph comes to: the rows to store, and the answer once they are."""
         _refuse_other_fields(dag)
         created_by = arguments.name("created_by", created_by)
-        dag_id = arguments.dag_id("id", dag["id"]) if "id" in dag else DagId(f"dag_{mint()}")
+        dag_id = arguments.dag_id("id", dag["id"]) if "id" in dag else self._mint_dag()
         planning, now = await self._planning_new(), self.now()
         named = await self._named(dag.get("tasks"), planning, created_by=created_by, dag_id=dag_id, now=now)
         record = dag_record(dag, dag_id, planning, created_by, now)
         ceiling = _ceiling(dag)
         drafts = list(named.values())
-        parents = {draft.id: set(draft.depends_on) for draft in drafts}
-        _refuse_unknown(parents)
-        heights = dags.heights(parents)
-        births = await self._births(drafts, planning, heights=heights, done=frozenset(), now=now)
-        births = births if audience_of(record.body or {}) is None else marked(births)
-        event = Event(
-            "dag.created", self.workspace, None, dag_id, now, None, None, None, compact({"tasks": len(drafts)})
-        )
-        change_set = births._replace(
-            records=(record,),
-            counts=(Count(self.workspace, f"dag:{dag_id}:live", len(drafts)),),
-            ceilings=() if ceiling is None else (Ceiling(self.workspace, f"dag:{dag_id}", ceiling),),
-            events=(event,),
-        )
+        stored = await self._dependencies(drafts)
+        births = await self._new_dag(record, drafts, planning, stored, now)
+        ceilings = () if ceiling is None else (Ceiling(self.workspace, f"dag:{dag_id}", ceiling),)
+        change_set = self._depending(births, stored)._replace(ceilings=ceilings)
         hots = {task.hot.id: task.hot for task in births.tasks}
         tasks = {name: Task(hots[draft.id], draft, created=True) for name, draft in named.items()}
         return change_set, Dag(id=dag_id, tasks=tasks)
@@ -157,7 +141,10 @@ class Enqueueing(Growing, Results):
         return bool(await self.store.load([transitions.lone_task(dag_id)]) or (await self.store.graph(dag_id)).tasks)
 
     async def add(self, dag_id: str, tasks: Sequence[Mapping[str, object]], *, created_by: str = BY_DEFAULT) -> Dag:
-        """Add tasks to a graph that exists; a finished one goes on. They may depend on each other and on its tasks."""
+        """Add tasks to a graph that exists; a finished one goes on.
+
+        They may depend on each other, and on any task of the workspace.
+        """
         created_by = arguments.name("created_by", created_by)
         with enqueue_span(tasks):
             return await self._added_tasks(DagId(dag_id), tasks, created_by)
@@ -171,14 +158,16 @@ class Enqueueing(Growing, Results):
             record = await self.store.record("dag", self.workspace, dag_id)
             if record is None:
                 raise NotFound("dag", dag_id)
-            change_set = await self._addition(record, drafts, planning)
+            stored = await self._dependencies(drafts)
+            change_set = self._depending(await self._addition(record, drafts, planning, stored), stored)
             return change_set, {task.hot.id: task.hot for task in change_set.tasks}
 
         hots = await self._land_new(decide)
         return Dag(
             id=dag_id,
             tasks={
-                name: Task(hots[draft.id], dated(draft, hots[draft.id]), created=True) for name, draft in named.items()
+                name: Task(hots[draft.id], as_stored(draft, hots[draft.id]), created=True)
+                for name, draft in named.items()
             },
         )
 
@@ -216,37 +205,46 @@ class Enqueueing(Growing, Results):
         return [task.hot for task in births.tasks]
 
     async def _put_in_apart(self, drafts: Sequence[Definition], planning: Planning) -> dict[TaskId, Hot]:
-        """Lone tasks in one set; those that depend on something join its graph in the same one."""
+        """Lone tasks, additions to DAGs and new DAGs in one set."""
         if not drafts:
             return {}
+        if any(draft.depends_on for draft in drafts):
+            dags.topological({draft.id: draft.depends_on for draft in drafts})
+        new = {group[0].id: self._mint_dag() for group in placing.groups(drafts)}
 
         async def decide() -> tuple[ChangeSet, dict[TaskId, Hot]]:
-            now = self.now()
-            joining = [draft for draft in drafts if draft.depends_on and draft.dag_id is None]
-            alone = [draft for draft in drafts if not draft.depends_on and draft.dag_id is None]
-            lone = await self._births(alone, planning, heights={}, done=frozenset(), now=now)
-            sets = [lone, *await self._named_additions(drafts, planning)]
-            if joining and len(sets) > 1:
-                raise InvalidInput("depends_on", "must come with a dag_id where other tasks of the batch have one")
-            sets += [await self._joined(draft, planning, now) for draft in joining]
-            change_set = merged(sets)
+            stored = await self._dependencies(drafts)
+            sets = [
+                await self._put_into(dag_id, mine, planning, stored, is_new=dag_id in new.values())
+                for dag_id, mine in placing.placed(drafts, stored, new).items()
+            ]
+            change_set = self._depending(merged(sets), stored)
             return change_set, {task.hot.id: task.hot for task in change_set.tasks}
 
         return await self._land(decide)
 
-    async def _named_additions(self, drafts: Sequence[Definition], planning: Planning) -> list[ChangeSet]:
-        """What those tasks come to that name the DAG they are put into."""
-        by_dag: dict[DagId, list[Definition]] = {}
-        for draft in drafts:
-            if draft.dag_id is not None:
-                by_dag.setdefault(draft.dag_id, []).append(draft)
-        sets: list[ChangeSet] = []
-        for dag_id, added in by_dag.items():
-            record = await self.store.record("dag", self.workspace, dag_id)
-            if record is None:
-                raise InvalidInput("dag_id", f"{dag_id} is unknown: submit a DAG, or leave it out")
-            sets.append(await self._addition(record, added, planning))
-        return sets
+    async def _put_into(
+        self,
+        dag_id: DagId | None,
+        drafts: Sequence[Definition],
+        planning: Planning,
+        stored: Mapping[TaskId, Hot],
+        *,
+        is_new: bool,
+    ) -> ChangeSet:
+        """Tasks of one DAG; or, of none, each by itself."""
+        now = self.now()
+        if dag_id is None:
+            return await self._births(drafts, planning, heights={}, done=frozenset(), now=now)
+        drafts = [draft._replace(dag_id=dag_id) for draft in drafts]
+        if is_new:
+            fields: dict[str, object] = {"title": drafts[0].title, "tags": drafts[0].tags}
+            record = dag_record(fields, dag_id, planning, drafts[0].created_by, now)
+            return await self._new_dag(record, drafts, planning, stored, now)
+        known = await self.store.record("dag", self.workspace, dag_id)
+        if known is None:
+            raise InvalidInput("dag_id", f"{dag_id} is unknown: submit a DAG, or leave it out")
+        return await self._addition(known, drafts, planning, stored)
 
     async def _owners(self, drafts: Sequence[Definition]) -> dict[str, TaskId]:
         """Which task each draft comes to: a live one with its key, else the first of the batch that claims it."""
@@ -265,7 +263,7 @@ class Enqueueing(Growing, Results):
     ) -> list[Enqueued]:
         others = [owner for owner in owners.values() if owner not in made]
         hots = {**made, **(await self.store.load(others) if others else {})}
-        definitions = {draft.id: dated(draft, made[draft.id]) for draft in drafts if draft.id in made}
+        definitions = {draft.id: as_stored(draft, made[draft.id]) for draft in drafts if draft.id in made}
         definitions |= await self.store.definitions(others) if others else {}
         new = set(made)
 
@@ -303,11 +301,15 @@ def _refuse_other_fields(dag: object) -> None:
             raise InvalidInput(name, f"is not a field of a DAG; those are {', '.join(sorted(DAG_FIELDS))}")
 
 
-def _refuse_unknown(parents: Mapping[TaskId, set[TaskId]]) -> None:
-    for task, depends_on in parents.items():
-        for dependency in depends_on:
-            if dependency not in parents:
-                raise InvalidInput("depends_on", f"{dependency}, which {task} needs, is not in this DAG")
+def _depending_on_owners(drafts: Sequence[Definition], owners: Mapping[str, TaskId]) -> Sequence[Definition]:
+    """What depends on a task of the batch whose key is taken depends on the task that has it."""
+    others = {draft.id: owner for draft in drafts if (owner := owners[_claim(draft)]) != draft.id}
+    if not others:
+        return drafts
+    return [
+        draft._replace(depends_on=tuple(dict.fromkeys(others.get(each, each) for each in draft.depends_on)))
+        for draft in drafts
+    ]
 
 
 def _ceiling(dag: Mapping[str, object]) -> MicroUsd | None:

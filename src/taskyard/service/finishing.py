@@ -329,11 +329,13 @@ class Finishing(Filing):
 
         return await self._land_end(decide)
 
-    async def _land_end(self, decide: Callable[[], Awaitable[tuple[ChangeSet | None, T]]]) -> T:
+    async def _land_end(
+        self, decide: Callable[[], Awaitable[tuple[ChangeSet | None, T]]], *, in_cascade: bool = False
+    ) -> T:
         """Land the end of an attempt. Where somebody else takes its key meanwhile, it is decided anew."""
         for _ in range(TRIES):
             try:
-                return await self._land(decide)
+                return await self._land(decide, in_cascade=in_cascade)
             except KeyTaken:
                 continue
         raise Contended(tries=TRIES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeVar, cast
 
@@ -17,15 +18,14 @@ from taskyard.core.changes import (
     Record,
     RecordChange,
     Rescore,
-    merged,
 )
 from taskyard.core.dag import DagStatus
-from taskyard.core.errors import InvalidInput
+from taskyard.core.jsonvalue import compact
 from taskyard.core.letters import audience_given, audience_of
 from taskyard.core.planning import Planning
-from taskyard.core.task import WAITING, DagId, Definition, Hot, Json, Status, TaskId, Trait
+from taskyard.core.task import WAITING, DagId, Definition, Hot, Json, Status, TaskId
 from taskyard.core.units import Micros
-from taskyard.service import arguments
+from taskyard.service import arguments, walking
 from taskyard.service.announcing import marked
 from taskyard.service.drafting import Drafting, rescored
 
@@ -35,57 +35,42 @@ DAG_FIELDS = frozenset({"title", "tasks", "budget_ceiling_usd", "tags", "id"})
 
 
 class Growing(Drafting):
-    async def _joined(self, draft: Definition, planning: Planning, now: Micros) -> ChangeSet:
-        """A task that depends on existing ones becomes part of their graph."""
-        parents = await self._parents(draft)
-        dag_ids = {hot.dag_id for hot in parents.values() if hot.dag_id is not None}
-        if len(dag_ids) > 1:
-            raise InvalidInput("depends_on", "must all be in one DAG")
-        if dag_ids:
-            record = await self.store.record("dag", self.workspace, dag_ids.pop() or "")
-            if record is None:
-                raise InvalidInput("depends_on", "refers to a DAG that is gone")
-            return await self._addition(record, [draft._replace(dag_id=DagId(record.id))], planning)
-        return await self._new_graph(draft, list(parents.values()), planning, now)
+    async def _dependencies(self, drafts: Sequence[Definition]) -> dict[TaskId, Hot]:
+        """The stored tasks that these depend on, in whichever DAGs of the workspace, if they may."""
+        stored = await self._named_dependencies(drafts)
+        growth.check_dependencies(drafts, stored)
+        return stored
 
-    async def _new_graph(self, draft: Definition, parents: Sequence[Hot], planning: Planning, now: Micros) -> ChangeSet:
-        """Something depends on lone tasks: they and it are a graph from now on."""
-        dag_id = transitions.lone_dag(parents[0].id)
-        record = dag_record({}, dag_id, planning, draft.created_by, now)
-        adopted = merged(
-            [outcomes.adopted(hot, dag_id=dag_id, spent=await self._spent(hot), now=now) for hot in parents]
-        )
-        done = frozenset(hot.id for hot in parents if hot.status is Status.COMPLETED)
-        births = await self._births([draft._replace(dag_id=dag_id)], planning, heights={}, done=done, now=now)
-        live = sum(hot.status is not Status.COMPLETED for hot in parents)
+    async def _named_dependencies(self, drafts: Sequence[Definition]) -> dict[TaskId, Hot]:
+        named = {each for draft in drafts for each in draft.depends_on} - {draft.id for draft in drafts}
+        return await self._load_all(sorted(named)) if named else {}
+
+    async def _new_dag(
+        self,
+        record: RecordChange,
+        drafts: Sequence[Definition],
+        planning: Planning,
+        stored: Mapping[TaskId, Hot],
+        now: Micros,
+    ) -> ChangeSet:
+        """A DAG that is not there yet. What its tasks depend on beyond it is `stored`."""
+        heights = dags.heights({draft.id: set(draft.depends_on) for draft in drafts})
+        births = await self._births(drafts, planning, heights=heights, done=_completed(stored), now=now)
+        births = births if audience_of(record.body or {}) is None else marked(births)
+        dag_id, tasks = DagId(record.id), compact({"tasks": len(drafts)})
+        event = Event("dag.created", self.workspace, None, dag_id, now, None, None, None, tasks)
         return births._replace(
-            changes=adopted.changes,
-            spends=adopted.spends,
             records=(record,),
-            counts=(
-                Count(self.workspace, f"dag:{dag_id}:live", live + 1),
-                Count(self.workspace, f"dag:{dag_id}:completed", len(parents) - live),
-            ),
-            rescores=await self._rescored({hot.id: 1 for hot in parents if hot.status in WAITING}, parents, now),
+            counts=(Count(self.workspace, f"dag:{dag_id}:live", len(drafts)),),
+            events=(event,),
         )
-
-    async def _parents(self, draft: Definition) -> dict[TaskId, Hot]:
-        parents = await self.store.load(draft.depends_on)
-        for dependency in draft.depends_on:
-            hot = parents.get(dependency)
-            if hot is None or hot.workspace != self.workspace:
-                raise InvalidInput("depends_on", f"{dependency} is unknown")
-            if hot.status is Status.CANCELLED:
-                raise InvalidInput("depends_on", f"{dependency} is cancelled, so this would wait for ever")
-            if hot.traits & Trait.JUDGES:
-                raise InvalidInput("depends_on", f"{dependency} judges another task's output: depend on that task")
-        return parents
 
     async def _addition(
         self,
         record: Record,
         drafts: Sequence[Definition],
         planning: Planning,
+        stored: Mapping[TaskId, Hot],
         *,
         parent: Hot | None = None,
         awaited: bool = False,
@@ -96,22 +81,20 @@ class Growing(Drafting):
         # A lone task that spawns is the first of its graph, which is not stored as one yet.
         there = {hot.id: hot for hot in ((*graph.tasks, parent) if parent else graph.tasks)}
         growth.check_size(dag_id, len(there), len(drafts), growth.most_tasks(record.body))
-        self._check_dependencies(drafts, there, dag_id)
         if parent is not None:
             await self._check_spawning(parent, drafts, there, graph.edges)
+            growth.check_dependencies(drafts, stored)
         parents: dict[TaskId, set[TaskId]] = {task_id: set() for task_id in there}
-        parents |= dags.waits_for(graph.edges)
+        parents |= dags.waits_for(dags.within(graph.edges, there))
         parents |= {draft.id: set(draft.depends_on) for draft in drafts}
         if parent is not None and awaited:
             parents[parent.id] = parents[parent.id] | {draft.id for draft in drafts}
         finished = {hot.id for hot in there.values() if hot.status.is_final}
         heights = dags.heights(parents, finished)
-        done = frozenset(hot.id for hot in there.values() if hot.status is Status.COMPLETED)
         births = await self._births(
-            drafts, planning, heights=heights, done=done, spawner=parent, awaited=awaited, now=now
+            drafts, planning, heights=heights, done=_completed(stored), spawner=parent, awaited=awaited, now=now
         )
         births = births if audience_of(record.body) is None else marked(births)
-        used = {dependency for draft in drafts for dependency in draft.depends_on} & set(there)
         rising = {
             hot.id: heights[hot.id] for hot in there.values() if hot.status in WAITING and heights[hot.id] != hot.height
         }
@@ -119,12 +102,44 @@ class Growing(Drafting):
         reopened = DagStatus(str(record.body["status"])).is_final
         event = Event("dag.reopened", self.workspace, None, dag_id, now, None, None, None, None)
         return births._replace(
-            expects=tuple(Expect(each, there[each].version) for each in sorted(used)),
             records=(RecordChange("dag", self.workspace, dag_id, record.version, body),),
             counts=(Count(self.workspace, f"dag:{dag_id}:live", len(drafts) + (record.version == 0)),),
             rescores=await self._rescored(rising, there.values(), now),
             events=(event,) if reopened else (),
         )
+
+    def _depending(self, births: ChangeSet, stored: Mapping[TaskId, Hot]) -> ChangeSet:
+        """New tasks with what guards their dependencies: each must still be as it was read.
+
+        A lone task that others come to depend on is marked, once: until then nobody looks who waits for it. One that
+        has ended is written each time, so that retention does not remove it as if nobody needed it.
+        """
+        if not births.edges:
+            return births
+        homes = {hot.id: hot.dag_id for hot in (*stored.values(), *(task.hot for task in births.tasks))}
+        depends = [edge for edge in births.edges if edge.kind == "depends"]
+        across = [edge.parent for edge in depends if homes[edge.parent] != homes[edge.child]]
+        marks = {
+            each: stored[each]
+            for each in sorted(set(across) & stored.keys())
+            if stored[each].status.is_final or not outcomes.may_be_waited_for(stored[each])
+        }
+        times = Counter(dag_id for each in across if (dag_id := homes[each]) is not None)
+        needed = tuple(Count(self.workspace, dags.needed_name(dag_id), often) for dag_id, often in times.items())
+        changes = tuple(transitions.need(hot, now=births.at) for hot in marks.values())
+        marked_too = births._replace(changes=(*births.changes, *changes), counts=(*births.counts, *needed))
+        return guarded(marked_too, [Expect(each, hot.version) for each, hot in sorted(stored.items())])
+
+    async def _unclosed(self, parent: TaskId, waits: Mapping[TaskId, Collection[TaskId]]) -> tuple[Expect, ...]:
+        """Refuse a wait of the parent's that would close a cycle, in whichever DAGs; else what guards that it does not.
+
+        `waits` says for each task that the parent is to wait for what that depends on. All that waits so far waits for
+        one of those that are looked at here and wait for nothing: while these stay as they are, no other call can close
+        the cycle with a wait of its own.
+        """
+        above = await walking.above(self.store, {each for some in waits.values() for each in some} - waits.keys())
+        dags.topological({**dict.fromkeys(above.tasks, ()), **above.waits, **waits, parent: set(waits)})
+        return tuple(Expect(hot.id, hot.version) for hot in above.foremost())
 
     async def _check_spawning(
         self, parent: Hot, drafts: Sequence[Definition], there: Collection[TaskId], edges: Sequence[Edge]
@@ -134,24 +149,26 @@ class Growing(Drafting):
         notes = [row for row in await self.store.checkpoints(parent.id) if row.attempt == parent.attempt]
         made = {TaskId(child) for row in notes for child in _children_noted(json.loads(row.data))}
         growth.check_children(parent.id, made, len(drafts), edges)
-        if any(draft.context_refs for draft in drafts) and not await self._is_free(parent):
+        if any(draft.context_refs or draft.depends_on for draft in drafts) and not await self._is_free(parent):
             definition, dag = await self._define(parent.id), {*there, *(draft.id for draft in drafts)}
             for draft in drafts:
                 growth.check_references(draft, definition, dag)
-
-    def _check_dependencies(self, drafts: Sequence[Definition], there: Mapping[TaskId, Hot], dag_id: DagId) -> None:
-        new = {draft.id for draft in drafts}
-        for draft in drafts:
-            for dependency in draft.depends_on:
-                if dependency not in new and dependency not in there:
-                    raise InvalidInput("depends_on", f"{dependency} is unknown in {dag_id}")
-                if dependency in there and there[dependency].status is Status.CANCELLED:
-                    raise InvalidInput("depends_on", f"{dependency} is cancelled, so this would wait for ever")
 
     async def _rescored(self, heights: Mapping[TaskId, int], tasks: Iterable[Hot], now: Micros) -> tuple[Rescore, ...]:
         """The new places of tasks with more hanging below them than before."""
         definitions = await self.store.definitions(list(heights))
         return tuple(rescored(hot, definitions[hot.id], heights[hot.id], now) for hot in tasks if hot.id in heights)
+
+
+def guarded(change_set: ChangeSet, expects: Iterable[Expect]) -> ChangeSet:
+    """The set, to land only where these rows too are as they were read."""
+    known = {expect.task_id for expect in change_set.expects} | {change.before.id for change in change_set.changes}
+    more = tuple(expect for expect in expects if expect.task_id not in known)
+    return change_set._replace(expects=(*change_set.expects, *more))
+
+
+def _completed(tasks: Mapping[TaskId, Hot]) -> frozenset[TaskId]:
+    return frozenset(hot.id for hot in tasks.values() if hot.status is Status.COMPLETED)
 
 
 def _children_noted(note: Json) -> list[str]:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
+from taskyard.core import dag as dags
 from taskyard.core import fire as fires
 from taskyard.core import rule, transitions
 from taskyard.core.changes import ChangeSet, Record, RecordChange, StoredEvent
@@ -25,9 +26,9 @@ HANDED_ON = 1 << 20  # characters of outputs that a template may name; those tha
 MOST_LEAVES = 100
 _ENDED = {f"dag.{status.value}": status for status in DagStatus if status.is_final}
 _LONE = {
-    Status.COMPLETED: DagStatus.COMPLETED,
-    Status.CANCELLED: DagStatus.CANCELLED,
-    Status.DEAD_LETTERED: DagStatus.FAILED,
+    transitions.EVENTS["complete"]: DagStatus.COMPLETED,
+    transitions.EVENTS["cancel"]: DagStatus.CANCELLED,
+    transitions.EVENTS["bury"]: DagStatus.FAILED,
 }
 
 
@@ -105,7 +106,8 @@ class Noticing(Receiving):
         if record is None:
             return await self._lone_end(transitions.lone_task(ended.dag_id))
         graph = await self.store.graph(ended.dag_id)
-        depends = [edge for edge in graph.edges if edge.kind == "depends"]
+        within = dags.within(graph.edges, {hot.id for hot in graph.tasks})
+        depends = [edge for edge in within if edge.kind == "depends"]
         parents, children = {edge.parent for edge in depends}, {edge.child for edge in depends}
         leaves = [hot for hot in graph.tasks if hot.id not in parents][:MOST_LEAVES]
         roots = [hot.id for hot in graph.tasks if hot.id not in children][:1]
@@ -209,7 +211,7 @@ def _ended(stored: StoredEvent) -> Ended | None:
         status = _ENDED.get(event.event)
         return None if status is None else Ended(event.dag_id, status, event.at)
     is_lone = event.dag_id == transitions.lone_dag(event.task_id)
-    status = _LONE.get(event.status) if is_lone and event.status is not None else None
+    status = _LONE.get(event.event) if is_lone else None
     return None if status is None else Ended(event.dag_id, status, event.at)
 
 

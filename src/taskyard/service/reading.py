@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from typing import Unpack, cast
 
+from taskyard.core import dag as dags
 from taskyard.core import outcomes, transitions
 from taskyard.core.artifacts import referred
 from taskyard.core.breaker import BreakerState, counter
@@ -301,6 +302,7 @@ def _dag_view(
     spent: MicroUsd,
     reserved: MicroUsd,
 ) -> DagView:
+    edges = tuple(dags.within(edges, {hot.id for hot in tasks}))
     depends = [edge for edge in edges if edge.kind == "depends"]
     children, parents = {edge.child for edge in depends}, {edge.parent for edge in depends}
     status = DagStatus(str(body["status"]))

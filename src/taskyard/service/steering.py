@@ -8,7 +8,7 @@ from typing import Any, cast
 from taskyard.core import breaker as breakers
 from taskyard.core import dag as dags
 from taskyard.core import growth, outcomes, transitions
-from taskyard.core.changes import Ceiling, ChangeSet, Lift, Record, RecordChange, Spend, merged
+from taskyard.core.changes import Ceiling, ChangeSet, Lift, RecordChange, Spend, merged
 from taskyard.core.dag import DagStatus
 from taskyard.core.definition import lane_of, reborn, redefine
 from taskyard.core.errors import DuplicateKey, IllegalTransition, InvalidInput, NotFound
@@ -16,7 +16,7 @@ from taskyard.core.fields import whole
 from taskyard.core.planning import BreakerSettings, Settings, breaker_settings
 from taskyard.core.policy import policy_of, preset
 from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId, Trait
-from taskyard.service import arguments
+from taskyard.service import arguments, walking
 from taskyard.service.drafting import rescored
 from taskyard.service.engine import LOCAL, KeyTaken
 from taskyard.service.enqueueing import Enqueueing
@@ -68,15 +68,15 @@ class Steering(Enqueueing, Judging):
         if hot.status is Status.CANCELLED:
             return Cancelled(())
         transitions.allow(hot, "cancel")
-        below = await self._below(hot.id) if follows and hot.dag_id is not None else []
-        return Cancelled((hot.id, *(task_id for task_id, _ in below)))
+        below = await walking.below(self.store, [hot.id] if follows and outcomes.may_be_waited_for(hot) else [])
+        return Cancelled((hot.id, *below.left))
 
     async def _cancellation(self, hot: Hot, reason: str, *, follows: bool, by: str | None = None) -> ChangeSet:
         """The cancelled task, and the intent to cancel what is below it: whoever finds that finishes the cascade."""
         step = await self._cancelled(hot, reason, by)
-        if not follows or hot.dag_id is None:
-            return step  # nothing is below a lone task: what depends on it makes it part of a graph
-        body: dict[str, Json] = {"root": hot.id, "dag": hot.dag_id}
+        if not follows or not outcomes.may_be_waited_for(hot):
+            return step
+        body: dict[str, Json] = {"root": hot.id, "dag": transitions.dag_of(hot)}
         intent = RecordChange("cascade", self.workspace, hot.id, 0, body)
         return step._replace(records=(*step.records, intent))
 
@@ -86,35 +86,14 @@ class Steering(Enqueueing, Judging):
         if record is None:
             return []
         cancelled: list[TaskId] = []
-        while left := await self._left(record):
+        while (below := await walking.left(self.store, record)).left:
+            left = list(below.left.items())
             for start in range(0, len(left), CHUNK):
                 cancelled += await self._cancel_chunk(left[start : start + CHUNK])
         await self._forget("cascade", intent)
-        await self._settle_dag(DagId(str(record.body["dag"])))
+        for dag_id in sorted({DagId(str(record.body["dag"])), *below.dags}):
+            await self._settle_dag(dag_id)
         return cancelled
-
-    async def _left(self, intent: Record) -> list[tuple[TaskId, str]]:
-        """What is still to be cancelled, each task with the reason for it."""
-        if "root" in intent.body:
-            return await self._below(TaskId(str(intent.body["root"])))
-        graph = await self.store.graph(DagId(intent.id))
-        mine = [hot for hot in graph.tasks if hot.workspace == self.workspace]
-        return [(hot.id, str(intent.body["reason"])) for hot in mine if not hot.status.is_final]
-
-    async def _below(self, root: TaskId) -> list[tuple[TaskId, str]]:
-        """What is left to cancel under a cancelled task: for the parent that it would wait for."""
-        found: dict[TaskId, TaskId] = {}
-        seen, frontier = {root}, [root]
-        while frontier:
-            edges = await self.store.edges(frontier)
-            new = {edge.child: edge.parent for edge in edges if edge.child not in seen}
-            seen |= new.keys()
-            hots = await self.store.load(list(new))
-            live = [child for child, hot in hots.items() if not hot.status.is_final]
-            found |= {child: new[child] for child in live}
-            # An earlier try may have cancelled a part: what hangs below that part is still to be found.
-            frontier = live + [child for child, hot in hots.items() if hot.status is Status.CANCELLED]
-        return [(child, f"parent {parent} cancelled") for child, parent in found.items()]
 
     async def _cancel_chunk(self, chunk: Sequence[tuple[TaskId, str]]) -> list[TaskId]:
         async def decide() -> tuple[ChangeSet | None, list[TaskId]]:
@@ -125,20 +104,27 @@ class Steering(Enqueueing, Judging):
             done = [step.changes[0].after.id for step in steps]
             return (merged(steps) if steps else None), done
 
-        return await self._land_end(decide)
+        return await self._land_end(decide, in_cascade=True)
 
     async def cancel_dag(
         self, dag_id: str, reason: str = "cancelled", *, by: str = LOCAL, dry_run: bool = False
     ) -> Cancelled:
         """Cancel every task of a graph that has not ended; or only say which."""
         arguments.words("reason", reason)
-        if await self.store.record("dag", self.workspace, dag_id) is None:
+        record = await self.store.record("dag", self.workspace, dag_id)
+        if record is None:
             return await self._cancel_lone(DagId(dag_id), reason, by, dry_run=dry_run)
+        follows = preset(str(record.body["preset"])).cascades
+        intent: dict[str, Json] = {"dag": dag_id, "reason": reason, "follows": follows}
         if dry_run:
-            graph = await self.store.graph(DagId(dag_id))
-            return Cancelled(tuple(hot.id for hot in graph.tasks if not hot.status.is_final))
-        await self._configure("cascade", dag_id, {"dag": dag_id, "reason": reason}, "dag.cancelling", by)
+            return await self._would_cancel_all(DagId(dag_id), follows=follows)
+        await self._configure("cascade", dag_id, intent, "dag.cancelling", by)
         return Cancelled(tuple(await self.finish_cascade(dag_id)))
+
+    async def _would_cancel_all(self, dag_id: DagId, *, follows: bool) -> Cancelled:
+        live = [hot.id for hot in (await self.store.graph(dag_id)).tasks if not hot.status.is_final]
+        further = (await walking.below(self.store, live)).left if follows else {}
+        return Cancelled(tuple(dict.fromkeys([*live, *further])))
 
     async def _cancel_lone(self, dag_id: DagId, reason: str, by: str, *, dry_run: bool) -> Cancelled:
         """A lone task's graph is the task alone."""
@@ -212,12 +198,18 @@ class Steering(Enqueueing, Judging):
         return reopened._replace(changes=(change,), counts=counts)
 
     async def _reopened(self, hot: Hot) -> ChangeSet:
-        """The graph goes on. It is written also where it had not ended, so that nobody ends it at the same moment."""
-        record = None if hot.dag_id is None else await self.store.record("dag", self.workspace, hot.dag_id)
-        if record is None:
-            return ChangeSet(at=self.now())
-        moved = self._dag_moved(record, DagStatus.RUNNING, self.now())
-        return moved if DagStatus(str(record.body["status"])).is_final else moved._replace(events=())
+        """The graph goes on, and so do those that wait for the task, directly or not.
+
+        Each is written also where it had not ended, so that nobody ends it at the same moment.
+        """
+        waiting = await walking.waiting_dags(self.store, [hot]) if outcomes.may_be_waited_for(hot) else set[DagId]()
+        mine = {*waiting, *(() if hot.dag_id is None else (hot.dag_id,))}
+        records = await self.store.named("dag", self.workspace, sorted(mine)) if mine else {}
+        moves: list[ChangeSet] = []
+        for record in records.values():
+            moved = self._dag_moved(record, DagStatus.RUNNING, self.now())
+            moves.append(moved if DagStatus(str(record.body["status"])).is_final else moved._replace(events=()))
+        return merged([ChangeSet(at=self.now()), *moves])
 
     async def _reviewed(self, hot: Hot, resolution: str, by: str, note: str) -> RecordChange:
         record = await self.store.record("dead", self.workspace, outcomes.dead_id(hot.id, hot.attempt))

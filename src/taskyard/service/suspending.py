@@ -10,19 +10,20 @@ import json
 from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple, cast
 
+from taskyard.core import dag as dags
 from taskyard.core import notices, outcomes, transitions
-from taskyard.core.changes import ChangeSet, Checkpoint, Expect, Lift, Outbox, Record, Signal, Spend, merged
+from taskyard.core.changes import ChangeSet, Checkpoint, Count, Expect, Lift, Outbox, Record, Signal, Spend, merged
 from taskyard.core.errors import InvalidInput
 from taskyard.core.jsonvalue import compact, encode
 from taskyard.core.lease import Lease, seal
 from taskyard.core.notices import Notice
 from taskyard.core.outcomes import Report
-from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId
+from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId, Trait
 from taskyard.core.units import Micros, to_iso
 from taskyard.service import arguments
 from taskyard.service.enqueueing import Enqueueing
 from taskyard.service.finishing import Finishing, answered, receipt
-from taskyard.service.growing import dag_record
+from taskyard.service.growing import dag_record, guarded
 from taskyard.wire.answers import Child, Waited
 from taskyard.wire.tasks import Receipt
 from taskyard.wire.tracing import enqueue_span
@@ -182,6 +183,8 @@ class Suspending(Enqueueing, Finishing):
         trace = await self._trace_of(hot) if any(draft.trace is None for draft in drafts) else None
         mine = [draft._replace(dag_id=dag_id, trace=draft.trace or trace) for draft in drafts]
         grown = await self._grown(hot, dag_id, mine, awaited=wait)
+        if wait:
+            grown = guarded(grown, await self._unclosed(hot.id, {draft.id: draft.depends_on for draft in mine}))
         note = Checkpoint(hot.id, name, hot.attempt, compact({"children": [draft.id for draft in mine]}))
         if wait:
             blockers = [f"child:{draft.id}" for draft in mine]
@@ -197,6 +200,8 @@ class Suspending(Enqueueing, Finishing):
             # A lone task becomes part of a graph in the same step that suspends it, and brings its costs along.
             spent = Spend(hot.workspace, f"dag:{dag_id}", 0, await self._spent(hot) + hot.spent)
             step = step._replace(spends=(*step.spends, spent) if spent.spent else step.spends)
+        if hot.dag_id is None and hot.traits & Trait.NEEDED:
+            grown = grown._replace(counts=(*grown.counts, Count(hot.workspace, dags.needed_name(dag_id), 1)))
         joined = tuple(change._replace(after=change.after._replace(dag_id=dag_id)) for change in step.changes)
         grown = grown._replace(expects=tuple(each for each in grown.expects if each.task_id != hot.id))
         return merged([step._replace(changes=joined), grown])._replace(checkpoints=(note,))
@@ -211,7 +216,11 @@ class Suspending(Enqueueing, Finishing):
         if record is None:
             new = dag_record({}, dag_id, planning, drafts[0].created_by, self.now())
             record = Record("dag", self.workspace, dag_id, 0, cast(dict[str, Json], new.body))
-        return await self._addition(record, drafts, planning, parent=hot, awaited=awaited)
+        stored = await self._named_dependencies(drafts)
+        if hot.id in stored:
+            stored[hot.id] = hot._replace(dag_id=dag_id)  # which it joins in the same step
+        grown = await self._addition(record, drafts, planning, stored, parent=hot, awaited=awaited)
+        return self._depending(grown, stored)
 
     async def _held_until(self, task_id: TaskId, lease: Lease, name: str) -> Hot | None:
         """The task at hand; None where this very call has suspended it before, and its answer may have been lost."""
@@ -228,7 +237,10 @@ class Suspending(Enqueueing, Finishing):
         if not blockers:
             return None
         expects = tuple(Expect(child, ended[child].version) for child in children)
-        return (await self._suspended(hot, blockers, None, name, None, new=False))._replace(expects=expects)
+        definitions = await self.store.definitions(children)
+        closing = await self._unclosed(hot.id, {child: definitions[child].depends_on for child in children})
+        step = (await self._suspended(hot, blockers, None, name, None, new=False))._replace(expects=expects)
+        return guarded(step, closing)
 
     async def _suspended(
         self,

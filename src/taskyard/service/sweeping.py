@@ -13,7 +13,7 @@ from functools import partial
 from typing import cast
 
 from taskyard.core import dag as dags
-from taskyard.core import due_time, transitions
+from taskyard.core import due_time, outcomes, transitions
 from taskyard.core.agent import FORGOTTEN_AFTER
 from taskyard.core.changes import (
     ChangeSet,
@@ -29,8 +29,9 @@ from taskyard.core.dag import DagStatus
 from taskyard.core.errors import IllegalTransition, LeaseLost, NotFound, StoreFull
 from taskyard.core.outcomes import BY_THE_YARD
 from taskyard.core.runtime import incarnation_of
-from taskyard.core.task import FINAL, DagId, Failure, Hot, Reason, RuntimeId, Status
+from taskyard.core.task import FINAL, KEY_DEAD, DagId, Failure, Hot, Reason, RuntimeId, Status
 from taskyard.core.units import DAY, HOUR, SECOND, Micros
+from taskyard.service import walking
 from taskyard.service.drafting import rescored
 from taskyard.service.engine import Options, pulse
 from taskyard.service.forgetting import Forgetting
@@ -277,6 +278,17 @@ class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
         settled = 0
         for workspace, dag_ids in ended.items():
             settled += await self._beside(workspace)._settle_those(sorted(dag_ids))
+        return settled + await self._settle_waiting_for([event for event in events if event.status in KEY_DEAD])
+
+    async def _settle_waiting_for(self, failed: Sequence[Event]) -> int:
+        """The same for graphs that wait for tasks of others which died or were cancelled here."""
+        roots = await self.store.load(sorted({event.task_id for event in failed if event.task_id is not None}))
+        needed = [hot for hot in roots.values() if hot.status in KEY_DEAD and outcomes.may_be_waited_for(hot)]
+        settled = 0
+        for workspace in sorted({hot.workspace for hot in needed}):
+            mine = [hot for hot in needed if hot.workspace == workspace]
+            for dag_id in sorted(await walking.waiting_dags(self.store, mine)):
+                settled += await self._beside(workspace)._settle_dag(dag_id)
         return settled
 
     async def _settle_those(self, dag_ids: Sequence[DagId]) -> int:

@@ -46,6 +46,7 @@ class _History:
     events: dict[TaskId, list[Event]] = field(default_factory=lambda: defaultdict[TaskId, list[Event]](list))
     attempts: dict[TaskId, list[Attempt]] = field(default_factory=dict[TaskId, list[Attempt]])
     waits: dict[TaskId, set[str]] = field(default_factory=lambda: defaultdict[TaskId, set[str]](set))  # blockers
+    edges: dict[Edge, None] = field(default_factory=dict[Edge, None])  # all that leave a DAG, or a task that is needed
     seen: int = 0
     whole: bool = True  # nothing of it was pruned
     since: int = 0  # the event after which all were counted
@@ -66,6 +67,7 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
             *_stray_events(history),
             *await self._blocker_problems(history),
             *await self._graph_problems(history),
+            *await self._dependency_problems(history),
             *_key_problems(history),
             *await self._probe_problems(history),
             *await self._review_problems(history),
@@ -176,11 +178,28 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
             problems += found if found and (await self.store.graph(dag_id)).tasks else []
         return problems
 
+    async def _dependency_problems(self, history: _History) -> list[str]:
+        """The same from DAG to DAG: what waits for a task of another is found by whatever ends that task."""
+        lone = [hot.id for hot in history.tasks.values() if hot.dag_id is None]
+        for start in range(0, len(lone), PAGE):
+            history.edges |= dict.fromkeys(await self.store.edges(lone[start : start + PAGE]))
+        homes = {hot.id: hot.dag_id for hot in history.tasks.values()}
+        # Of some, one end was pruned.
+        whole = dags.within((edge for edge in history.edges if edge.kind == "depends"), homes)
+        crossing = [edge for edge in whole if homes[edge.parent] != homes[edge.child]]
+        names = {dags.needed_name(dag_id) for edge in crossing if (dag_id := homes[edge.parent]) is not None}
+        needed = await self.store.counts(self.workspace, sorted(names)) if names else {}
+        return [
+            *_release_problems(history),
+            *_mark_problems(history.tasks, crossing, needed),
+            *_cycle_problems("what waits now", _outstanding(history)),
+        ]
+
     async def _problems_of_graph(self, dag_id: DagId, history: _History) -> list[str]:
         graph = await self.store.graph(dag_id)
+        history.edges |= dict.fromkeys(graph.edges)
         return [
-            *_cycle_problems(dag_id, graph.tasks, graph.edges),
-            *_release_problems(graph.tasks, graph.edges, history.waits),
+            *_cycle_problems(dag_id, {hot.id: set[TaskId]() for hot in graph.tasks} | dags.waits_for(graph.edges)),
             *await self._count_problems(dag_id, graph.tasks),
             *await self._ending_problems(dag_id, graph.tasks),
         ]
@@ -338,23 +357,36 @@ def _stray_events(history: _History) -> list[str]:
     return [f"{task_id} has events and no row" for task_id in history.events if task_id not in history.tasks]
 
 
-def _release_problems(tasks: Sequence[Hot], edges: Sequence[Edge], waits: Mapping[TaskId, set[str]]) -> Iterable[str]:
+def _mark_problems(tasks: Mapping[TaskId, Hot], crossing: Sequence[Edge], needed: Mapping[str, int]) -> Iterable[str]:
+    """Whatever tasks of other DAGs depend on is marked, or its DAG counts that they do."""
+    for parent, child, _ in crossing:
+        hot = tasks[parent]
+        if not (hot.traits & Trait.NEEDED if hot.dag_id is None else needed.get(dags.needed_name(hot.dag_id))):
+            yield f"{child} depends on {parent}, which is of another DAG and is not marked as needed"
+
+
+def _release_problems(history: _History) -> Iterable[str]:
     """What depends on a task that is not completed waits for it, or is cancelled."""
-    there = {hot.id: hot.status for hot in tasks}
-    for parent, child, kind in edges:
+    there = {hot.id: hot.status for hot in history.tasks.values()}
+    for parent, child, kind in history.edges:
         if kind != "depends" or child not in there or there.get(parent) in (None, Status.COMPLETED):
             continue
-        waiting = there[child] is Status.PENDING and f"task:{parent}" in waits.get(child, ())
+        waiting = there[child] is Status.PENDING and f"task:{parent}" in history.waits.get(child, ())
         if not waiting and there[child] is not Status.CANCELLED:
             yield f"{child} is {there[child].value}, and {parent}, which it depends on, is {there[parent].value}"
 
 
-def _cycle_problems(dag_id: DagId, tasks: Sequence[Hot], edges: Sequence[Edge]) -> list[str]:
-    waits = {hot.id: set[TaskId]() for hot in tasks} | dags.waits_for(edges)
+def _outstanding(history: _History) -> dict[TaskId, set[TaskId]]:
+    """For each pending task the tasks that it still waits for."""
+    named = {task_id: map(dags.waited_for, names) for task_id, names in history.waits.items()}
+    return {task_id: {other for other in others if other is not None} for task_id, others in named.items()}
+
+
+def _cycle_problems(where: str, waits: Mapping[TaskId, set[TaskId]]) -> list[str]:
     try:
         dags.topological(waits)
     except CycleFound as cycle:
-        return [f"{dag_id} has a cycle: {' -> '.join(cycle.task_ids)}"]
+        return [f"{where} has a cycle: {' -> '.join(cycle.task_ids)}"]
     return []
 
 

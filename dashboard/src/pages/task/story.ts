@@ -67,6 +67,7 @@ const TELLERS: Record<string, Teller> = {
   "task.escalated": (payload) => ({ words: "Escalated", more: text(payload["note"]) || by(payload) }),
   "task.session": (payload) => ({ words: "Session pinned", more: text(payload["session_id"] ?? payload["session"]) }),
   "task.adopted": () => ({ words: "Became part of a DAG", more: "" }),
+  "task.needed": () => ({ words: "Needed by a task of another DAG", more: "" }),
 };
 
 export function tell(event: TaskEvent): Told {

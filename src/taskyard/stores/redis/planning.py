@@ -15,7 +15,7 @@ from typing import Any
 
 from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Event, Output, RecordChange, goes_on_when_full
 from taskyard.core.codec import encode_definition, encode_definitions
-from taskyard.core.dag import count_names
+from taskyard.core.dag import NEEDED, count_names
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Attempt, DagId, Hot
 from taskyard.core.transitions import dag_of
@@ -30,7 +30,7 @@ from taskyard.stores.waves import Key, parking
 _Step = Sequence[Any]  # the name of a function and what it is given
 _Kind = tuple[Any, ...]  # what many ends of attempts, or births, have in common: event, time, and so on
 _MOST = 100_000_000  # characters, of at most four bytes: a server hangs up on a text of more than 512 MB
-_DAG_WORDS = tuple(count_names(DagId("")))
+_DAG_WORDS = (*count_names(DagId("")), NEEDED)
 _text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
 
 
