@@ -1,4 +1,4 @@
-"""The protocol of seed 000: put in, claim, complete and fail, from a script."""
+"""The protocol of preset loki: put in, claim, complete and fail, from a script."""
 
 import json
 import os

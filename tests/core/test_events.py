@@ -1,4 +1,4 @@
-"""The words that a client of seed 002 knows events by; what events are labelled and filtered by."""
+"""The words that a client of preset multica knows events by; what events are labelled and filtered by."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""PRODUCT 3, 4.3 and 4.4: who may have what, and what becomes of the work of those that are gone."""
+"""Who may have what, and what becomes of the work of those that are gone."""
 
 import asyncio
 from typing import Any

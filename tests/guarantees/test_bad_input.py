@@ -1,4 +1,4 @@
-"""PRODUCT 3: bad input is refused with the field and the rule, on every store alike, and nothing is stored."""
+"""Bad input is refused with the field and the rule, on every store alike, and nothing is stored."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

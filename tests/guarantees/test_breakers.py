@@ -1,4 +1,4 @@
-"""PRODUCT 4.9: a type that keeps failing is left alone, then tried with one task at a time."""
+"""A type that keeps failing is left alone, then tried with one task at a time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""PRODUCT 4.8: a claim reserves what a task may cost under every ceiling, and finishing settles what it did cost."""
+"""A claim reserves what a task may cost under every ceiling, and finishing settles what it did cost."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""PRODUCT 4.5: a task out of attempts waits for a person, with its whole story; and what the person decides is kept."""
+"""A task out of attempts waits for a person, with its whole story; and what the person decides is kept."""
 
 import asyncio
 from typing import cast

@@ -1,4 +1,4 @@
-"""PRODUCT 4.5: what a failed attempt leads to, how soon, and what its record says."""
+"""What a failed attempt leads to, how soon, and what its record says."""
 
 import pytest
 

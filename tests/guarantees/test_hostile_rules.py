@@ -1,4 +1,4 @@
-"""PRODUCT 4.11: no rule for an output can do harm. Each is refused when the task is made, or applied, and soon."""
+"""No rule for an output can do harm. Each is refused when the task is made, or applied, and soon."""
 
 import gc
 from collections.abc import Generator
@@ -12,6 +12,7 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.jsonvalue import compact
 from taskyard.core.task import Definition, Json, TaskId, Validation
 from taskyard.core.units import Micros
+from taskyard.service import validation
 from taskyard.service.validation import check_rule, objection
 from tests.guarantees.hostile_rules import EXPRESSIONS, SCHEMAS, HostileSchema, nested
 
@@ -139,3 +140,10 @@ def test_a_part_is_found_by_its_anchor_and_by_an_escaped_pointer():
 
     assert judged_or_refused(schema(rule), {"a": "x", "b": 1}) is None
     assert judged_or_refused(schema(rule), {"a": 1}) is not None
+
+
+def test_a_validator_fetches_nothing_even_where_an_address_were_let_through(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(validation, "Work", lambda *_: None)  # which refuses addresses before a validator sees them
+
+    with pytest.raises(InvalidInput, match="is not fetched"):
+        check_rule(schema({"$ref": "http://127.0.0.1:9/schema"}))

@@ -1,4 +1,4 @@
-"""PRODUCT 4.6: work that was put in twice is there once."""
+"""Work that was put in twice is there once."""
 
 import asyncio
 import json

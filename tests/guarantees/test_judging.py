@@ -1,4 +1,4 @@
-"""PRODUCT 4.11: what another agent must judge is accepted by its verdict, and by nothing else."""
+"""What another agent must judge is accepted by its verdict, and by nothing else."""
 
 import asyncio
 from dataclasses import replace

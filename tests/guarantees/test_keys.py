@@ -1,4 +1,4 @@
-"""PRODUCT 3, DESIGN 3: at most one task of a concurrency key is held, and none that waits for it is forgotten."""
+"""At most one task of a concurrency key is held, and none that waits for it is forgotten."""
 
 import asyncio
 from collections import Counter

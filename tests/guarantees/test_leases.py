@@ -1,4 +1,4 @@
-"""PRODUCT 4.4: a lease is the right to finish one attempt. Who has lost it changes nothing any more."""
+"""A lease is the right to finish one attempt. Who has lost it changes nothing any more."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

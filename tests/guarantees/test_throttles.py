@@ -1,4 +1,4 @@
-"""PRODUCT 4.10: a provider that wants fewer requests is left alone, and no task pays for it with an attempt."""
+"""A provider that wants fewer requests is left alone, and no task pays for it with an attempt."""
 
 from typing import Any
 

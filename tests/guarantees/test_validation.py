@@ -1,4 +1,4 @@
-"""PRODUCT 4.11: an output that is not what was asked for is a failed attempt. No rule for it can do harm."""
+"""An output that is not what was asked for is a failed attempt. No rule for it can do harm."""
 
 from time import thread_time
 from typing import Any

@@ -19,14 +19,14 @@ from tests.model.sides import SECRET, Side
 from tests.model.steps import Step
 from tests.model.violations import require
 
-PROMISE = "I11 a claim only of what is due, unblocked, allowed, affordable"
+PROMISE = "a claim only of what is due, unblocked, allowed, affordable"
 
 
 async def check_claim(
     side: Side, step: Step, held: Sequence[Held], before: Mapping[TaskId, Hot], after: Mapping[TaskId, Hot]
 ) -> None:
     for each in held:
-        require(after[each.id].lease == seal(each.lease), "I7 one live lease", f"{each} got one that is not stored")
+        require(after[each.id].lease == seal(each.lease), "one live lease", f"{each} got one that is not stored")
     store, now = side.store, side.store.now()
     new = [each for each in held if before[each.id].version != after[each.id].version]
     known = _claimed_before(step, before, now)
@@ -48,7 +48,7 @@ async def check_claim(
     limits = await store.limits(step.workspace, None)
     for name, ceiling in _ceilings(config, limits, agent, [after[each.id] for each in new], now).items():
         used = limits[name].held + limits[name].spent if name in limits else 0
-        require(ceiling is None or used <= ceiling, "I22 within every ceiling", f"{name}: {used} of {ceiling}")
+        require(ceiling is None or used <= ceiling, "within every ceiling", f"{name}: {used} of {ceiling}")
 
 
 def _claimed_before(step: Step, before: Mapping[TaskId, Hot], now: Micros) -> set[TaskId]:
@@ -116,7 +116,7 @@ def _place(config: Config, hot: Hot, now: Micros) -> tuple[int, int]:
 def _ceilings(
     config: Config, limits: Mapping[str, Limit], agent: Agent, taken: Sequence[Hot], now: Micros
 ) -> dict[str, int | None]:
-    """I22: the ceilings on money that were claimed under, within which is what is reserved and what was spent."""
+    """The ceilings on money that were claimed under, within which is what is reserved and what was spent."""
     settings = [settings_of(each) for each in _of(config, "workspace")]
     graphs = {f"dag:{hot.dag_id}" for hot in taken if hot.dag_id}
     types = {each.id: agent_type_of(each) for each in _of(config, "agent_type")}

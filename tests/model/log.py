@@ -21,7 +21,7 @@ class Edge(NamedTuple):
     after: frozenset[Status]  # empty: it stays as it is
 
 
-# PRODUCT section 4.1, by the events that tell of it.
+# The steps that a task may take, by the events that tell of them.
 EDGES: dict[str, Edge] = {
     "task.ready": Edge(frozenset({Status.PENDING, Status.RETRYING}), frozenset({Status.READY})),
     "task.parked": Edge(frozenset({Status.READY}), frozenset({Status.PENDING})),
@@ -58,21 +58,21 @@ class Log:
 
     def _read(self, task_id: TaskId, event: Event, version: int, status: Status, attempt: int) -> None:
         if event.event == "task.created":
-            require(version == 1, "I3 versions begin at 1", f"{event}")
+            require(version == 1, "versions begin at 1", f"{event}")
         else:
-            require(version == self._version.get(task_id, 0) + 1, "I3 versions have no gap", f"{event}")
+            require(version == self._version.get(task_id, 0) + 1, "versions have no gap", f"{event}")
             edge, before = EDGES[event.event], self._status[task_id]
             after = edge.after or {before}
-            require(before in edge.before and status in after, "I4 only published steps", f"from {before}: {event}")
+            require(before in edge.before and status in after, "only published steps", f"from {before}: {event}")
             claimed = before is Status.READY and status in _HELD
-            require(attempt == self._attempt[task_id] + claimed, "I6 one number for each claim", f"{event}")
+            require(attempt == self._attempt[task_id] + claimed, "one number for each claim", f"{event}")
         self._version[task_id], self._status[task_id], self._attempt[task_id] = version, status, attempt
 
     def check_probes(self, tasks: Iterable[Hot], definitions: Mapping[TaskId, Definition]) -> None:
-        """I20: of each breaker at most one probe is out."""
+        """Of each breaker at most one probe is out."""
         probes = Counter(
             (hot.workspace, definitions[hot.id].type, hot.circuit)
             for hot in tasks
             if hot.status in _HELD | _JUDGED and hot.circuit % 2
         )
-        require(all(count == 1 for count in probes.values()), "I20 one probe for each breaker", f"{probes}")
+        require(all(count == 1 for count in probes.values()), "one probe for each breaker", f"{probes}")

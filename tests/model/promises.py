@@ -92,7 +92,7 @@ class Promises:
             case "enqueue" | "enqueue_many", Ok():
                 value = told.answer.value
                 for each in cast(list[Task], value) if isinstance(value, list) else [cast(Task, value)]:
-                    require(each.id in told.after, "I1 what was enqueued is there", each.id)
+                    require(each.id in told.after, "what was enqueued is there", each.id)
             case _:
                 pass
 
@@ -104,7 +104,7 @@ class Promises:
             require(told.before == told.after, "refused, and changes nothing", words)
 
     def _check_workspace(self, told: Told) -> None:
-        """I25: what is done in one workspace is not seen in the other."""
+        """What is done in one workspace is not seen in the other."""
         if told.step.verb in EVERYWHERE:
             return
         # With more money for one, what waits for the day's is let go in all: the next claim decides for each.
@@ -112,13 +112,13 @@ class Promises:
         for each in told.events:
             if letting_go and each.event == "task.ready":
                 continue
-            require(each.workspace == told.step.workspace, "I25 nothing crosses a workspace", f"{each}")
+            require(each.workspace == told.step.workspace, "nothing crosses a workspace", f"{each}")
         for task_id, hot in told.before.items():
             if hot.workspace != told.step.workspace and not letting_go:
-                require(hot == told.after.get(task_id), "I25 nothing crosses a workspace", f"{task_id} was changed")
+                require(hot == told.after.get(task_id), "nothing crosses a workspace", f"{task_id} was changed")
 
     def _check_lease(self, told: Told) -> None:
-        """I8: only the current lease opens anything; a repeated call is answered as before, another is refused."""
+        """Only the current lease opens anything; a repeated call is answered as before, another is refused."""
         step = told.step
         if step.verb not in LEASED:
             return
@@ -132,7 +132,7 @@ class Promises:
         current = hot.status in HELD and hot.lease == seal(lease)
         if current:
             lost = isinstance(told.answer, Refused) and told.answer.code == "lease_lost"
-            require(not lost, "I8 who holds the lease is heard", f"{step}")
+            require(not lost, "who holds the lease is heard", f"{step}")
             return
         require(told.before == told.after and not told.events, "P3 a stale call changes nothing", f"{step}")
         if step.verb == "heartbeat":
@@ -141,7 +141,7 @@ class Promises:
         first = self._ended.get(step.given["hold"])
         again = first is not None and first[0] == _called(step) and hot.id == held_id
         if isinstance(told.answer, Ok) or again:
-            require(first in (None, (_called(step), told.answer)), "I8 answered as the first time", f"{step}")
+            require(first in (None, (_called(step), told.answer)), "answered as the first time", f"{step}")
 
     def _check_leases_kept(self, told: Told) -> None:
         """A lease that an agent was promised is neither shortened nor expired before its time."""
@@ -180,7 +180,7 @@ class Promises:
             require(not landed, "P3 nothing lands twice", f"{[change.event for change in change_set.changes]}")
 
     async def _check_cascade(self, told: Told) -> None:
-        """I15: cancelled with everything below it."""
+        """Cancelled with everything below it."""
         root = told.before[told.step.given["task_id"]]
         if told.step.given.get("cascade") is False or root.status is Status.CANCELLED:
             return
@@ -213,7 +213,7 @@ class Promises:
                 spared = attempt.reason == "rate_limit" or (loki and attempt.reason in _LOST)
                 counts = attempt.outcome is Outcome.FAILED and not spared
                 right = attempt.counted if counts else spared or not attempt.counted
-                require(right, "I16 failures count, and nothing else", f"{attempt}")
+                require(right, "failures count, and nothing else", f"{attempt}")
         self._check_parked(found)
         _check_dependencies(found)
         self._log.check_probes(found.tasks.values(), found.definitions)
@@ -239,7 +239,7 @@ class Promises:
             require(gone, "P2 the yard drains", f"{hot.id} is left, and waits for {waits}")
         for root in self._cascades & found.tasks.keys():
             _check_below(root, found.edges, found.tasks)
-        require(not any(each.kind == "cascade" for each in found.records), "I15 a cascade is complete", "not even now")
+        require(not any(each.kind == "cascade" for each in found.records), "a cascade is complete", "not even now")
         for record in found.records:
             if record.kind == "dag":
                 status, right = record.body["status"], _conclusion(record.id, found)
@@ -252,18 +252,18 @@ def _check_below(root: TaskId, edges: Sequence[Edge], tasks: Mapping[TaskId, Hot
     while frontier:
         below = {edge.child for edge in edges if edge.parent in frontier} - seen
         for task_id in below:
-            require(tasks[task_id].status.is_final, "I15 a cascade is complete", f"{task_id} was left by {root}")
+            require(tasks[task_id].status.is_final, "a cascade is complete", f"{task_id} was left by {root}")
         seen |= below
         frontier = {each for each in below if tasks[each].status is Status.CANCELLED}
 
 
 def _check_dependencies(found: Stored) -> None:
-    """I12: what was let go has nothing left that it depends on."""
+    """What was let go has nothing left that it depends on."""
     for hot in found.tasks.values():
         if hot.status not in (Status.PENDING, Status.CANCELLED):
             parents = [found.tasks[each] for each in found.definitions[hot.id].depends_on if each in found.tasks]
             early = [each.id for each in parents if each.status is not Status.COMPLETED]
-            require(not early, "I12 blockers stored are blockers outstanding", f"{hot.id} did not wait for {early}")
+            require(not early, "blockers stored are blockers outstanding", f"{hot.id} did not wait for {early}")
 
 
 def _conclusion(dag_id: str, found: Stored) -> str:

@@ -1,4 +1,4 @@
-"""Words for tests that tell stories of daemons: they speak HTTP with a real server, in the words of seed 002."""
+"""Words for tests that tell stories of daemons: they speak HTTP with a real server, in the words of preset multica."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""What Prometheus reads: in its format, by the names of the seeds, the same from every server, and never too much."""
+"""What Prometheus reads: in its format, by the presets' names, the same from every server, and never too much."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The eleven end-to-end cases of seed 002, by their names, over a real server."""
+"""The eleven end-to-end cases of the document behind preset multica, by their names, over a real server."""
 
 from collections.abc import AsyncIterator
 

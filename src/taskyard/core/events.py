@@ -1,4 +1,4 @@
-"""The words for events, the yard's own and those of seed 002 on the wire; what events are labelled and filtered by."""
+"""The words for events, the yard's own and those of preset multica on the wire; what events are filtered by."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WIRE = {
 
 
 def wire_type(event: Event) -> str:
-    """The word that a client of seed 002 knows it by; others keep the yard's, in that seed's spelling."""
+    """The word that a client of preset multica knows it by; others keep the yard's, in the spelling of that preset."""
     if event.event == "task.created" and event.status is Status.PENDING:
         return "task:pending"
     return _WIRE.get(event.event, event.event.replace(".", ":", 1))

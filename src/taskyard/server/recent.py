@@ -42,9 +42,9 @@ def entry_of(stored: StoredEvent) -> Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interest(EventFilter):
-    """Which events a listener wants, also by the words of seed 002, and in which view."""
+    """Which events a listener wants, also by the words of preset multica, and in which view."""
 
-    type: str | None = None  # a word of seed 002: task:queued
+    type: str | None = None  # a word of preset multica: task:queued
     view: str | None = None
 
     @property

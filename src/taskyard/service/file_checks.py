@@ -1,4 +1,4 @@
-"""Checking artifacts against what was promised of them (GUARANTEES section 2, I24)."""
+"""Checking artifacts against what was promised of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGE = 500
 
 class FileChecks(Filing):
     async def _file_problems(self, tasks: Iterable[Hot]) -> list[str]:
-        """I24: what outputs refer to is there, and what is there is what was put."""
+        """What outputs refer to is there, and what is there is what was put."""
         problems: list[str] = []
         cursor: str | None = None
         while page := await self.store.page(KIND, self.workspace, below=cursor, limit=PAGE):

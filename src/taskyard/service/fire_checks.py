@@ -19,7 +19,7 @@ class FireChecks(Engine):
         return [*await self._double_fires(list(tasks)), *await self._agenda_problems()]
 
     async def _double_fires(self, tasks: list[Hot]) -> list[str]:
-        """I19: what one fire of a schedule made is one task, or one graph."""
+        """What one fire of a schedule made is one task, or one graph."""
         runs: defaultdict[str, set[str]] = defaultdict(set)
         for start in range(0, len(tasks), PAGE):
             page = tasks[start : start + PAGE]

@@ -1,4 +1,4 @@
-"""Checking that nothing to be told was forgotten (GUARANTEES section 2, I23)."""
+"""Checking that nothing to be told was forgotten."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FORGOTTEN = HOUR  # what was due so long before the last errands is on nobody's 
 
 class NoticeChecks(Engine):
     async def _notice_problems(self) -> list[str]:
-        """I23: whatever there was to tell is delivered, parked or on its way."""
+        """Whatever there was to tell is delivered, parked or on its way."""
         ran = await self.store.duty("outbox")
         if ran is None:
             return []

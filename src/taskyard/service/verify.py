@@ -1,4 +1,4 @@
-"""Checking the stored history against the invariants that the yard promises (GUARANTEES section 2).
+"""Checking the stored history against the invariants that the yard promises.
 
 It reads only what every store can tell, and trusts nothing that it can work out again.
 """
@@ -151,7 +151,7 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
         ]
 
     async def _blocker_problems(self, history: _History) -> list[str]:
-        """I12: what a task waits for is outstanding, and a task that waits for nothing does not wait."""
+        """What a task waits for is outstanding, and a task that waits for nothing does not wait."""
         pending = [hot for hot in history.tasks.values() if hot.status is Status.PENDING]
         for start in range(0, len(pending), PAGE):
             page = {hot.id: hot for hot in pending[start : start + PAGE]}
@@ -170,7 +170,7 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
         return problems
 
     async def _graph_problems(self, history: _History) -> list[str]:
-        """I13, I14 and the counters: nothing runs before what it depends on, no cycle, and counts are the tasks'."""
+        """Nothing runs before what it depends on, no cycle, and counts are the tasks'."""
         problems: list[str] = []
         for dag_id in sorted({hot.dag_id for hot in history.tasks.values() if hot.dag_id is not None}):
             found = await self._problems_of_graph(dag_id, history)
@@ -263,7 +263,7 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
         ]
 
     async def _limit_problems(self, history: _History) -> list[str]:
-        """I22: what is held and spent under every ceiling is what its attempts hold and spent."""
+        """What is held and spent under every ceiling is what its attempts hold and spent."""
         stored = {limit.name: limit for limit in (await self.store.limits(self.workspace, None)).values()}
         held = _held_amounts(history)
         spent = _spent_amounts(history)
@@ -307,7 +307,7 @@ def _task_problems(task_id: TaskId, history: _History) -> Iterable[str]:
 
 
 def _replay_problems(hot: Hot, events: Sequence[Event]) -> Iterable[str]:
-    """I3, I4, I5, I9: versions without a gap, only published steps, and the row is what the events come to."""
+    """Versions without a gap, only published steps, and the row is what the events come to."""
     if [event.version for event in events] != list(range(1, len(events) + 1)):
         yield f"{hot.id} has versions {[event.version for event in events]}"
     for before, after in pairwise(events):
@@ -321,7 +321,7 @@ def _replay_problems(hot: Hot, events: Sequence[Event]) -> Iterable[str]:
 
 
 def _attempt_problems(hot: Hot, events: Sequence[Event], attempts: Sequence[Attempt]) -> Iterable[str]:
-    """I6, I16: one claim per number, every ended attempt on record, and failures counted as they happened."""
+    """One claim per number, every ended attempt on record, and failures counted as they happened."""
     claims = [event.attempt for event in events if (event.data or "").find('"from":"ready"') >= 0 and _is_claim(event)]
     if claims != list(range(1, hot.attempt + 1)):
         yield f"{hot.id} was claimed as attempts {claims}, and its row says {hot.attempt}"
@@ -351,7 +351,7 @@ def _revived_after(events: Sequence[Event]) -> int:
 
 
 def _stray_events(history: _History) -> list[str]:
-    """I2: nothing happened to a task that is not there."""
+    """Nothing happened to a task that is not there."""
     if not history.whole:
         return []
     return [f"{task_id} has events and no row" for task_id in history.events if task_id not in history.tasks]
@@ -391,7 +391,7 @@ def _cycle_problems(where: str, waits: Mapping[TaskId, set[TaskId]]) -> list[str
 
 
 def _key_problems(history: _History) -> list[str]:
-    """I18, I21: one live task per idempotency key, one held task per concurrency key."""
+    """One live task per idempotency key, one held task per concurrency key."""
     live = Counter(
         hot.idempotency_key for hot in history.tasks.values() if hot.idempotency_key and hot.status not in KEY_DEAD
     )

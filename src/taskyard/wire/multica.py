@@ -1,4 +1,4 @@
-"""The view of preset multica: each attempt at a task is a task of its own, in the words of seed 002.
+"""The view of preset multica: each attempt at a task is a task of its own, in that preset's words.
 
 The first attempt has the task's id, the second that id and `.2`, and so on. A task that waits shows the attempt that is
 to come. Nothing is stored for this view, and any task can be looked at in it, whatever its preset.
@@ -25,7 +25,7 @@ _WORDS = PRESETS[VIEW].words
 _REASONS = PRESETS[VIEW].shown_reasons
 _ISSUE = "issue:"
 _NUMBERED = re.compile(r"([^.]+)\.([0-9]{1,9})")
-# An attempt that gives the task back unfinished is over, and seed 002 has no better word for that.
+# An attempt that gives the task back unfinished is over, and the preset has no better word for that.
 _ENDED: dict[Outcome, Status] = {
     Outcome.COMPLETED: Status.COMPLETED,
     Outcome.FAILED: Status.FAILED,
