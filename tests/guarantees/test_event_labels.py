@@ -1,12 +1,14 @@
 """Events say which type, subject and agent they are of, and readers filter by that."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import aclosing
 
 import pytest
 
 from taskyard.core.changes import Labels, StoredEvent
 from taskyard.core.events import Wanted
+from taskyard.core.task import TaskId
 from taskyard.service.yard import Yard
 from tests.yards import claim_that, given_a_dead_letter, given_a_running_task, given_an_agent
 
@@ -121,3 +123,37 @@ async def test_who_follows_hears_only_of_the_subject_it_asked_for(yard: Yard):
         ("task.created", wanted.id),
         ("task.cancelled", wanted.id),
     ]
+
+
+async def test_who_follows_the_log_has_the_labels_of_a_task_read_once_until_a_person_changes_it(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+):
+    asked = list[str]()
+    read = yard.store.labels
+
+    async def noted(task_ids: Sequence[TaskId]) -> dict[TaskId, Labels]:
+        asked.extend(task_ids)
+        return await read(task_ids)
+
+    monkeypatch.setattr(yard.store, "labels", noted)
+    after = 0
+
+    async def go_on() -> list[Labels]:
+        nonlocal after
+        page = await yard.events(after=after)
+        after = page[-1].seq
+        return [stored.labels for stored in page if stored.event.task_id is not None]
+
+    await yard.register("worker")
+    task = await yard.enqueue("code", subject="issue:7", max_attempts=1)
+    assert await go_on() == [labelled(None)]
+    held = await claim_that(yard, task.id, by="worker", start=True)
+    assert set(await go_on()) == {labelled("worker")}
+    assert asked == [task.id]
+
+    await yard.fail(held.id, held.lease, "crash", "it fell over")
+    await go_on()
+    await yard.resolve(held.id, "modify_and_retry", by="human:ada", spec={"subject": "issue:8"})
+    assert {labels.subject for labels in await go_on()} == {"issue:8"}
+    await claim_that(yard, task.id, by="worker", start=True)
+    assert {labels.subject for labels in await go_on()} == {"issue:8"}

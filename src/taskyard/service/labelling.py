@@ -1,25 +1,69 @@
 """Adds to events what readers filter by and the log does not hold: the type, the subject and the agent of the task.
 
-The labels are read once for each page, in one narrow read, as the definitions are at that moment. Nothing is kept here.
+The labels are read once for each page, in one narrow read, as the definitions are at that moment. Whoever follows the
+log page by page has them kept from one page to the next: a task has several events, and is labelled by one read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from taskyard.core.changes import Labels, StoredEvent
 from taskyard.core.events import SENT_BY_AGENTS, named_agent, own_labels
-from taskyard.core.task import TaskId
+from taskyard.core.task import FINAL, TaskId
 from taskyard.stores.contract import Store
 
 _UNKNOWN = Labels()
+KEPT = 5_000  # tasks whose labels are kept
+# Steps of an attempt. Only a dead letter can be changed by a person, and then the next event of the task is none of
+# these: with any other event, the labels are read again.
+_KEEPING = frozenset({"task.claimed", "task.running", "task.completed"})
 
 
 async def with_labels(store: Store, page: Sequence[StoredEvent]) -> list[StoredEvent]:
-    tasks = {stored.event.task_id for stored in page if stored.event.task_id is not None}
-    labels = await store.labels(list(tasks)) if tasks else {}
+    return await _labelled(store, page, {})
+
+
+async def _labelled(store: Store, page: Sequence[StoredEvent], kept: dict[TaskId, Labels]) -> list[StoredEvent]:
+    """The page with its labels. Those that were kept are not read again; afterwards, all that were used are kept."""
+    tasks = {
+        stored.event.task_id
+        for stored in page
+        if stored.event.task_id is not None and (stored.event.event not in _KEEPING or stored.event.task_id not in kept)
+    }
+    kept.update(await store.labels(list(tasks)) if tasks else {})
     senders = await _senders(store, page)
-    return [StoredEvent(stored.seq, stored.event, _labels(stored, labels, senders)) for stored in page]
+    return [StoredEvent(stored.seq, stored.event, _labels(stored, kept, senders)) for stored in page]
+
+
+class FollowedLabels:
+    """The labels of tasks whose events are read as they come, each page from the end of the one before it."""
+
+    def __init__(self) -> None:
+        self._kept: dict[TaskId, Labels] = {}
+        self._end = 0  # of the last page
+
+    async def add(self, store: Store, page: Sequence[StoredEvent], after: int) -> list[StoredEvent]:
+        """The page after this number with its labels. An older page is labelled by a read of its own."""
+        if after < self._end:
+            return await with_labels(store, page)
+        if after > self._end:
+            self._kept, self._end = {}, after  # what happened in between is not known
+        kept = self._kept
+        labelled = await _labelled(store, page, kept)
+        if page and kept is self._kept and self._end == after:
+            self._end = page[-1].seq
+            self._forget(page)
+        return labelled
+
+    def _forget(self, page: Sequence[StoredEvent]) -> None:
+        """Let go of tasks that have ended, and of the oldest of too many."""
+        for stored in page:
+            if stored.event.task_id is not None and stored.event.status in FINAL:
+                self._kept.pop(stored.event.task_id, None)
+        for task_id in list(islice(self._kept, max(0, len(self._kept) - KEPT))):
+            del self._kept[task_id]
 
 
 def _labels(

@@ -19,7 +19,7 @@ from taskyard.core.task import Attempt, DagId, Hot, Json, Status, TaskId
 from taskyard.core.units import MicroUsd, to_iso
 from taskyard.service.engine import Options
 from taskyard.service.filing import Filing
-from taskyard.service.labelling import with_labels
+from taskyard.service.labelling import FollowedLabels, with_labels
 from taskyard.service.results import Results
 from taskyard.stores.contract import Filter, Store
 from taskyard.wire import files
@@ -37,6 +37,7 @@ class Reading(Results, Filing):
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
         self._feed = EventFeed(self)
+        self._labels = FollowedLabels()
 
     async def history(self, task_id: str) -> list[Attempt]:
         """How the attempts at a task ended, in their order."""
@@ -240,7 +241,7 @@ class Reading(Results, Filing):
         # Some older ones may be left of work that is still there: who read them could not read on.
         first = after if of is not None or after else await self.store.pruned(self.workspace)
         page = await self.store.events(after=first, limit=limit, workspace=self.workspace, task_id=of)
-        return await with_labels(self.store, page)
+        return await (self._labels.add(self.store, page, after) if of is None else with_labels(self.store, page))
 
     async def tail(self, *, after: int = 0, **wanted: Unpack[Wanted]) -> AsyncGenerator[StoredEvent, None]:
         """Every event from a sequence number on, and each new one as it comes; none is skipped. Filters as in `events`.
