@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable
 
 import pytest
 
+from taskyard.core import jsonvalue
 from taskyard.core.jsonvalue import MOST_VALUES
-from taskyard.server import protocol
+from taskyard.core.task import Json
+from taskyard.server import asking, protocol
 from taskyard.server.limiting import Limiter, Rate
 from taskyard.server.serving import served
 from taskyard.service.yard import Yard
@@ -52,6 +55,22 @@ async def refusals(yard: Yard, attack: Callable[[Body], bytes]) -> dict[str, str
             document = answer.json()
             said[name] = f"{answer.status_code} {document.get('facts', {}).get('rule', document['code'])}"
     return said
+
+
+async def test_a_large_body_is_decoded_beside_the_loop(yard: Yard, monkeypatch: pytest.MonkeyPatch):
+    decoded_by: list[threading.Thread] = []
+
+    def decode(body: bytes, *, max_depth: int) -> Json:
+        decoded_by.append(threading.current_thread())
+        return jsonvalue.decode(body, max_depth=max_depth)
+
+    monkeypatch.setattr(asking, "decode", decode)
+    token = (await yard.create_token("root", "admin")).text
+    async with calling(yard, token) as client:
+        for size in (10, asking.LARGE):
+            await client.post("/api/tasks", json={"type": "code", "prompt": "x" * size})
+
+    assert [each is threading.main_thread() for each in decoded_by] == [True, False]
 
 
 async def test_no_call_takes_more_bytes_than_its_own(yard: Yard):
