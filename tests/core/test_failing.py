@@ -33,6 +33,7 @@ def verdict(
     dice: float = 0.5,
     circuit: int = 0,
     in_company: bool = False,
+    reported: bool = True,
     **row: Any,
 ) -> Verdict:
     """What is decided about an attempt of ada's, of a task that says no more than `asked`."""
@@ -48,6 +49,7 @@ def verdict(
         now=NOW,
         retry_after=retry_after,
         in_company=in_company,
+        reported=reported,
     )
 
 
@@ -136,6 +138,14 @@ def test_what_may_not_be_retried_goes_straight_to_the_dead_letters(reason: str):
 @pytest.mark.parametrize(("reason", "fate"), [("timeout", Fate.RETRY), ("crash", Fate.BURY), ("own", Fate.BURY)])
 def test_retry_on_limits_what_is_retried(reason: str, fate: Fate):
     assert verdict(reason, asked={"retry": {"retry_on": ["timeout"]}}).fate is fate
+
+
+@pytest.mark.parametrize("reason", ["heartbeat_timeout", "claim_expired", "runtime_offline", "runtime_recovery"])
+def test_what_the_yard_takes_back_is_retried_whatever_retry_on_lists(reason: str):
+    asked = {"retry": {"retry_on": ["crash"]}}
+
+    assert verdict(reason, asked=asked, reported=False).fate is Fate.RETRY
+    assert verdict(reason, asked=asked).fate is Fate.BURY  # where an agent says so, the list counts
 
 
 @pytest.mark.parametrize("preset", PRESET_NAMES)
