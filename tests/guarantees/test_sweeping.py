@@ -269,8 +269,7 @@ async def test_finished_work_is_kept_for_a_week_and_then_forgotten_whole(yard: Y
     with pytest.raises(NotFound):
         await yard.dag(dag.id)
     assert await yard.find() == []
-    left = await yard.store.events(after=0, limit=100)
-    assert [stored.event.event for stored in left] == ["agent.registered"]
+    assert await yard.store.events(after=0, limit=100) == []
     assert (await yard.enqueue("code", idempotency_key="once")).created
 
 
@@ -391,6 +390,17 @@ async def test_retention_is_one_for_all_processes_and_the_last_that_was_given(op
     assert await worker.find() == []
     changes = [each.event.data for each in await server.events(limit=1000) if each.event.event == "yard.retention"]
     assert [json.loads(data or "")["days"] for data in changes][-1] == 2
+
+
+async def test_events_of_no_task_are_kept_no_longer_than_finished_work(yard: Yard, clock: ManualClock):
+    await given_an_agent(yard)
+    await yard.pause_queue("default")
+    assert {"agent.registered", "queue.paused"} <= {each.event.event for each in await yard.events()}
+
+    await a_week_later(yard, clock)
+    await yard.resume_queue("default")
+
+    assert [each.event.event for each in await yard.events()] == ["queue.resumed"]
 
 
 async def test_a_reader_that_was_away_too_long_is_told_what_it_missed(yard: Yard, clock: ManualClock):

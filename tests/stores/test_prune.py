@@ -275,3 +275,44 @@ async def test_numbers_of_pruned_events_and_tasks_are_not_given_again(store: Sto
 
     assert (await every_event(store))[0].seq > last
     assert fresh.seq > task.seq
+
+
+def an_event(store: Store, name: str, *, workspace: str = HERE, dag_id: DagId | None = None) -> Event:
+    return Event(name, workspace, None, dag_id, store.now(), None, None, None, None)
+
+
+async def test_old_events_of_no_task_and_no_dag_are_removed_and_readers_are_told(store: Store, clock: ManualClock):
+    task = await given_a_task(store)
+    old = [an_event(store, "agent.registered", workspace=where) for where in (HERE, ELSEWHERE, HERE)]
+    await land(store, events=(*old, an_event(store, "dag.created", dag_id=a_dag_id())))
+    last = (await every_event(store))[-2].seq
+    clock.advance(seconds=10)
+    before = store.now()
+    await land(store, events=(an_event(store, "agent.drained"),))
+
+    assert await store.prune_events(before, 0, 100) is None
+
+    kept = await every_event(store)
+    assert [stored.event.event for stored in kept] == ["task.created", "dag.created", "agent.drained"]
+    assert kept[0].event.task_id == task.id
+    assert (await store.pruned(HERE), await store.pruned(ELSEWHERE)) == (last, last - 1)
+    with pytest.raises(EventsGone):
+        await store.events(after=1, limit=10, workspace=HERE)
+    assert await store.prune_events(before, 0, 100) is None
+    assert len(await every_event(store)) == 3
+
+
+async def test_old_events_are_removed_piece_by_piece(store: Store, clock: ManualClock):
+    for _ in range(3):
+        await land(store, events=tuple(an_event(store, "agent.drained", workspace=each) for each in (HERE, ELSEWHERE)))
+        await given_a_task(store)
+    clock.advance(seconds=10)
+    after: int | None = 0
+    left: list[int] = []
+    while after is not None:
+        after = await store.prune_events(store.now(), after, 2)
+        left.append(len([stored for stored in await every_event(store) if stored.event.task_id is None]))
+
+    assert left[-1] == 0
+    assert len(left) > 2
+    assert left == sorted(left, reverse=True)

@@ -20,6 +20,7 @@ from taskyard.service.transcribing import Transcribing
 from taskyard.stores.contract import FROM_THE_OLDEST, Store
 
 PIECE = 500  # finished tasks that are looked at, and removed in one commit
+EVENTS_PIECE = 1_000  # events
 MOST_PIECES = 10  # of one step
 
 
@@ -34,15 +35,30 @@ class Pruning(Metering, Clearing, Transcribing, Retaining):
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
         self._pruned_through = FROM_THE_OLDEST
+        self._events_pruned_through = 0
         self._others_work = False  # commits of this process landed while the last piece was removed
 
     async def _prune(self) -> Step:
-        """Remove the next pieces of what is old enough.
+        """Remove the next pieces of what is old enough; the answer counts tasks."""
+        before = await self._prunable_before()
+        tasks = await self._prune_tasks(before)
+        return Step(tasks.done, more=await self._prune_events(before) or tasks.more)
+
+    async def _prune_events(self, before: Micros) -> bool:
+        """Remove events that go with no task: of agents, breakers, queues, settings. Whether there are more."""
+        for _ in range(MOST_PIECES):
+            last = await self.store.prune_events(before, self._events_pruned_through, EVENTS_PIECE)
+            self._events_pruned_through = last or 0
+            if last is None:
+                return False
+        return True
+
+    async def _prune_tasks(self, before: Micros) -> Step:
+        """Remove the next pieces of tasks.
 
         Each pass goes through the finished tasks once: what has to be kept, such as a DAG with a dead letter, is looked
         at again only by the next pass.
         """
-        before = await self._prunable_before()
         dead_too = await self._some_prune_dead()
         pruned = 0
         for _ in range(MOST_PIECES):

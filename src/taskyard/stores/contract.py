@@ -307,6 +307,13 @@ class Store(Protocol):
         ...
 
     async def outbox(self, topic: str, limit: int) -> list[tuple[int, Outbox]]: ...
+    async def prune_events(self, before: Micros, after: int, limit: int) -> int | None:
+        """Remove events from before that time that are of no task and no DAG, of the next after the number `after`.
+
+        At most so many of a workspace are looked at. The answer is the number to go on after; None: there are no more.
+        """
+        ...
+
     async def settle(self, outbox_ids: Sequence[int]) -> None:
         """These outbox rows were delivered."""
         ...

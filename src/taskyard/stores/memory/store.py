@@ -37,6 +37,7 @@ from taskyard.core.changes import (
 )
 from taskyard.core.clock_jump import is_due, time_of
 from taskyard.core.errors import EventsGone, InvalidInput, YardClosed
+from taskyard.core.retention import is_prunable
 from taskyard.core.task import (
     FINAL,
     HELD,
@@ -367,6 +368,11 @@ class MemoryStore(Schemaless):
 
     async def outbox(self, topic: str, limit: int) -> list[tuple[int, Outbox]]:
         return [(number, row) for number, row in self._tables.outbox.items() if row.topic == topic][:limit]
+
+    async def prune_events(self, before: Micros, after: int, limit: int) -> int | None:
+        old = [stored for stored in self._tables.events if stored.seq > after and is_prunable(stored.event, before)]
+        self._tables.remove_events(old[:limit])
+        return old[limit - 1].seq if len(old) > limit else None
 
     async def settle(self, outbox_ids: Sequence[int]) -> None:
         outbox = self._tables.outbox

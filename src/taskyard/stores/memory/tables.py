@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, cast
 
 from taskyard.core import claiming, transitions
@@ -212,7 +212,7 @@ class Tables:
         for key, record in list(self.records.items()):
             if record.kind == "dead" and str(record.body.get("task_id")) in gone:
                 self.remove_record(key)
-        self._remove_events(gone, dags)
+        self.remove_events(self._events_of(gone, dags))
 
     def _remove_rows(self, hot: Hot) -> None:
         self._unindex(hot)
@@ -227,15 +227,19 @@ class Tables:
         for key in [key for key in self.counters if key[0] == workspace and key[1].startswith(f"dag:{dag_id}:")]:
             del self.counters[key]
 
-    def _remove_events(self, gone: Collection[TaskId], dags: Collection[tuple[str, DagId]]) -> None:
-        kept: list[StoredEvent] = []
-        for stored in self.events:
-            event = stored.event
-            if event.task_id in gone or (event.task_id is None and (event.workspace, event.dag_id) in dags):
-                self.pruned[event.workspace] = max(self.pruned.get(event.workspace, 0), stored.seq)
-            else:
-                kept.append(stored)
-        self.events = kept
+    def _events_of(self, gone: Collection[TaskId], dags: Collection[tuple[str, DagId]]) -> list[StoredEvent]:
+        return [
+            stored
+            for stored in self.events
+            if stored.event.task_id in gone
+            or (stored.event.task_id is None and (stored.event.workspace, stored.event.dag_id) in dags)
+        ]
+
+    def remove_events(self, doomed: Sequence[StoredEvent]) -> None:
+        for seq, event, _ in doomed:
+            self.pruned[event.workspace] = max(self.pruned.get(event.workspace, 0), seq)
+        gone = {stored.seq for stored in doomed}
+        self.events = [stored for stored in self.events if stored.seq not in gone]
 
     def _unindex(self, hot: Hot) -> None:
         key = owned_key(hot)

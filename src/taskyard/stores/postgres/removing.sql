@@ -105,3 +105,29 @@ delete from yard.counter
 using unnest($1::text[], $2::text[]) as given (workspace, dag_id)
 where counter.workspace = given.workspace
 and starts_with(counter.name, 'dag:' || given.dag_id || ':')
+
+-- name: prune_events
+-- Events of no task and no DAG, oldest first. Materialized, for the planner might look for them through the whole log.
+with old as materialized (
+  select seq
+  from yard.event
+  where task_id is null
+  and dag_id is null
+  and at < $1
+  and seq > $2
+), gone as (
+  delete from yard.event
+  using (select seq from old order by seq limit $3) as chosen
+  where event.seq = chosen.seq
+  returning event.workspace, event.seq
+), noted as (
+  insert into yard.pruned as stored (workspace, through)
+  select workspace, max(seq)
+  from gone
+  group by workspace
+  order by workspace
+  on conflict (workspace) do update
+  set through = greatest(stored.through, excluded.through)
+)
+select count(*), max(seq)
+from gone

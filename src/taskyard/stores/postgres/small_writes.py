@@ -56,3 +56,8 @@ async def take_duty(transaction: Transaction, name: str, now: Micros, until: Mic
 
 async def settle(transaction: Transaction, outbox_ids: Sequence[int]) -> None:
     await transaction.run("settle", list(outbox_ids))
+
+
+async def prune_events(transaction: Transaction, before: Micros, after: int, limit: int) -> int | None:
+    ((number, last),) = await transaction.ask("prune_events", before, after, limit)
+    return last if number == limit else None

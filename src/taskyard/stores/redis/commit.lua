@@ -279,21 +279,6 @@ function removing.dead(_, rest)
   remove_record('dead', workspace, id)
 end
 
--- A reader who was away while these went is told: the last of them is remembered.
-local function forget_events(workspace, numbers)
-  if #numbers == 0 then
-    return
-  end
-  local last = number(redis.call('HGET', yard .. 'pruned', workspace) or 0)
-  local ids = {}
-  for place, seq in ipairs(numbers) do
-    ids[place] = seq .. '-0'
-    last = math.max(last, tonumber(seq))
-  end
-  in_parts('XDEL', yard .. 'events:' .. workspace, ids)
-  redis.call('HSET', yard .. 'pruned', workspace, text(last))
-end
-
 local function remove_dag(workspace, dag, words)
   remove_record('dag', workspace, dag)
   set_limit(workspace, 'dag:' .. dag, nil, 0, 0)

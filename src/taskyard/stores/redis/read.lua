@@ -333,25 +333,6 @@ function reads.config()
   return {redis.call('HGET', yard .. 'epochs', workspace) or '0', records, lanes, secret}
 end
 
--- What is said of an event, after its number. Until format 2 it was said in fields, and always by a text.
-local function event_at(entry, workspace)
-  local number, flat = entry[1], entry[2]
-  if flat[1] == 'packed' then
-    return {number, cmsgpack.unpack(flat[2])}
-  end
-  local said = {}
-  for place = 1, #flat, 2 do
-    said[flat[place]] = given(flat[place + 1])
-  end
-  return {
-    number,
-    {
-      said.event, workspace, said.task or false, said.dag or false, said.at, tonumber(said.version) or false,
-      said.status or false, tonumber(said.attempt) or false, said.data or false,
-    },
-  }
-end
-
 local function pruned(workspace)
   return number(redis.call('HGET', yard .. 'pruned', workspace) or 0)
 end

@@ -171,6 +171,10 @@ class RedisStore(Reads):
         last = await self._run(WRITE, "take_duty", name, now, until, until + TOLERANCE)
         return None if last is None else Micros(int(last))
 
+    async def prune_events(self, before: Micros, after: int, limit: int) -> int | None:
+        go_on = await self._run(WRITE, "prune_events", before, after, limit)
+        return None if go_on is None else int(go_on)
+
     async def settle(self, outbox_ids: Sequence[int]) -> None:
         await self._run(WRITE, "settle", len(outbox_ids), *outbox_ids)
 

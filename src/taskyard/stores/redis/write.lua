@@ -47,6 +47,33 @@ function small.take_duty()
   return last
 end
 
+-- Remove events that are older and of no task and no DAG. Of each workspace, so many after this number are looked at;
+-- the number to go on after, where one has more.
+function small.prune_events()
+  local before, after, limit = take_number(), take(), take_number()
+  local go_on = false
+  for _, workspace in ipairs(redis.call('SMEMBERS', yard .. 'workspaces')) do
+    local entries = redis.call('XRANGE', yard .. 'events:' .. workspace, after .. '-1', '+', 'COUNT', limit)
+    local numbers, last = {}, nil
+    for _, entry in ipairs(entries) do
+      local event = event_at(entry, workspace)[2]
+      if number(event[5]) >= before then
+        last = nil
+        break
+      end
+      last = string.match(entry[1], '^%d+')
+      if not event[3] and not event[4] then
+        numbers[#numbers + 1] = last
+      end
+    end
+    forget_events(workspace, numbers)
+    if last and #entries == limit then
+      go_on = go_on and math.min(go_on, tonumber(last)) or tonumber(last)
+    end
+  end
+  return go_on and text(go_on)
+end
+
 function small.settle()
   for _ = 1, take_number() do
     local id = take()

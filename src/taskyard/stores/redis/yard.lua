@@ -359,3 +359,37 @@ end
 local function event_of(row, name, at, data)
   return {name, row[WORKSPACE], row[ID], dag_of(row), at, row[VERSION], row[STATUS], row[ATTEMPT], data}
 end
+
+-- What is said of an event, after its number. Until format 2 it was said in fields, and always by a text.
+local function event_at(entry, workspace)
+  local number, flat = entry[1], entry[2]
+  if flat[1] == 'packed' then
+    return {number, cmsgpack.unpack(flat[2])}
+  end
+  local said = {}
+  for place = 1, #flat, 2 do
+    said[flat[place]] = given(flat[place + 1])
+  end
+  return {
+    number,
+    {
+      said.event, workspace, said.task or false, said.dag or false, said.at, tonumber(said.version) or false,
+      said.status or false, tonumber(said.attempt) or false, said.data or false,
+    },
+  }
+end
+
+-- A reader who was away while these went is told: the last of them is remembered.
+local function forget_events(workspace, numbers)
+  if #numbers == 0 then
+    return
+  end
+  local last = number(redis.call('HGET', yard .. 'pruned', workspace) or 0)
+  local ids = {}
+  for place, seq in ipairs(numbers) do
+    ids[place] = seq .. '-0'
+    last = math.max(last, tonumber(seq))
+  end
+  in_parts('XDEL', yard .. 'events:' .. workspace, ids)
+  redis.call('HSET', yard .. 'pruned', workspace, text(last))
+end

@@ -103,3 +103,18 @@ and name < 'dag:' || ? || ';'
 delete from ceiling
 where workspace = ?
 and name = 'dag:' || ?
+
+-- name: prunable_events
+-- Events of no task and no DAG, oldest first.
+select seq, workspace
+from event
+where task_id is null
+and dag_id is null
+and seq > ?
+and at < ?
+order by seq
+limit ?
+
+-- name: remove_events_by_number
+delete from event
+where seq in (select value from json_each(?))

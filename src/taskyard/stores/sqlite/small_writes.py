@@ -43,3 +43,10 @@ def take_duty(transaction: Transaction, name: str, now: Micros, until: Micros) -
 
 def settle(transaction: Transaction, outbox_ids: Sequence[int]) -> None:
     transaction.run("settle", names_text(outbox_ids))
+
+
+def prune_events(transaction: Transaction, before: Micros, after: int, limit: int) -> int | None:
+    found = list(transaction.connection.execute(SQL["prunable_events"], (after, before, limit)))
+    transaction.write("write_pruned", list({workspace: (workspace, seq) for seq, workspace in found}.values()))
+    transaction.run("remove_events_by_number", names_text([seq for seq, _ in found]))
+    return found[-1][0] if len(found) == limit else None

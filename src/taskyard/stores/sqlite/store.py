@@ -136,6 +136,9 @@ class SqliteStore(Reads):
     async def take_duty(self, name: str, now: Micros, until: Micros) -> Micros | None:
         return await self._write(small_writes.take_duty, name, now, until)
 
+    async def prune_events(self, before: Micros, after: int, limit: int) -> int | None:
+        return await self._write(small_writes.prune_events, before, after, limit)
+
     async def settle(self, outbox_ids: Sequence[int]) -> None:
         await self._write(small_writes.settle, outbox_ids)
 
