@@ -10,6 +10,7 @@ import pytest
 import taskyard
 from taskyard.core.errors import TaskyardError
 from tests.core.test_store_url import SOUND, UNSOUND
+from tests.storage import asked_for, url_of
 
 HERE = "127.0.0.1:1"
 BAD = (
@@ -57,6 +58,23 @@ def test_a_command_ends_with_a_sentence_without_the_password(tmp_path: Path, com
     assert ran.returncode in (2, 5, 6, 7), said
     assert "Traceback" not in said
     assert "hunter2" not in said
+
+
+@pytest.mark.skipif("postgres" not in asked_for(), reason="PostgreSQL is not asked for")
+def test_a_yard_that_is_served_and_examined_is_named_without_the_password(tmp_path: Path):
+    url = url_of("postgres", tmp_path)
+    url += f"{'&' if '?' in url else '?'}password=hunter2"  # which this server, trusting its machine, does not ask for
+    examined = run(tmp_path, "--url", url, "doctor")
+    words = [sys.executable, "-m", "taskyard", "--url", url, "serve", "--port", "0"]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
+        assert server.stdout is not None
+        line = next(line for line in server.stdout if " serves " in line)
+        server.terminate()
+        said = line + server.stdout.read()
+
+    for each in (examined.stdout + examined.stderr, said):
+        assert "postgresql://" in each
+        assert "hunter2" not in each
 
 
 def test_the_url_can_come_from_a_file(tmp_path: Path):

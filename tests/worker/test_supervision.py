@@ -50,6 +50,21 @@ async def test_a_cancelled_task_stops_its_handler_long_before_the_next_heartbeat
     assert (await yard.get(other.id)).status is Status.READY
 
 
+async def test_each_later_cancellation_is_heard_of_as_soon_as_the_first(yard: Yard) -> None:
+    long = Long()
+    tasks = await yard.enqueue_many([{"type": "long"}] * 2)
+    async with working(yard, long.agent, grace_sec=0.1):
+        for task in tasks:
+            await until(yard, task.id, Status.RUNNING)
+        for task in tasks:  # the second after the leases were looked at: only a wake-up makes the worker look again
+            await yard.cancel(task.id)
+            async with asyncio.timeout(SOON):
+                await long.stopped.wait()
+            long.stopped.clear()
+
+    assert long.seen == ["cancelled", "cancelled"]
+
+
 async def test_a_handler_is_stopped_when_its_lease_has_run_out_though_no_call_is_answered(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
