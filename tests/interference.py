@@ -36,6 +36,12 @@ class _Meanwhile(_Over):
         return await self._store.commit(sets)
 
 
+class _WhilePruning(_Meanwhile):
+    async def commit(self, sets: Sequence[ChangeSet]) -> list[Committed | Conflict | Taken]:
+        removes = any(each.removals for each in sets)
+        return await (super().commit(sets) if removes else self._store.commit(sets))
+
+
 class _Dying(_Over):
     def __init__(self, store: Store, after: int) -> None:
         super().__init__(store)
@@ -56,6 +62,11 @@ def while_deciding(yard: Yard, act: Act) -> Yard:
 def always_while_deciding(yard: Yard, act: Act) -> Yard:
     """The same yard for a caller whose every write is that slow."""
     return Yard(cast(Store, _Meanwhile(yard.store, act, times=1_000)), yard.options)
+
+
+def while_pruning(yard: Yard, act: Act) -> Yard:
+    """The same yard for a sweep: `act` happens after it has decided what to remove and before that is removed."""
+    return Yard(cast(Store, _WhilePruning(yard.store, act)), yard.options)
 
 
 def dying_after(yard: Yard, commits: int) -> Yard:

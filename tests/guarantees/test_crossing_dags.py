@@ -13,7 +13,7 @@ from taskyard.service.yard import Yard
 from taskyard.wire.answers import Dag
 from taskyard.wire.tasks import Held
 from tests.graphs import bury, claim_all, dag_history, given_a_graph, several, status_of, task, work_off
-from tests.interference import ProcessDied, dying_after, while_deciding
+from tests.interference import ProcessDied, dying_after, while_deciding, while_pruning
 from tests.yards import OpenYard, claim_that, elapse, events_of, given_a_running_task, given_an_agent
 
 NOBODY = "task_01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -229,6 +229,16 @@ async def test_a_lone_task_that_dies_fails_what_waits_for_it_and_its_revival_reo
     assert await work_off(yard) == [held.id, late.tasks["first"].id, late.tasks["second"].id]
 
 
+async def test_a_lone_task_that_others_wait_for_may_become_a_dag_by_spawning(yard: Yard):
+    held = await given_a_running_task(yard, max_attempts=1)
+    late = await given_a_chain_over(yard, held.id)
+    await yard.spawn(held.id, held.lease, [task("more")], name="more")
+
+    await bury(yard, held)
+
+    assert await dag_status(yard, late.id) is DagStatus.FAILED
+
+
 async def test_a_dag_that_also_waits_for_another_dead_task_is_not_left_as_running(yard: Yard):
     await given_an_agent(yard)
     first, second = await yard.enqueue("code"), await yard.enqueue("code")
@@ -270,6 +280,7 @@ async def test_a_dag_with_something_else_to_do_goes_on_beside_a_dead_dependency(
 async def test_a_process_that_dies_after_a_death_leaves_the_waiting_dag_to_the_sweep(yard: Yard, clock: ManualClock):
     held = await given_a_running_task(yard, max_attempts=1)
     late = await given_a_chain_over(yard, held.id)
+    await yard.sweep()  # every DAG is looked at once in an hour, which is not what is tried here
 
     with pytest.raises(ProcessDied):
         await dying_after(yard, 1).fail(held.id, held.lease, "auth_failure")
@@ -370,6 +381,23 @@ async def test_what_a_live_task_of_another_dag_depends_on_is_kept_for_it(yard: Y
     clock.advance(seconds=WEEK + 61)
     await yard.sweep()
     assert await yard.find() == []
+
+
+@pytest.mark.parametrize("is_needed_already", [False, True])
+async def test_what_a_new_task_depends_on_is_not_removed_at_that_moment(
+    yard: Yard, clock: ManualClock, is_needed_already: bool
+):
+    held = await given_a_running_task(yard)
+    await yard.complete(held.id, held.lease, {"found": 1})
+    if is_needed_already:
+        await yard.cancel((await yard.enqueue("code", depends_on=[held.id])).id)
+    await elapse(yard, clock, 60)
+    clock.advance(seconds=WEEK + 61)
+
+    await while_pruning(yard, lambda: yard.enqueue("code", depends_on=[held.id])).sweep()
+
+    (late,) = await yard.find(status="ready")
+    assert [each.data for each in await yard.inputs(late.id)] == [{"found": 1}]
 
 
 # Cycles

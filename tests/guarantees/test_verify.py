@@ -180,6 +180,25 @@ async def a_graph_gets_a_cycle(sound: Sound) -> None:
     await sound.plant(edges=(Edge(third, first, "depends"),))
 
 
+async def a_task_is_needed_and_not_marked(sound: Sound) -> None:
+    await sound.plant(edges=(Edge(TaskId(sound.completed), TaskId(sound.ready), "depends"),))
+
+
+async def a_dag_does_not_count_who_needs_it(sound: Sound) -> None:
+    await sound.plant(edges=(Edge(TaskId(sound.dag.tasks["first"].id), TaskId(sound.ready), "depends"),))
+
+
+async def a_task_does_not_wait_for_another_dag(sound: Sound) -> None:
+    await sound.plant(edges=(Edge(TaskId(sound.dead), TaskId(sound.dag.tasks["second"].id), "depends"),))
+
+
+async def tasks_of_two_dags_wait_for_each_other(sound: Sound) -> None:
+    third = TaskId(sound.dag.tasks["third"].id)
+    await sound.move(sound.ready, status=Status.PENDING, wait=1)
+    waits = (Blocker(TaskId(sound.ready), 1, f"task:{third}"), Blocker(third, 0, f"task:{sound.ready}"))
+    await sound.plant(blockers=waits)
+
+
 async def a_graph_miscounts_its_tasks(sound: Sound) -> None:
     await sound.plant(counts=(Count(DAMAGED, f"dag:{sound.dag.id}:live", 1),))
 
@@ -239,6 +258,10 @@ async def money_is_spent_that_nobody_spent(sound: Sound) -> None:
         (a_dependent_is_released_too_early, "{third} is ready, and {second}, which it depends on, is ready"),
         (a_blocker_is_missing, "{third} is pending, and {second}, which it depends on, is ready"),
         (a_graph_gets_a_cycle, "{dag} has a cycle: "),
+        (a_task_is_needed_and_not_marked, "{ready} depends on {completed}, which is of another DAG and is not marked"),
+        (a_dag_does_not_count_who_needs_it, "{ready} depends on {first}, which is of another DAG and is not marked"),
+        (a_task_does_not_wait_for_another_dag, "{second} is ready, and {dead}, which it depends on, is dead_lettered"),
+        (tasks_of_two_dags_wait_for_each_other, "what waits now has a cycle: "),
         (a_graph_miscounts_its_tasks, "{dag} counts 3 live, and has 2"),
         (a_graph_ends_too_early, "{dag} is completed, and 2 of its tasks are not over"),
         (a_slot_is_never_given_back, "slots:worker: 2 is held, and its attempts hold 1"),

@@ -241,7 +241,7 @@ class Engine:
             return False
         live = {hot.id for hot in (await self.store.graph(dag_id)).tasks if not hot.status.is_final}
         for cascade in await self.store.records("cascade", self.workspace):
-            if cascade.body["dag"] == dag_id or live & (await walking.left(self.store, cascade)).left.keys():
+            if cascade.body["dag"] == dag_id or live & (await walking.left(self.store, cascade)).keys():
                 return False
         above = await walking.above(self.store, live)
         return dags.doomed(above.waits, above.failed()).issuperset(live)

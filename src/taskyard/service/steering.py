@@ -69,7 +69,7 @@ class Steering(Enqueueing, Judging):
             return Cancelled(())
         transitions.allow(hot, "cancel")
         below = await walking.below(self.store, [hot.id] if follows and outcomes.may_be_waited_for(hot) else [])
-        return Cancelled((hot.id, *below.left))
+        return Cancelled((hot.id, *below))
 
     async def _cancellation(self, hot: Hot, reason: str, *, follows: bool, by: str | None = None) -> ChangeSet:
         """The cancelled task, and the intent to cancel what is below it: whoever finds that finishes the cascade."""
@@ -86,13 +86,12 @@ class Steering(Enqueueing, Judging):
         if record is None:
             return []
         cancelled: list[TaskId] = []
-        while (below := await walking.left(self.store, record)).left:
-            left = list(below.left.items())
+        while reasons := await walking.left(self.store, record):
+            left = list(reasons.items())
             for start in range(0, len(left), CHUNK):
                 cancelled += await self._cancel_chunk(left[start : start + CHUNK])
         await self._forget("cascade", intent)
-        for dag_id in sorted({DagId(str(record.body["dag"])), *below.dags}):
-            await self._settle_dag(dag_id)
+        await self._settle_dag(DagId(str(record.body["dag"])))
         return cancelled
 
     async def _cancel_chunk(self, chunk: Sequence[tuple[TaskId, str]]) -> list[TaskId]:
@@ -123,7 +122,7 @@ class Steering(Enqueueing, Judging):
 
     async def _would_cancel_all(self, dag_id: DagId, *, follows: bool) -> Cancelled:
         live = [hot.id for hot in (await self.store.graph(dag_id)).tasks if not hot.status.is_final]
-        further = (await walking.below(self.store, live)).left if follows else {}
+        further = await walking.below(self.store, live if follows else [])
         return Cancelled(tuple(dict.fromkeys([*live, *further])))
 
     async def _cancel_lone(self, dag_id: DagId, reason: str, by: str, *, dry_run: bool) -> Cancelled:

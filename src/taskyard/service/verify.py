@@ -186,7 +186,7 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
         homes = {hot.id: hot.dag_id for hot in history.tasks.values()}
         # Of some, one end was pruned.
         whole = dags.within((edge for edge in history.edges if edge.kind == "depends"), homes)
-        crossing = [edge for edge in whole if homes[edge.parent] != homes[edge.child]]
+        crossing = [edge for edge in whole if homes[edge.parent] is None or homes[edge.parent] != homes[edge.child]]
         names = {dags.needed_name(dag_id) for edge in crossing if (dag_id := homes[edge.parent]) is not None}
         needed = await self.store.counts(self.workspace, sorted(names)) if names else {}
         return [

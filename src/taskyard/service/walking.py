@@ -10,7 +10,7 @@ from taskyard.core.changes import Edge, Record
 from taskyard.core.task import KEY_DEAD, DagId, Hot, Status, TaskId
 from taskyard.stores.contract import Store
 
-Reasons = dict[TaskId, str]
+Reasons = dict[TaskId, str]  # what is to be cancelled, and why
 
 
 class Above(NamedTuple):
@@ -85,14 +85,7 @@ async def _is_needed(store: Store, workspace: str, dag_id: DagId) -> bool:
     return bool((await store.counts(workspace, [name])).get(name))
 
 
-class Below(NamedTuple):
-    """What a cascade comes to."""
-
-    left: Reasons  # what is still to be cancelled, and why
-    dags: set[DagId]  # where it is, and where what is cancelled already was
-
-
-async def left(store: Store, intent: Record) -> Below:
+async def left(store: Store, intent: Record) -> Reasons:
     """What is left of a cascade, by its stored intent: under one cancelled task, or of a whole DAG and under it."""
     if "root" in intent.body:
         return await below(store, [TaskId(str(intent.body["root"]))])
@@ -100,14 +93,12 @@ async def left(store: Store, intent: Record) -> Below:
     mine = [hot for hot in graph.tasks if hot.workspace == intent.workspace]
     follows = bool(intent.body.get("follows")) and await _is_needed(store, intent.workspace, DagId(intent.id))
     further = await below(store, [hot.id for hot in mine if hot.status is Status.CANCELLED] if follows else [])
-    own = {hot.id: str(intent.body["reason"]) for hot in mine if not hot.status.is_final}
-    return Below(further.left | own, further.dags)
+    return further | {hot.id: str(intent.body["reason"]) for hot in mine if not hot.status.is_final}
 
 
-async def below(store: Store, roots: Iterable[TaskId]) -> Below:
+async def below(store: Store, roots: Iterable[TaskId]) -> Reasons:
     """What is left to cancel under cancelled tasks: each for the parent that it would wait for."""
     reasons: Reasons = {}
-    homes: set[DagId] = set()
     frontier = list(roots)
     seen = set(frontier)
     while frontier:
@@ -115,9 +106,8 @@ async def below(store: Store, roots: Iterable[TaskId]) -> Below:
         new = {edge.child: edge.parent for edge in edges if edge.child not in seen}
         seen |= new.keys()
         hots = await store.load(list(new))
-        homes |= {hot.dag_id for hot in hots.values() if hot.dag_id is not None}
         live = [child for child, hot in hots.items() if not hot.status.is_final]
         reasons |= {child: f"parent {new[child]} cancelled" for child in live}
         # An earlier try may have cancelled a part: what hangs below that part is still to be found.
         frontier = live + [child for child, hot in hots.items() if hot.status is Status.CANCELLED]
-    return Below(reasons, homes)
+    return reasons
