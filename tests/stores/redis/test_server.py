@@ -6,8 +6,10 @@ import pytest
 
 from taskyard.core.changes import Blocker, Committed, Expect, Lift
 from taskyard.core.errors import SchemaTooNew, StoreFull, StoreReadOnly, StoreUnavailable
+from taskyard.core.task import LaneId
 from taskyard.core.units import SECOND
 from taskyard.service.clock import ManualClock
+from taskyard.stores.identity import identity
 from taskyard.stores.redis import RedisStore
 from tests.redis_servers import RedisServer, wait_for
 from tests.stores.given import (
@@ -201,3 +203,16 @@ async def test_without_a_clock_the_time_is_the_servers(server: RedisServer):
 
     assert abs(own.now() // SECOND - seconds) <= 1
     await own.close()
+
+
+async def test_processes_agree_on_the_secret_of_a_yard_that_was_emptied(
+    server: RedisServer, store: RedisStore, other: RedisStore
+):
+    before = store.secret
+    server.client().flushall()
+
+    yards = [(await each.config(HERE, LaneId(0))).yard for each in (store, other)]
+
+    assert store.secret == other.secret != before
+    assert yards == [identity(store.secret)] * 2
+    assert (await store.schema()).outstanding() == []

@@ -18,8 +18,9 @@ from taskyard.core.clock_jump import TOLERANCE
 from taskyard.core.errors import InvalidInput, StoreUnavailable, Unavailable, YardClosed
 from taskyard.core.task import Hot, Lane, LaneId, TaskId
 from taskyard.core.units import Micros
-from taskyard.stores.contract import Claimed, Clock, Extended, Guest, Stale
+from taskyard.stores.contract import Claimed, Clock, Config, Extended, Guest, Stale
 from taskyard.stores.gathering import Gathering
+from taskyard.stores.identity import identity
 from taskyard.stores.migrate import State
 from taskyard.stores.patience import CALL_TIMEOUT
 from taskyard.stores.reads import Reads
@@ -183,6 +184,14 @@ class RedisStore(Reads):
     async def load(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:
         self._open()
         return await self._loading.ask(task_ids)
+
+    async def config(self, workspace: str, lanes_above: LaneId) -> Config:
+        """As stored. Where the server was emptied meanwhile, this process learns the secret of what is there now."""
+        found = await super().config(workspace, lanes_above)
+        if found.yard == identity(self.secret):
+            return found
+        self.secret = (await opening.prepare(self._open(), self._where.prefix, migrates=self._migrates)).secret
+        return await super().config(workspace, lanes_above)
 
     async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:
         waking = self._awake
