@@ -1,4 +1,7 @@
-"""Makes the pictures of the dashboard again: `python -m scripts.screenshots`; with a folder, every page in both themes.
+"""Makes the pictures of the dashboard again: `python -m scripts.screenshots`.
+
+With a folder, every page goes there instead: whole, in both themes, on a wide screen and on a phone, with a crowd of
+workers, long names and hostile texts among the rest.
 
 A yard is filled for them and served; nothing of this machine is in a picture.
 """
@@ -19,13 +22,21 @@ from taskyard.app import Yard, served
 
 IMAGES = Path(__file__).parent.parent / "docs/images"
 SIZE = {"width": 1440, "height": 900}
+WIDTHS = (1280, 390)
+TALL = 1800  # a page scrolls inside itself, so that a picture of it is as high as the window
+CROWD = 200
 Theme = Literal["light", "dark"]
+
+
+HOSTILE = "<img src=x onerror=alert(1)> invoice\u202egnp.exe \x1b[2J zero\u200bwidth"
+LONG = "a-name-that-somebody-has-chosen-without-a-thought-for-those-who-have-to-read-it"
 
 
 class Shot(NamedTuple):
     name: str
     path: str
     theme: Theme
+    width: int = SIZE["width"]
 
 
 async def places(yard: Yard) -> dict[str, str]:
@@ -56,15 +67,37 @@ PAPERS: dict[str, Theme] = {
 
 
 async def shoot(browser: Browser, address: str, shots: list[Shot], folder: Path) -> None:
-    for theme in ("light", "dark"):
+    looks = dict.fromkeys((shot.theme, shot.width) for shot in shots)
+    for theme, width in looks:
         context = await browser.new_context(
-            viewport={"width": SIZE["width"], "height": SIZE["height"]}, color_scheme=theme, reduced_motion="reduce"
+            viewport={"width": width, "height": SIZE["height"] if width == SIZE["width"] else TALL},
+            color_scheme=theme,
+            reduced_motion="reduce",
         )
         page = await context.new_page()
-        for shot in (each for each in shots if each.theme == theme):
+        for shot in (each for each in shots if (each.theme, each.width) == (theme, width)):
             await _open(page, address + shot.path)
             await page.screenshot(path=folder / f"{shot.name}.png")
         await context.close()
+
+
+async def crowd(yard: Yard) -> None:
+    """What a page must stand: many workers of a type, and names and texts that nobody would choose for it."""
+    for number in range(CROWD):
+        await yard.register(f"swarm-{number:08x}", "swarm", types=["sort"], capabilities=["sorting"], budget_usd=20)
+    await yard.set_agent_budget("swarm", 15, budget_per="day")
+    await yard.register(
+        f"{LONG}-1", LONG[:60], capabilities=[LONG, HOSTILE[:60]], models=[LONG], max_concurrent_tasks=9
+    )
+    await yard.enqueue(LONG[:60], title=HOSTILE, prompt=HOSTILE, tags=[LONG, "x"], agent=LONG[:60], max_attempts=1)
+    for held in await yard.claim(f"{LONG}-1", start=True):
+        await yard.fail(held.id, held.lease, "crash", f"{HOSTILE}\n" * 3, details={HOSTILE: [HOSTILE]}, cost_usd="0.5")
+    await yard.enqueue(LONG[:60], title=f"{LONG} {LONG}", prompt=HOSTILE, agent=LONG[:60], subject=LONG)
+    for held in await yard.claim(f"{LONG}-1", start=True):
+        await yard.progress(held.id, held.lease, {"fraction": 0.5, "message": f"{HOSTILE} {LONG}"})
+    await yard.open_breaker(LONG[:60], why=HOSTILE)
+    await yard.pause_queue(LONG[:60])
+    await yard.add_schedule("nightly", "every day at 09:00", task={"type": LONG[:60], "title": HOSTILE})
 
 
 async def _open(page: Page, url: str) -> None:
@@ -86,9 +119,16 @@ async def main(every: Path | None) -> None:
             browser = await playwright.chromium.launch(
                 executable_path=chromium[0], args=["--no-sandbox"], env={**os.environ, **chromium[1]}
             )
+            if every is not None:
+                await crowd(yard)
             paths = await places(yard)
             both: tuple[Theme, ...] = ("light", "dark")
-            shots = [Shot(f"{name}-{theme}", path, theme) for name, path in paths.items() for theme in both]
+            shots = [
+                Shot(f"{name}-{theme}-{width}", path, theme, width)
+                for name, path in paths.items()
+                for theme in both
+                for width in WIDTHS
+            ]
             if every is None:
                 shots = [Shot(name, paths[name], theme) for name, theme in PAPERS.items()]
             await shoot(browser, str(address), shots, every or IMAGES)

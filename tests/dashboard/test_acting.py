@@ -124,6 +124,7 @@ def test_everything_that_matches_is_cancelled_after_a_look_at_it(visit: Visit, y
 
     visit.button("Cancel").click()
     expect(visit.dialog).to_contain_text("30 tasks would be cancelled")
+    expect(visit.dialog.get_by_role("listitem").first).to_contain_text("Night 29")
     visit.confirm("Cancel 30 tasks", Reason="the night is over")
 
     expect(visit.main.get_by_role("button", name="cancelled 30")).to_be_visible()
@@ -137,6 +138,8 @@ def test_tasks_that_were_picked_are_moved_and_no_others(visit: Visit, yard: Sync
 
     visit.main.get_by_role("checkbox", name="Select Picked").check()
     visit.button("Priority").click()
+    expect(visit.dialog.get_by_role("listitem")).to_have_count(1)
+    expect(visit.dialog.get_by_role("listitem")).to_contain_text("Picked")
     visit.dialog.get_by_role("spinbutton").fill("7")
     visit.confirm("Priority 1 task")
 

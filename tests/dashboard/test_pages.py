@@ -6,9 +6,10 @@ import re
 
 from playwright.sync_api import expect
 
+import taskyard
 from taskyard.portal import SyncYard
 from tests.dashboard.browsing import Visit
-from tests.dashboard.conftest import Enter
+from tests.dashboard.conftest import Enter, Place
 from tests.dashboard.scenes import given_a_scene
 
 PHONE = 390  # pixels
@@ -164,7 +165,34 @@ def test_agents_that_are_gone_are_folded_away(visit: Visit, yard: SyncYard):
         yard.sign_off_agent(f"worker-{number}")
     visit.open("/agents", "Agents")
 
-    visit.sees("3 agents offline")
+    visit.sees("3 workers offline")
     expect(visit.main.get_by_role("heading", name="worker-1")).to_be_hidden()
-    visit.main.get_by_text("3 agents offline").click()
+    visit.main.get_by_text("3 workers offline").click()
     expect(visit.main.get_by_role("heading", name="worker-1")).to_be_visible()
+
+
+def test_a_moment_of_another_day_is_told_with_its_date(visit: Visit, place: Place, yard: SyncYard):
+    clock = taskyard.ManualClock()  # at New Year
+    with taskyard.connect_sync(place.url, workspace=yard.workspace, sweeps=False, clock=clock) as past:
+        task = past.enqueue("code", title="Old one")
+    visit.open(f"/tasks/{task.id}", "Old one")
+
+    said = visit.main.get_by_role("time").filter(has_text=re.compile(r"\d\d:\d\d")).first
+
+    expect(said).to_contain_text(re.compile(r"\b(Jan|Dec)\b"))
+
+
+def test_nothing_of_a_row_covers_another_on_a_phone(enter: Enter, yard: SyncYard):
+    yard.enqueue("a-type-that-is-longer-than-any-phone-is-wide-and-then-some", title="Seen on a phone")
+    visit = enter(viewport={"width": PHONE, "height": 800})
+    visit.open("/tasks", "Tasks")
+    row = visit.main.get_by_role("row").filter(has_text="Seen on a phone")
+
+    parts = (".tasks-name a", ".tasks-status", ".tasks-type")
+    title, status, type_ = (row.locator(part).bounding_box() for part in parts)
+
+    assert title is not None
+    assert status is not None
+    assert type_ is not None
+    assert title["width"] > 80
+    assert status["x"] + status["width"] <= type_["x"]

@@ -174,6 +174,7 @@ async def test_sums_are_those_of_the_attempts_to_the_last_cent(yard: Yard, clock
         "agent:worker": "0.51",
         "day:2026-01-01": "0.51",
         f"dag:{dag_id}": "0.51",
+        "type:worker": "0.51",
     }
 
 

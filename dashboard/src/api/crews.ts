@@ -59,8 +59,15 @@ export function resume(agentId: string): Promise<unknown> {
   return answered(api.POST("/api/agents/{agent_id}/resume", at(agentId)));
 }
 
-export function setAgentBudget(agentId: string, usd: string | null): Promise<unknown> {
-  return answered(api.POST("/api/agents/{agent_id}/budget", { ...at(agentId), body: { budget_usd: usd } }));
+/** Of all agents of a type together. */
+export function setTypeBudget(type: string, usd: string | null, per: "ever" | "day" | "month"): Promise<unknown> {
+  const body = { budget_usd: usd, budget_per: usd === null ? null : per };
+  return answered(api.POST("/api/agents/{agent_id}/budget", { ...at(type), body }));
+}
+
+/** Lets what their code says count again. */
+export function takeBackBudget(type: string): Promise<unknown> {
+  return answered(api.POST("/api/agents/{agent_id}/budget", { ...at(type), body: { take_back: true } }));
 }
 
 export function removeAgent(agentId: string): Promise<unknown> {

@@ -77,7 +77,7 @@ export function StatusBadge({ status, word }: { status: string; word?: string })
   return (
     <span className={`badge tone-${look.tone}${look.moving ? " moving" : ""}`}>
       <Icon aria-hidden />
-      {word ?? look.word}
+      {word === undefined || word === status ? look.word : word}
     </span>
   );
 }

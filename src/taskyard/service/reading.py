@@ -11,6 +11,7 @@ from taskyard.core import outcomes, transitions
 from taskyard.core.artifacts import referred
 from taskyard.core.breaker import BreakerState, counter
 from taskyard.core.changes import Edge, Limit, Record, StoredEvent
+from taskyard.core.claiming import type_money
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.events import EventFilter, Wanted
@@ -281,9 +282,22 @@ class Reading(Results, Filing):
         return views
 
     async def spending(self) -> list[Limit]:
-        """What is reserved and was spent, by agent, by graph and by day."""
-        limits = (await self.store.limits(self.workspace, None)).values()
-        return sorted(limit for limit in limits if limit.name.startswith(("agent:", "dag:", "day:")))
+        """What is reserved and was spent, by agent, by graph and by day; and by type of agents that has a budget."""
+        limits = await self.store.limits(self.workspace, None)
+        stored = (limit for limit in limits.values() if limit.name.startswith(("agent:", "dag:", "day:")))
+        return sorted((*stored, *await self._type_budgets(limits)))
+
+    async def _type_budgets(self, limits: Mapping[str, Limit]) -> list[Limit]:
+        """A budget of a type is a setting, and what stands against it is counted under its period."""
+        planning, now = await self._configuration.fresh(), self.now()
+        budgets = {name: planning.agent_type(name).budget for name in planning.type_names()}
+        rows = {type_money(name, budget.per, now): budget.amount for name, budget in budgets.items()}
+        nothing = Limit(self.workspace, "", None, 0, 0)
+        return [
+            limits.get(name, nothing)._replace(name=name, ceiling=amount)
+            for name, amount in rows.items()
+            if amount is not None
+        ]
 
     async def stats(self) -> dict[str, dict[str, int]]:
         """Tasks by status and type. Every status is named, also one in which there are none."""

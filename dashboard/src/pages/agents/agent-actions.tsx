@@ -1,9 +1,7 @@
 /** What can be done to an agent. */
-import { CirclePause, CirclePlay, Trash2, Wallet } from "lucide-react";
-import { useState } from "react";
+import { CirclePause, CirclePlay, Trash2 } from "lucide-react";
 
-import { MoneyField } from "@/actions/money-field";
-import { drain, removeAgent, resume, setAgentBudget, type Agent } from "@/api/crews";
+import { drain, removeAgent, resume, type Agent } from "@/api/crews";
 import { Action } from "@/parts/action";
 import { quoted } from "@/parts/copy";
 import { plural } from "@/parts/format";
@@ -12,7 +10,6 @@ export function AgentActions({ agent }: { agent: Agent }) {
   return (
     <>
       {agent.status === "draining" ? <Resume agent={agent} /> : <Drain agent={agent} />}
-      <Budget agent={agent} />
       <Remove agent={agent} />
     </>
   );
@@ -53,31 +50,6 @@ function Resume({ agent }: { agent: Agent }) {
       done={`${agent.id} gets work again`}
     >
       <p>It gets work again.</p>
-    </Action>
-  );
-}
-
-function Budget({ agent }: { agent: Agent }) {
-  const [usd, setUsd] = useState(agent.budget_usd ?? "");
-  return (
-    <Action
-      label="Budget"
-      icon={Wallet}
-      needs="operate"
-      small
-      title={`What ${agent.id} may spend`}
-      confirm="Set it"
-      command={`taskyard agents budget ${quoted(agent.id)}${usd === "" ? "" : ` ${usd}`}`}
-      onOpen={() => setUsd(agent.budget_usd ?? "")}
-      run={() => setAgentBudget(agent.id, usd === "" ? null : usd)}
-      done={usd === "" ? `${agent.id} may spend without limit` : `${agent.id} may spend $${usd} in all`}
-    >
-      <MoneyField
-        label="In all, in dollars"
-        hint="Empty: no limit. It gets no task that it could not pay for."
-        value={usd}
-        onChange={setUsd}
-      />
     </Action>
   );
 }

@@ -1,18 +1,18 @@
 /** Who can work: what they can do, what they are at, what they may still spend. */
 import { useQuery } from "@tanstack/react-query";
 import { Bot, VolumeX } from "lucide-react";
+import { useState } from "react";
 import { Link } from "react-router";
 
 import { nameOf } from "@/actions/subject";
 import { agents, heldTasks, type Agent, type HeldTask } from "@/api/crews";
-import { overview } from "@/api/overview";
 import { useEvery } from "@/live/live";
 import { ViewerNote } from "@/parts/action";
 import { CopyButton } from "@/parts/copy";
 import { Broken, Empty, Loading } from "@/parts/empty";
-import { plural } from "@/parts/format";
+import { count, plural } from "@/parts/format";
 import { gathered } from "@/parts/gather";
-import { LeftMeter, Meter } from "@/parts/meter";
+import { LeftMeter } from "@/parts/meter";
 import { Money } from "@/parts/money";
 import { Card, Page } from "@/parts/page";
 import { StatusBadge } from "@/parts/status";
@@ -20,6 +20,8 @@ import { Ago, Lasted } from "@/parts/time";
 
 import { AgentActions } from "./agent-actions";
 import "./agents.css";
+import { BudgetActions } from "./budget";
+import { crewsOf, type Budget, type Crew } from "./crews";
 import { Runtimes } from "./runtimes";
 
 const HEARTBEATS = 5_000; // milliseconds: no event tells of one
@@ -28,8 +30,6 @@ export default function Agents() {
   const every = useEvery(HEARTBEATS);
   const { data, error, refetch } = useQuery({ ...agents, refetchInterval: every });
   const held = useQuery(heldTasks);
-  const silent = new Set(useQuery(overview).data?.silent_agents.map(({ id }) => id));
-  const gone = data?.agents.filter(isGone) ?? [];
   const work = gathered(held.data?.tasks ?? [], (task) => task.agent ?? "");
   return (
     <Page title="Agents" heading="Agents and runtimes" lead={summary(data?.agents ?? [])}>
@@ -44,77 +44,125 @@ export default function Agents() {
           </Empty>
         </Card>
       )}
-      {data !== undefined && data.agents.length > 0 && (
-        <AgentList agents={data.agents.filter((agent) => !isGone(agent))} silent={silent} work={work} />
-      )}
-      {gone.length > 0 && (
-        <details className="card agents-gone">
-          <summary>{plural(gone.length, "agent")} offline</summary>
-          <AgentList agents={gone} silent={silent} work={work} />
-        </details>
-      )}
+      {crewsOf(data?.agents ?? []).map((crew) => (
+        <CrewCard key={crew.type} crew={crew} work={work} />
+      ))}
       <Runtimes agents={data?.agents ?? []} />
     </Page>
   );
 }
 
-/** Signed off or lost, with nothing in hand: workers come and go under ids of their own, and leave many of these. */
-function isGone({ status, current_tasks }: Agent): boolean {
-  return status === "offline" && current_tasks === 0;
-}
-
-interface AgentListProps {
+interface WorkersProps {
   agents: readonly Agent[];
-  silent: ReadonlySet<string>;
   work: ReadonlyMap<string, readonly HeldTask[]>;
 }
 
-function AgentList({ agents: shown, silent, work }: AgentListProps) {
-  return (
-    <ul className="agents">
-      {shown.map((agent) => (
-        <li key={agent.id}>
-          <AgentCard agent={agent} isSilent={silent.has(agent.id)} work={work.get(agent.id) ?? []} />
-        </li>
-      ))}
-    </ul>
-  );
+interface CrewProps extends Omit<WorkersProps, "agents"> {
+  crew: Crew;
 }
 
-function summary(known: readonly Agent[]): string {
-  if (known.length === 0) return "Who can work, and where.";
-  const slots = known.reduce((sum, agent) => sum + agent.max_concurrent_tasks, 0);
-  const busy = known.reduce((sum, agent) => sum + agent.current_tasks, 0);
-  return `${plural(known.length, "agent")}, ${busy} of ${plural(slots, "slot")} in use`;
-}
-
-function AgentCard({ agent, isSilent, work }: { agent: Agent; isSilent: boolean; work: readonly HeldTask[] }) {
+/** Money belongs to the type; slots, heartbeats and work to each worker. */
+function CrewCard({ crew, ...rest }: CrewProps) {
+  const { here, gone } = crew;
   return (
-    <article className="card agent" data-agent={agent.id}>
+    <section className="card crew" data-type={crew.type} aria-label={crew.type}>
       <header>
-        <div className="agent-name">
-          <h2 className="clip" title={agent.id}>
-            {agent.id}
-          </h2>
-          <CopyButton text={agent.id} label={`Copy ${agent.id}`} />
-          {agent.type !== agent.id && <span className="quiet clip">{agent.type}</span>}
-        </div>
-        {isSilent && agent.status === "active" ? <Silent /> : <StatusBadge status={agent.status} />}
+        <h2 className="clip" title={crew.type}>
+          {crew.type}
+        </h2>
+        <span className="quiet">{standing(here, gone)}</span>
       </header>
       <div className="card-body">
         <dl className="facts">
           <dt>Slots</dt>
           <dd>
-            <Slots agent={agent} />
+            <Slots busy={sum(here, "current_tasks")} most={sum(here, "max_concurrent_tasks")} />
+          </dd>
+          <dt>Budget left</dt>
+          <dd>
+            <BudgetLeft budget={crew.budget} />
+          </dd>
+        </dl>
+        <div className="crew-actions">
+          <BudgetActions crew={crew} />
+        </div>
+      </div>
+      <Workers name={plural(here.length, "worker")} isOpen={here.length <= FEW} agents={here} {...rest} />
+      <Workers name={`${plural(gone.length, "worker")} offline`} isOpen={false} agents={gone} {...rest} />
+    </section>
+  );
+}
+
+function standing(here: readonly Agent[], gone: readonly Agent[]): string {
+  const busy = here.filter(({ current_tasks }) => current_tasks > 0).length;
+  const lost = [...here, ...gone].filter(({ silent }) => silent).length;
+  const words = [`${here.length} here`, busy > 0 && `${busy} busy`, gone.length > 0 && `${gone.length} offline`];
+  return [...words, lost > 0 && `${lost} silent`].filter(Boolean).join(", ");
+}
+
+const FEW = 3; // workers that are shown without being asked for
+
+/** Drawn only once they are looked at: a type may have hundreds. */
+function Workers({ name, isOpen, agents: shown, work }: WorkersProps & { name: string; isOpen: boolean }) {
+  const [isShown, setShown] = useState(isOpen);
+  if (shown.length === 0) return null;
+  return (
+    <details className="crew-workers" open={isShown} onToggle={(event) => setShown(event.currentTarget.open)}>
+      <summary>{name}</summary>
+      {isShown && (
+        <ul className="agents">
+          {shown.map((agent) => (
+            <li key={agent.id}>
+              <AgentCard agent={agent} work={work.get(agent.id) ?? []} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </details>
+  );
+}
+
+function sum(agents: readonly Agent[], name: "current_tasks" | "max_concurrent_tasks"): number {
+  return agents.reduce((whole, agent) => whole + agent[name], 0);
+}
+
+function summary(known: readonly Agent[]): string {
+  if (known.length === 0) return "Who can work, and where.";
+  const there = crewsOf(known).flatMap(({ here }) => here);
+  const slots = plural(sum(there, "max_concurrent_tasks"), "slot");
+  return `${plural(there.length, "worker")} here, ${sum(there, "current_tasks")} of ${slots} in use`;
+}
+
+function AgentCard({ agent, work }: { agent: Agent; work: readonly HeldTask[] }) {
+  return (
+    <article className="card agent" data-agent={agent.id}>
+      <header>
+        <div className="agent-name">
+          <h3 className="clip" title={agent.id}>
+            {agent.id}
+          </h3>
+          <CopyButton text={agent.id} label={`Copy ${agent.id}`} />
+        </div>
+        {agent.silent ? <Silent /> : <StatusBadge status={agent.status} />}
+      </header>
+      <div className="card-body">
+        <dl className="facts">
+          <dt>Slots</dt>
+          <dd>
+            <Slots busy={agent.current_tasks} most={agent.max_concurrent_tasks} />
           </dd>
           <dt>Last seen</dt>
           <dd>
             <Ago at={agent.last_heartbeat} />
           </dd>
-          <dt>Budget left</dt>
-          <dd>
-            <BudgetLeft agent={agent} />
-          </dd>
+          {agent.own_budget_usd !== null && (
+            <>
+              <dt>Own budget</dt>
+              <dd>
+                <Money usd={agent.own_budget_usd} />
+              </dd>
+            </>
+          )}
           <dt>Can</dt>
           <dd>
             <Chips words={agent.orchestrator ? ["orchestrate", ...agent.capabilities] : agent.capabilities} none="—" />
@@ -151,8 +199,8 @@ function Silent() {
   );
 }
 
-function Slots({ agent: { current_tasks: busy, max_concurrent_tasks: most } }: { agent: Agent }) {
-  if (most > 12) return <Meter label="Slots in use" spent={busy} of={most} unit={(amount) => String(amount)} />;
+function Slots({ busy, most }: { busy: number; most: number }) {
+  if (most > 12) return <span>{`${count(busy)} of ${count(most)}`}</span>;
   return (
     <span className="agent-slots" role="img" aria-label={`${busy} of ${most} in use`}>
       {Array.from({ length: most }, (_, index) => (
@@ -165,14 +213,21 @@ function Slots({ agent: { current_tasks: busy, max_concurrent_tasks: most } }: {
   );
 }
 
-function BudgetLeft({ agent: { budget_usd: whole, budget_left_usd: left } }: { agent: Agent }) {
-  if (whole === null || left === null) return <span className="quiet">no limit</span>;
+const PERIODS: Record<string, string> = { ever: "in all", day: "each day (UTC)", month: "each month (UTC)" };
+const SET_BY: Record<string, string> = { code: "as its code says", operator: "set by an operator" };
+
+function BudgetLeft({ budget }: { budget: Budget | null }) {
+  if (budget === null) return <span className="quiet">no limit</span>;
   return (
     <span className="agent-money">
       <strong>
-        <Money usd={left} />
+        <Money usd={budget.leftUsd} />
       </strong>
-      <LeftMeter label="Left of the budget" left={left} of={whole} />
+      <LeftMeter label="Left of the budget" left={budget.leftUsd} of={budget.usd} />
+      <span className="quiet">
+        {PERIODS[budget.per] ?? budget.per}
+        {budget.setBy !== null && `, ${SET_BY[budget.setBy] ?? budget.setBy}`}
+      </span>
     </span>
   );
 }
@@ -182,7 +237,7 @@ function Chips({ words, none }: { words: readonly string[]; none: string }) {
   return (
     <span className="chips">
       {words.map((word) => (
-        <span key={word} className="chip">
+        <span key={word} className="chip" title={word}>
           {word}
         </span>
       ))}

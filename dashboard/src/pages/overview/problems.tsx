@@ -117,7 +117,7 @@ function Tile({ to, icon: Icon, tone, figure, label, more }: TileProps) {
         <Icon aria-hidden /> {label}
       </span>
       <strong>{figure}</strong>
-      <span className="overview-tile-more clip">{more}</span>
+      <span className="overview-tile-more">{more}</span>
     </Link>
   );
 }

@@ -27,7 +27,7 @@ export function Breakers() {
       )}
       {data !== undefined && data.breakers.length > 0 && (
         <div className="table-frame">
-          <table className="table">
+          <table className="table gate-table">
             <thead>
               <tr>
                 <th>Type</th>
@@ -75,7 +75,8 @@ function Row({ breaker }: { breaker: Breaker }) {
         )}
       </td>
       <td className="number">
-        {breaker.failures} <span className="quiet">of {breaker.failure_threshold}</span>
+        {breaker.failures} <span className="quiet">of {breaker.failure_threshold}</span>{" "}
+        <span className="gate-unit">failures in a row</span>
       </td>
       <td className="gate-actions">
         {breaker.state === "closed" ? <Open type={breaker.type} /> : <Close type={breaker.type} />}

@@ -26,7 +26,7 @@ export function QueueList() {
       )}
       {data !== undefined && data.queues.length > 0 && (
         <div className="table-frame">
-          <table className="table">
+          <table className="table gate-table">
             <thead>
               <tr>
                 <th>Queue</th>
@@ -54,7 +54,9 @@ export function QueueList() {
                       word={queue.paused ? "paused" : "flowing"}
                     />
                   </td>
-                  <td className="number">{count(queue.ready)}</td>
+                  <td className="number">
+                    {count(queue.ready)} <span className="gate-unit">ready</span>
+                  </td>
                   <td className="gate-actions">{queue.paused ? <Resume queue={queue} /> : <Pause queue={queue} />}</td>
                 </tr>
               ))}

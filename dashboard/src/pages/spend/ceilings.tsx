@@ -60,12 +60,23 @@ function used({ spent_usd: spent, reserved_usd: held, ceiling_usd: ceiling }: Ce
   return (Number(spent) + Number(held)) / Math.max(Number(ceiling), Number.MIN_VALUE);
 }
 
+const KINDS: Record<string, string> = {
+  dag: "DAG",
+  agent: "agent",
+  type: "agents",
+  "type-day": "agents, each day",
+  "type-month": "agents, each month",
+};
+
 function Whose({ name }: { name: string }) {
-  const [kind = "", id = ""] = name.split(/:(.*)/s);
+  const [kind = "", rest = ""] = name.split(/:(.*)/s);
+  const id = kind === "type-day" || kind === "type-month" ? rest.replace(/^[^:]*:/, "") : rest;
   return (
     <>
-      <span className="quiet">{kind === "dag" ? "DAG" : kind}</span>{" "}
-      <Link to={kind === "dag" ? `/dags/${id}` : "/agents"}>{shortId(id)}</Link>
+      <span className="quiet">{KINDS[kind] ?? kind}</span>{" "}
+      <Link className="row-name" to={kind === "dag" ? `/dags/${id}` : "/agents"}>
+        {kind === "dag" ? shortId(id) : id}
+      </Link>
     </>
   );
 }
