@@ -31,6 +31,7 @@ from taskyard.wire.showing import Overview
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 GIVEN_ONCE = ("host", "origin", "authorization", "content-type", "content-length", "cookie", "sec-fetch-site")
+SENT_WITHIN = 60.0  # seconds that a body may take to come in
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -42,7 +43,7 @@ class Serving:
     is_open: bool  # no token is needed while none was ever given out: only ever on loopback
     hosts: frozenset[str] = LOOPBACK  # names by which it may be called
     most_bytes: int = 16 << 20
-    most_sending_sec: float = 60  # that a body may take to come in
+    most_sending_sec: float = SENT_WITHIN
     calls: Limiter = field(default_factory=lambda: Limiter(Rate(per_sec=4000, burst=10_000)))  # by token, or address
     large_calls: OneAtATime = field(default_factory=OneAtATime)  # by token
     guesses: Limiter = field(default_factory=lambda: Limiter(Rate(per_sec=10, burst=100)))  # bad tokens, by address

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator
+from time import monotonic
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -17,7 +18,7 @@ from starlette.responses import StreamingResponse
 from taskyard.core.access import Role
 from taskyard.core.artifacts import UNKNOWN, Artifact
 from taskyard.core.errors import NotFound
-from taskyard.server.guarding import Caller, Serving, check_own_lease, lease_refusals
+from taskyard.server.guarding import Caller, check_own_lease, lease_refusals
 from taskyard.server.routes.tasks import SHOWN_LEASE, Lease, Limit, TaskAt
 from taskyard.server.routing import Calling, Routes, answer
 from taskyard.wire import artifact_shapes as shapes
@@ -34,6 +35,7 @@ Task = Annotated[
     AfterValidator(lambda shown: shown and multica.task_of(shown)),
 ]
 Cursor = Annotated[str | None, Query(description="The id of the last one seen.", max_length=255)]
+SLOWEST = 8 << 10  # bytes a second of an upload, once it has had the time that any body may take
 _RANGE = re.compile(r"bytes=(\d{1,15})-(\d{1,15})?", re.ASCII)
 _FILE: dict[str, Any] = {"requestBody": {"content": {UNKNOWN: {"schema": {"type": "string", "format": "binary"}}}}}
 _CONTENT: dict[int | str, dict[str, Any]] = {
@@ -70,19 +72,23 @@ async def _put(request: Request, caller: Caller, name: str, digest: str | None, 
 
 
 async def _body(request: Request) -> AsyncGenerator[bytes]:
-    """The file as it comes. However long it is, no part of it may keep us waiting."""
-    serving: Serving = request.app.state.serving
-    pieces = request.stream()
+    """The file as it comes. However long it is, no part of it may keep us waiting, nor may all of them together."""
+    most: float = request.app.state.serving.most_sending_sec
+    pieces, got, waited = request.stream(), 0, 0.0
     while True:
+        began = monotonic()
         try:
-            async with asyncio.timeout(serving.most_sending_sec):
-                yield await anext(pieces)
+            async with asyncio.timeout(min(most, most + got / SLOWEST - waited)):
+                piece = await anext(pieces)
         except StopAsyncIteration:
             return
         except ClientDisconnect:
             raise HTTPException(400, "Send the whole file.") from None
         except TimeoutError:
-            raise HTTPException(408, f"Send on within {serving.most_sending_sec:g} s.") from None
+            words = f"Send on within {most:g} s, and after the first {most:g} s at {SLOWEST} bytes a second."
+            raise HTTPException(408, words) from None
+        got, waited = got + len(piece), waited + monotonic() - began
+        yield piece
 
 
 @routes.add(calls.ARTIFACTS, shapes.Artifacts)
