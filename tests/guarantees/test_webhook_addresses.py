@@ -7,7 +7,7 @@ import pytest
 
 from taskyard.core.addresses import allowed
 from taskyard.core.errors import InvalidInput
-from taskyard.core.signing import hook_secret
+from taskyard.core.signing import hook_secret, signed
 from taskyard.core.units import Micros
 from taskyard.service.posting import checked_target
 from taskyard.service.reaching import Lookup, Undelivered
@@ -145,3 +145,11 @@ def test_what_goes_to_any_web_server_goes_as_a_webhook_or_not_at_all(kind: str, 
 def test_services_of_somebodys_own_are_held_to_the_same_addresses(target: str):
     with pytest.raises(InvalidInput):
         checked_target(target, NOBODY)
+
+
+async def test_what_is_signed_has_one_reading_whatever_the_id_is(receiver: Receiver):
+    await send_webhook(receiver.url, SECRET, "task_1.2.dead", b"{}", now=NOW, permitted=HERE)
+
+    (got,) = receiver.received
+    assert got.headers["webhook-id"] == "task_1-2-dead"  # id, time and body are joined by dots
+    assert got.headers["webhook-signature"] == signed(SECRET, "task_1-2-dead", NOW // 1_000_000, b"{}")
