@@ -26,7 +26,7 @@ from tests.graphs import (
     task,
     work_off,
 )
-from tests.interference import ProcessDied, dying_after
+from tests.interference import ProcessDied, dying_after, while_pruning
 from tests.yards import (
     OpenYard,
     claim_that,
@@ -307,6 +307,18 @@ async def test_what_a_live_task_of_another_graph_depends_on_is_kept(yard: Yard, 
     await yard.cancel(other.tasks["c"].id)
     await a_week_later(yard, clock)
     assert await yard.find() == []
+
+
+async def test_a_graph_that_grows_at_the_moment_it_would_be_forgotten_is_kept_whole(yard: Yard, clock: ManualClock):
+    await given_an_agent(yard)
+    dag = await given_a_graph(yard, task("a"))
+    await work_off(yard)
+    await yard.sweep()
+    clock.advance(seconds=7 * DAY + 61)
+
+    await while_pruning(yard, lambda: yard.add(dag.id, [task("b")])).sweep()
+
+    assert len((await yard.dag(dag.id)).tasks) == 2
 
 
 async def test_a_graph_is_not_forgotten_while_any_of_it_is_young_or_under_way(yard: Yard, clock: ManualClock):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from time import monotonic
 from typing import NamedTuple
 
 from taskyard.core import retention
 from taskyard.core.changes import ChangeSet, Committed, Expect, RecordChange
+from taskyard.core.dag import DagStatus
 from taskyard.core.policy import policy_of, preset
 from taskyard.core.task import Hot, Status
 from taskyard.core.units import Micros
@@ -87,9 +89,10 @@ class Pruning(Metering, Clearing, Transcribing, Retaining):
             return 0
         unneeded = [group for group in await self._unneeded(tasks) if not await self._waits_for_a_person(group)]
         sessions = await self._sessions_let_go(tasks)
-        sets = [await self._removal(group, sessions) for group in unneeded]
+        sets = [each for group in unneeded if (each := await self._removal(group, sessions)) is not None]
         # What only removes makes room in a store that is full, where a set that writes a record may be refused.
-        plain, others = [each for each in sets if not each.records], [each for each in sets if each.records]
+        writing = [any(record.body is not None for record in each.records) for each in sets]
+        plain, others = (list(compress(sets, chosen)) for chosen in ([not each for each in writing], writing))
         gone = [*await self._land_removals(plain), *await self._land_removals(others)]
         await self._drop_transcripts([record for each in gone for record in each.records])
         return sum(len(each.removals) for each in gone)
@@ -115,7 +118,13 @@ class Pruning(Metering, Clearing, Transcribing, Retaining):
         definitions = await self.store.definitions(dead) if dead else {}
         return any(not policy_of(each).prunes_dead for each in definitions.values())
 
-    async def _removal(self, group: Sequence[Hot], sessions: Mapping[str, RecordChange]) -> ChangeSet:
+    async def _removal(self, group: Sequence[Hot], sessions: Mapping[str, RecordChange]) -> ChangeSet | None:
+        """None: tasks have come to the DAG since these were found. The record guards against those that come later."""
+        hot, dag = group[0], list[RecordChange]()
+        if hot.dag_id is not None and (record := await self.store.record("dag", hot.workspace, hot.dag_id)) is not None:
+            if not DagStatus(str(record.body["status"])).is_final:
+                return None
+            dag.append(RecordChange("dag", hot.workspace, record.id, record.version, None))
         return ChangeSet(
             expects=tuple(Expect(hot.id, hot.version) for hot in group),
             removals=tuple(hot.id for hot in group),
@@ -123,6 +132,7 @@ class Pruning(Metering, Clearing, Transcribing, Retaining):
                 *await self._files_let_go(group),
                 *await self._subagents_let_go(group),
                 *(sessions[hot.id] for hot in group if hot.id in sessions),
+                *dag,
             ),
             at=self.now(),
         )
