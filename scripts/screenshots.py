@@ -67,8 +67,8 @@ PAPERS: dict[str, Theme] = {
 
 
 async def shoot(browser: Browser, address: str, shots: list[Shot], folder: Path) -> None:
-    looks = dict.fromkeys((shot.theme, shot.width) for shot in shots)
-    for theme, width in looks:
+    looks: set[tuple[Theme, int]] = {(shot.theme, shot.width) for shot in shots}
+    for theme, width in sorted(looks):
         context = await browser.new_context(
             viewport={"width": width, "height": SIZE["height"] if width == SIZE["width"] else TALL},
             color_scheme=theme,

@@ -176,6 +176,20 @@ def test_a_watch_without_a_terminal_ends_by_itself_and_shows_the_yard(taskyard: 
     assert "look around" in picture
 
 
+def test_a_watch_says_where_there_is_nothing_to_watch(taskyard: Command) -> None:
+    given_an_empty_yard(taskyard)
+    assert "the yard is empty" in taskyard("watch", "--for", "0.1").out
+    taskyard("cancel", taskyard("enqueue", "code", "--json").json["id"])
+
+    assert "nothing runs, and nothing waits" in taskyard("watch", "--for", "0.1").out
+
+
+def test_an_event_is_one_line_at_80_columns(taskyard: Command, screen: Command) -> None:
+    taskyard("enqueue", "a-type-that-takes-more-than-its-share-of-the-line", "--subject", "s" * 60)
+
+    assert len(screen("events").out.splitlines()) == len(taskyard("events", "--json").out.splitlines())
+
+
 def test_the_doctor_names_what_is_wrong_and_what_to_do(taskyard: Command) -> None:
     given_a_page(taskyard)
 

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.tree import Tree
 
 from taskyard.app import Yard
-from taskyard.cli import completing
+from taskyard.cli import completing, running
 from taskyard.cli.running import AsJson, TaskArgument, console_for_people, find_task, in_yard, show
 from taskyard.cli.tables import COLOURS, Text, age, counted, dollars, seconds, short, state, table
 from taskyard.core.changes import Record, StoredEvent
@@ -270,7 +270,7 @@ def drawn(dag: DagView, tasks: Mapping[TaskId, Task]) -> Tree:
 
 def _node(task: Task, after: Sequence[str], mark: str) -> Text:
     """One line, whose end is left out where the screen is too narrow: what tells tasks apart comes first."""
-    node = Text.assemble(mark, state(task.status), (f"  {short(task.id)}", "dim"), no_wrap=True, overflow="ellipsis")
+    node = running.one_line(mark, state(task.status), (f"  {short(task.id)}", "dim"))
     if task.hot.failures:
         node.append(f"  {task.hot.failures} failed", style="yellow")
     if task.status.is_held:
@@ -314,12 +314,17 @@ async def picture(yard: Yard, limit: int) -> RenderableType:
     rows = [
         (short(task.id), task.type, state(task.status), *_progress(task), _label(task)) for task in [*held, *waiting]
     ]
+    if not rows:
+        return Group(counts, Text("nothing runs, and nothing waits", style="dim")) if counts else _EMPTY
     grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for column in ("task", "type", "state", "progress", "", "title"):
         grid.add_column(column)
     for row in rows:
         grid.add_row(*row)
-    return Group(counts or Text("the yard is empty", style="dim"), Text(""), grid)
+    return Group(counts, Text(""), grid)
+
+
+_EMPTY = Text("the yard is empty", style="dim")
 
 
 def _progress(task: Task) -> tuple[RenderableType, str]:
@@ -411,8 +416,8 @@ def _print_event(event: Mapping[str, Json], as_json: bool) -> None:
     payload = cast(dict[str, Json], event["payload"])
     facts = " ".join(f"{name}={value}" for name, value in payload.items() if value not in (None, "", []))
     at, who = str(event["at"])[11:23], short(str(event["task_id"] or ""))
-    line = Text(f"{event['seq']:>6}  {at}  {event['event']:<20} {who}  {facts}")
-    show(as_json, event, line)
+    words = f"{event['seq']:>6}  {at}  {event['event']:<20} {who}  {facts}"
+    show(as_json, event, Group(running.one_line(words)))  # in a group, or rich would join it to the next
 
 
 def stats(

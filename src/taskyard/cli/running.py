@@ -17,7 +17,7 @@ from rich.console import RenderableType
 from taskyard.app import Yard, connect, missing_file
 from taskyard.cli import completing
 from taskyard.cli.settings import Settings
-from taskyard.cli.tables import Terminal
+from taskyard.cli.tables import Terminal, Text
 from taskyard.core import fields
 from taskyard.core.errors import InvalidInput, NotFound, YardMissing
 from taskyard.core.jsonvalue import decode
@@ -109,6 +109,12 @@ def console_for_people() -> Terminal:
     # Without a terminal there is no width to keep to: a script that reads lines gets whole ones.
     width = None if "COLUMNS" in os.environ else WIDTH
     return Terminal(soft_wrap=True, width=width)
+
+
+def one_line(*parts: str | Text | tuple[str, str]) -> Text:
+    """A line that ends where the terminal does; whole, where there is none."""
+    overflow = "ignore" if console_for_people().soft_wrap else "ellipsis"
+    return Text.assemble(*parts, no_wrap=True, overflow=overflow)
 
 
 def json_given(field: str, text: str | None) -> Json:
