@@ -96,11 +96,12 @@ class Roster(Finishing):
         self, asked: Agent, budget: Budget | None, by: str, *, keep: bool
     ) -> tuple[ChangeSet | None, Agent]:
         planning = await self._configuration.fresh()
-        types, ids = planning.type_names(), planning.types_by_id()
-        if (why := name_conflict(asked.id, asked.type, types, ids)) is not None:
-            raise IdentityTaken(asked.id, why)
         record = await self.store.record("agent", self.workspace, asked.id)
         known = None if record is None else agent_of(record)
+        # The record counts before the configuration, which may have been read before another process took the name.
+        types, ids = planning.type_names(), planning.types_by_id() | ({} if known is None else {known.id: known.type})
+        if (why := name_conflict(asked.id, asked.type, types, ids)) is not None:
+            raise IdentityTaken(asked.id, why)
         agent = registered(known, asked, keep=keep)
         type_record = await self.store.record("agent_type", self.workspace, agent.type)
         stored = AgentType(name=agent.type) if type_record is None else agent_type_of(type_record)
