@@ -59,3 +59,15 @@ async def test_a_row_is_let_go_when_another_process_has_ended_its_attempt(
     assert rows_in_hand(yard) == 1
     with pytest.raises(LeaseLost):
         await yard.complete(expired.id, expired.lease)
+
+
+async def test_a_heartbeat_of_the_same_moment_is_not_forgotten(yard: Yard, open_yard: OpenYard):
+    """The row in hand is from before it, and no time has passed that would tell the two apart."""
+    elsewhere = await open_yard()
+    held = await given_an_attempt(yard)
+    await elsewhere.heartbeat(held.id, held.lease, cost_usd=2)
+
+    await yard.complete(held.id, held.lease)
+
+    (attempt,) = (await yard.get(held.id)).attempts
+    assert attempt.cost == 2_000_000

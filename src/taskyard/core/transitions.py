@@ -14,7 +14,7 @@ from taskyard.core.changes import Beat, Change, Event
 from taskyard.core.due_time import due_by, earlier
 from taskyard.core.errors import IllegalTransition
 from taskyard.core.jsonvalue import compact
-from taskyard.core.lease import numbered
+from taskyard.core.lease import extended_end, numbered
 from taskyard.core.runtime import named
 from taskyard.core.stepping import LET_GO, claimed, ended, key_once_started, session_after, time_limit
 from taskyard.core.task import (
@@ -229,7 +229,7 @@ def beat(hot: Hot, said: Beat, *, now: Micros) -> Hot:
     running = hot.status is Status.RUNNING
     return hot._replace(
         heartbeat_at=now,
-        lease_expires_at=Micros(now + hot.lease_sec * SECOND) if running else hot.lease_expires_at,
+        lease_expires_at=extended_end(hot, now) if running else hot.lease_expires_at,
         progress=hot.progress if said.progress is None else said.progress,
         spent=hot.spent if said.cost is None else said.cost,
         tokens_in=hot.tokens_in if said.tokens_in is None else said.tokens_in,

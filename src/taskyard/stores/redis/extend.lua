@@ -13,8 +13,9 @@ end
 local function beat(row, progress, cost, tokens_in, tokens_out)
   local moved = {HEARTBEAT_AT, now, PROGRESS, progress or row[PROGRESS]}
   if row[STATUS] == 'running' then
+    local expires = now + row[LEASE_SEC] * SECOND
     moved[#moved + 1] = LEASE_EXPIRES_AT
-    moved[#moved + 1] = now + row[LEASE_SEC] * SECOND
+    moved[#moved + 1] = expires == row[LEASE_EXPIRES_AT] and expires + 1 or expires -- as lease.extended_end
   end
   total(moved, SPENT, cost)
   total(moved, TOKENS_IN, tokens_in)
