@@ -62,6 +62,9 @@ def _numbered(stem: blake2b, index: int) -> str:
 
 
 def extended_end(hot: Hot, now: Micros) -> Micros:
-    """When a lease ends after a heartbeat. Never as before: whoever has the row of before is told apart by it."""
-    end = Micros(now + hot.lease_sec * SECOND)
-    return end if end != hot.lease_expires_at else Micros(end + 1)
+    """When a lease ends after a heartbeat. Later than before: whoever has the row of before is told apart by it.
+
+    Unless the clock was set back: then the end before was that of a wrong clock.
+    """
+    end, before = Micros(now + hot.lease_sec * SECOND), hot.lease_expires_at or 0
+    return Micros(before + 1) if end <= before < end + SECOND else end

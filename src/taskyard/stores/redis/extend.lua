@@ -1,4 +1,5 @@
--- Heartbeats, many at once: as transitions.beat to each row whose lease is the beat's. No event and no version.
+-- Heartbeats, many at once: as transitions.beat and lease.extended_end to each row whose lease is the beat's.
+-- No event and no version.
 
 local now = clock(given(take()))
 
@@ -13,9 +14,9 @@ end
 local function beat(row, progress, cost, tokens_in, tokens_out)
   local moved = {HEARTBEAT_AT, now, PROGRESS, progress or row[PROGRESS]}
   if row[STATUS] == 'running' then
-    local expires = now + row[LEASE_SEC] * SECOND
+    local expires, before = now + row[LEASE_SEC] * SECOND, row[LEASE_EXPIRES_AT] or 0
     moved[#moved + 1] = LEASE_EXPIRES_AT
-    moved[#moved + 1] = expires == row[LEASE_EXPIRES_AT] and expires + 1 or expires -- as lease.extended_end
+    moved[#moved + 1] = (expires <= before and before < expires + SECOND) and before + 1 or expires
   end
   total(moved, SPENT, cost)
   total(moved, TOKENS_IN, tokens_in)
