@@ -154,7 +154,31 @@ def test_a_heartbeat_does_not_prolong_a_claim_that_was_not_started():
 def test_a_heartbeat_that_says_nothing_leaves_what_was_said():
     hot = running(a_row())._replace(progress='"half"', spent=MicroUsd(3))
 
-    assert transitions.beat(hot, Beat(hot.id, ""), now=NOW) == hot
+    later = Micros(NOW + SECOND)
+    expires = Micros((hot.lease_expires_at or 0) + SECOND)
+
+    said = transitions.beat(hot, Beat(hot.id, ""), now=later)
+
+    assert said == hot._replace(heartbeat_at=later, lease_expires_at=expires)
+
+
+@pytest.mark.parametrize("set_back", [0, 1, SECOND - 1])
+def test_a_heartbeat_moves_the_end_of_its_lease_on_although_no_time_has_passed(set_back: int):
+    hot = running(a_row())
+    assert hot.lease_expires_at
+
+    said = transitions.beat(hot, Beat(hot.id, ""), now=Micros(NOW - set_back))
+
+    assert said.lease_expires_at == hot.lease_expires_at + 1
+
+
+def test_the_end_that_a_wrong_clock_gave_a_lease_is_not_kept():
+    hot = running(a_row())
+    assert hot.lease_expires_at
+
+    said = transitions.beat(hot, Beat(hot.id, ""), now=Micros(NOW - SECOND))
+
+    assert said.lease_expires_at == hot.lease_expires_at - SECOND
 
 
 @pytest.mark.parametrize("act", ["complete", "retry", "bury", "release", "suspend", "cancel"])
