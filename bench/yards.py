@@ -13,8 +13,8 @@ from taskyard.core.changes import ChangeSet, Committed, NewTask
 from taskyard.core.priority import RANK_UNIT
 from taskyard.core.task import TaskId
 from taskyard.core.transitions import created_event
+from taskyard.features.tasks.views import Task
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Task
 
 PAYLOAD = {"text": "x" * 180}  # about 200 bytes as JSON
 AT_ONCE = 2_000  # tasks of one set

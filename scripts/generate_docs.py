@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from scripts import reference
+from taskyard.api.calls import CALLS, FILE, NOTHING, Call
 from taskyard.core import transitions
-from taskyard.core.access import Role
 from taskyard.core.changes import Event
 from taskyard.core.events import wire_type
 from taskyard.core.task import FINAL, HELD, MEANING, Status
 from taskyard.core.transitions import EVENTS, GRAPH
 from taskyard.core.units import Micros
 from taskyard.core.visible import OBEYED
-from taskyard.wire.calls import CALLS, FILE, NOTHING, Call
+from taskyard.features.tokens.rules import Role
 
 ROOT = Path(__file__).parent.parent
 MADE = "<!-- Made by scripts/generate_docs.py: change the code it is made from, then run `make docs`. -->"

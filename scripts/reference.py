@@ -12,11 +12,11 @@ from typer.main import get_command
 
 import taskyard
 from taskyard.cli.main import app
-from taskyard.core.aliases import FLAT, KEPT
 from taskyard.core.errors import InvalidInput
-from taskyard.core.field_meanings import GIVEN, SHOWN
-from taskyard.core.fields import Field, fields
 from taskyard.core.policy import PRESETS
+from taskyard.definition.field_meanings import GIVEN, SHOWN
+from taskyard.definition.fields import Field, fields
+from taskyard.definition.names import FLAT, KEPT
 
 UNSAID = {"help", "install_completion", "show_completion"}
 WITH_METHODS = {"Agent", "Context", "Inbox", "Yard"}

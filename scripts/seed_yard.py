@@ -10,7 +10,7 @@ import taskyard
 from taskyard.app import Yard
 from taskyard.core.task import Json
 from taskyard.core.units import DAY, HOUR, MINUTE, SECOND, Micros
-from taskyard.wire.tasks import Held
+from taskyard.features.tasks.views import Held
 
 
 class Kind(NamedTuple):

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import httpx
 
 from taskyard.app import connect
-from taskyard.server.serving import served
+from taskyard.server.server import served
 from taskyard.service.yard import Yard
 
 PACKAGE = Path(__file__).parent.parent / "src/taskyard"

@@ -17,8 +17,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import taskyard
-from taskyard.core.tokens import Tokens
-from taskyard.service.prices import price
+from taskyard.features.budgets.prices import price
+from taskyard.features.budgets.token_counts import Tokens
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "trace.svg"
 COLOURS = {"PRODUCER": "#b45309", "CONSUMER": "#1d4ed8", "CLIENT": "#7c3aed", "INTERNAL": "#0f766e"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.engine import Options
 from taskyard.service.yard import Yard
 from tests import servers

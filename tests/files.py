@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from taskyard.features.tasks.views import Held
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 
 
 async def content_of(yard: Yard, artifact_id: str, *, task_id: str | None = None, lease: str | None = None) -> bytes:

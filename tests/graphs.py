@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from taskyard.core.changes import Event
 from taskyard.core.task import Json, Status
+from taskyard.features.tasks.views import Held, Receipt
 from taskyard.service.yard import Yard
 from taskyard.wire.answers import Dag
-from taskyard.wire.tasks import Held, Receipt
 from tests.yards import OpenYard
 
 Row = dict[str, object]

@@ -9,16 +9,16 @@ from typing import cast
 
 import pytest
 
-from taskyard.client.connecting import Connection
+from taskyard.client.connection import Connection
 from taskyard.core.units import Micros
-from taskyard.portal import Portal
+from taskyard.features.notifications.views import ErrandsRun
 from taskyard.remote import RemoteYard
-from taskyard.server.serving import Server, served
+from taskyard.server.server import Server, served
 from taskyard.service.engine import Options
 from taskyard.service.yard import Yard
 from taskyard.stores.contract import Store
+from taskyard.sync import Portal
 from taskyard.wire.answers import Swept
-from taskyard.wire.notifications import ErrandsRun
 
 HTTP = "http"
 _BY = "who did it is said by the token, and not by the caller"

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from taskyard.core.fire import Fire, Outcome
 from taskyard.core.units import Micros, micros, to_iso
+from taskyard.features.sources.fires import Fire, Outcome
 from taskyard.service.yard import Yard
 
 ZONES = ("Europe/Berlin", "America/New_York")

@@ -4,9 +4,9 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from taskyard.service.clock import ManualClock
+from taskyard.features.tasks.views import Held
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 
 OpenYard = Callable[..., Awaitable[Yard]]
 STEP = 25.0  # seconds: below the gap after which the yard counts as having been away

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import taskyard
-from taskyard.worker.judging import Question, judge_by_model
-from taskyard.worker.proving import judge_by_tests
+from taskyard.worker.llm_judge import Question, judge_by_model
+from taskyard.worker.test_judge import judge_by_tests
 
 HERE = Path(__file__).parent
 planner = taskyard.Agent("planner", orchestrator=True)

@@ -20,7 +20,7 @@ from typing import IO, Any
 from urllib.request import Request, urlopen
 
 import taskyard
-from taskyard.core.signing import signed
+from taskyard.ledger.signing import signed
 
 HERE = Path(__file__).parent
 PROGRAM = Path(sys.executable).with_name("taskyard")

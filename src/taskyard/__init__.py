@@ -26,8 +26,8 @@ if TYPE_CHECKING:
         TaskyardError,
     )
     from taskyard.core.task import Status
-    from taskyard.service.clock import ManualClock
-    from taskyard.wire.tasks import Details, Held, Receipt, Task
+    from taskyard.features.tasks.views import Details, Held, Receipt, Task
+    from taskyard.ledger.clock import ManualClock
     from taskyard.worker.agent import Agent
     from taskyard.worker.context import Context, SyncContext
     from taskyard.worker.control import Cancel, Fail, Retry, Snooze
@@ -71,8 +71,8 @@ __all__ = [
 _HOMES = {
     "app": ("Yard", "connect", "connect_sync"),
     "core.task": ("Status",),
-    "service.clock": ("ManualClock",),
-    "wire.tasks": ("Details", "Held", "Receipt", "Task"),
+    "ledger.clock": ("ManualClock",),
+    "features.tasks.views": ("Details", "Held", "Receipt", "Task"),
     "worker.agent": ("Agent",),
     "worker.context": ("Context", "SyncContext"),
     "worker.control": ("Cancel", "Fail", "Retry", "Snooze"),

@@ -10,23 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
-from taskyard.core import store_url
-from taskyard.core.addresses import allowed
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import preset as named_preset
 from taskyard.core.retention import checked_days
-from taskyard.portal import SyncYard
+from taskyard.ledger.clock import ManualClock, SystemClock
+from taskyard.outbound.addresses import allowed
+from taskyard.outbound.object_store import checked_place
 from taskyard.service import yard as service
-from taskyard.service.clock import ManualClock, SystemClock
 from taskyard.service.engine import Options
-from taskyard.sources import watching
 from taskyard.stores.contract import Clock, Store
 from taskyard.stores.memory import MemoryStore
-from taskyard.stores.objects import checked_place
-from taskyard.stores.patience import CALL_TIMEOUT, LEAST_CALL_TIMEOUT, MOST_CALL_TIMEOUT
+from taskyard.stores.shared import store_url
+from taskyard.stores.shared.patience import CALL_TIMEOUT, LEAST_CALL_TIMEOUT, MOST_CALL_TIMEOUT
 from taskyard.stores.sqlite import SqliteStore
+from taskyard.sync import SyncYard
+from taskyard.worker import file_watcher
 from taskyard.worker.agent import Agent
-from taskyard.worker.draining import drain
+from taskyard.worker.drain import drain
 from taskyard.worker.runner import GRACE, run_all
 
 if TYPE_CHECKING:
@@ -138,13 +138,13 @@ async def serve(
 
         raise InvalidInput("url", NEEDS_THE_STORE)
     try:
-        from taskyard.server.serving import serve_until_told  # noqa: PLC0415 - the server is an extra
+        from taskyard.server.server import serve_until_told  # noqa: PLC0415 - the server is an extra
     except ModuleNotFoundError as missing:
         if missing.name not in ("fastapi", "uvicorn", "pydantic"):
             raise
         raise InvalidInput("serve", "needs the server's libraries: pip install 'taskyard[server]'") from missing
     stop = asyncio.Event()
-    watcher = watching.Watcher(yard, watch, stop)
+    watcher = file_watcher.Watcher(yard, watch, stop)
     watches = asyncio.create_task(watcher.run(), name="taskyard watcher")
 
     def problems() -> list[str]:
@@ -161,7 +161,7 @@ async def serve(
 async def served(yard: service.Yard, *, port: int = 0) -> AsyncGenerator[str | None]:
     """Serve an open yard on loopback while the block runs: the address, or None without the server's libraries."""
     try:
-        from taskyard.server import serving  # noqa: PLC0415 - the server is an extra
+        from taskyard.server import server as serving  # noqa: PLC0415 - the server is an extra
     except ModuleNotFoundError as missing:
         if missing.name not in ("fastapi", "uvicorn", "pydantic"):
             raise
@@ -179,10 +179,10 @@ async def watch_files(
     on_up: Callable[[Iterable[Path]], object] | None = None,
 ) -> None:
     """Watch these folders for the triggers that wait for files in them, until told to stop. `on_up` hears of them."""
-    roots = watching.checked(folders)
+    roots = file_watcher.checked(folders)
     if on_up is not None:
         on_up(roots)
-    await watching.watch(cast(Yard, yard), roots, stop)
+    await file_watcher.watch(cast(Yard, yard), roots, stop)
 
 
 def connect_sync(url: str | None = None, **options: Any) -> SyncYard:
@@ -282,7 +282,7 @@ def _remote_yard(
     from taskyard.remote import RemoteYard  # noqa: PLC0415 - a quarter of what is loaded, and most yards are local
 
     try:
-        from taskyard.client.connecting import Connection  # noqa: PLC0415 - its HTTP library is an extra
+        from taskyard.client.connection import Connection  # noqa: PLC0415 - its HTTP library is an extra
     except ModuleNotFoundError as missing:
         if missing.name != "httpx":
             raise

@@ -7,7 +7,7 @@ from typing import cast
 from taskyard.client import yard as client
 from taskyard.service import yard as service
 from taskyard.worker.agent import Agent
-from taskyard.worker.draining import drain
+from taskyard.worker.drain import drain
 from taskyard.worker.runner import GRACE, run_all
 
 

@@ -69,5 +69,5 @@ def taskyard(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Comma
 def screen(taskyard: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
     """The same, as on a terminal of 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("taskyard.cli.running.console_for_people", lambda: Terminal(width=80, force_terminal=False))
+    monkeypatch.setattr("taskyard.cli.session.console_for_people", lambda: Terminal(width=80, force_terminal=False))
     return taskyard

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from taskyard.cli.logs import LogFormat, redacted, set_up_logs
-from taskyard.core.access import spelled
 from taskyard.core.lease import mint, token
+from taskyard.features.tokens.rules import spelled
 
 TOKEN = spelled("01J8K2M00000000000000000ZZ", "hunter2" + "x" * 36)
 LEASE = token(mint(b"key", "request", 1)[0], 3)

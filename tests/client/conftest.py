@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 import taskyard
-from taskyard.server.serving import Server, served
+from taskyard.server.server import Server, served
 from taskyard.service.yard import Yard
 from tests.client.proxies import Cutting, cutting
 from tests.remote import url_of

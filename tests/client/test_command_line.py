@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from taskyard.server.serving import Server
+from taskyard.server.server import Server
 from taskyard.service.yard import Yard
 from tests.remote import url_of
 

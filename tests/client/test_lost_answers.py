@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 import taskyard
-from taskyard.client import connecting
+from taskyard.api import calls
+from taskyard.client import connection
 from taskyard.core.errors import InvalidInput, NotFound, StoreUnavailable, Unauthorized
 from taskyard.core.task import Status
 from taskyard.remote import RemoteYard
-from taskyard.server.serving import Server, served
+from taskyard.server.server import Server, served
 from taskyard.service.yard import Yard
-from taskyard.wire import calls
 from tests.client.proxies import Cutting
 from tests.remote import url_of
 from tests.yards import given_an_agent
@@ -137,7 +137,7 @@ async def test_a_server_that_is_not_there_is_said_to_be_away(local: Yard):
         url = url_of(server)
 
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
-        await RemoteYard(connecting.Connection(url, patience=0.1)).open()
+        await RemoteYard(connection.Connection(url, patience=0.1)).open()
 
 
 async def test_results_that_come_together_go_out_together(local: Yard, remote: Yard, monkeypatch: pytest.MonkeyPatch):
@@ -145,13 +145,13 @@ async def test_results_that_come_together_go_out_together(local: Yard, remote: Y
     await local.enqueue_many([{"type": "code"}] * 100)
     held = await remote.claim("worker", count=100, start=True)
     asked: list[str] = []
-    ask = connecting.Connection.ask
+    ask = connection.Connection.ask
 
-    async def counted(self: connecting.Connection, call: calls.Call, *given: object, **named: object) -> object:
+    async def counted(self: connection.Connection, call: calls.Call, *given: object, **named: object) -> object:
         asked.append(call.path)
         return await ask(self, call, *given, **named)  # pyright: ignore[reportArgumentType]
 
-    monkeypatch.setattr(connecting.Connection, "ask", counted)
+    monkeypatch.setattr(connection.Connection, "ask", counted)
     receipts = await asyncio.gather(*(remote.complete(each.id, each.lease, {"n": n}) for n, each in enumerate(held)))
 
     assert {receipt.status for receipt in receipts} == {Status.COMPLETED}

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from taskyard.api import calls
+from taskyard.api.calls import Call
 from taskyard.core.errors import InvalidInput
+from taskyard.features.tasks.result_views import Enqueued
 from taskyard.remote import RemoteYard
 from taskyard.service.yard import Yard
-from taskyard.wire import calls
-from taskyard.wire.calls import Call
-from taskyard.wire.results import Enqueued
 from tests.client.proxies import Cutting
 
 

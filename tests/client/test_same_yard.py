@@ -11,10 +11,10 @@ import taskyard
 from taskyard import app
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.events import Wanted
+from taskyard.features.tasks.views import Task
 from taskyard.remote import RemoteYard
-from taskyard.server.serving import Server
+from taskyard.server.server import Server
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Task
 from tests.core.hostile import HOSTILE, Hostile
 from tests.remote import LOCAL_ONLY, url_of
 from tests.yards import given_a_dead_letter, given_a_running_task

@@ -14,7 +14,7 @@ import pytest
 import taskyard
 from taskyard import Agent, Context
 from taskyard.core.errors import StoreUnavailable
-from taskyard.server.serving import served
+from taskyard.server.server import served
 from taskyard.service.yard import Yard
 from taskyard.worker.runner import Worker, when_reached
 from tests.client.proxies import Silencing, silencing

@@ -3,10 +3,10 @@
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from taskyard.core.definition import Sizes, define
 from taskyard.core.policy import PRESETS, Policy
 from taskyard.core.task import DagId, Definition, TaskId
 from taskyard.core.units import HOUR, from_iso
+from taskyard.definition.definition import Sizes, define
 from tests.core.hostile import ID
 
 NOW = from_iso("2026-11-15T02:37:00Z")

@@ -5,10 +5,10 @@ from typing import Any
 
 from taskyard.core import due_time, transitions
 from taskyard.core.changes import Change, Limit
-from taskyard.core.definition import born
 from taskyard.core.policy import PRESETS
 from taskyard.core.task import AgentId, Hot, LaneId, Status
 from taskyard.core.units import SECOND, Micros, MicroUsd
+from taskyard.definition.definition import born
 from tests.core.defining import NOW, defined
 from tests.core.hostile import task
 

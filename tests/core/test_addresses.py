@@ -2,8 +2,8 @@
 
 import pytest
 
-from taskyard.core.addresses import allowed, checked_host, is_reachable
 from taskyard.core.errors import InvalidInput
+from taskyard.outbound.addresses import allowed, checked_host, is_reachable
 
 NOBODY = allowed(())
 FORBIDDEN = (

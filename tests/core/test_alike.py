@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskyard.core import alike, outcomes
-from taskyard.core.alike import End
+from taskyard.core import completions, outcomes
 from taskyard.core.changes import ChangeSet, Count, Output, Spend
+from taskyard.core.completions import End
 from taskyard.core.outcomes import Report
 from taskyard.core.task import DagId, Hot, TaskId, Trait
 from taskyard.core.units import Micros, MicroUsd
@@ -74,9 +74,9 @@ def parts(sets: Sequence[ChangeSet], name: str) -> tuple[object, ...]:
 @given(st.integers(1, 5).flatmap(lambda count: st.tuples(*map(ends, range(count)))), st.booleans())
 def test_many_come_to_what_each_comes_to(those: tuple[End, ...], unbeaten: bool):
     now = later(2000)
-    likeness = alike.likeness(those[0].hot, unbeaten=unbeaten)
+    likeness = completions.likeness(those[0].hot, unbeaten=unbeaten)
     assert likeness is not None
-    together = alike.completed(those, likeness, type_="code", now=now)
+    together = completions.completed(those, likeness, type_="code", now=now)
     singly = [alone(end, unbeaten=unbeaten, now=now) for end in those]
 
     assert together.at == now
@@ -100,13 +100,13 @@ def test_many_come_to_what_each_comes_to(those: tuple[End, ...], unbeaten: bool)
     ids=["ready", "claimed", "validated", "at most so dear", "the probe"],
 )
 def test_what_needs_a_decision_of_its_own_is_like_nothing(hot: Hot):
-    assert alike.likeness(hot, unbeaten=False) is None
+    assert completions.likeness(hot, unbeaten=False) is None
 
 
 def test_ends_of_another_kind_are_not_alike():
     one = running(a_row())
     others = [
-        alike.likeness(hot, unbeaten=unbeaten)
+        completions.likeness(hot, unbeaten=unbeaten)
         for hot, unbeaten in [
             (one, False),
             (one, True),

@@ -2,7 +2,10 @@
 
 import pytest
 
-from taskyard.core.artifacts import (
+from taskyard.core.errors import InvalidInput
+from taskyard.core.task import Outcome, Status, TaskId
+from taskyard.core.units import Micros
+from taskyard.features.artifacts.rules import (
     Artifact,
     Fate,
     checked_digest,
@@ -14,9 +17,6 @@ from taskyard.core.artifacts import (
     new_id,
     prefix,
 )
-from taskyard.core.errors import InvalidInput
-from taskyard.core.task import Outcome, Status, TaskId
-from taskyard.core.units import Micros
 from tests.core.hostile_names import HARMLESS, HOSTILE
 from tests.core.rows import a_row_in
 

@@ -6,9 +6,10 @@ import pytest
 
 from taskyard.core.changes import Record
 from taskyard.core.errors import InvalidInput
-from taskyard.core.planning import BreakerSettings, Planning, Settings, breaker_settings, settings_of
+from taskyard.core.planning import BreakerSettings, Planning, Settings, settings_of
 from taskyard.core.policy import PRESETS, BreakerCounts
 from taskyard.core.units import MINUTE, SECOND, Micros
+from taskyard.features.breakers.rules import breaker_settings
 
 
 def planning(preset: str, settings: Settings) -> Planning:

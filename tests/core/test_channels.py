@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from taskyard.core import channels
-from taskyard.core.channels import CHANNELS, Mail, Request, Words
 from taskyard.core.errors import InvalidInput
+from taskyard.outbound import channels
+from taskyard.outbound.channels import CHANNELS, Mail, Request, Words
 
 WORDS = Words("7.ops", "Dead letter: code", "It is out of attempts (crash).")
 # One sound target of each scheme, with the URL that it is sent to.

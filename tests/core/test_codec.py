@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from taskyard.core.codec import FORMAT, decode_definition, encode_definition
 from taskyard.core.errors import SchemaTooNew, UnknownField
 from taskyard.core.task import Definition, LaneId, TaskId, Validation
 from taskyard.core.units import Micros
+from taskyard.definition.codec import FORMAT, decode_definition, encode_definition
 from tests.stores import values
 from tests.stores.given import NO_RETRY
 

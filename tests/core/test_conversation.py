@@ -2,8 +2,8 @@
 
 import pytest
 
-from taskyard.core.conversation import pinned, resumable
 from taskyard.core.errors import InvalidInput
+from taskyard.features.attempts.conversation import pinned, resumable
 
 HERE = pinned(None, session_id="s1", work_dir="/srv", runtime="here")
 

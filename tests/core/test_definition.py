@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from taskyard.core.aliases import ALIASES
-from taskyard.core.definition import Sizes, minted
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import PRESETS, Dedup
 from taskyard.core.retry import RetryPolicy, Strategy
 from taskyard.core.task import Definition, TaskId, Validation
 from taskyard.core.units import HOUR, MINUTE, SECOND, Micros, from_iso
+from taskyard.definition.definition import Sizes, minted
+from taskyard.definition.names import ALIASES
 from tests.core.defining import DAG, FULL, MINE, NOW, PAIR, defined
 from tests.core.hostile import HOSTILE, HOSTILE_JSON, ID, MANY, Hostile, task
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskyard.core.failing import Fate, Verdict, judge
+from taskyard.core.failure import Fate, Verdict, judge
 from taskyard.core.policy import PRESETS
 from taskyard.core.ratelimit import LONGEST_WAIT
 from taskyard.core.retry import PERMANENT

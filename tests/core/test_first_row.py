@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from taskyard.core.definition import born, born_like, lane_of, models_for, traits
 from taskyard.core.policy import PRESETS
 from taskyard.core.priority import rank, rescore_at
 from taskyard.core.task import Definition, Hot, Lane, LaneId, Status, TaskId, Trait
 from taskyard.core.units import HOUR, MINUTE, Micros
+from taskyard.definition.definition import born, born_like, lane_of, models_for, traits
 from tests.core.defining import DAG, FULL, MINE, NOW, PAIR, defined
 from tests.core.hostile import task
 

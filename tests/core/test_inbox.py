@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskyard.core import inbox
-from taskyard.core.inbox import HARD_LIMIT, REMEMBERED, SOFT_LIMIT, Blocked, Box, Entry, Kind, Scope
 from taskyard.core.task import Json
 from taskyard.core.units import Micros
+from taskyard.features.inbox import rules as inbox_rules
+from taskyard.features.inbox.rules import HARD_LIMIT, REMEMBERED, SOFT_LIMIT, Blocked, Box, Entry, Kind, Scope
 
 NOW = Micros(1_000_000)
 LATER = Micros(2_000_000)
@@ -24,7 +24,7 @@ def entry(name: object, kind: Kind = MESSAGE, scope: str = "A") -> Entry:
 def filled(*entries: Entry) -> Box:
     box = Box()
     for each in entries:
-        box = inbox.put(box, each).box
+        box = inbox_rules.put(box, each).box
     return box
 
 
@@ -35,7 +35,7 @@ def names(entries: tuple[Entry, ...]) -> str:
 def batches(box: Box) -> list[str]:
     """Everything that waits, as it goes out."""
     found: list[str] = []
-    while (took := inbox.take(box, f"batch {len(found)}", LATER)).entries:
+    while (took := inbox_rules.take(box, f"batch {len(found)}", LATER)).entries:
         found.append(names(took.entries))
         box = took.box
     return found
@@ -58,7 +58,7 @@ def test_at_the_soft_limit_the_oldest_that_coalesces_is_dropped_wherever_it_stan
     barriers = [entry(f"barrier {number}", APPROVAL) for number in range(SOFT_LIMIT - 2)]
     box = filled(*barriers, entry("oldest"), entry("next"))
 
-    put = inbox.put(box, entry("new"))
+    put = inbox_rules.put(box, entry("new"))
 
     assert (put.accepted, put.dropped) == (True, entry("oldest"))
     assert names(put.box.waiting[-2:]) == "next new"
@@ -69,7 +69,7 @@ def test_at_the_soft_limit_the_oldest_that_coalesces_is_dropped_wherever_it_stan
 def test_a_barrier_that_meets_the_soft_limit_drops_no_message(barrier: Kind):
     box = filled(*(entry(number) for number in range(SOFT_LIMIT)))
 
-    put = inbox.put(box, entry("barrier", barrier))
+    put = inbox_rules.put(box, entry("barrier", barrier))
 
     assert (put.accepted, put.dropped, len(put.box.waiting)) == (True, None, SOFT_LIMIT + 1)
 
@@ -78,54 +78,54 @@ def test_where_nothing_coalesces_the_soft_limit_gives_way_and_the_hard_one_does_
     box = filled(*(entry(number, APPROVAL) for number in range(HARD_LIMIT)))
     assert len(box.waiting) == HARD_LIMIT
 
-    put = inbox.put(box, entry("one too many", APPROVAL))
+    put = inbox_rules.put(box, entry("one too many", APPROVAL))
 
-    assert put == inbox.Put(box, accepted=False)
+    assert put == inbox_rules.Put(box, accepted=False)
 
 
 def test_what_is_in_somebodys_hands_counts_for_the_hard_limit():
     box = Box()
     for number in range(HARD_LIMIT):
-        box = inbox.take(inbox.put(box, entry(number)).box, f"batch {number}", LATER).box
+        box = inbox_rules.take(inbox_rules.put(box, entry(number)).box, f"batch {number}", LATER).box
 
-    assert not inbox.put(box, entry("one too many")).accepted
-    assert inbox.put(inbox.consume(box, "batch 0"), entry("one more")).accepted
+    assert not inbox_rules.put(box, entry("one too many")).accepted
+    assert inbox_rules.put(inbox_rules.consume(box, "batch 0"), entry("one more")).accepted
 
 
 def test_what_is_not_consumed_in_time_is_first_again_in_its_old_order():
     box = filled(entry(1), entry(2, APPROVAL), entry(3, APPROVAL), entry(4))
-    first = inbox.take(box, "first", NOW)
-    second = inbox.take(first.box, "second", NOW)
-    third = inbox.take(second.box, "third", LATER)
+    first = inbox_rules.take(box, "first", NOW)
+    second = inbox_rules.take(first.box, "second", NOW)
+    third = inbox_rules.take(second.box, "third", LATER)
 
-    back = inbox.come_back(third.box, NOW)
+    back = inbox_rules.come_back(third.box, NOW)
 
     assert (names(back.waiting), [batch.id for batch in back.taken]) == ("1 2 4", ["third"])
-    assert inbox.come_back(back, NOW) is back
+    assert inbox_rules.come_back(back, NOW) is back
 
 
 def test_what_was_consumed_or_cleared_never_comes_back_and_is_remembered():
-    box = inbox.take(filled(entry(1), entry(2, APPROVAL)), "first", NOW).box
+    box = inbox_rules.take(filled(entry(1), entry(2, APPROVAL)), "first", NOW).box
 
-    consumed = inbox.consume(box, "first")
-    cleared = inbox.clear(box)
+    consumed = inbox_rules.consume(box, "first")
+    cleared = inbox_rules.clear(box)
 
-    assert names(inbox.come_back(consumed, LATER).waiting) == "2"
-    assert inbox.kept(inbox.come_back(cleared, LATER)) == ()
-    assert all(inbox.knows(consumed, each) for each in ("1", "2", "first"))
-    assert all(inbox.knows(cleared, each) for each in ("1", "2", "first"))
+    assert names(inbox_rules.come_back(consumed, LATER).waiting) == "2"
+    assert inbox_rules.kept(inbox_rules.come_back(cleared, LATER)) == ()
+    assert all(inbox_rules.knows(consumed, each) for each in ("1", "2", "first"))
+    assert all(inbox_rules.knows(cleared, each) for each in ("1", "2", "first"))
 
 
 def test_a_reason_is_news_once_and_only_where_something_waits():
     box = filled(entry(1))
 
-    blocked = inbox.block(box, Blocked.STREAMING)
+    blocked = inbox_rules.block(box, Blocked.STREAMING)
 
-    assert inbox.block(Box(), Blocked.STREAMING) == Box()
+    assert inbox_rules.block(Box(), Blocked.STREAMING) == Box()
     assert blocked.blocked is Blocked.STREAMING
-    assert inbox.block(blocked, Blocked.STREAMING) == blocked
-    assert inbox.block(blocked, Blocked.OVERLAY_OPEN).blocked is Blocked.OVERLAY_OPEN
-    assert inbox.take(blocked, "first", LATER).box.blocked is None
+    assert inbox_rules.block(blocked, Blocked.STREAMING) == blocked
+    assert inbox_rules.block(blocked, Blocked.OVERLAY_OPEN).blocked is Blocked.OVERLAY_OPEN
+    assert inbox_rules.take(blocked, "first", LATER).box.blocked is None
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_reason_is_news_once_and_only_where_something_waits():
     ],
 )
 def test_a_batch_is_one_turn(contents: list[Json], turn: Json):
-    assert inbox.merged_turn(contents) == turn
+    assert inbox_rules.merged_turn(contents) == turn
 
 
 # Against a model: the same calls on a list that is as plain as can be
@@ -200,28 +200,28 @@ def test_an_inbox_does_what_a_plain_list_would(acts: list[tuple[object, ...]]):
                 kind, scope, times = how
                 for time in range(int(str(times))):
                     new = entry(f"{number}.{time}", Kind(str(kind)), str(scope))
-                    made = inbox.put(box, new)
+                    made = inbox_rules.put(box, new)
                     box = made.box
                     assert made.accepted == plain.put(new)
             case "take":
                 until = Micros(now + 3)
-                took = inbox.take(box, str(number), until)
+                took = inbox_rules.take(box, str(number), until)
                 box = took.box
                 assert list(took.entries) == plain.take(str(number), until)
             case "consume" if box.taken:
                 plain.taken.pop(box.taken[0].id)
-                box = inbox.consume(box, box.taken[0].id)
+                box = inbox_rules.consume(box, box.taken[0].id)
             case "clear":
-                box, plain = inbox.clear(box), Plain()
+                box, plain = inbox_rules.clear(box), Plain()
             case _:
                 now = Micros(now + 1)
-                box = inbox.come_back(box, now)
+                box = inbox_rules.come_back(box, now)
                 plain.come_back(now)
         assert list(box.waiting) == plain.waiting
         assert {batch.id: list(batch.entries) for batch in box.taken} == {
             batch: entries for batch, (_, entries) in plain.taken.items()
         }
-        assert inbox.box_of(inbox.body(box, Scope("a", "c"), now)) == box
+        assert inbox_rules.box_of(inbox_rules.body(box, Scope("a", "c"), now)) == box
         assert len(box.gone) <= REMEMBERED
 
 

@@ -4,14 +4,15 @@ import json
 
 import pytest
 
-from taskyard.core import judging, outcomes, transitions
+from taskyard.core import outcomes, transitions
 from taskyard.core.changes import Count, Lift, Output, Spend
-from taskyard.core.failing import judge
-from taskyard.core.metering import fold
+from taskyard.core.failure import judge
 from taskyard.core.outcomes import Report
 from taskyard.core.policy import PRESETS
 from taskyard.core.task import DagId, Failure, Hot, LaneId, Outcome, Reason, Status, TaskId, Trait
 from taskyard.core.units import MicroUsd, utc_date
+from taskyard.features.attempts import validation_rules
+from taskyard.features.metrics.rules import fold
 from tests.core.choosing import TODAY
 from tests.core.defining import NOW, defined
 from tests.core.hostile import task
@@ -67,7 +68,7 @@ def test_a_bad_verdict_is_written_into_the_attempt_and_its_call_is_answered_as_b
     failed = handed_in._replace(
         outcome=Outcome.FAILED, counted=True, reason="invalid_output", error="no", lease="", cost=MicroUsd(0)
     )
-    judged = judging.judged_attempt(handed_in, failed)
+    judged = validation_rules.judged_attempt(handed_in, failed)
 
     assert (judged.outcome, judged.counted, judged.reason, judged.error) == ("failed", True, "invalid_output", "no")
     assert (judged.lease, judged.cost, judged.status) == (handed_in.lease, 30, Status.VALIDATING)
@@ -89,7 +90,7 @@ def test_what_is_judged_is_in_the_payload_just_as_it_was_given():
     )
     row = Output(definition.id, 2, '{"n":1}', ("a.txt",), None)
     hot = held()._replace(attempt=2, session='{"session_id":"s","work_dir":"/w"}')
-    asked = judging.validator(hot, definition, row, task_id=JUDGE, policy=STANDARD, now=NOW)
+    asked = validation_rules.validator(hot, definition, row, task_id=JUDGE, policy=STANDARD, now=NOW)
 
     assert json.loads(asked.payload) == {
         "task": {
@@ -114,8 +115,8 @@ def test_no_preset_wants_of_a_judge_what_it_wants_of_others(preset: str):
     policy = PRESETS[preset]
     definition = defined(task(output={"validation": "llm-judge"}), preset)
     row = Output(definition.id, 1, "1", (), None)
-    asked = judging.validator(held(), definition, row, task_id=JUDGE, policy=policy, now=NOW)
-    born = judging.validator_born(asked, policy, lane=LaneId(7), height=2, now=later(9))
+    asked = validation_rules.validator(held(), definition, row, task_id=JUDGE, policy=policy, now=NOW)
+    born = validation_rules.validator_born(asked, policy, lane=LaneId(7), height=2, now=later(9))
 
     assert not Trait(born.hot.traits) & ~(Trait.VALIDATED | Trait.RUNTIME_KEPT | Trait.JUDGES)
     assert (born.hot.idempotency_key, born.hot.key, born.hot.expires_at) == (None, None, None)
@@ -124,7 +125,7 @@ def test_no_preset_wants_of_a_judge_what_it_wants_of_others(preset: str):
     assert asked.required_capabilities == (asked.type,) == ("llm-judge",)
 
 
-@pytest.mark.parametrize("failure", [judging.unavailable(JUDGE, "Error: 429 Too Many Requests")])
+@pytest.mark.parametrize("failure", [validation_rules.unavailable(JUDGE, "Error: 429 Too Many Requests")])
 def test_the_words_of_a_judge_that_failed_are_not_taken_for_a_rate_limit_of_the_task(failure: Failure):
     hot = transitions.submit(held(), now=NOW).after
     verdict = judge(hot, defined(task()), STANDARD, failure, failed_by=[], dice=0.5, now=NOW)

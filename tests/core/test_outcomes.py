@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from taskyard.core import outcomes, transitions
 from taskyard.core.breaker import Breaker
 from taskyard.core.changes import Blocker, ChangeSet, Count, Lift, Output, Spend
-from taskyard.core.failing import Fate, Verdict
+from taskyard.core.failure import Fate, Verdict
 from taskyard.core.outcomes import BY_THE_YARD, Report
 from taskyard.core.task import AgentId, DagId, Failure, Hot, LaneId, Outcome, RuntimeId, Status, Trait
 from taskyard.core.units import DAY, Micros, MicroUsd

@@ -1,8 +1,8 @@
 """Which DAG a new task belongs to."""
 
-from taskyard.core.placing import groups, placed
 from taskyard.core.task import DagId, Definition, TaskId
 from taskyard.core.units import Micros
+from taskyard.features.tasks.placement import groups, placed
 from tests.core.rows import a_row
 
 D1, D2 = DagId("dag_1"), DagId("dag_2")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from taskyard.core.providers import Fault, diagnose
 from taskyard.core.task import Reason
 from taskyard.core.units import SECOND, Micros, from_iso
+from taskyard.worker.providers import Fault, diagnose
 
 NOW = from_iso("2026-11-16T05:00:00Z")
 TOO_LONG = [

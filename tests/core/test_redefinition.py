@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from taskyard.core.definition import Sizes, born, reborn, redefine, traits
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import PRESETS
 from taskyard.core.task import Definition, LaneId, Trait, Validation
 from taskyard.core.units import HOUR, SECOND
+from taskyard.definition.definition import Sizes, born, reborn, redefine, traits
 from tests.core.defining import FULL, NOW, defined
 from tests.core.hostile import task
 from tests.core.rows import later

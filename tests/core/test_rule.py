@@ -5,9 +5,9 @@ import json
 import pytest
 
 from taskyard.core.changes import Event, Record, StoredEvent
-from taskyard.core.rule import Rule, Seen, is_bad, quiet_until, rule_of, seen_in, watched
-from taskyard.core.trigger import Measure, Source, settings
 from taskyard.core.units import HOUR, Micros
+from taskyard.features.triggers.figures import Rule, Seen, is_bad, quiet_until, rule_of, seen_in, watched
+from taskyard.features.triggers.rules import Measure, Source, settings
 
 RULE = Rule(measure=Measure.FAILURE_RATE, type="code", above=0.4, over=5, window=HOUR)
 

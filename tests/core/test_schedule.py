@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskyard.core.changes import Record
-from taskyard.core.schedule import (
+from taskyard.core.units import DAY, HOUR, MINUTE, SECOND, Micros
+from taskyard.features.schedules.rules import (
     Busy,
     Gap,
     Misfire,
@@ -19,7 +20,6 @@ from taskyard.core.schedule import (
     judged,
     schedule_of,
 )
-from taskyard.core.units import DAY, HOUR, MINUTE, SECOND, Micros
 
 NOW = Micros(1_767_225_600_000_000)
 HOURLY = Schedule(

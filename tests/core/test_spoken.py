@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.spoken import Said, understood
 from taskyard.core.units import DAY, HOUR, MINUTE, SECOND, Micros
+from taskyard.features.schedules.text import Said, understood
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.store_url import checked, shown
+from taskyard.stores.shared.store_url import checked, shown
 
 SECRET = "hunter2"
 SOUND = {

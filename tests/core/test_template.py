@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.template import MOST_FILLED, check, filled, places, without_places
+from taskyard.features.sources.templates import MOST_FILLED, check, filled, places, without_places
 
 VALUES: dict[str, Any] = {
     "body": {"name": "api", "count": 3, "ok": True, "none": None, "items": [{"id": "a"}, {"id": "b"}], "with-dash": 1},

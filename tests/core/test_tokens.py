@@ -2,7 +2,7 @@
 
 import pytest
 
-from taskyard.core.tokens import Tokens, counted
+from taskyard.features.budgets.token_counts import Tokens, counted
 
 
 @pytest.mark.parametrize(

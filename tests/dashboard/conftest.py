@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 import taskyard
 from scripts.build_dashboard import BUILT
-from taskyard.portal import SyncYard
+from taskyard.sync import SyncYard
 from tests.dashboard.browsing import Visit, log_in, serving, started, visiting
 from tests.servers import free_port
 from tests.storage import asked_for, url_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from taskyard.portal import SyncYard
+from taskyard.sync import SyncYard
 
 
 class Scene(NamedTuple):

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from scripts.build_dashboard import SOURCES
-from taskyard.portal import SyncYard
+from taskyard.sync import SyncYard
 from tests.dashboard.browsing import Visit
 from tests.dashboard.conftest import Enter
 from tests.dashboard.scenes import Scene, given_a_scene

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from taskyard.core.visible import OBEYED, visible
-from taskyard.portal import SyncYard
+from taskyard.sync import SyncYard
 from tests.dashboard.browsing import PATIENCE, Visit
 from tests.dashboard.conftest import Enter
 from tests.dashboard.hostile import HOSTILE

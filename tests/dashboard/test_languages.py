@@ -8,7 +8,7 @@ import re
 import pytest
 from playwright.sync_api import Browser, expect
 
-from taskyard.portal import SyncYard
+from taskyard.sync import SyncYard
 from tests.dashboard.browsing import Visit, log_in, started, visiting
 from tests.dashboard.conftest import Enter, Place
 from tests.dashboard.scenes import Scene, given_a_scene

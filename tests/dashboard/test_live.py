@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Route, expect
 
 import taskyard
-from taskyard.portal import SyncYard
+from taskyard.sync import SyncYard
 from tests.dashboard.browsing import Visit, serving, visiting
 from tests.dashboard.conftest import STORES, Enter
 from tests.dashboard.scenes import given_a_scene

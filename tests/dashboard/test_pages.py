@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import expect
 
 import taskyard
-from taskyard.portal import SyncYard
+from taskyard.sync import SyncYard
 from tests.dashboard.browsing import Visit
 from tests.dashboard.conftest import Enter, Place
 from tests.dashboard.scenes import given_a_scene

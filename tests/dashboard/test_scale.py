@@ -16,7 +16,7 @@ from typing import Any
 
 from playwright.sync_api import Request
 
-from taskyard.portal import SyncYard
+from taskyard.sync import SyncYard
 from tests.dashboard.browsing import Visit
 
 TASKS = int(os.environ.get("TASKYARD_DASHBOARD_TASKS", "10000"))

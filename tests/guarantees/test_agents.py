@@ -8,9 +8,9 @@ import pytest
 from taskyard.core.agent import AgentStatus
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound
 from taskyard.core.task import Status
-from taskyard.service.clock import ManualClock
+from taskyard.features.tasks.views import Held
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 from tests.yards import OpenYard, claim_that, elapse, given_a_running_task, given_an_agent
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from taskyard.api.chunks import Content
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, TooLarge
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
+from taskyard.outbound.object_store import Objects
 from taskyard.service.yard import Yard
-from taskyard.stores.objects import Objects
-from taskyard.wire.chunks import Content
 from tests.files import content_of, objects_in, path_of, put_by
 from tests.yards import Died, OpenYard, claim_that, elapse, given_a_running_task, given_an_agent
 

@@ -6,7 +6,7 @@ import pytest
 
 import taskyard
 from taskyard.core.errors import LeaseLost
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from tests.files import content_of, objects_in, put_by
 from tests.object_servers import KEYS, bucket
 from tests.yards import claim_that, elapse, given_a_running_task

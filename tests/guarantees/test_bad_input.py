@@ -8,8 +8,8 @@ import pytest
 from taskyard.core.errors import CycleFound, InvalidInput, NotFound
 from taskyard.core.policy import PRESETS
 from taskyard.core.task import Status
+from taskyard.features.tasks.views import Held
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 from tests.core.hostile import HOSTILE, ID, LONE, NUL, Hostile, circle, nested
 from tests.yards import OpenYard, given_a_running_task
 

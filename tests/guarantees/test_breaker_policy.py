@@ -3,7 +3,7 @@
 import pytest
 
 from taskyard.core.errors import InvalidInput
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.yards import OpenYard, elapse, given_an_agent
 

@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from taskyard.core.addresses import allowed
 from taskyard.core.errors import InvalidInput
 from taskyard.core.notices import Notice, Notification
 from taskyard.core.units import Micros
-from taskyard.service.posting import checked_target, post
-from taskyard.service.reaching import Lookup, Undelivered
+from taskyard.outbound.addresses import allowed
+from taskyard.outbound.channel_posts import checked_target, post
+from taskyard.outbound.safe_connect import Lookup, Undelivered
 from tests.guarantees.test_webhook_addresses import NOBODY, leading_to
 from tests.receivers import Receiver, receiving
 

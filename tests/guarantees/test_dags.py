@@ -7,7 +7,7 @@ import pytest
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import CycleFound, InvalidInput
 from taskyard.core.task import Status
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.graphs import (
     Row,

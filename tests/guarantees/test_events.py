@@ -11,7 +11,7 @@ from taskyard.core.changes import StoredEvent
 from taskyard.core.errors import IllegalTransition, InvalidInput, LeaseLost
 from taskyard.core.transitions import GRAPH
 from taskyard.core.units import to_iso
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from taskyard.wire.answers import event_view
 from tests.graphs import (

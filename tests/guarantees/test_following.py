@@ -8,9 +8,9 @@ import pytest
 
 from taskyard.core.changes import StoredEvent
 from taskyard.core.errors import StoreUnavailable
+from taskyard.features.events import feed as following
+from taskyard.features.events.feed import EventFeed
 from taskyard.service.yard import Yard
-from taskyard.wire import following
-from taskyard.wire.following import EventFeed
 
 ROUNDS = 5
 Tail = AsyncGenerator[StoredEvent, None]

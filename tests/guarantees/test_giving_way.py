@@ -4,9 +4,9 @@ import pytest
 
 from taskyard.core.errors import DuplicateKey
 from taskyard.core.task import Outcome, Status
-from taskyard.service.clock import ManualClock
+from taskyard.features.tasks.views import Held
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 from tests.graphs import status_of
 from tests.yards import OpenYard, elapse, given_an_agent
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from taskyard.core import growth
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import TaskId
 from taskyard.core.units import to_iso
+from taskyard.features.tasks import growth_limits
+from taskyard.features.tasks.views import Held
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 from tests.graphs import given_a_graph, task
 from tests.yards import OpenYard, claim_that, given_an_agent
 
@@ -135,7 +135,7 @@ async def test_a_dag_has_so_many_tasks_over_all_calls_and_an_operator_may_allow_
 
 
 async def test_an_attempt_has_so_many_children_over_all_calls(yard: Yard, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(growth, "MOST_CHILDREN", 3)
+    monkeypatch.setattr(growth_limits, "MOST_CHILDREN", 3)
     held = await held_by(yard)
     await yard.checkpoint(held.id, held.lease, "a step", {"children": ["no", "tasks", "of", "mine"]})
 
@@ -149,7 +149,7 @@ async def test_an_attempt_has_so_many_children_over_all_calls(yard: Yard, monkey
 
 
 async def test_spawned_tasks_go_so_deep_and_no_deeper(yard: Yard, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(growth, "DEEPEST", 3)
+    monkeypatch.setattr(growth_limits, "DEEPEST", 3)
     held = await held_by(yard)
     for name in ("second", "third"):
         (child,) = await spawn(yard, held, name=name)

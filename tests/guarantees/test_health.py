@@ -3,8 +3,8 @@
 import pytest
 
 from taskyard.core.task import Json
-from taskyard.service.clock import ManualClock
-from taskyard.service.health import findings
+from taskyard.features.verify.health import findings
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.yards import given_a_running_task
 

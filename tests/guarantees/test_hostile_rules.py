@@ -10,11 +10,11 @@ import pytest
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.jsonvalue import compact
-from taskyard.core.schema import Patterns
 from taskyard.core.task import Definition, Json, TaskId, Validation
 from taskyard.core.units import Micros
-from taskyard.service import validation
-from taskyard.service.validation import check_rule, objection
+from taskyard.definition.schema import Patterns
+from taskyard.features.attempts import output_checks as validation
+from taskyard.features.attempts.output_checks import check_rule, objection
 from tests.guarantees.hostile_rules import EXPRESSIONS, SCHEMAS, HostileSchema, nested
 
 PATIENCE = 0.1  # seconds of this thread alone: what else the machine does is no matter

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from taskyard.core import inbox
 from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.errors import InvalidInput, NotFound
-from taskyard.core.inbox import MOST_BYTES
-from taskyard.service.clock import ManualClock
+from taskyard.features.inbox import rules as inbox_rules
+from taskyard.features.inbox.rules import MOST_BYTES
+from taskyard.features.inbox.views import Batch, Dequeued
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.inboxes import Batch, Dequeued
 from tests.yards import OpenYard, data_of
 
 MINE = ("planner", "c1")
@@ -99,8 +99,8 @@ async def test_the_same_call_again_does_no_more(yard: Yard):
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits that are soon reached; the real ones are held to in tests/core."""
-    monkeypatch.setattr(inbox, "SOFT_LIMIT", 5)
-    monkeypatch.setattr(inbox, "HARD_LIMIT", 9)
+    monkeypatch.setattr(inbox_rules, "SOFT_LIMIT", 5)
+    monkeypatch.setattr(inbox_rules, "HARD_LIMIT", 9)
 
 
 @pytest.mark.usefixtures("small")

@@ -9,9 +9,9 @@ import pytest
 from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.errors import IllegalTransition, InvalidInput, LeaseLost
 from taskyard.core.task import Json, Status, Validation
-from taskyard.service.clock import ManualClock
+from taskyard.features.tasks.views import Held, Task
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held, Task
 from tests.yards import OpenYard, claim_that, data_of, elapse, events_of, given_a_running_task, given_an_agent
 
 GOOD: Json = {"passed": True}

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from taskyard.core.task import Status
-from taskyard.service.clock import ManualClock
+from taskyard.features.tasks.views import Held
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 from tests.yards import OpenYard, claim_that, elapse, given_a_running_task, given_an_agent
 
 

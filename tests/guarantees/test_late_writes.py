@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from taskyard.core.units import SECOND
-from taskyard.service.clock import ManualClock
+from taskyard.features.tasks.views import Held
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 from tests.interference import always_while_deciding, while_deciding
 from tests.yards import given_an_agent
 

@@ -8,9 +8,9 @@ import pytest
 from taskyard.core.errors import LeaseLost, Refused
 from taskyard.core.task import Hot, Status
 from taskyard.core.units import Micros
-from taskyard.service.clock import ManualClock
+from taskyard.features.tasks.views import Held
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 from tests.yards import (
     OpenYard,
     claim_that,

@@ -4,8 +4,8 @@ import pytest
 
 from taskyard.core.errors import IllegalTransition, InvalidInput
 from taskyard.core.task import Status
+from taskyard.ledger.clock import ManualClock
 from taskyard.service import reading, showing
-from taskyard.service.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.yards import OpenYard, claim_that, given_a_dead_letter, given_a_running_task, given_an_agent
 

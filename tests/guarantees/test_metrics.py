@@ -6,10 +6,11 @@ import pytest
 
 from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.errors import InvalidInput
-from taskyard.core.metering import Totals
 from taskyard.core.units import utc_date
-from taskyard.service import metering, sweeping
-from taskyard.service.clock import ManualClock
+from taskyard.features.metrics import service as metering
+from taskyard.features.metrics.rules import Totals
+from taskyard.ledger.clock import ManualClock
+from taskyard.service import sweeping
 from taskyard.service.yard import Yard
 from tests.interference import ProcessDied, dying_after
 from tests.yards import OpenYard, claim_that, elapse, given_a_dead_letter, given_a_running_task, given_an_agent

@@ -4,7 +4,7 @@ from time import time
 
 from ulid import ULID
 
-from taskyard.wire.minting import mint_task
+from taskyard.ledger.ids import mint_task
 
 
 def read(task_id: str) -> ULID:

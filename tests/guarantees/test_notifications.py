@@ -9,11 +9,11 @@ import pytest
 
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.notices import TRIES, Notice
-from taskyard.core.signing import HEADERS, Scheme, delivered
 from taskyard.core.units import Micros
-from taskyard.service.clock import ManualClock
-from taskyard.service.errands import Errands
-from taskyard.service.notifying import Notifying
+from taskyard.features.notifications.service import Notifying
+from taskyard.ledger.clock import ManualClock
+from taskyard.ledger.signing import HEADERS, Scheme, delivered
+from taskyard.outbox import Errands
 from taskyard.service.yard import Yard
 from tests.receivers import Receiver, receiving
 from tests.yards import (

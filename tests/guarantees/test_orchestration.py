@@ -6,9 +6,9 @@ import pytest
 
 from taskyard.core.errors import Forbidden, InvalidInput
 from taskyard.core.task import Status
-from taskyard.service.clock import ManualClock
+from taskyard.features.tasks.views import Held
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 from tests.graphs import task
 from tests.yards import claim_that, elapse, given_a_dead_letter, given_a_running_task, given_an_agent
 

@@ -4,10 +4,10 @@ import pytest
 
 import taskyard
 from taskyard.core.errors import InvalidInput
-from taskyard.core.metering import PACES
 from taskyard.core.units import Micros, from_iso
-from taskyard.service import metering
-from taskyard.service.clock import ManualClock
+from taskyard.features.metrics import service as metering
+from taskyard.features.metrics.rules import PACES
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.yards import elapse, given_a_dead_letter, given_a_running_task, given_an_agent
 

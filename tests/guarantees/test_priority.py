@@ -9,9 +9,9 @@ import pytest
 
 from taskyard.core.task import Hot, TaskId
 from taskyard.core.units import MINUTE, Micros, to_iso
-from taskyard.service.clock import ManualClock
+from taskyard.features.tasks.views import Task
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Task
 from tests.graphs import given_a_graph, task, work_off
 from tests.yards import claim_that, elapse, given_an_agent
 

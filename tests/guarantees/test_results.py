@@ -6,7 +6,7 @@ from time import monotonic
 import pytest
 
 from taskyard.core.errors import InvalidInput, TaskCancelled, TaskFailed, TaskGone
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.yards import OpenYard, claim_that, given_a_dead_letter, given_a_running_task, given_an_agent
 

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from taskyard.core.errors import LeaseLost
-from taskyard.service.clock import ManualClock
+from taskyard.features.tasks.views import Held
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 from tests.yards import OpenYard, given_an_agent
 
 End = Callable[[Yard, Held], Awaitable[object]]

@@ -6,7 +6,7 @@ import pytest
 
 from taskyard.core.errors import NotFound
 from taskyard.core.units import Micros, from_iso, to_iso
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.interference import ProcessDied, dying_after, losing_an_answer
 from tests.sources.words import AUDIT, DAY, HOUR, behind, fires, given_a_schedule, pass_by, short

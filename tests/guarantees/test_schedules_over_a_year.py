@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from tests.interference import ProcessDied, dying_after
 from tests.sources.words import behind
 from tests.timetables import add_all, plans, wrong_with

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from taskyard.core.conversation import LAST
 from taskyard.core.units import DAY
-from taskyard.service.clock import ManualClock
+from taskyard.features.attempts.conversation import LAST
+from taskyard.features.tasks.views import Held
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 from tests.yards import OpenYard, claim_that
 
 PINNED = ("s1", "/srv/page")

@@ -4,9 +4,9 @@ import pytest
 
 from taskyard.core.errors import IllegalTransition, InvalidInput, NotFound
 from taskyard.core.task import Status
-from taskyard.service.clock import ManualClock
+from taskyard.features.tasks.views import Held
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 from tests.graphs import status_of
 from tests.interference import while_deciding
 from tests.yards import claim_that, elapse, events_of, given_a_running_task, given_an_agent

@@ -2,7 +2,7 @@
 
 from taskyard.core.agent import AgentStatus
 from taskyard.core.units import to_iso
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from taskyard.wire.answers import Cause
 from tests.yards import given_a_running_task, given_an_agent

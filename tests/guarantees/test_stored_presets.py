@@ -4,10 +4,10 @@ import pytest
 
 from taskyard.core import transitions
 from taskyard.core.changes import ChangeSet, Committed, RecordChange
-from taskyard.core.definition import lane_of
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Status
-from taskyard.service.clock import ManualClock
+from taskyard.definition.definition import lane_of
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.graphs import status_of
 from tests.yards import OpenYard, claim_that, elapse, given_an_agent

@@ -9,9 +9,9 @@ import pytest
 
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound
 from taskyard.core.task import Status
-from taskyard.service.clock import ManualClock
+from taskyard.features.subagents.views import StartedSubagent
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.subagents import StartedSubagent
 from tests.yards import claim_that, elapse, fail_once, given_an_agent
 
 PARENT = ("lead", "c1")

@@ -10,8 +10,8 @@ from taskyard.core.dag import DagStatus
 from taskyard.core.errors import EventsGone, NotFound
 from taskyard.core.task import Status
 from taskyard.core.units import Micros, seconds, to_iso
-from taskyard.service import pruning
-from taskyard.service.clock import ManualClock
+from taskyard.features.retention import pruning
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.sweeping import BATCH
 from taskyard.service.yard import Yard
 from taskyard.wire.answers import Swept

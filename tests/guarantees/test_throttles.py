@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from taskyard.core.task import Status
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.yards import (
     OpenYard,

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.interference import ProcessDied, dying_after
 from tests.sources.words import (

@@ -7,9 +7,9 @@ import pytest
 
 from taskyard.core.errors import InvalidInput, ReportRequired
 from taskyard.core.task import Json, Status
-from taskyard.service.clock import ManualClock
+from taskyard.features.tasks.views import Held
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 from tests.yards import OpenYard, claim_that, data_of, elapse, events_of, given_a_running_task, given_an_agent
 
 PERSON = {

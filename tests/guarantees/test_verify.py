@@ -9,11 +9,11 @@ import pytest
 from taskyard.core import transitions
 from taskyard.core.changes import Blocker, Change, ChangeSet, Committed, Count, Edge, NewTask, RecordChange, Spend
 from taskyard.core.task import Hot, Json, Status, TaskId
-from taskyard.service.clock import ManualClock
+from taskyard.features.tasks.views import Held
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from taskyard.stores.contract import Store
 from taskyard.wire.answers import Dag
-from taskyard.wire.tasks import Held
 from tests.graphs import bury, claim_all, given_a_graph, task, work_off
 from tests.yards import OpenYard, claim_that, elapse, given_a_running_task, given_an_agent
 

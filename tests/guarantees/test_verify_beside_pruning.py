@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from taskyard.wire.answers import Verified
 from tests.files import put_by

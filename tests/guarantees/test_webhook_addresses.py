@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from taskyard.core.addresses import allowed
 from taskyard.core.errors import InvalidInput
-from taskyard.core.signing import hook_secret, signed
 from taskyard.core.units import Micros
-from taskyard.service.posting import checked_target
-from taskyard.service.reaching import Lookup, Undelivered
-from taskyard.service.webhooks import send_webhook
+from taskyard.ledger.signing import hook_secret, signed
+from taskyard.outbound.addresses import allowed
+from taskyard.outbound.channel_posts import checked_target
+from taskyard.outbound.safe_connect import Lookup, Undelivered
+from taskyard.outbound.webhooks import send_webhook
 from tests.core.test_addresses import FORBIDDEN
 from tests.receivers import Receiver, receiving
 

@@ -5,7 +5,7 @@ import pytest
 from taskyard.core.errors import NotFound
 from taskyard.core.task import Json
 from taskyard.core.units import Micros, seconds, to_iso
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from taskyard.wire.answers import Cause
 from tests.graphs import bury, claim_all, given_a_graph, task

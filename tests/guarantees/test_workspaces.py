@@ -6,9 +6,9 @@ import pytest
 
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound
 from taskyard.core.task import Status
-from taskyard.service.clock import ManualClock
+from taskyard.features.tasks.views import Held
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 from tests.graphs import bury, every_event, given_a_graph, status_of, task, work_off
 from tests.yards import OpenYard, claim_that, elapse, events_of, given_a_running_task, given_an_agent
 

@@ -13,8 +13,8 @@ from taskyard.core.lease import asked, mint, numbered, seal, seal_stem
 from taskyard.core.planning import settings_of
 from taskyard.core.task import HELD, Hot, Lane, LaneId, Status, TaskId
 from taskyard.core.units import MINUTE, SECOND, Micros, utc_date
+from taskyard.features.tasks.views import Held
 from taskyard.stores.contract import Config
-from taskyard.wire.tasks import Held
 from tests.model.sides import SECRET, Side
 from tests.model.steps import Step
 from tests.model.violations import require

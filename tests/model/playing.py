@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from tests.model.choosing import Chooser, opening
 from tests.model.running import History, OpenSides, Run
 from tests.model.steps import Step

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from taskyard.core.changes import Event
 from taskyard.core.task import TaskId
-from taskyard.service.clock import ManualClock
-from taskyard.wire.tasks import Held
+from taskyard.features.tasks.views import Held
+from taskyard.ledger.clock import ManualClock
 from tests.model.answers import Answer, Ok, Refused
 from tests.model.choosing import Seen
 from tests.model.draining import drained

@@ -150,7 +150,7 @@ MUTANTS = (
         trap="A crash that is no attempt loops for ever.",
         edits=(
             Edit(
-                "core/failing.py",
+                "core/failure.py",
                 "if reason in _LOST and not policy.counts_lost_leases and",
                 "if reason in _LOST and",
             ),
@@ -200,7 +200,7 @@ MUTANTS = (
     Mutant(
         name="failed_probe_leaves_its_breaker_half_open",
         trap="A failed probe that will be retried is followed by the next one at once.",
-        edits=(Edit("core/failing.py", "        return fails_a_probe(reason)\n", "        return dies\n"),),
+        edits=(Edit("core/failure.py", "        return fails_a_probe(reason)\n", "        return dies\n"),),
         caught_by=Named((f"{BY_PRESET}::{_PROBE_OF_LOKI}[memory]",)),
     ),
     Mutant(
@@ -232,7 +232,7 @@ MUTANTS = (
         trap="A change writes the whole row, and a heartbeat that came meanwhile is lost with the lease it had kept.",
         edits=(
             Edit(
-                "stores/statements.py",
+                "stores/shared/statements.py",
                 "alike.setdefault(tuple(map(ne, before, after)), []).append(after)",
                 "alike.setdefault(tuple(True for _ in after), []).append(after)",
             ),

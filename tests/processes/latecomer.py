@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 
 import taskyard
 from taskyard.core.changes import StoredEvent
-from taskyard.wire.tasks import Held
+from taskyard.features.tasks.views import Held
 from tests.processes.child import say, wait_for_the_end
 from tests.processes.worker import complete
 

@@ -7,8 +7,8 @@ import asyncio
 import sys
 
 import taskyard
+from taskyard.features.tasks.views import Held
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 from tests.processes.child import say, wait_for_the_end
 from tests.processes.worker import BATCH, complete
 

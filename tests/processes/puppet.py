@@ -10,9 +10,9 @@ from typing import Any, cast
 import taskyard
 from taskyard.core.policy import PRESETS
 from taskyard.core.units import Micros, seconds
-from taskyard.service.clock import SystemClock
+from taskyard.features.tasks.views import Held, Task
+from taskyard.ledger.clock import SystemClock
 from taskyard.stores.contract import Clock
-from taskyard.wire.tasks import Held, Task
 from tests.processes.child import hear, say
 from tests.processes.privileges import give_up_privileges
 

@@ -4,7 +4,7 @@ import asyncio
 import sys
 
 import taskyard
-from taskyard.service import scheduling
+from taskyard.features.schedules import service as scheduling
 from tests.processes.child import say, wait_for_the_end
 
 

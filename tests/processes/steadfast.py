@@ -12,8 +12,8 @@ from typing import TypeVar
 
 import taskyard
 from taskyard.core.errors import Unavailable
+from taskyard.features.tasks.views import Held
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 from tests.processes.child import say, wait_for_the_end
 
 AT_ONCE = 10

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import taskyard
 from taskyard.core.task import Json
+from taskyard.features.tasks.views import Held
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 from tests.processes.child import hear, say
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from taskyard.core.task import Status
-from taskyard.server.serving import served
+from taskyard.server.server import served
 from taskyard.service.yard import Yard
 
 WAIT = 60.0

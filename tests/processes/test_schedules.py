@@ -6,7 +6,7 @@ import pytest
 
 import taskyard
 from taskyard.core.units import Micros, to_iso
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.processes.crew import Crew
 from tests.timetables import all_fires

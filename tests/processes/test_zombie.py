@@ -5,8 +5,8 @@ import signal
 import pytest
 
 from taskyard.core.task import Status
+from taskyard.features.tasks.views import Held
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 from tests.processes.crew import Crew
 
 pytestmark = pytest.mark.xdist_group("processes")

@@ -8,12 +8,12 @@ import sys
 
 import taskyard
 from taskyard.core.claiming import ClaimPlan
-from taskyard.service import claiming
+from taskyard.features.attempts import claims
 from tests.processes.child import say
 
 
 async def main(url: str, agent: str) -> None:
-    claiming.PATIENCE = 3600.0
+    claims.PATIENCE = 3600.0
     async with taskyard.connect(url, sweeps=False) as yard:
         changed = yard.store.changed
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from scripts.generate_docs import PAGES, main, state_machine
-from taskyard.core.aliases import KEPT
-from taskyard.core.field_meanings import GIVEN, SHOWN
-from taskyard.core.fields import fields
 from taskyard.core.policy import PRESETS
 from taskyard.core.task import Status
 from taskyard.core.transitions import EVENTS, GRAPH
+from taskyard.definition.field_meanings import GIVEN, SHOWN
+from taskyard.definition.fields import fields
+from taskyard.definition.names import KEPT
 
 
 def row_of(verb: str) -> list[str]:

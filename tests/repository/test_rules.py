@@ -17,23 +17,11 @@ STORES = ROOT / "src/taskyard/stores"
 
 # A yard of empty modules, one or two for each layer, including those that are not built yet.
 MODULES = (
-    *(
-        "__main__",
-        "cli",
-        "app",
-        "remote",
-        "portal",
-        "server",
-        "worker",
-        "sources",
-        "service",
-        "service.why",
-        "client",
-        "stores",
-        "stores.contract",
-    ),
-    *("stores.memory", "stores.sqlite", "stores.sqlite.store", "stores.postgres", "stores.redis"),
-    *("wire", "core", "core.task"),
+    *("__main__", "cli", "app", "remote", "server", "worker", "sync", "client"),
+    *("service", "features", "features.tasks", "features.tasks.why", "outbox", "outbound", "wire", "api", "ledger"),
+    *("stores", "stores.contract", "stores.memory", "stores.sqlite", "stores.sqlite.store"),
+    *("stores.postgres", "stores.redis", "core", "core.task", "definition"),
+    *(f"definition.{name}" for name in ("cache", "codec", "definition", "fields", "names", "schema")),
 )
 
 POINTS_DOWN = "Imports point down only"
@@ -81,14 +69,17 @@ def test_the_contracts_hold_for_a_yard_that_keeps_them(yard: Path):
     [
         ("core.task", "import taskyard.stores.contract", POINTS_DOWN),
         ("core.task", "from taskyard import app", POINTS_DOWN),
-        ("stores.contract", "import taskyard.service.why", POINTS_DOWN),
-        ("stores.contract", "import taskyard.wire", POINTS_DOWN),
-        ("service.why", "import taskyard.client", POINTS_DOWN),
+        ("stores.contract", "import taskyard.features.tasks.why", POINTS_DOWN),
+        ("stores.contract", "import taskyard.ledger", POINTS_DOWN),
+        ("ledger", "import taskyard.features.tasks.why", POINTS_DOWN),
+        ("core.task", "import taskyard.definition.fields", POINTS_DOWN),
+        ("definition.fields", "import taskyard.stores.contract", POINTS_DOWN),
+        ("features.tasks.why", "import taskyard.client", POINTS_DOWN),
         ("worker", "import taskyard.server", POINTS_DOWN),
         ("server", "import taskyard.app", POINTS_DOWN),
         ("app", "import taskyard.cli", POINTS_DOWN),
-        ("service.why", "import taskyard.stores.sqlite.store", ONLY_APP),
-        ("service.why", "import taskyard.stores.memory", ONLY_APP),
+        ("features.tasks.why", "import taskyard.stores.sqlite.store", ONLY_APP),
+        ("features.tasks.why", "import taskyard.stores.memory", ONLY_APP),
         ("cli", "import taskyard.stores.memory", ONLY_APP),
         ("stores.sqlite.store", "import taskyard.stores.memory", APART),
         ("stores.memory", "from taskyard.stores import sqlite", APART),
@@ -96,6 +87,7 @@ def test_the_contracts_hold_for_a_yard_that_keeps_them(yard: Path):
         ("core.task", "from time import monotonic", PURE),
         ("core.task", "import os.path", PURE),
         ("core.task", "import apsw", PURE),
+        ("definition.fields", "import time", PURE),
     ],
 )
 def test_a_forbidden_import_breaks_its_contract(yard: Path, importer: str, line: str, broken: str):
@@ -115,8 +107,8 @@ def test_a_module_outside_the_layers_is_refused(yard: Path):
 def test_every_concrete_store_is_under_the_contracts():
     contracts: list[dict[str, Any]] = tomllib.loads(PYPROJECT.read_text())["tool"]["importlinter"]["contracts"]
     named = {contract["name"]: contract for contract in contracts}
-    packages = {f"taskyard.stores.{path.parent.name}" for path in STORES.glob("*/__init__.py")}
-    stores = packages | {"taskyard.stores.memory"}
+    packages = {path.parent.name for path in STORES.glob("*/__init__.py")}
+    stores = {f"taskyard.stores.{name}" for name in packages - {"shared"}}
 
     assert set(named[ONLY_APP]["protected_modules"]) == stores
     assert set(named[APART]["modules"]) == stores

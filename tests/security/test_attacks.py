@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from taskyard.server.limiting import Limiter, Rate
-from taskyard.server.serving import served
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
+from taskyard.server.limiter import Limiter, Rate
+from taskyard.server.server import served
 from taskyard.service.yard import Yard
 from tests.listening import Listener, listening
 from tests.security.attacks import LISTENER, SPOKEN, TABLE, Attack

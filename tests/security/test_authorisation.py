@@ -13,17 +13,17 @@ from fastapi.routing import APIRoute
 from starlette.routing import Route, WebSocketRoute
 
 import taskyard
-from taskyard.core.access import Role
+from taskyard.api.calls import AT, CALLS, DELIVER, LOG_IN, PAGE, SOCKET, Call
 from taskyard.core.errors import InvalidInput
+from taskyard.features.artifacts.views import LEASE
+from taskyard.features.tasks.views import Held
+from taskyard.features.tokens.rules import Role
+from taskyard.ledger.clock import ManualClock
 from taskyard.server.application import application
-from taskyard.server.asking import GuardedRoute
-from taskyard.server.limiting import Limiter, Rate
-from taskyard.server.serving import served, serving_of
-from taskyard.service.clock import ManualClock
+from taskyard.server.limiter import Limiter, Rate
+from taskyard.server.request import GuardedRoute
+from taskyard.server.server import served, serving_of
 from taskyard.service.yard import Yard
-from taskyard.wire.calls import AT, CALLS, DELIVER, LOG_IN, PAGE, SOCKET, Call
-from taskyard.wire.files import LEASE
-from taskyard.wire.tasks import Held
 from tests.server.calling import calling, client_of
 from tests.yards import OpenYard, claim_that, given_an_agent
 

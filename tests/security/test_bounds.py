@@ -9,14 +9,14 @@ from collections.abc import Callable
 
 import pytest
 
+from taskyard.api.calls import BATCH, CALLS, DELIVER, FIELDS, FILE, ITEM, LOG_IN, LOGIN, NOTHING, Body, Call
 from taskyard.core import jsonvalue
 from taskyard.core.jsonvalue import MOST_VALUES
 from taskyard.core.task import Json
-from taskyard.server import asking, protocol
-from taskyard.server.limiting import Limiter, Rate
-from taskyard.server.serving import served
+from taskyard.server import protocol, request
+from taskyard.server.limiter import Limiter, Rate
+from taskyard.server.server import served
 from taskyard.service.yard import Yard
-from taskyard.wire.calls import BATCH, CALLS, DELIVER, FIELDS, FILE, ITEM, LOG_IN, LOGIN, NOTHING, Body, Call
 from tests.security.test_authorisation import HTTP, given_a_scene
 from tests.server.calling import calling, client_of, spoken
 
@@ -64,10 +64,10 @@ async def test_a_large_body_is_decoded_beside_the_loop(yard: Yard, monkeypatch: 
         decoded_by.append(threading.current_thread())
         return jsonvalue.decode(body, max_depth=max_depth)
 
-    monkeypatch.setattr(asking, "decode", decode)
+    monkeypatch.setattr(request, "decode", decode)
     token = (await yard.create_token("root", "admin")).text
     async with calling(yard, token) as client:
-        for size in (10, asking.LARGE):
+        for size in (10, request.LARGE):
             await client.post("/api/tasks", json={"type": "code", "prompt": "x" * size})
 
     assert [each is threading.main_thread() for each in decoded_by] == [True, False]

@@ -10,13 +10,13 @@ import pytest
 from pydantic import TypeAdapter
 
 import taskyard
+from taskyard.api.calls import BATCH, CALLS
 from taskyard.core.errors import InvalidInput
-from taskyard.core.growth import MOST_IN_A_BATCH
-from taskyard.server.limiting import Limiter, OneAtATime, Rate
-from taskyard.server.serving import served
-from taskyard.service.turns import TURN
+from taskyard.features.tasks.growth_limits import MOST_IN_A_BATCH
+from taskyard.ledger.turns import TURN
+from taskyard.server.limiter import Limiter, OneAtATime, Rate
+from taskyard.server.server import served
 from taskyard.service.yard import Yard
-from taskyard.wire.calls import BATCH, CALLS
 from tests.server.calling import client_of
 
 TEN = Rate(per_sec=0.1, burst=10)

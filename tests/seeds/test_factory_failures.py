@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from taskyard.core.task import Status
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.server.calling import calling
 from tests.sources.test_watching import fired, watched

@@ -9,9 +9,9 @@ from taskyard.core.breaker import BreakerState
 from taskyard.core.errors import IllegalTransition, InvalidInput, LeaseLost, ReportRequired
 from taskyard.core.task import Json, Status
 from taskyard.core.units import from_iso
-from taskyard.service.clock import ManualClock
+from taskyard.features.tasks.views import Held
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 from tests.graphs import status_of
 from tests.yards import OpenYard, claim_that, data_of, elapse, events_of, given_an_agent
 

@@ -10,10 +10,10 @@ import pytest
 
 from taskyard.core.errors import IllegalTransition, InvalidInput
 from taskyard.core.task import Status
-from taskyard.server.serving import served
-from taskyard.service.clock import ManualClock
+from taskyard.features.tasks.views import Held
+from taskyard.ledger.clock import ManualClock
+from taskyard.server.server import served
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Held
 from tests.graphs import status_of
 from tests.server.daemons import AGENT, ISSUE, RUNTIME, Daemon, daemon_of
 from tests.server.listeners import listening

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from taskyard.server.serving import served
+from taskyard.server.server import served
 from taskyard.service.yard import Yard
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from taskyard.server.serving import served
+from taskyard.server.server import served
 from taskyard.service.yard import Yard
 
 ISSUE = "42"

@@ -4,7 +4,7 @@ import asyncio
 import sys
 
 import taskyard
-from taskyard.server.serving import served
+from taskyard.server.server import served
 from tests.processes.child import say
 
 

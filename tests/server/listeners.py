@@ -14,8 +14,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import Close
 from websockets.typing import Subprotocol
 
-from taskyard.server.live import Live
-from taskyard.server.serving import Server
+from taskyard.server.live.connections import Live
+from taskyard.server.server import Server
 
 PATIENCE = 20.0  # seconds that a server may be silent when something is expected of it
 STREAM = {"Accept": "text/event-stream"}

@@ -7,8 +7,8 @@ import pytest
 
 from taskyard.core.agent import DEFAULT_SLOTS
 from taskyard.core.errors import IdentityTaken
-from taskyard.service import roster
-from taskyard.service.clock import ManualClock
+from taskyard.features.agents import service as roster
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.server.calling import calling
 from tests.yards import given_an_agent

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from taskyard.server.serving import served
+from taskyard.server.server import served
 from taskyard.service.yard import Yard
 from tests.graphs import given_a_graph, task
 from tests.yards import given_an_agent

@@ -14,9 +14,9 @@ import pytest
 import taskyard
 from taskyard.core.agent import AgentStatus
 from taskyard.core.task import Outcome, Status
-from taskyard.server.serving import served
+from taskyard.features.tasks.views import Details
+from taskyard.server.server import served
 from taskyard.service.yard import Yard
-from taskyard.wire.tasks import Details
 from tests.programs import environment
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "daemon.sh"

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from taskyard.core.access import ADMINISTER, Role
-from taskyard.server import live, sockets
-from taskyard.server.serving import Server, served
-from taskyard.service.clock import ManualClock
+from taskyard.api.messages import MESSAGES, Closing, Message
+from taskyard.features.tokens.rules import ADMINISTER, Role
+from taskyard.ledger.clock import ManualClock
+from taskyard.server.live import connections
+from taskyard.server.live import socket as sockets
+from taskyard.server.server import Server, served
 from taskyard.service.yard import Yard
-from taskyard.wire.messages import MESSAGES, Closing, Message
 from tests.server.listeners import STREAM, Listener, calling, listening
 from tests.yards import OpenYard, given_a_running_task
 
@@ -171,7 +172,7 @@ async def test_a_name_that_is_not_the_servers_is_refused(guarded: Guarded):
 
 @pytest.fixture
 def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "EVERY", 0.05)
+    monkeypatch.setattr(connections, "EVERY", 0.05)
 
 
 async def closings(listeners: Sequence[Listener]) -> list[int]:
@@ -256,7 +257,7 @@ async def refused(server: Server, token: str | None) -> int:
 
 
 def test_tokens_are_looked_at_often_enough_for_what_the_guide_promises():
-    assert live.EVERY <= 0.25
+    assert connections.EVERY <= 0.25
     assert "within half a second" in (Path(__file__).parents[2] / "docs/guides/security.md").read_text()
 
 

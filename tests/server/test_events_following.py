@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from taskyard.server import feeds, streams
-from taskyard.server.serving import GRACE, Server, served
-from taskyard.service.clock import ManualClock
+from taskyard.api.messages import Closing
+from taskyard.ledger.clock import ManualClock
+from taskyard.server.live import feed as feeds
+from taskyard.server.live import stream as streams
+from taskyard.server.server import GRACE, Server, served
 from taskyard.service.yard import Yard
-from taskyard.wire.messages import Closing
 from tests.server.listeners import STREAM, calling, chunks, listening, live, streamed, until
 from tests.yards import given_a_running_task, given_an_agent
 

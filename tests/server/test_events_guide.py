@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import taskyard
-from taskyard.server.serving import served
+from taskyard.server.server import served
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "events.md"
 

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from taskyard.server import sockets
-from taskyard.server.serving import Server, served
+from taskyard.server.live import socket
+from taskyard.server.server import Server, served
 from taskyard.service.yard import Yard
 from tests.server.listeners import Listener, calling, listening
 
@@ -77,7 +77,7 @@ async def test_a_message_in_many_pieces_is_too_long_all_the_same(server: Server)
 
 
 async def test_a_name_is_taken_once_and_subscriptions_are_counted(server: Server, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sockets, "MOST_SUBSCRIPTIONS", 2)
+    monkeypatch.setattr(socket, "MOST_SUBSCRIPTIONS", 2)
     async with listening(server) as listener:
         await listener.subscribe("one")
         again = await listener.ask(action="subscribe", id="one")

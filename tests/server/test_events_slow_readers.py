@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from taskyard.server import recent, serving, sockets
-from taskyard.server.feeds import Feed
-from taskyard.server.serving import Server, served
+from taskyard.api.messages import Closing
+from taskyard.features.tasks.views import Held
+from taskyard.server import server as serving
+from taskyard.server.live import event_buffer, socket
+from taskyard.server.live.feed import Feed
+from taskyard.server.server import Server, served
 from taskyard.service.yard import Yard
-from taskyard.wire.messages import Closing
-from taskyard.wire.tasks import Held
 from tests.server.crowd import join
 from tests.server.listeners import STREAM, Listener, calling, chunks, listening, live, until
 from tests.yards import given_a_running_task
@@ -23,7 +24,7 @@ MOST = 200  # messages: more than the network between two sockets holds
 
 @pytest.fixture
 async def server(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Server]:
-    monkeypatch.setattr(recent, "MOST_BYTES", 4 * len(TEXT))
+    monkeypatch.setattr(event_buffer, "MOST_BYTES", 4 * len(TEXT))
     async with served(yard) as server:
         yield server
 
@@ -105,7 +106,7 @@ async def test_a_slow_stream_ends_and_is_resumed_where_it_ended(yard: Yard, serv
 async def test_a_reader_that_never_reads_is_hung_up_on(
     yard: Yard, server: Server, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(sockets, "LEAVING", 0.1)
+    monkeypatch.setattr(socket, "LEAVING", 0.1)
     monkeypatch.setattr(serving, "HANGING_UP", 2)
     held = await given_a_running_task(yard)
     member = await join(server.port, task_id=held.id)
@@ -123,4 +124,4 @@ async def test_what_is_kept_for_listeners_is_bounded(yard: Yard, server: Server,
     last = (await yard.events())[-1].seq
     await until(lambda: feed.recent.head == last)
 
-    assert sum(len(entry.text) for entry in feed.recent.since(0)) < recent.MOST_BYTES + 2 * len(TEXT)
+    assert sum(len(entry.text) for entry in feed.recent.since(0)) < event_buffer.MOST_BYTES + 2 * len(TEXT)

@@ -13,7 +13,7 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from taskyard.server.serving import served
+from taskyard.server.server import served
 from taskyard.service.yard import Yard
 from tests.server.documented import Document
 from tests.server.generating import Generated, Known, generated, plain, varied

@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from taskyard.core.signing import signed
-from taskyard.server.limiting import Limiter, Rate
+from taskyard.api.calls import DELIVER
+from taskyard.ledger.signing import signed
+from taskyard.server.limiter import Limiter, Rate
 from taskyard.service.yard import Yard
-from taskyard.wire.calls import DELIVER
 from tests.server.calling import calling
 
 BODY = b'{"service": "api"}'

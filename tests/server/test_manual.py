@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from taskyard.api.calls import CALLS
 from taskyard.service.yard import Yard
 from taskyard.wire import dashboard, showing
-from taskyard.wire.calls import CALLS
 from tests.server.calling import calling
 
 

@@ -8,10 +8,11 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 import taskyard
-from taskyard.core.metering import MOST_LABELS, OTHER
-from taskyard.server import freshness, metrics
-from taskyard.server.serving import served
-from taskyard.service.clock import ManualClock
+from taskyard.features.metrics.rules import MOST_LABELS, OTHER
+from taskyard.ledger.clock import ManualClock
+from taskyard.server import cache as freshness
+from taskyard.server import metrics
+from taskyard.server.server import served
 from taskyard.service.yard import Yard
 from tests.server.calling import calling
 from tests.yards import OpenYard, elapse, given_a_dead_letter, given_a_running_task, given_an_agent

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from taskyard.core.task import Status
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.graphs import status_of
 from tests.server.daemons import AGENT, ISSUE, RUNTIME, Daemon, daemon_of

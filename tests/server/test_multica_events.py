@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from taskyard.server.serving import Server, served
+from taskyard.server.server import Server, served
 from taskyard.service.yard import Yard
 from tests.server.listeners import STREAM, calling, chunks, listening
 from tests.yards import given_a_running_task

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from taskyard.core.task import Definition, Status, TaskId
+from taskyard.ledger.clock import ManualClock
 from taskyard.service import showing
-from taskyard.service.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.graphs import status_of
 from tests.server.daemons import AGENT, ISSUE, RUNTIME, Daemon, daemon_of

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from starlette.routing import Route
 
-from taskyard.server import application, pages
+from taskyard.api.calls import AT, PAGE
+from taskyard.server import application, dashboard_files
 from taskyard.service.yard import Yard
-from taskyard.wire.calls import AT, PAGE
 from tests.server.calling import calling
 
 PAGE_WANTED = {"accept": "text/html,*/*;q=0.8"}
@@ -129,7 +129,7 @@ async def test_a_page_is_only_read(yard: Yard, built: Path):
 
 
 def test_the_route_of_pages_is_the_last():
-    route = pages.PageRoute(pages.Pages(Path()))
+    route = dashboard_files.PageRoute(dashboard_files.Pages(Path()))
 
     assert isinstance(route, Route)
     assert (PAGE.method, route.path) in AT

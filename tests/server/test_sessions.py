@@ -9,10 +9,10 @@ import httpx
 import pytest
 
 import taskyard
-from taskyard.core.access import EVERYWHERE
-from taskyard.server.serving import served
-from taskyard.service.clock import ManualClock
-from taskyard.service.sessions import SESSION
+from taskyard.features.tokens.rules import EVERYWHERE
+from taskyard.features.tokens.sessions import SESSION
+from taskyard.ledger.clock import ManualClock
+from taskyard.server.server import served
 from taskyard.service.yard import Yard
 from tests.server.calling import calling, client_of
 
@@ -229,7 +229,7 @@ async def test_two_servers_on_one_machine_have_sessions_of_their_own(yard: Yard)
 
 
 async def test_events_are_followed_in_a_session_until_it_ends(yard: Yard, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("taskyard.server.live.EVERY", 0.05)
+    monkeypatch.setattr("taskyard.server.live.connections.EVERY", 0.05)
     issued = await yard.create_token("olga", "viewer")
     async with calling(yard) as client:
         await log_in(client, issued.text)

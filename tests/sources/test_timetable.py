@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.schedule import Gap, Overlap
 from taskyard.core.units import DAY, HOUR, MINUTE, Micros, from_iso
-from taskyard.service.timetable import timed, times, wall_time
+from taskyard.features.schedules.rules import Gap, Overlap
+from taskyard.features.schedules.timetable import timed, times, wall_time
 
 START = from_iso("2026-01-01T00:00:00Z")
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from taskyard.core.errors import InvalidInput, NotFound
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.sources.words import (
     ETL,

@@ -16,10 +16,10 @@ import pytest
 import taskyard
 import taskyard.app
 from taskyard.core.errors import InvalidInput
-from taskyard.service.health import findings
+from taskyard.features.verify.health import findings
 from taskyard.service.yard import Yard
-from taskyard.sources import watching
-from taskyard.sources.watching import watch
+from taskyard.worker import file_watcher
+from taskyard.worker.file_watcher import watch
 
 READ = {"type": "read", "prompt": "{{ file.relative }} {{ file.change }}", "payload": {"size": "{{ file.size }}"}}
 
@@ -201,14 +201,14 @@ async def test_a_watched_folder_that_becomes_a_file_is_an_error_until_it_is_a_fo
 async def test_a_watcher_that_fails_is_started_again(
     yard: Yard, inbox: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    real, failures = watching._identity, ["once"]  # pyright: ignore[reportPrivateUsage]
+    real, failures = file_watcher._identity, ["once"]  # pyright: ignore[reportPrivateUsage]
 
     def failing(root: Path) -> tuple[int, int] | None:
         if failures:
             raise RuntimeError(failures.pop())
         return real(root)
 
-    monkeypatch.setattr(watching, "_identity", failing)
+    monkeypatch.setattr(file_watcher, "_identity", failing)
     await given_a_trigger(yard, inbox)
     async with watched(yard, inbox):
         (inbox / "rows.csv").write_text("a")

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from taskyard.core.errors import DeliveryRefused
-from taskyard.core.fire import Fire
-from taskyard.core.signing import signed, signed_for_github
 from taskyard.core.units import Micros, to_iso
-from taskyard.service.clock import ManualClock
+from taskyard.features.sources.fires import Fire
+from taskyard.ledger.clock import ManualClock
+from taskyard.ledger.signing import signed, signed_for_github
 from taskyard.service.yard import Yard
 from tests.yards import given_an_agent
 

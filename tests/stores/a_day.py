@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.engine import Options
 from taskyard.service.yard import Yard
 from taskyard.stores.contract import Store

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Store
 from tests.storage import asked_for, give_back, opener, take
 from tests.stores.given import Connect

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import taskyard
-from taskyard.stores import migrate
-from taskyard.stores.migrate import Migration, Schema
+from taskyard.stores.shared import migrations
+from taskyard.stores.shared.migrations import Migration, Schema
 
-_known = migrate.migrations
+_known = migrations.migrations
 
 # What takes back every migration after that release. A new migration adds a line here.
 _UNDOING = {

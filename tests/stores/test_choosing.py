@@ -20,7 +20,7 @@ from taskyard.core.claiming import ClaimPlan
 from taskyard.core.priority import RANK_UNIT, aged
 from taskyard.core.task import AgentId, DagId, Hot, LaneId, Status, TaskId
 from taskyard.core.units import HOUR, Micros, MicroUsd
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Claimed, Store
 from tests.stores.given import a_lane, a_row, a_set, completing, given_a_record, land, new
 from tests.stores.plans import a_plan, planned

@@ -6,7 +6,7 @@ from taskyard.core.lease import numbered
 from taskyard.core.priority import RANK_UNIT, aged
 from taskyard.core.task import LaneId, RuntimeId, Status
 from taskyard.core.units import MINUTE, SECOND, Micros, MicroUsd
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Claimed, Stale, Store
 from tests.stores.given import (
     ADA,

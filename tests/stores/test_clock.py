@@ -5,7 +5,7 @@ import asyncio
 from taskyard.core import transitions
 from taskyard.core.changes import Conflict, Touch
 from taskyard.core.units import SECOND, Micros
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Store
 from tests.stores.given import (
     Connect,

@@ -4,7 +4,7 @@ from typing import Any
 
 from taskyard.core.changes import ChangeSet, Committed, Conflict, Count, Event, Lift, Output, Spend, merged
 from taskyard.core.task import Hot, Status
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Store
 from tests.stores.given import (
     HERE,

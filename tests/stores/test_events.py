@@ -4,7 +4,7 @@ from taskyard.core import transitions
 from taskyard.core.changes import Blocker, Event, Lift, Spend
 from taskyard.core.task import DagId, Status
 from taskyard.core.units import SECOND, Micros
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Store
 from tests.stores.given import (
     ELSEWHERE,

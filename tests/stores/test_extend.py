@@ -6,7 +6,7 @@ from taskyard.core import transitions
 from taskyard.core.changes import Beat
 from taskyard.core.task import Hot
 from taskyard.core.units import SECOND, MicroUsd
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Extended, Store
 from tests.stores.given import (
     ADA,

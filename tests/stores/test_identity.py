@@ -4,8 +4,8 @@ from typing import Any, cast
 
 from taskyard.core.changes import RecordChange
 from taskyard.core.task import LaneId
-from taskyard.service.clock import ManualClock
-from taskyard.service.configuration import Configuration
+from taskyard.ledger.clock import ManualClock
+from taskyard.ledger.configuration import Configuration
 from taskyard.stores.contract import Store
 from taskyard.stores.memory import MemoryStore
 from tests.stores.given import HERE, a_lane, given_a_record, land

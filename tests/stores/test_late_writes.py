@@ -17,7 +17,7 @@ from taskyard.core.changes import (
 )
 from taskyard.core.task import Hot
 from taskyard.core.units import SECOND
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Store
 from tests.stores.given import (
     HERE,

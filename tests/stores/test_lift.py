@@ -6,7 +6,7 @@ from taskyard.core import transitions
 from taskyard.core.changes import Blocker, ChangeSet, Committed, Conflict, Edge, Expect, Lift
 from taskyard.core.task import Hot, Status
 from taskyard.core.units import SECOND, Micros
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Store
 from tests.stores.given import (
     ELSEWHERE,

@@ -2,7 +2,7 @@
 
 from taskyard.core.changes import Blocker, Lift
 from taskyard.core.task import TaskId
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Store
 from tests.stores.given import (
     ELSEWHERE,

@@ -12,12 +12,12 @@ import pytest
 import taskyard
 from taskyard.core.errors import SchemaTooNew, SchemaTooOld
 from taskyard.core.task import Status
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.engine import Options
 from taskyard.service.yard import Yard
-from taskyard.stores import migrate
 from taskyard.stores.contract import Store
-from taskyard.stores.migrate import Migration, Schema
+from taskyard.stores.shared import migrations
+from taskyard.stores.shared.migrations import Migration, Schema
 from tests.storage import asked_for, opener, url_of
 from tests.stores.given import at_once, given_a_task
 from tests.stores.previous_release import undone
@@ -52,12 +52,12 @@ def release(monkeypatch: pytest.MonkeyPatch) -> Release:
     """From here on, stores are those of a release that knows these migrations."""
 
     def release(known: Callable[[Path], list[Migration]]) -> None:
-        monkeypatch.setattr(migrate, "migrations", known)
+        monkeypatch.setattr(migrations, "migrations", known)
 
     return release
 
 
-_known = migrate.migrations
+_known = migrations.migrations
 
 
 def known_later(sql: str, *, works_with: int) -> Callable[[Path], list[Migration]]:

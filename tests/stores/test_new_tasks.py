@@ -10,7 +10,7 @@ from taskyard.core.changes import (
     Taken,
 )
 from taskyard.core.task import Status, Trait
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Store
 from tests.stores.given import (
     ELSEWHERE,

@@ -12,7 +12,7 @@ import obstore
 import pytest
 
 from taskyard.core.errors import InvalidInput, StoreUnavailable, TooLarge
-from taskyard.stores.objects import AT_ONCE, ObjectMissing, Objects, checked_place
+from taskyard.outbound.object_store import AT_ONCE, ObjectMissing, Objects, checked_place
 from tests.object_servers import KEYS, Bucket, bucket
 
 MOST = 1 << 30

@@ -19,7 +19,7 @@ from taskyard.core.changes import (
 from taskyard.core.errors import EventsGone
 from taskyard.core.task import DagId, Hot
 from taskyard.core.units import Micros
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import FROM_THE_OLDEST, Store
 from tests.stores.given import (
     ELSEWHERE,

@@ -6,7 +6,7 @@ from taskyard.core.changes import (
 )
 from taskyard.core.task import Status
 from taskyard.core.units import SECOND, Micros
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Store
 from tests.stores.given import (
     a_beat,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from taskyard.wire.batching import Batcher
+from taskyard.ledger.batcher import Batcher
 
 
 class Slow:

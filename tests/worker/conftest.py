@@ -10,7 +10,7 @@ import pytest
 import taskyard
 from taskyard.app import Yard
 from taskyard.core.task import Status
-from taskyard.service.clock import SystemClock
+from taskyard.ledger.clock import SystemClock
 from taskyard.service.engine import Options
 from taskyard.worker.agent import Agent
 from taskyard.worker.runner import Worker

@@ -11,7 +11,7 @@ import pytest
 from taskyard import Agent, Status
 from taskyard.app import Yard
 from taskyard.core.errors import InvalidInput
-from taskyard.wire.tasks import Details
+from taskyard.features.tasks.views import Details
 from taskyard.worker import adapters
 from taskyard.worker.adapters import adapter
 from taskyard.worker.command import Command, command_agent

@@ -9,9 +9,9 @@ import pytest
 
 import taskyard
 from taskyard.app import Yard
-from taskyard.core import inbox as rules
 from taskyard.core.task import Status
-from taskyard.wire.inboxes import Batch
+from taskyard.features.inbox import rules
+from taskyard.features.inbox.views import Batch
 from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
 from taskyard.worker.inbox import Inbox

@@ -13,10 +13,10 @@ import taskyard
 from taskyard import Agent, Status
 from taskyard.app import Yard
 from taskyard.core.errors import InvalidInput
-from taskyard.wire.tasks import Details
+from taskyard.features.tasks.views import Details
 from taskyard.worker.context import Context
-from taskyard.worker.judging import Answer, ChatCompletions, Question, judge_by_model, question
-from taskyard.worker.proving import judge_by_tests
+from taskyard.worker.llm_judge import Answer, ChatCompletions, Question, judge_by_model, question
+from taskyard.worker.test_judge import judge_by_tests
 from tests.worker.chat import Refusal, chat
 from tests.worker.conftest import until, working
 

@@ -15,7 +15,7 @@ import pytest
 from taskyard import Agent, Context, Held, Status
 from taskyard.app import Yard, connect
 from taskyard.core.agent import AgentStatus
-from taskyard.worker import pulse
+from taskyard.worker import heartbeats
 from taskyard.worker.runner import FEW, Worker
 from tests.worker.conftest import until, working
 
@@ -241,7 +241,7 @@ async def test_the_poll_alone_finds_work_that_no_wake_up_told_of(yard: Yard, mon
 async def test_a_worker_that_cannot_reach_the_yard_gives_its_lease_up_by_its_own_clock(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heart = pulse.Heart()
+    heart = heartbeats.Heart()
     words: list[str] = []
     await yard.register("w")
     await yard.enqueue("work", timeouts=SHORT)
@@ -251,7 +251,7 @@ async def test_a_worker_that_cannot_reach_the_yard_gives_its_lease_up_by_its_own
     heart.add(held, asked_for_it, lambda _, word: words.append(word))
     heart.give_up()
 
-    assert words == [pulse.RUN_OUT]
+    assert words == [heartbeats.RUN_OUT]
     await yard.release(held.id, held.lease)
 
 

@@ -11,8 +11,8 @@ import pytest
 from taskyard.app import connect
 from taskyard.service import yard as service
 from taskyard.wire.answers import Heartbeat, Told
-from taskyard.worker import pulse
-from taskyard.worker.pulse import Heart
+from taskyard.worker import heartbeats as pulse
+from taskyard.worker.heartbeats import Heart
 
 
 class OneHangs:

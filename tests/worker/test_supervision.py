@@ -10,7 +10,7 @@ import pytest
 
 from taskyard import Agent, Context, Fail, Status
 from taskyard.app import Yard
-from taskyard.wire.tasks import Receipt
+from taskyard.features.tasks.views import Receipt
 from taskyard.worker import runner
 from tests.worker.conftest import until, working
 

@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import taskyard
 from taskyard import Agent, Context, Fail
 from taskyard.app import Yard
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.worker.context import SyncContext
 from taskyard.worker.tracing import attempt_span, step_span, trace_of
 from tests.server.calling import calling

@@ -18,13 +18,13 @@ from rich.live import Live
 from rich.rule import Rule
 
 from taskyard.app import Yard, connect, served
-from taskyard.cli.look import drawn, event_line, picture
-from taskyard.cli.running import console_for_people
+from taskyard.cli.commands.look import drawn, event_line, picture
+from taskyard.cli.session import console_for_people
 from taskyard.cli.tables import Terminal, Text, dollars, seconds, state, table
 from taskyard.core.changes import StoredEvent
 from taskyard.core.task import TaskId
+from taskyard.features.tasks.views import Details
 from taskyard.wire.answers import DagView
-from taskyard.wire.tasks import Details
 
 AGENTS = ("researcher", "designer", "coder", "reviewer")
 LONGEST = 60.0  # seconds: it takes about 20; something is wrong where it takes this

@@ -9,24 +9,21 @@ from typing import Annotated
 
 import typer
 
-from taskyard.cli import (
+from taskyard.cli import bench, demo, migrate, serve
+from taskyard.cli.commands import (
     agents,
     artifacts,
-    benching,
-    dead,
-    demo,
-    inboxes,
+    dead_letters,
+    inbox,
     look,
-    migrating,
-    notifying,
+    notifications,
     presets,
     producing,
     schedules,
-    serving,
     tokens,
     triggers,
     upkeep,
-    working,
+    work,
 )
 from taskyard.cli.settings import settings
 from taskyard.cli.tables import Terminal, Text
@@ -80,13 +77,13 @@ def taskyard(
     context.obj = settings(url=url, url_file=url_file, workspace=workspace, preset=preset)
 
 
-for module in (producing, look, working, upkeep):
+for module in (producing, look, work, upkeep):
     module.add_to(app)
 app.command()(demo.demo)
-app.command()(benching.bench)
-app.command("serve")(serving.serve_yard)
-app.add_typer(dead.app, name="dead")
-app.add_typer(migrating.app, name="migrate")
+app.command()(bench.bench)
+app.command("serve")(serve.serve_yard)
+app.add_typer(dead_letters.app, name="dead")
+app.add_typer(migrate.app, name="migrate")
 app.add_typer(tokens.app, name="token")
 app.add_typer(agents.agents, name="agents")
 app.add_typer(agents.queues, name="queues")
@@ -94,12 +91,12 @@ app.add_typer(agents.breakers, name="breakers")
 app.add_typer(agents.budget, name="budget")
 app.add_typer(presets.app, name="preset")
 app.add_typer(artifacts.app, name="artifacts")
-app.add_typer(notifying.app, name="notify")
+app.add_typer(notifications.app, name="notify")
 app.add_typer(schedules.app, name="schedules")
 app.add_typer(triggers.app, name="triggers")
 app.add_typer(triggers.hooks, name="hooks")
-app.add_typer(inboxes.inbox, name="inbox")
-app.add_typer(inboxes.background, name="subagents")
+app.add_typer(inbox.inbox, name="inbox")
+app.add_typer(inbox.background, name="subagents")
 
 
 def main() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from taskyard.app import DEFAULT_URL, url_in
-from taskyard.core import store_url
 from taskyard.core.errors import InvalidInput
+from taskyard.stores.shared import store_url
 
 FILE = "taskyard.toml"
 KNOWN = ("url", "workspace", "preset", "artifacts", "allowed_targets", "call_timeout_sec")

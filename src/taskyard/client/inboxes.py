@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from taskyard.client.calling import Calling
-from taskyard.client.sending import body, draft
-from taskyard.core.inbox import Kind
-from taskyard.core.letters import Source
+from taskyard.api import calls
+from taskyard.client.body import body, draft
+from taskyard.client.long_poll import Calling
 from taskyard.core.task import Json
-from taskyard.wire import calls, inboxes, subagents
-from taskyard.wire.inboxes import Dequeued, Enqueued, InboxView, Peeked
-from taskyard.wire.minting import mint
-from taskyard.wire.subagents import StartedSubagent, Subagent
-from taskyard.wire.tracing import continued, enqueue_span
+from taskyard.features.inbox import views as inboxes
+from taskyard.features.inbox.items import Source
+from taskyard.features.inbox.rules import Kind
+from taskyard.features.inbox.views import Dequeued, Enqueued, InboxView, Peeked
+from taskyard.features.subagents import views as subagents
+from taskyard.features.subagents.views import StartedSubagent, Subagent
+from taskyard.ledger.ids import mint
+from taskyard.ledger.tracing import continued, enqueue_span
 
 LOCAL = "human:local"
 HOLD_SEC = 300.0

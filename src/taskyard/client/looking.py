@@ -7,13 +7,17 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Unpack
 
-from taskyard.client.calling import Calling, shown
+from taskyard.api import calls
+from taskyard.client.long_poll import Calling, shown
 from taskyard.core.changes import Limit, Record, StoredEvent
 from taskyard.core.errors import NotFound
 from taskyard.core.events import EventFilter, Wanted
 from taskyard.core.task import Attempt, Json
 from taskyard.core.transitions import lone_task
-from taskyard.wire import calls, reading, reading_tasks
+from taskyard.features.events.feed import EventFeed
+from taskyard.features.tasks.result_views import result_of
+from taskyard.features.tasks.views import Details, Task
+from taskyard.wire import reading, reading_tasks
 from taskyard.wire.answers import (
     AgentView,
     Approval,
@@ -27,12 +31,9 @@ from taskyard.wire.answers import (
     Verified,
     Why,
 )
-from taskyard.wire.following import EventFeed
-from taskyard.wire.results import result_of
-from taskyard.wire.tasks import Details, Task
 
 if TYPE_CHECKING:
-    from taskyard.client.connecting import Connection
+    from taskyard.client.connection import Connection
 
 MOST_LISTED = 200
 EVENTS_AT_ONCE = 500

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from taskyard.client.calling import Calling
-from taskyard.client.sending import body, several
+from taskyard.api import calls
+from taskyard.client.body import body, several
+from taskyard.client.long_poll import Calling
 from taskyard.core.notices import Notification
-from taskyard.wire import calls, notifications
-from taskyard.wire.notifications import NotifierMade, NotifierView
+from taskyard.features.notifications import views as notifications
+from taskyard.features.notifications.views import NotifierMade, NotifierView
 
 LOCAL = "human:local"
 DEFAULT_LISTED = 50

@@ -8,21 +8,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from taskyard.client.batching import Batches, Item
-from taskyard.client.sending import body, draft, listed, parts
+from taskyard.api import calls
+from taskyard.client.batches import Batches, Item
+from taskyard.client.body import body, draft, listed, parts
 from taskyard.client.showing import Showing
-from taskyard.core import growth
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.task import DagId
-from taskyard.wire import calls, reading, reading_tasks
+from taskyard.features.tasks import growth_limits
+from taskyard.features.tasks.result_views import Enqueued
+from taskyard.features.tasks.views import Task
+from taskyard.ledger.ids import mint, mint_task
+from taskyard.ledger.tracing import continued, enqueue_span
+from taskyard.wire import reading, reading_tasks
 from taskyard.wire.answers import Dag
-from taskyard.wire.minting import mint, mint_task
-from taskyard.wire.results import Enqueued
-from taskyard.wire.tasks import Task
-from taskyard.wire.tracing import continued, enqueue_span
 
 if TYPE_CHECKING:
-    from taskyard.client.connecting import Connection
+    from taskyard.client.connection import Connection
 
 LOCAL = "human:local"
 
@@ -70,7 +71,7 @@ class Producing(Showing):
         created_by: str = LOCAL,
     ) -> list[Enqueued]:
         """Put up to 1,000 tasks in, all or none. One whose key or id is taken is answered with the task that has it."""
-        growth.check_batch(len(tasks))
+        growth_limits.check_batch(len(tasks))
         with enqueue_span(tasks):
             minted = _minted(tasks)
             answer = await self._ask(calls.ENQUEUE_MANY, body(tasks=minted.rows))

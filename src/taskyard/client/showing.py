@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from taskyard.api import calls
 from taskyard.client.looking import Looking
 from taskyard.core.planning import Settings
-from taskyard.wire import calls, reading, showing
+from taskyard.wire import reading, showing
 from taskyard.wire.showing import Counted, Overview, Relations, Series, SpendReport, TaskRow
 
 _SPELLED = {"dag_id": "dag", "parent_id": "parent", "text": "q"}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from taskyard.client.calling import Calling
-from taskyard.client.sending import body
-from taskyard.core.fire import Fire
-from taskyard.core.schedule import Busy, Misfire
-from taskyard.wire import calls, sources
+from taskyard.api import calls
+from taskyard.client.body import body
+from taskyard.client.long_poll import Calling
+from taskyard.features.schedules.rules import Busy, Misfire
+from taskyard.features.sources.fires import Fire
+from taskyard.wire import sources
 from taskyard.wire.sources import AddedTrigger, ScheduleView, TriggerView
 
 DAY_SEC = 86_400

@@ -9,17 +9,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from taskyard.api import calls
+from taskyard.client.body import body, draft, several
 from taskyard.client.producing import LOCAL
-from taskyard.client.sending import body, draft, several
 from taskyard.client.working import Working
-from taskyard.core.access import Token
 from taskyard.core.agent import Agent, AgentStatus, Grant, Slots, grant_of
 from taskyard.core.errors import InvalidInput
 from taskyard.core.planning import BreakerSettings, Settings
 from taskyard.core.task import Json
-from taskyard.wire import calls, reading, reading_tasks
+from taskyard.features.tasks.views import Receipt, Task
+from taskyard.features.tokens.rules import Token
+from taskyard.wire import reading, reading_tasks
 from taskyard.wire.answers import Acted, Cancelled, Issued, Orphans
-from taskyard.wire.tasks import Receipt, Task
 
 ISSUE = "issue:"
 _SEVERAL = ("status", "type")  # of which a filter may name some

@@ -10,21 +10,22 @@ from secrets import token_hex
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Unpack
 
-from taskyard.client.batching import Batches, Item
-from taskyard.client.calling import LONGEST_WAIT
+from taskyard.api import calls
+from taskyard.api.calls import Call
+from taskyard.client.batches import Batches, Item
+from taskyard.client.body import body, draft, listed, mended, parts, several
+from taskyard.client.long_poll import LONGEST_WAIT
 from taskyard.client.producing import Producing
-from taskyard.client.sending import body, draft, listed, mended, parts, several
 from taskyard.core.errors import InvalidInput, TaskyardError
 from taskyard.core.task import Json, Reason, TaskId
-from taskyard.wire import calls, reading, reading_tasks
+from taskyard.features.budgets.views import Spent
+from taskyard.features.tasks.views import Held, Receipt
+from taskyard.ledger.tracing import continued, enqueue_span
+from taskyard.wire import reading, reading_tasks
 from taskyard.wire.answers import Child, Heartbeat, Told, Waited
-from taskyard.wire.calls import Call
-from taskyard.wire.spending import Spent
-from taskyard.wire.tasks import Held, Receipt
-from taskyard.wire.tracing import continued, enqueue_span
 
 if TYPE_CHECKING:
-    from taskyard.client.connecting import Connection
+    from taskyard.client.connection import Connection
 
 HASTE = 6.0  # seconds in which a heartbeat is answered: who waits longer for it may hold a lease that is gone
 

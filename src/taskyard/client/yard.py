@@ -5,7 +5,8 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from taskyard.client.filing import Filing
+from taskyard.api import calls
+from taskyard.client.artifacts import Filing
 from taskyard.client.inboxes import Inboxes
 from taskyard.client.notifying import Notifying
 from taskyard.client.sources import Sources
@@ -13,12 +14,11 @@ from taskyard.client.steering import Steering
 from taskyard.core.claiming import Pace
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import other_preset
-from taskyard.wire import calls
+from taskyard.features.notifications.views import ErrandsRun
 from taskyard.wire.answers import Swept
-from taskyard.wire.notifications import ErrandsRun
 
 if TYPE_CHECKING:
-    from taskyard.client.connecting import Connection
+    from taskyard.client.connection import Connection
 
 NEEDS_THE_STORE = "names a server, and this needs the store itself: run it with the store's own URL"
 

@@ -25,7 +25,7 @@ from taskyard.core.changes import (
 )
 from taskyard.core.claiming import money_names, stepped_back
 from taskyard.core.dag import counted
-from taskyard.core.failing import Fate, Verdict
+from taskyard.core.failure import Fate, Verdict
 from taskyard.core.jsonvalue import compact
 from taskyard.core.notices import Notice
 from taskyard.core.task import (

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, cast
 
-from taskyard.core import fields
 from taskyard.core.agent import Agent, AgentStatus, AgentType, agent_of, agent_type_of, narrowed
 from taskyard.core.breaker import Breaker, BreakerState, breaker_of, probe
 from taskyard.core.changes import Record
 from taskyard.core.claiming import PlannedLane, floor_of
-from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import DEFAULT, PRESETS, BreakerPolicy, Policy, policy_of, reporting
 from taskyard.core.task import AgentId, Definition, Json, Lane, LaneId
 from taskyard.core.throttle import scope, until_of
-from taskyard.core.units import Micros, MicroUsd, seconds
+from taskyard.core.units import Micros, MicroUsd
 
-MOST_OVERRIDES = 1000
 _NOTHING = MicroUsd(0)
 
 
@@ -158,54 +155,6 @@ def settings_of(record: Record) -> Settings:
         breakers=None if breakers is None else BreakerSettings(**breakers),
         report_required=bool(record.body.get("report_required")),
     )
-
-
-def breaker_settings(failure_threshold: object, half_open_after_sec: object, overrides: object) -> BreakerSettings:
-    """What a workspace says of its breakers, if it may; each may be None, for the preset's."""
-    if overrides is not None and not isinstance(overrides, Mapping):
-        raise InvalidInput("overrides", "must be an object of task types and what differs for each")
-    given = cast(Mapping[object, object], overrides or {})
-    if len(given) > MOST_OVERRIDES:
-        raise InvalidInput("overrides", f"must have at most {MOST_OVERRIDES} entries")
-    own = {fields.name(type_, "overrides"): _override(type_, value) for type_, value in given.items()}
-    return BreakerSettings(
-        failure_threshold=fields.optional(_threshold)(failure_threshold, "failure_threshold"),
-        half_open_after=fields.optional(_cooling)(half_open_after_sec, "half_open_after_sec"),
-        thresholds={type_: threshold for type_, (threshold, _) in own.items() if threshold is not None},
-        waits={type_: wait for type_, (_, wait) in own.items() if wait is not None},
-    )
-
-
-_THRESHOLDS = ("failure_threshold", "failureThreshold")
-_WAITS = ("half_open_after_sec", "halfOpenAfter", "cooldownSeconds")  # the first that is given counts
-
-
-def _override(type_: object, given: object) -> tuple[int | None, Micros | None]:
-    """What one type has of its own: a threshold alone, or an object under our names or those of preset loki."""
-    path = f"overrides.{ascii(type_)[1:-1][:100]}"
-    if not isinstance(given, Mapping):
-        return _threshold(given, path), None
-    entry = cast(Mapping[object, object], given)
-    if strange := [name for name in entry if name not in (*_THRESHOLDS, *_WAITS)]:
-        known = ", ".join((*_THRESHOLDS, *_WAITS))
-        raise InvalidInput(f"{path}.{ascii(strange[0])[1:-1][:100]}", f"must be one of {known}")
-    threshold, wait = _first(entry, _THRESHOLDS), _first(entry, _WAITS)
-    return (
-        None if threshold is None else _threshold(entry[threshold], f"{path}.{threshold}"),
-        None if wait is None else _cooling(entry[wait], f"{path}.{wait}"),
-    )
-
-
-def _first(entry: Mapping[object, object], names: Sequence[str]) -> str | None:
-    return next((name for name in names if entry.get(name) is not None), None)
-
-
-def _threshold(value: object, path: str) -> int:
-    return fields.whole(value, path, least=1, most=1_000_000)
-
-
-def _cooling(value: object, path: str) -> Micros:
-    return seconds(fields.number(value, path, least=0.001, most=fields.LONGEST_SEC))
 
 
 def is_barred(lane: Lane, agent: Agent) -> bool:

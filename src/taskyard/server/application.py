@@ -8,31 +8,31 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from taskyard.api.calls import DOCS
 from taskyard.server import problems
-from taskyard.server.guarding import Serving
-from taskyard.server.live import Live
+from taskyard.server.access_log import Watching
+from taskyard.server.auth import Serving
+from taskyard.server.dashboard_files import BUILT, PageRoute, Pages
+from taskyard.server.live.connections import Live
 from taskyard.server.manual import manual
-from taskyard.server.pages import BUILT, PageRoute, Pages
 from taskyard.server.routes import (
     artifacts,
     crews,
+    dags,
     events,
-    graphs,
     inboxes,
     notifications,
+    overview,
     sessions,
-    showing,
     sources,
     tasks,
     upkeep,
     working,
 )
-from taskyard.server.telling_time import TellingTime
-from taskyard.server.watching import Watching
-from taskyard.wire.calls import DOCS
+from taskyard.server.time_header import TellingTime
 from taskyard.wire.responses import Problem
 
-GROUPS = (tasks, working, graphs, crews, inboxes, events, upkeep, sessions, showing, sources, artifacts, notifications)
+GROUPS = (tasks, working, dags, crews, inboxes, events, upkeep, sessions, overview, sources, artifacts, notifications)
 DESCRIPTION = "A durable task queue for AI agents. Errors are RFC 9457 problems with `code` and `retryable`."
 
 

@@ -19,10 +19,10 @@ from prometheus_client.registry import Collector
 
 from taskyard.core.agent import AgentStatus
 from taskyard.core.changes import Limit
-from taskyard.core.metering import MOST_LABELS, OTHER, Histogram, Metrics
 from taskyard.core.task import Json, Status
 from taskyard.core.units import Micros, utc_date
-from taskyard.server.freshness import Fresh
+from taskyard.features.metrics.rules import MOST_LABELS, OTHER, Histogram, Metrics
+from taskyard.server.cache import Fresh
 from taskyard.service.yard import Yard
 from taskyard.wire.answers import AgentView, BreakerView
 

@@ -8,11 +8,11 @@ from typing import Annotated, Any, TypeVar
 from fastapi import APIRouter, Depends, Response
 from starlette.requests import HTTPConnection
 
+from taskyard.api.calls import Call
 from taskyard.core.jsonvalue import compact
 from taskyard.core.task import Json
-from taskyard.server.asking import GuardedRoute
-from taskyard.server.guarding import Caller
-from taskyard.wire.calls import Call
+from taskyard.server.auth import Caller
+from taskyard.server.request import GuardedRoute
 from taskyard.wire.responses import Problem
 
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[Response]])

@@ -9,10 +9,10 @@ from fastapi import Query
 
 from taskyard.core.errors import NotFound
 from taskyard.core.task import Json
-from taskyard.server.guarding import Caller
-from taskyard.wire import multica
+from taskyard.features.tasks import multica
+from taskyard.features.tasks.views import Held, Task
+from taskyard.server.auth import Caller
 from taskyard.wire.documents import Document
-from taskyard.wire.tasks import Held, Task
 
 View = Annotated[
     Literal["multica"] | None, Query(description="multica: each attempt is a task of its own, in that preset's words.")

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from taskyard.core import breaker as breakers
 from taskyard.core import dag as dags
-from taskyard.core import letters, notices, outcomes
+from taskyard.core import notices, outcomes
 from taskyard.core.agent import Agent, AgentType, budget_moved
 from taskyard.core.changes import (
     PLANNED_ON,
@@ -31,7 +31,6 @@ from taskyard.core.changes import (
     timely,
 )
 from taskyard.core.dag import DagStatus
-from taskyard.core.definition import Sizes
 from taskyard.core.errors import Contended, LeaseLost, NotFound, StoreUnavailable
 from taskyard.core.jsonvalue import compact
 from taskyard.core.lease import Lease, seal
@@ -40,14 +39,16 @@ from taskyard.core.planning import Planning
 from taskyard.core.policy import PRESETS, Policy, policy_of
 from taskyard.core.task import KEY_DEAD, AgentId, Attempt, DagId, Definition, Hot, Json, Lane, LaneId, TaskId
 from taskyard.core.units import Micros, MicroUsd
-from taskyard.service import walking
-from taskyard.service.announcing import announced, is_quiet
-from taskyard.service.committer import Committer, Result
-from taskyard.service.configuration import Configuration
-from taskyard.service.handed_out import HandedOut
+from taskyard.definition.definition import Sizes
+from taskyard.features.attempts.handed_out import HandedOut
+from taskyard.features.dags import walk
+from taskyard.features.inbox import items as inbox_items
+from taskyard.features.inbox.feed import announced, is_quiet
+from taskyard.ledger.configuration import Configuration
+from taskyard.ledger.ids import mint_task
+from taskyard.ledger.queue import Committer, Result
 from taskyard.stores.contract import OutcomeUnknown, Store
-from taskyard.stores.patience import CALL_TIMEOUT
-from taskyard.wire.minting import mint_task
+from taskyard.stores.shared.patience import CALL_TIMEOUT
 
 LOCAL = "human:local"  # who acts where nobody says otherwise
 TRIES = 40
@@ -241,9 +242,9 @@ class Engine:
             return False
         live = {hot.id for hot in (await self.store.graph(dag_id)).tasks if not hot.status.is_final}
         for cascade in await self.store.records("cascade", self.workspace):
-            if cascade.body["dag"] == dag_id or live & (await walking.left(self.store, cascade)).keys():
+            if cascade.body["dag"] == dag_id or live & (await walk.left(self.store, cascade)).keys():
                 return False
-        above = await walking.above(self.store, live)
+        above = await walk.above(self.store, live)
         return dags.doomed(above.waits, above.failed()).issuperset(live)
 
     async def _settle_waiting(self, change_set: ChangeSet) -> None:
@@ -251,7 +252,7 @@ class Engine:
         roots = [change.after for change in change_set.changes if _is_of_a_failure(change)]
         # The end of a cascade settles what it came to.
         if roots and not any(record.kind == "cascade" for record in change_set.records):
-            for dag_id in sorted(await walking.waiting_dags(self.store, roots)):
+            for dag_id in sorted(await walk.waiting_dags(self.store, roots)):
                 await self._settle_dag(dag_id)
 
     def _dag_moved(self, record: Record, status: DagStatus, now: Micros) -> ChangeSet:
@@ -260,7 +261,7 @@ class Engine:
         word = status.value if status.is_final else "reopened"
         event = Event(f"dag.{word}", self.workspace, None, DagId(record.id), now, None, None, None, data)
         change = RecordChange("dag", self.workspace, record.id, record.version, body)
-        letter = letters.of_dag(record, status.value, now) if status.is_final else None
+        letter = inbox_items.of_dag(record, status.value, now) if status.is_final else None
         told = self._told_of_failure(record, now) if status is DagStatus.FAILED else ()
         if letter is None:
             return ChangeSet(records=(change,), events=(event,), outbox=told, at=now)

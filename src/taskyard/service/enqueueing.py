@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 from taskyard.core import dag as dags
-from taskyard.core import growth, placing, transitions
+from taskyard.core import transitions
 from taskyard.core.changes import (
     Ceiling,
     ChangeSet,
@@ -19,18 +19,19 @@ from taskyard.core.errors import Contended, InvalidInput, NotFound, StoreFull
 from taskyard.core.planning import Planning
 from taskyard.core.task import DagId, Definition, Hot, TaskId
 from taskyard.core.units import MicroUsd
-from taskyard.service import arguments
-from taskyard.service.drafting import agent_named, as_stored
+from taskyard.definition import arguments
+from taskyard.features.tasks import growth_limits, placement
+from taskyard.features.tasks.drafts import agent_named, as_stored
+from taskyard.features.tasks.growth import Growing, dag_record
+from taskyard.features.tasks.result_views import Enqueued
+from taskyard.features.tasks.results import Results
+from taskyard.features.tasks.views import Task
+from taskyard.ledger.batcher import Batcher
+from taskyard.ledger.tracing import enqueue_span
+from taskyard.ledger.turns import in_turns
 from taskyard.service.engine import TRIES, KeyTaken, Options
-from taskyard.service.growing import Growing, dag_record
-from taskyard.service.results import Results
-from taskyard.service.turns import in_turns
 from taskyard.stores.contract import Store
 from taskyard.wire.answers import Dag
-from taskyard.wire.batching import Batcher
-from taskyard.wire.results import Enqueued
-from taskyard.wire.tasks import Task
-from taskyard.wire.tracing import enqueue_span
 
 BY_DEFAULT = "human:local"
 ARRIVALS_AT_ONCE = 500
@@ -77,7 +78,7 @@ class Enqueueing(Growing, Results):
             return await self._enqueued(tasks, created_by)
 
     async def _enqueued(self, tasks: Sequence[Mapping[str, object]], created_by: str) -> list[Enqueued]:
-        growth.check_batch(len(tasks))
+        growth_limits.check_batch(len(tasks))
         planning, now = await self._planning_new(), self.now()
 
         def draft_of(fields: Mapping[str, object]) -> Definition:
@@ -210,13 +211,13 @@ class Enqueueing(Growing, Results):
             return {}
         if any(draft.depends_on for draft in drafts):
             dags.topological({draft.id: draft.depends_on for draft in drafts})
-        new = {group[0].id: self._mint_dag() for group in placing.groups(drafts)}
+        new = {group[0].id: self._mint_dag() for group in placement.groups(drafts)}
 
         async def decide() -> tuple[ChangeSet, dict[TaskId, Hot]]:
             stored = await self._dependencies(drafts)
             sets = [
                 await self._put_into(dag_id, mine, planning, stored, is_new=dag_id in new.values())
-                for dag_id, mine in placing.placed(drafts, stored, new).items()
+                for dag_id, mine in placement.placed(drafts, stored, new).items()
             ]
             change_set = self._depending(merged(sets), stored)
             return change_set, {task.hot.id: task.hot for task in change_set.tasks}

@@ -7,14 +7,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple, TypeVar, Unpack
 
-from taskyard.core import alike, fields, outcomes, throttle, transitions
 from taskyard.core import breaker as breakers
-from taskyard.core.alike import End, Likeness
+from taskyard.core import completions, outcomes, throttle, transitions
 from taskyard.core.breaker import Breaker
 from taskyard.core.changes import ChangeSet, Checkpoint, Event, Expect, Output, RecordChange
-from taskyard.core.definition import lane_of, models_for
+from taskyard.core.completions import End, Likeness
 from taskyard.core.errors import Contended, LeaseLost, ReportRequired, TaskyardError
-from taskyard.core.failing import Verdict, judge
+from taskyard.core.failure import Verdict, judge
 from taskyard.core.jsonvalue import canonical, compact, encode
 from taskyard.core.lease import Lease, seal
 from taskyard.core.outcomes import BY_THE_YARD, Report
@@ -33,15 +32,16 @@ from taskyard.core.task import (
     Trait,
 )
 from taskyard.core.units import Micros
-from taskyard.service import arguments
+from taskyard.definition import arguments, fields
+from taskyard.definition.definition import lane_of, models_for
+from taskyard.features.artifacts.visibility import Filing
+from taskyard.features.attempts.output_checks import objection
+from taskyard.features.budgets.spend import NOTHING, Reported, reported
+from taskyard.features.budgets.views import Spent
+from taskyard.features.tasks.views import Receipt
+from taskyard.ledger.batcher import Batcher
 from taskyard.service.engine import TRIES, KeyTaken, Options
-from taskyard.service.filing import Filing
-from taskyard.service.spending import NOTHING, Reported, reported
-from taskyard.service.validation import objection
 from taskyard.stores.contract import OutcomeUnknown, Store
-from taskyard.wire.batching import Batcher
-from taskyard.wire.spending import Spent
-from taskyard.wire.tasks import Receipt
 
 T = TypeVar("T")
 _Places = tuple[int, ...]  # in a batch: of what lands as one set
@@ -129,11 +129,11 @@ class Finishing(Filing):
         """None: `_handed_in` finds out more."""
         if hot.lane not in self._configuration.lanes() or hot.lease != handed_in.sealed or handed_in.artifacts:
             return None
-        return alike.likeness(hot, unbeaten=unbeaten)
+        return completions.likeness(hot, unbeaten=unbeaten)
 
     def _accepted(self, likeness: Likeness, ends: Sequence[End]) -> ChangeSet:
         type_ = self._configuration.lane(likeness.lane).type
-        return alike.completed(ends, likeness, type_=type_, now=self.now())
+        return completions.completed(ends, likeness, type_=type_, now=self.now())
 
     async def _land_completions(
         self, sets: Mapping[_Places, ChangeSet], together: Mapping[Likeness, Mapping[int, End]]

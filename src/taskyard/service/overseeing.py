@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, cast
 
-from taskyard.core.artifacts import Artifact
 from taskyard.core.lease import seal
 from taskyard.core.priority import RANK_UNIT, TIERS, aged
 from taskyard.core.runtime import incarnation_of, runtime_of
 from taskyard.core.task import AgentId, Hot, RuntimeId, Status, TaskId
 from taskyard.core.throttle import until_of
 from taskyard.core.units import Micros
+from taskyard.features.artifacts.rules import Artifact
 from taskyard.service.engine import pulse
 from taskyard.service.reading import MOST_LISTED, Reading
 from taskyard.wire.answers import Approval, QueueView, RuntimeView, ThrottleView

@@ -8,7 +8,6 @@ from typing import Unpack, cast
 
 from taskyard.core import dag as dags
 from taskyard.core import outcomes, transitions
-from taskyard.core.artifacts import referred
 from taskyard.core.breaker import BreakerState, counter
 from taskyard.core.changes import Edge, Limit, Record, StoredEvent
 from taskyard.core.claiming import type_money
@@ -18,15 +17,16 @@ from taskyard.core.events import EventFilter, Wanted
 from taskyard.core.lease import Lease
 from taskyard.core.task import Attempt, DagId, Hot, Json, Status, TaskId
 from taskyard.core.units import MicroUsd, to_iso
+from taskyard.features.artifacts import views as files
+from taskyard.features.artifacts.rules import referred
+from taskyard.features.artifacts.visibility import Filing
+from taskyard.features.events.feed import EventFeed
+from taskyard.features.events.labels import FollowedLabels, with_labels
+from taskyard.features.tasks.results import Results
+from taskyard.features.tasks.views import Details, Task
 from taskyard.service.engine import Options
-from taskyard.service.filing import Filing
-from taskyard.service.labelling import FollowedLabels, with_labels
-from taskyard.service.results import Results
 from taskyard.stores.contract import Filter, Store
-from taskyard.wire import files
 from taskyard.wire.answers import BreakerView, DagView, DeadLetter, Input
-from taskyard.wire.following import EventFeed
-from taskyard.wire.tasks import Details, Task
 
 MOST_LISTED = 200
 EVENTS_AT_ONCE = 500

@@ -9,19 +9,19 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from taskyard.core import metering
 from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Limit
 from taskyard.core.errors import InvalidInput
-from taskyard.core.metering import PACES, Histogram, Totals
 from taskyard.core.planning import Settings
 from taskyard.core.task import Hot, Json, Status, TaskId
 from taskyard.core.units import DAY, SECOND, Micros, MicroUsd, from_iso, to_iso, to_usd, utc_date
-from taskyard.service.filing import Filing
-from taskyard.service.metering import DAYS, PACE, Metering
+from taskyard.features.agents.service import Roster
+from taskyard.features.artifacts.visibility import Filing
+from taskyard.features.metrics import rules as metric_rules
+from taskyard.features.metrics.rules import PACES, Histogram, Totals
+from taskyard.features.metrics.service import DAYS, PACE, Metering
 from taskyard.service.overseeing import Overseeing
 from taskyard.service.reading import MOST_LISTED
-from taskyard.service.roster import Roster
 from taskyard.stores.contract import Filter
 from taskyard.wire.answers import AgentView, Total
 from taskyard.wire.showing import (
@@ -270,7 +270,7 @@ _NOTHING = _Figures(Totals(), None)
 
 
 def _figures(body: Mapping[str, Json]) -> _Figures:
-    return _Figures(metering.totals_of(body), cast("Mapping[str, int] | None", body.get("depth")))
+    return _Figures(metric_rules.totals_of(body), cast("Mapping[str, int] | None", body.get("depth")))
 
 
 def _percentiles(histograms: Sequence[Histogram]) -> Percentiles:
@@ -295,7 +295,7 @@ def _depths(stored: Sequence[Mapping[str, int] | None], now: Mapping[Status, int
     return found
 
 
-def _shares(total: Totals, label: Callable[[metering.CostLabels], str]) -> list[Share]:
+def _shares(total: Totals, label: Callable[[metric_rules.CostLabels], str]) -> list[Share]:
     spent = Counter[str]()
     for labels, cost in total.costs.items():
         spent[label(labels)] += cost

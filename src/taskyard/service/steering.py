@@ -7,24 +7,27 @@ from typing import Any, cast
 
 from taskyard.core import breaker as breakers
 from taskyard.core import dag as dags
-from taskyard.core import growth, outcomes, transitions
+from taskyard.core import outcomes, transitions
 from taskyard.core.changes import Ceiling, ChangeSet, Lift, RecordChange, Spend, merged
 from taskyard.core.dag import DagStatus
-from taskyard.core.definition import lane_of, reborn, redefine
 from taskyard.core.errors import DuplicateKey, IllegalTransition, InvalidInput, NotFound
-from taskyard.core.fields import whole
-from taskyard.core.planning import BreakerSettings, Settings, breaker_settings
+from taskyard.core.planning import BreakerSettings, Settings
 from taskyard.core.policy import policy_of, preset
 from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId, Trait
-from taskyard.service import arguments, walking
-from taskyard.service.drafting import rescored
+from taskyard.definition import arguments
+from taskyard.definition.definition import lane_of, reborn, redefine
+from taskyard.definition.fields import whole
+from taskyard.features.attempts.output_checks import check_rule
+from taskyard.features.attempts.validators import Judging, refuse_validator
+from taskyard.features.breakers.rules import breaker_settings
+from taskyard.features.dags import walk
+from taskyard.features.tasks import growth_limits
+from taskyard.features.tasks.drafts import rescored
+from taskyard.features.tasks.views import Receipt
 from taskyard.service.engine import LOCAL, KeyTaken
 from taskyard.service.enqueueing import Enqueueing
 from taskyard.service.finishing import receipt
-from taskyard.service.judging import Judging, refuse_validator
-from taskyard.service.validation import check_rule
 from taskyard.wire.answers import Cancelled
-from taskyard.wire.tasks import Receipt
 
 CHUNK = 200  # changes that one stored step of a cascade holds at most
 RESOLUTIONS = ("retry", "modify_and_retry", "cancel", "escalate")
@@ -68,7 +71,7 @@ class Steering(Enqueueing, Judging):
         if hot.status is Status.CANCELLED:
             return Cancelled(())
         transitions.allow(hot, "cancel")
-        below = await walking.below(self.store, [hot.id] if follows and outcomes.may_be_waited_for(hot) else [])
+        below = await walk.below(self.store, [hot.id] if follows and outcomes.may_be_waited_for(hot) else [])
         return Cancelled((hot.id, *below))
 
     async def _cancellation(self, hot: Hot, reason: str, *, follows: bool, by: str | None = None) -> ChangeSet:
@@ -86,7 +89,7 @@ class Steering(Enqueueing, Judging):
         if record is None:
             return []
         cancelled: list[TaskId] = []
-        while reasons := await walking.left(self.store, record):
+        while reasons := await walk.left(self.store, record):
             left = list(reasons.items())
             for start in range(0, len(left), CHUNK):
                 cancelled += await self._cancel_chunk(left[start : start + CHUNK])
@@ -122,7 +125,7 @@ class Steering(Enqueueing, Judging):
 
     async def _would_cancel_all(self, dag_id: DagId, *, follows: bool) -> Cancelled:
         live = [hot.id for hot in (await self.store.graph(dag_id)).tasks if not hot.status.is_final]
-        further = await walking.below(self.store, live if follows else [])
+        further = await walk.below(self.store, live if follows else [])
         return Cancelled(tuple(dict.fromkeys([*live, *further])))
 
     async def _cancel_lone(self, dag_id: DagId, reason: str, by: str, *, dry_run: bool) -> Cancelled:
@@ -201,7 +204,7 @@ class Steering(Enqueueing, Judging):
 
         Each is written also where it had not ended, so that nobody ends it at the same moment.
         """
-        waiting = await walking.waiting_dags(self.store, [hot]) if outcomes.may_be_waited_for(hot) else set[DagId]()
+        waiting = await walk.waiting_dags(self.store, [hot]) if outcomes.may_be_waited_for(hot) else set[DagId]()
         mine = {*waiting, *(() if hot.dag_id is None else (hot.dag_id,))}
         records = await self.store.named("dag", self.workspace, sorted(mine)) if mine else {}
         moves: list[ChangeSet] = []
@@ -307,7 +310,9 @@ class Steering(Enqueueing, Judging):
 
     async def set_dag_limit(self, dag_id: str, max_tasks: int | None, *, by: str = LOCAL) -> None:
         """How many tasks a graph may have in all; nothing: as many as any."""
-        most = None if max_tasks is None else whole(max_tasks, "max_tasks", least=1, most=growth.HIGHEST_MOST_TASKS)
+        most = (
+            None if max_tasks is None else whole(max_tasks, "max_tasks", least=1, most=growth_limits.HIGHEST_MOST_TASKS)
+        )
 
         async def decide() -> tuple[ChangeSet, None]:
             record = await self.store.record("dag", self.workspace, dag_id)

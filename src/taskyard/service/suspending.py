@@ -20,13 +20,13 @@ from taskyard.core.notices import Notice
 from taskyard.core.outcomes import Report
 from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId, Trait
 from taskyard.core.units import Micros, to_iso
-from taskyard.service import arguments
+from taskyard.definition import arguments
+from taskyard.features.tasks.growth import dag_record, guarded
+from taskyard.features.tasks.views import Receipt
+from taskyard.ledger.tracing import enqueue_span
 from taskyard.service.enqueueing import Enqueueing
 from taskyard.service.finishing import Finishing, answered, receipt
-from taskyard.service.growing import dag_record, guarded
 from taskyard.wire.answers import Child, Waited
-from taskyard.wire.tasks import Receipt
-from taskyard.wire.tracing import enqueue_span
 
 
 class _Spawner(NamedTuple):

@@ -31,15 +31,15 @@ from taskyard.core.outcomes import BY_THE_YARD
 from taskyard.core.runtime import incarnation_of
 from taskyard.core.task import FINAL, KEY_DEAD, DagId, Failure, Hot, Reason, RuntimeId, Status
 from taskyard.core.units import DAY, HOUR, SECOND, Micros
-from taskyard.service import walking
-from taskyard.service.drafting import rescored
+from taskyard.features.agents.service import Roster
+from taskyard.features.attempts.losses import Losses
+from taskyard.features.dags import walk
+from taskyard.features.inbox.service import Inboxes
+from taskyard.features.notifications.event_feed import Telling
+from taskyard.features.retention.pruning import Pruning, Step
+from taskyard.features.sources.retention import Forgetting
+from taskyard.features.tasks.drafts import rescored
 from taskyard.service.engine import Options, pulse
-from taskyard.service.forgetting import Forgetting
-from taskyard.service.inboxes import Inboxes
-from taskyard.service.losing import Losses
-from taskyard.service.pruning import Pruning, Step
-from taskyard.service.roster import Roster
-from taskyard.service.telling import Telling
 from taskyard.stores.contract import Store
 from taskyard.wire.answers import Swept
 
@@ -287,7 +287,7 @@ class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
         settled = 0
         for workspace in sorted({hot.workspace for hot in needed}):
             mine = [hot for hot in needed if hot.workspace == workspace]
-            for dag_id in sorted(await walking.waiting_dags(self.store, mine)):
+            for dag_id in sorted(await walk.waiting_dags(self.store, mine)):
                 settled += await self._beside(workspace)._settle_dag(dag_id)
         return settled
 

@@ -14,17 +14,17 @@ from typing import Self
 
 from taskyard.core.claiming import Pace
 from taskyard.core.errors import TaskyardError
-from taskyard.service.access import Access
-from taskyard.service.bulk import Bulk
-from taskyard.service.claiming import Claiming
+from taskyard.features.attempts.claims import Claiming
+from taskyard.features.subagents.service import Subagents
+from taskyard.features.tasks.bulk import Bulk
+from taskyard.features.tasks.in_transaction import Joining
+from taskyard.features.tasks.why import Explaining
+from taskyard.features.tokens.service import Access
+from taskyard.features.verify.health import Health
+from taskyard.features.verify.service import Verifying
+from taskyard.outbox import Errands
 from taskyard.service.engine import Options
-from taskyard.service.errands import Errands
-from taskyard.service.health import Health
-from taskyard.service.joining import Joining
 from taskyard.service.showing import Showing
-from taskyard.service.subagents import Subagents
-from taskyard.service.verify import Verifying
-from taskyard.service.why import Explaining
 from taskyard.stores.contract import Store
 
 logger = logging.getLogger("taskyard")

@@ -34,7 +34,7 @@ from taskyard.core.claiming import ClaimPlan, Pace
 from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Json, Lane, LaneId, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros
-from taskyard.stores.migrate import State
+from taskyard.stores.shared.migrations import State
 
 
 class OutcomeUnknown(StoreUnavailable):

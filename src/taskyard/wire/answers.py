@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple, cast
 
-from taskyard.core.access import Session, Token
 from taskyard.core.agent import NO_BUDGET, Agent, Budget
 from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Edge, Record, StoredEvent
@@ -17,8 +16,9 @@ from taskyard.core.errors import TaskyardError
 from taskyard.core.events import wire_type
 from taskyard.core.task import DagId, Hot, Json, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros, MicroUsd, to_iso
-from taskyard.wire.spending import Spent
-from taskyard.wire.tasks import Details, Task
+from taskyard.features.budgets.views import Spent
+from taskyard.features.tasks.views import Details, Task
+from taskyard.features.tokens.rules import Session, Token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from taskyard.wire.requests import Name, Request
+from taskyard.api.requests import Name, Request
 from taskyard.wire.shapes import Response
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from taskyard.core.access import Token
 from taskyard.core.changes import Limit, Record
 from taskyard.core.errors import TaskyardError
 from taskyard.core.planning import BreakerSettings, Settings
 from taskyard.core.runtime import incarnation_of, runtime_of
 from taskyard.core.task import Json, TaskId
 from taskyard.core.units import SECOND, Micros, MicroUsd, to_iso, to_usd
+from taskyard.features.tasks.views import Receipt, Task
+from taskyard.features.tokens.rules import Token
 from taskyard.wire.answers import (
     Acted,
     AgentView,
@@ -27,7 +28,6 @@ from taskyard.wire.answers import (
     Verified,
     Waited,
 )
-from taskyard.wire.tasks import Receipt, Task
 
 Document = dict[str, Json]
 

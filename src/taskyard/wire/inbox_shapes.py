@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from taskyard.core.inbox import Blocked, Kind
-from taskyard.core.letters import Source
-from taskyard.wire.requests import Lease, Name, Request, Seconds
+from taskyard.api.requests import Lease, Name, Request, Seconds
+from taskyard.features.inbox.items import Source
+from taskyard.features.inbox.rules import Blocked, Kind
 from taskyard.wire.shapes import Response
 
 # Sent

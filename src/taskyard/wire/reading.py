@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from taskyard.core.access import Role, Token
 from taskyard.core.agent import Agent, AgentStatus, Budget, Period
 from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Edge, Event, Labels, Limit, Record, StoredEvent
@@ -11,10 +10,12 @@ from taskyard.core.errors import ERRORS, StoreUnavailable, TaskyardError
 from taskyard.core.jsonvalue import compact
 from taskyard.core.outcomes import dead_id
 from taskyard.core.planning import BreakerSettings, Settings
-from taskyard.core.planning import breaker_settings as breakers_given
 from taskyard.core.runtime import process_named
 from taskyard.core.task import Json, Status
 from taskyard.core.units import MicroUsd, from_iso, usd
+from taskyard.features.breakers.rules import breaker_settings as breakers_given
+from taskyard.features.tasks.views import Receipt
+from taskyard.features.tokens.rules import Role, Token
 from taskyard.wire.answers import (
     Acted,
     AgentView,
@@ -36,7 +37,6 @@ from taskyard.wire.answers import (
     Why,
 )
 from taskyard.wire.reading_tasks import Given, details, in_short, money, receipt, task, time
-from taskyard.wire.tasks import Receipt
 
 _OWN = ("status", "attempt", "version")  # what every event says beside its data
 

@@ -21,7 +21,7 @@ from taskyard.core.runtime import process_named
 from taskyard.core.task import BLANK, Attempt, DagId, Definition, Hot, Json, Outcome, Status, TaskId, Validation
 from taskyard.core.transitions import lone_dag
 from taskyard.core.units import Micros, MicroUsd, from_iso, seconds, usd
-from taskyard.wire.tasks import Details, Held, Receipt, Task
+from taskyard.features.tasks.views import Details, Held, Receipt, Task
 
 Given = Mapping[str, Any]  # a document, as the server sent it
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from taskyard.core.task import FINAL, Json
 from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd
-from taskyard.wire.tasks import Task
+from taskyard.features.tasks.views import Task
 
 LONGEST_SUMMARY = 120
 Given = Mapping[str, Any]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from taskyard.wire.requests import Request, Seconds
+from taskyard.api.requests import Request, Seconds
 from taskyard.wire.shapes import Response
 
 SourceId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.fire import Fire, Outcome
-from taskyard.core.schedule import Busy, Gap, Misfire, Overlap, Schedule, Timing
-from taskyard.core.trigger import Source, Trigger
 from taskyard.core.units import SECOND, Micros, from_iso, to_iso
+from taskyard.features.schedules.rules import Busy, Gap, Misfire, Overlap, Schedule, Timing
+from taskyard.features.sources.fires import Fire, Outcome
+from taskyard.features.triggers.rules import Source, Trigger
 from taskyard.wire.documents import Document
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)

@@ -12,22 +12,22 @@ from pathlib import Path
 from time import monotonic, time_ns
 from typing import Any
 
-from taskyard.core import stepped
-from taskyard.core.conversation import resumable
+from taskyard.api.chunks import Content
 from taskyard.core.errors import NotFound
 from taskyard.core.lease import Lease
 from taskyard.core.task import Json, TaskId
 from taskyard.core.units import MicroUsd
+from taskyard.features.attempts import step_results
+from taskyard.features.attempts.conversation import resumable
+from taskyard.features.budgets.views import Spent
+from taskyard.features.subagents.views import StartedSubagent
+from taskyard.features.tasks.views import Held, Task, attempt_view, spec_of
+from taskyard.ledger.ids import derived
 from taskyard.service.yard import Yard
 from taskyard.wire.answers import Child, Input, Told
-from taskyard.wire.chunks import Content
-from taskyard.wire.minting import derived
-from taskyard.wire.spending import Spent
-from taskyard.wire.subagents import StartedSubagent
-from taskyard.wire.tasks import Held, Task, attempt_view, spec_of
 from taskyard.worker.agent import plain
 from taskyard.worker.control import Stopped, Suspended
-from taskyard.worker.fetching import fetch
+from taskyard.worker.fetch import fetch
 from taskyard.worker.inbox import Inbox
 from taskyard.worker.spending import Dollars, ModelCall, StepCost, Totals, call_of
 from taskyard.worker.tracing import Ran, record_call, step_span
@@ -168,7 +168,7 @@ class Context:
 
     async def unpacked_step(self, stored: Json) -> Any:
         """The result itself, where it was large enough to be an artifact."""
-        if (artifact_id := stepped.artifact_in(stored)) is None:
+        if (artifact_id := step_results.artifact_in(stored)) is None:
             return stored
         return json.loads(await self.read_artifact(artifact_id))
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.providers import Diagnosis, Fault, diagnose
 from taskyard.core.task import Reason
 from taskyard.core.units import SECOND, Micros, micros
+from taskyard.worker.providers import Diagnosis, Fault, diagnose
 
 DEEPEST = 8  # causes that are looked at
 _TEXTS = ("message", "body", "details")  # beside what the exception prints as

@@ -10,12 +10,12 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
-from taskyard.core.inbox import Blocked, Kind
-from taskyard.core.letters import Item, Source
 from taskyard.core.task import Json
-from taskyard.service.inboxes import HOLD_SEC
+from taskyard.features.inbox.items import Item, Source
+from taskyard.features.inbox.rules import Blocked, Kind
+from taskyard.features.inbox.service import HOLD_SEC
+from taskyard.features.inbox.views import Batch
 from taskyard.service.yard import Yard
-from taskyard.wire.inboxes import Batch
 
 logger = logging.getLogger("taskyard.worker")
 LOOK_AGAIN_SEC = 5.0  # what came back because nobody consumed it is announced by nothing but time

@@ -16,16 +16,16 @@ from typing import Any, TypeVar
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, TaskyardError, Unavailable
 from taskyard.core.task import Reason
 from taskyard.service.yard import Yard
-from taskyard.worker import reporting
+from taskyard.worker import report
 from taskyard.worker.agent import Agent, plain
 from taskyard.worker.context import Context, SyncContext
 from taskyard.worker.control import Cancel, Control, Fail, Retry, Snooze, Stopped, Suspended
+from taskyard.worker.delivery import hand_in
 from taskyard.worker.faults import described, failure_of
-from taskyard.worker.handing_in import hand_in
+from taskyard.worker.heartbeats import RUN_OUT, Heart
 from taskyard.worker.membership import give_up_dead, leave
-from taskyard.worker.pulse import RUN_OUT, Heart
 from taskyard.worker.runtime_files import Process, enter, passing
-from taskyard.worker.supervising import Supervisor, end_process, end_process_within
+from taskyard.worker.supervisor import Supervisor, end_process, end_process_within
 from taskyard.worker.tracing import attempt_span, is_on, mark_failed
 
 logger = logging.getLogger("taskyard.worker")
@@ -174,7 +174,7 @@ class Worker:
             self._contexts[task.lease] = context
             self._taken.append(context)
             self._heart.add(task, asked, self._hear)
-            reporting.claimed(context)
+            report.claimed(context)
         if self._beginning is None:
             self._begin_some()
             if self._taken:
@@ -249,13 +249,13 @@ class Worker:
             finally:
                 context.is_over = True
         except Suspended as suspended:
-            reporting.suspended(context, str(suspended))
+            report.suspended(context, str(suspended))
         except (Stopped, asyncio.CancelledError):
             if context.stopped is None:
                 raise
             if context.stopped == "stopping":
                 await self._yard.release(context.id, context.lease)
-            reporting.stopped(context, context.stopped)
+            report.stopped(context, context.stopped)
         except Control as outcome:
             await self._controlled(context, outcome)
         except Exception as error:
@@ -278,7 +278,7 @@ class Worker:
         receipt = await self._yard.complete(
             context.id, context.lease, plain(output), artifacts=context.artifacts, **said
         )
-        reporting.ended(context, receipt, self._yard.now())
+        report.ended(context, receipt, self._yard.now())
 
     async def _call(self, context: Context) -> Any:
         handler = self._agent.handlers.get(context.type) or self._agent.handlers.get("*")
@@ -301,10 +301,10 @@ class Worker:
                 await self._fail(context, outcome.reason, outcome.error, retry_after_sec=outcome.after_sec)
             case Snooze():
                 await self._yard.snooze(context.id, context.lease, outcome.seconds)
-                reporting.suspended(context, f"not now; it comes back in {outcome.seconds:g} s")
+                report.suspended(context, f"not now; it comes back in {outcome.seconds:g} s")
             case Cancel():
                 await self._yard.cancel(context.id, outcome.reason)
-                reporting.stopped(context, f"cancelled by its handler: {outcome.reason}")
+                report.stopped(context, f"cancelled by its handler: {outcome.reason}")
             case _:
                 raise InvalidInput("outcome", f"{type(outcome).__name__} is not one the yard knows")
 
@@ -319,7 +319,7 @@ class Worker:
         self, context: Context, reason: str, error: str, raised: BaseException | None, said: dict[str, Any]
     ) -> None:
         receipt = await self._yard.fail(context.id, context.lease, reason, error, **said)
-        reporting.failed(context, f"{reason}: {error}" if error else reason, receipt, self._yard.now(), error=raised)
+        report.failed(context, f"{reason}: {error}" if error else reason, receipt, self._yard.now(), error=raised)
 
     async def _until_changed(self, mark: int) -> None:
         """Wait until something may have come in, or the end is wanted."""

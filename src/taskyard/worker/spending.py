@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from taskyard.core import fields
 from taskyard.core.errors import InvalidInput
-from taskyard.core.tokens import Tokens, counted
 from taskyard.core.units import MicroUsd, to_usd, usd_spent
-from taskyard.service.prices import price
-from taskyard.wire.spending import Spent
+from taskyard.definition import fields
+from taskyard.features.budgets.prices import price
+from taskyard.features.budgets.token_counts import Tokens, counted
+from taskyard.features.budgets.views import Spent
 
 Dollars = str | float | int | Decimal
 # What a step costs: dollars, the arguments of `Context.spend`, or a function of the step's result that gives either.

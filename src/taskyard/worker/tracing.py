@@ -15,8 +15,8 @@ from typing import Any
 from taskyard.core.task import TaskId
 from taskyard.core.traceparent import Traceparent, parse
 from taskyard.core.units import to_usd
-from taskyard.wire.tasks import Task
-from taskyard.wire.tracing import NOTHING, SYSTEM, Span, has_provider, span_context
+from taskyard.features.tasks.views import Task
+from taskyard.ledger.tracing import NOTHING, SYSTEM, Span, has_provider, span_context
 from taskyard.worker.spending import ModelCall
 
 Attributes = Mapping[str, str | int | float]

@@ -8,7 +8,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
 from taskyard.stores.postgres.connecting import address
 from tests import servers

@@ -7,7 +7,7 @@ import pytest
 
 from taskyard.core.errors import InvalidInput, SchemaTooNew, StoreFull, StoreReadOnly, StoreUnavailable, Unavailable
 from taskyard.core.units import SECOND
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
 from taskyard.stores.postgres.connecting import address
 from tests.stores.given import a_new_task, given_a_task, land

@@ -9,7 +9,7 @@ import pytest
 from bench.counting import postgres_pages
 from taskyard.core.task import Hot, TaskId
 from taskyard.stores.contract import Store
-from taskyard.stores.postgres import PostgresStore, floors
+from taskyard.stores.postgres import PostgresStore, claim_cursors
 from tests.stores.given import given_a_task, given_tasks, ids, retrying, step
 from tests.stores.plans import a_plan, take
 from tests.stores.postgres.conftest import Gate
@@ -20,8 +20,8 @@ TAKEN = 1000
 
 @pytest.fixture(autouse=True)
 def _few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(floors, "_MANY", TAKEN)
-    monkeypatch.setattr(floors, "_GOOD_FOR", 3600.0)
+    monkeypatch.setattr(claim_cursors, "_MANY", TAKEN)
+    monkeypatch.setattr(claim_cursors, "_GOOD_FOR", 3600.0)
 
 
 @pytest.fixture
@@ -110,6 +110,6 @@ async def test_after_a_while_a_lane_is_looked_at_from_its_beginning(
     await mine.execute(f"update {gate.schema}.task set rank = 1 where id = $1", missed.id)
     assert await next_of(store) != [missed.id]
 
-    monkeypatch.setattr(floors, "monotonic", lambda: float("inf"))
+    monkeypatch.setattr(claim_cursors, "monotonic", lambda: float("inf"))
 
     assert await next_of(store) == [missed.id]

@@ -19,7 +19,7 @@ from taskyard.core.changes import (
     Taken,
 )
 from taskyard.core.task import Hot, Status
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Claimed, Extended
 from taskyard.stores.postgres import PostgresStore
 from tests.stores.given import (

@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from taskyard.service.clock import ManualClock
-from taskyard.stores import migrate
-from taskyard.stores.migrate import Migration, Schema
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
 from taskyard.stores.postgres.opening import MIGRATIONS
+from taskyard.stores.shared import migrations
+from taskyard.stores.shared.migrations import Migration, Schema
 from tests.stores.given import given_a_task
 from tests.stores.postgres.conftest import Gate
 
@@ -21,9 +21,9 @@ def always(known: list[Migration]) -> Callable[[str], list[Migration]]:
 async def test_the_yard_works_on_while_a_migration_waits_for_an_idle_session(
     store: PostgresStore, gate: Gate, url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ):
-    known = migrate.migrations(MIGRATIONS)
+    known = migrations.migrations(MIGRATIONS)
     step = Migration(Schema(len(known) + 1, 1, 1), "later", "alter table yard.task add column later integer")
-    monkeypatch.setattr(migrate, "migrations", always([*known, step]))
+    monkeypatch.setattr(migrations, "migrations", always([*known, step]))
     await given_a_task(store)
     await gate.session.execute("begin")
     await gate.session.execute(f"select count(*) from {gate.schema}.task")

@@ -2,7 +2,7 @@
 
 import json
 
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
 from tests.stores.a_day import FIGURES, given_a_day
 from tests.stores.postgres.conftest import Gate

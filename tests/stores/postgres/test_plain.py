@@ -7,7 +7,7 @@ import pytest
 from taskyard.core.changes import ChangeSet, Committed, Conflict, Spend, Taken
 from taskyard.core.task import Hot
 from taskyard.core.units import SECOND, Micros
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
 from taskyard.stores.postgres.transacting import Transactions
 from tests.stores.given import (

@@ -7,9 +7,9 @@ import pytest
 
 from taskyard.core.changes import RecordChange
 from taskyard.core.task import AgentId, Status
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Claimed, Stale
-from taskyard.stores.postgres import PostgresStore, plain_claims, session
+from taskyard.stores.postgres import PostgresStore, optimistic_claim, session
 from taskyard.stores.postgres.transacting import Transactions
 from taskyard.stores.postgres.transaction import Transaction
 from tests.stores.given import (
@@ -177,7 +177,7 @@ async def test_after_one_that_was_in_vain_claims_are_careful_for_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ):
     now = 1000.0
-    monkeypatch.setattr(plain_claims, "monotonic", lambda: now)
+    monkeypatch.setattr(optimistic_claim, "monotonic", lambda: now)
     await given_tasks(store, 4)
     theirs = await a_plan(other, agent=BOB)
     plans = [await a_plan(store) for _ in range(3)]

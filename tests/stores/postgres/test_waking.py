@@ -11,10 +11,10 @@ import pytest
 
 from taskyard.core.task import LaneId
 from taskyard.stores.postgres import PostgresStore, waking
+from taskyard.stores.postgres.claim_cursors import Floors
 from taskyard.stores.postgres.connecting import LISTENER, address
-from taskyard.stores.postgres.floors import Floors
-from taskyard.stores.postgres.news import NONE, News
 from taskyard.stores.postgres.statements import statements
+from taskyard.stores.postgres.wakeups import NONE, News
 from tests.stores.given import a_lane, given_a_task, lane_of
 from tests.stores.plans import a_plan
 from tests.stores.postgres.conftest import Gate

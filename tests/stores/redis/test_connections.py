@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from taskyard.core.errors import InvalidInput, StoreUnavailable
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.redis import RedisStore
 from taskyard.stores.redis.address import Host, Login, address
 from tests.redis_servers import RedisServer

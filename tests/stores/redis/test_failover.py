@@ -13,7 +13,7 @@ import pytest
 
 from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import TaskId
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.redis import RedisStore
 from tests.redis_servers import RedisCluster, RedisServer, Sentinel, wait_for
 from tests.stores.given import a_new_task, land

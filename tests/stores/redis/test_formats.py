@@ -10,7 +10,7 @@ from taskyard.core.changes import Blocker, Event
 from taskyard.core.errors import SchemaTooNew, SchemaTooOld
 from taskyard.core.task import Hot, Status, TaskId
 from taskyard.core.units import Micros
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.redis import RedisStore
 from taskyard.stores.redis.address import address
 from tests import redis_servers

@@ -7,7 +7,7 @@ import pytest
 from taskyard.core.errors import StoreFull
 from taskyard.core.task import Status
 from taskyard.core.units import DAY, SECOND
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.engine import Options
 from taskyard.service.yard import Yard
 from taskyard.stores.redis import RedisStore

@@ -8,9 +8,9 @@ from taskyard.core.changes import Blocker, Committed, Expect, Lift
 from taskyard.core.errors import SchemaTooNew, StoreFull, StoreReadOnly, StoreUnavailable
 from taskyard.core.task import LaneId
 from taskyard.core.units import SECOND
-from taskyard.service.clock import ManualClock
-from taskyard.stores.identity import identity
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.redis import RedisStore
+from taskyard.stores.shared.identity import identity
 from tests.redis_servers import RedisServer, wait_for
 from tests.stores.given import (
     HERE,

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 
 from taskyard.core.task import TaskId
-from taskyard.service.clock import SystemClock
+from taskyard.ledger.clock import SystemClock
 from taskyard.stores.contract import Store
 from taskyard.stores.sqlite import SqliteStore
 from tests.stores.given import a_new_task, land

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
+from taskyard.stores.shared.clock import StoreTime
 from taskyard.stores.sqlite import SqliteStore
 from taskyard.stores.sqlite.writer import Writer
-from taskyard.stores.telling_time import StoreTime
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import apsw
 
 from taskyard.core.changes import ChangeSet
 from taskyard.core.task import Hot, TaskId
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.sqlite.transaction import Transaction
 from taskyard.stores.sqlite.writer import Writer
 from tests.stores.given import a_row, new

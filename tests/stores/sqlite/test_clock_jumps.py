@@ -8,9 +8,9 @@ import pytest
 
 from taskyard.core.task import Status
 from taskyard.core.units import SECOND, Micros, from_iso, to_iso
-from taskyard.service.clock import ManualClock
+from taskyard.features.verify.health import findings
+from taskyard.ledger.clock import ManualClock
 from taskyard.service.engine import Options
-from taskyard.service.health import findings
 from taskyard.service.yard import Yard
 from taskyard.stores.sqlite import SqliteStore
 from tests.yards import given_a_running_task, given_an_agent

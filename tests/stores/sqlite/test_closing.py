@@ -3,7 +3,7 @@
 from pathlib import Path
 from shutil import copyfile
 
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.sqlite import SqliteStore
 from tests.stores.given import given_a_task, row_of
 

@@ -12,7 +12,7 @@ import pytest
 
 from taskyard.core import errors
 from taskyard.core.changes import Committed, Rescore
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.sqlite import SqliteStore, connecting
 from taskyard.stores.sqlite.transaction import Transaction
 from taskyard.stores.sqlite.writer import Writer

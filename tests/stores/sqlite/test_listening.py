@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from taskyard.core import errors
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.sqlite import SqliteStore, listening, writer
 from taskyard.stores.sqlite.listening import Lookout, ear_at
 from tests.stores.sqlite.inside import opened

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.sqlite import SqliteStore
 from tests.stores.a_day import FIGURES, given_a_day
 from tests.stores.given import given_tasks

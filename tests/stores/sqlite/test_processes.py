@@ -13,7 +13,7 @@ import pytest
 from taskyard.core import errors
 from taskyard.core.changes import Committed
 from taskyard.core.task import TaskId
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.sqlite import SqliteStore, connecting
 from tests.stores.given import cancelling, commit, given_a_task, land, row_of
 from tests.stores.sqlite.inside import opened

@@ -6,8 +6,8 @@ import pytest
 
 from taskyard.core import errors
 from taskyard.core.task import Hot
-from taskyard.service.clock import ManualClock
-from taskyard.stores import migrate
+from taskyard.ledger.clock import ManualClock
+from taskyard.stores.shared import migrations
 from taskyard.stores.sqlite import SqliteStore
 from tests.stores.given import given_a_task, row_of
 from tests.stores.sqlite.inside import opened
@@ -57,9 +57,9 @@ def test_migrations_are_numbered_without_a_gap(tmp_path: Path):
         (tmp_path / name).write_text(header)
 
     with pytest.raises(ValueError, match="gap"):
-        migrate.migrations(tmp_path)
+        migrations.migrations(tmp_path)
 
     (tmp_path / "0002_second.sql").write_text(header)
-    assert [each.name for each in migrate.migrations(tmp_path)] == ["first", "second", "third"]
-    stored = migrate.State(migrate.Schema(2, 1, 1), migrate.migrations(tmp_path))
+    assert [each.name for each in migrations.migrations(tmp_path)] == ["first", "second", "third"]
+    stored = migrations.State(migrations.Schema(2, 1, 1), migrations.migrations(tmp_path))
     assert [each.name for each in stored.outstanding()] == ["third"]

@@ -10,7 +10,7 @@ import pytest
 from taskyard.core import errors
 from taskyard.core.changes import Committed
 from taskyard.core.units import MicroUsd
-from taskyard.service.clock import ManualClock
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.sqlite import SqliteStore, claims
 from taskyard.stores.sqlite.writer import Writer
 from tests.stores.given import (

@@ -1,1 +1,1 @@
-"""The calls of `wire.calls`, answered."""
+"""The calls of `api.calls`, answered."""

@@ -15,14 +15,17 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 
-from taskyard.core.access import Role
-from taskyard.core.artifacts import UNKNOWN, Artifact
+from taskyard.api import calls
 from taskyard.core.errors import NotFound
-from taskyard.server.guarding import Caller, check_own_lease, lease_refusals
+from taskyard.features.artifacts import views as files
+from taskyard.features.artifacts.rules import UNKNOWN, Artifact
+from taskyard.features.tasks import multica
+from taskyard.features.tokens.rules import Role
+from taskyard.server.auth import Caller, check_own_lease, lease_refusals
 from taskyard.server.routes.tasks import SHOWN_LEASE, Lease, Limit, TaskAt
 from taskyard.server.routing import Calling, Routes, answer
 from taskyard.wire import artifact_shapes as shapes
-from taskyard.wire import calls, files, multica, responses
+from taskyard.wire import responses
 
 routes = Routes("artifacts")
 NameAt = Annotated[str, Path(description="The file's name.", max_length=255)]

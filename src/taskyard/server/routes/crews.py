@@ -6,9 +6,10 @@ from typing import Annotated
 
 from fastapi import Path, Response
 
-from taskyard.core.access import Role
+from taskyard.api import calls, requests
+from taskyard.features.tokens.rules import Role
 from taskyard.server.routing import Calling, Routes, answer
-from taskyard.wire import calls, documents, requests, responses
+from taskyard.wire import documents, responses
 
 routes = Routes("agents")
 AgentAt = Annotated[str, Path(description="An agent's id; for budget and grant, its type.", max_length=255)]

@@ -6,16 +6,17 @@ from typing import Annotated, Literal
 
 from fastapi import Header, Query, Request, Response
 
-from taskyard.server import listening
-from taskyard.server.guarding import listening_as, shown_token
-from taskyard.server.live import Live
-from taskyard.server.recent import Interest
+from taskyard.api import calls
+from taskyard.features.tasks.multica import task_of
+from taskyard.server.auth import listening_as, shown_token
+from taskyard.server.live import subscriptions
+from taskyard.server.live.connections import Live
+from taskyard.server.live.event_buffer import Interest
+from taskyard.server.live.socket import converse
+from taskyard.server.live.stream import MEDIA_TYPE, EventStream
 from taskyard.server.routing import Calling, Routes, answer
-from taskyard.server.sockets import converse
-from taskyard.server.streams import MEDIA_TYPE, EventStream
 from taskyard.server.viewing import View
-from taskyard.wire import calls, responses
-from taskyard.wire.multica import task_of
+from taskyard.wire import responses
 
 routes = Routes("events")
 Number = Annotated[int | None, Query(ge=0, le=2**53)]
@@ -58,11 +59,11 @@ async def events(
         subject=subject,
         view=view,
     )
-    await listening.must_be_theirs(caller, interest)
+    await subscriptions.must_be_theirs(caller, interest)
     if order == "newest":
-        return answer(await listening.last_page(caller.yard, interest, limit=limit))
+        return answer(await subscriptions.last_page(caller.yard, interest, limit=limit))
     if MEDIA_TYPE not in request.headers.get("accept", ""):
-        return answer(await listening.page(caller.yard, interest, after=after or 0, limit=limit))
+        return answer(await subscriptions.page(caller.yard, interest, after=after or 0, limit=limit))
     live: Live = request.app.state.live
     # A browser that comes back calls with the number it began with, and says here how far it got.
     first = after if last_event_id is None else last_event_id

@@ -6,12 +6,15 @@ from typing import Annotated
 
 from fastapi import Path, Query, Response
 
-from taskyard.core.access import Role
+from taskyard.api import calls
 from taskyard.core.errors import Forbidden
+from taskyard.features.inbox import views as inboxes
+from taskyard.features.subagents import views as subagents
+from taskyard.features.tokens.rules import Role
 from taskyard.server.routes.tasks import Limit, TaskAt
 from taskyard.server.routing import Calling, Routes, answer
-from taskyard.wire import calls, inboxes, responses, subagents
 from taskyard.wire import inbox_shapes as shapes
+from taskyard.wire import responses
 
 routes = Routes("inboxes")
 AgentAt = Annotated[str, Path(description="An agent, by id or by type.", max_length=255)]

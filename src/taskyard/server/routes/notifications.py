@@ -6,10 +6,12 @@ from typing import Annotated
 
 from fastapi import Path, Query, Response
 
+from taskyard.api import calls
+from taskyard.features.notifications import views as notifications
 from taskyard.server.routes.tasks import Limit
 from taskyard.server.routing import Calling, Routes, answer
 from taskyard.wire import artifact_shapes as shapes
-from taskyard.wire import calls, notifications, responses
+from taskyard.wire import responses
 
 routes = Routes("notifications")
 NameAt = Annotated[str, Path(description="The notifier's name.", max_length=255)]

@@ -6,14 +6,15 @@ from importlib.metadata import version
 
 from fastapi import Request, Response
 
-from taskyard.core.access import ADMINISTER, OPERATE, SEE, STEER, presented
+from taskyard.api import calls, requests
 from taskyard.core.errors import Forbidden
 from taskyard.core.task import Json
 from taskyard.core.units import Micros, to_iso
+from taskyard.features.tokens.rules import ADMINISTER, OPERATE, SEE, STEER, presented
+from taskyard.server.auth import Caller, Serving, identified
 from taskyard.server.cookies import give_session, shown_session, take_session
-from taskyard.server.guarding import Caller, Serving, identified
 from taskyard.server.routing import Calling, Routes, answer
-from taskyard.wire import calls, dashboard, requests, responses
+from taskyard.wire import dashboard, responses
 
 routes = Routes("access")
 

@@ -6,12 +6,13 @@ from typing import Annotated
 
 from fastapi import Path, Query, Request, Response
 
+from taskyard.api import calls
 from taskyard.core.errors import DeliveryRefused
-from taskyard.core.signing import HEADERS
 from taskyard.core.task import Json
-from taskyard.server.guarding import Serving, address_of
+from taskyard.ledger.signing import HEADERS
+from taskyard.server.auth import Serving, address_of
 from taskyard.server.routing import Calling, Routes, answer
-from taskyard.wire import calls, responses, source_models, sources
+from taskyard.wire import responses, source_models, sources
 from taskyard.wire.sources import AddedTrigger
 
 routes = Routes("sources")

@@ -7,13 +7,16 @@ from typing import Annotated, Any
 from fastapi import Header, Path, Query, Response
 from pydantic import AfterValidator
 
+from taskyard.api import calls, requests
 from taskyard.core.jsonvalue import compact
 from taskyard.core.task import Json
-from taskyard.server.guarding import check_own_lease
+from taskyard.features.artifacts import views as files
+from taskyard.features.tasks import multica
+from taskyard.ledger.turns import in_turns
+from taskyard.server.auth import check_own_lease
 from taskyard.server.routing import Calling, Routes, answer, spelled
 from taskyard.server.viewing import View, shown, shown_attempt, shown_attempts
-from taskyard.service.turns import in_turns
-from taskyard.wire import calls, dashboard, documents, files, multica, requests, responses, shapes
+from taskyard.wire import dashboard, documents, responses, shapes
 from taskyard.wire.answers import event_view
 from taskyard.wire.showing import plain
 

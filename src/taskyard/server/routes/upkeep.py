@@ -6,12 +6,13 @@ from typing import Annotated
 
 from fastapi import Path, Query, Request, Response
 
+from taskyard.api import calls, requests
 from taskyard.core.task import Json
 from taskyard.core.units import to_iso
 from taskyard.server import metrics
-from taskyard.server.guarding import Serving
+from taskyard.server.auth import Serving
 from taskyard.server.routing import Calling, Routes, answer
-from taskyard.wire import calls, documents, requests, responses
+from taskyard.wire import documents, responses
 
 routes = Routes("yard")
 BY_HAND = requests.MoveBreaker()  # what is asked for without a body

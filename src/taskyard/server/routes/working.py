@@ -7,17 +7,18 @@ from typing import Annotated, Any
 
 from fastapi import Body, Response
 
-from taskyard.core.access import Role
+from taskyard.api import calls, requests
 from taskyard.core.errors import InvalidInput, TaskyardError
 from taskyard.core.task import TaskId
-from taskyard.server.guarding import Caller, lease_refusals
+from taskyard.features.tasks.views import Held, Receipt
+from taskyard.features.tokens.rules import Role
+from taskyard.ledger.turns import in_turns
+from taskyard.server.auth import Caller, lease_refusals
 from taskyard.server.routes.tasks import TaskAt
 from taskyard.server.routing import Calling, Routes, answer
 from taskyard.server.viewing import View, shown_held
-from taskyard.service.turns import in_turns
-from taskyard.wire import calls, documents, requests, responses
+from taskyard.wire import documents, responses
 from taskyard.wire.answers import Heartbeat, Told
-from taskyard.wire.tasks import Held, Receipt
 
 routes = Routes("work")
 OneOfMany = requests.HeartbeatOf | requests.LeaseOf | requests.CompleteOf | requests.FailOf

@@ -8,9 +8,9 @@ from taskyard.core import claiming
 from taskyard.core.changes import Blocker, Change, ChangeSet, Committed, Conflict, Lift, Taken, is_late
 from taskyard.core.task import WAITING, Hot, TaskId
 from taskyard.core.units import Micros
-from taskyard.stores.guarding import LATE
 from taskyard.stores.memory.tables import Tables
-from taskyard.stores.sets import Answer, owned_key, readied
+from taskyard.stores.shared.change_sets import Answer, owned_key, readied
+from taskyard.stores.shared.guards import LATE
 
 
 def land(tables: Tables, change_set: ChangeSet, now: Micros) -> Answer:

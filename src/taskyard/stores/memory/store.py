@@ -55,7 +55,6 @@ from taskyard.core.task import (
     TaskId,
 )
 from taskyard.core.units import Micros
-from taskyard.stores import pruning
 from taskyard.stores.contract import (
     FROM_THE_OLDEST,
     Claimed,
@@ -69,13 +68,14 @@ from taskyard.stores.contract import (
     Prunable,
     Stale,
 )
-from taskyard.stores.identity import identity
-from taskyard.stores.matching import matches
 from taskyard.stores.memory.landing import land
 from taskyard.stores.memory.tables import Tables, copied
-from taskyard.stores.migrate import Schemaless
-from taskyard.stores.paging import page_of
-from taskyard.stores.sets import refuse_nonsense
+from taskyard.stores.shared import pruning
+from taskyard.stores.shared.change_sets import refuse_nonsense
+from taskyard.stores.shared.filters import matches
+from taskyard.stores.shared.identity import identity
+from taskyard.stores.shared.migrations import Schemaless
+from taskyard.stores.shared.paging import page_of
 
 Value = TypeVar("Value")
 

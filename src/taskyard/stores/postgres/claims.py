@@ -14,16 +14,16 @@ from dataclasses import dataclass, field
 from taskyard.core import claiming
 from taskyard.core.changes import Beat, Limit
 from taskyard.core.claiming import Choice, ClaimPlan, PlannedLane
-from taskyard.core.codec import decode_definition
 from taskyard.core.priority import aged
 from taskyard.core.task import Hot, LaneId, TaskId
-from taskyard.stores import rows
-from taskyard.stores.beats import beaten
+from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Claimed, Extended, Stale
 from taskyard.stores.postgres import lifting
-from taskyard.stores.postgres.floors import Place
+from taskyard.stores.postgres.claim_cursors import Place
 from taskyard.stores.postgres.landing import remove_idle
 from taskyard.stores.postgres.transaction import CeilingsMoved, Transaction, limit_of
+from taskyard.stores.shared import rows
+from taskyard.stores.shared.heartbeats import beaten
 
 _NO_CEILING = 2**62
 _FIRST = (-(2**62), 0)  # a place before every rank

@@ -24,8 +24,8 @@ from taskyard.core.errors import (
     Unavailable,
     YardClosed,
 )
-from taskyard.stores import patience
 from taskyard.stores.postgres.session import Session
+from taskyard.stores.shared import patience
 
 Connection = Session
 

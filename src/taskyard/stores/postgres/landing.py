@@ -13,14 +13,14 @@ from itertools import chain
 from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Committed, Limit, RecordChange
 from taskyard.core.claiming import KEPT_CEILINGS
 from taskyard.core.task import Definition, TaskId
-from taskyard.stores import rows, waves
-from taskyard.stores.guarding import takes_key
-from taskyard.stores.lifting import lifts_of
 from taskyard.stores.postgres import guards, lifting, removing
 from taskyard.stores.postgres.statements import columns
 from taskyard.stores.postgres.transaction import Transaction, limit_of
-from taskyard.stores.sets import Answer, readied
-from taskyard.stores.waves import Key, parking
+from taskyard.stores.shared import batching, rows
+from taskyard.stores.shared.batching import Key, parking
+from taskyard.stores.shared.blockers import lifts_of
+from taskyard.stores.shared.change_sets import Answer, readied
+from taskyard.stores.shared.guards import takes_key
 
 Counts = dict[Key, int]
 
@@ -51,12 +51,12 @@ async def _first_wave(
     transaction: Transaction, sets: Sequence[ChangeSet]
 ) -> tuple[Sequence[ChangeSet], frozenset[TaskId]]:
     """The sets, and the tasks that they will lift a blocker off: read unlocked, to be locked with the others."""
-    apart = waves.apart(sets)
+    apart = batching.apart(sets)
     blocked: dict[str, list[TaskId]] = {}
     for name, task_id in await transaction.ask("blocked_by", apart.lifting) if apart.lifting else ():
         blocked.setdefault(name, []).append(task_id)
     parked = await lifting.blocking(transaction, set(apart.parking))
-    wave = waves.wave(apart, blocked, parked)
+    wave = batching.wave(apart, blocked, parked)
     return wave.sets, frozenset(task_id for each in blocked.values() for task_id in each)
 
 

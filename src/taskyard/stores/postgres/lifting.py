@@ -12,10 +12,10 @@ from taskyard.core import claiming
 from taskyard.core.changes import Change, Limit
 from taskyard.core.task import Hot, TaskId
 from taskyard.core.units import Micros, MicroUsd
-from taskyard.stores.lifting import Lifted, Lifting, default_reserve, unparked
 from taskyard.stores.postgres.statements import columns
 from taskyard.stores.postgres.transaction import Transaction
-from taskyard.stores.rows import record
+from taskyard.stores.shared.blockers import Lifted, Lifting, default_reserve, unparked
+from taskyard.stores.shared.rows import record
 
 
 async def lift(transaction: Transaction, lifts: Sequence[Lifted]) -> dict[int, list[Change]]:

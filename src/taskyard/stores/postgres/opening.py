@@ -10,9 +10,9 @@ from pathlib import Path
 import asyncpg
 
 from taskyard.core.errors import StoreUnavailable
-from taskyard.stores import migrate
 from taskyard.stores.postgres.connecting import Connection
 from taskyard.stores.postgres.statements import Statements
+from taskyard.stores.shared import migrations
 
 OLDEST_SERVER = 14
 MIGRATIONS = Path(__file__).with_name("migrations")
@@ -32,16 +32,16 @@ async def prepare(connection: Connection, sql: Statements, *, migrates: bool) ->
     return await connection.fetchval(sql["secret"])
 
 
-async def schema(connection: Connection, sql: Statements) -> migrate.State:
-    return migrate.State(await _stored(connection, sql), migrate.migrations(MIGRATIONS))
+async def schema(connection: Connection, sql: Statements) -> migrations.State:
+    return migrations.State(await _stored(connection, sql), migrations.migrations(MIGRATIONS))
 
 
-async def _stored(connection: Connection, sql: Statements) -> migrate.Schema:
+async def _stored(connection: Connection, sql: Statements) -> migrations.Schema:
     try:
         row = await connection.fetchrow(sql["schema"])
     except (asyncpg.UndefinedTableError, asyncpg.InvalidSchemaNameError):
-        return migrate.EMPTY
-    return migrate.EMPTY if row is None else migrate.Schema(*row)
+        return migrations.EMPTY
+    return migrations.EMPTY if row is None else migrations.Schema(*row)
 
 
 async def _migrate(connection: Connection, sql: Statements) -> None:

@@ -20,17 +20,17 @@ from taskyard.core.changes import (
     Signal,
     StoredEvent,
 )
-from taskyard.core.codec import decode_definition
 from taskyard.core.errors import EventsGone
 from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Json, Lane, LaneId, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros
-from taskyard.stores import pruning, rows
+from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
-from taskyard.stores.identity import identity
-from taskyard.stores.matching import is_spelled_so, may_mention
-from taskyard.stores.paging import Page
 from taskyard.stores.postgres.connecting import Connection
 from taskyard.stores.postgres.statements import Statements
+from taskyard.stores.shared import pruning, rows
+from taskyard.stores.shared.filters import is_spelled_so, may_mention
+from taskyard.stores.shared.identity import identity
+from taskyard.stores.shared.paging import Page
 
 Value = TypeVar("Value")
 _WIDTH = len(Hot._fields)

@@ -12,7 +12,7 @@ from typing import Any
 import asyncpg
 from asyncpg.prepared_stmt import PreparedStatement
 
-from taskyard.stores.patience import keep_alive
+from taskyard.stores.shared.patience import keep_alive
 
 _MOST_KEPT = 100  # statements that are known by name
 

@@ -8,9 +8,9 @@ from taskyard.core.changes import Touch
 from taskyard.core.clock_jump import TOLERANCE
 from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import Micros
-from taskyard.stores import rows
 from taskyard.stores.postgres.statements import columns
 from taskyard.stores.postgres.transaction import Transaction
+from taskyard.stores.shared import rows
 
 
 async def touch(transaction: Transaction, touches: Sequence[Touch]) -> None:

@@ -20,8 +20,8 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Attempt, Hot
 from taskyard.core.units import Micros
 from taskyard.stores.postgres.arrays import Columns, by_columns, only_where
-from taskyard.stores.rows import Row, definition_rows
-from taskyard.stores.statements import Differing, by_difference, differing, named, text_of
+from taskyard.stores.shared.rows import Row, definition_rows
+from taskyard.stores.shared.statements import Differing, by_difference, differing, named, text_of
 
 _FILES = ("opening.sql", "writing.sql", "claiming.sql", "removing.sql", "reading.sql")
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,47}")

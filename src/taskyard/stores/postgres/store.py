@@ -18,24 +18,24 @@ from taskyard.core.errors import StoreUnavailable, Unavailable, YardClosed
 from taskyard.core.task import Hot, Lane, LaneId, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Extended, Stale
-from taskyard.stores.gathering import Gathering
-from taskyard.stores.migrate import State
-from taskyard.stores.patience import CALL_TIMEOUT, SLOW_CALL_TIMEOUT
-from taskyard.stores.postgres import claims, landing, news, opening, plain, reading, small_writes
+from taskyard.stores.postgres import claims, landing, opening, reading, single_statement, small_writes, wakeups
+from taskyard.stores.postgres.claim_cursors import Floors, Place
 from taskyard.stores.postgres.connecting import Pool, address
-from taskyard.stores.postgres.floors import Floors, Place
-from taskyard.stores.postgres.guest import PostgresGuest
-from taskyard.stores.postgres.news import News
-from taskyard.stores.postgres.plain_claims import PlainClaims
+from taskyard.stores.postgres.external_transaction import PostgresGuest
+from taskyard.stores.postgres.optimistic_claim import PlainClaims
 from taskyard.stores.postgres.reading import Reader
 from taskyard.stores.postgres.statements import statements
 from taskyard.stores.postgres.transacting import Met, Transactions
 from taskyard.stores.postgres.transaction import Transaction
+from taskyard.stores.postgres.wakeups import News
 from taskyard.stores.postgres.waking import Waking
-from taskyard.stores.reads import Reads
-from taskyard.stores.sets import counted, refuse_nonsense, rows_of
-from taskyard.stores.telling_time import MEASURED_EVERY, StoreTime
-from taskyard.stores.waiting import ANYTHING
+from taskyard.stores.shared.change_sets import counted, refuse_nonsense, rows_of
+from taskyard.stores.shared.clock import MEASURED_EVERY, StoreTime
+from taskyard.stores.shared.migrations import State
+from taskyard.stores.shared.patience import CALL_TIMEOUT, SLOW_CALL_TIMEOUT
+from taskyard.stores.shared.read_batching import Gathering
+from taskyard.stores.shared.reads import Reads
+from taskyard.stores.shared.waiters import ANYTHING
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
@@ -162,8 +162,8 @@ class PostgresStore(Reads):
         return counted(sets, answers, counts)
 
     async def _land(self, sets: Sequence[ChangeSet]) -> tuple[list[landing.Answer], landing.Counts]:
-        if self._where.prepared and plain.is_plain(sets):
-            writing = self._open().write_at_once(lambda on: plain.land(on, sets), rows=rows_of(sets))
+        if self._where.prepared and single_statement.is_plain(sets):
+            writing = self._open().write_at_once(lambda on: single_statement.land(on, sets), rows=rows_of(sets))
             at_once = await self._to_its_end(writing)
             if at_once is not None:
                 answer, written = at_once
@@ -241,7 +241,7 @@ class PostgresStore(Reads):
         waking = self._waking
         assert waking is not None
         if timeout > 0:
-            await waking.wait(mark, timeout, ANYTHING if plan is None else news.wanted_by(plan))
+            await waking.wait(mark, timeout, ANYTHING if plan is None else wakeups.wanted_by(plan))
         self._open()
         return waking.mark
 

@@ -14,13 +14,13 @@ import asyncpg
 from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import TaskId
 from taskyard.stores.contract import OutcomeUnknown
-from taskyard.stores.patience import PER_ROW
 from taskyard.stores.postgres.connecting import CONTENDED, GONE, UNHEARD, Address, Connection, Pool, refusal_of
-from taskyard.stores.postgres.news import News
 from taskyard.stores.postgres.reading import Reader
 from taskyard.stores.postgres.statements import Statements
 from taskyard.stores.postgres.transaction import CeilingsMoved, Contended, Transaction
-from taskyard.stores.telling_time import StoreTime
+from taskyard.stores.postgres.wakeups import News
+from taskyard.stores.shared.clock import StoreTime
+from taskyard.stores.shared.patience import PER_ROW
 
 Answer = TypeVar("Answer")
 

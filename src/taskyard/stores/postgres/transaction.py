@@ -13,13 +13,13 @@ from taskyard.core.changes import Change, Event, Limit, NewTask
 from taskyard.core.claiming import is_own_ceiling
 from taskyard.core.task import Hot, LaneId, Status, TaskId
 from taskyard.core.units import Micros
-from taskyard.stores import rows
-from taskyard.stores.postgres import news
+from taskyard.stores.postgres import wakeups
+from taskyard.stores.postgres.claim_cursors import LAST, Place
 from taskyard.stores.postgres.connecting import Connection
-from taskyard.stores.postgres.floors import LAST, Place
-from taskyard.stores.postgres.news import News
 from taskyard.stores.postgres.statements import Part, Statements, new_rows, number_of
-from taskyard.stores.waves import Key
+from taskyard.stores.postgres.wakeups import News
+from taskyard.stores.shared import rows
+from taskyard.stores.shared.batching import Key
 
 
 class Contended(Exception):
@@ -66,7 +66,7 @@ class Transaction:
     async def bump_epoch(self, workspace: str) -> None:
         """What claims are planned on there has changed."""
         await self.run("bump_epochs", [workspace])
-        self._news.add(news.of_plans(workspace))
+        self._news.add(wakeups.of_plans(workspace))
 
     # Locks.
 
@@ -102,7 +102,7 @@ class Transaction:
         """By workspace and name: what is held and spent more, or less."""
         self.write("move_limits", moves)
         eased = [(workspace, name) for workspace, name, held, _ in moves if held < 0]
-        self._news |= {news.of_room(*key) for key in eased if is_own_ceiling(key[1])}
+        self._news |= {wakeups.of_room(*key) for key in eased if is_own_ceiling(key[1])}
 
     def move(self, changes: Iterable[Change]) -> None:
         changes = list(changes)

@@ -18,11 +18,11 @@ import asyncpg
 
 from taskyard.core.errors import TaskyardError
 from taskyard.core.task import LaneId
+from taskyard.stores.postgres.claim_cursors import Floors
 from taskyard.stores.postgres.connecting import GONE, Address, connect
-from taskyard.stores.postgres.floors import Floors
-from taskyard.stores.postgres.news import NONE, News
 from taskyard.stores.postgres.statements import Statements
-from taskyard.stores.waiting import ANYTHING, Waiting
+from taskyard.stores.postgres.wakeups import NONE, News
+from taskyard.stores.shared.waiters import ANYTHING, Waiting
 
 _AFTER_A_HINT = 0.005  # seconds in which what is written is gathered for the next one: few, after a quiet while
 _BETWEEN_HINTS = 0.05  # and so many at last, where there is no end of them: 20 a second from one process

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from taskyard.core.changes import Beat
 from taskyard.core.claiming import ClaimPlan, ceilings_of, money_of, own_money, slots_of
-from taskyard.core.codec import decode_definition
 from taskyard.core.priority import aged
 from taskyard.core.task import Trait
 from taskyard.core.transitions import told_of_claim
+from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Claimed, Extended, Stale
 from taskyard.stores.redis import rows
 from taskyard.stores.redis.rows import Reply, Word, optional

@@ -15,12 +15,12 @@ from time import monotonic
 
 from taskyard.core.errors import StoreFull, StoreReadOnly, StoreUnavailable, YardClosed
 from taskyard.stores.contract import OutcomeUnknown
-from taskyard.stores.patience import CALL_TIMEOUT
 from taskyard.stores.redis.address import Address, Host, Login
 from taskyard.stores.redis.connection import Connection, Lost, Refusal, connect
 from taskyard.stores.redis.healing import heal
 from taskyard.stores.redis.rows import Reply, Word
 from taskyard.stores.redis.scripts import Script
+from taskyard.stores.shared.patience import CALL_TIMEOUT
 
 # Shares of the time that a call may take.
 SILENCE = 0.4  # without any answer, while one is due, after which a server counts as gone

@@ -15,8 +15,8 @@ from typing import Any, cast
 
 import hiredis
 
-from taskyard.stores.patience import keep_alive
 from taskyard.stores.redis.rows import Reply, Word
+from taskyard.stores.shared.patience import keep_alive
 
 # Its types know of commands of one word only.
 _packed = cast(Callable[[tuple[Word, ...]], bytes], hiredis.pack_command)  # pyright: ignore[reportUnknownMemberType]

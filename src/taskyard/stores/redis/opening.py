@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from taskyard.core.errors import StoreUnavailable
 from taskyard.core.units import Micros
-from taskyard.stores.migrate import EMPTY, Migration, Schema, State
 from taskyard.stores.redis.connecting import Server
 from taskyard.stores.redis.durability import Durability, durability, info
 from taskyard.stores.redis.migrating import to_format_2
 from taskyard.stores.redis.reading import Reader
 from taskyard.stores.redis.scripts import WRITE
+from taskyard.stores.shared.migrations import EMPTY, Migration, Schema, State
 
 # What is stored has a format. A later release names another here, and what to do to get there.
 _FORMATS = (

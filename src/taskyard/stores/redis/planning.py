@@ -14,18 +14,18 @@ from operator import itemgetter, ne
 from typing import Any
 
 from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Event, Output, RecordChange, goes_on_when_full
-from taskyard.core.codec import encode_definition, encode_definitions
 from taskyard.core.dag import NEEDED, count_names
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Attempt, DagId, Hot
 from taskyard.core.transitions import dag_of
 from taskyard.core.units import Micros
-from taskyard.stores.guarding import takes_key
+from taskyard.definition.codec import encode_definition, encode_definitions
 from taskyard.stores.redis import rows
 from taskyard.stores.redis.rows import json_word
-from taskyard.stores.rows import body_text
-from taskyard.stores.sets import owned_key
-from taskyard.stores.waves import Key, parking
+from taskyard.stores.shared.batching import Key, parking
+from taskyard.stores.shared.change_sets import owned_key
+from taskyard.stores.shared.guards import takes_key
+from taskyard.stores.shared.rows import body_text
 
 _Step = Sequence[Any]  # the name of a function and what it is given
 _Kind = tuple[Any, ...]  # what many ends of attempts, or births, have in common: event, time, and so on

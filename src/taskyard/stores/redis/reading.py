@@ -20,7 +20,6 @@ from taskyard.core.changes import (
     Signal,
     StoredEvent,
 )
-from taskyard.core.codec import decode_definition
 from taskyard.core.errors import EventsGone
 from taskyard.core.task import (
     WAITING,
@@ -37,16 +36,17 @@ from taskyard.core.task import (
     TaskId,
 )
 from taskyard.core.units import Micros
+from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
-from taskyard.stores.identity import identity
-from taskyard.stores.matching import matches
-from taskyard.stores.paging import Page
 from taskyard.stores.redis import rows
 from taskyard.stores.redis.connecting import Server
 from taskyard.stores.redis.durability import durability, info
 from taskyard.stores.redis.rows import NONE, Reply, Word, optional
 from taskyard.stores.redis.scripts import CHECK, READ
-from taskyard.stores.rows import STATUSES, by_task, lane, lane_text
+from taskyard.stores.shared.filters import matches
+from taskyard.stores.shared.identity import identity
+from taskyard.stores.shared.paging import Page
+from taskyard.stores.shared.rows import STATUSES, by_task, lane, lane_text
 
 Value = TypeVar("Value")
 _PAGE = 500  # tasks whose definitions are looked at in one go

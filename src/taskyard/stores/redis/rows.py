@@ -15,7 +15,7 @@ from typing import Any
 from taskyard.core.changes import Checkpoint, Event, Limit, NewTask, Outbox, Output, Record, Signal, StoredEvent
 from taskyard.core.task import Attempt, Hot, LaneId, Outcome, TaskId
 from taskyard.core.units import Micros
-from taskyard.stores.rows import STATUSES, to_text
+from taskyard.stores.shared.rows import STATUSES, to_text
 
 NONE = "\0"
 Word = str | int  # what goes into a command

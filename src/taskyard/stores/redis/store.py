@@ -19,11 +19,6 @@ from taskyard.core.errors import InvalidInput, StoreUnavailable, Unavailable, Ya
 from taskyard.core.task import Hot, Lane, LaneId, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Config, Extended, Guest, Stale
-from taskyard.stores.gathering import Gathering
-from taskyard.stores.identity import identity
-from taskyard.stores.migrate import State
-from taskyard.stores.patience import CALL_TIMEOUT
-from taskyard.stores.reads import Reads
 from taskyard.stores.redis import claims, opening, planning, reading
 from taskyard.stores.redis.address import address
 from taskyard.stores.redis.checking import checks
@@ -33,10 +28,15 @@ from taskyard.stores.redis.reading import Reader
 from taskyard.stores.redis.rows import Reply, Word, optional
 from taskyard.stores.redis.scripts import CLAIM, COMMIT, EXTEND, WRITE, Script
 from taskyard.stores.redis.waking import Waking
-from taskyard.stores.rows import lane_text
-from taskyard.stores.sets import Answer, readied, refuse_nonsense
-from taskyard.stores.telling_time import MEASURED_EVERY, StoreTime
-from taskyard.stores.waves import Key
+from taskyard.stores.shared.batching import Key
+from taskyard.stores.shared.change_sets import Answer, readied, refuse_nonsense
+from taskyard.stores.shared.clock import MEASURED_EVERY, StoreTime
+from taskyard.stores.shared.identity import identity
+from taskyard.stores.shared.migrations import State
+from taskyard.stores.shared.patience import CALL_TIMEOUT
+from taskyard.stores.shared.read_batching import Gathering
+from taskyard.stores.shared.reads import Reads
+from taskyard.stores.shared.rows import lane_text
 
 
 class RedisStore(Reads):

@@ -20,7 +20,7 @@ from taskyard.stores.redis.connecting import Server
 from taskyard.stores.redis.connection import Connection, Lost, Refusal
 from taskyard.stores.redis.hints import HintStreams
 from taskyard.stores.redis.rows import NONE
-from taskyard.stores.waiting import ANYTHING, Waiting
+from taskyard.stores.shared.waiters import ANYTHING, Waiting
 
 _BLOCK = 5000  # milliseconds that one read waits at most, so that a dead connection is found out
 _PAUSE = 0.25  # seconds before a connection that was soon lost is made again

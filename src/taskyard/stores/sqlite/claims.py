@@ -9,11 +9,11 @@ from typing import NamedTuple
 from taskyard.core import claiming
 from taskyard.core.changes import Beat, Limit
 from taskyard.core.claiming import ClaimPlan
-from taskyard.core.codec import decode_definition
 from taskyard.core.task import Hot, LaneId
-from taskyard.stores import rows
-from taskyard.stores.beats import beaten
+from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Claimed, Extended, Stale
+from taskyard.stores.shared import rows
+from taskyard.stores.shared.heartbeats import beaten
 from taskyard.stores.sqlite import lifting, reading
 from taskyard.stores.sqlite.statements import SQL, move, names_text
 from taskyard.stores.sqlite.transaction import Transaction

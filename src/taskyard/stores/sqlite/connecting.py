@@ -24,9 +24,9 @@ from taskyard.core.errors import (
     StoreUnavailable,
     Unavailable,
 )
-from taskyard.stores import migrate
-from taskyard.stores.matching import may_mention
-from taskyard.stores.patience import CALL_TIMEOUT
+from taskyard.stores.shared import migrations
+from taskyard.stores.shared.filters import may_mention
+from taskyard.stores.shared.patience import CALL_TIMEOUT
 from taskyard.stores.sqlite.statements import SQL
 
 MIGRATIONS = Path(__file__).with_name("migrations")
@@ -154,14 +154,14 @@ def prepare(connection: apsw.Connection, *, migrates: bool = True, call_timeout:
     return connection.execute(SQL["secret"]).get
 
 
-def schema(connection: apsw.Connection) -> migrate.State:
-    return migrate.State(_stored(connection), migrate.migrations(MIGRATIONS))
+def schema(connection: apsw.Connection) -> migrations.State:
+    return migrations.State(_stored(connection), migrations.migrations(MIGRATIONS))
 
 
-def schema_of(path: Path, call_timeout: float = CALL_TIMEOUT) -> migrate.State:
+def schema_of(path: Path, call_timeout: float = CALL_TIMEOUT) -> migrations.State:
     """That of a file nobody here has open; of none, where there is none yet."""
     if not path.exists():
-        return migrate.State(migrate.EMPTY, migrate.migrations(MIGRATIONS))
+        return migrations.State(migrations.EMPTY, migrations.migrations(MIGRATIONS))
     with closing(connect(path, writes=False, call_timeout=call_timeout)) as connection:
         return schema(connection)
 
@@ -181,11 +181,11 @@ def _migrate(connection: apsw.Connection) -> None:
     connection.execute(SQL["found_yard"], (secrets.token_bytes(32),))
 
 
-def _stored(connection: apsw.Connection) -> migrate.Schema:
+def _stored(connection: apsw.Connection) -> migrations.Schema:
     if not connection.execute(SQL["has_schema"]).get:
-        return migrate.EMPTY
+        return migrations.EMPTY
     row = connection.execute(SQL["schema"]).get
-    return migrate.EMPTY if row is None else migrate.Schema(*row)
+    return migrations.EMPTY if row is None else migrations.Schema(*row)
 
 
 def _patiently(change: Callable[[], object], call_timeout: float) -> None:

@@ -11,14 +11,14 @@ from itertools import chain
 
 from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Committed, Limit
 from taskyard.core.task import Definition, TaskId
-from taskyard.stores import rows
-from taskyard.stores.guarding import takes_key
-from taskyard.stores.lifting import lifts_of
-from taskyard.stores.sets import Answer, counted, readied
+from taskyard.stores.shared import rows
+from taskyard.stores.shared.batching import Key, Wave, parking
+from taskyard.stores.shared.blockers import lifts_of
+from taskyard.stores.shared.change_sets import Answer, counted, readied
+from taskyard.stores.shared.guards import takes_key
 from taskyard.stores.sqlite import guards, lifting, waves
 from taskyard.stores.sqlite.statements import SQL, names_text, wide
 from taskyard.stores.sqlite.transaction import Transaction
-from taskyard.stores.waves import Key, Wave, parking
 
 
 def land(transaction: Transaction, sets: Sequence[ChangeSet]) -> list[Answer]:

@@ -11,8 +11,8 @@ from taskyard.core import claiming
 from taskyard.core.changes import Change, Limit
 from taskyard.core.task import TaskId
 from taskyard.core.units import Micros, MicroUsd
-from taskyard.stores.lifting import Lifted, Lifting, default_reserve, unparked
-from taskyard.stores.rows import record
+from taskyard.stores.shared.blockers import Lifted, Lifting, default_reserve, unparked
+from taskyard.stores.shared.rows import record
 from taskyard.stores.sqlite.statements import SQL, names_text, wide
 from taskyard.stores.sqlite.transaction import Transaction
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from taskyard.stores.patience import CALL_TIMEOUT
+from taskyard.stores.shared.patience import CALL_TIMEOUT
 from taskyard.stores.sqlite.answering import answer, refuse, tell
 from taskyard.stores.sqlite.connecting import SameFile, connect, refusal_of
 

@@ -23,7 +23,6 @@ from taskyard.core.changes import (
     Signal,
     StoredEvent,
 )
-from taskyard.core.codec import decode_definition
 from taskyard.core.errors import EventsGone
 from taskyard.core.task import (
     AgentId,
@@ -39,10 +38,11 @@ from taskyard.core.task import (
     TaskId,
 )
 from taskyard.core.units import SECOND, Micros
-from taskyard.stores import pruning, rows
+from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
-from taskyard.stores.identity import identity
-from taskyard.stores.paging import Page
+from taskyard.stores.shared import pruning, rows
+from taskyard.stores.shared.identity import identity
+from taskyard.stores.shared.paging import Page
 from taskyard.stores.sqlite.statements import SQL, names_text
 
 Value = TypeVar("Value")

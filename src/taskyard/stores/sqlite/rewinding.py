@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from taskyard.core.changes import Record
 from taskyard.core.clock_jump import CUT_KINDS, cut, cut_record
-from taskyard.core.codec import decode_definition
 from taskyard.core.task import Hot
-from taskyard.stores import rows
+from taskyard.definition.codec import decode_definition
+from taskyard.stores.shared import rows
 from taskyard.stores.sqlite.statements import SQL, move, names_text
 from taskyard.stores.sqlite.transaction import Transaction
 

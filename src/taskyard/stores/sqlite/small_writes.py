@@ -8,7 +8,7 @@ from taskyard.core.changes import Touch
 from taskyard.core.clock_jump import is_due
 from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import Micros
-from taskyard.stores import rows
+from taskyard.stores.shared import rows
 from taskyard.stores.sqlite import reading
 from taskyard.stores.sqlite.statements import SQL, names_text
 from taskyard.stores.sqlite.transaction import Transaction

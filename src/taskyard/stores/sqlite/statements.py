@@ -17,8 +17,8 @@ from typing import Any
 import apsw
 
 from taskyard.core.task import Hot
-from taskyard.stores.rows import Row, to_text
-from taskyard.stores.statements import Differing, by_difference, differing, named, text_of
+from taskyard.stores.shared.rows import Row, to_text
+from taskyard.stores.shared.statements import Differing, by_difference, differing, named, text_of
 
 _FILES = ("writing.sql", "removing.sql", "reading.sql")
 

@@ -21,17 +21,17 @@ from taskyard.core.errors import InvalidInput, StoreUnavailable, YardClosed
 from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Extended, Stale
-from taskyard.stores.migrate import State
-from taskyard.stores.patience import CALL_TIMEOUT
-from taskyard.stores.reads import Reads
-from taskyard.stores.sets import refuse_nonsense
+from taskyard.stores.shared.change_sets import refuse_nonsense
+from taskyard.stores.shared.clock import StoreTime
+from taskyard.stores.shared.migrations import State
+from taskyard.stores.shared.patience import CALL_TIMEOUT
+from taskyard.stores.shared.reads import Reads
+from taskyard.stores.shared.waiters import Waiting
 from taskyard.stores.sqlite import claims, connecting, reading, small_writes
-from taskyard.stores.sqlite.guest import SqliteGuest
+from taskyard.stores.sqlite.external_transaction import SqliteGuest
 from taskyard.stores.sqlite.readers import Readers
 from taskyard.stores.sqlite.transaction import Transaction
 from taskyard.stores.sqlite.writer import Writer
-from taskyard.stores.telling_time import StoreTime
-from taskyard.stores.waiting import Waiting
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")

@@ -13,10 +13,10 @@ import apsw
 from taskyard.core.changes import Change, Event, Limit, NewTask
 from taskyard.core.task import Hot
 from taskyard.core.units import Micros
-from taskyard.stores import rows
+from taskyard.stores.shared import rows
+from taskyard.stores.shared.batching import Key
+from taskyard.stores.shared.clock import StoreTime
 from taskyard.stores.sqlite.statements import SQL, move, wide
-from taskyard.stores.telling_time import StoreTime
-from taskyard.stores.waves import Key
 
 
 class Transaction:

@@ -23,7 +23,8 @@ import apsw
 from taskyard.core.changes import ChangeSet
 from taskyard.core.errors import StoreReplaced
 from taskyard.core.units import SECOND, Micros
-from taskyard.stores.patience import CALL_TIMEOUT
+from taskyard.stores.shared.clock import StoreTime
+from taskyard.stores.shared.patience import CALL_TIMEOUT
 from taskyard.stores.sqlite import rewinding
 from taskyard.stores.sqlite.answering import answer, refuse, tell
 from taskyard.stores.sqlite.connecting import SameFile, connect, prepare, refusal_of
@@ -31,7 +32,6 @@ from taskyard.stores.sqlite.landing import Answer, land
 from taskyard.stores.sqlite.listening import Ear, Lookout, ear_at
 from taskyard.stores.sqlite.statements import SQL
 from taskyard.stores.sqlite.transaction import Transaction
-from taskyard.stores.telling_time import StoreTime
 
 logger = logging.getLogger("taskyard")
 Work = Callable[[Transaction], Any]

@@ -1,0 +1,1 @@
+"""What crosses HTTP: the table of calls, requests and messages."""

@@ -1,0 +1,221 @@
+"""Every call of the HTTP interface, once: how it is spelled, who may make it, and how much it may carry.
+
+The server makes its routes from this table and the client its requests, so neither has a path of its own. A call
+without its roles cannot be written down.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import quote
+
+from taskyard.core.jsonvalue import DEEPEST, MOST_VALUES
+from taskyard.features.tokens.rules import ADMINISTER, ANYBODY, OPERATE, SEE, STEER, WORK, Role
+
+NOW = "taskyard-now"  # the header in which every answer says the yard's time, in microseconds since 1970
+
+
+class Body(NamedTuple):
+    """The most that the body of a call may come to: looked at before anything of it is decoded."""
+
+    most_bytes: int
+    most_values: int  # numbers, texts, objects, lists and so on, however they are nested
+    deepest: int = DEEPEST + 6  # what a task carries may be as deep as DEEPEST, and is itself inside a request
+    within_sec: float = 60  # from the first byte to the last
+
+
+NOTHING = Body(0, 0, within_sec=0)  # such a call has no body, and one that is sent is not read
+LOGIN = Body(4 << 10, 8, deepest=1, within_sec=10)
+FIELDS = Body(1 << 20, 10_000)  # names and figures
+ITEM = Body(8 << 20, MOST_VALUES + 10_000)  # one task, result, message or template
+BATCH = Body(16 << 20, 500_000)
+DELIVERY = Body(1 << 20, 50_000, within_sec=30)
+FILE = Body(0, 0)  # passed on as it comes, and never decoded: `max_artifact_bytes` of the yard is its end
+
+
+class Call(NamedTuple):
+    """One call. `roles` may make it; None: anybody, also without a token."""
+
+    method: str
+    path: str
+    roles: frozenset[Role] | None
+    body: Body | None = None  # None: FIELDS, where the method has a body
+    carries: str | None = None  # the field of the body whose items are counted, each like a call of its own
+    is_own: bool = False  # the role agent may make it too, about a task that it holds or has held
+    is_repeatable: bool = True  # the same call again, after an answer was lost, does no harm
+
+    @property
+    def bounds(self) -> Body:
+        if self.body is not None:
+            return self.body
+        return FIELDS if self.method in ("POST", "PUT") else NOTHING
+
+    def to(self, **names: str) -> str:
+        """The path for these."""
+        return self.path.format(**{name: quote(value, safe="") for name, value in names.items()})
+
+    def allows(self, role: Role) -> bool:
+        return self.roles is None or role in self.roles or (self.is_own and role is Role.AGENT)
+
+
+# Tasks: putting in, and looking
+ENQUEUE = Call("POST", "/api/tasks", STEER, ITEM)
+ENQUEUE_MANY = Call("POST", "/api/tasks/batch", STEER, BATCH, carries="tasks")
+FIND = Call("GET", "/api/tasks", SEE)
+COUNT = Call("GET", "/api/tasks/counts", SEE)
+GET = Call("GET", "/api/tasks/{task_id}", SEE, is_own=True)
+TASK_EVENTS = Call("GET", "/api/tasks/{task_id}/events", SEE, is_own=True)
+WHY = Call("GET", "/api/tasks/{task_id}/why", SEE, is_own=True)
+INPUTS = Call("GET", "/api/tasks/{task_id}/inputs", SEE, is_own=True)
+CHECKPOINTS = Call("GET", "/api/tasks/{task_id}/checkpoints", SEE, is_own=True)
+CHILDREN = Call("GET", "/api/tasks/{task_id}/children", SEE, is_own=True)
+RELATIONS = Call("GET", "/api/tasks/{task_id}/relations", SEE)
+
+# Tasks: working. Each of these carries a lease, or gives one.
+CLAIM = Call("POST", "/api/tasks/claim", WORK)
+START = Call("POST", "/api/tasks/{task_id}/start", WORK)
+HEARTBEAT = Call("POST", "/api/tasks/{task_id}/heartbeat", WORK, ITEM)
+PROGRESS = Call("POST", "/api/tasks/{task_id}/progress", WORK, ITEM)
+MESSAGE = Call("POST", "/api/tasks/{task_id}/message", WORK, ITEM, is_repeatable=False)
+SESSION = Call("POST", "/api/tasks/{task_id}/session", WORK)
+COMPLETE = Call("POST", "/api/tasks/{task_id}/complete", WORK, ITEM)
+FAIL = Call("POST", "/api/tasks/{task_id}/fail", WORK, ITEM)
+RELEASE = Call("POST", "/api/tasks/{task_id}/release", WORK)
+SPAWN = Call("POST", "/api/tasks/{task_id}/spawn", WORK, BATCH, carries="tasks")
+CHECKPOINT = Call("POST", "/api/tasks/{task_id}/checkpoint", WORK, ITEM)
+SUSPEND = Call("POST", "/api/tasks/{task_id}/suspend", WORK)
+COMPLETE_MANY = Call("POST", "/api/tasks/complete", WORK, BATCH, carries="results")
+FAIL_MANY = Call("POST", "/api/tasks/fail", WORK, BATCH, carries="results")
+HEARTBEAT_MANY = Call("POST", "/api/tasks/heartbeat", WORK, BATCH, carries="heartbeats")
+CHECK_LEASES = Call("POST", "/api/tasks/leases", WORK, BATCH, carries="leases")
+
+# Tasks: steering
+CANCEL = Call("POST", "/api/tasks/{task_id}/cancel", STEER)
+RERUN = Call("POST", "/api/tasks/{task_id}/rerun", STEER, is_repeatable=False)
+SIGNAL = Call("POST", "/api/tasks/{task_id}/signal", STEER, ITEM, is_repeatable=False)
+PRIORITY = Call("POST", "/api/tasks/{task_id}/priority", STEER)
+BULK = Call("POST", "/api/tasks/bulk", STEER)
+RERUN_ISSUE = Call("POST", "/api/issues/{issue_id}/rerun", STEER, is_repeatable=False)
+DEAD_LETTERS = Call("GET", "/api/dead-letters", SEE)
+REVIEWS = Call("GET", "/api/dead-letters/reviews", SEE)
+RESOLVE = Call("POST", "/api/dead-letters/{task_id}/resolve", STEER, ITEM, is_repeatable=False)
+APPROVALS = Call("GET", "/api/approvals", SEE)
+
+# Graphs
+SUBMIT = Call("POST", "/api/dags", STEER, BATCH, carries="tasks")
+DAGS = Call("GET", "/api/dags", SEE)
+DAG = Call("GET", "/api/dags/{dag_id}", SEE)
+ADD = Call("POST", "/api/dags/{dag_id}/tasks", STEER, BATCH, carries="tasks")
+CANCEL_DAG = Call("POST", "/api/dags/{dag_id}/cancel", STEER)
+DAG_BUDGET = Call("POST", "/api/dags/{dag_id}/budget", OPERATE)
+DAG_LIMIT = Call("POST", "/api/dags/{dag_id}/limit", OPERATE)
+
+# Where work comes from by itself
+ADD_SCHEDULE = Call("POST", "/api/schedules", OPERATE, ITEM, is_repeatable=False)
+SCHEDULES = Call("GET", "/api/schedules", SEE)
+SCHEDULE = Call("GET", "/api/schedules/{schedule_id}", SEE)
+SCHEDULE_FIRES = Call("GET", "/api/schedules/{schedule_id}/fires", SEE)
+PAUSE_SCHEDULE = Call("POST", "/api/schedules/{schedule_id}/pause", OPERATE)
+RESUME_SCHEDULE = Call("POST", "/api/schedules/{schedule_id}/resume", OPERATE)
+RUN_SCHEDULE = Call("POST", "/api/schedules/{schedule_id}/run", STEER, is_repeatable=False)
+REMOVE_SCHEDULE = Call("DELETE", "/api/schedules/{schedule_id}", OPERATE)
+ADD_TRIGGER = Call("POST", "/api/triggers", OPERATE, ITEM, is_repeatable=False)
+TRIGGERS = Call("GET", "/api/triggers", SEE)
+TRIGGER = Call("GET", "/api/triggers/{trigger_id}", SEE)
+TRIGGER_FIRES = Call("GET", "/api/triggers/{trigger_id}/fires", SEE)
+PAUSE_TRIGGER = Call("POST", "/api/triggers/{trigger_id}/pause", OPERATE)
+RESUME_TRIGGER = Call("POST", "/api/triggers/{trigger_id}/resume", OPERATE)
+FIRE_TRIGGER = Call("POST", "/api/triggers/{trigger_id}/fire", STEER, ITEM, is_repeatable=False)
+ROTATE_HOOK = Call("POST", "/api/triggers/{trigger_id}/rotate", OPERATE, is_repeatable=False)
+REMOVE_TRIGGER = Call("DELETE", "/api/triggers/{trigger_id}", OPERATE)
+DELIVER = Call("POST", "/api/hooks/{path}", None, DELIVERY)  # anybody, who can sign it
+
+# Agents and runtimes
+REGISTER = Call("POST", "/api/agents", WORK)
+AGENTS = Call("GET", "/api/agents", SEE)
+AGENT_HEARTBEAT = Call("POST", "/api/agents/{agent_id}/heartbeat", WORK)
+DRAIN = Call("POST", "/api/agents/{agent_id}/drain", OPERATE)
+RESUME = Call("POST", "/api/agents/{agent_id}/resume", OPERATE)
+SIGN_OFF = Call("POST", "/api/agents/{agent_id}/sign-off", WORK)
+AGENT_BUDGET = Call("POST", "/api/agents/{agent_id}/budget", OPERATE)
+GRANT = Call("PUT", "/api/agents/{agent_id}/grant", ADMINISTER)
+REMOVE_AGENT = Call("DELETE", "/api/agents/{agent_id}", OPERATE)
+REGISTER_RUNTIME = Call("POST", "/api/runtimes", WORK)
+RUNTIMES = Call("GET", "/api/runtimes", SEE)
+RUNTIME_HEARTBEAT = Call("POST", "/api/runtimes/{runtime_id}/heartbeat", WORK)
+ORPHANS = Call("POST", "/api/runtime/{runtime_id}/orphans", WORK)
+
+# Inboxes and background subagents
+INBOXES = Call("GET", "/api/inbox", SEE)
+INBOX = Call("GET", "/api/inbox/{agent}/{conversation}", ANYBODY)  # an agent: its own, and so with the next four
+INBOX_ENQUEUE = Call("POST", "/api/inbox/{agent}/{conversation}/enqueue", WORK, ITEM)
+INBOX_DEQUEUE = Call("POST", "/api/inbox/{agent}/{conversation}/dequeue", WORK)
+INBOX_CONSUME = Call("POST", "/api/inbox/{agent}/{conversation}/consume", WORK)
+INBOX_CLEAR = Call("POST", "/api/inbox/{agent}/{conversation}/clear", WORK)
+START_SUBAGENT = Call("POST", "/api/subagents", STEER, ITEM)
+SPAWN_SUBAGENT = Call("POST", "/api/tasks/{task_id}/subagents", WORK, ITEM)
+SUBAGENTS = Call("GET", "/api/subagents", ANYBODY)  # an agent: those that it is the parent of
+SUBAGENT = Call("GET", "/api/tasks/{task_id}/subagent", SEE, is_own=True)
+TRANSCRIPT = Call("GET", "/api/tasks/{task_id}/transcript", SEE, is_own=True)
+
+# Artifacts
+PUT_ARTIFACT = Call("PUT", "/api/artifacts/{name}", STEER, FILE, is_repeatable=False)
+PUT_TASK_ARTIFACT = Call("PUT", "/api/tasks/{task_id}/artifacts/{name}", WORK, FILE)
+ARTIFACTS = Call("GET", "/api/artifacts", SEE)
+TASK_ARTIFACTS = Call("GET", "/api/tasks/{task_id}/artifacts", SEE, is_own=True)
+READ_ARTIFACT = Call("GET", "/api/artifacts/{artifact_id}", ANYBODY)  # an agent: what its tasks made or are given
+ARTIFACT = Call("GET", "/api/artifacts/{artifact_id}/about", ANYBODY)
+REMOVE_ARTIFACT = Call("DELETE", "/api/artifacts/{artifact_id}", OPERATE)
+
+# Notifications
+SET_NOTIFIER = Call("PUT", "/api/notifiers/{name}", OPERATE, is_repeatable=False)
+NOTIFIERS = Call("GET", "/api/notifiers", OPERATE)
+REMOVE_NOTIFIER = Call("DELETE", "/api/notifiers/{name}", OPERATE)
+TRY_NOTIFIER = Call("POST", "/api/notifiers/{name}/test", OPERATE, is_repeatable=False)
+NOTIFICATIONS = Call("GET", "/api/notifications", SEE)
+RESEND_NOTIFICATION = Call("POST", "/api/notifications/{notification_id}/resend", OPERATE)
+DISMISS_NOTIFICATION = Call("POST", "/api/notifications/{notification_id}/dismiss", OPERATE)
+
+# The yard
+QUEUES = Call("GET", "/api/queues", SEE)
+PAUSE_QUEUE = Call("POST", "/api/queues/{queue}/pause", OPERATE)
+RESUME_QUEUE = Call("POST", "/api/queues/{queue}/resume", OPERATE)
+QUEUE_PRESET = Call("POST", "/api/queues/{queue}/preset", OPERATE)
+SET_PRESET = Call("PUT", "/api/preset", OPERATE)
+REPORT_POLICY = Call("PUT", "/api/report-policy", OPERATE)
+BREAKERS = Call("GET", "/api/breakers", SEE)
+OPEN_BREAKER = Call("POST", "/api/breakers/{type}/open", OPERATE)
+CLOSE_BREAKER = Call("POST", "/api/breakers/{type}/close", OPERATE)
+BREAKER_POLICY = Call("PUT", "/api/breaker-policy", OPERATE)
+THROTTLES = Call("GET", "/api/throttles", SEE)
+SPEND = Call("GET", "/api/spend", SEE)
+SPEND_REPORT = Call("GET", "/api/spend/report", SEE)
+SETTINGS = Call("GET", "/api/budget", SEE)
+BUDGET = Call("PUT", "/api/budget", OPERATE)
+STATS = Call("GET", "/api/stats", SEE)
+OVERVIEW = Call("GET", "/api/overview", SEE)
+SERIES = Call("GET", "/api/series", SEE)
+VERIFY = Call("POST", "/api/verify", OPERATE)
+CHANGED = Call("GET", "/api/changed", ANYBODY)
+EVENTS = Call("GET", "/api/events", SEE, is_own=True)  # a page, or server-sent events to who accepts those
+SOCKET = Call("WEBSOCKET", "/api/ws", SEE, is_own=True)
+
+# Access
+CREATE_TOKEN = Call("POST", "/api/tokens", ADMINISTER, is_repeatable=False)
+TOKENS = Call("GET", "/api/tokens", ADMINISTER)
+REVOKE_TOKEN = Call("DELETE", "/api/tokens/{token_id}", ADMINISTER)
+
+WHO = Call("GET", "/api/session", ANYBODY)
+LOG_IN = Call("POST", "/api/session", None, LOGIN, is_repeatable=False)
+LOG_OUT = Call("DELETE", "/api/session", None)
+
+# For machines that watch the server
+HEALTHY = Call("GET", "/healthz", None)
+READY = Call("GET", "/readyz", None)
+METRICS = Call("GET", "/metrics", SEE)
+DOCUMENT = Call("GET", "/openapi.json", None)
+DOCS = Call("GET", "/docs", None)
+PAGE = Call("GET", "/{page}", None)  # the dashboard: whatever is none of the above
+
+CALLS: dict[str, Call] = {name: value for name, value in globals().items() if isinstance(value, Call)}
+AT: dict[tuple[str, str], Call] = {(call.method, call.path): call for call in CALLS.values()}

@@ -1,0 +1,466 @@
+"""What callers send, as the OpenAPI document shows it. Unknown fields are refused, and nothing is converted.
+
+These models check shapes. What a task's fields may hold is decided in `definition.fields`, once, for every way in.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from taskyard.core.agent import Slots
+from taskyard.core.runtime import INCARNATION
+from taskyard.features.tasks import growth_limits
+from taskyard.features.tasks.multica import task_of
+
+Money = Annotated[str | int | float, Field(description="Dollars, exactly: a decimal text, or a number.")]
+Seconds = Annotated[int | float, Field(ge=0)]
+Tokens = Annotated[int, Field(ge=0)]
+Lease = Annotated[str, Field(description="The lease that the claim gave.", max_length=255)]
+Name = Annotated[str, Field(min_length=1, max_length=255)]
+Incarnation = Annotated[
+    str, Field(pattern=f"^{INCARNATION}$", description="One process of a runtime that has several.")
+]
+Words = Annotated[str, Field(max_length=10_000)]
+TaskId = Annotated[str, AfterValidator(task_of), Field(description="A task's id, or that of an attempt at it.")]
+
+
+class Request(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class TaskDraft(BaseModel):
+    """A task as it is put in: the fields of a task, those of `spec` and `spec.constraints` also by their own names.
+
+    A preset's own names for them are taken too, where the queue has that preset.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+        strict=True,
+        json_schema_extra={
+            "additionalProperties": False,
+            "examples": [{"type": "code", "prompt": "Fix the failing test", "max_cost_usd": "0.50"}],
+        },
+    )
+
+    type: str | None = Field(
+        None,
+        min_length=1,
+        max_length=255,
+        description="code, research, …; a preset may have another name for it.",
+    )
+    id: str | None = Field(None, description="Minted by the caller, it makes a repeated call harmless.")
+    name: str | None = Field(None, description="In a DAG: what others name it by in `depends_on`.")
+    idempotency_key: str | None = None
+    dedup: Literal["payload", "explicit", "subject", "none"] | None = None
+    queue: str | None = None
+    title: str | None = None
+    agent: str | None = Field(None, description="The agent it is for, by id or by type.")
+    subject: str | None = Field(None, description="What it is about, such as issue:42.")
+    spec: dict[str, Any] | None = None
+    prompt: str | None = None
+    payload: Any = None
+    context_refs: list[str] | None = None
+    max_cost_usd: Money | None = None
+    max_duration_sec: int | None = None
+    required_capabilities: list[str] | None = None
+    model_preferences: list[str] | None = None
+    fallback_models: list[str] | None = None
+    priority: int | None = None
+    priority_boost_per_minute: Money | None = None
+    deadline: str | None = Field(None, description="ISO 8601 with a zone.")
+    run_after: str | None = None
+    expires_at: str | None = None
+    depends_on: list[str] | None = None
+    concurrency_key: str | None = None
+    coalescable: bool | None = None
+    max_attempts: int | None = None
+    retry: dict[str, Any] | None = None
+    timeouts: dict[str, Any] | None = None
+    output: dict[str, Any] | None = None
+    session: dict[str, Any] | None = None
+    trigger: dict[str, Any] | None = None
+    tags: list[str] | None = None
+    trace: Any = Field(
+        None,
+        description="A W3C traceparent, in place of that of the header; one that is malformed is ignored.",
+        json_schema_extra={"type": "string"},
+    )
+
+    def fields(self) -> dict[str, Any]:
+        """What the caller said, and nothing else."""
+        said, given = self.model_fields_set, {**self.__dict__, **(self.__pydantic_extra__ or {})}
+        return {name: value for name, value in given.items() if name in said}
+
+
+class Batch(Request):
+    tasks: list[TaskDraft] = Field(max_length=growth_limits.MOST_IN_A_BATCH)
+
+
+class Drafts(Request):
+    tasks: list[TaskDraft] = Field(max_length=growth_limits.MOST_TASKS)
+
+
+class DagInbox(Request):
+    """The inbox that is told what becomes of a graph."""
+
+    agent: Name
+    conversation: Name
+    about: list[Literal["ended", "completed", "dead_lettered", "cancelled", "escalated"]] = [
+        *("ended", "dead_lettered", "escalated"),
+    ]
+
+
+class DagDraft(Request):
+    """A whole graph. Its tasks name each other by `name`, or by ids they mint."""
+
+    id: str | None = None
+    title: str = ""
+    tasks: list[TaskDraft] = Field(min_length=1, max_length=growth_limits.MOST_TASKS)
+    budget_ceiling_usd: Money | None = None
+    tags: list[str] = []
+    inbox: DagInbox | None = None
+
+    def fields(self, tasks: list[dict[str, Any]]) -> dict[str, Any]:
+        """What the caller said, with the fields of the tasks."""
+        given = {name: value for name, value in self if name in self.model_fields_set}
+        told = {} if self.inbox is None else {"inbox": self.inbox.model_dump(exclude_unset=True)}
+        return {**given, **told, "tasks": tasks}
+
+
+class Claim(Request):
+    """Who asks, and for how much. Either an agent, or a runtime for any of its agents."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"agent_id": "coder-1", "count": 1, "wait_sec": 20}]})
+
+    agent_id: Name | None = None
+    runtime_id: Name | None = None
+    count: int = Field(1, ge=1, le=1000)
+    wait_sec: Annotated[int | float, Field(ge=0, le=60)] = 0
+    queues: list[str] | None = None
+    types: list[str] | None = None
+    start: bool = False
+    request_id: Name | None = Field(None, description="The same again gets the same tasks, where an answer was lost.")
+
+
+class Leased(Request):
+    lease: Lease
+
+
+class Spent(Request):
+    """What the attempt has cost so far, in all. Cost is rounded up to a micro-dollar."""
+
+    cost_usd: Money | None = None
+    tokens_input: Tokens | None = Field(None, description="Every token read, cached ones among them.")
+    tokens_output: Tokens | None = None
+    tokens_cache_read: Tokens | None = None
+    tokens_cache_write: Tokens | None = None
+    model: Name | None = Field(None, description="Where no cost is given, its price is looked up.")
+
+
+class Heartbeat(Leased, Spent):
+    progress: Any = None
+
+
+class HeartbeatOf(Heartbeat):
+    task_id: TaskId
+
+
+class Heartbeats(Request):
+    heartbeats: list[HeartbeatOf] = Field(max_length=10_000)
+
+
+class LeaseOf(Leased):
+    task_id: TaskId
+
+
+class Leases(Request):
+    leases: list[LeaseOf] = Field(max_length=10_000)
+
+
+class Progress(Leased):
+    progress: Any
+
+
+class Message(Leased):
+    message: Any
+
+
+class Session(Leased):
+    """At least one of the two; what is not given stays as it was pinned before."""
+
+    session_id: Name | None = None
+    work_dir: Annotated[str, Field(max_length=4096)] | None = None
+
+
+class Complete(Leased, Spent):
+    output: Any = None
+    artifacts: list[str] = []
+    decision_report: Any = None
+
+
+class CompleteOf(Complete):
+    task_id: TaskId
+
+
+class Completions(Request):
+    """Many results; with `claim`, finish and claim in one call."""
+
+    results: list[CompleteOf] = Field(min_length=1, max_length=1000)
+    claim: Claim | None = None
+
+
+class Fail(Leased, Spent):
+    reason: Name = "agent_error"
+    error: str = ""
+    details: Any = None
+    retry_after_sec: Seconds | None = None
+
+
+class FailOf(Fail):
+    task_id: TaskId
+
+
+class Failures(Request):
+    results: list[FailOf] = Field(min_length=1, max_length=1000)
+
+
+class Spawn(Leased):
+    name: Name
+    tasks: list[TaskDraft] = Field(min_length=1, max_length=growth_limits.MOST_TASKS)
+    wait: bool = False
+
+
+class Checkpoint(Leased, Spent):
+    name: Name
+    data: Any = None
+
+
+class Sleep(Leased):
+    kind: Literal["sleep"]
+    name: Name
+    duration_sec: Seconds
+
+
+class WaitFor(Leased):
+    kind: Literal["signal"]
+    name: Name
+    signal: Name
+    timeout_sec: Seconds | None = None
+
+
+class Snooze(Leased):
+    kind: Literal["snooze"]
+    duration_sec: Seconds
+
+
+Suspend = Annotated[Sleep | WaitFor | Snooze, Field(discriminator="kind")]
+
+
+class Cancel(Request):
+    reason: Annotated[str, Field(max_length=1000)] = "cancelled"
+    cascade: bool | None = None
+    dry_run: Annotated[bool, Field(description="Only say what would be cancelled.")] = False
+
+
+class CancelDag(Request):
+    reason: Annotated[str, Field(max_length=1000)] = "cancelled"
+    dry_run: Annotated[bool, Field(description="Only say what would be cancelled.")] = False
+
+
+class RerunIssue(Request):
+    task_id: TaskId | None = None
+
+
+class SendSignal(Request):
+    name: Name
+    data: Any = None
+
+
+class Priority(Request):
+    priority: int
+
+
+class Resolve(Request):
+    resolution: Literal["retry", "modify_and_retry", "cancel", "escalate"]
+    reason: Words = ""
+    spec: dict[str, Any] | None = None
+
+
+class BulkFilter(Request):
+    ids: Annotated[list[str], Field(max_length=1000, description="Exactly these, and nothing else beside it.")] = []
+    status: list[str] = []
+    type: list[str] = []
+    queue: str | None = None
+    agent: str | None = None
+    subject: str | None = None
+    dag_id: str | None = None
+    parent_id: str | None = None
+    tag: str | None = None
+    text: str | None = None
+
+
+class BulkAction(Request):
+    """What to do with every task that matches the filter."""
+
+    action: Literal["cancel", "retry", "rerun", "priority"]
+    filter: BulkFilter
+    dry_run: bool = False
+    priority: int | None = None
+    note: Annotated[str, Field(max_length=1000)] = ""
+
+
+Per = Literal["ever", "day", "month"]
+
+
+class RegisterAgent(Request):
+    id: Annotated[Name | None, Field(description="Without it, a new one is made for the type.")] = None
+    type: Name | None = None
+    capabilities: list[str] = []
+    models_available: list[str] = []
+    types: list[str] | None = None
+    max_concurrent_tasks: int = 1
+    budget_usd: Annotated[
+        Money | None, Field(description="Of all agents of the type, until an operator sets one; null changes nothing.")
+    ] = None
+    budget_per: Per | None = None
+    runtime_id: Name | None = None
+    incarnation: Incarnation | None = None
+    poll_interval_sec: int | float = 5
+    claim_ttl_sec: int | None = None
+    orchestrator: bool = False
+    keep: Annotated[bool, Field(description="Keep what is known of the agent, and add the capabilities to it.")] = False
+
+
+class RegisterRuntime(Request):
+    id: Name
+    incarnation: Incarnation | None = None
+    hostname: Annotated[str, Field(max_length=1000)] = ""
+    pid: int | None = None
+    version: Annotated[str, Field(max_length=1000)] = ""
+
+
+class RuntimeHeartbeat(Request):
+    incarnation: Incarnation | None = None
+    keep_leases: Annotated[
+        bool, Field(description="Extend what it holds where the preset says so; false: heartbeats of tasks do.")
+    ] = True
+
+
+class Orphaned(Request):
+    incarnation: Incarnation | None = None
+
+
+class AgentBudget(Request):
+    budget_usd: Annotated[Money | None, Field(description="null: no limit")] = None
+    budget_per: Per | None = None
+    take_back: Annotated[bool, Field(description="Let what is said in code count again.")] = False
+
+
+class GrantAgent(Request):
+    """What is left out may be had as much as is asked for; but capabilities that judge are had only where named."""
+
+    agent_id: Annotated[Name | None, Field(description="For one id of the type alone.")] = None
+    types: Annotated[list[str] | None, Field(description="Task types.")] = None
+    capabilities: list[str] | None = None
+    queues: list[str] | None = None
+    slots: Annotated[Slots | None, Field(description="The sum over all ids of the type; null: 10.")] = None
+
+
+class DagBudget(Request):
+    budget_ceiling_usd: Money | None
+
+
+class DagLimit(Request):
+    max_tasks: Annotated[int | None, Field(description="Null: as many as any DAG may have.")]
+
+
+class DayBudget(Request):
+    daily_budget_usd: Money | None = None
+    default_reserve_usd: Money = 0
+
+
+class Preset(Request):
+    preset: Name
+
+
+class QueuePreset(Request):
+    preset: Name | None
+
+
+class MoveBreaker(Request):
+    why: Annotated[str, Field(max_length=1000)] = "by hand"
+
+
+class ReportPolicy(Request):
+    required: bool
+    queue: Name | None = Field(None, description="Of this queue alone; left out: of all.")
+
+
+class BreakerOverride(Request):
+    """What differs for a type. The camelCase names are those of preset loki."""
+
+    failure_threshold: int | None = None
+    failureThreshold: int | None = None  # noqa: N815
+    half_open_after_sec: Seconds | None = None
+    halfOpenAfter: Seconds | None = None  # noqa: N815
+    cooldownSeconds: Seconds | None = None  # noqa: N815
+
+
+class BreakerPolicy(Request):
+    failure_threshold: int | None = None
+    half_open_after_sec: Seconds | None = None
+    overrides: dict[str, int | BreakerOverride] | None = None
+    cooldownSeconds: Seconds | None = None  # noqa: N815 - so the preset loki has it
+
+
+class CreateToken(Request):
+    name: Name
+    role: Literal["admin", "operator", "orchestrator", "agent", "viewer"]
+    agent: Annotated[Name | None, Field(description="For the role agent: its type.")] = None
+    agent_id: Annotated[Name | None, Field(description="For one id of the type alone.")] = None
+    types: Annotated[list[str] | None, Field(description="Granted task types; null: all.")] = None
+    capabilities: Annotated[
+        list[str] | None, Field(description="Granted; null: all but those that judge (llm-judge, test-runner).")
+    ] = None
+    queues: Annotated[list[str] | None, Field(description="Granted; null: all.")] = None
+    slots: Annotated[Slots | None, Field(description="Granted: tasks at a time, the sum over all ids; null: 10.")] = (
+        None
+    )
+    budget_usd: Annotated[Money | None, Field(description="Of the type, as an operator sets it.")] = None
+    budget_per: Per | None = None
+    expires_in_sec: Annotated[int | float, Field(gt=0)] | None = None
+
+
+# What goes over the WebSocket
+
+
+class ShowToken(Request):
+    """The first message, from callers that can set no header."""
+
+    token: Annotated[str, Field(max_length=255)]
+
+
+class Subscribe(Request):
+    action: Literal["subscribe"]
+    id: Annotated[str, Field(min_length=1, max_length=64, description="The caller's name for it.")]
+    after: Annotated[int, Field(ge=0, le=2**53, description="From there on; without it, from now on.")] | None = None
+    task_id: Name | None = None
+    dag_id: Name | None = None
+    type: Name | None = None
+    event: Name | None = None
+    task_type: Name | None = None
+    agent: Name | None = None
+    subject: Name | None = None
+    view: Literal["multica"] | None = None
+
+
+class Unsubscribe(Request):
+    action: Literal["unsubscribe"]
+    id: Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class Ping(Request):
+    action: Literal["ping"]

@@ -1,0 +1,133 @@
+"""Notifications: who is told of what, and what did not get through."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from taskyard.app import Yard
+from taskyard.cli import completion
+from taskyard.cli.session import AsJson, By, carry_out, in_yard, show
+from taskyard.cli.tables import Text, age, table
+from taskyard.core.notices import Notice, Notification
+from taskyard.core.units import Micros
+from taskyard.features.notifications import views as notifications
+from taskyard.features.notifications.views import NotifierView
+
+app = typer.Typer(help="Tell people: dead letters, open breakers, approvals, …", no_args_is_help=True)
+EVENTS = ", ".join(notice.value for notice in Notice if notice is not Notice.TEST)
+NotifierArgument = Annotated[str, typer.Argument(metavar="NAME", help="The notifier's name.")]
+NotificationArgument = Annotated[str, typer.Argument(metavar="NOTIFICATION", help="Its id, as `parked` shows it.")]
+
+
+@app.command("add")
+def add(
+    context: typer.Context,
+    name: NotifierArgument,
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="https://… for a signed webhook, or a service: slack://TOKEN_A/TOKEN_B/TOKEN_C, mailtos://…, …"
+        ),
+    ],
+    on: Annotated[list[str], typer.Option("--on", help=f"What to tell of: {EVENTS}. May be repeated.")],
+    type_: Annotated[
+        list[str] | None, typer.Option("--type", help="Only of tasks of these types.", autocompletion=completion.types)
+    ] = None,
+    queue: Annotated[
+        list[str] | None, typer.Option(help="Only of tasks in these queues.", autocompletion=completion.queues)
+    ] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only of tasks or DAGs with one of these tags.")] = None,
+    by: By = "human:local",
+    as_json: AsJson = False,
+) -> None:
+    """Tell a target of some events, from now on. A webhook's signing secret is shown this once."""
+    made = in_yard(
+        context,
+        lambda yard: yard.set_notifier(
+            name, target, events=on, types=type_ or (), queues=queue or (), tags=tag or (), by=by
+        ),
+    )
+    shown = [Text(f"{made.notifier.name} tells {made.notifier.target}")]
+    if made.secret is not None:
+        shown.append(Text.assemble("signed with ", (made.secret, "bold"), ", which is not shown again"))
+    show(as_json, {**notifications.notifier(made.notifier), "secret": made.secret}, *shown)
+
+
+@app.command("ls")
+def listed(context: typer.Context, as_json: AsJson = False) -> None:
+    """Who is told of what. Targets are shown without what may be a secret."""
+
+    async def use(yard: Yard) -> list[NotifierView]:
+        return await yard.notifiers()
+
+    found = in_yard(context, use)
+    rows = [(each.name, each.target, ", ".join(each.events), _only(each)) for each in found]
+    shown = (
+        table("name", "target", "of", "only", rows=rows) if rows else Text("nobody is told of anything", style="dim")
+    )
+    show(as_json, [notifications.notifier(each) for each in found], shown)
+
+
+@app.command("rm")
+def remove(context: typer.Context, name: NotifierArgument, by: By = "human:local", as_json: AsJson = False) -> None:
+    """Tell this target no more."""
+    carry_out(context, as_json, lambda yard: yard.remove_notifier(name, by=by))
+
+
+@app.command("test")
+def try_out(context: typer.Context, name: NotifierArgument, by: By = "human:local", as_json: AsJson = False) -> None:
+    """Send a test at once."""
+    in_yard(context, lambda yard: yard.try_notifier(name, by=by))
+    show(as_json, {"ok": True}, Text("it arrived", style="green"))
+
+
+@app.command("waiting")
+def waiting(context: typer.Context, as_json: AsJson = False) -> None:
+    """What is on its way, with how often it was tried."""
+    _show_notifications(context, as_json, parked=False)
+
+
+@app.command("parked")
+def parked(context: typer.Context, as_json: AsJson = False) -> None:
+    """What was given up after its last try."""
+    _show_notifications(context, as_json, parked=True)
+
+
+@app.command("resend")
+def resend(
+    context: typer.Context, notification: NotificationArgument, by: By = "human:local", as_json: AsJson = False
+) -> None:
+    """Try a parked one again."""
+    carry_out(context, as_json, lambda yard: yard.resend_notification(notification, by=by))
+
+
+@app.command("dismiss")
+def dismiss(
+    context: typer.Context, notification: NotificationArgument, by: By = "human:local", as_json: AsJson = False
+) -> None:
+    """Forget a parked one."""
+    carry_out(context, as_json, lambda yard: yard.dismiss_notification(notification, by=by))
+
+
+def _show_notifications(context: typer.Context, as_json: bool, *, parked: bool) -> None:
+    async def use(yard: Yard) -> tuple[list[Notification], Micros]:
+        return await yard.notifications(parked=parked), yard.now()
+
+    found, now = in_yard(context, use)
+    columns = ("notification", "event", "tries", "age", "title", "error")
+    rows = [
+        (each.id, each.notice.value, str(each.tries), age(each.at, now), each.title, each.error or "") for each in found
+    ]
+    shown = (
+        table(*columns, rows=rows, right=("tries", "age"), wraps=("title", "error"))
+        if rows
+        else Text("none", style="dim")
+    )
+    show(as_json, [notifications.notification(each) for each in found], shown)
+
+
+def _only(notifier: NotifierView) -> str:
+    named = (("type", notifier.types), ("queue", notifier.queues), ("tag", notifier.tags))
+    return "; ".join(f"{word} {', '.join(values)}" for word, values in named if values)

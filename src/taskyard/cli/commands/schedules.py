@@ -1,0 +1,207 @@
+"""Schedules: work that is made by time."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, cast
+
+import typer
+from rich.console import RenderableType
+
+from taskyard.app import Yard
+from taskyard.cli import completion
+from taskyard.cli.commands.producing import dag_file
+from taskyard.cli.session import AsJson, By, carry_out, in_yard, json_given, show, text_given
+from taskyard.cli.tables import Text, age, counted, short, table
+from taskyard.core.task import Json
+from taskyard.core.units import Micros, to_iso
+from taskyard.features.sources.fires import Fire, Outcome
+from taskyard.wire.sources import ScheduleView
+from taskyard.wire.sources import fire as fire_document
+from taskyard.wire.sources import schedule as document
+
+app = typer.Typer(help="Work that is made by time.", no_args_is_help=True)
+
+ScheduleArgument = Annotated[str, typer.Argument(metavar="SCHEDULE", help="A schedule's id.")]
+TypeOption = Annotated[
+    str | None, typer.Option("--type", "-t", help="The type of the task to make.", autocompletion=completion.types)
+]
+PromptOption = Annotated[str | None, typer.Option(help="Its prompt: a text, @FILE, or - for standard input.")]
+PayloadOption = Annotated[str | None, typer.Option(help="Its payload: JSON, @FILE, or -.")]
+TaskOption = Annotated[str | None, typer.Option("--task", help="The whole task as JSON, @FILE, or -.")]
+DagOption = Annotated[str | None, typer.Option("--dag", help="A DAG file (YAML or JSON) to make instead of a task.")]
+_COLOURS = {
+    Outcome.FIRED: "green",
+    Outcome.SKIPPED: "bright_black",
+    Outcome.MISSED: "yellow",
+    Outcome.FAILED: "bold red",
+    Outcome.REFUSED: "red",
+}
+
+
+@app.command()
+def add(
+    context: typer.Context,
+    schedule: ScheduleArgument,
+    when: Annotated[
+        str, typer.Argument(help='"every Monday at 09:00 Europe/Berlin", "30 2 * * *", "every 15 minutes"')
+    ],
+    type: TypeOption = None,
+    prompt: PromptOption = None,
+    payload: PayloadOption = None,
+    task: TaskOption = None,
+    dag: DagOption = None,
+    misfire: Annotated[str, typer.Option(help="Times that were missed: skip, once (the latest) or all.")] = "once",
+    window: Annotated[float, typer.Option(help="Seconds in which a missed time is made up for.")] = 86_400,
+    busy: Annotated[str, typer.Option(help="While the run before still goes: allow, skip or replace.")] = "allow",
+    gap: Annotated[str | None, typer.Option(help="Clock times that do not exist: next or skip.")] = None,
+    overlap: Annotated[str | None, typer.Option(help="Clock times that come twice: first, second or both.")] = None,
+    starts_at: Annotated[str | None, typer.Option(help="Nothing before this time.")] = None,
+    ends_at: Annotated[str | None, typer.Option(help="Nothing after this time.")] = None,
+    paused: Annotated[bool, typer.Option(help="Add it without starting it.")] = False,
+    replace: Annotated[bool, typer.Option(help="Take the place of one that has the id.")] = False,
+    by: By = "human:local",
+    as_json: AsJson = False,
+) -> None:
+    """Make a task or a DAG at certain times. {{ fire.date }} and the like in its texts are filled in."""
+    made = work_given(type=type, prompt=prompt, payload=payload, task=task, dag=dag)
+
+    async def use(yard: Yard) -> ScheduleView:
+        return await yard.add_schedule(
+            schedule,
+            when,
+            **made,
+            misfire=misfire,
+            misfire_window_sec=window,
+            busy=busy,
+            gap=gap,
+            overlap=overlap,
+            starts_at=starts_at,
+            ends_at=ends_at,
+            paused=paused,
+            replace=replace,
+            by=by,
+        )
+
+    view = in_yard(context, use)
+    upcoming = ", ".join(shown_time(at) for at in view.next_times[:3])
+    show(as_json, document(view), Text(f"{view.schedule.id}: next at {upcoming or 'no time'}"))
+
+
+@app.command("ls")
+def listed(context: typer.Context, as_json: AsJson = False) -> None:
+    """Schedules, with their next times."""
+
+    async def use(yard: Yard) -> tuple[list[ScheduleView], Micros]:
+        return await yard.schedules(), yard.now()
+
+    views, now = in_yard(context, use)
+    rows = [
+        (
+            view.schedule.id,
+            view.schedule.timing.said,
+            _standing(view, now),
+            short(view.schedule.last_run) if view.schedule.last_run else "",
+            _made_of(view.schedule.template),
+        )
+        for view in views
+    ]
+    empty = Text("no schedules: add one with `taskyard schedules add`", style="dim")
+    columns = ("schedule", "when", "next", "last run", "makes")
+    show(as_json, [document(view) for view in views], table(*columns, rows=rows) if rows else empty)
+
+
+@app.command("show")
+def shown(context: typer.Context, schedule: ScheduleArgument, as_json: AsJson = False) -> None:
+    """One schedule: its policies, its next times, and its last fires with why each did or did not fire."""
+
+    async def use(yard: Yard) -> tuple[ScheduleView, Micros]:
+        return await yard.schedule(schedule), yard.now()
+
+    view, now = in_yard(context, use)
+    it, timing = view.schedule, view.schedule.timing
+    facts = {
+        "when": f"{timing.said}  ({timing.cron or 'interval'}, {timing.zone})",
+        "clocks": f"gap {timing.gap.value}, overlap {timing.overlap.value}",
+        "missed": f"{it.misfire.value}, within {it.window // 1_000_000} s",
+        "busy": it.busy.value,
+        "makes": _made_of(it.template),
+        "next": "paused" if it.paused else ", ".join(map(shown_time, view.next_times)) or "never",
+    }
+    lines = [Text.assemble((f"{name:<8}", "bold"), value) for name, value in facts.items()]
+    show(as_json, document(view), *lines, fires_table(view.fires, now))
+
+
+@app.command()
+def pause(context: typer.Context, schedule: ScheduleArgument, by: By = "human:local", as_json: AsJson = False) -> None:
+    """Let no time fire until it is resumed."""
+    carry_out(context, as_json, lambda yard: yard.pause_schedule(schedule, by=by))
+
+
+@app.command()
+def resume(context: typer.Context, schedule: ScheduleArgument, by: By = "human:local", as_json: AsJson = False) -> None:
+    """Go on from now."""
+    carry_out(context, as_json, lambda yard: yard.resume_schedule(schedule, by=by))
+
+
+@app.command()
+def run(context: typer.Context, schedule: ScheduleArgument, by: By = "human:local", as_json: AsJson = False) -> None:
+    """Make its work now, beside its times."""
+    fire = in_yard(context, lambda yard: yard.run_schedule(schedule, by=by))
+    show(as_json, fire_document(fire), Text(str(fire.run)))
+
+
+@app.command("rm")
+def removed(
+    context: typer.Context, schedule: ScheduleArgument, by: By = "human:local", as_json: AsJson = False
+) -> None:
+    """End a schedule. What it has made stays."""
+    carry_out(context, as_json, lambda yard: yard.remove_schedule(schedule, by=by))
+
+
+# For triggers too
+
+
+def work_given(
+    *, type: str | None, prompt: str | None, payload: str | None, task: str | None, dag: str | None
+) -> dict[str, Any]:
+    """What is to be made: a DAG file, a whole task, or a task of the options given."""
+    if dag is not None:
+        return {"dag": dag_file(dag)}
+    given: dict[str, Any] = dict(cast(dict[str, Json], json_given("task", task) or {}))
+    given |= {} if type is None else {"type": type}
+    given |= {} if prompt is None else {"prompt": text_given("prompt", prompt)}
+    given |= {} if payload is None else {"payload": json_given("payload", payload)}
+    return {"task": given} if given else {}
+
+
+def fires_table(fires: tuple[Fire, ...] | list[Fire], now: Micros) -> RenderableType:
+    rows = [
+        (
+            "" if fire.nominal is None else shown_time(fire.nominal),
+            f"{age(fire.at, now)} ago",
+            Text(fire.outcome.value, style=_COLOURS[fire.outcome]),
+            short(fire.run) if fire.run else "",
+            fire.why,
+        )
+        for fire in fires
+    ]
+    if not rows:
+        return Text("it has not fired yet", style="dim")
+    return table("time", "decided", "outcome", "made", "why", rows=rows, right=("decided",))
+
+
+def shown_time(at: Micros) -> str:
+    return to_iso(at)[:19] + "Z"
+
+
+def _standing(view: ScheduleView, now: Micros) -> str:
+    if view.schedule.paused:
+        return "paused"
+    return "never" if view.schedule.next_at is None else age(view.schedule.next_at, now)
+
+
+def _made_of(template: Any) -> str:
+    if "task" in template:
+        return f"task {template['task'].get('type', '')}"
+    dag = template["dag"]
+    return " ".join(["DAG", *filter(None, [dag.get("title")]), "of", counted(len(dag.get("tasks", ())), "task")])

@@ -1,0 +1,112 @@
+"""Keeping the yard sound: verify, doctor, sweep."""
+
+from __future__ import annotations
+
+import os
+import platform
+
+import typer
+
+from taskyard.app import Yard
+from taskyard.cli.session import AsJson, chosen, in_yard, show
+from taskyard.cli.tables import Text, age, table
+from taskyard.core.agent import AgentStatus
+from taskyard.core.task import Json
+from taskyard.core.units import MINUTE, Micros
+from taskyard.features.verify.health import Finding, findings
+
+
+def add_to(app: typer.Typer) -> None:
+    for command in (verify, doctor, sweep):
+        app.command()(command)
+
+
+def verify(context: typer.Context, as_json: AsJson = False) -> None:
+    """Replay the stored history and check what the yard promises. Exit status 1 where something is wrong."""
+    found = in_yard(context, lambda yard: yard.verify())
+    value: dict[str, Json] = {
+        "ok": found.ok,
+        "tasks": found.tasks,
+        "attempts": found.attempts,
+        "events": found.events,
+        "problems": list[Json](found.problems),
+    }
+    show(as_json, value, Text(str(found), style="green" if found.ok else "bold red"))
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def doctor(context: typer.Context, as_json: AsJson = False) -> None:
+    """Look for what is wrong with the set-up, and say what to do about it. Exit status 1 where there is something."""
+
+    async def use(yard: Yard) -> tuple[list[Finding], dict[str, Json]]:
+        figures = await yard.health()
+        found = [*await _stored_data(yard), *await _work_health(yard)]
+        return [*found, *_in_words(figures)], figures
+
+    found, figures = in_yard(context, use)
+    checks = [*_machine(), Finding("yard", True, chosen(context).shown_url), *found]
+    value = {
+        "checks": [{"check": each.name, "ok": each.ok, "finding": each.words} for each in checks],
+        "figures": figures,
+    }
+    rows = [
+        (Text("good", style="green") if ok else Text("look at this", style="bold red"), name, words)
+        for name, ok, words in checks
+    ]
+    show(as_json, value, table("", "check", "finding", rows=rows))
+    if not all(each.ok for each in checks):
+        raise typer.Exit(1)
+
+
+def sweep(context: typer.Context, as_json: AsJson = False) -> None:
+    """Do once what a worker does every second: expire leases, end delays, prune, deliver notifications."""
+
+    async def use(yard: Yard) -> dict[str, int]:
+        return {**(await yard.sweep())._asdict(), **(await yard.run_errands())._asdict()}
+
+    counts = in_yard(context, use)
+    done = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    show(as_json, counts, Text(done or "nothing was due"))
+
+
+def _machine() -> list[Finding]:
+    python = platform.python_version_tuple()
+    return [
+        Finding("python", (int(python[0]), int(python[1])) >= (3, 11), platform.python_version()),
+        Finding("processors", True, str(os.cpu_count())),
+    ]
+
+
+def _in_words(figures: dict[str, Json]) -> list[Finding]:
+    """The words have a unit, so the name needs none."""
+    names = {name: name.removesuffix("_bytes").removesuffix("_sec").replace("_", " ") for name in figures}
+    return [each._replace(name=names[each.name]) for each in findings(figures)]
+
+
+async def _stored_data(yard: Yard) -> list[Finding]:
+    problems = await yard.store.checks()
+    return [Finding("stored data", not problems, "; ".join(problems) or "sound")]
+
+
+async def _work_health(yard: Yard) -> list[Finding]:
+    now = yard.now()
+    last = await yard.store.duty("sweep")
+    swept = last is not None and now - last < MINUTE
+    known = await yard.agents()
+    views = [view for view in known if view.agent.status is AgentStatus.ACTIVE]
+    silent = [view.agent.id for view in known if view.silent]
+    dead = len(await yard.dead_letters(reviewed=False))
+    ready = await yard.find(status="ready", limit=1)
+    waiting = bool(ready) and not views
+    return [
+        Finding("sweeping", swept, "every second" if swept else _never_swept(last, now)),
+        Finding("agents", not waiting, "none is active, and tasks are ready" if waiting else f"{len(views)} active"),
+        Finding("silent agents", not silent, ", ".join(silent) or "none"),
+        Finding("dead letters", not dead, f"{dead} wait for a person: taskyard dead ls" if dead else "none"),
+    ]
+
+
+def _never_swept(last: Micros | None, now: Micros) -> str:
+    when = "never" if last is None else f"last {age(last, now)} ago"
+    return f"{when}: run a worker (taskyard work …) or taskyard sweep"

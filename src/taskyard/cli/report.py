@@ -1,0 +1,133 @@
+"""The day's decisions on dead letters, as Markdown for those who come after.
+
+What agents and people wrote is quoted: none of it can be taken for a part of the report.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import Any, NamedTuple, cast
+
+from taskyard.app import Yard
+from taskyard.core.changes import Record
+from taskyard.core.errors import InvalidInput
+from taskyard.core.task import Attempt, Json
+from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd, utc_date
+from taskyard.features.tasks.views import Details, attempt_view
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
+
+
+class Decision(NamedTuple):
+    """What somebody decided about a dead letter, and what had led to it."""
+
+    record: Record
+    task: Details
+
+    @property
+    def made_at(self) -> Micros:
+        return Micros(cast(int, self.record.body["reviewed_at"]))
+
+    @property
+    def attempts(self) -> list[Attempt]:
+        """Those that it died of: what was tried after the decision is no part of it."""
+        last = int(self.record.id.rpartition(".")[2])
+        return [attempt for attempt in self.task.attempts if attempt.number <= last]
+
+    @property
+    def cost(self) -> MicroUsd:
+        return MicroUsd(sum(attempt.cost for attempt in self.attempts))
+
+    def to_dict(self) -> dict[str, Json]:
+        body = self.record.body
+        return {
+            "task_id": self.task.id,
+            "title": self.task.definition.title,
+            "type": self.task.type,
+            "decision": body["resolution"],
+            "by": body["reviewed_by"],
+            "at": to_iso(self.made_at),
+            "why": body["note"],
+            "died_at": to_iso(Micros(cast(int, body["at"]))),
+            "reason": body["reason"],
+            "poison_pill": body["poison_pill"],
+            "cost_usd": to_usd(self.cost),
+            "status": self.task.status.value,
+            "attempts": [attempt_view(attempt) for attempt in self.attempts],
+        }
+
+
+def day_given(text: str | None, now: Micros) -> str:
+    """The day that a report is about: today in UTC, where none is named."""
+    try:
+        return utc_date(now) if text is None else date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise InvalidInput("--date", "must be a day, as 2026-11-15") from None
+
+
+async def decisions_of(yard: Yard, day: str) -> list[Decision]:
+    """What was decided on that day, in the order it was."""
+    made = [Decision(record, await yard.get(str(record.body["task_id"]))) for record in await yard.reviews()]
+    return [each for each in made if utc_date(each.made_at) == day]
+
+
+def report(day: str, made: Sequence[Decision]) -> str:
+    """A page of the review log: who decided what, when and why, what had gone wrong, and what that had cost."""
+    if not made:
+        return f"# Dead-letter review {day}\n\nNothing was decided.\n"
+    words = Counter(str(each.record.body["resolution"]) for each in made)
+    summary = ", ".join(f"{count} {word}" for word, count in sorted(words.items()))
+    cost = to_usd(MicroUsd(sum(each.cost for each in made)))
+    head = f"# Dead-letter review {day}\n\nDecisions: {len(made)} ({summary}). What had failed had cost ${cost}.\n"
+    return "\n".join([head, *(_section(number, each) for number, each in enumerate(made, start=1))])
+
+
+def _section(number: int, decision: Decision) -> str:
+    task, body = decision.task, decision.record.body
+    died = f"{to_iso(Micros(cast(int, body['at'])))}, of {_inline(body['reason'])}"
+    if body["poison_pill"]:
+        died += " (poison pill: it had failed under several agents)"
+    return "\n".join(
+        [
+            f"## {number}. {_inline(task.definition.title or task.type)}",
+            "",
+            f"- Task: `{task.id}`, type {_inline(task.type)}, queue {_inline(task.definition.queue)}",
+            f"- Decision: **{body['resolution']}** by {_inline(body['reviewed_by'])}, {to_iso(decision.made_at)}",
+            f"- Why: {_inline(body['note']) or 'no reason was given'}",
+            f"- Died: {died}",
+            f"- Cost: ${to_usd(decision.cost)} in {len(decision.attempts)} attempts",
+            f"- Now: {task.status.value}",
+            "",
+            *_history(decision.attempts),
+        ]
+    )
+
+
+def _history(attempts: Iterable[Attempt]) -> Iterable[str]:
+    yield "### What had happened"
+    yield ""
+    for attempt in attempts:
+        took = (attempt.ended_at - (attempt.started_at or attempt.claimed_at)) / 1_000_000
+        ended = _inline(attempt.reason or attempt.outcome.value)
+        yield f"{attempt.number}. {_inline(attempt.agent)}: **{ended}** after {took:.1f} s, ${to_usd(attempt.cost)}"
+        yield from _quoted(attempt.error or "")
+    yield ""
+
+
+def _quoted(text: str) -> Iterable[str]:
+    """As it stands, in a fence that it cannot close."""
+    if not text.strip():
+        return
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield f"   {fence}text"
+    yield from (f"   {line}" for line in text.strip().splitlines())
+    yield f"   {fence}"
+
+
+def _inline(text: Any) -> str:
+    """On one line, and nothing but text."""
+    return _SPECIAL.sub(r"\\\1", " ".join(str(text or "").split()))

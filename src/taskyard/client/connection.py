@@ -1,0 +1,233 @@
+"""The way to the servers of a yard: which of them is asked, how long, and what is made of silence.
+
+A call that does no harm when it is made again is made again until it is answered, by the next server where there is
+one. Any other is made again only where it certainly was not heard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from time import monotonic, monotonic_ns
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from taskyard.api.calls import NOW, Call
+from taskyard.api.chunks import Content, may_repeat, pieces
+from taskyard.core.errors import Contended, InvalidInput, StoreUnavailable, TaskyardError, TooManyRequests, YardClosed
+from taskyard.core.units import Micros
+from taskyard.definition.fields import text
+from taskyard.features.tokens.rules import presented
+from taskyard.stores.shared.patience import CALL_TIMEOUT, keepalive_options
+from taskyard.wire.reading import error as read_error
+
+REACHED_WITHIN = 0.2  # of the time that a call may take
+TRIED_FOR = 0.5  # of that time, where the call may be made again: the line may be silent, and another not
+PER_BYTE = 2e-6  # seconds more for each byte that is sent
+IDLE = 3.0  # seconds that a connection is kept: less than servers do, or a call may meet one that is just being closed
+MOST_CONNECTIONS = 200
+MOST_CHARACTERS = 255  # of a name in a path
+FIRST_DELAY, LONGEST_DELAY = 0.05, 2.0
+
+_UNHEARD = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+_NOTHING_STORED = (Contended, TooManyRequests)
+_JSON = {"Content-Type": "application/json"}
+_NO_SUCH_CALL = frozenset({"no_such_route", "no_such_method"})
+
+Query = Mapping[str, str | int | float | bool | Sequence[str] | None]
+
+
+class Connection:
+    """Calls to one yard, through any of its servers."""
+
+    def __init__(self, urls: str, token: str | None = None, *, patience: float = CALL_TIMEOUT) -> None:
+        self._given = urls
+        self._urls = [_checked(url.strip()) for url in urls.split(",")]
+        self._token = token
+        if token is not None and presented(token) is None:
+            raise InvalidInput("token", "must be as `taskyard token create` printed it")
+        self._patience = patience  # seconds in which a call ends, beside what the server is asked to wait
+        self._at = 0  # the server that is asked
+        self._http: httpx.AsyncClient | None = None
+        self._ahead = 0  # microseconds from the monotonic clock's time to the yard's
+        self._latest = Micros(0)
+
+    def twin(self) -> Connection:
+        return Connection(self._given, self._token, patience=self._patience)
+
+    async def open(self) -> None:
+        self._http = httpx.AsyncClient(
+            headers={} if self._token is None else {"Authorization": f"Bearer {self._token}"},
+            transport=httpx.AsyncHTTPTransport(
+                limits=httpx.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE),
+                # Certificates take long to load, and are of no use where there is nothing to check with them.
+                verify=any(url.startswith("https:") for url in self._urls),
+                socket_options=keepalive_options(),
+            ),
+        )
+
+    async def close(self) -> None:
+        if self._http is not None:
+            http, self._http = self._http, None
+            await http.aclose()
+
+    def now(self) -> Micros:
+        """The yard's time, as of its last answer and what has passed since. It never goes back."""
+        self._latest = max(self._latest, Micros(monotonic_ns() // 1000 + self._ahead))
+        return self._latest
+
+    async def ask(
+        self,
+        call: Call,
+        body: bytes | None = None,
+        *,
+        query: Query | None = None,
+        wait_sec: float = 0,
+        patience: float | None = None,
+        headers: Mapping[str, str] | None = None,
+        **names: str,
+    ) -> Any:
+        """Make the call until it is answered, and give the answer's document; a refusal is raised as it was there."""
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        said = {**_JSON, **(headers or {})} if body is not None else headers
+
+        within = wait_sec + (self._patience if patience is None else patience) + len(body or b"") * PER_BYTE
+        until = monotonic() + within
+        tried_for = wait_sec + (within - wait_sec) * TRIED_FOR if call.is_repeatable else within
+
+        async def make(url: str) -> httpx.Response:
+            # As a whole: a server that sends a byte now and then would keep any other time-out from running out.
+            async with asyncio.timeout(max(min(tried_for, until - monotonic()), 0)):
+                return await self._open_http().request(
+                    call.method, url, content=body, params=given or None, headers=said, timeout=self._silence(within)
+                )
+
+        return json.loads((await self._answered(call, make, names, until=until)).content)
+
+    async def send(self, call: Call, content: Content, *, headers: dict[str, str], **names: str) -> Any:
+        """Make a call whose body is a file, piece by piece. What can be read only once is sent only once."""
+
+        def make(url: str) -> Awaitable[httpx.Response]:
+            return self._open_http().request(
+                call.method, url, content=pieces(content), headers=headers, timeout=self._silence()
+            )
+
+        until = monotonic() + (self._patience if may_repeat(content) else 0)
+        return json.loads((await self._answered(call, make, names, until=until)).content)
+
+    async def receive(self, call: Call, *, headers: dict[str, str], **names: str) -> AsyncGenerator[bytes]:
+        """Make a call whose answer is a file, until it begins to come."""
+
+        async def make(url: str) -> httpx.Response:
+            http = self._open_http()
+            answer = await http.send(
+                http.build_request(call.method, url, headers=headers, timeout=self._silence()), stream=True
+            )
+            if not answer.is_success:
+                await answer.aread()
+            return answer
+
+        answer = await self._answered(call, make, names, until=monotonic() + self._patience)
+        try:
+            async for piece in answer.aiter_raw():
+                yield piece
+        except httpx.TransportError as lost:
+            raise _silence(lost, call, self._urls[self._at]) from None
+        finally:
+            await answer.aclose()
+
+    async def _answered(
+        self, call: Call, make: Callable[[str], Awaitable[httpx.Response]], names: Mapping[str, str], *, until: float
+    ) -> httpx.Response:
+        """A good answer, by whichever server; a refusal, or silence for too long, is raised."""
+        path = call.to(**{name: _sayable(name, value) for name, value in names.items()})
+        tried = 0
+        while True:
+            asked = self._at
+            try:
+                answer = await make(self._urls[asked] + path)
+            except (httpx.TransportError, TimeoutError) as lost:
+                failure, delay = _silence(lost, call, self._urls[asked]), self._go_on(asked, tried)
+                again = call.is_repeatable or isinstance(lost, _UNHEARD)
+            else:
+                self._hear_time(answer)
+                if answer.is_success:
+                    return answer
+                failure, retryable = _refusal(answer)
+                again = retryable and (call.is_repeatable or isinstance(failure, _NOTHING_STORED))
+                delay = _asked_delay(answer, _delay(tried))
+            if not again or monotonic() + delay > until:
+                raise failure
+            tried += 1
+            await asyncio.sleep(delay)
+
+    def _silence(self, longest: float | None = None) -> httpx.Timeout:
+        """How long nothing at all may come."""
+        return httpx.Timeout(longest or self._patience, connect=REACHED_WITHIN * self._patience)
+
+    def _open_http(self) -> httpx.AsyncClient:
+        if self._http is None:
+            raise YardClosed
+        return self._http
+
+    def _go_on(self, asked: int, tried: int) -> float:
+        """Turn to the next server, unless another call has done so; and say when to try it."""
+        if self._at == asked:
+            self._at = (asked + 1) % len(self._urls)
+        return 0 if tried + 1 < len(self._urls) else _delay(tried)
+
+    def _hear_time(self, answer: httpx.Response) -> None:
+        if said := answer.headers.get(NOW):
+            self._ahead = int(said) - monotonic_ns() // 1000
+
+
+def _checked(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise InvalidInput("url", "must be http://HOST:PORT or https://HOST, or several of these with commas between")
+    if parts.username is not None:
+        raise InvalidInput("url", "must not have a secret in it: give it as TASKYARD_TOKEN")
+    return url.rstrip("/")
+
+
+def _sayable(name: str, value: str) -> str:
+    """Refuse what a path cannot carry: nothing, and what it means something else by."""
+    text(value, name, most=MOST_CHARACTERS)
+    if value in (".", ".."):
+        raise InvalidInput(name, "must not be made of dots, where it is asked for over HTTP")
+    return value
+
+
+def _silence(lost: httpx.TransportError | TimeoutError, call: Call, url: str) -> StoreUnavailable:
+    words = f"the server {url} cannot be reached or did not answer ({type(lost).__name__})"
+    if call.is_repeatable or isinstance(lost, _UNHEARD):
+        return StoreUnavailable(words)
+    return StoreUnavailable(f"{words}, and whether it did what it was asked is not known")
+
+
+def _refusal(answer: httpx.Response) -> tuple[TaskyardError, bool]:
+    """What the answer says, and whether the same call may succeed later."""
+    try:
+        document = json.loads(answer.content)
+        code, retryable = document["code"], document["retryable"]
+    except (ValueError, TypeError, KeyError):
+        # Not the server's own words: what stands before it may be waiting for it to come back.
+        return StoreUnavailable(f"{answer.url.host} answered with status {answer.status_code}"), answer.is_server_error
+    if code in _NO_SUCH_CALL:
+        return InvalidInput("url", "names a server that does not know this call"), False
+    return read_error(document), retryable
+
+
+def _delay(tried: int) -> float:
+    """Longer each time, and never the same for two clients."""
+    return random.uniform(0.5, 1) * min(FIRST_DELAY * 2 ** min(tried, 10), LONGEST_DELAY)
+
+
+def _asked_delay(answer: httpx.Response, least: float) -> float:
+    """The delay that the server asks for, or our own where that is longer."""
+    asked = answer.headers.get("retry-after", "")
+    return max(least, int(asked) * random.uniform(1, 1.25)) if asked.isdigit() else least

@@ -1,0 +1,61 @@
+"""Requests that are like one before: who puts many tasks in says the same of most, but for what they are to work on.
+
+What was looked at once need not be again: that is half of what a task costs that comes in with many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from taskyard.core.policy import Dedup, Policy
+from taskyard.core.task import DagId, Definition, TaskId
+from taskyard.core.units import Micros
+from taskyard.definition.definition import Sizes, define_like
+
+_PLAIN = frozenset({str, int, bool, type(None)})  # equal ones of one of these types are the same to every rule
+_OWN = frozenset({"id", "prompt", "payload", "depends_on", "trace"})  # what each may say for itself
+
+Said = tuple[tuple[object, type, object], ...]
+
+
+class Pattern(NamedTuple):
+    """A request that was found sound, and what it came to."""
+
+    said: Said
+    policy: Policy
+    definition: Definition
+
+    def fits(self, said: Said | None, policy: Policy, created_by: str, dag_id: DagId | None) -> bool:
+        mine = self.definition
+        is_same = said == self.said and policy is self.policy
+        return is_same and created_by == mine.created_by and dag_id == mine.dag_id
+
+    def define(self, raw: Mapping[str, object], *, task_id: TaskId, now: Micros, sizes: Sizes) -> Definition:
+        """What a request comes to that fits: all as before, but for what is its own."""
+        own = {name: value for name, value in raw.items() if name in _OWN}
+        return define_like(self.definition, own, task_id=task_id, now=now, policy=self.policy, sizes=sizes)
+
+
+def said_in_common(raw: Mapping[str, object]) -> Said | None:
+    """What a request says that others may say too, to be compared; None where that may differ and yet be equal."""
+    said = tuple([(name, value.__class__, value) for name, value in raw.items() if name not in _OWN])
+    return said if all(kind in _PLAIN for _, kind, _ in said) else None
+
+
+def pattern_of(raw: Mapping[str, object], said: Said | None, policy: Policy, definition: Definition) -> Pattern | None:
+    """What later requests may be like; None where what is said in common does not decide by itself what comes of it."""
+    if (
+        said is None
+        or policy.dedup is not Dedup.EXPLICIT
+        or "dedup" in raw
+        or definition.parent_id
+        or definition.rerun_of
+    ):
+        return None
+    # What is each one's own was given under its own name, and not under one that a preset has for it.
+    usual = Definition._field_defaults
+    aside = [name for name in ("prompt", "payload", "depends_on") if name not in raw]
+    if any(getattr(definition, name) != usual[name] for name in aside):
+        return None
+    return Pattern(said, policy, definition)

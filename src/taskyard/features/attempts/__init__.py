@@ -1,0 +1,1 @@
+"""Attempts: claiming tasks, working on them, judging what they hand in."""

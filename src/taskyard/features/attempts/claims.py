@@ -1,0 +1,289 @@
+"""How agents get work and keep it: claim, start, heartbeat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from secrets import token_hex
+from time import monotonic
+from typing import Unpack
+
+from taskyard.core import transitions
+from taskyard.core.agent import PULSE_EVERY, Agent, AgentStatus
+from taskyard.core.changes import Beat, ChangeSet
+from taskyard.core.claiming import PARKED_PER_CLAIM, ClaimPlan
+from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, Unavailable
+from taskyard.core.jsonvalue import compact, encode
+from taskyard.core.lease import Lease, asked, mint, numbered, seal, seal_stem, token
+from taskyard.core.outcomes import Report
+from taskyard.core.planning import Planning
+from taskyard.core.task import AgentId, Definition, Failure, Hot, Json, Reason, Status, TaskId
+from taskyard.core.units import SECOND, Micros
+from taskyard.definition import arguments
+from taskyard.features.attempts.conversations import Conversations
+from taskyard.features.attempts.planner import Planner
+from taskyard.features.budgets.spend import reported
+from taskyard.features.budgets.views import Spent
+from taskyard.features.tasks.views import Held, Receipt
+from taskyard.service.engine import Options, pulse
+from taskyard.service.finishing import receipt
+from taskyard.stores.contract import Stale, Store
+from taskyard.wire.answers import Heartbeat, Told
+
+PATIENCE = 5.0  # seconds a waiting claim sleeps at most before it looks again by itself
+MOST_PROGRESS = 64 * 1024  # bytes of progress that a heartbeat may carry
+
+
+class Claiming(Conversations):
+    def __init__(self, store: Store, options: Options) -> None:
+        super().__init__(store, options)
+        self._planner = Planner(self._configuration)
+        self._heard_of: dict[AgentId, Micros] = {}  # when an agent that asks for work was last noted as heard of
+
+    # Claiming
+
+    async def claim(
+        self,
+        agent_id: str,
+        *,
+        count: int = 1,
+        queues: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        start: bool = False,
+        wait_sec: float = 0,
+        request_id: str | None = None,
+    ) -> list[Held]:
+        """Lease up to `count` tasks, best first. The same request id gets the same tasks and leases again."""
+        agent = AgentId(arguments.name("agent_id", agent_id))
+        stems = self._stems(agent, count, request_id)
+        if request_id is not None and (again := await self._claimed_before(agent, stems)):
+            return again
+        until = monotonic() + wait_sec
+        while True:
+            mark = await self.store.changed(-1, 0) if wait_sec else 0
+            held, plan = await self._claim_now(agent, stems, queues, types, start=start)
+            left = until - monotonic()
+            if held or left <= 0:
+                return held
+            await self.store.changed(mark, min(left, PATIENCE), plan)
+
+    async def claim_for_runtime(
+        self,
+        runtime_id: str,
+        *,
+        count: int = 1,
+        queues: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        start: bool = False,
+        wait_sec: float = 0,
+        request_id: str | None = None,
+        only_for: str | None = None,
+    ) -> list[Held]:
+        """Lease tasks for any agent of a runtime, or only for one by id or type, within each agent's own limit."""
+        if request_id is not None and (again := await self._hosted_before(runtime_id, only_for, count, request_id)):
+            return again
+        until = monotonic() + wait_sec
+        while True:
+            mark = await self.store.changed(-1, 0) if wait_sec else 0
+            held: list[Held] = []
+            for agent in await self._hosted(runtime_id, only_for):
+                if len(held) < count:
+                    stems = self._stems(agent, count - len(held), request_id)
+                    held += (await self._claim_now(agent, stems, queues, types, start=start))[0]
+            left = until - monotonic()
+            if held or left <= 0:
+                return held
+            await self.store.changed(mark, min(left, PATIENCE))
+
+    async def _hosted(self, runtime_id: str, only_for: str | None) -> list[AgentId]:
+        agents = (await self._configuration.fresh()).agents.values()
+        mine = [agent for agent in agents if agent.runtime == runtime_id]
+        return sorted(agent.id for agent in mine if only_for is None or only_for in (agent.id, agent.type))
+
+    async def _hosted_before(self, runtime_id: str, only_for: str | None, count: int, request_id: str) -> list[Held]:
+        """What the same request was given, whichever agent it was for: not what has come for another since."""
+        agents = await self._hosted(runtime_id, only_for)
+        return [
+            held
+            for agent in agents
+            for held in await self._claimed_before(agent, self._stems(agent, count, request_id))
+        ]
+
+    def _stems(self, agent: AgentId, count: int, request_id: str | None) -> list[str]:
+        if not 1 <= count <= 1000:
+            raise InvalidInput("count", "must be from 1 to 1000")
+        request = token_hex(16) if request_id is None else arguments.name("request_id", request_id)
+        return mint(self.store.secret, asked(self.workspace, agent, request), count)
+
+    async def _claim_now(
+        self,
+        agent_id: AgentId,
+        stems: Sequence[str],
+        queues: Sequence[str] | None,
+        types: Sequence[str] | None,
+        *,
+        start: bool,
+    ) -> tuple[list[Held], ClaimPlan]:
+        """What was claimed, and by which plan."""
+        planning = await self._planning()
+        await self._hear(agent_id, planning)
+        while True:
+            plan = self._planner.plan(
+                planning,
+                await self._known_agent(agent_id, planning),
+                stems,
+                queues=None if queues is None else frozenset(queues),
+                types=None if types is None else frozenset(types),
+                start=start,
+                now=self.now(),
+            )
+            # The store refuses a plan made on what has moved since, so an empty plan must be asked about too.
+            answer = await self.store.claim(plan)
+            if isinstance(answer, Stale):
+                planning = await self._configuration.fresh()
+            # Where a claim set aside all that one may and took nothing, there may be something behind that.
+            elif answer.tasks or answer.parked < PARKED_PER_CLAIM:
+                self._in_hand.keep(answer.tasks, self.now())
+                return await self._handed_out(answer.tasks, stems, answer.definitions), plan
+
+    async def _hear(self, agent_id: AgentId, planning: Planning) -> None:
+        """Who asks for work is there, also where nothing comes of it."""
+        now = self.now()
+        if 0 <= now - self._heard_of.get(agent_id, Micros(0)) < PULSE_EVERY:
+            return
+        await self._known_agent(agent_id, planning)
+        self._heard_of[agent_id] = now
+        with suppress(Unavailable):  # the claim is what counts
+            await self.store.pulse([pulse("agent", self.workspace, agent_id)])
+
+    async def _known_agent(self, agent_id: AgentId, planning: Planning) -> Agent:
+        agent = planning.agents.get(agent_id) or (await self._configuration.fresh()).agents.get(agent_id)
+        if agent is None:
+            raise NotFound("agent", agent_id)
+        return agent
+
+    async def _handed_out(
+        self, tasks: Sequence[Hot], stems: Sequence[str], definitions: Sequence[Definition]
+    ) -> list[Held]:
+        return [
+            await self._resumed(Held(hot, definition, token(stem, hot.attempt)))
+            for hot, definition, stem in zip(tasks, definitions, stems, strict=False)
+        ]
+
+    async def _claimed_before(self, agent_id: AgentId, stems: Sequence[str]) -> list[Held]:
+        """What the same request was given, while its claim time runs: its answer may have been lost."""
+        now = self.now()
+        held = [hot for hot in await self.store.held(agent=agent_id) if hot.workspace == self.workspace]
+        found = [
+            (hot, stem)
+            for stem, sealed in ((stem, seal_stem(stem)) for stem in stems)
+            for hot in held
+            if hot.lease == numbered(sealed, hot.attempt) and _claim_time_runs(hot, now)
+        ]
+        definitions = await self.store.definitions([hot.id for hot, _ in found]) if found else {}
+        hots, stems = [hot for hot, _ in found], [stem for _, stem in found]
+        return await self._handed_out(hots, stems, [definitions[hot.id] for hot in hots])
+
+    # While it runs
+
+    async def start(self, task_id: str, lease: str) -> Receipt:
+        """Say that work has begun."""
+
+        async def decide() -> tuple[ChangeSet | None, Receipt]:
+            hot = await self._held(TaskId(task_id), Lease(lease))
+            change = transitions.start(hot, now=self.now())
+            if change is None:
+                return None, receipt(hot)
+            return ChangeSet(changes=(change,), at=change.after.updated_at), receipt(change.after)
+
+        return await self._land(decide)
+
+    async def heartbeat(self, task_id: str, lease: str, *, progress: Json = None, **spent: Unpack[Spent]) -> Told:
+        """Keep the lease, say how it goes, and hear what there is to know."""
+        (told,) = await self.heartbeat_many([Heartbeat(task_id, lease, progress, **spent)])
+        return told
+
+    async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[Told]:
+        beats = [_beat(heartbeat, self.workspace) for heartbeat in heartbeats]
+        extended = await self.store.extend(beats)
+        self._in_hand.keep((each.hot for each in extended if each.hot and each.hot.lease in self._in_hand), self.now())
+        for beat, each in zip(beats, extended, strict=True):
+            if not each.accepted:
+                self._in_hand.take(beat.lease)
+        agents = {each.hot.agent for each in extended if each.hot and each.accepted and each.hot.agent}
+        with suppress(Unavailable):  # the leases are kept: that an agent was heard of now is worth less than saying so
+            await self.store.pulse(sorted(pulse("agent", self.workspace, agent) for agent in agents))
+        planning = await self._planning()
+        told: list[Told] = []
+        for beat, each in zip(beats, extended, strict=True):
+            hot = each.hot
+            if hot is None or hot.workspace != self.workspace:
+                told.append(_lost(beat.task_id, None))
+            elif not each.accepted:
+                told.append(_lost(beat.task_id, hot))
+            else:
+                told.append(await self._told(hot, planning))
+        return told
+
+    async def check_leases(self, leases: Sequence[tuple[str, str]]) -> list[Told]:
+        """What a heartbeat for each task and lease would say of an attempt that is over. Writes nothing.
+
+        For workers that listen: after a wake-up, whether a task they hold was cancelled. It keeps no lease.
+        """
+        rows = await self._load_all([TaskId(task_id) for task_id, _ in leases])
+        told: list[Told] = []
+        for task_id, lease in leases:
+            hot = rows.get(TaskId(task_id))
+            if hot is not None and hot.lease == seal(lease):
+                told.append(Told(hot.id, (), hot.lease_expires_at))
+            else:
+                told.append(_lost(task_id, hot))
+        return told
+
+    async def _told(self, hot: Hot, planning: Planning) -> Told:
+        if hot.reserve is not None and hot.spent > hot.reserve:
+            return Told(hot.id, (await self._stop_for_money(hot),), None)
+        agent = planning.agents.get(hot.agent) if hot.agent else None
+        words: list[str] = []
+        if planning.throttled_until(await self._lane_of(hot)) > self.now():
+            words.append("slowdown")
+        if agent is not None and agent.status is AgentStatus.DRAINING:
+            words.append("draining")
+        return Told(hot.id, tuple(words), hot.lease_expires_at)
+
+    async def _stop_for_money(self, hot: Hot) -> str:
+        failure = Failure(reason=Reason.BUDGET_EXCEEDED, error="reported cost is above max_cost_usd")
+        try:
+            await self.fail_attempt(hot.id, hot.lease or "", failure, Report("budget", ""))
+        except LeaseLost:
+            return "lease_lost"  # it was ended otherwise between its heartbeat and now
+        return "budget_exceeded"
+
+    async def progress(self, task_id: str, lease: str, progress: Json) -> Told:
+        """A heartbeat that those who watch are told of too."""
+        told = await self.heartbeat(task_id, lease, progress=progress)
+        if not told.must_stop:
+            said = compact({"progress": progress})
+            await self._tell("task.progress", TaskId(task_id), Lease(lease), said)
+        return told
+
+
+def _lost(task_id: str, hot: Hot | None) -> Told:
+    word = "cancelled" if hot is not None and hot.status is Status.CANCELLED else "lease_lost"
+    return Told(TaskId(task_id), (word,), None)
+
+
+def _beat(heartbeat: Heartbeat, workspace: str) -> Beat:
+    progress = None
+    if heartbeat.progress is not None:
+        progress = encode(heartbeat.progress, field="progress", max_bytes=MOST_PROGRESS)
+    cost, tokens_in, tokens_out, _ = reported(**heartbeat.spent)
+    return Beat(TaskId(heartbeat.task_id), seal(heartbeat.lease), progress, cost, tokens_in, tokens_out, workspace)
+
+
+def _claim_time_runs(hot: Hot, now: Micros) -> bool:
+    """A claim that went straight to running has no claim time of its own: its first lease stands for it."""
+    if hot.status is Status.CLAIMED:
+        return hot.lease_expires_at is not None and now < hot.lease_expires_at
+    allowed = hot.claim_ttl or hot.lease_sec
+    return hot.claimed_at is not None and now < hot.claimed_at + allowed * SECOND

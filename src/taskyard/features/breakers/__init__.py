@@ -1,0 +1,1 @@
+"""Circuit breakers of task types."""

@@ -1,0 +1,1 @@
+"""Money and tokens: prices, what was spent, what may be."""

@@ -1,0 +1,60 @@
+"""What a model call costs, from the price list of genai-prices, an extra that is loaded when it is first asked.
+
+Nothing is fetched: the prices are those of the installed release. A model without a price costs nothing here, and is
+named once in the log.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+from typing import TYPE_CHECKING
+
+from taskyard.core.units import MicroUsd, usd_spent
+from taskyard.features.budgets.token_counts import Tokens
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+logger = logging.getLogger("taskyard.prices")
+
+
+def price(model: str, tokens: Tokens) -> MicroUsd | None:
+    """What these tokens cost, rounded up to a micro-dollar; None where nobody knows."""
+    try:
+        from genai_prices import Usage, calc_price  # noqa: PLC0415 - an extra, and it takes a while to load
+    except ImportError:
+        _warn("the cost of model calls is not looked up: genai-prices is missing (pip install 'taskyard[prices]')")
+        return None
+    usage = Usage(
+        input_tokens=tokens.input,
+        output_tokens=tokens.output,
+        cache_read_tokens=tokens.cache_read,
+        cache_write_tokens=tokens.cache_write,
+    )
+
+    def total(name: str, provider: str | None) -> Decimal:
+        return calc_price(usage, model_ref=name, provider_id=provider).total_price
+
+    for provider, name in _readings(model):
+        try:
+            return usd_spent(total(name, provider))
+        except (LookupError, ValueError):
+            continue
+    _warn(f"no price is known for model {model}: its tokens are recorded without a cost")
+    return None
+
+
+def _readings(model: str) -> list[tuple[str | None, str]]:
+    """The model as it is called, and as frameworks call it: `openai:gpt-4o`, `anthropic/claude-sonnet-4-5`."""
+    readings: list[tuple[str | None, str]] = [(None, model)]
+    for mark in (":", "/"):
+        provider, found, name = model.partition(mark)
+        if found:
+            readings += [(provider, name), (None, name)]
+    return readings
+
+
+@cache
+def _warn(words: str) -> None:
+    logger.warning("%s", words)

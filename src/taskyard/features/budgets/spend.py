@@ -1,0 +1,47 @@
+"""What agents report as spent, read and priced. It is gone already, so its form is never a reason to refuse it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import NamedTuple
+
+from taskyard.core.units import MicroUsd
+from taskyard.definition import arguments
+from taskyard.features.budgets.prices import price
+from taskyard.features.budgets.token_counts import Tokens, counted
+
+
+class Reported(NamedTuple):
+    """None: what was reported before stands."""
+
+    cost: MicroUsd | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    model: str | None = None
+
+
+NOTHING = Reported()
+
+
+def reported(
+    *,
+    cost_usd: str | float | int | Decimal | None = None,
+    tokens_input: int | None = None,
+    tokens_output: int | None = None,
+    tokens_cache_read: int | None = None,
+    tokens_cache_write: int | None = None,
+    model: str | None = None,
+) -> Reported:
+    """The totals of an attempt, as they are stored."""
+    if cost_usd is tokens_input is tokens_output is tokens_cache_read is tokens_cache_write is model is None:
+        return NOTHING  # as with most heartbeats
+    read = arguments.tokens("tokens_cache_read", tokens_cache_read)
+    written = arguments.tokens("tokens_cache_write", tokens_cache_write)
+    given = arguments.tokens("tokens_input", tokens_input)
+    output = arguments.tokens("tokens_output", tokens_output)
+    tokens = counted(Tokens(given or 0, output or 0, read or 0, written or 0))
+    name = None if model is None else arguments.name("model", model)
+    cost = arguments.spent("cost_usd", cost_usd)
+    if cost is None and name is not None and any(tokens):
+        cost = price(name, tokens)
+    return Reported(cost, tokens.input if any((given is not None, read, written)) else None, output, name)

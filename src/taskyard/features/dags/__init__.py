@@ -1,0 +1,1 @@
+"""DAGs: tasks that depend on each other."""

@@ -1,0 +1,1 @@
+"""The log of what has happened, and who follows it."""

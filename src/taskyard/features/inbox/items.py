@@ -1,0 +1,243 @@
+"""What inboxes are told by the yard itself: how subagents ended, and what becomes of a graph.
+
+A letter is stored by the very change that it tells of, beside the inbox and not in it: it meets nobody who uses the
+inbox at that moment, and whoever does so next takes it in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple, cast
+
+from taskyard.core.changes import Change, Event, Record, RecordChange
+from taskyard.core.errors import InvalidInput
+from taskyard.core.jsonvalue import compact
+from taskyard.core.task import Attempt, Json, Status
+from taskyard.core.units import Micros, MicroUsd, to_usd
+from taskyard.definition import fields
+from taskyard.definition.fields import LATEST
+from taskyard.features.inbox.rules import Entry, Kind, Scope
+
+MOST_RESULT = 16 * 1024  # characters of an output that a notification repeats
+BY_THE_YARD = "yard"
+
+
+class Source(StrEnum):
+    """Where an item came from."""
+
+    USER = "user"
+    SYSTEM = "system"
+    HOOK = "hook"
+
+
+class News(StrEnum):
+    """What the inbox of a graph can be told of."""
+
+    ENDED = "ended"  # the graph itself: completed, failed or cancelled
+    COMPLETED = "completed"
+    DEAD_LETTERED = "dead_lettered"
+    CANCELLED = "cancelled"
+    ESCALATED = "escalated"
+
+
+USUAL_NEWS = (News.ENDED, News.DEAD_LETTERED, News.ESCALATED)
+_NEWS_OF = {
+    Status.COMPLETED: News.COMPLETED,
+    Status.DEAD_LETTERED: News.DEAD_LETTERED,
+    Status.CANCELLED: News.CANCELLED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """Something for a conversation."""
+
+    id: str
+    kind: Kind
+    scope: Scope
+    content: Json
+    source: Source
+    sent_by: str
+    at: Micros
+    client_message_id: str | None = None
+    about: str | None = None  # the task or graph that it tells of
+
+    @property
+    def entry(self) -> Entry:
+        return Entry(self.id, self.kind, self.scope)
+
+    def body(self) -> dict[str, Json]:
+        return {
+            "id": self.id,
+            "kind": self.kind.value,
+            "scope": list[Json](self.scope),
+            "content": self.content,
+            "source": self.source.value,
+            "sent_by": self.sent_by,
+            "at": self.at,
+            "client_message_id": self.client_message_id,
+            "about": self.about,
+        }
+
+
+def item_of(stored: Mapping[str, Json]) -> Item:
+    body = dict(cast(Mapping[str, Any], stored))
+    scope, kind, source = Scope(*body.pop("scope")), Kind(body.pop("kind")), Source(body.pop("source"))
+    return Item(kind=kind, scope=scope, source=source, **body)
+
+
+class Posted(NamedTuple):
+    """A letter, and the event that says so."""
+
+    record: RecordChange
+    event: Event
+
+
+class Ended(NamedTuple):
+    """How a task ended, in what its notification repeats."""
+
+    result: str | None  # the output, as JSON text
+    error: str | None
+
+
+class Audience(NamedTuple):
+    """The inbox that hears of a graph, and of what it hears."""
+
+    whose: Scope
+    news: frozenset[News]
+
+
+def news_of(change: Change) -> News | None:
+    """What a step of a task is news of, if it is."""
+    if change.event.event == "task.escalated":
+        return News.ESCALATED
+    return None if change.before.status is change.after.status else _NEWS_OF.get(change.after.status)
+
+
+def of_subagent(record: Record, change: Change, ended: Ended, attempts: Sequence[Attempt]) -> Posted | None:
+    """The one notification of a subagent's end, with what all attempts together have used; None for a silent one."""
+    facts, after = cast(Mapping[str, Any], record.body), change.after
+    if facts["silent"]:
+        return None
+    status = "failed" if after.status is Status.DEAD_LETTERED else after.status.value
+    verb = "was cancelled" if after.status is Status.CANCELLED else status
+    content: dict[str, Json] = {
+        "task_id": after.id,
+        "subagent_id": facts["subagent_id"],
+        "tool_call_id": facts["tool_call_id"],
+        "status": status,
+        "summary": f'Agent "{facts["description"]}" {verb}',
+        **_said(ended),
+        "usage": usage_of(attempts),
+        "output_file": facts["output_file"],
+    }
+    whose = Scope(facts["parent"], facts["conversation"])
+    return _post_about(change, whose, "subagent", content)
+
+
+def usage_of(attempts: Sequence[Attempt]) -> dict[str, Json]:
+    read, written = sum(each.tokens_in for each in attempts), sum(each.tokens_out for each in attempts)
+    return {
+        "attempts": len(attempts),
+        "cost_usd": to_usd(MicroUsd(sum(each.cost for each in attempts))),
+        "tokens_used": {"input": read, "output": written},
+        "total_tokens": read + written,
+    }
+
+
+def of_task(dag: Record, change: Change, type_: str, title: str, ended: Ended) -> Posted | None:
+    """What the inbox of its graph is told of a task, where it wants to know."""
+    audience, news, after = audience_of(dag.body), news_of(change), change.after
+    if audience is None or news is None or news not in audience.news:
+        return None
+    content: dict[str, Json] = {
+        "dag_id": dag.id,
+        "task_id": after.id,
+        "type": type_,
+        "title": title,
+        "news": news.value,
+        **_said(ended),
+    }
+    return _post_about(change, audience.whose, news.value, content)
+
+
+def of_dag(dag: Record, status: str, now: Micros) -> Posted | None:
+    """What the inbox of a graph is told of its end."""
+    audience = audience_of(dag.body)
+    if audience is None or News.ENDED not in audience.news:
+        return None
+    content: dict[str, Json] = {
+        "dag_id": dag.id,
+        "title": dag.body["title"],
+        "news": News.ENDED.value,
+        "status": status,
+    }
+    whose, word = audience.whose, News.ENDED.value
+    return post(dag.workspace, whose, about=dag.id, version=dag.version, word=word, content=content, at=now)
+
+
+def audience_of(dag: Mapping[str, Json]) -> Audience | None:
+    # Graphs of earlier releases have nothing of the kind.
+    told = cast(Mapping[str, Any] | None, dag.get("inbox"))
+    if told is None:
+        return None
+    return Audience(Scope(told["agent"], told["conversation"]), frozenset(map(News, told["about"])))
+
+
+def audience_given(value: object) -> Json:
+    """The inbox that a submitted graph names, as it is kept; None: nobody is told."""
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        raise InvalidInput("inbox", "must be an object with agent, conversation and, if wanted, about")
+    given = cast(Mapping[object, object], value)
+    if unknown := [name for name in given if name not in ("agent", "conversation", "about")]:
+        raise InvalidInput("inbox", f"has {len(unknown)} unknown fields; those are agent, conversation and about")
+    whose = {name: fields.name(given.get(name), f"inbox.{name}") for name in ("agent", "conversation")}
+    about = given.get("about", USUAL_NEWS)
+    words = tuple(cast(Iterable[object], about)) if isinstance(about, list | tuple) else ()
+    wanted = [each.value for each in News if each in words]
+    if not wanted or any(word not in tuple(News) for word in words):
+        raise InvalidInput("inbox.about", f"must be a list of {', '.join(News)}")
+    return {**whose, "about": list[Json](wanted)}
+
+
+def post(workspace: str, whose: Scope, *, about: str, version: int, word: str, content: Json, at: Micros) -> Posted:
+    """A letter to an inbox. The oldest has the highest id, since that is the order in which pages are read."""
+    item_id = f"{about}.{version}.{word}"
+    place = f"{LATEST - at:016d}{about}{LATEST - version:016d}"
+    item = Item(
+        id=item_id,
+        kind=Kind.TASK_NOTIFICATION,
+        scope=whose,
+        content=content,
+        source=Source.SYSTEM,
+        sent_by=BY_THE_YARD,
+        at=at,
+        about=about,
+    )
+    body: dict[str, Json] = {"agent": whose.agent, "conversation": whose.conversation, "item": item.body()}
+    record = RecordChange("inbox_letter", workspace, f"{whose.id}{place}{word}", 0, body)
+    return Posted(record, told("enqueued", workspace, whose, at, item=item.id, kind=item.kind.value))
+
+
+def _post_about(change: Change, whose: Scope, word: str, content: Json) -> Posted:
+    after, at = change.after, change.event.at
+    return post(after.workspace, whose, about=after.id, version=after.version, word=word, content=content, at=at)
+
+
+def told(word: str, workspace: str, whose: Scope, at: Micros, **facts: Json) -> Event:
+    """What happened to an inbox. It belongs to no task and no graph, so that their readers are left alone."""
+    data = compact({"agent": whose.agent, "conversation": whose.conversation, **facts})
+    return Event(f"inbox.{word}", workspace, None, None, at, None, None, None, data)
+
+
+def _said(ended: Ended) -> dict[str, Json]:
+    """The output or the error, cut where it is long: the transcript has the whole of it."""
+    if ended.result is None:
+        return {"error": None if ended.error is None else ended.error[:MOST_RESULT]}
+    is_long = len(ended.result) > MOST_RESULT
+    return {"result": f"{ended.result[:MOST_RESULT]}…" if is_long else json.loads(ended.result)}

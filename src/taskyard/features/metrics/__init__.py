@@ -1,0 +1,1 @@
+"""Figures that are counted from the log."""

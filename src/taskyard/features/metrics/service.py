@@ -1,0 +1,141 @@
+"""The stored figures: events are counted after they were written, never while, so that no shared row is waited for.
+
+What was counted and how far that goes land in one set, so every event is counted once, however many processes do this
+and whenever one of them dies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NamedTuple, cast
+
+from taskyard.core.changes import ChangeSet, Committed, RecordChange, StoredEvent
+from taskyard.core.errors import EventsGone
+from taskyard.core.task import Json
+from taskyard.core.units import DAY, Micros, utc_date
+from taskyard.definition import fields
+from taskyard.features.metrics import rules as metric_rules
+from taskyard.features.metrics.rules import PACES, MeteredDay, Metrics, Pace, Totals
+from taskyard.service.engine import Engine
+
+DAYS_KEPT = 400
+
+DAYS = "metrics"  # the kind of record that has a day's figures
+PACE = "pace"  # that of shorter times
+OLD_AT_ONCE = 20  # figures of a pace that go when new ones come
+METER = "meter"
+TOTAL = "total"
+CURSOR = (METER, "", "events")  # of the whole yard, so of no workspace
+
+
+RecordKey = tuple[str, str, str]  # kind, workspace and id
+
+
+class Page(NamedTuple):
+    """Events that are not counted yet, in order."""
+
+    version: int  # of the cursor that they come after
+    since: int  # the number after which no event was left out
+    events: Sequence[StoredEvent]
+
+
+class Metering(Engine):
+    async def metrics(self, *, days: int = 7) -> Metrics:
+        """The figures of the last days, today's included, and those since counting began."""
+        fields.whole(days, "days", least=0, most=DAYS_KEPT)
+        first = utc_date(Micros(self.now() - (days - 1) * DAY))
+        stored = (await self.store.page(DAYS, self.workspace, limit=days))[::-1] if days else ()
+        total = await self.store.record(METER, self.workspace, TOTAL)
+        return Metrics(
+            tuple(MeteredDay(each.id, metric_rules.totals_of(each.body)) for each in stored if each.id >= first),
+            Totals() if total is None else metric_rules.totals_of(total.body),
+            (await self._counted())[1],
+        )
+
+    async def _counted(self) -> tuple[int, int]:
+        """The events that are counted: those after the first number, up to the second."""
+        cursor = await self.store.record(*CURSOR)
+        return (0, 0) if cursor is None else (cast(int, cursor.body["since"]), cast(int, cursor.body["seq"]))
+
+    async def _uncounted(self, limit: int) -> Page:
+        """What comes next."""
+        cursor = await self.store.record(*CURSOR)
+        version = 0 if cursor is None else cursor.version
+        if cursor is not None:
+            after, since = (cast(int, cursor.body[name]) for name in ("seq", "since"))
+            with suppress(EventsGone):
+                return Page(version, since, await self.store.events(after=after, limit=limit))
+        # Some of what came before the last that was pruned may be kept, but not all of it.
+        since = await self.store.pruned()
+        return Page(version, since, await self.store.events(after=since, limit=limit))
+
+    async def _count(self, page: Page) -> bool:
+        """Whether it was this call that counted them: another process may have been faster."""
+        agents = await self.store.records("agent")
+        types = {(agent.workspace, agent.id): str(agent.body["type"]) for agent in agents}
+        finest = min(PACES.values(), key=lambda pace: pace.length)
+        more = _by_record(metric_rules.fold(page.events, types, finest.slot), self.now())
+        changes = [await self._added(key, more[key]) for key in more]
+        changes += await self._outdated(changes)
+        seen = RecordChange(*CURSOR, page.version, {"seq": page.events[-1].seq, "since": page.since})
+        landed = await self._committer.commit(ChangeSet(records=(seen, *changes), at=self.now()))
+        return isinstance(landed, Committed)
+
+    async def _added(self, key: RecordKey, more: Totals) -> RecordChange:
+        stored = await self.store.record(*key)
+        totals = Totals() if stored is None else metric_rules.totals_of(stored.body)
+        totals.add(more)
+        body = metric_rules.body_of(totals)
+        if key[0] == PACE:
+            body["depth"] = await self._depth(key) if stored is None else stored.body["depth"]
+        return RecordChange(*key, stored.version if stored else 0, body)
+
+    async def _depth(self, key: RecordKey) -> dict[str, Json] | None:
+        """How many tasks have not ended, by status, for a time that has just begun; of one long past nobody knows."""
+        _, workspace, name = key
+        pace = _pace_of(name)
+        if name != pace.key(pace.slot(self.now())):
+            return None
+        return {status.value: number for status, number in (await self.store.depth(workspace)).items()}
+
+    async def _outdated(self, changes: Sequence[RecordChange]) -> list[RecordChange]:
+        """The oldest figures of each pace, which make room for those that are new."""
+        begun = {(each.workspace, _pace_of(each.id)) for each in changes if each.kind == PACE and each.version == 0}
+        gone: list[RecordChange] = []
+        for workspace, pace in begun:
+            first = pace.key(pace.first_kept(self.now()))
+            old = await self.store.page(PACE, workspace, prefix=f"{pace.name}:", below=first, limit=OLD_AT_ONCE)
+            gone += [RecordChange(*each[:4], None) for each in old]
+        return gone
+
+    async def _first_uncounted(self) -> Micros | None:
+        """When the first event happened that has not been counted: what is as young as that may not be pruned."""
+        page = await self._uncounted(limit=1)
+        return page.events[0].event.at if page.events else None
+
+    def _first_day_kept(self) -> str:
+        return utc_date(Micros(self.now() - DAYS_KEPT * DAY))
+
+    async def _forget_old_days(self) -> int:
+        first = self._first_day_kept()
+        old = [each for each in await self.store.records(DAYS) if each.id < first]
+        if old:
+            gone = tuple(RecordChange(*each[:4], None) for each in old)
+            await self._committer.commit(ChangeSet(records=gone, at=self.now()))
+        return len(old)
+
+
+def _by_record(slots: dict[tuple[str, Micros], Totals], now: Micros) -> dict[RecordKey, Totals]:
+    """What is to be added to which record: to those of shorter times, to each day's, and to the one for ever."""
+    added: dict[RecordKey, Totals] = {}
+    for (workspace, at), more in slots.items():
+        kept = [pace for pace in PACES.values() if pace.slot(at) >= pace.first_kept(now)]
+        paces = [(PACE, workspace, pace.key(pace.slot(at))) for pace in kept]
+        for key in (*paces, (DAYS, workspace, utc_date(at)), (METER, workspace, TOTAL)):
+            added.setdefault(key, Totals()).add(more)
+    return added
+
+
+def _pace_of(name: str) -> Pace:
+    return PACES[name.partition(":")[0]]

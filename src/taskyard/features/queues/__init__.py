@@ -1,0 +1,1 @@
+"""Queues and presets: which rules work is judged by."""

@@ -1,0 +1,1 @@
+"""How long finished work is kept, and removing what is older."""

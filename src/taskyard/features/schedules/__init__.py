@@ -1,0 +1,1 @@
+"""Schedules: work that comes in by the clock."""

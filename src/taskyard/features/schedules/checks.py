@@ -1,0 +1,48 @@
+"""What `verify` asks of schedules: one fire for each time, and a place in the agenda for each that waits."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+
+from taskyard.core import transitions
+from taskyard.core.task import Hot
+from taskyard.features.schedules.rules import KIND, schedule_of
+from taskyard.features.schedules.service import AGENDA, EVERYBODYS, place_of
+from taskyard.service.engine import Engine
+
+PAGE = 500
+
+
+class FireChecks(Engine):
+    async def _fire_problems(self, tasks: Collection[Hot]) -> list[str]:
+        return [*await self._double_fires(list(tasks)), *await self._agenda_problems()]
+
+    async def _double_fires(self, tasks: list[Hot]) -> list[str]:
+        """What one fire of a schedule made is one task, or one graph."""
+        runs: defaultdict[str, set[str]] = defaultdict(set)
+        for start in range(0, len(tasks), PAGE):
+            page = tasks[start : start + PAGE]
+            definitions = await self.store.definitions([hot.id for hot in page])
+            for hot in page:
+                made = definitions.get(hot.id)
+                # None: the task was pruned since it was listed.
+                if (
+                    made is not None
+                    and made.created_by.startswith("cron:")
+                    and made.trigger_ref
+                    and made.rerun_of is None
+                ):
+                    runs[made.trigger_ref].add(transitions.dag_of(hot))
+        return [f"{fire} made {', '.join(sorted(made))}" for fire, made in sorted(runs.items()) if len(made) > 1]
+
+    async def _agenda_problems(self) -> list[str]:
+        problems: list[str] = []
+        for record in await self.store.records(KIND, self.workspace):
+            schedule = schedule_of(record)
+            if schedule.next_at is None:
+                continue
+            place = place_of(schedule.next_at, self.workspace, schedule.id)
+            if await self.store.record(AGENDA, EVERYBODYS, place) is None:
+                problems.append(f"schedule {schedule.id} is due at {schedule.next_at} and in nobody's agenda")
+        return problems

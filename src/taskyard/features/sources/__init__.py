@@ -1,0 +1,1 @@
+"""What schedules and triggers share: templates of tasks, and what they have made."""

@@ -1,0 +1,78 @@
+"""What is kept of schedules and triggers for a while only: fires, and the keys of what has come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from taskyard.core.changes import ChangeSet, Record, RecordChange
+from taskyard.core.units import DAY, Micros
+from taskyard.features.retention.service import Retaining
+from taskyard.features.schedules import rules as schedule_rules
+from taskyard.features.sources import fires
+from taskyard.features.triggers import rules as trigger_rules
+from taskyard.features.triggers.event_triggers import Noticing
+from taskyard.features.triggers.service import DELIVERY, LISTENING
+from taskyard.ledger.signing import Scheme
+from taskyard.service.engine import Options
+from taskyard.stores.contract import Store
+
+AT_ONCE = 500
+MOST_PAGES = 20  # of one source in one sweep
+# What signs no time could be sent again at any time, so it is remembered long after its fire is forgotten.
+UNTIMED_KEPT = Micros(366 * DAY)
+
+
+class Forgetting(Noticing, Retaining):
+    def __init__(self, store: Store, options: Options) -> None:
+        super().__init__(store, options)
+        self._looked_through: dict[str, str] = {}  # by trigger: the key that the last look ended at
+
+    async def _forget_fires(self, beside: Callable[[str], Forgetting]) -> int:
+        """Forget what is older than the yard keeps things, in every workspace."""
+        forgotten = 0
+        for kind in (schedule_rules.KIND, trigger_rules.KIND):
+            for record in await self.store.records(kind):
+                forgotten += await beside(record.workspace)._forget_of(record)
+        return forgotten
+
+    async def _forget_of(self, record: Record) -> int:
+        source, before = f"{record.kind}:{record.id}", await self._kept_since()
+        forgotten = 0
+        for _ in range(MOST_PAGES):
+            place = fires.place(source, before)
+            old = await self.store.page(fires.KIND, self.workspace, prefix=f"{source}/", below=place, limit=AT_ONCE)
+            forgotten += await self._drop(old)
+            if len(old) < AT_ONCE:
+                break
+        if record.kind == trigger_rules.KIND:
+            forgotten += await self._forget_deliveries(record)
+        removed_at = cast(Micros | None, record.body["removed_at"])
+        if removed_at is not None and removed_at < before and not forgotten:
+            await self._forget_source(record)
+        return forgotten
+
+    async def _forget_deliveries(self, record: Record) -> int:
+        """Go through what has come, from where the last look ended: by their keys they stand in no order of time."""
+        is_untimed = trigger_rules.trigger_of(record).settings.get("scheme") == Scheme.GITHUB
+        before = Micros(self.now() - UNTIMED_KEPT) if is_untimed else await self._kept_since()
+        prefix, forgotten = f"{record.id}/", 0
+        for _ in range(MOST_PAGES):
+            below = self._looked_through.get(record.id)
+            page = await self.store.page(DELIVERY, self.workspace, prefix=prefix, below=below, limit=AT_ONCE)
+            forgotten += await self._drop([each for each in page if cast(int, each.body["at"]) < before])
+            if len(page) < AT_ONCE:
+                self._looked_through.pop(record.id, None)
+                break
+            self._looked_through[record.id] = page[-1].id
+        return forgotten
+
+    async def _forget_source(self, record: Record) -> None:
+        listening = await self.store.record(LISTENING, self.workspace, record.id)
+        await self._drop([record, *([listening] if listening and record.kind == trigger_rules.KIND else [])])
+
+    async def _drop(self, records: list[Record]) -> int:
+        if records:
+            gone = tuple(RecordChange(*each[:4], None) for each in records)
+            await self._committer.commit(ChangeSet(records=gone, at=self.now()))
+        return len(records)

@@ -1,0 +1,1 @@
+"""Subagents: agents that an agent starts and hears from."""

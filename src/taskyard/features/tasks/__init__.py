@@ -1,0 +1,1 @@
+"""Tasks: putting them in, finding them, cancelling and running them again."""

@@ -1,0 +1,276 @@
+"""From what a caller asks for to the rows of new tasks: names become ids, rules are checked, nothing is stored."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import TypeVar, cast
+
+from taskyard.core import transitions
+from taskyard.core.agent import refusal
+from taskyard.core.changes import (
+    DECISION_GOOD_FOR,
+    Blocker,
+    ChangeSet,
+    Edge,
+    NewTask,
+    Rescore,
+)
+from taskyard.core.errors import Forbidden, InvalidInput
+from taskyard.core.planning import Planning
+from taskyard.core.priority import rank, rescore_at
+from taskyard.core.task import DagId, Definition, Hot, LaneId, TaskId, likeness
+from taskyard.core.units import Micros
+from taskyard.definition import arguments
+from taskyard.definition.cache import Pattern, pattern_of, said_in_common
+from taskyard.definition.definition import born, born_like, define, lane_of, minted, said
+from taskyard.features.attempts.output_checks import check_rule
+from taskyard.features.queues.presets import Presets
+from taskyard.features.tasks import growth_limits
+from taskyard.ledger.tracing import current_trace
+from taskyard.ledger.turns import TURN
+
+BY_DEFAULT = "human:local"
+T = TypeVar("T")
+DAG_FIELDS = frozenset({"title", "tasks", "budget_ceiling_usd", "tags", "id"})
+
+
+class Drafting(Presets):
+    _pattern: Pattern | None = None  # what the last request said, as far as others may say it too
+
+    async def _planning_new(self) -> Planning:
+        """What new tasks are put in under. With the first of them, the workspace's preset is settled for good."""
+        planning = await self._planning()
+        if planning.settings.preset is None:
+            planning = await self._first_preset.ask()
+        return planning
+
+    def _draft(
+        self,
+        fields: Mapping[str, object],
+        planning: Planning,
+        *,
+        created_by: str,
+        dag_id: DagId | None,
+        now: Micros,
+        under: Definition | None = None,
+    ) -> Definition:
+        """What a request comes to, in the active span's trace; `under` is the task that an agent spawns it from."""
+        definition = self._defined(fields, planning, created_by=created_by, dag_id=dag_id, now=now, under=under)
+        if definition.trace is not None:
+            return definition
+        trace = current_trace() or (None if under is None else under.trace)
+        return definition if trace is None else definition._replace(trace=trace)
+
+    def _defined(
+        self,
+        fields: Mapping[str, object],
+        planning: Planning,
+        *,
+        created_by: str,
+        dag_id: DagId | None,
+        now: Micros,
+        under: Definition | None,
+    ) -> Definition:
+        policy, in_common = planning.policy_of(_queue_of(fields)), said_in_common(fields)
+        task_id, sizes = minted(fields, policy).task_id or self._mint_task(), self.options.sizes
+        if self._pattern is not None and self._pattern.fits(in_common, policy, created_by, dag_id):
+            return self._pattern.define(fields, task_id=task_id, now=now, sizes=sizes)
+        definition = define(
+            fields,
+            task_id=task_id,
+            workspace=self.workspace,
+            dag_id=dag_id,
+            created_by=created_by,
+            now=now,
+            policy=policy,
+            sizes=sizes,
+        )
+        check_rule(definition)
+        self._pattern = pattern_of(fields, in_common, policy, definition) or self._pattern
+        return definition if under is None else growth_limits.placed_under(definition, under, said(fields, policy))
+
+    def _dag_named(self, fields: Mapping[str, object], planning: Planning) -> DagId | None:
+        """The DAG that a request names as its own, under whichever name its preset has for that."""
+        return minted(fields, planning.policy_of(_queue_of(fields))).dag_id
+
+    async def _named(
+        self,
+        tasks: object,
+        planning: Planning,
+        *,
+        created_by: str,
+        dag_id: DagId | None,
+        now: Micros,
+        under: Definition | None = None,
+    ) -> dict[str, Definition]:
+        """The tasks of a graph, with the names they call each other by turned into ids."""
+        if not isinstance(tasks, list) or not tasks:
+            raise InvalidInput("tasks", "must be a list of at least one task")
+        rows = cast(list[object], tasks)
+        if len(rows) > growth_limits.MOST_TASKS:
+            raise InvalidInput("tasks", f"must be at most {growth_limits.MOST_TASKS} in one call")
+        ids: dict[str, TaskId] = {}
+        for index, row in enumerate(rows):
+            name, task_id = self._name_of(row, index)
+            if name in ids:
+                raise InvalidInput(f"tasks[{index}].name", f"{name} is used twice")
+            ids[name] = task_id
+        drafts: dict[str, Definition] = {}
+        for index, (name, row) in enumerate(zip(ids, cast(list[Mapping[str, object]], rows), strict=True)):
+            if index and index % TURN == 0:
+                await asyncio.sleep(0)
+            try:
+                drafts[name] = self._draft(
+                    _with_ids(row, ids[name], ids), planning, created_by=created_by, dag_id=dag_id, now=now, under=under
+                )
+            except InvalidInput as error:
+                raise InvalidInput(f"tasks[{index}].{error.facts['field']}", str(error.facts["rule"])) from None
+        _refuse_twice(drafts.values())
+        return drafts
+
+    def _name_of(self, row: object, index: int) -> tuple[str, TaskId]:
+        if not isinstance(row, Mapping):
+            raise InvalidInput(f"tasks[{index}]", "must be an object")
+        fields = cast(Mapping[str, object], row)
+        given = arguments.task_id(f"tasks[{index}].id", fields["id"]) if "id" in fields else None
+        name = fields.get("name", given or f"#{index}")
+        if not isinstance(name, str) or not name:
+            raise InvalidInput(f"tasks[{index}].name", "must be a text that is not empty")
+        return name, given or self._mint_task()
+
+    async def _births(
+        self,
+        drafts: Sequence[Definition],
+        planning: Planning,
+        *,
+        heights: Mapping[TaskId, int],
+        done: frozenset[TaskId],
+        now: Micros,
+        spawner: Hot | None = None,
+        awaited: bool = False,
+        lanes: Sequence[LaneId] | None = None,
+    ) -> ChangeSet:
+        """The rows of new tasks. `done` are dependencies that are completed already."""
+        drafts = _dated_anew(drafts, now)
+        await self._check_relatives(drafts)
+        await self._check_makers(drafts, spawns=spawner is not None)
+        waits = [[f"task:{each}" for each in draft.depends_on if each not in done] for draft in drafts]
+
+        def alike(waiting: tuple[Definition, list[str]]) -> tuple[object, ...]:
+            draft, names = waiting
+            return likeness(draft), heights.get(draft.id, 0), bool(names)
+
+        runs = [list(run) for _, run in groupby(zip(drafts, waits, strict=True), alike)]
+        lanes = lanes or await self._lanes([lane_of(run[0][0], failures=0) for run in runs])
+        tasks: list[NewTask] = []
+        blockers: list[Blocker] = []
+        edges: list[Edge] = []
+        for run, lane in zip(runs, lanes, strict=True):
+            draft, names = run[0]
+            later = draft.run_after is not None and draft.run_after > now
+            first = born(
+                draft,
+                planning.policy_for(draft),
+                lane=lane,
+                blocked=bool(names) or later,
+                height=heights.get(draft.id, 0),
+                wake_at=draft.run_after if later else None,
+                now=now,
+            )
+            for place, (draft, names) in enumerate(run):
+                if place and place % TURN == 0:
+                    await asyncio.sleep(0)
+                hot = born_like(first, draft, now=now)
+                tasks.append(NewTask(hot, draft, transitions.created_event(hot, draft.created_by, draft.type)))
+                if names or later:
+                    blockers += [Blocker(hot.id, hot.wait, name) for name in (*names, *(("time",) if later else ()))]
+                if draft.depends_on or draft.parent_id is not None:
+                    edges += _edges(draft, "awaited" if awaited else "spawned")
+        return ChangeSet(tasks=tuple(tasks), blockers=tuple(blockers), edges=tuple(edges), at=now)
+
+    async def _check_relatives(self, drafts: Sequence[Definition]) -> None:
+        """Where a task is said to come from another, that one is there, and in this workspace."""
+        said = [("parent_id", draft.parent_id) for draft in drafts] + [("rerun_of", draft.rerun_of) for draft in drafts]
+        named = {(field, task_id) for field, task_id in said if task_id is not None}
+        there = await self.store.load(sorted({task_id for _, task_id in named})) if named else {}
+        for field, task_id in sorted(named):
+            if task_id not in there or there[task_id].workspace != self.workspace:
+                raise InvalidInput(field, f"{task_id} is unknown")
+
+    async def _check_makers(self, drafts: Sequence[Definition], *, spawns: bool) -> None:
+        """Agents make work within the graph of what they hold, and none for each other: that is for orchestrators."""
+        for created_by in {draft.created_by for draft in drafts}:
+            maker = await self._maker(agent_named(created_by))
+            addressed = {draft.agent for draft in drafts if draft.created_by == created_by and draft.agent is not None}
+            if maker is not None and (why := refusal(maker, sorted(addressed), spawns=spawns)) is not None:
+                raise Forbidden(why)
+
+
+def agent_named(created_by: str) -> str | None:
+    """The agent that made a task; None where people did, or what people have set up."""
+    kind, _, name = created_by.partition(":")
+    return name if kind == "agent" else None
+
+
+def as_stored(draft: Definition, hot: Hot) -> Definition:
+    """The definition, with the time at which its task was stored and the DAG that it was put into."""
+    if (draft.created_at, draft.dag_id) == (hot.created_at, hot.dag_id):
+        return draft
+    return draft._replace(created_at=hot.created_at, dag_id=hot.dag_id)
+
+
+def _dated_anew(drafts: Sequence[Definition], now: Micros) -> Sequence[Definition]:
+    """Drafts that came to nothing for so long that their time would lie before that of tasks stored since."""
+    if all(now - draft.created_at <= DECISION_GOOD_FOR for draft in drafts):
+        return drafts
+    return [draft._replace(created_at=now) for draft in drafts]
+
+
+def _edges(draft: Definition, kind: str) -> list[Edge]:
+    edges = [Edge(parent, draft.id, "depends") for parent in draft.depends_on]
+    return edges if draft.parent_id is None else [*edges, Edge(draft.parent_id, draft.id, kind)]
+
+
+def _with_ids(row: Mapping[str, object], task_id: TaskId, ids: Mapping[str, TaskId]) -> dict[str, object]:
+    """The task as the yard knows it: with its id, and with ids where it named its neighbours."""
+    fields = {key: value for key, value in row.items() if key != "name"} | {"id": task_id}
+    depends = fields.get("depends_on")
+    if isinstance(depends, list | tuple):
+        named = cast(Iterable[object], depends)
+        fields["depends_on"] = [ids.get(each, each) if isinstance(each, str) else each for each in named]
+    return fields
+
+
+def _queue_of(fields: object) -> str:
+    """Where the task goes, as far as that can be told before the request is looked at closely."""
+    if not isinstance(fields, Mapping):
+        raise InvalidInput("task", "must be an object")
+    queue = cast(Mapping[str, object], fields).get("queue")
+    return queue if isinstance(queue, str) else "default"
+
+
+def _refuse_twice(drafts: Iterable[Definition]) -> None:
+    """Each task of a graph is one of its own: no other in it has its id or its key."""
+    seen: dict[str, set[str]] = {"id": set(), "idempotency_key": set()}
+    for index, draft in enumerate(drafts):
+        for field, value in (("id", draft.id), ("idempotency_key", draft.idempotency_key)):
+            if value in seen[field]:
+                raise InvalidInput(f"tasks[{index}].{field}", "is that of another task of this DAG")
+            if value is not None:
+                seen[field].add(value)
+
+
+def rescored(hot: Hot, definition: Definition, height: int, now: Micros) -> Rescore:
+    """A waiting task's place in its lane as of now."""
+    place = rank(
+        priority=definition.priority,
+        boost=definition.boost,
+        created_at=definition.created_at,
+        height=height,
+        deadline=definition.deadline,
+        now=now,
+    )
+    again = None if definition.deadline is None else rescore_at(definition.deadline, now)
+    return Rescore(hot.id, place, height, again)

@@ -1,0 +1,37 @@
+"""Putting work in as part of the caller's own transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from taskyard.core.errors import InvalidInput
+from taskyard.definition.definition import lane_of
+from taskyard.features.tasks.views import Task
+from taskyard.ledger.tracing import enqueue_span
+from taskyard.service.enqueueing import BY_DEFAULT, Enqueueing
+
+
+class Joining(Enqueueing):
+    async def enqueue_in(self, connection: Any, type: str, *, created_by: str = BY_DEFAULT, **fields: Any) -> Task:
+        """Put one task in through the caller's connection: it commits or vanishes with the caller's transaction.
+
+        The connection is to the yard's own database and has a transaction open. Agents see the task once that commits.
+        """
+        with enqueue_span([{"type": type, **fields}]):
+            return await self._enqueued_in(connection, {"type": type, **fields}, created_by)
+
+    async def _enqueued_in(self, connection: Any, fields: Mapping[str, object], created_by: str) -> Task:
+        guest = self.store.join(connection)
+        planning, now = await self._planning(), self.now()
+        draft = self._draft(fields, planning, created_by=created_by, dag_id=None, now=now)
+        if draft.depends_on:
+            raise InvalidInput("depends_on", "cannot be given here: put the task in on its own, or submit a DAG")
+        if draft.idempotency_key is not None:
+            owners = await guest.by_key(self.workspace, [draft.idempotency_key])
+            if owner := owners.get(draft.idempotency_key):
+                return Task(await self._load(owner), await self._define(owner))
+        lanes = await guest.lanes([lane_of(draft, failures=0)])
+        births = await self._births([draft], planning, heights={}, done=frozenset(), lanes=lanes, now=now)
+        await guest.insert(births.tasks, births.blockers)
+        return Task(births.tasks[0].hot, draft, created=True)

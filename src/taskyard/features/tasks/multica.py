@@ -1,0 +1,238 @@
+"""The view of preset multica: each attempt at a task is a task of its own, in that preset's words.
+
+The first attempt has the task's id, the second that id and `.2`, and so on. A task that waits shows the attempt that is
+to come. Nothing is stored for this view, and any task can be looked at in it, whatever its preset.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from typing import Any, NamedTuple, cast
+
+from taskyard.core.errors import InvalidInput
+from taskyard.core.jsonvalue import compact
+from taskyard.core.policy import PRESETS
+from taskyard.core.runtime import runtime_of
+from taskyard.core.task import WAITING, Attempt, Hot, Json, Outcome, Status
+from taskyard.core.units import Micros, to_iso
+from taskyard.features.attempts.conversation import resumable
+from taskyard.features.tasks.views import Details
+
+VIEW = "multica"
+_WORDS = PRESETS[VIEW].words
+_REASONS = PRESETS[VIEW].shown_reasons
+_ISSUE = "issue:"
+_NUMBERED = re.compile(r"([^.]+)\.([0-9]{1,9})")
+# An attempt that gives the task back unfinished is over, and the preset has no better word for that.
+_ENDED: dict[Outcome, Status] = {
+    Outcome.COMPLETED: Status.COMPLETED,
+    Outcome.FAILED: Status.FAILED,
+    Outcome.SUBMITTED: Status.FAILED,
+    Outcome.RELEASED: Status.CANCELLED,
+    Outcome.SUSPENDED: Status.CANCELLED,
+    Outcome.CANCELLED: Status.CANCELLED,
+}
+# Steps that end an attempt and begin to wait for the next: the view tells of both.
+_ENDS_ATTEMPT = {
+    "task.retrying": Status.FAILED,
+    "task.released": Status.CANCELLED,
+    "task.suspended": Status.CANCELLED,
+}
+_FAILURES = ("task.retrying", "task.dead_lettered")
+_REVIVED = ("retry", "modify_and_retry")
+
+Document = dict[str, Json]
+
+
+# Ids
+
+
+def task_of(id_: str) -> str:
+    """The task that this is the id of, or the id of an attempt at."""
+    numbered = _NUMBERED.fullmatch(id_)
+    return id_ if numbered is None else numbered[1]
+
+
+def attempt_of(id_: str) -> int:
+    """The number of the attempt that this is the id of."""
+    numbered = _NUMBERED.fullmatch(id_)
+    return 1 if numbered is None else int(numbered[2])
+
+
+def attempt_id(task_id: str, number: int) -> str:
+    return task_id if number == 1 else f"{task_id}.{number}"
+
+
+def subject_of(issue_id: str) -> str:
+    """What a task is about that is about this issue."""
+    return _ISSUE + issue_id
+
+
+# Tasks
+
+
+def statuses_of(words: Collection[str]) -> list[Status]:
+    """The states in which a task can show an attempt in one of these; none: in any."""
+    for word in words:
+        if word not in _WORDS.values():
+            raise InvalidInput("status", f"must be one of {', '.join(dict.fromkeys(_WORDS.values()))}")
+    if "failed" in words or "cancelled" in words:
+        return []  # the task may have gone on since
+    return [status for status, word in _WORDS.items() if word in words]
+
+
+class _Tried(NamedTuple):
+    """What one attempt has for itself; the rest is its task's."""
+
+    number: int
+    status: Status
+    agent: str | None
+    runtime: str | None = None
+    session: str | None = None
+    reason: str | None = None
+    error: str | None = None
+    claimed_at: Micros | None = None
+    started_at: Micros | None = None
+    ended_at: Micros | None = None
+
+
+def attempt_tasks(details: Details) -> list[Document]:
+    """The attempts at a task, first to last; where it waits, the last is the one that is to come."""
+    hot = details.hot
+    ended = {attempt.number: attempt for attempt in details.attempts}
+    last = hot.attempt + _is_to_come(details)
+    tried = [
+        _ended(ended[number], hot, is_last=number == last) if number in ended else _latest(details, number)
+        for number in range(1, last + 1)
+    ]
+    begun = [details.definition.created_at, *(each.ended_at or hot.updated_at for each in tried)]
+    return [_document(details, each, since) for each, since in zip(tried, begun, strict=False)]
+
+
+def _is_to_come(details: Details) -> bool:
+    """Whether the last attempt is one that nobody has claimed."""
+    if details.status is not Status.CANCELLED:
+        return details.status in WAITING
+    if not details.attempts or details.attempts[-1].status in WAITING:
+        return True
+    # Dead and then cancelled: by the decision on the dead letter, which is shown, or after it was revived.
+    died = details.attempts[-1].status is Status.DEAD_LETTERED
+    return died and (details.dead is None or details.dead.body["resolution"] in _REVIVED)
+
+
+def _ended(attempt: Attempt, hot: Hot, *, is_last: bool) -> _Tried:
+    # Of what was handed in, the verdict decides; and a person may take a failed task out.
+    decided_later = is_last and (attempt.outcome is Outcome.SUBMITTED or hot.status is Status.CANCELLED)
+    given_back = attempt.outcome in (Outcome.RELEASED, Outcome.SUSPENDED)
+    return _Tried(
+        attempt.number,
+        hot.status if decided_later else _ENDED[attempt.outcome],
+        attempt.agent,
+        attempt.runtime,
+        attempt.session,
+        attempt.outcome.value if given_back else attempt.reason,
+        attempt.error,
+        attempt.claimed_at,
+        attempt.started_at,
+        attempt.ended_at,
+    )
+
+
+def _latest(details: Details, number: int) -> _Tried:
+    """The attempt that is under way, or that nobody has claimed."""
+    hot = details.hot
+    if number > hot.attempt:
+        cancelled = hot.status is Status.CANCELLED
+        return _Tried(
+            number,
+            hot.status,
+            details.definition.agent,
+            session=hot.session,
+            reason="cancelled" if cancelled else None,
+            error=hot.why if cancelled else None,
+            ended_at=hot.updated_at if cancelled else None,
+        )
+    return _Tried(
+        number,
+        hot.status,
+        hot.agent,
+        hot.runtime,
+        compact(resumable(hot.session, hot.runtime)),
+        claimed_at=hot.claimed_at,
+        started_at=hot.started_at,
+    )
+
+
+def _document(details: Details, tried: _Tried, since: Micros) -> Document:
+    spec, output = details.definition, details.output
+    session = cast(Document, json.loads(tried.session)) if tried.session else {}
+    subject = spec.subject or ""
+    return {
+        "id": attempt_id(details.id, tried.number),
+        "task_id": details.id,
+        "parent_task_id": None if tried.number == 1 else attempt_id(details.id, tried.number - 1),
+        "workspace_id": details.hot.workspace,
+        "agent_id": tried.agent,
+        "runtime_id": runtime_of(tried.runtime),
+        "issue_id": subject.removeprefix(_ISSUE) if subject.startswith(_ISSUE) else None,
+        "type": spec.type,
+        "title": spec.title,
+        "prompt": spec.prompt,
+        "payload": details.payload,
+        "priority": PRESETS[VIEW].priority.outward(spec.priority),
+        "status": _WORDS[tried.status],
+        "trigger_type": spec.trigger_type,
+        "trigger_comment_id": spec.trigger_ref,
+        "trigger_summary": spec.trigger_summary,
+        "session_id": session.get("session_id"),
+        "work_dir": session.get("work_dir"),
+        "output": details.result if output is not None and output.attempt == tried.number else None,
+        "attempt": tried.number,
+        "max_attempts": details.hot.max_attempts,
+        "failure_reason": _reason(tried.reason),
+        "error": tried.error,
+        "claimed_at": _time(tried.claimed_at),
+        "started_at": _time(tried.started_at),
+        "completed_at": _time(tried.ended_at),
+        "created_at": to_iso(since),
+        "updated_at": to_iso(tried.ended_at or details.hot.updated_at),
+    }
+
+
+# Events
+
+
+def event_views(told: Document) -> list[Document]:
+    """An event as those who watch attempts are told of it: where one ends and another is to follow, of both."""
+    payload = cast(dict[str, Any], told["payload"])
+    number, word = payload["attempt"], payload["status"]
+    if told["task_id"] is None or number is None:
+        return [told]
+    status = None if word is None else Status(word)
+    if (ended := _ENDS_ATTEMPT.get(cast(str, told["event"]))) is not None:
+        return [
+            _of_attempt(told, number, ended, type_=f"task:{ended.value}"),
+            _of_attempt(told, number + 1, status, type_="task:queued"),
+        ]
+    # Whoever cancels, cancels what is under way, or else the attempt that was to come.
+    waits = (payload["from"] if status is Status.CANCELLED else status) in WAITING
+    return [_of_attempt(told, number + waits, status)]
+
+
+def _of_attempt(told: Document, number: int, status: Status | None, *, type_: str | None = None) -> Document:
+    payload = dict(cast(Document, told["payload"]))
+    if told["event"] in _FAILURES:  # a reason to cancel is a person's own
+        payload["reason"] = _reason(cast(str, payload["reason"]))
+    payload |= {"attempt": number, "status": None if status is None else _WORDS[status]}
+    id_ = attempt_id(cast(str, told["task_id"]), number)
+    return {**told, "type": type_ or told["type"], "task_id": id_, "payload": payload}
+
+
+def _reason(reason: str | None) -> str | None:
+    return None if reason is None else _REASONS.get(reason, reason)
+
+
+def _time(at: Micros | None) -> str | None:
+    return None if at is None else to_iso(at)

@@ -1,0 +1,1 @@
+"""Tokens and sessions: who may do what."""

@@ -1,0 +1,67 @@
+"""Sessions: what browsers show in place of a token, which they are not to keep."""
+
+from __future__ import annotations
+
+from secrets import token_urlsafe
+
+from taskyard.core.changes import ChangeSet, RecordChange
+from taskyard.core.units import HOUR, Micros
+from taskyard.features.tokens import rules as token_rules
+from taskyard.features.tokens.rules import EVERYWHERE, Session, Token
+from taskyard.ledger.ids import mint_at
+from taskyard.service.engine import Engine
+from taskyard.wire.answers import Begun
+
+SESSION = "session"
+LASTING = Micros(12 * HOUR)
+FORGOTTEN = 100  # old ones that go when a new one comes
+_TIME = 10  # the letters of an id that say when it was made
+
+
+class Sessions(Engine):
+    async def begin_session(self, token: Token) -> Begun:
+        """A session that stands for the token, for as long as sessions last or the token does."""
+        secret, now = token_urlsafe(32), self.now()
+        ends = Micros(now + LASTING)
+        session = Session(
+            id=_id_at(now),
+            token_id=token.id,
+            sealed=token_rules.sealed(secret),
+            expires_at=ends if token.expires_at is None else min(ends, token.expires_at),
+        )
+
+        async def decide() -> tuple[ChangeSet, None]:
+            # Ids are in the order of time: all below this one are over.
+            old = await self.store.page(
+                SESSION, EVERYWHERE, below=_id_at(Micros(now - LASTING))[:_TIME], limit=FORGOTTEN
+            )
+            gone = [RecordChange(*record[:4], None) for record in old]
+            begun = RecordChange(SESSION, EVERYWHERE, session.id, 0, session.body())
+            return ChangeSet(records=(begun, *gone), at=now), None
+
+        await self._land(decide)
+        return Begun(session, token_rules.spelled_session(session.id, secret))
+
+    async def session_by(self, text: str) -> Session | None:
+        """The session that this text proves."""
+        shown = token_rules.presented(text)
+        if shown is None or not shown.is_session:
+            return None
+        record = await self.store.record(SESSION, EVERYWHERE, shown.id)
+        session = None if record is None else token_rules.session_of(record)
+        return session if session is not None and token_rules.proves(session, shown.secret, self.now()) else None
+
+    async def end_session(self, text: str) -> None:
+        """The next call that shows it is refused."""
+
+        async def decide() -> tuple[ChangeSet | None, None]:
+            session = await self.session_by(text)
+            if session is None:
+                return None, None
+            return ChangeSet(records=(RecordChange(SESSION, EVERYWHERE, session.id, 1, None),), at=self.now()), None
+
+        await self._land(decide)
+
+
+def _id_at(at: Micros) -> str:
+    return mint_at(at // 1000)

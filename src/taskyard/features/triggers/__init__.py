@@ -1,0 +1,1 @@
+"""Triggers: work that comes in by webhooks, by events and by figures."""

@@ -1,0 +1,1 @@
+"""Whether what is stored holds together, and whether the yard is well."""

@@ -1,0 +1,73 @@
+"""Getting a notification out: as a signed webhook, or in the words of one of the services in `outbound.channels`.
+
+Everything goes through the connector that looks a name up once and connects only to what it checked. No error from
+here names a target.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from taskyard.core import notices
+from taskyard.core.errors import InvalidInput
+from taskyard.core.jsonvalue import compact
+from taskyard.core.notices import Notification
+from taskyard.core.units import Micros
+from taskyard.outbound import addresses, channels, mail
+from taskyard.outbound.addresses import Allowed
+from taskyard.outbound.channels import Mail, Words
+from taskyard.outbound.safe_connect import Lookup, check_literal, checked_url, checked_webhook, looked_up
+
+NEEDED = "needs the libraries for notifications: pip install 'taskyard[notifications]'"
+
+
+def checked_target(target: object, permitted: Allowed) -> str:
+    """A target that notifications can be sent to, if they may be."""
+    parts = checked_url(target)
+    url = str(target)
+    if notices.is_webhook(url):
+        checked_webhook(parts, permitted)
+    else:
+        channel, found = channels.target_of(url)
+        if channel.is_self_hosted:
+            check_literal(addresses.checked_host(found.host, "target"), permitted)
+    _webhooks()
+    return url
+
+
+async def post(
+    notification: Notification,
+    target: str,
+    secret: str,
+    *,
+    workspace: str,
+    permitted: Allowed,
+    now: Micros,
+    lookup: Lookup = looked_up,
+) -> None:
+    """Send it once; `Undelivered` says why it did not arrive.
+
+    The target is checked again: it may have been stored by a release, or under settings, that took more.
+    """
+    checked_target(target, permitted)
+    if notices.is_webhook(target):
+        body = compact(notification.message(workspace)).encode()
+        await _webhooks().send_webhook(
+            target, secret, notification.id, body, now=now, permitted=permitted, lookup=lookup
+        )
+        return
+    message = channels.message(target, Words(notification.id, notification.title, notification.text))
+    if isinstance(message, Mail):
+        await mail.send(message, permitted=permitted, lookup=lookup)
+    else:
+        await _webhooks().deliver(message, permitted=permitted, lookup=lookup)
+
+
+def _webhooks() -> Any:
+    try:
+        from taskyard.outbound import webhooks  # noqa: PLC0415 - its HTTP library is an extra
+    except ModuleNotFoundError as missing:
+        if missing.name != "httpcore":
+            raise
+        raise InvalidInput("target", NEEDED) from missing
+    return webhooks

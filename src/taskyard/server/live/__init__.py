@@ -1,0 +1,1 @@
+"""Connections that stay open: streams and sockets that follow events."""

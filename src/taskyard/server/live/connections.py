@@ -1,0 +1,136 @@
+"""Everybody who listens to this server process: their feeds, whether they still may, and how they are sent home."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from functools import partial
+from typing import Protocol
+
+from taskyard.api.messages import Closing
+from taskyard.core.errors import TaskyardError, TooManyListeners, Unauthorized, YardClosed
+from taskyard.server.auth import Serving, caller_with
+from taskyard.server.live.event_buffer import Recent
+from taskyard.server.live.feed import Feed
+from taskyard.service.yard import Yard
+
+logger = logging.getLogger("taskyard.server")
+EVERY = 0.25  # seconds between looks at the tokens of those who listen: half of what the guide to security promises
+
+
+class Guest(Protocol):
+    """Somebody who listens, let in by a token."""
+
+    token: str | None  # None: it has yet to show one
+
+    @property
+    def counted_as(self) -> str | None: ...
+
+    @property
+    def is_stuck(self) -> bool: ...
+
+    def end(self, why: Closing) -> None: ...
+
+
+class Live:
+    """The feeds of one server process, one for each workspace that somebody listens to."""
+
+    def __init__(self, serving: Serving) -> None:
+        self._serving = serving
+        self._feeds: dict[str, Feed] = {}
+        self._opening = asyncio.Lock()
+        self._guests: set[Guest] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._is_closed = False
+        self._is_warned = False
+
+    @property
+    def most_listeners(self) -> int:
+        return self._serving.most_listeners
+
+    async def feed_of(self, yard: Yard) -> Feed:
+        async with self._opening:
+            if self._is_closed:
+                raise YardClosed
+            if not self._tasks:
+                self._run(self._watch(), "taskyard listeners")
+            if yard.workspace not in self._feeds:
+                feed = self._feeds[yard.workspace] = Feed(yard, Recent(await latest(yard)))
+                self._run(feed.run(), f"taskyard events of {yard.workspace}")
+            return self._feeds[yard.workspace]
+
+    def admit(self, guest: Guest, most: int | None = None) -> None:
+        """Count somebody among those who listen; where so many do under the same token, refuse: `TooManyListeners`."""
+        if most is not None and guest not in self._guests and self._like(guest) >= most:
+            raise TooManyListeners(most)
+        self._guests.add(guest)
+
+    def _like(self, guest: Guest) -> int:
+        counted_as = guest.counted_as
+        return 0 if counted_as is None else sum(each.counted_as == counted_as for each in self._guests)
+
+    def dismiss(self, guest: Guest) -> None:
+        self._guests.discard(guest)
+
+    async def close(self) -> None:
+        """Send everybody home: a server that stops waits for nobody who listens for ever."""
+        for guest in list(self._guests):
+            guest.end(Closing.STOPPING)
+        async with self._opening:
+            self._is_closed = True
+            for task in self._tasks:
+                task.cancel()
+            if self._tasks:
+                await asyncio.wait(self._tasks)
+
+    def _run(self, work: Coroutine[None, None, None], name: str) -> None:
+        self._tasks.append(asyncio.create_task(work, name=name))
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(EVERY)
+            for guest in [guest for guest in self._guests if guest.is_stuck]:
+                guest.end(Closing.TOO_SLOW)
+            # At once, so that many tokens take no longer than the slowest of them.
+            tokens = list({guest.token for guest in self._guests if guest.token is not None})
+            for token, is_good in zip(tokens, await asyncio.gather(*map(self._is_good, tokens)), strict=True):
+                if not is_good:
+                    self._end_all(token)
+
+    async def _is_good(self, token: str) -> bool:
+        try:
+            await caller_with(token, self._serving)
+        except Unauthorized:
+            return False
+        except TaskyardError as error:
+            self._warn(error)  # the next look finds what this one missed
+        else:
+            self._is_warned = False
+        return True
+
+    def _warn(self, error: TaskyardError) -> None:
+        """Once for as long as the store is away: the next look is soon."""
+        if not self._is_warned:
+            logger.warning("the tokens of those who listen cannot be checked: %s", error)
+        self._is_warned = True
+
+    def _end_all(self, token: str) -> None:
+        for guest in [guest for guest in self._guests if guest.token == token]:
+            guest.end(Closing.NO_TOKEN)
+
+
+async def latest(yard: Yard) -> int:
+    """The number of the newest event, found by halving: a store is asked for events, not for how many there are."""
+    ask = partial(yard.store.events, limit=1, workspace=yard.workspace)
+    low, step = await yard.store.pruned(yard.workspace), 1
+    while found := await ask(after=low + step):
+        low, step = found[0].seq, step * 2
+    high = low + step  # none comes after it
+    while low < high:
+        middle = (low + high) // 2
+        if found := await ask(after=middle):
+            low = found[0].seq
+        else:
+            high = middle
+    return low

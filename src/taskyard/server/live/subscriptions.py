@@ -1,0 +1,60 @@
+"""Who may listen to what, and what they would have heard: the same for pages, streams and sockets."""
+
+from __future__ import annotations
+
+import json
+
+from taskyard.core.errors import Forbidden
+from taskyard.core.task import Json
+from taskyard.features.tokens.rules import Role
+from taskyard.server.auth import Caller, check_own
+from taskyard.server.live.connections import latest
+from taskyard.server.live.event_buffer import Interest, entry_of
+from taskyard.service.yard import Yard
+
+SCANNED = 500  # events read from the store at once
+MOST_SCANS = 10  # for one page
+
+
+async def must_be_theirs(caller: Caller, interest: Interest) -> None:
+    """Refuse to tell an agent of tasks that it never held, and anybody of tasks that are not in the workspace."""
+    if interest.task_id is None:
+        if caller.token.role is Role.AGENT:
+            raise Forbidden("it has the role agent, which hears of tasks it holds or has held: name one in task_id")
+    elif caller.token.role is Role.AGENT:
+        await check_own(caller, interest.task_id)
+    else:
+        await caller.yard.holders(interest.task_id)
+
+
+async def page(yard: Yard, interest: Interest, *, after: int, limit: int) -> dict[str, Json]:
+    """Up to so many events that are wanted. Where they are rare, a page may have fewer although more come later."""
+    found: list[Json] = []
+    for _ in range(MOST_SCANS):
+        scanned = await yard.events(after=after, limit=SCANNED, task_id=interest.task_id)
+        for stored in scanned:
+            after = stored.seq
+            if interest.wants(entry := entry_of(stored)):
+                found += map(json.loads, interest.texts(entry))
+            if len(found) >= limit:
+                return {"events": found, "after": after}
+        if len(scanned) < SCANNED:
+            break
+    return {"events": found, "after": after}
+
+
+async def last_page(yard: Yard, interest: Interest, *, limit: int) -> dict[str, Json]:
+    """The last events that are wanted, newest first: of those that are not long past, where they are rare."""
+    head, oldest = await latest(yard), await yard.store.pruned(yard.workspace)
+    found: list[Json] = []
+    below = head + 1
+    for _ in range(MOST_SCANS):
+        after = max(below - SCANNED - 1, oldest)
+        scanned = await yard.events(after=after, limit=SCANNED, task_id=interest.task_id)
+        for stored in reversed(scanned):
+            if stored.seq < below and interest.wants(entry := entry_of(stored)):
+                found += map(json.loads, interest.texts(entry))
+        below = after + 1
+        if len(found) >= limit or after == oldest:
+            break
+    return {"events": found[:limit], "after": head}

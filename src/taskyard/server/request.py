@@ -1,0 +1,174 @@
+"""Requests as they come in: let through or not, limited while they are read, strict about what they say.
+
+A path is matched as it was sent and its names are decoded afterwards, so that a name may have a slash in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from itertools import count
+from typing import Any, cast, get_args, get_origin
+from urllib.parse import unquote_to_bytes
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from starlette.exceptions import HTTPException
+
+from taskyard.api.calls import AT, Body, Call
+from taskyard.core.errors import InvalidInput, TooLarge
+from taskyard.core.jsonvalue import check_text, check_values, decode
+from taskyard.core.task import Json
+from taskyard.ledger.tracing import remote_parent
+from taskyard.ledger.turns import TURN, in_turns
+from taskyard.server.auth import Serving, admitted, check_lease, count_items
+
+LARGE = 64 << 10  # bytes from which on a body is decoded beside the loop
+LARGE_BATCH = 100  # tasks from which on a token puts in one batch at a time
+MOST_PARAMETERS = 200  # of a query
+
+
+class StrictRequest(Request):
+    """A request whose body never takes more memory or time than its call may, and has one meaning."""
+
+    serving: Serving
+    bounds: Body
+
+    async def body(self) -> bytes:
+        if not hasattr(self, "_body"):
+            within = min(self.bounds.within_sec, self.serving.most_sending_sec)
+            try:
+                async with asyncio.timeout(within):
+                    self._body = await self._limited()
+            except TimeoutError:
+                raise HTTPException(408, f"Send the body within {within:g} s.") from None
+        return self._body
+
+    async def _limited(self) -> bytes:
+        most = min(self.bounds.most_bytes, self.serving.most_bytes)
+        if int(self.headers.get("content-length", 0)) > most:
+            raise TooLarge(most)
+        chunks: list[bytes] = []
+        size = 0
+        async for chunk in self.stream():
+            size += len(chunk)
+            if size > most:
+                raise TooLarge(most)  # the protocol takes the rest for a while: who is cut off does not get the answer
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+    async def json(self) -> Any:
+        if not hasattr(self, "_json"):
+            if self.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+                raise InvalidInput("content-type", "must be application/json")
+            if self.headers.get("content-encoding", "identity").lower() != "identity":
+                raise InvalidInput("content-encoding", "must not be given: bodies are taken as they are")
+            body = await self.body()
+            decoding = self._decoded, body
+            self._json = await asyncio.to_thread(*decoding) if len(body) > LARGE else self._decoded(body)
+        return self._json
+
+    def carried(self, call: Call) -> int:
+        """How many items the decoded body has, of those that the call is counted by."""
+        body: object = getattr(self, "_json", None)
+        items = cast(Mapping[str, object], body).get(call.carries or "") if isinstance(body, dict) else None
+        return len(cast(list[object], items)) if isinstance(items, list) else 0
+
+    def _decoded(self, body: bytes) -> Json:
+        check_values(body, "body", self.bounds.most_values)
+        return decode(body, max_depth=self.bounds.deepest)
+
+
+class GuardedRoute(APIRoute):
+    """A route of the table of calls: who may not make the call is turned away before the body is read."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        call = AT[min(self.methods or ()), self.path]  # a path that is not in the table cannot be served
+        handle = super().get_route_handler()
+        fields = {field.alias: field.field_info.annotation for field in self.dependant.query_params}
+        needs_body = self.body_field is not None and self.body_field.field_info.is_required()
+        may_repeat = {name: get_origin(annotation) is list for name, annotation in fields.items()}
+        item = self._item(call)
+
+        async def guarded(request: Request) -> Response:
+            asked = StrictRequest(request.scope, request.receive)
+            asked.serving, asked.bounds = request.app.state.serving, call.bounds
+            asked.scope["path_params"] = _decoded(request.path_params)
+            asked.state.call = call
+            asked.state.caller = await admitted(asked, call)
+            _check_query(asked, may_repeat)
+            if self.body_field is not None and (needs_body or await asked.body()):
+                # Now, since the framework has an answer of its own to what is no JSON.
+                body = await asked.json()
+                count_items(asked.state.caller, asked.carried(call), asked.serving)
+                await check_lease(asked.state.caller, asked.path_params, body)
+            async with _turn(asked, call):
+                if item is not None:
+                    await _check_items(await asked.json(), str(call.carries), item)
+                with remote_parent(asked.headers.get("traceparent")):
+                    return await handle(asked)
+
+        return guarded
+
+    def _item(self, call: Call) -> TypeAdapter[Any] | None:
+        """What checks one item of a batch; None where the call carries none."""
+        if call.carries is None or self.body_field is None:
+            return None
+        body = cast(type[BaseModel], self.body_field.field_info.annotation)
+        (item,) = get_args(body.model_fields[call.carries].annotation)
+        return TypeAdapter(item)
+
+
+def _turn(asked: StrictRequest, call: Call) -> AbstractAsyncContextManager[None]:
+    """Where many tasks are put in, the turn of this call among those of its token."""
+    token = asked.state.caller.token
+    if call.carries == "tasks" and token.sealed and asked.carried(call) > LARGE_BATCH:
+        return asked.serving.large_calls.turn(token.id)
+    return nullcontext()
+
+
+async def _check_items(body: Json, field: str, item: TypeAdapter[Any]) -> None:
+    """Check the items of a large batch in turns: the framework, which would check all of them in one, finds it done."""
+    items = body.get(field) if isinstance(body, dict) else None
+    if not isinstance(body, dict) or not isinstance(items, list) or len(items) <= TURN:
+        return
+    places = count()
+
+    def checked(value: Json) -> Any:
+        place = next(places)
+        try:
+            return item.validate_python(value)
+        except ValidationError as error:
+            errors = [{**each, "loc": ("body", field, place, *each["loc"])} for each in error.errors()]
+            raise RequestValidationError(errors) from None
+
+    body[field] = await in_turns(checked, items)
+
+
+def _decoded(names: Mapping[str, str]) -> dict[str, str]:
+    """The names in a path, which no store is asked about where they are no text."""
+    decoded: dict[str, str] = {}
+    for field, name in names.items():
+        try:
+            decoded[field] = unquote_to_bytes(name).decode()
+        except UnicodeDecodeError:
+            raise InvalidInput(field, "must be UTF-8") from None
+        check_text(decoded[field], field)
+    return decoded
+
+
+def _check_query(asked: Request, may_repeat: Mapping[str, bool]) -> None:
+    """Like unknown fields of a body, what is misspelt is refused: a filter that is not applied shows too much."""
+    if asked.scope["query_string"].count(b"&") >= MOST_PARAMETERS:
+        raise InvalidInput("query", f"must have at most {MOST_PARAMETERS} parameters")
+    for name in asked.query_params:
+        values = asked.query_params.getlist(name)
+        if name not in may_repeat:
+            raise InvalidInput(ascii(name[:100])[1:-1], "is not a parameter of this call")
+        if len(values) > 1 and not may_repeat[name]:
+            raise InvalidInput(name, "must be given once")
+        for value in values:
+            check_text(value, name)

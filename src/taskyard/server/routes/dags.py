@@ -1,0 +1,78 @@
+"""Graphs: whole ones in, additions, and how they stand."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Path, Query, Response
+
+from taskyard.api import calls, requests
+from taskyard.core.jsonvalue import compact
+from taskyard.ledger.turns import in_turns
+from taskyard.server.routes.tasks import Limit
+from taskyard.server.routing import Calling, Routes, answer, spelled
+from taskyard.wire import documents, responses
+from taskyard.wire.answers import Dag
+
+routes = Routes("dags")
+CANCEL = requests.CancelDag()  # what is asked for without a body
+DagAt = Annotated[str, Path(description="A DAG's id.", max_length=255)]
+
+
+@routes.add(calls.SUBMIT, responses.Submitted, status=201)
+async def submit(caller: Calling, draft: requests.DagDraft) -> Response:
+    """Put a whole graph in, or nothing."""
+    tasks = await in_turns(requests.TaskDraft.fields, draft.tasks)
+    return await _submitted(await caller.yard.submit(draft.fields(tasks), created_by=caller.by))
+
+
+@routes.add(calls.DAGS, responses.DagList)
+async def dags(
+    caller: Calling, limit: Limit = 50, cursor: Annotated[str | None, Query(max_length=255)] = None
+) -> Response:
+    """Stored graphs, newest first. `cursor` is that of the page before; none comes after the last."""
+    records = await caller.yard.dags(limit=limit, cursor=cursor)
+    limits = await caller.yard.store.limits(caller.yard.workspace, [f"dag:{record.id}" for record in records])
+    found = [documents.dag_record(record, limits.get(f"dag:{record.id}")) for record in records]
+    return answer({"dags": list(found), "cursor": records[-1].id if len(records) == limit else None})
+
+
+@routes.add(calls.DAG, responses.Dag)
+async def dag(caller: Calling, dag_id: DagAt) -> Response:
+    """A graph with its tasks in short, and its edges."""
+    found = await caller.yard.dag(dag_id)
+    tasks, costs = await caller.yard.tasks_of(found), await caller.yard.costs_of(found.tasks)
+    return answer(documents.dag(found, tasks, costs))
+
+
+@routes.add(calls.ADD, responses.Submitted, status=201)
+async def add(caller: Calling, dag_id: DagAt, drafts: requests.Drafts) -> Response:
+    """Add tasks to a graph that exists; a finished one goes on."""
+    tasks = await in_turns(requests.TaskDraft.fields, drafts.tasks)
+    return await _submitted(await caller.yard.add(dag_id, tasks, created_by=caller.by))
+
+
+async def _submitted(made: Dag) -> Response:
+    named = await in_turns(lambda each: f"{compact(each[0])}:{compact(each[1].to_dict())}", [*made.tasks.items()])
+    return spelled(f'{{"dag_id":{compact(made.id)},"tasks":{{{",".join(named)}}}}}', 201)
+
+
+@routes.add(calls.CANCEL_DAG, responses.Cancelled)
+async def cancel_dag(caller: Calling, dag_id: DagAt, asked: requests.CancelDag = CANCEL) -> Response:
+    """Cancel everything in a graph that has not ended; `dry_run` only says what."""
+    done = await caller.yard.cancel_dag(dag_id, asked.reason, by=caller.by, dry_run=asked.dry_run)
+    return answer(documents.cancelled(done))
+
+
+@routes.add(calls.DAG_BUDGET, responses.Done)
+async def set_dag_budget(caller: Calling, dag_id: DagAt, asked: requests.DagBudget) -> Response:
+    """What the graph may spend in all; null: no limit."""
+    await caller.yard.set_dag_budget(dag_id, asked.budget_ceiling_usd, by=caller.by)
+    return answer({"ok": True})
+
+
+@routes.add(calls.DAG_LIMIT, responses.Done)
+async def set_dag_limit(caller: Calling, dag_id: DagAt, asked: requests.DagLimit) -> Response:
+    """How many tasks the graph may have in all; null: as many as any."""
+    await caller.yard.set_dag_limit(dag_id, asked.max_tasks, by=caller.by)
+    return answer({"ok": True})

@@ -1,0 +1,139 @@
+"""Running the server: where it listens, who may reach it, and how it stops."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from typing import Any
+
+import uvicorn
+
+from taskyard.core.errors import InvalidInput
+from taskyard.server.application import application
+from taskyard.server.auth import LOOPBACK, Serving
+from taskyard.server.live.connections import Live
+from taskyard.server.protocol import BoundedProtocol
+from taskyard.server.yards import Yards
+from taskyard.service.yard import Yard
+
+GRACE = 10  # seconds that requests under way get to end
+HANGING_UP = 50  # ticks of a tenth of a second between looks for readers that do not take the last of what they got
+
+
+async def serving_of(yard: Yard, *, host: str, allowed_hosts: Iterable[str] = ()) -> Serving:
+    """How this yard is to be served at this address; refused where that would leave it open to others."""
+    is_loopback = host in LOOPBACK
+    if not is_loopback and not await yard.has_tokens():
+        raise InvalidInput(
+            "host", "must be a loopback address while there is no token: make one with `taskyard token create`"
+        )
+    hosts = LOOPBACK | {host.lower(), *(name.lower() for name in allowed_hosts)}
+    return Serving(yards=Yards(yard), is_open=is_loopback, hosts=hosts)
+
+
+class Server(uvicorn.Server):
+    """A server on a socket of its own, which whoever runs it also stops."""
+
+    def __init__(self, serving: Serving, listening: socket.socket) -> None:
+        app = application(serving)
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=BoundedProtocol,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=GRACE,
+                ws_max_size=1 << 16,
+                ws_per_message_deflate=False,  # a compressor for each listener would take more memory than all else
+            )
+        )
+        self._live: Live = app.state.live
+        self._parting: set[Any] = set()
+        self._listening = listening
+        self.port: int = listening.getsockname()[1]
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Signals are for the program: it has a yard to close after the last request."""
+        yield
+
+    def stop(self) -> None:
+        """Take no new requests, and end when those under way have."""
+        self.should_exit = True
+
+    async def listen(self) -> None:
+        await self.serve([self._listening])
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % HANGING_UP == 0:
+            self._hang_up()
+        return await super().on_tick(counter)
+
+    def _hang_up(self) -> None:
+        """End the connections that were closed by the last look: their readers have had time to take what was left."""
+        for connection in self._parting & self.server_state.connections:
+            connection.transport.abort()
+        self._parting = {each for each in self.server_state.connections if each.transport.is_closing()}
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._live.close()
+        await super().shutdown(sockets)
+
+
+@asynccontextmanager
+async def served(
+    yard: Yard, *, host: str = "127.0.0.1", port: int = 0, allowed_hosts: Iterable[str] = (), **limits: Any
+) -> AsyncGenerator[Server]:
+    """Serve an open yard while the block runs: for tests, and for programs that bring their own server along.
+
+    `limits` are those of `Serving`.
+    """
+    serving = replace(await serving_of(yard, host=host, allowed_hosts=allowed_hosts), **limits)
+    running = Server(serving, _listening(host, port))
+    task = asyncio.create_task(running.listen(), name="taskyard server")
+    try:
+        yield running
+    finally:
+        running.stop()
+        await task
+
+
+async def serve_until_told(
+    yard: Yard,
+    *,
+    host: str,
+    port: int,
+    allowed_hosts: Iterable[str],
+    on_up: Callable[[str, bool], object] | None,
+    problems: Callable[[], list[str]] = list,
+) -> None:
+    """Serve until a signal asks to stop. `on_up` hears the address, and whether anybody on this machine may call."""
+    serving = replace(await serving_of(yard, host=host, allowed_hosts=allowed_hosts), problems=problems)
+    running = Server(serving, _listening(host, port))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, running.stop)
+    if on_up is not None:
+        shown = f"[{host}]" if ":" in host else host
+        on_up(f"http://{shown}:{running.port}", not await yard.has_tokens())
+    try:
+        await running.listen()
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except (OSError, OverflowError) as error:
+        raise InvalidInput("port", f"cannot be listened on at {host}: {error}") from None
+    # The loop sets this only on sockets that it made itself. Without it, an answer's body waits 40 ms for the caller to
+    # acknowledge its head.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening

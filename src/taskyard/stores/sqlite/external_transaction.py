@@ -1,0 +1,57 @@
+"""Writing in the caller's own transaction: what is put in commits or vanishes with it.
+
+The connection is the caller's, and of apsw, as the yard's own are. The standard library's sqlite3 is another copy of
+SQLite: when one copy closes a file, the system drops the locks that the other holds on it, in the same process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import apsw
+
+from taskyard.core.changes import Blocker, NewTask
+from taskyard.core.task import Lane, LaneId, TaskId
+from taskyard.stores.shared import rows
+from taskyard.stores.sqlite.statements import SQL, names_text
+
+
+class SqliteGuest:
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    async def lanes(self, lanes: Sequence[Lane]) -> list[LaneId]:
+        """Their ids. New ones are made here too: another connection would wait for this one's transaction to end."""
+        known = self._lane_ids(lanes)
+        for lane in dict.fromkeys(lanes):
+            if lane not in known:
+                self._run("insert_lane", lane.workspace, rows.lane_text(lane))
+                self._run("bump_epoch", lane.workspace)
+        known = self._lane_ids(lanes)
+        return [known[lane] for lane in lanes]
+
+    async def by_key(self, workspace: str, keys: Sequence[str]) -> dict[str, TaskId]:
+        return dict(self._ask("by_key", workspace, names_text(keys)))
+
+    async def insert(self, tasks: Sequence[NewTask], blockers: Sequence[Blocker]) -> None:
+        ((task_seq, event_seq),) = self._ask("draw_numbers", len(tasks), len(tasks))
+        for place, (hot, definition, event) in enumerate(tasks, start=1 - len(tasks)):
+            seq = task_seq + place
+            self._run("insert_tasks", hot[0], seq, *hot[2:])
+            self._run("insert_definitions", seq, *rows.definition_row(definition))
+            for tag in definition.tags:
+                self._run("insert_tags", definition.workspace, tag, seq)
+            self._run("insert_events", event_seq + place, *event)
+        for blocker in blockers:
+            self._run("insert_blockers", *blocker)
+
+    def _lane_ids(self, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
+        texts = {rows.lane_text(lane): lane for lane in lanes}
+        return {texts[text]: LaneId(lane_id) for text, lane_id in self._ask("lane_ids", names_text(texts))}
+
+    def _ask(self, name: str, *values: Any) -> Iterable[Any]:
+        return list(self._connection.execute(SQL[name], values))
+
+    def _run(self, name: str, *values: Any) -> None:
+        list(self._connection.execute(SQL[name], values))

@@ -1,0 +1,50 @@
+"""Running agents until nothing is left: for tests and scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from taskyard.core.task import Status
+from taskyard.ledger.clock import ManualClock
+from taskyard.service.yard import Yard
+from taskyard.stores.contract import Filter
+from taskyard.worker.agent import Agent
+from taskyard.worker.runner import Worker
+
+STEP = 25.0  # seconds: below the gap after which the yard counts as having been away
+MOST_WAITING = 1000
+
+
+async def drain(yard: Yard, agents: Sequence[Agent], *, clock: ManualClock | None = None) -> int:
+    """Work until no agent finds anything to do, and say how many attempts that took.
+
+    With a manual clock, delays and sleeps pass at once. What waits for a signal or for a person is left waiting.
+    """
+    workers = [Worker(yard, agent) for agent in agents]
+    for worker in workers:
+        await worker.register()
+    attempts = 0
+    try:
+        while True:
+            worked = sum([await worker.work_once() for worker in workers])
+            attempts += worked
+            if not worked and (clock is None or not await _next_moment(yard, clock)):
+                return attempts
+    finally:
+        for worker in workers:
+            await yard.sign_off_agent(worker.id)
+
+
+async def _next_moment(yard: Yard, clock: ManualClock) -> bool:
+    """Let time pass until something is due; False where nothing ever will be."""
+    waiting = Filter(workspace=yard.workspace, statuses=frozenset({Status.PENDING, Status.RETRYING}))
+    found = await yard.store.find(waiting, after=0, limit=MOST_WAITING)
+    due = min((hot.wake_at for hot in found if hot.wake_at is not None), default=None)
+    if due is None:
+        return False
+    while (left := (due - yard.now()) / 1_000_000) > 0:
+        clock.advance(seconds=min(left, STEP))
+        await yard.sweep()
+    clock.advance(seconds=1)  # a sweep is made once a second
+    await yard.sweep()
+    return True

@@ -1,0 +1,165 @@
+"""The leases that one process holds: kept by heartbeats, watched for cancellation, and timed on this machine's clock.
+
+What is left of a lease is measured on the monotonic clock from before the request was sent, so a worker never believes
+in a lease that the store has given up. The clock is read whatever a call to the store does: a line that is silent
+holds no attempt beyond its lease. Nothing here runs a handler; `supervising` says in which loop all of this runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from time import monotonic
+
+from taskyard.core.errors import TaskyardError
+from taskyard.features.tasks.views import Held
+from taskyard.service.yard import Yard
+from taskyard.wire.answers import Heartbeat, Told
+
+logger = logging.getLogger("taskyard.worker")
+TICK = 0.2  # seconds between looks at who is due, and at whose lease has run out
+SETTLED = 0.3  # seconds that an attempt runs before it is watched: short ones cost no look at the store
+GATHER = 0.25  # seconds between looks at the leases, however much is written
+QUIET = 10.0  # seconds after which the leases are looked at though nothing was heard of
+PAUSE = 1.0  # seconds until a store that was away is listened to again
+RUN_OUT = "lease_run_out"  # by this machine's clock: said to the worker, which tells its handler `lease_lost`
+SHORTEST = 0.5  # seconds that a heartbeat has at least
+MOST = 500  # heartbeats of one call: one row that is locked keeps only its own call waiting
+
+
+class Beating:
+    """One held task, as its heart sees it."""
+
+    __slots__ = ("due", "expires", "on_word", "since", "task")
+
+    def __init__(self, task: Held, since: float, on_word: Callable[[str, str], object]) -> None:
+        self.task = task
+        self.since = since
+        self.on_word = on_word  # called with the lease and the word, from the thread of the heart
+        self.prolong(since)
+
+    @property
+    def lease(self) -> str:
+        return self.task.lease
+
+    @property
+    def heartbeat(self) -> Heartbeat:
+        return Heartbeat(self.task.id, self.lease)
+
+    def prolong(self, since: float) -> None:
+        """The lease counts from here on."""
+        spec = self.task.definition
+        self.due = since + spec.heartbeat_sec
+        self.expires = since + spec.lease_sec
+
+
+class Heart:
+    """Keeps the leases of one process alive, and passes on what it hears about them."""
+
+    def __init__(self) -> None:
+        self._beating: dict[str, Beating] = {}
+        self._lock = threading.Lock()
+
+    def add(self, task: Held, since: float, on_word: Callable[[str, str], object]) -> None:
+        """Keep this lease, which was asked for at `since` on the monotonic clock."""
+        beating = Beating(task, since, on_word)
+        with self._lock:
+            self._beating[task.lease] = beating
+
+    def remove(self, lease: str) -> None:
+        with self._lock:
+            self._beating.pop(lease, None)
+
+    def held(self) -> list[Beating]:
+        with self._lock:
+            return list(self._beating.values())
+
+    # Heartbeats
+
+    async def beat(self, yard: Yard) -> None:
+        """Send each heartbeat when it is due, for ever."""
+        while True:
+            now = monotonic()
+            if due := [beating for beating in self.held() if beating.due <= now]:
+                due.sort(key=lambda beating: beating.expires)
+                calls = [due[first : first + MOST] for first in range(0, len(due), MOST)]
+                await asyncio.gather(*(self._send(yard, each) for each in calls))
+            await asyncio.sleep(TICK)
+
+    async def _send(self, yard: Yard, due: Sequence[Beating]) -> None:
+        asked = monotonic()
+        try:
+            # A heartbeat that is answered after the lease has run out is of no use, and holds up the others.
+            async with asyncio.timeout(max(SHORTEST, min(each.expires for each in due) - asked)):
+                answers = await yard.heartbeat_many([each.heartbeat for each in due])
+        except TimeoutError:
+            logger.warning("heartbeat not answered in time, will be tried again")
+        except TaskyardError as error:
+            logger.warning("heartbeat failed, will be tried again: %s", error)
+        except Exception:
+            logger.exception("heartbeat failed, will be tried again")
+        else:
+            for beating, told in zip(due, answers, strict=True):
+                if not told.must_stop:
+                    beating.prolong(asked)
+                self._hear(beating, told)
+
+    def _hear(self, beating: Beating, told: Told) -> None:
+        if told.must_stop:
+            self.remove(beating.lease)
+        for word in told.words:
+            beating.on_word(beating.lease, word)
+
+    # The clock
+
+    async def keep_time(self) -> None:
+        """End each attempt whose lease has run out, for ever, whatever became of its heartbeats."""
+        while True:
+            self.give_up()
+            await asyncio.sleep(TICK)
+
+    def give_up(self) -> None:
+        """A lease that could not be kept is lost, whatever the store will say when it answers again."""
+        now = monotonic()
+        for beating in self.held():
+            if beating.expires <= now:
+                self.remove(beating.lease)
+                beating.on_word(beating.lease, RUN_OUT)
+
+    # What others do with a task that is held
+
+    async def listen(self, yard: Yard) -> None:
+        """Hear of cancelled tasks and lost leases, for ever: by the store's wake-ups, not by asking all the time.
+
+        One wait for the whole process. Without an attempt that has run for a moment the store is not asked at all;
+        with one, at most once each `GATHER` seconds, and only where something was written.
+        """
+        while True:
+            try:
+                await self._listen_once(yard)
+            except TaskyardError as error:
+                logger.debug("cancellations cannot be heard: %s", error)  # heartbeats say so, where it lasts
+                await asyncio.sleep(PAUSE)
+            except Exception:
+                logger.exception("cancellations cannot be heard")
+                await asyncio.sleep(PAUSE)
+
+    async def _listen_once(self, yard: Yard) -> None:
+        if not self._has_settled():
+            await asyncio.sleep(TICK)
+            return
+        mark = await yard.mark()  # before the look, so that what is written after it is heard of
+        held = self.held()
+        answers = await yard.check_leases([(each.task.id, each.lease) for each in held])
+        for beating, told in zip(held, answers, strict=True):
+            if told.must_stop:
+                self._hear(beating, told)
+        await yard.changed(mark, QUIET)
+        await asyncio.sleep(GATHER)
+
+    def _has_settled(self) -> bool:
+        now = monotonic()
+        with self._lock:
+            return any(now - beating.since > SETTLED for beating in self._beating.values())
