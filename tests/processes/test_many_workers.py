@@ -17,7 +17,7 @@ from tests.processes.crew import Crew
 from tests.yards import states_of
 
 logger = logging.getLogger(__name__)
-TASKS = int(os.environ.get("TASKYARD_KILLED_TASKS", "2000"))
+TASKS = int(os.environ.get("TASKYARD_KILLED_TASKS", "1000"))
 BULK = 1_000
 GRAPH = 100  # tasks of one graph, all but two of them between its first and its last
 STEADY = 5

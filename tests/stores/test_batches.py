@@ -214,7 +214,7 @@ def told(yard: Yard, answers: list[Committed | Conflict | Taken]) -> list[str]:
 
 
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(batch=st.sampled_from(CLOSE).flatmap(batches_of), parked=st.booleans())
 async def test_a_batch_lands_as_its_sets_would_one_after_the_other(store: Store, batch: list[list[Part]], parked: bool):

@@ -217,7 +217,7 @@ async def finish_like_the_core(yard: Yard, task: Hot, cost: int) -> None:
 
 
 @settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(data=st.data())
 async def test_claiming_and_giving_back_is_as_the_core_would_have_it(
