@@ -1,11 +1,16 @@
 """Agents that are not heard of any more: shown as offline, named by `why`, and forgotten in the end."""
 
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
 from taskyard.core.agent import AgentStatus
 from taskyard.core.units import to_iso
 from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from taskyard.wire.answers import Cause
-from tests.yards import given_a_running_task, given_an_agent
+from tests.yards import OpenYard, given_a_running_task, given_an_agent
 
 A_WEEK = 7 * 24 * 3600
 
@@ -109,3 +114,40 @@ async def test_who_is_silent_for_a_week_and_has_nothing_to_do_is_forgotten(yard:
 async def spent_by(yard: Yard, *names: str) -> list[int]:
     limits = await yard.store.limits(yard.workspace, names)
     return [limits[name].spent for name in names]
+
+
+@pytest.mark.parametrize("call", ["records", "pulses"])
+async def test_who_registers_while_the_silent_are_forgotten_is_not(
+    yard: Yard, open_yard: OpenYard, monkeypatch: pytest.MonkeyPatch, call: str
+):
+    """The sweep reads who is known and who was heard of, one after the other."""
+    elsewhere = await open_yard()
+    read = getattr(yard.store, call)
+
+    async def register_and_read(*given: Any) -> Any:
+        if given == ({"records": "agent", "pulses": "agent:"}[call],):
+            monkeypatch.undo()  # once: in memory, both yards have one store
+            await given_an_agent(elsewhere, "newcomer")
+        return await read(*given)
+
+    monkeypatch.setattr(yard.store, call, register_and_read)
+    await yard.sweep()
+
+    assert [str(view.agent.id) for view in await elsewhere.agents()] == ["newcomer"]
+
+
+async def test_a_sweep_in_the_middle_of_a_registration_does_not_forget_it(
+    yard: Yard, open_yard: OpenYard, monkeypatch: pytest.MonkeyPatch
+):
+    elsewhere = await open_yard()
+    pulse = elsewhere.store.pulse
+
+    async def sweep_and_pulse(names: Sequence[str]) -> None:
+        monkeypatch.undo()
+        await yard.sweep()
+        await pulse(names)
+
+    monkeypatch.setattr(elsewhere.store, "pulse", sweep_and_pulse)
+    await given_an_agent(elsewhere, "newcomer")
+
+    assert [str(view.agent.id) for view in await yard.agents()] == ["newcomer"]

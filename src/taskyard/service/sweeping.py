@@ -311,12 +311,10 @@ class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
 
     async def _forget_agents(self) -> int:
         """Agents that are silent for long, hold nothing, and have nothing meant for them. What they spent is kept."""
+        # First who is known: whoever registers after that may not have been heard of before.
+        known = await self.store.records("agent")
         heard, before = await self.store.pulses("agent:"), self.now() - FORGOTTEN_AFTER
-        old = [
-            record
-            for record in await self.store.records("agent")
-            if heard.get(pulse("agent", record.workspace, record.id), 0) < before
-        ]
+        old = [record for record in known if heard.get(pulse("agent", record.workspace, record.id), 0) < before]
         return sum([await self._beside(record.workspace)._forget_agent(record, "yard:sweep") for record in old[:BATCH]])
 
     def _beside(self, workspace: str) -> Sweeping:

@@ -87,8 +87,14 @@ class Roster(Finishing):
         budget = None if budget_usd is None else arguments.budget(budget_usd, budget_per)
         if token is not None:
             await self._admit(asked)
-        agent = await self._land(lambda: self._registration(asked, budget, by or f"agent:{asked.id}", keep=keep))
-        await self.store.pulse([pulse("agent", self.workspace, agent.id)])
+
+        async def decide() -> tuple[ChangeSet | None, Agent]:
+            registration = await self._registration(asked, budget, by or f"agent:{asked.id}", keep=keep)
+            # Heard of before it is known: a sweep in between would forget an agent that was never heard of.
+            await self.store.pulse([pulse("agent", self.workspace, asked.id)])
+            return registration
+
+        agent = await self._land(decide)
         return replace(agent, budget_left=(await self.agent(agent.id)).budget_left)
 
     async def _registration(
