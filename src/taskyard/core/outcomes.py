@@ -237,7 +237,7 @@ def cost_of(hot: Hot, report: Report) -> MicroUsd:
 
 
 def facts_of(hot: Hot, report: Report, type_: str, now: Micros) -> dict[str, Json]:
-    """What `metering` counts of an attempt that ends: lengths of time in microseconds, money in micro-dollars."""
+    """What metrics count of an attempt that ends: lengths of time in microseconds, money in micro-dollars."""
     if hot.status is Status.VALIDATING:
         return {"type": type_}  # its attempt was told of when it ended, which was before the verdict
     facts: dict[str, Json] = {"type": type_, "silent": now - (hot.heartbeat_at or now)}

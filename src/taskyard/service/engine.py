@@ -215,7 +215,7 @@ class Engine:
         return has_ended
 
     async def _graph_ended(self, dag_id: DagId) -> None:
-        """What follows the end of a graph; see `noticing`. The sweep does it too, where this process does not."""
+        """What follows the end of a graph; see `event_triggers`. The sweep does it too, where this process does not."""
 
     async def _concluded(self, dag_id: DagId, record: Record) -> ChangeSet | None:
         names = dags.count_names(dag_id)

@@ -1,4 +1,4 @@
-"""The yard's answers as the documents that cross HTTP. Tasks write themselves: see `tasks`."""
+"""The yard's answers as the documents that cross HTTP. Tasks write themselves: see `features.tasks.views`."""
 
 from __future__ import annotations
 

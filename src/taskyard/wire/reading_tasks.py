@@ -1,4 +1,4 @@
-"""Tasks from the documents that crossed HTTP: the inverse of `tasks`.
+"""Tasks from the documents that crossed HTTP: the inverse of `features.tasks.views`.
 
 What a document shows reads the same through the task that is made of it. What it does not show, because it is nobody's
 business beyond the server, has a neutral value: rank, lane, the seal of a lease.

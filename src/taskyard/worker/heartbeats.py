@@ -2,7 +2,7 @@
 
 What is left of a lease is measured on the monotonic clock from before the request was sent, so a worker never believes
 in a lease that the store has given up. The clock is read whatever a call to the store does: a line that is silent
-holds no attempt beyond its lease. Nothing here runs a handler; `supervising` says in which loop all of this runs.
+holds no attempt beyond its lease. Nothing here runs a handler; `supervisor` says in which loop all of this runs.
 """
 
 from __future__ import annotations

@@ -398,13 +398,16 @@ async def when_reached(call: Callable[[], Awaitable[Answer]]) -> Answer:
 async def run_all(yard: Yard, agents: Sequence[Agent], *, grace_sec: float = GRACE, runtime: str | None = None) -> None:
     """Run these agents until a signal comes, which is for all of them. What dead processes held is given up first.
 
-    After the grace period the process ends, whatever a handler does: see `supervising`. So it does at a second signal.
+    After the grace period the process ends, whatever a handler does: see `supervisor`. So it does at a second signal.
     """
     heart, loop, process = Heart(), asyncio.get_running_loop(), enter(runtime)
     workers = [Worker(yard, agent, grace_sec=grace_sec, heart=heart, process=process) for agent in agents]
 
     def stop() -> float:
-        logger.warning("finishing %d tasks, up to %g s; Ctrl-C again stops now", len(heart.held()), grace_sec)
+        if held := len(heart.held()):
+            logger.warning("finishing what runs (%d), up to %g s; Ctrl-C again stops now", held, grace_sec)
+        else:
+            logger.info("stopping: nothing runs")
         for worker in workers:
             loop.call_soon_threadsafe(worker.stop)
         return grace_sec + ENDING + PARTING
