@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.engine import Options
+from taskyard.ledger.options import Options
 from taskyard.service.yard import Yard
 from tests import servers
 from tests.remote import HTTP, beyond_a_server, mark_local_only

@@ -12,9 +12,9 @@ import pytest
 from taskyard.client.connection import Connection
 from taskyard.core.units import Micros
 from taskyard.features.notifications.views import ErrandsRun
+from taskyard.ledger.options import Options
 from taskyard.remote import RemoteYard
 from taskyard.server.server import Server, served
-from taskyard.service.engine import Options
 from taskyard.service.yard import Yard
 from taskyard.stores.contract import Store
 from taskyard.sync import Portal

@@ -14,10 +14,10 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import preset as named_preset
 from taskyard.core.retention import checked_days
 from taskyard.ledger.clock import ManualClock, SystemClock
+from taskyard.ledger.options import Options
 from taskyard.outbound.addresses import allowed
 from taskyard.outbound.object_store import checked_place
 from taskyard.service import yard as service
-from taskyard.service.engine import Options
 from taskyard.stores.contract import Clock, Store
 from taskyard.stores.memory import MemoryStore
 from taskyard.stores.shared import store_url

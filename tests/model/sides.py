@@ -12,7 +12,7 @@ from typing import Any, cast
 from taskyard.core.changes import ChangeSet, Event
 from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import TaskId
-from taskyard.service.engine import Options
+from taskyard.ledger.options import Options
 from taskyard.service.yard import Yard
 from taskyard.stores.contract import Store
 from tests.model.answers import Answer, answered

@@ -3,7 +3,7 @@
 from typing import Any
 
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.engine import Options
+from taskyard.ledger.options import Options
 from taskyard.service.yard import Yard
 from taskyard.stores.contract import Store
 from tests.yards import given_a_running_task

@@ -13,7 +13,7 @@ import taskyard
 from taskyard.core.errors import SchemaTooNew, SchemaTooOld
 from taskyard.core.task import Status
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.engine import Options
+from taskyard.ledger.options import Options
 from taskyard.service.yard import Yard
 from taskyard.stores.contract import Store
 from taskyard.stores.shared import migrations

@@ -11,7 +11,7 @@ import taskyard
 from taskyard.app import Yard
 from taskyard.core.task import Status
 from taskyard.ledger.clock import SystemClock
-from taskyard.service.engine import Options
+from taskyard.ledger.options import Options
 from taskyard.worker.agent import Agent
 from taskyard.worker.runner import Worker
 from tests.remote import HTTP, served_beside

@@ -27,9 +27,10 @@ from taskyard.features.tasks.result_views import Enqueued
 from taskyard.features.tasks.results import Results
 from taskyard.features.tasks.views import Task
 from taskyard.ledger.batcher import Batcher
+from taskyard.ledger.ledger import TRIES, KeyTaken
+from taskyard.ledger.options import Options
 from taskyard.ledger.tracing import enqueue_span
 from taskyard.ledger.turns import in_turns
-from taskyard.service.engine import TRIES, KeyTaken, Options
 from taskyard.stores.contract import Store
 from taskyard.wire.answers import Dag
 

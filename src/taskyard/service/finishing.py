@@ -40,7 +40,8 @@ from taskyard.features.budgets.spend import NOTHING, Reported, reported
 from taskyard.features.budgets.views import Spent
 from taskyard.features.tasks.views import Receipt
 from taskyard.ledger.batcher import Batcher
-from taskyard.service.engine import TRIES, KeyTaken, Options
+from taskyard.ledger.ledger import TRIES, KeyTaken
+from taskyard.ledger.options import Options
 from taskyard.stores.contract import OutcomeUnknown, Store
 
 T = TypeVar("T")
@@ -154,7 +155,7 @@ class Finishing(Filing):
         try:
             return await self._land_all(sets)
         except OutcomeUnknown:
-            return [places for places, change_set in sets.items() if not await self._is_stored(change_set)]
+            return [places for places, change_set in sets.items() if not await self.ledger.is_stored(change_set)]
 
     def _taken_from_hand(self, handed_in: Sequence[_HandedIn]) -> dict[TaskId, Hot]:
         rows: dict[TaskId, Hot] = {}

@@ -14,7 +14,7 @@ from taskyard.core.task import AgentId, Hot, RuntimeId, Status, TaskId
 from taskyard.core.throttle import until_of
 from taskyard.core.units import Micros
 from taskyard.features.artifacts.rules import Artifact
-from taskyard.service.engine import pulse
+from taskyard.ledger.ledger import pulse
 from taskyard.service.reading import MOST_LISTED, Reading
 from taskyard.wire.answers import Approval, QueueView, RuntimeView, ThrottleView
 

@@ -24,7 +24,7 @@ from taskyard.features.events.feed import EventFeed
 from taskyard.features.events.labels import FollowedLabels, with_labels
 from taskyard.features.tasks.results import Results
 from taskyard.features.tasks.views import Details, Task
-from taskyard.service.engine import Options
+from taskyard.ledger.options import Options
 from taskyard.stores.contract import Filter, Store
 from taskyard.wire.answers import BreakerView, DagView, DeadLetter, Input
 

@@ -20,11 +20,13 @@ from taskyard.definition.fields import whole
 from taskyard.features.attempts.output_checks import check_rule
 from taskyard.features.attempts.validators import Judging, refuse_validator
 from taskyard.features.breakers.rules import breaker_settings
+from taskyard.features.breakers.service import moved
 from taskyard.features.dags import walk
 from taskyard.features.tasks import growth_limits
 from taskyard.features.tasks.drafts import rescored
 from taskyard.features.tasks.views import Receipt
-from taskyard.service.engine import LOCAL, KeyTaken
+from taskyard.ledger.ledger import KeyTaken
+from taskyard.ledger.options import LOCAL
 from taskyard.service.enqueueing import Enqueueing
 from taskyard.service.finishing import receipt
 from taskyard.wire.answers import Cancelled
@@ -360,7 +362,7 @@ class Steering(Enqueueing, Judging):
             if opening == bool(breaker.generation % 2):
                 return None, None
             act = breakers.opened if opening else breakers.closed
-            return self._moved(act(breaker, why=why, by=by, now=now), now), None
+            return moved(act(breaker, why=why, by=by, now=now), now), None
 
         await self._land(decide)
 

@@ -39,7 +39,8 @@ from taskyard.features.notifications.event_feed import Telling
 from taskyard.features.retention.pruning import Pruning, Step
 from taskyard.features.sources.retention import Forgetting
 from taskyard.features.tasks.drafts import rescored
-from taskyard.service.engine import Options, pulse
+from taskyard.ledger.ledger import pulse
+from taskyard.ledger.options import Options
 from taskyard.stores.contract import Store
 from taskyard.wire.answers import Swept
 

@@ -22,8 +22,8 @@ from taskyard.features.tasks.why import Explaining
 from taskyard.features.tokens.service import Access
 from taskyard.features.verify.health import Health
 from taskyard.features.verify.service import Verifying
+from taskyard.ledger.options import Options
 from taskyard.outbox import Errands
-from taskyard.service.engine import Options
 from taskyard.service.showing import Showing
 from taskyard.stores.contract import Store
 

@@ -8,7 +8,7 @@ from taskyard.core.errors import StoreFull
 from taskyard.core.task import Status
 from taskyard.core.units import DAY, SECOND
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.engine import Options
+from taskyard.ledger.options import Options
 from taskyard.service.yard import Yard
 from taskyard.stores.redis import RedisStore
 from tests.redis_servers import RedisServer

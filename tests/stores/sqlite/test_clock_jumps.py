@@ -10,7 +10,7 @@ from taskyard.core.task import Status
 from taskyard.core.units import SECOND, Micros, from_iso, to_iso
 from taskyard.features.verify.health import findings
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.engine import Options
+from taskyard.ledger.options import Options
 from taskyard.service.yard import Yard
 from taskyard.stores.sqlite import SqliteStore
 from tests.yards import given_a_running_task, given_an_agent

@@ -30,7 +30,8 @@ from taskyard.core.task import FINAL, AgentId, Failure, Hot, Json, Reason, Runti
 from taskyard.core.units import Micros, MicroUsd
 from taskyard.definition import arguments, fields
 from taskyard.features.attempts.losses import Losses
-from taskyard.service.engine import LOCAL, pulse
+from taskyard.ledger.ledger import pulse
+from taskyard.ledger.options import LOCAL
 from taskyard.service.finishing import Finishing
 from taskyard.stores.contract import Filter
 from taskyard.wire.answers import AgentView, Orphans

@@ -26,8 +26,8 @@ from taskyard.features.artifacts.rules import KIND, LOOSE, Artifact
 from taskyard.features.artifacts.visibility import MOST_OF_A_TASK
 from taskyard.features.attempts import step_results
 from taskyard.ledger.ids import mint
+from taskyard.ledger.options import LOCAL
 from taskyard.outbound.object_store import ObjectMissing, Written
-from taskyard.service.engine import LOCAL
 from taskyard.service.reading import DEFAULT_LISTED, MOST_LISTED
 
 LONGEST_UPLOAD = HOUR

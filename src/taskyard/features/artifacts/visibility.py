@@ -12,8 +12,9 @@ from taskyard.core.task import KEY_HELD, Hot, Json, Outcome, Status, TaskId, Tra
 from taskyard.features.artifacts import rules as artifact_rules
 from taskyard.features.artifacts.rules import KIND, Artifact, Fate, artifact_of
 from taskyard.features.attempts import validation_rules
+from taskyard.ledger.options import Options
 from taskyard.outbound.object_store import Objects
-from taskyard.service.engine import Engine, Options
+from taskyard.service.engine import Engine
 from taskyard.stores.contract import Store
 
 MOST_OF_A_TASK = 1000  # artifacts

@@ -25,7 +25,8 @@ from taskyard.features.attempts.planner import Planner
 from taskyard.features.budgets.spend import reported
 from taskyard.features.budgets.views import Spent
 from taskyard.features.tasks.views import Held, Receipt
-from taskyard.service.engine import Options, pulse
+from taskyard.ledger.ledger import pulse
+from taskyard.ledger.options import Options
 from taskyard.service.finishing import receipt
 from taskyard.stores.contract import Stale, Store
 from taskyard.wire.answers import Heartbeat, Told

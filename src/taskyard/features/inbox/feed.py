@@ -19,22 +19,26 @@ def marked(births: ChangeSet) -> ChangeSet:
     return births._replace(tasks=tuple(tasks))
 
 
-def is_quiet(change_set: ChangeSet) -> bool:
-    """Whether no inbox is told of anything in it, as of nearly everything."""
-    return not any(change.after.traits & TOLD for change in change_set.changes)
+class Feed:
+    """Adds to what is stored what inboxes are told of it, as of few tasks only."""
 
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
-async def announced(store: Store, change_set: ChangeSet) -> ChangeSet:
-    """The set, which is not quiet, with letters to those who started what ends in it."""
-    posted: list[Posted] = []
-    for change in change_set.changes:
-        if change.after.traits & TOLD and inbox_items.news_of(change) is not None:
-            posted += await _posted(store, change_set, change)
-    opened = [await _opened(store, change) for change in change_set.changes if _is_revived(change)]
-    return change_set._replace(
-        records=(*change_set.records, *(each.record for each in posted), *filter(None, opened)),
-        events=(*change_set.events, *(each.event for each in posted)),
-    )
+    def wants(self, change_set: ChangeSet) -> bool:
+        return any(change.after.traits & TOLD for change in change_set.changes)
+
+    async def contribute(self, change_set: ChangeSet) -> ChangeSet:
+        """The set with items for those who started what ends in it."""
+        posted: list[Posted] = []
+        for change in change_set.changes:
+            if change.after.traits & TOLD and inbox_items.news_of(change) is not None:
+                posted += await _posted(self._store, change_set, change)
+        opened = [await _opened(self._store, change) for change in change_set.changes if _is_revived(change)]
+        return change_set._replace(
+            records=(*change_set.records, *(each.record for each in posted), *filter(None, opened)),
+            events=(*change_set.events, *(each.event for each in posted)),
+        )
 
 
 async def _posted(store: Store, change_set: ChangeSet, change: Change) -> list[Posted]:

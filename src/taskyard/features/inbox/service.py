@@ -22,7 +22,7 @@ from taskyard.features.inbox.transcripts import Transcribing
 from taskyard.features.inbox.views import Batch, Dequeued, Enqueued, InboxView, Peeked
 from taskyard.features.retention.service import Retaining
 from taskyard.ledger.ids import mint
-from taskyard.service.engine import LOCAL
+from taskyard.ledger.options import LOCAL
 
 HOLD_SEC = 300.0  # how long a batch may be in somebody's hands
 MOST_LISTED = 200

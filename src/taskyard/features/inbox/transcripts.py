@@ -19,7 +19,8 @@ from taskyard.core.errors import NotFound
 from taskyard.core.jsonvalue import compact
 from taskyard.core.task import FINAL, Hot, Json, TaskId, Trait
 from taskyard.definition.fields import task_id as checked_id
-from taskyard.service.engine import MOST_EVENTS, Engine
+from taskyard.ledger.ledger import MOST_EVENTS
+from taskyard.service.engine import Engine
 from taskyard.wire.answers import event_view
 
 logger = logging.getLogger("taskyard")

@@ -22,10 +22,11 @@ from taskyard.definition import arguments, fields
 from taskyard.features.notifications import views
 from taskyard.features.notifications.views import NotifierMade, NotifierView
 from taskyard.ledger import signing
+from taskyard.ledger.options import LOCAL
 from taskyard.outbound import addresses
 from taskyard.outbound.channel_posts import checked_target, post
 from taskyard.outbound.safe_connect import Undelivered
-from taskyard.service.engine import LOCAL, Engine
+from taskyard.service.engine import Engine
 from taskyard.service.reading import DEFAULT_LISTED, MOST_LISTED
 
 ROWS = 200  # of the outbox, that are looked at in one go

@@ -14,8 +14,9 @@ from taskyard.core.planning import Planning
 from taskyard.core.policy import DEFAULT, other_preset, policy_of, preset
 from taskyard.core.task import FINAL, Definition, Hot, Json, Status, TaskId
 from taskyard.definition.definition import lane_of
+from taskyard.ledger.options import LOCAL, Options
 from taskyard.ledger.sharing import Shared
-from taskyard.service.engine import LOCAL, Engine, Options
+from taskyard.service.engine import Engine
 from taskyard.stores.contract import Filter, OutcomeUnknown, Store
 
 PAGE = 200

@@ -18,7 +18,7 @@ from taskyard.features.artifacts.orphans import Clearing
 from taskyard.features.inbox.transcripts import Transcribing
 from taskyard.features.metrics.service import Metering
 from taskyard.features.retention.service import Retaining
-from taskyard.service.engine import Options
+from taskyard.ledger.options import Options
 from taskyard.stores.contract import FROM_THE_OLDEST, Store
 
 PIECE = 500  # finished tasks that are looked at, and removed in one commit

@@ -7,7 +7,8 @@ from typing import cast
 from taskyard.core import retention
 from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.units import DAY, Micros
-from taskyard.service.engine import LOCAL, Engine
+from taskyard.ledger.options import LOCAL
+from taskyard.service.engine import Engine
 from taskyard.stores.contract import OutcomeUnknown
 
 KIND = "retention"

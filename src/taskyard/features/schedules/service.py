@@ -25,8 +25,9 @@ from taskyard.features.sources import fires
 from taskyard.features.sources.fires import Fire, Outcome
 from taskyard.features.sources.from_template import Cause, Keys, Made, Making, tasks_of, template_of
 from taskyard.ledger.ids import mint
+from taskyard.ledger.ledger import TRIES, KeyTaken
+from taskyard.ledger.options import LOCAL
 from taskyard.ledger.tracing import enqueue_span
-from taskyard.service.engine import LOCAL, TRIES, KeyTaken
 from taskyard.service.steering import Steering
 from taskyard.wire.sources import ScheduleView, source_id
 

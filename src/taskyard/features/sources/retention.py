@@ -13,8 +13,8 @@ from taskyard.features.sources import fires
 from taskyard.features.triggers import rules as trigger_rules
 from taskyard.features.triggers.event_triggers import Noticing
 from taskyard.features.triggers.service import DELIVERY, LISTENING
+from taskyard.ledger.options import Options
 from taskyard.ledger.signing import Scheme
-from taskyard.service.engine import Options
 from taskyard.stores.contract import Store
 
 AT_ONCE = 500

@@ -19,8 +19,9 @@ from taskyard.features.inbox.rules import Scope
 from taskyard.features.inbox.service import Inboxes
 from taskyard.features.subagents.views import StartedSubagent, Subagent, seen, started
 from taskyard.ledger.ids import mint
+from taskyard.ledger.ledger import KeyTaken
+from taskyard.ledger.options import LOCAL
 from taskyard.ledger.tracing import enqueue_span
-from taskyard.service.engine import LOCAL, KeyTaken
 from taskyard.service.suspending import Suspending, child_of
 
 MOST_TURNS = 100_000

@@ -9,7 +9,7 @@ from taskyard.core.task import WAITING, Definition, Hot, TaskId, Trait
 from taskyard.definition import arguments
 from taskyard.features.attempts.validators import refuse_validator
 from taskyard.features.tasks.views import Task
-from taskyard.service.engine import TRIES, KeyTaken
+from taskyard.ledger.ledger import TRIES, KeyTaken
 from taskyard.service.steering import Steering
 from taskyard.stores.contract import Filter
 

@@ -11,7 +11,8 @@ from taskyard.core.task import Hot, Status, TaskId
 from taskyard.features.tasks.result_views import result_of
 from taskyard.features.tasks.views import Details
 from taskyard.features.tasks.waiting import Ends
-from taskyard.service.engine import Engine, Options
+from taskyard.ledger.options import Options
+from taskyard.service.engine import Engine
 from taskyard.stores.contract import Store
 
 

@@ -12,7 +12,8 @@ from taskyard.core.claiming import type_money
 from taskyard.core.planning import Planning, is_barred, suits
 from taskyard.core.task import Hot, Json, Lane, Status, TaskId
 from taskyard.core.units import Micros, to_iso, to_usd, utc_date
-from taskyard.service.engine import Engine, pulse
+from taskyard.ledger.ledger import pulse
+from taskyard.service.engine import Engine
 from taskyard.stores.contract import Filter
 from taskyard.wire.answers import Cause, Why
 

@@ -21,6 +21,8 @@ from taskyard.features.triggers import figures
 from taskyard.features.triggers.incoming_webhooks import Receiving
 from taskyard.features.triggers.rules import KIND, Source, Trigger, trigger_of
 from taskyard.features.triggers.service import LISTENING, Happened
+from taskyard.ledger.options import Options
+from taskyard.stores.contract import Store
 
 GOOD_FOR = SECOND  # a trigger that others added is known here so long after at the latest
 HANDED_ON = 1 << 20  # characters of outputs that a template may name; those that are bigger go by reference
@@ -42,7 +44,10 @@ class Ended(NamedTuple):
 
 
 class Noticing(Receiving):
-    _listening: tuple[Micros, list[Trigger]] = (Micros(0), [])
+    def __init__(self, store: Store, options: Options) -> None:
+        super().__init__(store, options)
+        self._listening: tuple[Micros, list[Trigger]] = (Micros(0), [])
+        self.dag_lifecycle.on_end.append(self._dag_ended)
 
     async def _listeners(self, source: Source) -> list[Trigger]:
         """The triggers that listen to this, as read lately."""
@@ -68,7 +73,7 @@ class Noticing(Receiving):
 
     # Graphs that ended
 
-    async def _graph_ended(self, dag_id: DagId) -> None:
+    async def _dag_ended(self, dag_id: DagId) -> None:
         if not await self._listeners(Source.DAG):
             return
         record = await self.store.record("dag", self.workspace, dag_id)

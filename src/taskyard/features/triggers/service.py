@@ -26,9 +26,9 @@ from taskyard.features.tokens.rules import EVERYWHERE
 from taskyard.features.triggers import figures
 from taskyard.features.triggers import rules as triggers
 from taskyard.features.triggers.rules import KIND, LONGEST_CHAIN, READY_MADE, ReadyMade, Source, Trigger, trigger_of
+from taskyard.ledger.options import LOCAL
 from taskyard.ledger.signing import hook_secret
 from taskyard.ledger.tracing import enqueue_span
-from taskyard.service.engine import LOCAL
 from taskyard.wire.sources import AddedTrigger, TriggerView, Watched, source_id
 
 HOOK = "hook"  # the kind of record that says whose a path is: who delivers to it says no workspace
