@@ -21,7 +21,7 @@ from taskyard.service import yard as service
 from taskyard.stores.contract import Clock, Store
 from taskyard.stores.memory import MemoryStore
 from taskyard.stores.shared import store_url
-from taskyard.stores.shared.patience import CALL_TIMEOUT, LEAST_CALL_TIMEOUT, MOST_CALL_TIMEOUT
+from taskyard.stores.shared.timeouts import CALL_TIMEOUT, LEAST_CALL_TIMEOUT, MOST_CALL_TIMEOUT
 from taskyard.stores.sqlite import SqliteStore
 from taskyard.sync import SyncYard
 from taskyard.worker import file_watcher

@@ -232,7 +232,7 @@ MUTANTS = (
         trap="A change writes the whole row, and a heartbeat that came meanwhile is lost with the lease it had kept.",
         edits=(
             Edit(
-                "stores/shared/statements.py",
+                "stores/shared/sql_files.py",
                 "alike.setdefault(tuple(map(ne, before, after)), []).append(after)",
                 "alike.setdefault(tuple(True for _ in after), []).append(after)",
             ),
@@ -444,7 +444,7 @@ MUTANTS = (
     Mutant(
         name="commits_not_on_the_disk",
         trap="`synchronous=NORMAL` loses acknowledged commits on power loss.",
-        edits=(Edit("stores/sqlite/connecting.py", '"synchronous", "full"', '"synchronous", "normal"'),),
+        edits=(Edit("stores/sqlite/connection.py", '"synchronous", "full"', '"synchronous", "normal"'),),
         caught_by=Named(("tests/stores/sqlite/test_disk.py::test_every_commit_is_on_the_disk_when_it_is_answered",)),
     ),
 )

@@ -22,7 +22,7 @@ from taskyard.core.errors import Contended, InvalidInput, StoreUnavailable, Task
 from taskyard.core.units import Micros
 from taskyard.definition.fields import text
 from taskyard.features.tokens.rules import presented
-from taskyard.stores.shared.patience import CALL_TIMEOUT, keepalive_options
+from taskyard.stores.shared.timeouts import CALL_TIMEOUT, keepalive_options
 from taskyard.wire.reading import error as read_error
 
 REACHED_WITHIN = 0.2  # of the time that a call may take

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from taskyard.definition.definition import Sizes
-from taskyard.stores.shared.patience import CALL_TIMEOUT
+from taskyard.stores.shared.timeouts import CALL_TIMEOUT
 
 LOCAL = "human:local"  # who acts where nobody says otherwise
 

@@ -10,7 +10,7 @@ import pytest
 
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
-from taskyard.stores.postgres.connecting import address
+from taskyard.stores.postgres.connection.address import address
 from tests import servers
 
 VERSION = 16

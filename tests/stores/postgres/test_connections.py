@@ -9,7 +9,7 @@ from taskyard.core.errors import InvalidInput, SchemaTooNew, StoreFull, StoreRea
 from taskyard.core.units import SECOND
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
-from taskyard.stores.postgres.connecting import address
+from taskyard.stores.postgres.connection.address import address
 from tests.stores.given import a_new_task, given_a_task, land
 from tests.stores.postgres.conftest import Gate
 

@@ -9,7 +9,8 @@ import pytest
 from bench.counting import postgres_pages
 from taskyard.core.task import Hot, TaskId
 from taskyard.stores.contract import Store
-from taskyard.stores.postgres import PostgresStore, claim_cursors
+from taskyard.stores.postgres import PostgresStore
+from taskyard.stores.postgres.fast import claim_cursors
 from tests.stores.given import given_a_task, given_tasks, ids, retrying, step
 from tests.stores.plans import a_plan, take
 from tests.stores.postgres.conftest import Gate

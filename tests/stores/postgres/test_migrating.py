@@ -7,7 +7,7 @@ import pytest
 
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
-from taskyard.stores.postgres.opening import MIGRATIONS
+from taskyard.stores.postgres.connection.schema import MIGRATIONS
 from taskyard.stores.shared import migrations
 from taskyard.stores.shared.migrations import Migration, Schema
 from tests.stores.given import given_a_task

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 import taskyard
 from taskyard.core.errors import InvalidInput
 from taskyard.stores.postgres import PostgresStore
-from taskyard.stores.postgres.connecting import address
+from taskyard.stores.postgres.connection.address import address
 from tests.stores.given import HERE, a_lane, a_new_task, every_event, new
 from tests.stores.plans import a_plan, take
 

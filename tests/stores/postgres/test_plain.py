@@ -9,7 +9,7 @@ from taskyard.core.task import Hot
 from taskyard.core.units import SECOND, Micros
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
-from taskyard.stores.postgres.transacting import Transactions
+from taskyard.stores.postgres.transaction_runner import Transactions
 from tests.stores.given import (
     HERE,
     a_beat,

@@ -9,9 +9,11 @@ from taskyard.core.changes import RecordChange
 from taskyard.core.task import AgentId, Status
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Claimed, Stale
-from taskyard.stores.postgres import PostgresStore, optimistic_claim, session
-from taskyard.stores.postgres.transacting import Transactions
+from taskyard.stores.postgres import PostgresStore
+from taskyard.stores.postgres.connection import session
+from taskyard.stores.postgres.fast import optimistic_claim
 from taskyard.stores.postgres.transaction import Transaction
+from taskyard.stores.postgres.transaction_runner import Transactions
 from tests.stores.given import (
     BOB,
     HERE,

@@ -10,11 +10,13 @@ import asyncpg
 import pytest
 
 from taskyard.core.task import LaneId
-from taskyard.stores.postgres import PostgresStore, waking
-from taskyard.stores.postgres.claim_cursors import Floors
-from taskyard.stores.postgres.connecting import LISTENER, address
+from taskyard.stores.postgres import PostgresStore
+from taskyard.stores.postgres.connection import notify_channel
+from taskyard.stores.postgres.connection.address import address
+from taskyard.stores.postgres.connection.pool import LISTENER
+from taskyard.stores.postgres.connection.wakeups import NONE, News
+from taskyard.stores.postgres.fast.claim_cursors import Floors
 from taskyard.stores.postgres.statements import statements
-from taskyard.stores.postgres.wakeups import NONE, News
 from tests.stores.given import a_lane, given_a_task, lane_of
 from tests.stores.plans import a_plan
 from tests.stores.postgres.conftest import Gate
@@ -28,7 +30,7 @@ def listening(gate: Gate) -> str:
 @pytest.fixture
 def by_hints_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once hints come, nobody looks."""
-    monkeypatch.setattr(waking, "_LOOK", 3600.0)
+    monkeypatch.setattr(notify_channel, "_LOOK", 3600.0)
 
 
 async def waiting(store: PostgresStore, gate: Gate) -> asyncio.Task[int]:
@@ -62,8 +64,8 @@ async def test_hints_come_again_after_the_listening_connection_was_cut(
 async def test_a_listening_connection_that_is_dead_without_a_word_is_noticed(
     store: PostgresStore, other: PostgresStore, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(waking, "_LOOK", 0.1)
-    monkeypatch.setattr(waking, "_PATIENCE", 0.5)
+    monkeypatch.setattr(notify_channel, "_LOOK", 0.1)
+    monkeypatch.setattr(notify_channel, "_PATIENCE", 0.5)
     woken = await waiting(store, gate)
     silent: int = await gate.ask(f"select pid {listening(gate)}")
     os.kill(silent, signal.SIGSTOP)
@@ -117,7 +119,7 @@ async def test_the_first_hint_is_sent_at_once_and_the_rest_are_gathered(
     monkeypatch: pytest.MonkeyPatch,
 ):
     lanes = [await lane_of(other, a_lane(type=f"type {number}")) for number in range(5)]
-    monkeypatch.setattr(waking, "_AFTER_A_HINT", 1.0)
+    monkeypatch.setattr(notify_channel, "_AFTER_A_HINT", 1.0)
     await other.close()  # so that nothing of this is still to be told
     hints: asyncio.Queue[Any] = asyncio.Queue()
     await mine.add_listener(f"taskyard_{gate.schema}", lambda _connection, _pid, _channel, hint: hints.put_nowait(hint))
@@ -145,7 +147,7 @@ async def test_a_quiet_yard_waits_little_between_hints_and_a_busy_one_longer(mon
 
     ready = News({LaneId(1): (0, 1)})
     monkeypatch.setattr(asyncio, "sleep", pause)
-    talker = waking.Waking(address("postgresql://", "yard"), statements("yard"), ask, Floors())
+    talker = notify_channel.Waking(address("postgresql://", "yard"), statements("yard"), ask, Floors())
     talker.wrote(ready, tell=True)
     await talker.close()
     talker.wrote(ready, tell=True)
@@ -168,7 +170,7 @@ async def test_what_nobody_can_take_anything_for_is_told_with_what_comes_next(mo
         await sleep(0)
 
     monkeypatch.setattr(asyncio, "sleep", pause)
-    talker = waking.Waking(address("postgresql://", "yard"), statements("yard"), ask, Floors())
+    talker = notify_channel.Waking(address("postgresql://", "yard"), statements("yard"), ask, Floors())
     talker.wrote(NONE, tell=True)
     await talker.close()
 
@@ -182,7 +184,7 @@ async def test_a_hint_that_would_be_too_long_says_that_it_may_be_anything():
         sent.append(str(values[1]))
         return None
 
-    talker = waking.Waking(address("postgresql://", "yard"), statements("yard"), ask, Floors())
+    talker = notify_channel.Waking(address("postgresql://", "yard"), statements("yard"), ask, Floors())
     talker.wrote(News({LaneId(number): (0, number) for number in range(5000)}), tell=True)
     await talker.close()
 

@@ -11,7 +11,7 @@ import pytest
 from taskyard.core.errors import InvalidInput, StoreUnavailable
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.redis import RedisStore
-from taskyard.stores.redis.address import Host, Login, address
+from taskyard.stores.redis.connection.address import Host, Login, address
 from tests.redis_servers import RedisServer
 from tests.stores.given import a_new_task, commit, given_a_task, given_tasks
 from tests.stores.plans import a_plan

@@ -12,7 +12,7 @@ from taskyard.core.task import Hot, Status, TaskId
 from taskyard.core.units import Micros
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.redis import RedisStore
-from taskyard.stores.redis.address import address
+from taskyard.stores.redis.connection.address import address
 from tests import redis_servers
 from tests.storage import asked_for, url_of
 from tests.stores.given import (

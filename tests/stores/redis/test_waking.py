@@ -143,8 +143,8 @@ async def test_workers_that_have_not_been_heard_of_for_long_are_forgotten(
     plan = await a_plan(store)
     await store.changed(await store.changed(0, 0), 0.01, plan)
     server.client().xreadgroup("workers", "long gone", {STREAM: ">"})
-    monkeypatch.setattr("taskyard.stores.redis.hints._EVERY", 1)
-    monkeypatch.setattr("taskyard.stores.redis.hints._FORGOTTEN", -1)
+    monkeypatch.setattr("taskyard.stores.redis.connection.hints._EVERY", 1)
+    monkeypatch.setattr("taskyard.stores.redis.connection.hints._FORGOTTEN", -1)
 
     await store.changed(await store.changed(0, 0), 0.01, plan)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from taskyard.ledger.clock import ManualClock
-from taskyard.stores.shared.clock import StoreTime
+from taskyard.stores.shared.store_clock import StoreTime
 from taskyard.stores.sqlite import SqliteStore
-from taskyard.stores.sqlite.writer import Writer
+from taskyard.stores.sqlite.threads.writer import Writer
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import apsw
 from taskyard.core.changes import ChangeSet
 from taskyard.core.task import Hot, TaskId
 from taskyard.ledger.clock import ManualClock
+from taskyard.stores.sqlite.threads.writer import Writer
 from taskyard.stores.sqlite.transaction import Transaction
-from taskyard.stores.sqlite.writer import Writer
 from tests.stores.given import a_row, new
 
 

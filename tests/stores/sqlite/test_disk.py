@@ -13,9 +13,10 @@ import pytest
 from taskyard.core import errors
 from taskyard.core.changes import Committed, Rescore
 from taskyard.ledger.clock import ManualClock
-from taskyard.stores.sqlite import SqliteStore, connecting
+from taskyard.stores.sqlite import SqliteStore
+from taskyard.stores.sqlite.threads.writer import Writer
 from taskyard.stores.sqlite.transaction import Transaction
-from taskyard.stores.sqlite.writer import Writer
+from taskyard.stores.sqlite.yard_file import refuse_network
 from tests.stores.given import a_new_task, cancelling, commit, given_a_task, row_of
 from tests.stores.sqlite.inside import a_thousand_new, held_back, one_new, opened, tasks_of
 
@@ -172,10 +173,10 @@ ada@server: /mnt/two\\040words fuse.sshfs rw 0 0
 @pytest.mark.parametrize("where", ["/home/ada/yard.db", "/home/yard.db", "/mnt/two words/yard.db"])
 def test_a_network_file_system_is_refused(where: str):
     with pytest.raises(errors.InvalidInput, match="must be on a disk of this machine"):
-        connecting.refuse_network(Path(where), MOUNTS)
+        refuse_network(Path(where), MOUNTS)
 
 
 @pytest.mark.parametrize("where", ["/yard.db", "/homes/yard.db", "/home/ada/disk/yard.db", "/mnt/two/yard.db"])
 def test_a_disk_of_this_machine_is_not(where: str):
-    connecting.refuse_network(Path(where), MOUNTS)
-    connecting.refuse_network(Path(where), "")
+    refuse_network(Path(where), MOUNTS)
+    refuse_network(Path(where), "")

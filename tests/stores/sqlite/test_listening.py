@@ -8,8 +8,9 @@ import pytest
 
 from taskyard.core import errors
 from taskyard.ledger.clock import ManualClock
-from taskyard.stores.sqlite import SqliteStore, listening, writer
-from taskyard.stores.sqlite.listening import Lookout, ear_at
+from taskyard.stores.sqlite import SqliteStore
+from taskyard.stores.sqlite.threads import log_watch, writer
+from taskyard.stores.sqlite.threads.log_watch import Lookout, ear_at
 from tests.stores.sqlite.inside import opened
 from tests.stores.sqlite.test_processes import start
 
@@ -19,8 +20,8 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who
 @pytest.fixture
 def no_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody looks by themselves for longer than these tests wait."""
-    monkeypatch.setattr(listening, "_SELDOMEST", 600)
-    monkeypatch.setattr(listening, "_BUSY", 0)
+    monkeypatch.setattr(log_watch, "_SELDOMEST", 600)
+    monkeypatch.setattr(log_watch, "_BUSY", 0)
 
 
 @pytest.fixture
@@ -115,7 +116,7 @@ class Now:
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> Now:
     now = Now()
-    monkeypatch.setattr(listening, "monotonic", now)
+    monkeypatch.setattr(log_watch, "monotonic", now)
     return now
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from taskyard.stores.sqlite import connecting
+from taskyard.stores.sqlite.connection import connect
+from taskyard.stores.sqlite.schema import prepare
 from taskyard.stores.sqlite.statements import SQL
 
 # Asked for by people, or over tables that stay small.
@@ -20,8 +21,8 @@ TABLES = "|".join(("task", "definition", "event", "attempt", "output", "blocker"
 @pytest.fixture(scope="module")
 def yard(tmp_path_factory: pytest.TempPathFactory) -> Generator[apsw.Connection]:
     path: Path = tmp_path_factory.mktemp("plans") / "yard.db"
-    connection = connecting.connect(path, writes=True)
-    connecting.prepare(connection)
+    connection = connect(path, writes=True)
+    prepare(connection)
     yield connection
     connection.close()
 

@@ -14,7 +14,7 @@ from taskyard.core import errors
 from taskyard.core.changes import Committed
 from taskyard.core.task import TaskId
 from taskyard.ledger.clock import ManualClock
-from taskyard.stores.sqlite import SqliteStore, connecting
+from taskyard.stores.sqlite import SqliteStore, connection
 from tests.stores.given import cancelling, commit, given_a_task, land, row_of
 from tests.stores.sqlite.inside import opened
 
@@ -79,7 +79,7 @@ async def test_a_write_waits_for_another_process_and_in_the_end_gives_up(
         assert await row_of(store, task.id) == task
 
         pauses = Pauses()
-        monkeypatch.setattr(connecting, "random", pauses)
+        monkeypatch.setattr(connection, "random", pauses)
         cancelled = asyncio.ensure_future(commit(store, changes=(cancelling(store, task),)))
         assert await asyncio.to_thread(pauses.begun.wait, 30)
         assert not cancelled.done()

@@ -12,7 +12,7 @@ from taskyard.core.changes import Committed
 from taskyard.core.units import MicroUsd
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.sqlite import SqliteStore, claims
-from taskyard.stores.sqlite.writer import Writer
+from taskyard.stores.sqlite.threads.writer import Writer
 from tests.stores.given import (
     a_beat,
     a_lane,

@@ -68,10 +68,10 @@ from taskyard.stores.contract import (
     Prunable,
     Stale,
 )
-from taskyard.stores.memory.landing import land
+from taskyard.stores.memory.commits import land
 from taskyard.stores.memory.tables import Tables, copied
-from taskyard.stores.shared import pruning
-from taskyard.stores.shared.change_sets import refuse_nonsense
+from taskyard.stores.shared import prune_batches
+from taskyard.stores.shared.commits.change_sets import refuse_nonsense
 from taskyard.stores.shared.filters import matches
 from taskyard.stores.shared.identity import identity
 from taskyard.stores.shared.migrations import Schemaless
@@ -314,13 +314,15 @@ class MemoryStore(Schemaless):
         for hot in self._tables.hot.values():
             if hot.dag_id is not None:
                 dags.setdefault(hot.dag_id, []).append(hot)
-        candidates = [pruning.Candidate(hot.updated_at, hot.seq, hot.id, hot.dag_id) for _, _, hot in behind[:limit]]
+        candidates = [
+            prune_batches.Candidate(hot.updated_at, hot.seq, hot.id, hot.dag_id) for _, _, hot in behind[:limit]
+        ]
         sizes = {
             dag_id: len(group)
             for dag_id, group in dags.items()
             if all(hot.status in ends and hot.updated_at < before for hot in group)
         }
-        alone, over, cursor = pruning.piece(candidates, sizes, limit)
+        alone, over, cursor = prune_batches.piece(candidates, sizes, limit)
         found = [self._tables.hot[task_id] for task_id in alone] + [hot for dag_id in over for hot in dags[dag_id]]
         return Prunable(tuple(found), cursor)
 

@@ -30,7 +30,7 @@ from taskyard.core.changes import (
 )
 from taskyard.core.task import Attempt, DagId, Definition, Hot, Json, Lane, LaneId, Status, TaskId
 from taskyard.core.units import Micros, MicroUsd
-from taskyard.stores.shared.change_sets import owned_key
+from taskyard.stores.shared.commits.change_sets import owned_key
 
 
 def copied(record: Record) -> Record:

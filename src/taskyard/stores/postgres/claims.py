@@ -18,12 +18,12 @@ from taskyard.core.priority import aged
 from taskyard.core.task import Hot, LaneId, TaskId
 from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Claimed, Extended, Stale
-from taskyard.stores.postgres import lifting
-from taskyard.stores.postgres.claim_cursors import Place
-from taskyard.stores.postgres.landing import remove_idle
+from taskyard.stores.postgres import blockers
+from taskyard.stores.postgres.commits import remove_idle
+from taskyard.stores.postgres.fast.claim_cursors import Place
 from taskyard.stores.postgres.transaction import CeilingsMoved, Transaction, limit_of
 from taskyard.stores.shared import rows
-from taskyard.stores.shared.heartbeats import beaten
+from taskyard.stores.shared.heartbeat_batches import beaten
 
 _NO_CEILING = 2**62
 _FIRST = (-(2**62), 0)  # a place before every rank
@@ -189,7 +189,7 @@ async def _write(transaction: Transaction, plan: ClaimPlan, choice: Choice, foun
             raise CeilingsMoved(names)
     await remove_idle(transaction, stored.values())
     for name in eased:
-        let_go = await lifting.unpark(transaction, stored[name], plan.now)
+        let_go = await blockers.unpark(transaction, stored[name], plan.now)
         transaction.tell(change.event for change in let_go)
     if eased:
         transaction.tell_now()

@@ -13,9 +13,9 @@ from taskyard.core.task import TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.postgres.statements import columns
 from taskyard.stores.postgres.transaction import Transaction
-from taskyard.stores.shared import guards
-from taskyard.stores.shared.batching import Key
-from taskyard.stores.shared.guards import CheckpointKey, RecordKey
+from taskyard.stores.shared.commits import conflicts
+from taskyard.stores.shared.commits.batching import Key
+from taskyard.stores.shared.commits.conflicts import CheckpointKey, RecordKey
 
 Stored = dict[TaskId, tuple[int, Micros | None]]  # version, and when the lease ends
 
@@ -30,10 +30,10 @@ async def refused(
     stored = await transaction.lock(also_lock | {task_id for each in wave for task_id in _touched(each)})
     return {
         **await _taken(transaction, wave, wary=wary),
-        **guards.known_checkpoints(wave, await _known_checkpoints(transaction, wave)),
-        **guards.moved_records(wave, await _record_versions(transaction, wave)),
+        **conflicts.known_checkpoints(wave, await _known_checkpoints(transaction, wave)),
+        **conflicts.moved_records(wave, await _record_versions(transaction, wave)),
         **_moved(transaction, wave, stored),
-        **guards.late(wave, transaction.now),
+        **conflicts.late(wave, transaction.now),
     }
 
 
@@ -72,13 +72,13 @@ def _not_as_it_was(change_set: ChangeSet, stored: Stored, now: Micros) -> Iterat
 
 
 async def _record_versions(transaction: Transaction, wave: Sequence[ChangeSet]) -> dict[RecordKey, int]:
-    wanted = guards.records_of(wave)
+    wanted = conflicts.records_of(wave)
     found = await transaction.ask("lock_records", *columns(wanted, 3)) if wanted else ()
     return {(row[0], row[1], row[2]): row[3] for row in found}
 
 
 async def _known_checkpoints(transaction: Transaction, wave: Sequence[ChangeSet]) -> set[CheckpointKey]:
-    wanted = guards.checkpoints_of(wave)
+    wanted = conflicts.checkpoints_of(wave)
     found = await transaction.ask("known_checkpoints", *columns(wanted, 2)) if wanted else ()
     return {(row[0], row[1]) for row in found}
 
@@ -86,16 +86,16 @@ async def _known_checkpoints(transaction: Transaction, wave: Sequence[ChangeSet]
 async def _taken(transaction: Transaction, wave: Sequence[ChangeSet], *, wary: bool) -> dict[int, Taken]:
     owners = await _owners(transaction, wave)
     known = await _known_ids(transaction, wave) if wary or owners else set[TaskId]()
-    return guards.taken(wave, known, owners)
+    return conflicts.taken(wave, known, owners)
 
 
 async def _known_ids(transaction: Transaction, wave: Sequence[ChangeSet]) -> set[TaskId]:
-    new = guards.new_ids(wave)
+    new = conflicts.new_ids(wave)
     return {row[0] for row in await transaction.ask("known_ids", new)} if new else set()
 
 
 async def _owners(transaction: Transaction, wave: Sequence[ChangeSet]) -> dict[Key, TaskId]:
     """Who has the keys that the sets want."""
-    wanted = guards.keys_wanted(wave)
+    wanted = conflicts.keys_wanted(wave)
     found = await transaction.ask("key_owners", *columns(wanted, 2)) if wanted else ()
     return {(row[0], row[1]): row[2] for row in found}

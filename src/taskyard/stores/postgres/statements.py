@@ -21,7 +21,7 @@ from taskyard.core.task import Attempt, Hot
 from taskyard.core.units import Micros
 from taskyard.stores.postgres.arrays import Columns, by_columns, only_where
 from taskyard.stores.shared.rows import Row, definition_rows
-from taskyard.stores.shared.statements import Differing, by_difference, differing, named, text_of
+from taskyard.stores.shared.sql_files import Differing, by_difference, differing, named, text_of
 
 _FILES = ("opening.sql", "writing.sql", "claiming.sql", "removing.sql", "reading.sql")
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,47}")

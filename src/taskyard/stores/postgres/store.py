@@ -18,23 +18,26 @@ from taskyard.core.errors import StoreUnavailable, Unavailable, YardClosed
 from taskyard.core.task import Hot, Lane, LaneId, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Extended, Stale
-from taskyard.stores.postgres import claims, landing, opening, reading, single_statement, small_writes, wakeups
-from taskyard.stores.postgres.claim_cursors import Floors, Place
-from taskyard.stores.postgres.connecting import Pool, address
+from taskyard.stores.postgres import claims, commits, queries, small_writes
+from taskyard.stores.postgres.connection import schema, wakeups
+from taskyard.stores.postgres.connection.address import address
+from taskyard.stores.postgres.connection.notify_channel import Waking
+from taskyard.stores.postgres.connection.pool import Pool
+from taskyard.stores.postgres.connection.wakeups import News
 from taskyard.stores.postgres.external_transaction import PostgresGuest
-from taskyard.stores.postgres.optimistic_claim import PlainClaims
-from taskyard.stores.postgres.reading import Reader
+from taskyard.stores.postgres.fast import single_statement
+from taskyard.stores.postgres.fast.claim_cursors import Floors, Place
+from taskyard.stores.postgres.fast.optimistic_claim import PlainClaims
+from taskyard.stores.postgres.queries import Reader
 from taskyard.stores.postgres.statements import statements
-from taskyard.stores.postgres.transacting import Met, Transactions
 from taskyard.stores.postgres.transaction import Transaction
-from taskyard.stores.postgres.wakeups import News
-from taskyard.stores.postgres.waking import Waking
-from taskyard.stores.shared.change_sets import counted, refuse_nonsense, rows_of
-from taskyard.stores.shared.clock import MEASURED_EVERY, StoreTime
+from taskyard.stores.postgres.transaction_runner import Met, Transactions
+from taskyard.stores.shared.commits.change_sets import counted, refuse_nonsense, rows_of
 from taskyard.stores.shared.migrations import State
-from taskyard.stores.shared.patience import CALL_TIMEOUT, SLOW_CALL_TIMEOUT
 from taskyard.stores.shared.read_batching import Gathering
 from taskyard.stores.shared.reads import Reads
+from taskyard.stores.shared.store_clock import MEASURED_EVERY, StoreTime
+from taskyard.stores.shared.timeouts import CALL_TIMEOUT, SLOW_CALL_TIMEOUT
 from taskyard.stores.shared.waiters import ANYTHING
 
 Given = ParamSpec("Given")
@@ -100,13 +103,13 @@ class PostgresStore(Reads):
             await pool.close()
 
     async def _schema(self, transactions: Transactions) -> State:
-        return await transactions.read(lambda reader: opening.schema(reader.connection, self._sql))
+        return await transactions.read(lambda reader: schema.schema(reader.connection, self._sql))
 
     async def _prepare(self, transactions: Transactions, *, migrates: bool) -> bytes:
         # A migration may take long; a line that is silent is found out before it begins.
         state = await self._schema(transactions)
         return await transactions.read(
-            lambda reader: opening.prepare(reader.connection, self._sql, migrates=migrates),
+            lambda reader: schema.prepare(reader.connection, self._sql, migrates=migrates),
             within=SLOW_CALL_TIMEOUT if migrates and not state.is_too_new and state.outstanding() else None,
         )
 
@@ -153,15 +156,15 @@ class PostgresStore(Reads):
     async def commit(self, sets: Sequence[ChangeSet]) -> list[Committed | Conflict | Taken]:
         for each in sets:
             refuse_nonsense(each)
-        answers: list[landing.Answer] = []
-        counts: landing.Counts = {}
+        answers: list[commits.Answer] = []
+        counts: commits.Counts = {}
         while len(answers) < len(sets):
             landed, moved = await self._land(sets[len(answers) :])
             answers += landed
             counts |= moved
         return counted(sets, answers, counts)
 
-    async def _land(self, sets: Sequence[ChangeSet]) -> tuple[list[landing.Answer], landing.Counts]:
+    async def _land(self, sets: Sequence[ChangeSet]) -> tuple[list[commits.Answer], commits.Counts]:
         if self._where.prepared and single_statement.is_plain(sets):
             writing = self._open().write_at_once(lambda on: single_statement.land(on, sets), rows=rows_of(sets))
             at_once = await self._to_its_end(writing)
@@ -170,8 +173,8 @@ class PostgresStore(Reads):
                 self._wrote(written, tell=True)
                 return answer
 
-        async def work(transaction: Transaction, met: Met) -> tuple[list[landing.Answer], landing.Counts]:
-            return await landing.land(transaction, sets, met.task_ids, wary=met.wary)
+        async def work(transaction: Transaction, met: Met) -> tuple[list[commits.Answer], commits.Counts]:
+            return await commits.land(transaction, sets, met.task_ids, wary=met.wary)
 
         return await self._transact(work, rows=rows_of(sets))
 
@@ -282,7 +285,7 @@ class PostgresStore(Reads):
         return await asyncio.shield(task)
 
     async def _ask(self, name: str, *given: object) -> Any:
-        read = getattr(reading, name)
+        read = getattr(queries, name)
         within = SLOW_CALL_TIMEOUT if name == "checks" else None
         return await self._open().read(lambda reader: read(reader, *given), within=within)
 

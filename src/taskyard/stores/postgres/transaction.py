@@ -13,13 +13,13 @@ from taskyard.core.changes import Change, Event, Limit, NewTask
 from taskyard.core.claiming import is_own_ceiling
 from taskyard.core.task import Hot, LaneId, Status, TaskId
 from taskyard.core.units import Micros
-from taskyard.stores.postgres import wakeups
-from taskyard.stores.postgres.claim_cursors import LAST, Place
-from taskyard.stores.postgres.connecting import Connection
+from taskyard.stores.postgres.connection import wakeups
+from taskyard.stores.postgres.connection.pool import Connection
+from taskyard.stores.postgres.connection.wakeups import News
+from taskyard.stores.postgres.fast.claim_cursors import LAST, Place
 from taskyard.stores.postgres.statements import Part, Statements, new_rows, number_of
-from taskyard.stores.postgres.wakeups import News
 from taskyard.stores.shared import rows
-from taskyard.stores.shared.batching import Key
+from taskyard.stores.shared.commits.batching import Key
 
 
 class Contended(Exception):

@@ -11,8 +11,8 @@ from taskyard.core.task import Trait
 from taskyard.core.transitions import told_of_claim
 from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Claimed, Extended, Stale
-from taskyard.stores.redis import rows
-from taskyard.stores.redis.rows import Reply, Word, optional
+from taskyard.stores.redis import encoding
+from taskyard.stores.redis.encoding import Reply, Word, optional
 
 Hints = Sequence[Sequence[str]]  # for each lane of a plan, those this process was woken by
 
@@ -45,7 +45,7 @@ def _counted(names: Sequence[str]) -> list[Word]:
 def claimed(reply: Reply) -> Claimed | Stale:
     if reply[0] == "stale":
         return Stale(int(reply[1]))
-    return Claimed(tuple(rows.hots(reply[3::2])), reply[2], tuple(map(decode_definition, reply[4::2])))
+    return Claimed(tuple(encoding.hots(reply[3::2])), reply[2], tuple(map(decode_definition, reply[4::2])))
 
 
 def beat_words(beats: Sequence[Beat]) -> Iterator[Word]:
@@ -56,4 +56,4 @@ def beat_words(beats: Sequence[Beat]) -> Iterator[Word]:
 
 
 def extended(reply: Reply) -> list[Extended]:
-    return [Extended(rows.hot(row) if row else None, accepted == "1") for accepted, row in reply]
+    return [Extended(encoding.hot(row) if row else None, accepted == "1") for accepted, row in reply]

@@ -6,7 +6,7 @@ from hashlib import sha1
 from pathlib import Path
 from typing import NamedTuple
 
-from taskyard.stores.redis.rows import script_of_fields
+from taskyard.stores.redis.encoding import script_of_fields
 
 
 class Script(NamedTuple):

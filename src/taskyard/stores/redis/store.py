@@ -19,24 +19,24 @@ from taskyard.core.errors import InvalidInput, StoreUnavailable, Unavailable, Ya
 from taskyard.core.task import Hot, Lane, LaneId, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Config, Extended, Guest, Stale
-from taskyard.stores.redis import claims, opening, planning, reading
-from taskyard.stores.redis.address import address
-from taskyard.stores.redis.checking import checks
-from taskyard.stores.redis.connecting import Server
-from taskyard.stores.redis.durability import Durability
-from taskyard.stores.redis.reading import Reader
-from taskyard.stores.redis.rows import Reply, Word, optional
+from taskyard.stores.redis import claims, commits, queries, schema
+from taskyard.stores.redis.connection.address import address
+from taskyard.stores.redis.connection.change_stream import Waking
+from taskyard.stores.redis.connection.durability import Durability
+from taskyard.stores.redis.connection.server import Server
+from taskyard.stores.redis.encoding import Reply, Word, optional
+from taskyard.stores.redis.integrity import checks
+from taskyard.stores.redis.queries import Reader
 from taskyard.stores.redis.scripts import CLAIM, COMMIT, EXTEND, WRITE, Script
-from taskyard.stores.redis.waking import Waking
-from taskyard.stores.shared.batching import Key
-from taskyard.stores.shared.change_sets import Answer, readied, refuse_nonsense
-from taskyard.stores.shared.clock import MEASURED_EVERY, StoreTime
+from taskyard.stores.shared.commits.batching import Key
+from taskyard.stores.shared.commits.change_sets import Answer, readied, refuse_nonsense
 from taskyard.stores.shared.identity import identity
 from taskyard.stores.shared.migrations import State
-from taskyard.stores.shared.patience import CALL_TIMEOUT
 from taskyard.stores.shared.read_batching import Gathering
 from taskyard.stores.shared.reads import Reads
 from taskyard.stores.shared.rows import lane_text
+from taskyard.stores.shared.store_clock import MEASURED_EVERY, StoreTime
+from taskyard.stores.shared.timeouts import CALL_TIMEOUT
 
 
 class RedisStore(Reads):
@@ -73,11 +73,11 @@ class RedisStore(Reads):
 
     async def schema(self) -> State:
         async with self._aside() as server:
-            return await opening.schema(server, self._where.prefix)
+            return await schema.schema(server, self._where.prefix)
 
     async def migrate(self) -> None:
         async with self._aside() as server:
-            await opening.prepare(server, self._where.prefix, migrates=True)
+            await schema.prepare(server, self._where.prefix, migrates=True)
 
     @asynccontextmanager
     async def _aside(self) -> AsyncGenerator[Server]:
@@ -91,7 +91,7 @@ class RedisStore(Reads):
     async def open(self) -> None:
         server = Server(self._where, self._call_timeout)
         try:
-            founded = await opening.prepare(server, self._where.prefix, migrates=self._migrates)
+            founded = await schema.prepare(server, self._where.prefix, migrates=self._migrates)
             self.secret, told, self.durability = founded
             self._time.hear(told)
             await self._measure(server)
@@ -126,8 +126,8 @@ class RedisStore(Reads):
     async def commit(self, sets: Sequence[ChangeSet]) -> list[Committed | Conflict | Taken]:
         for each in sets:
             refuse_nonsense(each)
-        moved = planning.counters(sets)
-        now, written, answers, counts = await self._run(COMMIT, *planning.batch(sets, moved, now=self._said()))
+        moved = commits.counters(sets)
+        now, written, answers, counts = await self._run(COMMIT, *commits.batch(sets, moved, now=self._said()))
         self._time.hear(Micros(int(now)))
         self._awake.wrote(written)
         values, said = dict(zip(moved, map(int, counts), strict=True)), dict(answers)
@@ -190,7 +190,7 @@ class RedisStore(Reads):
         found = await super().config(workspace, lanes_above)
         if found.yard == identity(self.secret):
             return found
-        self.secret = (await opening.prepare(self._open(), self._where.prefix, migrates=self._migrates)).secret
+        self.secret = (await schema.prepare(self._open(), self._where.prefix, migrates=self._migrates)).secret
         return await super().config(workspace, lanes_above)
 
     async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:
@@ -210,7 +210,7 @@ class RedisStore(Reads):
         return await self._open().run(script, *words)
 
     async def _ask(self, name: str, *given: object) -> Any:
-        read = checks if name == "checks" else getattr(reading, name)
+        read = checks if name == "checks" else getattr(queries, name)
         return await read(Reader(self._open(), self._where.prefix), *given)
 
     @property

@@ -13,8 +13,8 @@ from taskyard.core.task import Hot, LaneId
 from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Claimed, Extended, Stale
 from taskyard.stores.shared import rows
-from taskyard.stores.shared.heartbeats import beaten
-from taskyard.stores.sqlite import lifting, reading
+from taskyard.stores.shared.heartbeat_batches import beaten
+from taskyard.stores.sqlite import blockers, queries
 from taskyard.stores.sqlite.statements import SQL, move, names_text
 from taskyard.stores.sqlite.transaction import Transaction
 
@@ -48,10 +48,10 @@ def claim(transaction: Transaction, plan: ClaimPlan) -> Taken | Stale:
         if (limit := limit_of(name))
     )
     eased = [limit_of(spend.name) for spend in spends if claiming.eases(spend)]
-    let_go = [change for limit in eased for change in lifting.unpark(transaction, limit, plan.now)]
+    let_go = [change for limit in eased for change in blockers.unpark(transaction, limit, plan.now)]
     transaction.tell(change.event for change in (*changes, *let_go))
     tasks = tuple(change.after for change in taken)
-    return Taken(tasks, len(parked), reading.bodies(transaction.connection, [hot.id for hot in tasks]))
+    return Taken(tasks, len(parked), queries.bodies(transaction.connection, [hot.id for hot in tasks]))
 
 
 def claimed(taken: Taken) -> Claimed:

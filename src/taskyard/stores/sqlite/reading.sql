@@ -369,7 +369,7 @@ and definition.seq in (
 )
 
 -- name: find_text
--- A function of `connecting.py`: SQLite's own knows upper and lower case of ASCII only.
+-- A function of `connection.py`: SQLite's own knows upper and lower case of ASCII only.
 and mentions(definition.body, :text)
 
 -- name: find_newest

@@ -9,7 +9,7 @@ from taskyard.core.clock_jump import is_due
 from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import Micros
 from taskyard.stores.shared import rows
-from taskyard.stores.sqlite import reading
+from taskyard.stores.sqlite import queries
 from taskyard.stores.sqlite.statements import SQL, names_text
 from taskyard.stores.sqlite.transaction import Transaction
 
@@ -24,12 +24,12 @@ def pulse(transaction: Transaction, names: Sequence[str]) -> None:
 
 def lanes(transaction: Transaction, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
     """Their ids, in the order they are given where they are new."""
-    known = reading.lane_ids(transaction.connection, lanes)
+    known = queries.lane_ids(transaction.connection, lanes)
     for lane in dict.fromkeys(lanes):
         if lane not in known:
             transaction.run("insert_lane", lane.workspace, rows.lane_text(lane))
             transaction.bump_epoch(lane.workspace)
-    return reading.lane_ids(transaction.connection, lanes)
+    return queries.lane_ids(transaction.connection, lanes)
 
 
 def take_duty(transaction: Transaction, name: str, now: Micros, until: Micros) -> Micros | None:

@@ -18,7 +18,7 @@ import apsw
 
 from taskyard.core.task import Hot
 from taskyard.stores.shared.rows import Row, to_text
-from taskyard.stores.shared.statements import Differing, by_difference, differing, named, text_of
+from taskyard.stores.shared.sql_files import Differing, by_difference, differing, named, text_of
 
 _FILES = ("writing.sql", "removing.sql", "reading.sql")
 

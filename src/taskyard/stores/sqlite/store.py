@@ -21,17 +21,19 @@ from taskyard.core.errors import InvalidInput, StoreUnavailable, YardClosed
 from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Extended, Stale
-from taskyard.stores.shared.change_sets import refuse_nonsense
-from taskyard.stores.shared.clock import StoreTime
+from taskyard.stores.shared.commits.change_sets import refuse_nonsense
 from taskyard.stores.shared.migrations import State
-from taskyard.stores.shared.patience import CALL_TIMEOUT
 from taskyard.stores.shared.reads import Reads
+from taskyard.stores.shared.store_clock import StoreTime
+from taskyard.stores.shared.timeouts import CALL_TIMEOUT
 from taskyard.stores.shared.waiters import Waiting
-from taskyard.stores.sqlite import claims, connecting, reading, small_writes
+from taskyard.stores.sqlite import claims, queries, schema, small_writes
+from taskyard.stores.sqlite.connection import refusal_of
 from taskyard.stores.sqlite.external_transaction import SqliteGuest
-from taskyard.stores.sqlite.readers import Readers
+from taskyard.stores.sqlite.threads.readers import Readers
+from taskyard.stores.sqlite.threads.writer import Writer
 from taskyard.stores.sqlite.transaction import Transaction
-from taskyard.stores.sqlite.writer import Writer
+from taskyard.stores.sqlite.yard_file import refuse_network
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
@@ -62,21 +64,21 @@ class SqliteStore(Reads):
         return SqliteGuest(connection)
 
     async def schema(self) -> State:
-        return await self._aside(connecting.schema_of)
+        return await self._aside(schema.schema_of)
 
     async def migrate(self) -> None:
-        connecting.refuse_network(self._path)
-        await self._aside(connecting.bring_up)
+        refuse_network(self._path)
+        await self._aside(schema.bring_up)
 
     async def _aside(self, act: Callable[[Path, float], Answer]) -> Answer:
         """Do something to the file that needs no open yard."""
         try:
             return await asyncio.to_thread(act, self._path, self._call_timeout)
         except apsw.Error as error:
-            raise connecting.refusal_of(error, self._path) or error from error
+            raise refusal_of(error, self._path) or error from error
 
     async def open(self) -> None:
-        connecting.refuse_network(self._path)
+        refuse_network(self._path)
         loop = asyncio.get_running_loop()
         writer = Writer(
             self._path,
@@ -161,7 +163,7 @@ class SqliteStore(Reads):
     async def _ask(self, name: str, *given: object) -> Any:
         self._open_writer()
         assert self._readers is not None
-        read = getattr(reading, name)
+        read = getattr(queries, name)
         return await self._readers.do(lambda connection: read(connection, *given))
 
     def _open_writer(self) -> Writer:

@@ -14,8 +14,8 @@ from taskyard.core.changes import Change, Event, Limit, NewTask
 from taskyard.core.task import Hot
 from taskyard.core.units import Micros
 from taskyard.stores.shared import rows
-from taskyard.stores.shared.batching import Key
-from taskyard.stores.shared.clock import StoreTime
+from taskyard.stores.shared.commits.batching import Key
+from taskyard.stores.shared.store_clock import StoreTime
 from taskyard.stores.sqlite.statements import SQL, move, wide
 
 

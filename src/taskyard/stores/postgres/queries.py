@@ -1,0 +1,334 @@
+"""Every read of the contract. Each statement sees one moment; where one needs several, they share a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from itertools import count
+from typing import Any, TypeVar
+
+from taskyard.core.changes import (
+    PLANNED_ON,
+    Blocker,
+    Checkpoint,
+    Edge,
+    Labels,
+    Limit,
+    Outbox,
+    Output,
+    Record,
+    Signal,
+    StoredEvent,
+)
+from taskyard.core.errors import EventsGone
+from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Json, Lane, LaneId, RuntimeId, Status, TaskId
+from taskyard.core.units import Micros
+from taskyard.definition.codec import decode_definition
+from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
+from taskyard.stores.postgres.connection.pool import Connection
+from taskyard.stores.postgres.statements import Statements
+from taskyard.stores.shared import prune_batches, rows
+from taskyard.stores.shared.filters import is_spelled_so, may_mention
+from taskyard.stores.shared.identity import identity
+from taskyard.stores.shared.paging import Page
+
+Value = TypeVar("Value")
+_WIDTH = len(Hot._fields)
+_PAGE = 500  # tasks whose text is looked through at once
+
+
+class Reader:
+    """A connection to read on."""
+
+    def __init__(self, connection: Connection, sql: Statements) -> None:
+        self.connection = connection
+        self.sql = sql
+
+    async def ask(self, name: str, *values: Any) -> list[rows.Row]:
+        return await self.connection.fetch(self.sql[name], *values)
+
+    async def value(self, name: str, *values: Any) -> Any:
+        return await self.connection.fetchval(self.sql[name], *values)
+
+    async def tasks(self, name: str, *values: Any) -> list[Hot]:
+        return [rows.hot(row) for row in await self.ask(name, *values)]
+
+    @asynccontextmanager
+    async def one_moment(self) -> AsyncGenerator[None]:
+        """Several statements that see the same state."""
+        async with self.connection.transaction(isolation="repeatable_read", readonly=True):
+            yield
+
+
+# Tasks by id, and what belongs to one.
+
+
+async def load(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:
+    found = {hot.id: hot for hot in await reader.tasks("load", list(task_ids))}
+    return _in_order(found, task_ids)
+
+
+async def definitions(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
+    found = await reader.ask("definitions", list(task_ids))
+    return _in_order({task_id: decode_definition(body) for task_id, body in found}, task_ids)
+
+
+async def labels(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Labels]:
+    return {task_id: Labels._make(told) for task_id, *told in await reader.ask("labels", list(task_ids))}
+
+
+async def outputs(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]:
+    found = map(rows.output, await reader.ask("outputs", list(task_ids)))
+    return _in_order({output.task_id: output for output in found}, task_ids)
+
+
+def _in_order(found: dict[TaskId, Value], task_ids: Sequence[TaskId]) -> dict[TaskId, Value]:
+    return {task_id: found[task_id] for task_id in task_ids if task_id in found}
+
+
+async def attempts(reader: Reader, task_id: TaskId) -> list[Attempt]:
+    return [rows.attempt(row) for row in await reader.ask("attempts", task_id)]
+
+
+async def histories(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, list[Attempt]]:
+    found = [rows.attempt(row) for row in await reader.ask("histories", list(task_ids))]
+    return _in_order(rows.by_task(found), task_ids)
+
+
+async def checkpoints(reader: Reader, task_id: TaskId) -> list[Checkpoint]:
+    return [Checkpoint._make(row) for row in await reader.ask("checkpoints", task_id)]
+
+
+async def signals(reader: Reader, task_id: TaskId) -> list[Signal]:
+    return [Signal._make(row) for row in await reader.ask("signals", task_id)]
+
+
+async def blockers(reader: Reader, task_ids: Sequence[TaskId]) -> list[Blocker]:
+    return [Blocker._make(row) for row in await reader.ask("blockers", list(task_ids))]
+
+
+async def awaited(reader: Reader, workspace: str, limit: int) -> list[Blocker]:
+    return [Blocker._make(row) for row in await reader.ask("awaited", workspace, limit)]
+
+
+async def edges(reader: Reader, parents: Sequence[TaskId]) -> list[Edge]:
+    return [Edge._make(row) for row in await reader.ask("edges", list(parents))]
+
+
+async def graph(reader: Reader, dag_id: DagId) -> Graph:
+    async with reader.one_moment():
+        tasks = await reader.tasks("graph_tasks", dag_id)
+        return Graph(tuple(tasks), tuple(Edge._make(row) for row in await reader.ask("graph_edges", dag_id)))
+
+
+async def stuck(reader: Reader, dag_id: DagId) -> bool:
+    return not await reader.value("can_proceed", dag_id)
+
+
+async def by_key(reader: Reader, workspace: str, keys: Sequence[str]) -> dict[str, TaskId]:
+    return {row[0]: row[1] for row in await reader.ask("by_key", workspace, list(keys))}
+
+
+# Records, ceilings, counters.
+
+
+async def record(reader: Reader, kind: str, workspace: str, record_id: str) -> Record | None:
+    found = await reader.ask("record", kind, workspace, record_id)
+    return rows.record(found[0]) if found else None
+
+
+async def named(reader: Reader, kind: str, workspace: str, ids: Sequence[str]) -> dict[str, Record]:
+    found = map(rows.record, await reader.ask("named", kind, workspace, list(ids)))
+    return {record.id: record for record in found}
+
+
+async def records(reader: Reader, kind: str, workspace: str | None) -> list[Record]:
+    if workspace is None:
+        found = await reader.ask("records", kind)
+    else:
+        found = await reader.ask("records_of_workspace", [kind], workspace)
+    return [rows.record(row) for row in found]
+
+
+async def page(reader: Reader, kind: str, workspace: str, which: Page) -> list[Record]:
+    if which.end is None:
+        found = await reader.ask("last_page", kind, workspace, which.first, which.limit)
+    else:
+        found = await reader.ask("page", kind, workspace, *which)
+    return [rows.record(row) for row in found]
+
+
+async def limits(reader: Reader, workspace: str, names: Sequence[str] | None) -> dict[str, Limit]:
+    if names is None:
+        found = await reader.ask("limits_all", workspace)
+    else:
+        found = await reader.ask("limits_named", workspace, list(names))
+    return {limit.name: limit for limit in map(Limit._make, found)}
+
+
+async def counts(reader: Reader, workspace: str, names: Sequence[str]) -> dict[str, int]:
+    return {row[0]: row[1] for row in await reader.ask("counters_named", workspace, list(names))}
+
+
+async def duty(reader: Reader, name: str) -> Micros | None:
+    return await reader.value("duty", name)
+
+
+async def pruned(reader: Reader, workspace: str | None) -> int:
+    if workspace is None:
+        return await reader.value("pruned")
+    return await reader.value("pruned_of_workspace", workspace)
+
+
+async def config(reader: Reader, workspace: str, lanes_above: LaneId) -> Config:
+    async with reader.one_moment():
+        secret: bytes | None = await reader.value("secret")
+        epoch: int = await reader.value("epoch", workspace)
+        found = await reader.ask("records_of_workspace", sorted(PLANNED_ON), workspace)
+        lanes = {
+            LaneId(number): rows.lane(text) for number, text in await reader.ask("lanes_above", workspace, lanes_above)
+        }
+    return Config(epoch, tuple(rows.record(row) for row in found), lanes, identity(secret))
+
+
+async def lane_ids(reader: Reader, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
+    """Those that are known."""
+    digests = {rows.lane_digest(lane): lane for lane in lanes}
+    return {digests[digest]: LaneId(number) for digest, number in await reader.ask("lane_ids", list(digests))}
+
+
+async def pulses(reader: Reader, prefix: str) -> dict[str, Micros]:
+    return {row[0]: row[1] for row in await reader.ask("pulses", prefix)}
+
+
+# What sweeps and people look for.
+
+
+async def held(reader: Reader, agent: AgentId | None, runtime: RuntimeId | None) -> list[Hot]:
+    if agent is not None:
+        found = await reader.tasks("held_by_agent", agent)
+    elif runtime is not None:
+        found = await reader.tasks("held_by_runtime", runtime)
+    else:
+        found = await reader.tasks("held")
+    return [hot for hot in found if runtime in (None, hot.runtime)]
+
+
+async def due(reader: Reader, now: Micros, limit: int) -> list[Hot]:
+    return await reader.tasks("due", now, limit)
+
+
+async def drifting(reader: Reader, now: Micros, limit: int) -> list[Hot]:
+    return await reader.tasks("drifting", now, limit)
+
+
+async def prunable(reader: Reader, before: Micros, limit: int, dead_too: bool, after: Cursor) -> Prunable:
+    async with reader.one_moment():
+        found = await reader.ask("prunable", before, limit, dead_too, *after)
+        candidates = [prune_batches.Candidate(*row) for row in found]
+        dag_ids = prune_batches.dags_of(candidates)
+        over = await reader.ask("prunable_dags", dag_ids, before, dead_too) if dag_ids else ()
+        alone, dags, cursor = prune_batches.piece(candidates, {row[0]: row[1] for row in over}, limit)
+        tasks = await reader.tasks("load", alone) if alone else []
+        tasks += await reader.tasks("dag_tasks", dags) if dags else []
+    return Prunable(tuple(tasks), cursor)
+
+
+async def find(reader: Reader, which: Filter, after: int, limit: int) -> list[Hot]:
+    if which.text is None:
+        return [rows.hot(row[:_WIDTH]) for row in await _found(reader, which, after, limit)]
+    # PostgreSQL before 18 cannot fold case as Python does, and every store must find the same.
+    wanted, found = which.text.casefold(), list[Hot]()
+    while len(found) < limit and (page := await _found(reader, which, after, _PAGE)):
+        found += [rows.hot(row[:_WIDTH]) for row in page if _mentions(row[_WIDTH], wanted)]
+        after = page[-1][1]
+    return found[:limit]
+
+
+async def _found(reader: Reader, which: Filter, after: int, limit: int) -> list[rows.Row]:
+    wanted: dict[str, Any] = {
+        "after": after or None,
+        "statuses": list(which.statuses) or None,
+        "types": list(which.types) or None,
+        **{name: getattr(which, name) for name in ("queue", "agent", "subject", "dag_id", "parent_id", "tag")},
+        "spelled": which.text.lower() if which.text and which.text.isascii() and is_spelled_so(which.text) else None,
+    }
+    numbers = count(2)
+    asked = {name: value for name, value in wanted.items() if value is not None}
+    pieces = [reader.sql["find"]]
+    pieces += [reader.sql[f"find_{name}"].replace("$1", f"${next(numbers)}") for name in asked]
+    pieces.append(reader.sql["find_newest"].replace("$1", f"${next(numbers)}"))
+    return await reader.connection.fetch("\n".join(pieces), which.workspace, *asked.values(), limit)
+
+
+def _mentions(body: str, text: str) -> bool:
+    if not may_mention(body, text):
+        return False
+    definition = decode_definition(body)
+    return any(text in each.casefold() for each in (definition.title, definition.prompt, definition.payload))
+
+
+async def tally(reader: Reader, workspace: str) -> dict[tuple[Status, str], int]:
+    return {(rows.STATUSES[row[0]], row[1]): row[2] for row in await reader.ask("tally", workspace)}
+
+
+async def depth(reader: Reader, workspace: str) -> dict[Status, int]:
+    return {rows.STATUSES[row[0]]: row[1] for row in await reader.ask("depth", workspace) if row[1]}
+
+
+async def longest_ready(reader: Reader, workspace: str) -> Hot | None:
+    return next(iter(await reader.tasks("longest_ready", workspace)), None)
+
+
+async def ahead(reader: Reader, lane: LaneId, rank: int, seq: int, limit: int) -> int:
+    return await reader.value("ahead", lane, rank, seq, limit)
+
+
+async def events(
+    reader: Reader, after: int, limit: int, workspace: str | None, task_id: TaskId | None
+) -> list[StoredEvent]:
+    """Up to the horizon only: beyond it, a number may be missing because its transaction is still under way."""
+    if task_id is not None:
+        found = await reader.ask("events_of_task", after, task_id, limit)
+    else:
+        # Before the events are read, and not in one snapshot with them: what it calls settled must be there to see.
+        horizon = await reader.value("event_horizon")
+        if workspace is not None:
+            found = await reader.ask("events_of_workspace", after, horizon, limit, workspace)
+        else:
+            found = await reader.ask("events", after, horizon, limit)
+    # After the events: what was pruned while they were read is told, not skipped.
+    gone = 0 if task_id is not None or after == 0 else await pruned(reader, workspace)
+    if after < gone:
+        raise EventsGone(gone + 1)
+    read = [rows.stored_event(row) for row in found]
+    return [each for each in read if workspace in (None, each.event.workspace)]
+
+
+async def outbox(reader: Reader, topic: str, limit: int) -> list[tuple[int, Outbox]]:
+    return [(number, Outbox._make(row)) for number, *row in await reader.ask("outbox", topic, limit)]
+
+
+async def health(reader: Reader) -> dict[str, Json]:
+    """The server's figures. Dead rows are those that no transaction needs any more and nothing has removed yet."""
+    [figures] = await reader.ask("health")
+    rows_of = {name: (dead, live) for name, dead, live in await reader.ask("dead_rows")}
+    every = sum(dead + live for dead, live in rows_of.values())
+    return {
+        "engine": "postgresql",
+        **dict(zip(_HEALTH, figures, strict=True)),
+        "dead_rows": {name: dead for name, (dead, _) in rows_of.items()},
+        "dead_rows_share": round(sum(dead for dead, _ in rows_of.values()) / every, 3) if every else 0.0,
+    }
+
+
+_HEALTH = (
+    *("version", "database_bytes", "connections", "connections_share", "oldest_transaction_sec", "synchronous_commit"),
+    *("fsync", "standbys", "synchronous_standbys", "replication_lag_bytes"),
+)
+_CHECKS = ("without_definition", "definition_without_task", "numbers_behind")
+
+
+async def checks(reader: Reader) -> list[str]:
+    async with reader.one_moment():
+        return [row[0] for name in _CHECKS for row in await reader.ask(name)]

@@ -1,0 +1,180 @@
+"""How change sets land: many at once, each as if it were alone and they came one after the other.
+
+Sets are taken in waves, in which none depends on another: the guards of a wave are checked together, and its rows are
+written together. Every guard is looked at before anything is written, so a set that is refused leaves no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Committed, Limit
+from taskyard.core.task import Definition, TaskId
+from taskyard.stores.shared import rows
+from taskyard.stores.shared.commits import batching
+from taskyard.stores.shared.commits.batching import Key, Wave, parking
+from taskyard.stores.shared.commits.change_sets import Answer, counted, readied
+from taskyard.stores.shared.commits.conflicts import takes_key
+from taskyard.stores.shared.commits.lifts import lifts_of
+from taskyard.stores.sqlite import blockers, guards
+from taskyard.stores.sqlite.statements import SQL, names_text, wide
+from taskyard.stores.sqlite.transaction import Transaction
+
+
+def land(transaction: Transaction, sets: Sequence[ChangeSet]) -> list[Answer]:
+    answers: list[Answer] = []
+    while len(answers) < len(sets):
+        answers += _land_wave(transaction, _first_wave(transaction, sets[len(answers) :]))
+    return _count(transaction, sets, answers)
+
+
+def _first_wave(transaction: Transaction, sets: Sequence[ChangeSet]) -> Wave:
+    """As many of the first sets as may land together: at least one."""
+    apart = batching.apart(sets)
+    blocked = blockers.blocked_by(transaction, apart.lifting) if apart.lifting else {}
+    parked = blockers.blocking(transaction, set(apart.parking)) if apart.parking else set[str]()
+    return batching.wave(apart, blocked, parked)
+
+
+def _land_wave(transaction: Transaction, wave: Wave) -> list[Answer]:
+    refused = guards.refused(transaction, wave.sets)
+    passed = {place: each for place, each in enumerate(wave.sets) if place not in refused}
+    sets = list(passed.values())
+    _write_tasks(transaction, sets)
+    freed = _lift(transaction, passed)
+    _write_papers(transaction, sets)
+    _remove(transaction, [task_id for each in sets for task_id in each.removals])
+    limits = _move_limits(transaction, sets)
+    last = len(wave.sets) - 1
+    if wave.unparks and last in passed:
+        freed.setdefault(last, []).extend(_unpark(transaction, wave.sets[last], limits))
+    for place, each in passed.items():
+        transaction.tell([step.event for step in (*each.changes, *each.tasks, *freed.get(place, ()))])
+        transaction.tell(each.events)
+    return [
+        refused[place] if place in refused else Committed({}, readied(each, freed.get(place, [])))
+        for place, each in enumerate(wave.sets)
+    ]
+
+
+def _write_tasks(transaction: Transaction, sets: Sequence[ChangeSet]) -> None:
+    changes = [change for each in sets for change in each.changes]
+    # Last those that take a key: by then, whoever had it in the same set has let it go.
+    taking = [change for change in changes if takes_key(change)]
+    transaction.move(changes if not taking else [change for change in changes if not takes_key(change)])
+    transaction.move(taking)
+    transaction.insert([task for each in sets for task in each.tasks])
+    transaction.write("insert_edges", [edge for each in sets for edge in each.edges])
+    transaction.write("insert_blockers", [blocker for each in sets for blocker in each.blockers])
+
+
+def _lift(transaction: Transaction, passed: dict[int, ChangeSet]) -> dict[int, list[Change]]:
+    lifts = lifts_of(passed)
+    return blockers.lift(transaction, lifts) if lifts else {}
+
+
+def _write_papers(transaction: Transaction, sets: Sequence[ChangeSet]) -> None:
+    write = transaction.write
+    write("insert_attempts", [attempt for each in sets for attempt in each.attempts])
+    write("insert_outputs", [rows.output_row(output) for each in sets for output in each.outputs])
+    write("insert_checkpoints", [checkpoint for each in sets for checkpoint in each.checkpoints])
+    write("insert_signals", [signal for each in sets for signal in each.signals])
+    write("insert_outbox", [outbox for each in sets for outbox in each.outbox])
+    write("rescore", [rescore for each in sets for rescore in each.rescores])
+    _redefine(transaction, [definition for each in sets for definition in each.redefined])
+    _write_records(transaction, sets)
+
+
+def _redefine(transaction: Transaction, definitions: Sequence[Definition]) -> None:
+    if not definitions:
+        return
+    seqs = dict(transaction.connection.execute(SQL["seqs"], (names_text(each.id for each in definitions),)))
+    for definition in definitions:
+        transaction.run("redefine", *rows.definition_row(definition), definition.id)
+    transaction.run("remove_tags", names_text(seqs.values()))
+    tags = [(each.workspace, tag, seqs[each.id]) for each in definitions if each.id in seqs for tag in each.tags]
+    transaction.write("insert_tags", tags)
+
+
+def _write_records(transaction: Transaction, sets: Sequence[ChangeSet]) -> None:
+    changes = [record for each in sets for record in each.records]
+    transaction.write(
+        "write_records",
+        [
+            (kind, workspace, id_, version + 1, rows.body_text(body))
+            for kind, workspace, id_, version, body in changes
+            if body is not None
+        ],
+    )
+    for kind, workspace, id_, _, body in changes:
+        if body is None:
+            transaction.run("remove_record", kind, workspace, id_)
+        if kind in PLANNED_ON:
+            transaction.bump_epoch(workspace)
+
+
+def _remove(transaction: Transaction, task_ids: Sequence[TaskId]) -> None:
+    """Forget the tasks and everything that is only theirs."""
+    if not task_ids:
+        return
+    transaction.flush_events()
+    ids = names_text(task_ids)
+    ask = transaction.connection.execute
+    dags = list(ask(SQL["doomed_dags"], (ids,)))
+    last = [*ask(SQL["last_doomed_events"], (ids,)), *(row for dag in dags for row in ask(SQL["last_dag_event"], dag))]
+    transaction.write("write_pruned", last)
+    for workspace, dag_id in dags:
+        transaction.run("remove_dag_events", workspace, dag_id)
+        transaction.run("remove_record", "dag", workspace, dag_id)
+        transaction.run("remove_dag_limit", workspace, dag_id)
+        transaction.run("remove_dag_counters", workspace, dag_id, dag_id)
+    for what in (
+        *("definitions", "tags_of", "events", "outputs", "attempts", "checkpoints", "signals", "blockers_of"),
+        *("edges_from", "edges_to", "outbox", "dead", "tasks"),
+    ):
+        transaction.run(f"remove_{what}", ids)
+
+
+# Ceilings and counters: last, and in the order of their names.
+
+
+def _move_limits(transaction: Transaction, sets: Sequence[ChangeSet]) -> dict[Key, Limit]:
+    """Write spends and ceilings; the limits that moved are answered."""
+    keys = {row[:2] for each in sets for row in chain(each.spends, each.ceilings)}
+    if not keys:
+        return {}
+    limits = transaction.limits(sorted(keys))
+    for each in sets:
+        _fold_limits(limits, each)
+    transaction.write_limits(limits.values())
+    return limits
+
+
+def _unpark(transaction: Transaction, change_set: ChangeSet, limits: dict[Key, Limit]) -> list[Change]:
+    """Let go where there may be more room than before."""
+    eased = (limits[key] for key, _ in parking(change_set))
+    return [change for limit in eased for change in blockers.unpark(transaction, limit, change_set.at)]
+
+
+def _fold_limits(limits: dict[Key, Limit], change_set: ChangeSet) -> None:
+    for workspace, name, held, spent in change_set.spends:
+        limit = limits[workspace, name]
+        limits[workspace, name] = limit._replace(held=limit.held + held, spent=limit.spent + spent)
+    for workspace, name, ceiling in change_set.ceilings:
+        limits[workspace, name] = limits[workspace, name]._replace(ceiling=ceiling)
+
+
+def _count(transaction: Transaction, sets: Sequence[ChangeSet], answers: list[Answer]) -> list[Answer]:
+    """Move the counters of what landed, and answer each set with those it moved."""
+    landed = [each for each, answer in zip(sets, answers, strict=True) if isinstance(answer, Committed)]
+    keys = sorted({(count.workspace, count.name) for each in landed for count in each.counts})
+    if not keys:
+        return answers
+    stored = {(row[0], row[1]): row[2] for row in wide("counters").ask(transaction.connection, keys)}
+    values: dict[Key, int] = {key: stored.get(key, 0) for key in keys}
+    for workspace, name, add, clear in chain.from_iterable(each.counts for each in landed):
+        values[workspace, name] = add if clear else values[workspace, name] + add
+    transaction.write("write_counters", [(*key, value) for key, value in values.items() if value])
+    transaction.write("remove_counters", [key for key, value in values.items() if not value and key in stored])
+    return counted(sets, answers, values)
