@@ -12,12 +12,12 @@ from scripts import reference
 from taskyard.api.calls import CALLS, FILE, NOTHING, Call
 from taskyard.core import transitions
 from taskyard.core.changes import Event
-from taskyard.core.events import wire_type
 from taskyard.core.task import FINAL, HELD, MEANING, Status
 from taskyard.core.transitions import EVENTS, GRAPH
 from taskyard.core.units import Micros
-from taskyard.core.visible import OBEYED
+from taskyard.features.events.rules import wire_type
 from taskyard.features.tokens.rules import Role
+from taskyard.visible_text import OBEYED
 
 ROOT = Path(__file__).parent.parent
 MADE = "<!-- Made by scripts/generate_docs.py: change the code it is made from, then run `make docs`. -->"
@@ -159,7 +159,7 @@ def _bounds(call: Call) -> list[str]:
 def obeyed() -> str:
     ranges = "".join(rf"\u{{{first:x}}}-\u{{{last:x}}}" for first, last in OBEYED)
     return f"""\
-// Made by scripts/generate_docs.py from core/visible.py: change that, then run `make docs`.
+// Made by scripts/generate_docs.py from visible_text.py: change that, then run `make docs`.
 export const OBEYED =
   /[{ranges}]/gu;
 """

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import taskyard
 from taskyard.app import Yard
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.core.units import DAY, HOUR, MINUTE, SECOND, Micros
 from taskyard.features.tasks.views import Held
 

@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from taskyard.core.changes import Event
-from taskyard.core.task import Json, Status
+from taskyard.core.json_value import Json
+from taskyard.core.task import Status
 from taskyard.features.tasks.views import Held, Receipt
 from taskyard.service.yard import Yard
 from taskyard.wire.answers import Dag

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import preset as named_preset
-from taskyard.core.retention import checked_days
+from taskyard.features.retention.rules import checked_days
 from taskyard.ledger.clock import ManualClock, SystemClock
 from taskyard.ledger.options import Options
 from taskyard.outbound.addresses import allowed

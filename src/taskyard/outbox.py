@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from typing import cast
 
-from taskyard.core import notices
 from taskyard.core.changes import Outbox
 from taskyard.core.errors import TaskyardError
+from taskyard.core.notice import TOPIC, UNDELIVERED
 from taskyard.core.units import MINUTE, SECOND, Micros
 from taskyard.features.artifacts.rules import LOOSE
 from taskyard.features.artifacts.service import Artifacts
+from taskyard.features.notifications import rules
 from taskyard.features.notifications.service import AT_ONCE, ROWS, Notifying
 from taskyard.features.notifications.views import ErrandsRun
 from taskyard.service.sweeping import Sweeping
@@ -30,7 +31,7 @@ class Errands(Sweeping, Artifacts, Notifying):
         return ErrandsRun(addressed=await self._address_all(), delivered=await self._deliver(), cleared=cleared)
 
     async def _address_all(self) -> int:
-        rows = await self.store.outbox(notices.TOPIC, ROWS)
+        rows = await self.store.outbox(TOPIC, ROWS)
         found: dict[str, list[tuple[int, Outbox]]] = {}
         for number, row in rows:
             found.setdefault(row.workspace, []).append((number, row))
@@ -40,8 +41,8 @@ class Errands(Sweeping, Artifacts, Notifying):
 
     async def _deliver(self) -> int:
         now = self.now()
-        waiting = await self.store.records(notices.WAITING)
-        due = [record for record in waiting if notices.notification_of(record).next_at <= now][:AT_ONCE]
+        waiting = await self.store.records(UNDELIVERED)
+        due = [record for record in waiting if rules.notification_of(record).next_at <= now][:AT_ONCE]
         workspaces = sorted({record.workspace for record in due})
         delivered = 0
         for workspace in workspaces:

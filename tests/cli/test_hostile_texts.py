@@ -19,8 +19,8 @@ import typer
 import taskyard
 from taskyard.cli.logs import LogFormat, set_up_logs
 from taskyard.cli.main import app, main
-from taskyard.core.visible import visible
 from taskyard.sync import SyncYard
+from taskyard.visible_text import visible
 
 CLIPBOARD = "\x1b]52;c;aGVsbG8=\x07"
 CHARACTERS = f"{CLIPBOARD}\x1b[2J\x1b[31m\u202egnp.exe\u2066\x9b1mC1\x7f\r\u200e"

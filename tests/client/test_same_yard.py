@@ -10,7 +10,7 @@ import pytest
 import taskyard
 from taskyard import app
 from taskyard.core.errors import InvalidInput, NotFound
-from taskyard.core.events import Wanted
+from taskyard.features.events.rules import Wanted
 from taskyard.features.tasks.views import Task
 from taskyard.remote import RemoteYard
 from taskyard.server.server import Server

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from taskyard.core import due_time, transitions
+from taskyard.core import transitions
 from taskyard.core.changes import Change, Limit
 from taskyard.core.policy import PRESETS
-from taskyard.core.task import AgentId, Hot, LaneId, Status
+from taskyard.core.task import AgentId, Hot, LaneId, Status, next_due
 from taskyard.core.units import SECOND, Micros, MicroUsd
 from taskyard.definition.definition import born
 from tests.core.defining import NOW, defined
@@ -29,7 +29,7 @@ _PLAIN = born(
 def a_row(**fields: Any) -> Hot:
     """A ready task of the preset standard that has just come in; a story says where it differs."""
     row = _PLAIN._replace(**fields)
-    return row if "due_at" in fields else row._replace(due_at=due_time.due(row))
+    return row if "due_at" in fields else row._replace(due_at=next_due(row))
 
 
 def claimed(hot: Hot, *, start: bool = False, agent: AgentId = ADA, reserved: int = 0, circuit: int = 0) -> Hot:

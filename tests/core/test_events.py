@@ -3,9 +3,9 @@
 import pytest
 
 from taskyard.core.changes import Event, Labels, StoredEvent
-from taskyard.core.events import EventFilter, Wanted, named_agent, own_labels, wire_type
 from taskyard.core.task import DagId, Status, TaskId
 from taskyard.core.transitions import EVENTS
+from taskyard.features.events.rules import EventFilter, Wanted, named_agent, own_labels, wire_type
 from tests.core.defining import NOW
 
 SEED = {

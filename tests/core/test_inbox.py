@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.core.units import Micros
 from taskyard.features.inbox import rules as inbox_rules
 from taskyard.features.inbox.rules import HARD_LIMIT, REMEMBERED, SOFT_LIMIT, Blocked, Box, Entry, Kind, Scope

@@ -6,7 +6,7 @@ import pytest
 
 from taskyard.core import outcomes, transitions
 from taskyard.core.changes import Count, Lift, Output, Spend
-from taskyard.core.failure import judge
+from taskyard.core.failure import decide
 from taskyard.core.outcomes import Report
 from taskyard.core.policy import PRESETS
 from taskyard.core.task import DagId, Failure, Hot, LaneId, Outcome, Reason, Status, TaskId, Trait
@@ -128,6 +128,6 @@ def test_no_preset_wants_of_a_judge_what_it_wants_of_others(preset: str):
 @pytest.mark.parametrize("failure", [validation_rules.unavailable(JUDGE, "Error: 429 Too Many Requests")])
 def test_the_words_of_a_judge_that_failed_are_not_taken_for_a_rate_limit_of_the_task(failure: Failure):
     hot = transitions.submit(held(), now=NOW).after
-    verdict = judge(hot, defined(task()), STANDARD, failure, failed_by=[], dice=0.5, now=NOW)
+    verdict = decide(hot, defined(task()), STANDARD, failure, failed_by=[], dice=0.5, now=NOW)
 
     assert (verdict.reason, verdict.counted, verdict.breaks) == (Reason.VALIDATION_UNAVAILABLE, True, False)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from taskyard.core import outcomes, transitions
 from taskyard.core.breaker import Breaker
 from taskyard.core.changes import Blocker, ChangeSet, Count, Lift, Output, Spend
-from taskyard.core.failure import Fate, Verdict
+from taskyard.core.failure import Decision, FollowUp
 from taskyard.core.outcomes import BY_THE_YARD, Report
 from taskyard.core.task import AgentId, DagId, Failure, Hot, LaneId, Outcome, RuntimeId, Status, Trait
 from taskyard.core.units import DAY, Micros, MicroUsd
@@ -22,9 +22,9 @@ from tests.core.rows import ADA, a_row, a_row_in, later, running
 
 DAG = DagId("dag_1")
 CLOSED = Breaker("default", "code", 0, None, 0)
-RETRY = Verdict(Fate.RETRY, "crash", later(10), counted=True, breaks=True)
-BURY = Verdict(Fate.BURY, "crash", NOW, counted=True, breaks=True)
-PARK = Verdict(Fate.PARK, "rate_limit", later(60), wait=Micros(60))
+RETRY = Decision(FollowUp.RETRY, "crash", later(10), counted=True, breaks=True)
+BURY = Decision(FollowUp.BURY, "crash", NOW, counted=True, breaks=True)
+PARK = Decision(FollowUp.PARK, "rate_limit", later(60), wait=Micros(60))
 
 
 def said(verb: str = "complete", *, cost: int | None = None) -> Report:
@@ -38,7 +38,7 @@ def completed(hot: Hot, *, cost: int | None = None, now: Micros = NOW) -> Change
     )
 
 
-def failed(hot: Hot, verdict: Verdict, *, cost: int | None = None) -> ChangeSet:
+def failed(hot: Hot, verdict: Decision, *, cost: int | None = None) -> ChangeSet:
     failure = Failure(reason="agent_error", error="it broke", details={"line": 7})
     return outcomes.failed(hot, verdict, failure, said("fail", cost=cost), circuit=CLOSED, now=NOW)
 

@@ -9,9 +9,10 @@ from taskyard.core.agent import Agent, AgentStatus
 from taskyard.core.breaker import Breaker
 from taskyard.core.changes import Record
 from taskyard.core.claiming import PlannedLane
+from taskyard.core.json_value import Json
 from taskyard.core.planning import Planning, Settings, planned_lanes, planning_of, suits
 from taskyard.core.policy import PRESETS
-from taskyard.core.task import AgentId, Json, Lane, LaneId
+from taskyard.core.task import AgentId, Lane, LaneId
 from taskyard.core.units import Micros, MicroUsd
 from taskyard.definition.definition import lane_of
 from tests.core.defining import NOW, defined

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import PRESETS, BreakerCounts, BreakerPolicy, Dedup, Policy, preset, state_word
-from taskyard.core.ratelimit import Recognition
+from taskyard.core.rate_limit import Recognition
 from taskyard.core.retry import PERMANENT, RetryPolicy, Strategy, delay, may_retry
 from taskyard.core.task import Definition, Reason, Status, TaskId
 from taskyard.core.units import MINUTE, SECOND, Micros

@@ -2,9 +2,9 @@
 
 import pytest
 
-from taskyard.core import retention
 from taskyard.core.changes import Edge
 from taskyard.core.task import DagId, Hot, Status, TaskId
+from taskyard.features.retention import rules as retention
 from tests.core.rows import a_row
 
 OTHER = TaskId("other")

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskyard.core import due_time, transitions
+from taskyard.core import transitions
 from taskyard.core.changes import Beat, Change
 from taskyard.core.errors import IllegalTransition
-from taskyard.core.task import HELD, KEY_HELD, DagId, Hot, Json, LaneId, Reason, RuntimeId, Status, TaskId, Trait
+from taskyard.core.json_value import Json
+from taskyard.core.task import HELD, KEY_HELD, DagId, Hot, LaneId, Reason, RuntimeId, Status, TaskId, Trait, next_due
 from taskyard.core.units import SECOND, Micros, MicroUsd
 from tests.core.acts import ACTS
 from tests.core.defining import NOW
@@ -321,7 +322,7 @@ def test_whatever_is_done_to_a_task_its_row_holds_together(acts: list[str]):
             assert result.after.attempt == hot.attempt + act.startswith("claim")
             assert not hot.status.is_final or result.after.status.is_final or act.startswith("revive")
             hot = result.after
-            assert hot.due_at == due_time.due(hot)
+            assert hot.due_at == next_due(hot)
         elif isinstance(result, Hot):
             hot = result
 

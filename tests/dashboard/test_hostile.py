@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from taskyard.core.visible import OBEYED, visible
 from taskyard.sync import SyncYard
+from taskyard.visible_text import OBEYED, visible
 from tests.dashboard.browsing import PATIENCE, Visit
 from tests.dashboard.conftest import Enter
 from tests.dashboard.hostile import HOSTILE

@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.notices import Notice, Notification
+from taskyard.core.notice import Notice
 from taskyard.core.units import Micros
+from taskyard.features.notifications.rules import Notification
 from taskyard.outbound.addresses import allowed
 from taskyard.outbound.channel_posts import checked_target, post
 from taskyard.outbound.safe_connect import Lookup, Undelivered

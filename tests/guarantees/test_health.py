@@ -2,7 +2,7 @@
 
 import pytest
 
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.features.verify.health import findings
 from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard

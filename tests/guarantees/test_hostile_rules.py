@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.jsonvalue import compact
-from taskyard.core.task import Definition, Json, TaskId, Validation
+from taskyard.core.json_value import Json, compact
+from taskyard.core.task import Definition, TaskId, Validation
 from taskyard.core.units import Micros
 from taskyard.definition.schema import Patterns
 from taskyard.features.attempts import output_checks as validation

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard

@@ -8,7 +8,8 @@ import pytest
 
 from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.errors import IllegalTransition, InvalidInput, LeaseLost
-from taskyard.core.task import Json, Status, Validation
+from taskyard.core.json_value import Json
+from taskyard.core.task import Status, Validation
 from taskyard.features.tasks.views import Held, Task
 from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard

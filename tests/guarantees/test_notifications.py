@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from taskyard.core.errors import InvalidInput, NotFound
-from taskyard.core.notices import TRIES, Notice
+from taskyard.core.notice import Notice
 from taskyard.core.units import Micros
+from taskyard.features.notifications.rules import TRIES
 from taskyard.features.notifications.service import Notifying
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.signing import HEADERS, Scheme, delivered

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from taskyard.core.errors import InvalidInput, ReportRequired
-from taskyard.core.task import Json, Status
+from taskyard.core.json_value import Json
+from taskyard.core.task import Status
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard

@@ -8,7 +8,8 @@ import pytest
 
 from taskyard.core import transitions
 from taskyard.core.changes import Blocker, Change, ChangeSet, Committed, Count, Edge, NewTask, RecordChange, Spend
-from taskyard.core.task import Hot, Json, Status, TaskId
+from taskyard.core.json_value import Json
+from taskyard.core.task import Hot, Status, TaskId
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard

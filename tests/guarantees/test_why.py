@@ -3,7 +3,7 @@
 import pytest
 
 from taskyard.core.errors import NotFound
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.core.units import Micros, seconds, to_iso
 from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard

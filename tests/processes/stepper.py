@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import taskyard
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.features.tasks.views import Held
 from taskyard.service.yard import Yard
 from tests.processes.child import hear, say

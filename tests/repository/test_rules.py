@@ -20,8 +20,8 @@ MODULES = (
     *("__main__", "cli", "app", "remote", "server", "worker", "sync", "client"),
     *("service", "features", "features.tasks", "features.tasks.why", "outbox", "outbound", "wire", "api", "ledger"),
     *("stores", "stores.contract", "stores.memory", "stores.sqlite", "stores.sqlite.store"),
-    *("stores.postgres", "stores.redis", "core", "core.task", "definition"),
-    *(f"definition.{name}" for name in ("cache", "codec", "definition", "fields", "names", "schema")),
+    *("stores.postgres", "stores.redis", "core", "core.task", "definition", "visible_text"),
+    *(f"definition.{name}" for name in ("cache", "codec", "definition", "fields", "names", "schema", "traceparent")),
 )
 
 POINTS_DOWN = "Imports point down only"

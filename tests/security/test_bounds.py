@@ -10,9 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from taskyard.api.calls import BATCH, CALLS, DELIVER, FIELDS, FILE, ITEM, LOG_IN, LOGIN, NOTHING, Body, Call
-from taskyard.core import jsonvalue
-from taskyard.core.jsonvalue import MOST_VALUES
-from taskyard.core.task import Json
+from taskyard.core import json_value
+from taskyard.core.json_value import MOST_VALUES, Json
 from taskyard.server import protocol, request
 from taskyard.server.limiter import Limiter, Rate
 from taskyard.server.server import served
@@ -62,7 +61,7 @@ async def test_a_large_body_is_decoded_beside_the_loop(yard: Yard, monkeypatch: 
 
     def decode(body: bytes, *, max_depth: int) -> Json:
         decoded_by.append(threading.current_thread())
-        return jsonvalue.decode(body, max_depth=max_depth)
+        return json_value.decode(body, max_depth=max_depth)
 
     monkeypatch.setattr(request, "decode", decode)
     token = (await yard.create_token("root", "admin")).text

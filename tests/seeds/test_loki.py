@@ -7,7 +7,8 @@ import pytest
 
 from taskyard.core.breaker import BreakerState
 from taskyard.core.errors import IllegalTransition, InvalidInput, LeaseLost, ReportRequired
-from taskyard.core.task import Json, Status
+from taskyard.core.json_value import Json
+from taskyard.core.task import Status
 from taskyard.core.units import from_iso
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock

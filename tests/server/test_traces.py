@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import taskyard
 from taskyard.app import Yard
-from taskyard.core.traceparent import parse
+from taskyard.definition.traceparent import parse
 from tests.server.calling import calling
 from tests.spans import ids_of, parent_of, spans, traced_by_taskyard
 

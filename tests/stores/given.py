@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from itertools import count
 from typing import TypedDict, TypeVar, Unpack
 
-from taskyard.core import due_time, transitions
+from taskyard.core import transitions
 from taskyard.core.changes import (
     Attempt,
     Beat,
@@ -34,6 +34,7 @@ from taskyard.core.changes import (
     StoredEvent,
     Taken,
 )
+from taskyard.core.json_value import Json
 from taskyard.core.priority import RANK_UNIT
 from taskyard.core.retry import RetryPolicy, Strategy
 from taskyard.core.task import (
@@ -42,13 +43,13 @@ from taskyard.core.task import (
     DagId,
     Definition,
     Hot,
-    Json,
     Lane,
     LaneId,
     Outcome,
     RuntimeId,
     Status,
     TaskId,
+    next_due,
 )
 from taskyard.core.units import Micros, MicroUsd, utc_date
 from taskyard.stores.contract import Store
@@ -175,7 +176,7 @@ def a_row(now: Micros, **fields: Unpack[Fields]) -> Hot:
         created_at=now,
     )
     row = plain._replace(**fields)
-    return row if "due_at" in fields else row._replace(due_at=due_time.due(row))
+    return row if "due_at" in fields else row._replace(due_at=next_due(row))
 
 
 def new(row: Hot, type: str = "code", **said: Unpack[Said]) -> NewTask:

@@ -8,7 +8,8 @@ from taskyard.core.changes import (
     Conflict,
     RecordChange,
 )
-from taskyard.core.task import Json, LaneId
+from taskyard.core.json_value import Json
+from taskyard.core.task import LaneId
 from taskyard.stores.contract import Claimed, Stale, Store
 from tests.stores.given import (
     ELSEWHERE,

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 
 from taskyard.core.changes import Event
+from taskyard.core.json_value import Json
 from taskyard.core.retry import LONGEST_DELAY, RetryPolicy, Strategy
 from taskyard.core.task import (
     AgentId,
@@ -15,7 +16,6 @@ from taskyard.core.task import (
     DagId,
     Definition,
     Hot,
-    Json,
     LaneId,
     Outcome,
     RuntimeId,

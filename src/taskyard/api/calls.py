@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import quote
 
-from taskyard.core.jsonvalue import DEEPEST, MOST_VALUES
+from taskyard.core.json_value import DEEPEST, MOST_VALUES
 from taskyard.features.tokens.rules import ADMINISTER, ANYBODY, OPERATE, SEE, STEER, WORK, Role
 
 NOW = "taskyard-now"  # the header in which every answer says the yard's time, in microseconds since 1970

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 
 _TEXTS: dict[str, Json] = {"type": "array", "items": {"type": "string"}}
 _TIME: Json = {"type": "string", "format": "date-time", "description": "ISO 8601 with an offset or Z"}

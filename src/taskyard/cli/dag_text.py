@@ -11,7 +11,7 @@ from typing import Any, cast
 import yaml
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.jsonvalue import DEEPEST
+from taskyard.core.json_value import DEEPEST
 
 MOST_BYTES = 8 << 20
 MOST_VALUES = 500_000  # with every alias counted as what it stands for

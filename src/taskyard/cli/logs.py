@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from taskyard.core.visible import visible
+from taskyard.visible_text import visible
 
 _HIDDEN = "[hidden]"
 # In the order they are looked for. What is kept of a secret is enough to tell which one it was.

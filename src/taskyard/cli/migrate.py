@@ -12,7 +12,7 @@ from rich.console import RenderableType
 from taskyard.app import connect
 from taskyard.cli.session import AsJson, chosen, in_yard, show
 from taskyard.cli.tables import Text, table
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.stores.contract import Store
 from taskyard.stores.shared.migrations import Migration, State
 

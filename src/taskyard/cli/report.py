@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, cast
 from taskyard.app import Yard
 from taskyard.core.changes import Record
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import Attempt, Json
+from taskyard.core.json_value import Json
+from taskyard.core.task import Attempt
 from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd, utc_date
 from taskyard.features.tasks.views import Details, attempt_view
 

@@ -19,10 +19,9 @@ from taskyard.cli import completion
 from taskyard.cli.settings import Settings
 from taskyard.cli.tables import Terminal, Text
 from taskyard.core.errors import InvalidInput, NotFound, YardMissing
-from taskyard.core.jsonvalue import decode
-from taskyard.core.task import Json
-from taskyard.core.visible import visible
+from taskyard.core.json_value import Json, decode
 from taskyard.definition import fields
+from taskyard.visible_text import visible
 
 Answer = TypeVar("Answer")
 COLLECT_AFTER = 10_000  # objects that a process which stays may make before it looks for garbage among them

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from taskyard.core.task import Status
 from taskyard.core.units import Micros, MicroUsd, to_usd
-from taskyard.core.visible import visible
+from taskyard.visible_text import visible
 
 COLOURS = {
     Status.PENDING: "bright_black",

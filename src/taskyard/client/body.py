@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import cast
 
-from taskyard.core.jsonvalue import compact, encode
+from taskyard.core.json_value import compact, encode
 from taskyard.core.units import Micros, micros, to_iso
 from taskyard.definition.fields import LATEST
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from taskyard.api import calls
 from taskyard.client.body import body, draft
 from taskyard.client.long_poll import Calling
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.features.inbox import views as inboxes
 from taskyard.features.inbox.items import Source
 from taskyard.features.inbox.rules import Kind

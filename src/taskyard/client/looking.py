@@ -11,10 +11,11 @@ from taskyard.api import calls
 from taskyard.client.long_poll import Calling, shown
 from taskyard.core.changes import Limit, Record, StoredEvent
 from taskyard.core.errors import NotFound
-from taskyard.core.events import EventFilter, Wanted
-from taskyard.core.task import Attempt, Json
+from taskyard.core.json_value import Json
+from taskyard.core.task import Attempt
 from taskyard.core.transitions import lone_task
 from taskyard.features.events.feed import EventFeed
+from taskyard.features.events.rules import EventFilter, Wanted
 from taskyard.features.tasks.result_views import result_of
 from taskyard.features.tasks.views import Details, Task
 from taskyard.wire import reading, reading_tasks

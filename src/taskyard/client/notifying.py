@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from taskyard.api import calls
 from taskyard.client.body import body, several
 from taskyard.client.long_poll import Calling
-from taskyard.core.notices import Notification
 from taskyard.features.notifications import views as notifications
+from taskyard.features.notifications.rules import Notification
 from taskyard.features.notifications.views import NotifierMade, NotifierView
 
 LOCAL = "human:local"

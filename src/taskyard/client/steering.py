@@ -15,8 +15,8 @@ from taskyard.client.producing import LOCAL
 from taskyard.client.working import Working
 from taskyard.core.agent import Agent, AgentStatus, Grant, Slots, grant_of
 from taskyard.core.errors import InvalidInput
+from taskyard.core.json_value import Json
 from taskyard.core.planning import BreakerSettings, Settings
-from taskyard.core.task import Json
 from taskyard.features.tasks.views import Receipt, Task
 from taskyard.features.tokens.rules import Token
 from taskyard.wire import reading, reading_tasks

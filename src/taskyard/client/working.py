@@ -17,7 +17,8 @@ from taskyard.client.body import body, draft, listed, mended, parts, several
 from taskyard.client.long_poll import LONGEST_WAIT
 from taskyard.client.producing import Producing
 from taskyard.core.errors import InvalidInput, TaskyardError
-from taskyard.core.task import Json, Reason, TaskId
+from taskyard.core.json_value import Json
+from taskyard.core.task import Reason, TaskId
 from taskyard.features.budgets.views import Spent
 from taskyard.features.tasks.views import Held, Receipt
 from taskyard.ledger.tracing import continued, enqueue_span

@@ -14,12 +14,10 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple, cast
 
-from taskyard.core import notices
 from taskyard.core.changes import Count, Event, Outbox, Record, RecordChange
-from taskyard.core.jsonvalue import compact
-from taskyard.core.notices import Notice
+from taskyard.core.json_value import Json, compact
+from taskyard.core.notice import Notice, notice_row
 from taskyard.core.policy import BreakerPolicy
-from taskyard.core.task import Json
 from taskyard.core.units import Micros
 
 
@@ -98,7 +96,7 @@ def opened(breaker: Breaker, *, why: str, now: Micros, by: str | None = None) ->
     """Open, or open again after a probe that failed: either way a new odd generation."""
     generation = breaker.generation + 1 + breaker.generation % 2
     move = _move(breaker, "breaker.opened", {"generation": generation, "opened_at": now, "why": why}, now, by)
-    told = notices.row(Notice.BREAKER_OPEN, breaker.workspace, {"type": breaker.type, "why": why}, at=now)
+    told = notice_row(Notice.BREAKER_OPEN, breaker.workspace, {"type": breaker.type, "why": why}, at=now)
     return move._replace(outbox=(told,))
 
 

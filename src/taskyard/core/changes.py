@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from taskyard.core.task import Attempt, DagId, Definition, Hot, Json, Status, TaskId
+from taskyard.core.json_value import Json
+from taskyard.core.task import Attempt, DagId, Definition, Hot, Status, TaskId
 from taskyard.core.units import SECOND, Micros, MicroUsd
 
 DECISION_GOOD_FOR = Micros(5 * SECOND)  # one that is written later is made anew: its times would lie in the past
@@ -308,3 +309,8 @@ class Beat(NamedTuple):
     tokens_in: int | None = None
     tokens_out: int | None = None
     workspace: str | None = None  # given: a task of another is left alone, whatever the lease
+
+
+def is_prunable(event: Event, before: Micros) -> bool:
+    """Whether retention takes an event by itself: one of a task or a DAG goes with it, and not before."""
+    return event.task_id is None and event.dag_id is None and event.at < before

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from typing import cast
 
-from taskyard.core import due_time, notices
 from taskyard.core.changes import Record
-from taskyard.core.task import Hot, Json, Status
+from taskyard.core.json_value import Json
+from taskyard.core.notice import UNDELIVERED, delivery_delay
+from taskyard.core.task import Hot, Status, next_due
 from taskyard.core.units import SECOND, Micros
 
 TOLERANCE = Micros(5 * SECOND)  # a mark that is ahead by more than this is given up
 
-CUT_KINDS = ("breaker", "throttle", notices.WAITING)  # the records that `cut_record` knows
+CUT_KINDS = ("breaker", "throttle", UNDELIVERED)  # the records that `cut_record` knows
 
 
 def is_beyond(mark: Micros, clock: Micros) -> bool:
@@ -42,7 +43,7 @@ def cut(hot: Hot, *, run_after: Micros | None, now: Micros) -> Hot:
         after = hot._replace(wake_at=Micros(now + max(hot.wake_at - hot.updated_at, 0)))
     else:
         return hot
-    return after._replace(due_at=due_time.due(after))
+    return after._replace(due_at=next_due(after))
 
 
 def _cut_attempt(hot: Hot, now: Micros) -> Hot:
@@ -64,7 +65,7 @@ def cut_record(record: Record, now: Micros) -> dict[str, Json] | None:
         case "breaker":
             field, most = "opened_at", now
         case _:
-            field, most = "next_at", now + notices.delay(cast(int, body["tries"]))
+            field, most = "next_at", now + delivery_delay(cast(int, body["tries"]))
     stored = cast(Micros | None, body[field])
     return None if stored is None or stored <= most else {**body, field: most}
 

@@ -12,10 +12,9 @@ from typing import NamedTuple
 from taskyard.core import breaker, outcomes
 from taskyard.core.changes import Change, ChangeSet, Count, Event, Lift, Output, Spend
 from taskyard.core.dag import counted
-from taskyard.core.jsonvalue import compact
+from taskyard.core.json_value import compact
 from taskyard.core.outcomes import Report
-from taskyard.core.stepping import ended
-from taskyard.core.task import AgentId, Attempt, Hot, LaneId, Outcome, Status
+from taskyard.core.task import AgentId, Attempt, Hot, LaneId, Outcome, Status, ended
 from taskyard.core.transitions import EVENTS, dag_of
 from taskyard.core.units import Micros
 

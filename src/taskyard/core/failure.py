@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from taskyard.core import retry
 from taskyard.core.policy import BreakerCounts, Policy
-from taskyard.core.ratelimit import LONGEST_WAIT, recognise, wait_hint
+from taskyard.core.rate_limit import LONGEST_WAIT, recognise, wait_hint
 from taskyard.core.task import AgentId, Definition, Failure, Hot, Reason
 from taskyard.core.units import Micros
 
@@ -24,14 +24,14 @@ _NEVER_BREAKS = frozenset({Reason.RATE_LIMIT, Reason.CANCELLED, Reason.BUDGET_EX
 _QUOTING = frozenset({Reason.INVALID_OUTPUT, Reason.VALIDATION_UNAVAILABLE})
 
 
-class Fate(StrEnum):
+class FollowUp(StrEnum):
     RETRY = "retry"
     PARK = "park"  # until the provider's time; no attempt is used up
     BURY = "bury"
 
 
-class Verdict(NamedTuple):
-    fate: Fate
+class Decision(NamedTuple):
+    follow_up: FollowUp
     reason: str
     wake_at: Micros
     counted: bool = False  # whether it uses up one of max_attempts
@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
     wait: Micros = Micros(0)  # for a park: what the provider asked for, which its scope is throttled by
 
 
-def judge(
+def decide(
     hot: Hot,
     definition: Definition,
     policy: Policy,
@@ -52,7 +52,7 @@ def judge(
     retry_after: Micros | None = None,
     reported: bool = True,
     in_company: bool = False,
-) -> Verdict:
+) -> Decision:
     """Decide what follows. `failed_by` are the agents of the counted failures before this one.
 
     `reported`: an agent says so; otherwise the yard has found out. `in_company`: the worker held other attempts of the
@@ -65,13 +65,13 @@ def judge(
         if reason == Reason.RATE_LIMIT and hot.parks < policy.rate_limit_parks:
             return _parked(hot, failure, retry_after=asked, dice=dice, now=now)
         if reason in _LOST and not policy.counts_lost_leases and hot.losses < policy.uncounted_losses:
-            return Verdict(Fate.RETRY, reason, now)
+            return Decision(FollowUp.RETRY, reason, now)
     lost = reason in _TAKEN_BACK and not reported
-    verdict = _counted(
+    decision = _counted(
         hot, definition, policy, reason, failed_by=failed_by, lost=lost, dice=dice, now=now, retry_after=asked
     )
     # One worker that dies is one failure, however much it held: the breaker counts the last of what was lost with it.
-    return verdict._replace(breaks=False) if in_company and reason in _TAKEN_BACK else verdict
+    return decision._replace(breaks=False) if in_company and reason in _TAKEN_BACK else decision
 
 
 def _reason(failure: Failure, definition: Definition, policy: Policy) -> str:
@@ -84,9 +84,9 @@ def _reason(failure: Failure, definition: Definition, policy: Policy) -> str:
     return Reason.RATE_LIMIT if policy.parks_rate_limits else Reason.AGENT_ERROR
 
 
-def _parked(hot: Hot, failure: Failure, *, retry_after: Micros | None, dice: float, now: Micros) -> Verdict:
+def _parked(hot: Hot, failure: Failure, *, retry_after: Micros | None, dice: float, now: Micros) -> Decision:
     wait = retry_after or wait_hint(failure.error, now) or retry.rate_limit_wait(hot.parks + 1, dice)
-    return Verdict(Fate.PARK, Reason.RATE_LIMIT, Micros(now + wait), wait=wait)
+    return Decision(FollowUp.PARK, Reason.RATE_LIMIT, Micros(now + wait), wait=wait)
 
 
 def _counted(
@@ -100,7 +100,7 @@ def _counted(
     dice: float,
     now: Micros,
     retry_after: Micros | None,
-) -> Verdict:
+) -> Decision:
     failures = hot.failures + 1
     poison = failures >= POISON_ATTEMPTS and len({*failed_by, hot.agent}) >= POISON_AGENTS
     again = (
@@ -111,8 +111,8 @@ def _counted(
     )
     at_once = lost and not policy.delays_lost_leases
     wait = Micros(0) if at_once else retry_after or retry.delay(definition.retry, failures, dice)
-    return Verdict(
-        fate=Fate.RETRY if again else Fate.BURY,
+    return Decision(
+        follow_up=FollowUp.RETRY if again else FollowUp.BURY,
         reason=reason,
         wake_at=Micros(now + wait) if again else now,
         counted=True,

@@ -11,7 +11,7 @@ from functools import lru_cache
 from hashlib import blake2b, sha256
 from typing import NewType
 
-from taskyard.core.jsonvalue import compact
+from taskyard.core.json_value import compact
 from taskyard.core.task import Hot
 from taskyard.core.units import SECOND, Micros
 

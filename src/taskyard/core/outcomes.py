@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from taskyard.core import breaker, notices, transitions
+from taskyard.core import breaker, transitions
 from taskyard.core.breaker import Breaker
 from taskyard.core.changes import (
     Blocker,
@@ -25,9 +25,9 @@ from taskyard.core.changes import (
 )
 from taskyard.core.claiming import money_names, stepped_back
 from taskyard.core.dag import counted
-from taskyard.core.failure import Fate, Verdict
-from taskyard.core.jsonvalue import compact
-from taskyard.core.notices import Notice
+from taskyard.core.failure import Decision, FollowUp
+from taskyard.core.json_value import Json, compact
+from taskyard.core.notice import LONGEST_ERROR, Notice, notice_row
 from taskyard.core.task import (
     HELD,
     KEY_HELD,
@@ -37,7 +37,6 @@ from taskyard.core.task import (
     Definition,
     Failure,
     Hot,
-    Json,
     LaneId,
     Outcome,
     Status,
@@ -93,7 +92,7 @@ def completed(
 
 
 def submitted(hot: Hot, *, type_: str, output: Output, validator: TaskId, report: Report, now: Micros) -> ChangeSet:
-    """The output is handed in for a verdict. What the attempt held stays taken, but for its slot and what it cost."""
+    """The output is handed in for a decision. What the attempt held stays taken, but for its slot and what it cost."""
     cost = cost_of(hot, report)
     facts = {**facts_of(hot, report, type_, now), "validator": validator}
     change = transitions.submit(hot, cost=cost, now=now, facts=facts)
@@ -123,7 +122,7 @@ def approved(hot: Hot, attempt: Attempt, *, type_: str, facts: transitions.Facts
 
 def failed(
     hot: Hot,
-    verdict: Verdict,
+    decision: Decision,
     failure: Failure,
     report: Report,
     *,
@@ -135,21 +134,21 @@ def failed(
 ) -> ChangeSet:
     """The attempt failed; the verdict says what follows."""
     told = {**facts_of(hot, report, circuit.type, now), **(facts or {})}
-    change = _failed_step(hot, verdict, failure, lane=lane, facts=told, now=now)._replace(expiring=expiring)
-    tried = replace(failure, reason=verdict.reason)
+    change = _failed_step(hot, decision, failure, lane=lane, facts=told, now=now)._replace(expiring=expiring)
+    tried = replace(failure, reason=decision.reason)
     ended = _ended(
-        change, Outcome.FAILED, report, type_=circuit.type, now=now, failure=tried, counts_as_attempt=verdict.counted
+        change, Outcome.FAILED, report, type_=circuit.type, now=now, failure=tried, counts_as_attempt=decision.counted
     )
     buried = change.after.status is Status.DEAD_LETTERED
-    tally = breaker.failed(circuit, hot.circuit) if verdict.breaks else None
+    tally = breaker.failed(circuit, hot.circuit) if decision.breaks else None
     return ended._replace(
         lifts=_lifted_without_success(change.after) if buried else (),
         counts=(
             *counted(hot.workspace, hot.dag_id, hot.status, change.after.status),
             *(() if tally is None else (tally,)),
         ),
-        records=(_dead_letter(change.after, verdict, now),) if buried else (),
-        outbox=(_told_of_death(change.after, verdict, failure, now),) if buried else (),
+        records=(_dead_letter(change.after, decision, now),) if buried else (),
+        outbox=(_told_of_death(change.after, decision, failure, now),) if buried else (),
     )
 
 
@@ -322,7 +321,7 @@ def _slots_back(workspace: str, agent: AgentId | None, granted_to: str | None) -
 
 def given_back(hot: Hot, type_: str, cost: MicroUsd) -> tuple[Spend, ...]:
     """What the attempt held, against every ceiling that it held it under."""
-    # Handing an output in ends the lease and the slot; the rest stays taken until the verdict.
+    # Handing an output in ends the lease and the slot; the rest stays taken until the decision.
     if hot.status not in KEY_HELD:
         return ()
     spends: list[Spend] = []
@@ -340,43 +339,43 @@ def given_back(hot: Hot, type_: str, cost: MicroUsd) -> tuple[Spend, ...]:
 
 def _failed_step(
     hot: Hot,
-    verdict: Verdict,
+    decision: Decision,
     failure: Failure,
     *,
     lane: LaneId | None,
     facts: transitions.Facts,
     now: Micros,
 ) -> Change:
-    if verdict.fate is Fate.BURY:
+    if decision.follow_up is FollowUp.BURY:
         return transitions.bury(
             hot,
-            reason=verdict.reason,
+            reason=decision.reason,
             error=failure.error,
-            counted=verdict.counted,
-            poison=verdict.poison,
+            counted=decision.counted,
+            poison=decision.poison,
             facts=facts,
             now=now,
         )
     return transitions.retry(
         hot,
-        reason=verdict.reason,
+        reason=decision.reason,
         error=failure.error,
-        counted=verdict.counted,
-        wake_at=verdict.wake_at,
-        parked=verdict.fate is Fate.PARK,
+        counted=decision.counted,
+        wake_at=decision.wake_at,
+        parked=decision.follow_up is FollowUp.PARK,
         lane=lane,
         facts=facts,
         now=now,
     )
 
 
-def _dead_letter(after: Hot, verdict: Verdict, now: Micros) -> RecordChange:
+def _dead_letter(after: Hot, decision: Decision, now: Micros) -> RecordChange:
     # One record per death: a task that dies again leaves the first one's resolution readable.
     body: dict[str, Json] = {
         "task_id": after.id,
         "at": now,
-        "reason": verdict.reason,
-        "poison_pill": verdict.poison,
+        "reason": decision.reason,
+        "poison_pill": decision.poison,
         "reviewed": False,
         "resolution": None,
         "reviewed_by": None,
@@ -397,13 +396,13 @@ def dead_id(task_id: TaskId, attempt: int) -> str:
     return f"{task_id}.{attempt}"
 
 
-def _told_of_death(after: Hot, verdict: Verdict, failure: Failure, now: Micros) -> Outbox:
+def _told_of_death(after: Hot, decision: Decision, failure: Failure, now: Micros) -> Outbox:
     facts: dict[str, Json] = {
-        "reason": verdict.reason,
-        "poison_pill": verdict.poison,
-        "error": failure.error[: notices.LONGEST_ERROR],
+        "reason": decision.reason,
+        "poison_pill": decision.poison,
+        "error": failure.error[:LONGEST_ERROR],
     }
-    return notices.row(Notice.DEAD_LETTER, after.workspace, facts, at=now, task_id=after.id)
+    return notice_row(Notice.DEAD_LETTER, after.workspace, facts, at=now, task_id=after.id)
 
 
 def lifted_by(after: Hot) -> tuple[Lift, ...]:

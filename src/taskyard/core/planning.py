@@ -11,8 +11,9 @@ from taskyard.core.agent import Agent, AgentStatus, AgentType, agent_of, agent_t
 from taskyard.core.breaker import Breaker, BreakerState, breaker_of, probe
 from taskyard.core.changes import Record
 from taskyard.core.claiming import PlannedLane, floor_of
+from taskyard.core.json_value import Json
 from taskyard.core.policy import DEFAULT, PRESETS, BreakerPolicy, Policy, policy_of, reporting
-from taskyard.core.task import AgentId, Definition, Json, Lane, LaneId
+from taskyard.core.task import AgentId, Definition, Lane, LaneId
 from taskyard.core.throttle import scope, until_of
 from taskyard.core.units import Micros, MicroUsd
 

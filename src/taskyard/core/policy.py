@@ -13,7 +13,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.ratelimit import Recognition
+from taskyard.core.rate_limit import Recognition
 from taskyard.core.retry import RetryPolicy, Strategy
 from taskyard.core.task import Definition, Status
 from taskyard.core.units import MINUTE, SECOND, Micros

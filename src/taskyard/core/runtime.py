@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import Json, RuntimeId
+from taskyard.core.json_value import Json
+from taskyard.core.task import RuntimeId
 
 INCARNATION = r"[0-9a-f]{16}"
 _INCARNATION = re.compile(INCARNATION)

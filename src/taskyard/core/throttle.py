@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from taskyard.core.changes import Event, Record, RecordChange
-from taskyard.core.jsonvalue import compact
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json, compact
 from taskyard.core.units import Micros, to_iso
 
 

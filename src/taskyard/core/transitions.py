@@ -11,26 +11,31 @@ from functools import lru_cache
 from typing import Any
 
 from taskyard.core.changes import Beat, Change, Event
-from taskyard.core.due_time import due_by, earlier
 from taskyard.core.errors import IllegalTransition
-from taskyard.core.jsonvalue import compact
+from taskyard.core.json_value import Json, compact
 from taskyard.core.lease import extended_end, numbered
 from taskyard.core.runtime import named
-from taskyard.core.stepping import LET_GO, claimed, ended, key_once_started, session_after, time_limit
 from taskyard.core.task import (
     HELD,
     KEY_HELD,
+    LET_GO,
     WAITING,
     AgentId,
     DagId,
     Hot,
-    Json,
     LaneId,
     Reason,
     RuntimeId,
     Status,
     TaskId,
     Trait,
+    claimed,
+    due_by,
+    earlier,
+    ended,
+    key_once_started,
+    session_after,
+    time_limit,
 )
 from taskyard.core.units import SECOND, Micros, MicroUsd
 

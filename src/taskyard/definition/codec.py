@@ -15,7 +15,7 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from taskyard.core.errors import SchemaTooNew, UnknownField
-from taskyard.core.jsonvalue import value_of
+from taskyard.core.json_value import value_of
 from taskyard.core.retry import RetryPolicy, Strategy
 from taskyard.core.task import Definition, Validation, likeness
 

@@ -12,10 +12,9 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
-from taskyard.core import due_time
 from taskyard.core.claiming import cost_class
 from taskyard.core.errors import InvalidInput
-from taskyard.core.jsonvalue import DEEPEST, compact, encode, payload_key, size_of
+from taskyard.core.json_value import DEEPEST, Json, compact, encode, payload_key, size_of
 from taskyard.core.policy import Dedup, Policy, policy_of
 from taskyard.core.priority import rank, rescore_at
 from taskyard.core.retry import RetryPolicy
@@ -25,13 +24,13 @@ from taskyard.core.task import (
     DagId,
     Definition,
     Hot,
-    Json,
     Lane,
     LaneId,
     Status,
     TaskId,
     Trait,
     Validation,
+    next_due,
 )
 from taskyard.core.units import Micros
 from taskyard.definition import names as aliases
@@ -346,7 +345,7 @@ def born(
             "traits": int(traits(definition, policy)),
         }
     )
-    due = due_time.due(hot)
+    due = next_due(hot)
     return hot if due is None else hot._replace(due_at=due)
 
 
@@ -386,7 +385,7 @@ def reborn(hot: Hot, definition: Definition, policy: Policy, *, now: Micros) -> 
         expires_at=definition.expires_at,
         traits=int(traits(definition, policy) | hot.traits & _KEPT),
     )
-    return after._replace(due_at=due_time.due(after))
+    return after._replace(due_at=next_due(after))
 
 
 def _session(definition: Definition) -> str | None:

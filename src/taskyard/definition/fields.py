@@ -13,14 +13,15 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
-from taskyard.core import traceparent, units
+from taskyard.core import units
 from taskyard.core.errors import InvalidInput
-from taskyard.core.jsonvalue import check_text
+from taskyard.core.json_value import check_text
 from taskyard.core.policy import Dedup, Policy
 from taskyard.core.priority import boost_steps
 from taskyard.core.retry import LONGEST_DELAY, Strategy
 from taskyard.core.task import Validation
 from taskyard.core.units import SECOND, Micros
+from taskyard.definition import traceparent
 
 Read = Callable[[Any, str], Any]
 _Choice = TypeVar("_Choice", bound=StrEnum)

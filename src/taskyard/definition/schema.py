@@ -15,7 +15,7 @@ from typing import Any, cast
 from urllib.parse import unquote
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 
 FIELD = "output.validation_schema"
 MOST_PARTS = 4_000

@@ -11,10 +11,10 @@ from typing import TypeVar
 from taskyard.core.agent import Agent
 from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Committed, Conflict, Event, Taken, timely
 from taskyard.core.errors import Contended, LeaseLost, NotFound, StoreUnavailable
-from taskyard.core.jsonvalue import compact
+from taskyard.core.json_value import Json, compact
 from taskyard.core.lease import Lease, seal
 from taskyard.core.policy import Policy, policy_of
-from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Json, Lane, TaskId
+from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Lane, TaskId
 from taskyard.core.units import Micros, MicroUsd
 from taskyard.ledger.configuration import Configuration
 from taskyard.ledger.listeners import Commit, Contributor, Follower

@@ -16,7 +16,7 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import NamedTuple
 
-from taskyard.core.jsonvalue import compact
+from taskyard.core.json_value import compact
 from taskyard.core.units import MINUTE, SECOND, Micros
 
 PREFIX = "whsec_"

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from taskyard.core.errors import TaskyardError
-from taskyard.core.traceparent import Traceparent, parse
+from taskyard.definition.traceparent import Traceparent, parse
 
 Span = AbstractContextManager[object]
 NOTHING: Span = nullcontext()

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from taskyard.core import notices
 from taskyard.core.errors import InvalidInput
-from taskyard.core.jsonvalue import compact
-from taskyard.core.notices import Notification
+from taskyard.core.json_value import compact
 from taskyard.core.units import Micros
+from taskyard.features.notifications import rules
+from taskyard.features.notifications.rules import Notification
 from taskyard.outbound import addresses, channels, mail
 from taskyard.outbound.addresses import Allowed
 from taskyard.outbound.channels import Mail, Words
@@ -25,7 +25,7 @@ def checked_target(target: object, permitted: Allowed) -> str:
     """A target that notifications can be sent to, if they may be."""
     parts = checked_url(target)
     url = str(target)
-    if notices.is_webhook(url):
+    if rules.is_webhook(url):
         checked_webhook(parts, permitted)
     else:
         channel, found = channels.target_of(url)
@@ -50,7 +50,7 @@ async def post(
     The target is checked again: it may have been stored by a release, or under settings, that took more.
     """
     checked_target(target, permitted)
-    if notices.is_webhook(target):
+    if rules.is_webhook(target):
         body = compact(notification.message(workspace)).encode()
         await _webhooks().send_webhook(
             target, secret, notification.id, body, now=now, permitted=permitted, lookup=lookup

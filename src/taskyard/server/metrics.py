@@ -19,7 +19,8 @@ from prometheus_client.registry import Collector
 
 from taskyard.core.agent import AgentStatus
 from taskyard.core.changes import Limit
-from taskyard.core.task import Json, Status
+from taskyard.core.json_value import Json
+from taskyard.core.task import Status
 from taskyard.core.units import Micros, utc_date
 from taskyard.features.metrics.rules import MOST_LABELS, OTHER, Histogram, Metrics
 from taskyard.server.cache import Fresh

@@ -12,8 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
 from taskyard.core.errors import InvalidInput, TaskyardError
-from taskyard.core.jsonvalue import compact
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json, compact
 
 MEDIA_TYPE = "application/problem+json"
 DENIED = frozenset({401, 403, 429})  # refused for who calls, or how often

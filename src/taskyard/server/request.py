@@ -20,8 +20,7 @@ from starlette.exceptions import HTTPException
 
 from taskyard.api.calls import AT, Body, Call
 from taskyard.core.errors import InvalidInput, TooLarge
-from taskyard.core.jsonvalue import check_text, check_values, decode
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json, check_text, check_values, decode
 from taskyard.ledger.tracing import remote_parent
 from taskyard.ledger.turns import TURN, in_turns
 from taskyard.server.auth import Serving, admitted, check_lease, count_items

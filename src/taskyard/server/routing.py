@@ -9,8 +9,7 @@ from fastapi import APIRouter, Depends, Response
 from starlette.requests import HTTPConnection
 
 from taskyard.api.calls import Call
-from taskyard.core.jsonvalue import compact
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json, compact
 from taskyard.server.auth import Caller
 from taskyard.server.request import GuardedRoute
 from taskyard.wire.responses import Problem

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from fastapi import Query
 
 from taskyard.core.errors import NotFound
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.features.tasks import multica
 from taskyard.features.tasks.views import Held, Task
 from taskyard.server.auth import Caller

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from taskyard.core.agent import AgentType, budget_moved
+from taskyard.core.agent import AgentType
 from taskyard.core.changes import Event
 from taskyard.core.planning import Planning
 from taskyard.core.task import DagId, TaskId
 from taskyard.core.units import Micros
+from taskyard.features.agents.rules import budget_moved
 from taskyard.features.attempts.handed_out import HandedOut
 from taskyard.features.breakers.service import Breakers
 from taskyard.features.dags.lifecycle import Lifecycle

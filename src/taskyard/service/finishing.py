@@ -13,24 +13,12 @@ from taskyard.core.breaker import Breaker
 from taskyard.core.changes import ChangeSet, Checkpoint, Event, Expect, Output, RecordChange
 from taskyard.core.completions import End, Likeness
 from taskyard.core.errors import Contended, LeaseLost, ReportRequired, TaskyardError
-from taskyard.core.failure import Verdict, judge
-from taskyard.core.jsonvalue import canonical, compact, encode
+from taskyard.core.failure import Decision, decide
+from taskyard.core.json_value import Json, canonical, compact, encode
 from taskyard.core.lease import Lease, seal
 from taskyard.core.outcomes import BY_THE_YARD, Report
 from taskyard.core.policy import policy_of
-from taskyard.core.task import (
-    WAITING,
-    AgentId,
-    Attempt,
-    Definition,
-    Failure,
-    Hot,
-    Json,
-    LaneId,
-    Reason,
-    TaskId,
-    Trait,
-)
+from taskyard.core.task import WAITING, AgentId, Attempt, Definition, Failure, Hot, LaneId, Reason, TaskId, Trait
 from taskyard.core.units import Micros
 from taskyard.definition import arguments, fields
 from taskyard.definition.definition import lane_of, models_for
@@ -271,7 +259,7 @@ class Finishing(Filing):
         definition = await self._define(hot.id)
         planning = await self._configuration.fresh()
         history = await self.store.attempts(hot.id)
-        verdict = judge(
+        decision = decide(
             hot,
             definition,
             policy_of(definition),
@@ -283,27 +271,27 @@ class Finishing(Filing):
             in_company=in_company,
             now=now,
         )
-        lane, facts = await self._fallback(hot, definition, verdict)
+        lane, facts = await self._fallback(hot, definition, decision)
         circuit = planning.breaker(definition.type)
         change_set = outcomes.failed(
-            hot, verdict, failure, report, circuit=circuit, lane=lane, facts=facts, expiring=expiring, now=now
+            hot, decision, failure, report, circuit=circuit, lane=lane, facts=facts, expiring=expiring, now=now
         )
-        if verdict.wait:
+        if decision.wait:
             model = report.model or next(iter(models_for(definition, hot.failures)), None)
             where = throttle.scope(definition.type, model)
             standing = planning.throttles.get(where)
-            slowed = throttle.throttled(self.workspace, where, standing, wait=verdict.wait, now=now)
+            slowed = throttle.throttled(self.workspace, where, standing, wait=decision.wait, now=now)
             change_set = change_set if slowed is None else _with(change_set, *slowed)
-        if verdict.breaks and breakers.awaits(circuit, hot.circuit):
+        if decision.breaks and breakers.awaits(circuit, hot.circuit):
             change_set = _with_move(change_set, circuit, failure, now)
         change_set = await self._keyed_again(change_set)
         return change_set, receipt(change_set.changes[0].after)
 
     async def _fallback(
-        self, hot: Hot, definition: Definition, verdict: Verdict
+        self, hot: Hot, definition: Definition, decision: Decision
     ) -> tuple[LaneId | None, dict[str, Json] | None]:
         """From the second failure on other models are used, which puts the task into another lane."""
-        failures = hot.failures + verdict.counted
+        failures = hot.failures + decision.counted
         if not definition.fallback_models or failures != 2:
             return None, None
         (lane,) = await self._lanes([lane_of(definition, failures=failures)])

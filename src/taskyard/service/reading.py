@@ -13,15 +13,16 @@ from taskyard.core.changes import Edge, Limit, Record, StoredEvent
 from taskyard.core.claiming import type_money
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import InvalidInput, NotFound
-from taskyard.core.events import EventFilter, Wanted
+from taskyard.core.json_value import Json
 from taskyard.core.lease import Lease
-from taskyard.core.task import Attempt, DagId, Hot, Json, Status, TaskId
+from taskyard.core.task import Attempt, DagId, Hot, Status, TaskId
 from taskyard.core.units import MicroUsd, to_iso
 from taskyard.features.artifacts import views as files
 from taskyard.features.artifacts.rules import referred
 from taskyard.features.artifacts.visibility import Filing
 from taskyard.features.events.feed import EventFeed
 from taskyard.features.events.labels import FollowedLabels, with_labels
+from taskyard.features.events.rules import EventFilter, Wanted
 from taskyard.features.tasks.results import Results
 from taskyard.features.tasks.views import Details, Task
 from taskyard.ledger.options import Options

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, cast
 from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Limit
 from taskyard.core.errors import InvalidInput
+from taskyard.core.json_value import Json
 from taskyard.core.planning import Settings
-from taskyard.core.task import Hot, Json, Status, TaskId
+from taskyard.core.task import Hot, Status, TaskId
 from taskyard.core.units import DAY, SECOND, Micros, MicroUsd, from_iso, to_iso, to_usd, utc_date
 from taskyard.features.agents.service import Roster
 from taskyard.features.artifacts.visibility import Filing

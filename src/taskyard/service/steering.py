@@ -11,9 +11,10 @@ from taskyard.core import outcomes, transitions
 from taskyard.core.changes import Ceiling, ChangeSet, Lift, RecordChange, Spend, merged
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import DuplicateKey, IllegalTransition, InvalidInput, NotFound
+from taskyard.core.json_value import Json
 from taskyard.core.planning import BreakerSettings, Settings
 from taskyard.core.policy import policy_of, preset
-from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId, Trait
+from taskyard.core.task import DagId, Definition, Hot, Status, TaskId, Trait
 from taskyard.definition import arguments
 from taskyard.definition.definition import lane_of, reborn, redefine
 from taskyard.definition.fields import whole

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple, cast
 
 from taskyard.core import dag as dags
-from taskyard.core import notices, outcomes, transitions
+from taskyard.core import outcomes, transitions
 from taskyard.core.changes import ChangeSet, Checkpoint, Count, Expect, Lift, Outbox, Record, Signal, Spend, merged
 from taskyard.core.errors import InvalidInput
-from taskyard.core.jsonvalue import compact, encode
+from taskyard.core.json_value import Json, compact, encode
 from taskyard.core.lease import Lease, seal
-from taskyard.core.notices import Notice
+from taskyard.core.notice import Notice, notice_row
 from taskyard.core.outcomes import Report
-from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId, Trait
+from taskyard.core.task import DagId, Definition, Hot, Status, TaskId, Trait
 from taskyard.core.units import Micros, to_iso
 from taskyard.definition import arguments
 from taskyard.features.tasks.growth import dag_record, guarded
@@ -282,7 +282,7 @@ _SPAWN = frozenset({"children"})
 def _asking(hot: Hot, note: Mapping[str, Json], now: Micros) -> Outbox:
     until = cast(Micros | None, note["until"])
     facts: dict[str, Json] = {"signal": note["signal"], "until": None if until is None else to_iso(until)}
-    return notices.row(Notice.APPROVAL_WANTED, hot.workspace, facts, at=now, task_id=hot.id)
+    return notice_row(Notice.APPROVAL_WANTED, hot.workspace, facts, at=now, task_id=hot.id)
 
 
 def _child_of(parent_id: TaskId, fields: object, under: Definition | None) -> object:

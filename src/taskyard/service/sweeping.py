@@ -13,8 +13,7 @@ from functools import partial
 from typing import cast
 
 from taskyard.core import dag as dags
-from taskyard.core import due_time, outcomes, transitions
-from taskyard.core.agent import FORGOTTEN_AFTER
+from taskyard.core import outcomes, transitions
 from taskyard.core.changes import (
     ChangeSet,
     Committed,
@@ -29,8 +28,9 @@ from taskyard.core.dag import DagStatus
 from taskyard.core.errors import IllegalTransition, LeaseLost, NotFound, StoreFull
 from taskyard.core.outcomes import BY_THE_YARD
 from taskyard.core.runtime import incarnation_of
-from taskyard.core.task import FINAL, KEY_DEAD, DagId, Failure, Hot, Reason, RuntimeId, Status
+from taskyard.core.task import FINAL, KEY_DEAD, DagId, Failure, Hot, Reason, RuntimeId, Status, next_due
 from taskyard.core.units import DAY, HOUR, SECOND, Micros
+from taskyard.features.agents.rules import FORGOTTEN_AFTER
 from taskyard.features.agents.service import Roster
 from taskyard.features.attempts.losses import Losses
 from taskyard.features.dags import walk
@@ -147,7 +147,7 @@ class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
         elif hot.limit_at is not None and hot.limit_at <= now:
             reason, expiring = Reason.TIMEOUT, False
         else:
-            await self.store.touch([Touch(hot.id, hot.due_at or now, due_time.due(hot))])
+            await self.store.touch([Touch(hot.id, hot.due_at or now, next_due(hot))])
             return False
         failure = Failure(reason=reason, error=_EXPIRED[reason])
         in_company = await losses.are_more(hot, self)
@@ -356,7 +356,7 @@ def _is_lone(event: Event) -> bool:
 def _forgiven(hot: Hot, now: Micros) -> Touch:
     # Never earlier than before: a claim time may be longer than a lease.
     until = Micros(max(now + hot.lease_sec * SECOND, hot.lease_expires_at or now))
-    return Touch(hot.id, hot.due_at or now, due_time.due(hot._replace(lease_expires_at=until)), until)
+    return Touch(hot.id, hot.due_at or now, next_due(hot._replace(lease_expires_at=until)), until)
 
 
 _EXPIRED = {

@@ -32,7 +32,8 @@ from taskyard.core.changes import (
 )
 from taskyard.core.claiming import ClaimPlan, Pace
 from taskyard.core.errors import StoreUnavailable
-from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Json, Lane, LaneId, RuntimeId, Status, TaskId
+from taskyard.core.json_value import Json
+from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Lane, LaneId, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.shared.migrations import State
 

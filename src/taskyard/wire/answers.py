@@ -13,10 +13,11 @@ from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Edge, Record, StoredEvent
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import TaskyardError
-from taskyard.core.events import wire_type
-from taskyard.core.task import DagId, Hot, Json, RuntimeId, Status, TaskId
+from taskyard.core.json_value import Json
+from taskyard.core.task import DagId, Hot, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros, MicroUsd, to_iso
 from taskyard.features.budgets.views import Spent
+from taskyard.features.events.rules import wire_type
 from taskyard.features.tasks.views import Details, Task
 from taskyard.features.tokens.rules import Session, Token
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 
 from taskyard.core.changes import Limit, Record
 from taskyard.core.errors import TaskyardError
+from taskyard.core.json_value import Json
 from taskyard.core.planning import BreakerSettings, Settings
 from taskyard.core.runtime import incarnation_of, runtime_of
-from taskyard.core.task import Json, TaskId
+from taskyard.core.task import TaskId
 from taskyard.core.units import SECOND, Micros, MicroUsd, to_iso, to_usd
 from taskyard.features.tasks.views import Receipt, Task
 from taskyard.features.tokens.rules import Token

@@ -7,11 +7,11 @@ from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Edge, Event, Labels, Limit, Record, StoredEvent
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import ERRORS, StoreUnavailable, TaskyardError
-from taskyard.core.jsonvalue import compact
+from taskyard.core.json_value import Json, compact
 from taskyard.core.outcomes import dead_id
 from taskyard.core.planning import BreakerSettings, Settings
 from taskyard.core.runtime import process_named
-from taskyard.core.task import Json, Status
+from taskyard.core.task import Status
 from taskyard.core.units import MicroUsd, from_iso, usd
 from taskyard.features.breakers.rules import breaker_settings as breakers_given
 from taskyard.features.tasks.views import Receipt

@@ -11,14 +11,14 @@ from functools import lru_cache
 from typing import Any
 
 from taskyard.core.changes import Blocker, Output, Record
-from taskyard.core.jsonvalue import compact
+from taskyard.core.json_value import Json, compact
 from taskyard.core.lease import Lease
 from taskyard.core.outcomes import dead_id
 from taskyard.core.policy import PRESETS
 from taskyard.core.priority import boost_steps
 from taskyard.core.retry import RetryPolicy, Strategy
 from taskyard.core.runtime import process_named
-from taskyard.core.task import BLANK, Attempt, DagId, Definition, Hot, Json, Outcome, Status, TaskId, Validation
+from taskyard.core.task import BLANK, Attempt, DagId, Definition, Hot, Outcome, Status, TaskId, Validation
 from taskyard.core.transitions import lone_dag
 from taskyard.core.units import Micros, MicroUsd, from_iso, seconds, usd
 from taskyard.features.tasks.views import Details, Held, Receipt, Task

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from taskyard.core.task import FINAL, Json
+from taskyard.core.json_value import Json
+from taskyard.core.task import FINAL
 from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd
 from taskyard.features.tasks.views import Task
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.worker.adapters import Adapter
 from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context

@@ -14,8 +14,9 @@ from typing import Any
 
 from taskyard.api.chunks import Content
 from taskyard.core.errors import NotFound
+from taskyard.core.json_value import Json
 from taskyard.core.lease import Lease
-from taskyard.core.task import Json, TaskId
+from taskyard.core.task import TaskId
 from taskyard.core.units import MicroUsd
 from taskyard.features.attempts import step_results
 from taskyard.features.attempts.conversation import resumable

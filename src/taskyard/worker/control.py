@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 
 
 class Control(Exception):

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from taskyard.core.errors import InvalidInput, NotFound, TaskyardError, Unavailable
-from taskyard.core.visible import visible
 from taskyard.features.triggers.rules import Change, Source, Trigger, matches_file
 from taskyard.service.yard import Yard
+from taskyard.visible_text import visible
 from taskyard.wire.sources import TriggerView
 
 logger = logging.getLogger("taskyard.sources")

@@ -10,7 +10,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.features.inbox.items import Item, Source
 from taskyard.features.inbox.rules import Blocked, Kind
 from taskyard.features.inbox.service import HOLD_SEC

@@ -14,7 +14,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.features.attempts.validation_rules import LLM_JUDGE
 from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context

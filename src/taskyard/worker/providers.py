@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
-from taskyard.core.ratelimit import LONGEST_WAIT, SHORTEST_WAIT
+from taskyard.core.rate_limit import LONGEST_WAIT, SHORTEST_WAIT
 from taskyard.core.task import Reason
 from taskyard.core.units import SECOND, Micros, micros, seconds
 

@@ -10,8 +10,8 @@ from time import monotonic
 
 from taskyard.core.task import Status
 from taskyard.core.units import SECOND, Micros, to_usd
-from taskyard.core.visible import visible
 from taskyard.features.tasks.views import Receipt
+from taskyard.visible_text import visible
 from taskyard.worker.context import Context
 
 logger = logging.getLogger("taskyard.worker")

@@ -21,7 +21,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO, NamedTuple, cast
 
-from taskyard.core.jsonvalue import compact
+from taskyard.core.json_value import compact
 from taskyard.core.runtime import process_of
 
 logger = logging.getLogger("taskyard.worker")

@@ -18,7 +18,7 @@ from time import monotonic
 from typing import Any
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.features.artifacts.rules import checked_name
 from taskyard.features.attempts.validation_rules import TEST_RUNNER
 from taskyard.worker.agent import Agent

@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any
 
 from taskyard.core.task import TaskId
-from taskyard.core.traceparent import Traceparent, parse
 from taskyard.core.units import to_usd
+from taskyard.definition.traceparent import Traceparent, parse
 from taskyard.features.tasks.views import Task
 from taskyard.ledger.tracing import NOTHING, SYSTEM, Span, has_provider, span_context
 from taskyard.worker.spending import ModelCall

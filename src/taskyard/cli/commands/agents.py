@@ -13,9 +13,9 @@ from taskyard.cli.session import AsJson, carry_out, in_yard, json_given, show
 from taskyard.cli.tables import Text, age, dollars, table
 from taskyard.core.breaker import BreakerState
 from taskyard.core.errors import InvalidInput
+from taskyard.core.json_value import Json
 from taskyard.core.planning import BreakerSettings
 from taskyard.core.runtime import process_named
-from taskyard.core.task import Json
 from taskyard.core.units import Micros, MicroUsd, to_usd, usd, utc_date
 from taskyard.wire.answers import AgentView, RuntimeView
 from taskyard.wire.documents import agent as agent_document

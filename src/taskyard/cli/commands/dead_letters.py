@@ -14,9 +14,9 @@ from taskyard.cli.report import Decision, day_given, decisions_of, report
 from taskyard.cli.session import AsJson, By, TaskArgument, find_task, in_yard, json_given, show
 from taskyard.cli.tables import Text, age, dollars, short, table
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.core.units import Micros
-from taskyard.core.visible import visible
+from taskyard.visible_text import visible
 from taskyard.wire.answers import DeadLetter
 
 app = typer.Typer(help="Tasks out of attempts: look at them and decide.", no_args_is_help=True)

@@ -12,8 +12,7 @@ from taskyard.cli.commands.look import one_line
 from taskyard.cli.session import AsJson, By, TaskArgument, carry_out, find_task, in_yard, json_given, show, text_given
 from taskyard.cli.tables import Text, dollars, seconds, short, table
 from taskyard.core.errors import InvalidInput
-from taskyard.core.jsonvalue import compact
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json, compact
 from taskyard.features.inbox import views as inboxes
 from taskyard.features.inbox.items import Item
 from taskyard.features.inbox.rules import merged_turn

@@ -21,10 +21,11 @@ from taskyard.cli.session import AsJson, TaskArgument, console_for_people, find_
 from taskyard.cli.tables import COLOURS, Text, age, counted, dollars, seconds, short, state, table
 from taskyard.core.changes import Record, StoredEvent
 from taskyard.core.errors import NotFound
-from taskyard.core.events import Wanted
-from taskyard.core.task import HELD, Json, Status, TaskId
+from taskyard.core.json_value import Json
+from taskyard.core.task import HELD, Status, TaskId
 from taskyard.core.transitions import dag_of
 from taskyard.core.units import Micros, from_iso, to_iso
+from taskyard.features.events.rules import Wanted
 from taskyard.features.metrics.rules import Metrics, Totals
 from taskyard.features.tasks.views import Details, Task
 from taskyard.wire.answers import DagView, event_view

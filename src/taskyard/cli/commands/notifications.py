@@ -10,9 +10,10 @@ from taskyard.app import Yard
 from taskyard.cli import completion
 from taskyard.cli.session import AsJson, By, carry_out, in_yard, show
 from taskyard.cli.tables import Text, age, table
-from taskyard.core.notices import Notice, Notification
+from taskyard.core.notice import Notice
 from taskyard.core.units import Micros
 from taskyard.features.notifications import views as notifications
+from taskyard.features.notifications.rules import Notification
 from taskyard.features.notifications.views import NotifierView
 
 app = typer.Typer(help="Tell people: dead letters, open breakers, approvals, …", no_args_is_help=True)

@@ -15,8 +15,8 @@ from taskyard.cli.dag_text import dag_file
 from taskyard.cli.session import AsJson, By, TaskArgument, find_task, in_yard, json_given, show, text_given
 from taskyard.cli.tables import Terminal, Text, counted, short
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import Json
-from taskyard.core.visible import visible
+from taskyard.core.json_value import Json
+from taskyard.visible_text import visible
 
 TIMED_OUT = 124  # the exit status of timeout(1)
 

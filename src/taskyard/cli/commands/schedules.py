@@ -12,7 +12,7 @@ from taskyard.cli import completion
 from taskyard.cli.commands.producing import dag_file
 from taskyard.cli.session import AsJson, By, carry_out, in_yard, json_given, show, text_given
 from taskyard.cli.tables import Text, age, counted, short, table
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.core.units import Micros, to_iso
 from taskyard.features.sources.fires import Fire, Outcome
 from taskyard.wire.sources import ScheduleView

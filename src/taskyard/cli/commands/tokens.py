@@ -11,7 +11,7 @@ from taskyard.cli import completion
 from taskyard.cli.session import AsJson, By, carry_out, in_yard, show
 from taskyard.cli.tables import Text, age, table
 from taskyard.core import agent as agents
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.core.units import Micros
 from taskyard.features.tokens.rules import Token
 from taskyard.wire.documents import token as document

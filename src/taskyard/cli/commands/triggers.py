@@ -25,7 +25,7 @@ from taskyard.cli.commands.schedules import (
 from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
 from taskyard.cli.session import AsJson, By, carry_out, console_for_people, in_yard, json_given, show
 from taskyard.cli.tables import Text, age, table
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.core.units import Micros
 from taskyard.features.triggers.rules import Source
 from taskyard.wire.sources import AddedTrigger, TriggerView

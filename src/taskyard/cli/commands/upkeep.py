@@ -11,7 +11,7 @@ from taskyard.app import Yard
 from taskyard.cli.session import AsJson, chosen, in_yard, show
 from taskyard.cli.tables import Text, age, table
 from taskyard.core.agent import AgentStatus
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.core.units import MINUTE, Micros
 from taskyard.features.verify.health import Finding, findings
 

@@ -32,7 +32,7 @@ from taskyard.cli.session import (
 )
 from taskyard.cli.tables import Text, short
 from taskyard.core.errors import InvalidInput, LeaseLost
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.features.budgets.views import Spent
 from taskyard.features.tasks.views import Held, Receipt
 from taskyard.wire.answers import Told

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from taskyard.core.agent import (
+from taskyard.core.agent import Agent, AgentStatus, AgentType, Budget, Period, agent_of, agent_type_of
+from taskyard.core.changes import Beat, ChangeSet, Committed, Limit, Record, RecordChange
+from taskyard.core.claiming import type_money
+from taskyard.core.errors import Forbidden, IdentityTaken, InvalidInput, LeaseLost, NotFound
+from taskyard.core.json_value import Json
+from taskyard.core.outcomes import Report
+from taskyard.core.runtime import process_of, runtime_of
+from taskyard.core.task import FINAL, AgentId, Failure, Hot, Reason, RuntimeId, Status, Trait
+from taskyard.core.units import Micros, MicroUsd
+from taskyard.definition import arguments, fields
+from taskyard.features.agents.rules import (
     MOST_IDS,
-    Agent,
-    AgentStatus,
-    AgentType,
-    Budget,
-    Period,
-    agent_of,
-    agent_type_of,
     beyond_grant,
     budget_moved,
     is_silent,
@@ -21,14 +24,6 @@ from taskyard.core.agent import (
     name_conflict,
     registered,
 )
-from taskyard.core.changes import Beat, ChangeSet, Committed, Limit, Record, RecordChange
-from taskyard.core.claiming import type_money
-from taskyard.core.errors import Forbidden, IdentityTaken, InvalidInput, LeaseLost, NotFound
-from taskyard.core.outcomes import Report
-from taskyard.core.runtime import process_of, runtime_of
-from taskyard.core.task import FINAL, AgentId, Failure, Hot, Json, Reason, RuntimeId, Status, Trait
-from taskyard.core.units import Micros, MicroUsd
-from taskyard.definition import arguments, fields
 from taskyard.features.attempts.losses import Losses
 from taskyard.ledger.ledger import pulse
 from taskyard.ledger.options import LOCAL

@@ -8,7 +8,8 @@ from typing import cast
 
 from taskyard.core.changes import ChangeSet, Record, RecordChange
 from taskyard.core.errors import TaskyardError
-from taskyard.core.task import Hot, Json, TaskId, Trait
+from taskyard.core.json_value import Json
+from taskyard.core.task import Hot, TaskId, Trait
 from taskyard.core.units import HOUR, Micros
 from taskyard.features.artifacts import rules as artifact_rules
 from taskyard.features.artifacts.rules import KIND, LOOSE, Fate

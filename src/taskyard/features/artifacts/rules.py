@@ -15,7 +15,8 @@ from typing import Any, cast
 
 from taskyard.core.changes import Record
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import KEY_HELD, Hot, Json, Outcome, Status, TaskId
+from taskyard.core.json_value import Json
+from taskyard.core.task import KEY_HELD, Hot, Outcome, Status, TaskId
 from taskyard.core.units import Micros
 from taskyard.definition.fields import text
 

@@ -15,9 +15,9 @@ from taskyard.api.chunks import Content, pieces
 from taskyard.core import transitions
 from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, StoreUnavailable
-from taskyard.core.jsonvalue import compact, encode
+from taskyard.core.json_value import Json, compact, encode
 from taskyard.core.lease import Lease
-from taskyard.core.task import Hot, Json, TaskId, Trait
+from taskyard.core.task import Hot, TaskId, Trait
 from taskyard.core.units import HOUR, SECOND
 from taskyard.definition import arguments, fields
 from taskyard.features.artifacts import rules as artifact_rules

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.core.units import from_iso, to_iso
 from taskyard.features.artifacts.rules import Artifact
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 from taskyard.core import transitions
 from taskyard.core.changes import Record
 from taskyard.core.errors import InvalidInput, NotFound
-from taskyard.core.jsonvalue import encode
-from taskyard.core.task import KEY_HELD, Hot, Json, Outcome, Status, TaskId, Trait
+from taskyard.core.json_value import Json, encode
+from taskyard.core.task import KEY_HELD, Hot, Outcome, Status, TaskId, Trait
 from taskyard.features.artifacts import rules as artifact_rules
 from taskyard.features.artifacts.rules import KIND, Artifact, Fate, artifact_of
 from taskyard.features.attempts import validation_rules

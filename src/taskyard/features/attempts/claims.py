@@ -9,17 +9,18 @@ from time import monotonic
 from typing import Unpack
 
 from taskyard.core import transitions
-from taskyard.core.agent import PULSE_EVERY, Agent, AgentStatus
+from taskyard.core.agent import Agent, AgentStatus
 from taskyard.core.changes import Beat, ChangeSet
 from taskyard.core.claiming import PARKED_PER_CLAIM, ClaimPlan
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, Unavailable
-from taskyard.core.jsonvalue import compact, encode
+from taskyard.core.json_value import Json, compact, encode
 from taskyard.core.lease import Lease, asked, mint, numbered, seal, seal_stem, token
 from taskyard.core.outcomes import Report
 from taskyard.core.planning import Planning
-from taskyard.core.task import AgentId, Definition, Failure, Hot, Json, Reason, Status, TaskId
+from taskyard.core.task import AgentId, Definition, Failure, Hot, Reason, Status, TaskId
 from taskyard.core.units import SECOND, Micros
 from taskyard.definition import arguments
+from taskyard.features.agents.rules import PULSE_EVERY
 from taskyard.features.attempts.conversations import Conversations
 from taskyard.features.attempts.planner import Planner
 from taskyard.features.budgets.spend import reported

@@ -15,9 +15,9 @@ from typing import cast
 
 from taskyard.core.changes import Record, RecordChange
 from taskyard.core.errors import InvalidInput
-from taskyard.core.jsonvalue import compact
+from taskyard.core.json_value import Json, compact
 from taskyard.core.runtime import runtime_of
-from taskyard.core.task import Definition, Hot, Json, TaskId
+from taskyard.core.task import Definition, Hot, TaskId
 from taskyard.definition.definition import subject_pair
 
 LAST = "last_session"  # kind of record: {task_id}

@@ -12,7 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import Definition, Json, Validation
+from taskyard.core.json_value import Json
+from taskyard.core.task import Definition, Validation
 from taskyard.definition.schema import FIELD, MOST_MATCHING, Patterns, Work, patterns_of
 
 SHOWN = 300  # characters of a validator's message that are kept

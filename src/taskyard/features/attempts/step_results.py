@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.features.artifacts.rules import referred
 
 _MARK = "taskyard:artifact"

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, cast
 from taskyard.core import transitions
 from taskyard.core.agent import Agent
 from taskyard.core.changes import NewTask, Output, Record, RecordChange
-from taskyard.core.jsonvalue import compact
+from taskyard.core.json_value import Json, compact
 from taskyard.core.policy import Policy
-from taskyard.core.task import Attempt, Definition, Failure, Hot, Json, LaneId, Reason, TaskId, Trait, Validation
+from taskyard.core.task import Attempt, Definition, Failure, Hot, LaneId, Reason, TaskId, Trait, Validation
 from taskyard.core.units import Micros
 from taskyard.definition.definition import Sizes, born, define
 

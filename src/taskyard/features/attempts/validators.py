@@ -11,9 +11,10 @@ from typing import Any
 from taskyard.core import outcomes
 from taskyard.core.changes import ChangeSet, Output, Record, merged
 from taskyard.core.errors import InvalidInput
+from taskyard.core.json_value import Json
 from taskyard.core.outcomes import BY_THE_YARD, Report
 from taskyard.core.policy import policy_of
-from taskyard.core.task import Attempt, Definition, Failure, Hot, Json, Status, TaskId, Trait
+from taskyard.core.task import Attempt, Definition, Failure, Hot, Status, TaskId, Trait
 from taskyard.definition.definition import lane_of
 from taskyard.features.attempts import validation_rules
 from taskyard.features.tasks.views import Receipt

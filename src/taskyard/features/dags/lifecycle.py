@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from taskyard.core import dag as dags
-from taskyard.core import notices, outcomes
+from taskyard.core import outcomes
 from taskyard.core.changes import Change, ChangeSet, Event, Outbox, Record, RecordChange
 from taskyard.core.dag import DagStatus
-from taskyard.core.jsonvalue import compact
-from taskyard.core.notices import Notice
+from taskyard.core.json_value import Json, compact
+from taskyard.core.notice import Notice, notice_row
 from taskyard.core.policy import PRESETS
-from taskyard.core.task import KEY_DEAD, DagId, Json
+from taskyard.core.task import KEY_DEAD, DagId
 from taskyard.core.units import Micros
 from taskyard.features.dags import walk
 from taskyard.features.inbox import items as inbox_items
@@ -106,7 +106,7 @@ class Lifecycle:
 
 def _failure_notice(workspace: str, record: Record, now: Micros) -> tuple[Outbox, ...]:
     facts: dict[str, Json] = {"dag_id": record.id, "title": record.body["title"]}
-    return (notices.row(Notice.DAG_FAILED, workspace, facts, at=now),)
+    return (notice_row(Notice.DAG_FAILED, workspace, facts, at=now),)
 
 
 def _is_of_a_failure(change: Change) -> bool:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from itertools import islice
 
 from taskyard.core.changes import Labels, StoredEvent
-from taskyard.core.events import SENT_BY_AGENTS, named_agent, own_labels
 from taskyard.core.task import FINAL, TaskId
+from taskyard.features.events.rules import SENT_BY_AGENTS, named_agent, own_labels
 from taskyard.stores.contract import Store
 
 _UNKNOWN = Labels()

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, cast
 
 from taskyard.core.changes import Change, Event, Record, RecordChange
 from taskyard.core.errors import InvalidInput
-from taskyard.core.jsonvalue import compact
-from taskyard.core.task import Attempt, Json, Status
+from taskyard.core.json_value import Json, compact
+from taskyard.core.task import Attempt, Status
 from taskyard.core.units import Micros, MicroUsd, to_usd
 from taskyard.definition import fields
 from taskyard.definition.fields import LATEST

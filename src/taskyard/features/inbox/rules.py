@@ -12,8 +12,7 @@ from hashlib import sha256
 from itertools import takewhile
 from typing import Any, NamedTuple, cast
 
-from taskyard.core.jsonvalue import compact
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json, compact
 from taskyard.core.units import Micros
 
 SOFT_LIMIT = 100  # waiting, from which on the oldest that coalesces makes room for the next

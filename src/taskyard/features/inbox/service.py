@@ -11,8 +11,7 @@ from typing import NamedTuple, cast
 
 from taskyard.core.changes import ChangeSet, Event, Record, RecordChange
 from taskyard.core.errors import InvalidInput, NotFound
-from taskyard.core.jsonvalue import encode
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json, encode
 from taskyard.core.units import Micros
 from taskyard.definition import arguments, fields
 from taskyard.features.inbox import rules as inbox_rules

@@ -16,8 +16,8 @@ from typing import BinaryIO, NamedTuple, cast
 
 from taskyard.core.changes import ChangeSet, Record, RecordChange, StoredEvent
 from taskyard.core.errors import NotFound
-from taskyard.core.jsonvalue import compact
-from taskyard.core.task import FINAL, Hot, Json, TaskId, Trait
+from taskyard.core.json_value import Json, compact
+from taskyard.core.task import FINAL, Hot, TaskId, Trait
 from taskyard.definition.fields import task_id as checked_id
 from taskyard.ledger.ledger import MOST_EVENTS
 from taskyard.service.engine import Engine

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.core.units import Micros, from_iso, to_iso
 from taskyard.features.inbox.items import Item, Source
 from taskyard.features.inbox.rules import Blocked, Kind, Scope, merged_turn

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar, cast
 
 from taskyard.core.changes import Event, StoredEvent
-from taskyard.core.jsonvalue import value_of
-from taskyard.core.task import Json, Reason, Status
+from taskyard.core.json_value import Json, value_of
+from taskyard.core.task import Reason, Status
 from taskyard.core.units import DAY, HOUR, MINUTE, SECOND, Micros, MicroUsd, to_iso, to_usd
 
 MOST_LABELS = 200

@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 
 from taskyard.core.changes import ChangeSet, Committed, RecordChange, StoredEvent
 from taskyard.core.errors import EventsGone
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.core.units import DAY, Micros, utc_date
 from taskyard.definition import fields
 from taskyard.features.metrics import rules as metric_rules

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from taskyard.core import notices
+from taskyard.core.notice import TOPIC, UNDELIVERED
 from taskyard.core.units import HOUR
+from taskyard.features.notifications import rules
 from taskyard.service.engine import Engine
 
 MOST_ROWS = 1000  # of the outbox, that are looked at
@@ -16,9 +17,9 @@ class NoticeChecks(Engine):
         ran = await self.store.duty("outbox")
         if ran is None:
             return []
-        rows = await self.store.outbox(notices.TOPIC, MOST_ROWS)
-        waiting = await self.store.records(notices.WAITING, self.workspace)
-        trying = [notices.notification_of(record) for record in waiting]
+        rows = await self.store.outbox(TOPIC, MOST_ROWS)
+        waiting = await self.store.records(UNDELIVERED, self.workspace)
+        trying = [rules.notification_of(record) for record in waiting]
         return [
             *(f"row {number} of the outbox became no notification" for number, row in rows if row.at < ran - FORGOTTEN),
             *(f"notification {each.id} is not tried" for each in trying if each.next_at < ran - FORGOTTEN),

@@ -7,11 +7,12 @@ import json
 from collections.abc import Sequence
 from typing import cast
 
-from taskyard.core import notices
 from taskyard.core.changes import ChangeSet, Event, Outbox, RecordChange
-from taskyard.core.notices import Notice
-from taskyard.core.task import DagId, Json
+from taskyard.core.json_value import Json
+from taskyard.core.notice import Notice, notice_row
+from taskyard.core.task import DagId
 from taskyard.core.units import Micros, utc_date
+from taskyard.features.notifications import rules
 from taskyard.service.engine import Engine
 
 _DAY = "budget:day"
@@ -31,7 +32,7 @@ class Telling(Engine):
             await self._committer.commit(ChangeSet(outbox=tuple(_told_of_end(event) for event in ended), at=self.now()))
 
     async def _is_wanted(self, notice: Notice) -> bool:
-        found = await self.store.records(notices.KIND, self.workspace)
+        found = await self.store.records(rules.KIND, self.workspace)
         return any(notice.value in cast(list[Json], record.body["events"]) for record in found)
 
     async def _tell_of_budget(self, blocker: str, at: Micros) -> None:
@@ -49,7 +50,7 @@ class Telling(Engine):
             noted = RecordChange(kind, self.workspace, record_id, version, {**body, "budget_told": mark})
             facts: dict[str, Json] = {"name": f"the day {mark}"} if dag_id is None else {"dag_id": dag_id}
             facts |= {} if dag_id is None else {"title": body["title"]}
-            row = notices.row(Notice.BUDGET_GONE, self.workspace, facts, at=self.now())
+            row = notice_row(Notice.BUDGET_GONE, self.workspace, facts, at=self.now())
             told = self._told_by("budget.gone", "yard", facts, None if dag_id is None else DagId(dag_id))
             return ChangeSet(records=(noted,), events=(told,), outbox=(row,), at=self.now()), None
 
@@ -67,4 +68,4 @@ def _blocker(event: Event) -> str:
 
 def _told_of_end(event: Event) -> Outbox:
     title = json.loads(event.data or "{}").get("title", "")
-    return notices.row(Notice.DAG_COMPLETED, event.workspace, {"dag_id": event.dag_id, "title": title}, at=event.at)
+    return notice_row(Notice.DAG_COMPLETED, event.workspace, {"dag_id": event.dag_id, "title": title}, at=event.at)

@@ -13,13 +13,14 @@ from dataclasses import replace
 from secrets import token_hex
 from typing import cast
 
-from taskyard.core import notices
 from taskyard.core.changes import ChangeSet, Outbox, Record, RecordChange
 from taskyard.core.errors import InvalidInput, NotFound
-from taskyard.core.notices import Notice, Notification, Notifier, Subject, notification_of, notifier_of
-from taskyard.core.task import DagId, Json, TaskId
+from taskyard.core.json_value import Json
+from taskyard.core.notice import LONGEST_ERROR, UNDELIVERED, Notice
+from taskyard.core.task import DagId, TaskId
 from taskyard.definition import arguments, fields
-from taskyard.features.notifications import views
+from taskyard.features.notifications import rules, views
+from taskyard.features.notifications.rules import Notification, Notifier, Subject, notification_of, notifier_of
 from taskyard.features.notifications.views import NotifierMade, NotifierView
 from taskyard.ledger import signing
 from taskyard.ledger.options import LOCAL
@@ -56,7 +57,7 @@ class Notifying(Engine):
         """
         notifier = Notifier(
             name=fields.name(name, "name", most=LONGEST_NAME),
-            events=notices.events_of(arguments.names("events", list(events))),
+            events=rules.events_of(arguments.names("events", list(events))),
             types=arguments.names("types", list(types)),
             queues=arguments.names("queues", list(queues)),
             tags=arguments.names("tags", list(tags)),
@@ -67,9 +68,9 @@ class Notifying(Engine):
         )
 
         async def decide() -> tuple[ChangeSet, None]:
-            record = await self.store.record(notices.KIND, self.workspace, notifier.name)
+            record = await self.store.record(rules.KIND, self.workspace, notifier.name)
             version = 0 if record is None else record.version
-            change = RecordChange(notices.KIND, self.workspace, notifier.name, version, notifier.body())
+            change = RecordChange(rules.KIND, self.workspace, notifier.name, version, notifier.body())
             facts: dict[str, Json] = {"notifier": notifier.name, "target": notifier.shown}
             return ChangeSet(records=(change,), events=(self._told_by("notifier.set", by, facts),), at=self.now()), None
 
@@ -81,16 +82,16 @@ class Notifying(Engine):
         return sorted((views.view(notifier) for notifier in await self._notifiers()), key=lambda each: each.name)
 
     async def _notifiers(self) -> list[Notifier]:
-        return [notifier_of(record) for record in await self.store.records(notices.KIND, self.workspace)]
+        return [notifier_of(record) for record in await self.store.records(rules.KIND, self.workspace)]
 
     async def remove_notifier(self, name: str, *, by: str = LOCAL) -> None:
         """Tell this target no more. What is on its way to it goes too."""
 
         async def decide() -> tuple[ChangeSet, None]:
-            record = await self.store.record(notices.KIND, self.workspace, arguments.name("name", name))
+            record = await self.store.record(rules.KIND, self.workspace, arguments.name("name", name))
             if record is None:
                 raise NotFound("notifier", name)
-            gone = RecordChange(notices.KIND, self.workspace, name, record.version, None)
+            gone = RecordChange(rules.KIND, self.workspace, name, record.version, None)
             told = self._told_by("notifier.removed", by, {"notifier": name})
             return ChangeSet(records=(gone,), events=(told,), at=self.now()), None
 
@@ -98,10 +99,10 @@ class Notifying(Engine):
 
     async def try_notifier(self, name: str, *, by: str = LOCAL) -> None:
         """Send a test at once. `InvalidInput` says why it did not arrive."""
-        record = await self.store.record(notices.KIND, self.workspace, arguments.name("name", name))
+        record = await self.store.record(rules.KIND, self.workspace, arguments.name("name", name))
         if record is None:
             raise NotFound("notifier", name)
-        title, text = notices.text_of(Notice.TEST, {}, about="")
+        title, text = rules.text_of(Notice.TEST, {}, about="")
         test = Notification(
             id=f"test-{token_hex(8)}",
             notifier=name,
@@ -123,7 +124,7 @@ class Notifying(Engine):
     async def notifications(self, *, parked: bool = False, limit: int = DEFAULT_LISTED) -> list[Notification]:
         """Those that are still to be delivered; or those that were given up, and wait for a person. Newest first."""
         fields.whole(limit, "limit", least=1, most=MOST_LISTED)
-        kind = notices.PARKED if parked else notices.WAITING
+        kind = rules.PARKED if parked else UNDELIVERED
         return [notification_of(each) for each in await self.store.page(kind, self.workspace, limit=limit)]
 
     async def resend_notification(self, notification_id: str, *, by: str = LOCAL) -> None:
@@ -137,13 +138,13 @@ class Notifying(Engine):
     async def _unpark(self, notification_id: str, event: str, by: str, *, again: bool) -> None:
         async def decide() -> tuple[ChangeSet, None]:
             name = arguments.name("notification_id", notification_id)
-            record = await self.store.record(notices.PARKED, self.workspace, name)
+            record = await self.store.record(rules.PARKED, self.workspace, name)
             if record is None:
                 raise NotFound("parked notification", notification_id)
-            changes = [RecordChange(notices.PARKED, self.workspace, record.id, record.version, None)]
+            changes = [RecordChange(rules.PARKED, self.workspace, record.id, record.version, None)]
             if again:
                 fresh = replace(notification_of(record), tries=0, next_at=self.now(), error=None)
-                changes.append(RecordChange(notices.WAITING, self.workspace, record.id, 0, fresh.body()))
+                changes.append(RecordChange(UNDELIVERED, self.workspace, record.id, 0, fresh.body()))
             told = self._told_by(event, by, {"notification": record.id})
             return ChangeSet(records=tuple(changes), events=(told,), at=self.now()), None
 
@@ -156,17 +157,17 @@ class Notifying(Engine):
         notifiers = await self._notifiers()
         for number, row in rows:
             if made := await self._notifications_of(number, row, notifiers):
-                records = tuple(RecordChange(notices.WAITING, self.workspace, each.id, 0, each.body()) for each in made)
+                records = tuple(RecordChange(UNDELIVERED, self.workspace, each.id, 0, each.body()) for each in made)
                 # A conflict: whoever died between this and settling has made them.
                 await self._committer.commit(ChangeSet(records=records, at=self.now()))
         await self.store.settle([number for number, _ in rows])
 
     async def _notifications_of(self, number: int, row: Outbox, notifiers: Sequence[Notifier]) -> list[Notification]:
-        notice, facts = notices.notice_of(row)
+        notice, facts = rules.notice_of(row)
         if not any(notice in notifier.events for notifier in notifiers):
             return []
         subject, about, dag_id = await self._subject(row.task_id, facts)
-        title, text = notices.text_of(notice, facts, about=about)
+        title, text = rules.text_of(notice, facts, about=about)
         return [
             Notification(
                 id=f"{number:020}-{notifier.name}",
@@ -207,33 +208,33 @@ class Notifying(Engine):
         return sum(await asyncio.gather(*(self._send(record) for record in records)))
 
     async def _send(self, record: Record) -> bool:
-        found = await self.store.record(notices.KIND, self.workspace, str(record.body["notifier"]))
+        found = await self.store.record(rules.KIND, self.workspace, str(record.body["notifier"]))
         if found is None:
             await self._move(record, None)  # nobody wants it any more
             return False
-        if notices.is_spent(notification_of(record)):
+        if rules.is_spent(notification_of(record)):
             await self._park(record, notification_of(record))  # the last try was made, and nobody lived to say how
             return False
-        trying = notices.tried(notification_of(record), self.now())
+        trying = rules.tried(notification_of(record), self.now())
         taken = await self._move(record, trying)
         if taken is None:
             return False  # another process is at it
         try:
             await self._post(trying, notifier_of(found))
         except Undelivered as failed:
-            await self._not_delivered(taken, replace(trying, error=failed.why[: notices.LONGEST_ERROR]))
+            await self._not_delivered(taken, replace(trying, error=failed.why[:LONGEST_ERROR]))
             return False
         await self._move(taken, None, "notification.delivered")
         return True
 
     async def _not_delivered(self, record: Record, notification: Notification) -> None:
-        if notices.is_spent(notification):
+        if rules.is_spent(notification):
             await self._park(record, notification)
         else:
             await self._move(record, notification)
 
     async def _park(self, record: Record, notification: Notification) -> None:
-        parked = RecordChange(notices.PARKED, self.workspace, record.id, 0, notification.body())
+        parked = RecordChange(rules.PARKED, self.workspace, record.id, 0, notification.body())
         await self._move(record, None, "notification.parked", parked)
 
     async def _move(
@@ -243,10 +244,10 @@ class Notifying(Engine):
         body = None if after is None else after.body()
         facts = {name: record.body[name] for name in ("notifier", "notice", "tries")}
         told = () if event is None else (self._told_by(event, "yard", {"notification": record.id, **facts}),)
-        change = RecordChange(notices.WAITING, self.workspace, record.id, record.version, body)
+        change = RecordChange(UNDELIVERED, self.workspace, record.id, record.version, body)
 
         async def decide() -> tuple[ChangeSet | None, Record | None]:
-            stored = await self.store.record(notices.WAITING, self.workspace, record.id)
+            stored = await self.store.record(UNDELIVERED, self.workspace, record.id)
             if stored is None or stored.version != record.version:
                 return None, None
             moved = record if body is None else record._replace(version=record.version + 1, body=body)

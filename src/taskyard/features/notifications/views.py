@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from taskyard.core.notices import Notice, Notification, Notifier
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
+from taskyard.core.notice import Notice
 from taskyard.core.units import Micros, from_iso, to_iso
+from taskyard.features.notifications.rules import Notification, Notifier
 
 _LISTS = ("types", "queues", "tags")
 

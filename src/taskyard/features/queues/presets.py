@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from taskyard.core import transitions
 from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.errors import InvalidInput
+from taskyard.core.json_value import Json
 from taskyard.core.planning import Planning
 from taskyard.core.policy import DEFAULT, other_preset, policy_of, preset
-from taskyard.core.task import FINAL, Definition, Hot, Json, Status, TaskId
+from taskyard.core.task import FINAL, Definition, Hot, Status, TaskId
 from taskyard.definition.definition import lane_of
 from taskyard.ledger.options import LOCAL, Options
 from taskyard.ledger.sharing import Shared

@@ -8,7 +8,6 @@ from itertools import compress
 from time import monotonic
 from typing import NamedTuple
 
-from taskyard.core import retention
 from taskyard.core.changes import ChangeSet, Committed, Expect, RecordChange
 from taskyard.core.dag import DagStatus
 from taskyard.core.policy import policy_of, preset
@@ -17,6 +16,7 @@ from taskyard.core.units import Micros
 from taskyard.features.artifacts.orphans import Clearing
 from taskyard.features.inbox.transcripts import Transcribing
 from taskyard.features.metrics.service import Metering
+from taskyard.features.retention import rules as retention
 from taskyard.features.retention.service import Retaining
 from taskyard.ledger.options import Options
 from taskyard.stores.contract import FROM_THE_OLDEST, Store

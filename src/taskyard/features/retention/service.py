@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from taskyard.core import retention
 from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.units import DAY, Micros
+from taskyard.features.retention import rules as retention
 from taskyard.ledger.options import LOCAL
 from taskyard.service.engine import Engine
 from taskyard.stores.contract import OutcomeUnknown

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, NamedTuple, cast
 
 from taskyard.core.changes import Record
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.core.units import MINUTE, SECOND, Micros
 
 KIND = "schedule"

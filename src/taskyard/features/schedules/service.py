@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 from taskyard.core.changes import ChangeSet, Record, RecordChange, merged
 from taskyard.core.errors import Contended, CycleFound, InvalidInput, NotFound
-from taskyard.core.jsonvalue import compact
-from taskyard.core.task import Json, TaskId
+from taskyard.core.json_value import Json, compact
+from taskyard.core.task import TaskId
 from taskyard.core.units import DAY, SECOND, Micros, to_iso
 from taskyard.definition import arguments, fields
 from taskyard.features.schedules.rules import KIND, Busy, Gap, Misfire, Overlap, Schedule, judged, schedule_of

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, cast
 
 from taskyard.core.changes import Record, RecordChange
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.core.units import Micros
 
 KIND = "fire"

@@ -7,7 +7,8 @@ from typing import NamedTuple, cast
 
 from taskyard.core.changes import ChangeSet
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import DagId, Json, TaskId
+from taskyard.core.json_value import Json
+from taskyard.core.task import DagId, TaskId
 from taskyard.features.sources import templates
 from taskyard.service.enqueueing import Enqueueing
 

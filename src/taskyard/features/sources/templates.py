@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.jsonvalue import compact, encode
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json, compact, encode
 
 FIELD = "template"
 MOST_BYTES = 1 << 18

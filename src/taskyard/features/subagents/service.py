@@ -9,9 +9,9 @@ from typing import cast
 
 from taskyard.core.changes import ChangeSet, Record, RecordChange
 from taskyard.core.errors import InvalidInput, NotFound
-from taskyard.core.jsonvalue import compact
+from taskyard.core.json_value import Json, compact
 from taskyard.core.lease import Lease
-from taskyard.core.task import Definition, Hot, Json, TaskId
+from taskyard.core.task import Definition, Hot, TaskId
 from taskyard.definition import arguments
 from taskyard.definition.fields import truth, whole
 from taskyard.features.inbox.feed import marked

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 from taskyard.core.changes import Record
-from taskyard.core.task import FINAL, HELD, Attempt, Hot, Json, Status
+from taskyard.core.json_value import Json
+from taskyard.core.task import FINAL, HELD, Attempt, Hot, Status
 from taskyard.core.units import SECOND, Micros, MicroUsd, from_iso, to_iso, to_usd, usd
 
 Document = dict[str, Json]

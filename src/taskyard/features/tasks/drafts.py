@@ -8,7 +8,6 @@ from itertools import groupby
 from typing import TypeVar, cast
 
 from taskyard.core import transitions
-from taskyard.core.agent import refusal
 from taskyard.core.changes import (
     DECISION_GOOD_FOR,
     Blocker,
@@ -25,6 +24,7 @@ from taskyard.core.units import Micros
 from taskyard.definition import arguments
 from taskyard.definition.cache import Pattern, pattern_of, said_in_common
 from taskyard.definition.definition import born, born_like, define, lane_of, minted, said
+from taskyard.features.agents.rules import refusal
 from taskyard.features.attempts.output_checks import check_rule
 from taskyard.features.queues.presets import Presets
 from taskyard.features.tasks import growth_limits

@@ -20,9 +20,9 @@ from taskyard.core.changes import (
     Rescore,
 )
 from taskyard.core.dag import DagStatus
-from taskyard.core.jsonvalue import compact
+from taskyard.core.json_value import Json, compact
 from taskyard.core.planning import Planning
-from taskyard.core.task import WAITING, DagId, Definition, Hot, Json, Status, TaskId
+from taskyard.core.task import WAITING, DagId, Definition, Hot, Status, TaskId
 from taskyard.core.units import Micros
 from taskyard.definition import arguments
 from taskyard.features.dags import walk

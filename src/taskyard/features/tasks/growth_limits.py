@@ -11,7 +11,8 @@ from typing import cast
 
 from taskyard.core.changes import Edge
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId, Trait
+from taskyard.core.json_value import Json
+from taskyard.core.task import DagId, Definition, Hot, Status, TaskId, Trait
 from taskyard.core.units import MicroUsd
 from taskyard.features.artifacts.rules import owner_of, referred
 

@@ -12,10 +12,10 @@ from collections.abc import Collection
 from typing import Any, NamedTuple, cast
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.jsonvalue import compact
+from taskyard.core.json_value import Json, compact
 from taskyard.core.policy import PRESETS
 from taskyard.core.runtime import runtime_of
-from taskyard.core.task import WAITING, Attempt, Hot, Json, Outcome, Status
+from taskyard.core.task import WAITING, Attempt, Hot, Outcome, Status
 from taskyard.core.units import Micros, to_iso
 from taskyard.features.attempts.conversation import resumable
 from taskyard.features.tasks.views import Details

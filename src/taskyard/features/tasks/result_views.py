@@ -7,7 +7,8 @@ from time import monotonic
 from typing import Any, Protocol
 
 from taskyard.core.errors import InvalidInput, NotFound, TaskCancelled, TaskFailed, TaskGone
-from taskyard.core.task import Definition, Hot, Json, Status
+from taskyard.core.json_value import Json
+from taskyard.core.task import Definition, Hot, Status
 from taskyard.features.tasks.views import Details, Task
 
 LONGEST_WAIT = 10.0  # seconds that are waited at once

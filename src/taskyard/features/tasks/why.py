@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from taskyard.core.agent import Agent, AgentStatus, is_silent
+from taskyard.core.agent import Agent, AgentStatus
 from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Blocker, Limit
 from taskyard.core.claiming import type_money
+from taskyard.core.json_value import Json
 from taskyard.core.planning import Planning, is_barred, suits
-from taskyard.core.task import Hot, Json, Lane, Status, TaskId
+from taskyard.core.task import Hot, Lane, Status, TaskId
 from taskyard.core.units import Micros, to_iso, to_usd, utc_date
+from taskyard.features.agents.rules import is_silent
 from taskyard.ledger.ledger import pulse
 from taskyard.service.engine import Engine
 from taskyard.stores.contract import Filter

@@ -15,7 +15,7 @@ from hmac import compare_digest
 from typing import Any, NamedTuple, cast
 
 from taskyard.core.changes import Record
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.core.units import Micros
 
 EVERYWHERE = "*"  # tokens are known before the workspace that they are for, so they belong to none

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from secrets import token_urlsafe
 
-from taskyard.core.agent import AgentType, Budget, Grant, Slots, agent_type_of, granted, name_conflict
+from taskyard.core.agent import AgentType, Budget, Grant, Slots, agent_type_of
 from taskyard.core.changes import ChangeSet, Event, RecordChange
 from taskyard.core.errors import IdentityTaken, InvalidInput, NotFound
-from taskyard.core.jsonvalue import compact
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json, compact
 from taskyard.core.units import Micros
 from taskyard.definition import arguments
+from taskyard.features.agents.rules import granted, name_conflict
 from taskyard.features.tokens import rules as token_rules
 from taskyard.features.tokens.rules import EVERYWHERE, Role, Token
 from taskyard.features.tokens.sessions import Sessions

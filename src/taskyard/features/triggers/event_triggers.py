@@ -14,7 +14,8 @@ from taskyard.core import dag as dags
 from taskyard.core import transitions
 from taskyard.core.changes import ChangeSet, Record, RecordChange, StoredEvent
 from taskyard.core.dag import DagStatus
-from taskyard.core.task import DagId, Definition, Hot, Json, Status, TaskId
+from taskyard.core.json_value import Json
+from taskyard.core.task import DagId, Definition, Hot, Status, TaskId
 from taskyard.core.units import SECOND, Micros, to_iso
 from taskyard.features.sources import fires
 from taskyard.features.triggers import figures

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from taskyard.core.changes import Record, StoredEvent
-from taskyard.core.task import Json, Reason
+from taskyard.core.json_value import Json
+from taskyard.core.task import Reason
 from taskyard.core.units import SECOND, Micros
 from taskyard.features.triggers.rules import Measure
 

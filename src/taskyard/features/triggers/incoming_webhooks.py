@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from taskyard.api.calls import DELIVERY as DELIVERED
 from taskyard.core.errors import DeliveryRefused, InvalidInput
-from taskyard.core.jsonvalue import check_values, decode
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json, check_values, decode
 from taskyard.core.units import Micros, to_iso
 from taskyard.features.tokens.rules import EVERYWHERE
 from taskyard.features.triggers.rules import KIND, Source, Trigger, trigger_of

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, cast
 from taskyard.core.changes import Record
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import InvalidInput
-from taskyard.core.jsonvalue import compact
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json, compact
 from taskyard.core.units import DAY, SECOND, Micros
 from taskyard.definition import fields
 from taskyard.features.sources.templates import found

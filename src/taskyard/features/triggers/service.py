@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, cast
 
 from taskyard.core.changes import ChangeSet, Record, RecordChange
 from taskyard.core.errors import CycleFound, InvalidInput, NotFound
-from taskyard.core.jsonvalue import encode
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json, encode
 from taskyard.core.units import Micros
 from taskyard.definition import arguments, fields
 from taskyard.features.schedules.service import FIRES_SHOWN, Scheduling

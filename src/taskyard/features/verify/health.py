@@ -8,11 +8,11 @@ from math import inf
 from typing import NamedTuple
 
 from taskyard.core.changes import ChangeSet, RecordChange
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.core.units import SECOND
-from taskyard.core.visible import visible
 from taskyard.service.engine import Engine
 from taskyard.service.sweeping import BATCH
+from taskyard.visible_text import visible
 
 MIB = 1024 * 1024
 WATCHER = "watcher"  # of records: a file watcher that has ended

@@ -13,8 +13,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from taskyard.core.changes import Labels, StoredEvent
-from taskyard.core.events import EventFilter, wire_type
-from taskyard.core.jsonvalue import compact
+from taskyard.core.json_value import compact
+from taskyard.features.events.rules import EventFilter, wire_type
 from taskyard.features.tasks.multica import event_views
 from taskyard.wire.answers import event_view
 

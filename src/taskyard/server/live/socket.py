@@ -14,8 +14,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from taskyard.api import calls, messages, requests
 from taskyard.api.messages import MESSAGES, PROTOCOL, TOKEN_PROTOCOL, Closing, Message
 from taskyard.core.errors import Forbidden, InvalidInput, NotFound, TaskyardError, TooManyListeners, Unauthorized
-from taskyard.core.jsonvalue import compact, decode
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json, compact, decode
 from taskyard.features.tasks.multica import task_of
 from taskyard.server import problems
 from taskyard.server.auth import (

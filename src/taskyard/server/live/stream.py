@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from taskyard.api.messages import Closing
 from taskyard.core.errors import TaskyardError
-from taskyard.core.jsonvalue import compact
+from taskyard.core.json_value import compact
 from taskyard.server import problems
 from taskyard.server.live.connections import Live
 from taskyard.server.live.event_buffer import Entry, Interest

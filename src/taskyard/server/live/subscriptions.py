@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from taskyard.core.errors import Forbidden
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.features.tokens.rules import Role
 from taskyard.server.auth import Caller, check_own
 from taskyard.server.live.connections import latest

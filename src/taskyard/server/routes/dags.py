@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Path, Query, Response
 
 from taskyard.api import calls, requests
-from taskyard.core.jsonvalue import compact
+from taskyard.core.json_value import compact
 from taskyard.ledger.turns import in_turns
 from taskyard.server.routes.tasks import Limit
 from taskyard.server.routing import Calling, Routes, answer, spelled

@@ -8,7 +8,7 @@ from fastapi import Request, Response
 
 from taskyard.api import calls, requests
 from taskyard.core.errors import Forbidden
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.core.units import Micros, to_iso
 from taskyard.features.tokens.rules import ADMINISTER, OPERATE, SEE, STEER, presented
 from taskyard.server.auth import Caller, Serving, identified

@@ -8,7 +8,7 @@ from fastapi import Path, Query, Request, Response
 
 from taskyard.api import calls
 from taskyard.core.errors import DeliveryRefused
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.ledger.signing import HEADERS
 from taskyard.server.auth import Serving, address_of
 from taskyard.server.routing import Calling, Routes, answer

@@ -8,8 +8,7 @@ from fastapi import Header, Path, Query, Response
 from pydantic import AfterValidator
 
 from taskyard.api import calls, requests
-from taskyard.core.jsonvalue import compact
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json, compact
 from taskyard.features.artifacts import views as files
 from taskyard.features.tasks import multica
 from taskyard.ledger.turns import in_turns

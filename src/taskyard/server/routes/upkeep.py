@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Path, Query, Request, Response
 
 from taskyard.api import calls, requests
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 from taskyard.core.units import to_iso
 from taskyard.server import metrics
 from taskyard.server.auth import Serving

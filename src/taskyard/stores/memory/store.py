@@ -34,10 +34,11 @@ from taskyard.core.changes import (
     StoredEvent,
     Taken,
     Touch,
+    is_prunable,
 )
 from taskyard.core.clock_jump import is_due, time_of
 from taskyard.core.errors import EventsGone, InvalidInput, YardClosed
-from taskyard.core.retention import is_prunable
+from taskyard.core.json_value import Json
 from taskyard.core.task import (
     FINAL,
     HELD,
@@ -47,7 +48,6 @@ from taskyard.core.task import (
     DagId,
     Definition,
     Hot,
-    Json,
     Lane,
     LaneId,
     RuntimeId,

@@ -28,7 +28,8 @@ from taskyard.core.changes import (
     Spend,
     StoredEvent,
 )
-from taskyard.core.task import Attempt, DagId, Definition, Hot, Json, Lane, LaneId, Status, TaskId
+from taskyard.core.json_value import Json
+from taskyard.core.task import Attempt, DagId, Definition, Hot, Lane, LaneId, Status, TaskId
 from taskyard.core.units import Micros, MicroUsd
 from taskyard.stores.shared.commits.change_sets import owned_key
 

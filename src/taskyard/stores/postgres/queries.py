@@ -21,7 +21,8 @@ from taskyard.core.changes import (
     StoredEvent,
 )
 from taskyard.core.errors import EventsGone
-from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Json, Lane, LaneId, RuntimeId, Status, TaskId
+from taskyard.core.json_value import Json
+from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Lane, LaneId, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros
 from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable

@@ -21,6 +21,7 @@ from taskyard.core.changes import (
     StoredEvent,
 )
 from taskyard.core.errors import EventsGone
+from taskyard.core.json_value import Json
 from taskyard.core.task import (
     WAITING,
     AgentId,
@@ -28,7 +29,6 @@ from taskyard.core.task import (
     DagId,
     Definition,
     Hot,
-    Json,
     Lane,
     LaneId,
     RuntimeId,

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from taskyard.core.changes import Blocker, Checkpoint, Edge, Labels, Limit, Outbox, Output, Record, Signal, StoredEvent
-from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Json, LaneId, RuntimeId, Status, TaskId
+from taskyard.core.json_value import Json
+from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, LaneId, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import FROM_THE_OLDEST, Config, Cursor, Filter, Graph, Prunable
 from taskyard.stores.shared.paging import page_of

@@ -13,8 +13,8 @@ from operator import attrgetter
 from typing import Any
 
 from taskyard.core.changes import Event, Output, Record, StoredEvent
-from taskyard.core.jsonvalue import compact, value_of
-from taskyard.core.task import Attempt, Definition, Hot, Json, Lane, Outcome, Status, TaskId
+from taskyard.core.json_value import Json, compact, value_of
+from taskyard.core.task import Attempt, Definition, Hot, Lane, Outcome, Status, TaskId
 from taskyard.definition.codec import encode_definitions
 
 Row = Sequence[Any]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import Json
+from taskyard.core.json_value import Json
 
 _FOLDER = Path(__file__).parent
 OWN = frozenset({"progress", "message", "session", "spend", "output", "fail"})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from taskyard.core.changes import Event, Labels, StoredEvent
-from taskyard.core.jsonvalue import value_of
+from taskyard.core.json_value import value_of
 from taskyard.core.task import Status
 
 _WIRE = {

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.jsonvalue import MOST_VALUES, canonical, check_values, compact, decode, encode, payload_key
+from taskyard.core.json_value import MOST_VALUES, canonical, check_values, compact, decode, encode, payload_key
 from tests.core.hostile import circle, nested
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -244,7 +244,7 @@ def test_a_payload_that_is_only_false_is_not_empty(payload: Any):
 
 def test_a_key_is_the_same_in_every_process():
     program = (
-        "from taskyard.core.jsonvalue import payload_key;"
+        "from taskyard.core.json_value import payload_key;"
         "print(payload_key({k: {k: [k]} for k in 'zyxabc'}, prompt='', type=''))"
     )
     keys = {

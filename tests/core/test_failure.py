@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskyard.core.failure import Fate, Verdict, judge
+from taskyard.core.failure import Decision, FollowUp, decide
 from taskyard.core.policy import PRESETS
-from taskyard.core.ratelimit import LONGEST_WAIT
+from taskyard.core.rate_limit import LONGEST_WAIT
 from taskyard.core.retry import PERMANENT
 from taskyard.core.task import AgentId, Failure, Reason
 from taskyard.core.units import DAY, MINUTE, SECOND, Micros
@@ -35,11 +35,11 @@ def verdict(
     in_company: bool = False,
     reported: bool = True,
     **row: Any,
-) -> Verdict:
+) -> Decision:
     """What is decided about an attempt of ada's, of a task that says no more than `asked`."""
     definition = defined(task(**(asked or {})), preset)
     hot = running(a_row(max_attempts=definition.max_attempts, **row), circuit=circuit)
-    return judge(
+    return decide(
         hot,
         definition,
         PRESETS[preset],
@@ -56,7 +56,7 @@ def verdict(
 def fates(preset: str, reason: str = "crash", **asked: Any) -> list[str]:
     """What follows each failure of a task that only one agent ever tries."""
     return [
-        verdict(reason, preset=preset, asked=asked, failures=failures, failed_by=[ADA] * failures).fate.value
+        verdict(reason, preset=preset, asked=asked, failures=failures, failed_by=[ADA] * failures).follow_up.value
         for failures in range(4)
     ]
 
@@ -112,53 +112,55 @@ def test_which_reasons_each_preset_retries(preset: str, reason: Reason):
         "factory": reason not in ("auth_failure", "budget_exceeded"),
         "multica": reason in ("timeout", "runtime_offline", "runtime_recovery", "claim_expired", "heartbeat_timeout"),
     }
-    fate = verdict(reason, preset=preset).fate
+    follow_up = verdict(reason, preset=preset).follow_up
 
-    assert fate is (Fate.RETRY if retried.get(preset, True) and reason not in PERMANENT else Fate.BURY)
+    assert follow_up is (FollowUp.RETRY if retried.get(preset, True) and reason not in PERMANENT else FollowUp.BURY)
 
 
 @pytest.mark.parametrize("reason", sorted(PERMANENT))
 def test_what_would_be_met_again_is_retried_only_where_a_task_asks_for_it(reason: str):
-    assert verdict(reason).fate is Fate.BURY
-    assert verdict(reason, asked={"retry": {"retry_on": [reason]}}).fate is Fate.RETRY
+    assert verdict(reason).follow_up is FollowUp.BURY
+    assert verdict(reason, asked={"retry": {"retry_on": [reason]}}).follow_up is FollowUp.RETRY
 
 
 def test_an_agents_own_word_is_retried_like_any_other():
-    assert verdict("ran out of coffee").fate is Fate.RETRY
+    assert verdict("ran out of coffee").follow_up is FollowUp.RETRY
 
 
 @pytest.mark.parametrize("reason", ["auth_failure", "budget_exceeded", "cancelled"])
 def test_what_may_not_be_retried_goes_straight_to_the_dead_letters(reason: str):
     decided = verdict(reason, asked={"max_attempts": 100})
 
-    assert (decided.fate, decided.counted, decided.reason, decided.wake_at) == (Fate.BURY, True, reason, NOW)
+    assert (decided.follow_up, decided.counted, decided.reason, decided.wake_at) == (FollowUp.BURY, True, reason, NOW)
     assert not decided.poison
 
 
-@pytest.mark.parametrize(("reason", "fate"), [("timeout", Fate.RETRY), ("crash", Fate.BURY), ("own", Fate.BURY)])
-def test_retry_on_limits_what_is_retried(reason: str, fate: Fate):
-    assert verdict(reason, asked={"retry": {"retry_on": ["timeout"]}}).fate is fate
+@pytest.mark.parametrize(
+    ("reason", "follow_up"), [("timeout", FollowUp.RETRY), ("crash", FollowUp.BURY), ("own", FollowUp.BURY)]
+)
+def test_retry_on_limits_what_is_retried(reason: str, follow_up: FollowUp):
+    assert verdict(reason, asked={"retry": {"retry_on": ["timeout"]}}).follow_up is follow_up
 
 
 @pytest.mark.parametrize("reason", ["heartbeat_timeout", "claim_expired", "runtime_offline", "runtime_recovery"])
 def test_what_the_yard_takes_back_is_retried_whatever_retry_on_lists(reason: str):
     asked = {"retry": {"retry_on": ["crash"]}}
 
-    assert verdict(reason, asked=asked, reported=False).fate is Fate.RETRY
-    assert verdict(reason, asked=asked).fate is Fate.BURY  # where an agent says so, the list counts
+    assert verdict(reason, asked=asked, reported=False).follow_up is FollowUp.RETRY
+    assert verdict(reason, asked=asked).follow_up is FollowUp.BURY  # where an agent says so, the list counts
 
 
 @pytest.mark.parametrize("preset", PRESET_NAMES)
 def test_no_retry_on_wins_over_everything(preset: str):
     for reason in ("timeout", "rate_limit", "heartbeat_timeout", "claim_expired"):
         asked = {"retry": {"retry_on": [reason], "no_retry_on": [reason, "agent_error"]}}
-        assert verdict(reason, preset=preset, asked=asked).fate is Fate.BURY
+        assert verdict(reason, preset=preset, asked=asked).follow_up is FollowUp.BURY
 
 
 def test_a_reason_that_may_not_be_retried_is_not_taken_for_a_rate_limit():
     decided = verdict("budget_exceeded", "You exceeded your current quota, please check your plan")
 
-    assert (decided.fate, decided.reason) == (Fate.BURY, "budget_exceeded")
+    assert (decided.follow_up, decided.reason) == (FollowUp.BURY, "budget_exceeded")
 
 
 @pytest.mark.parametrize(
@@ -176,7 +178,7 @@ def test_a_poison_pill_failed_under_two_agents_in_three_attempts(failed_by: list
     decided = verdict(asked={"max_attempts": 10}, failed_by=failed_by, failures=len(failed_by))
 
     assert decided.poison is poison
-    assert decided.fate is (Fate.BURY if poison else Fate.RETRY)
+    assert decided.follow_up is (FollowUp.BURY if poison else FollowUp.RETRY)
 
 
 def test_the_last_attempt_of_a_poison_pill_says_that_it_is_one():
@@ -188,7 +190,7 @@ def test_the_last_attempt_of_a_poison_pill_says_that_it_is_one():
 def test_a_rate_limit_parks_the_task_without_using_up_an_attempt(preset: str, reason: str, error: str):
     decided = verdict(reason, error, preset=preset, failures=2, failed_by=[ADA, BOB], dice=0.0)
 
-    assert (decided.fate, decided.reason) == (Fate.PARK, "rate_limit")
+    assert (decided.follow_up, decided.reason) == (FollowUp.PARK, "rate_limit")
     assert (decided.counted, decided.breaks, decided.poison) == (False, False, False)
     assert (decided.wait, decided.wake_at) == (MINUTE, later(60))
 
@@ -197,20 +199,20 @@ def test_a_rate_limit_parks_the_task_without_using_up_an_attempt(preset: str, re
 def test_multica_takes_a_rate_limit_for_an_agents_error_and_does_not_retry_it(reason: str, error: str):
     decided = verdict(reason, error, preset="multica")
 
-    assert (decided.fate, decided.reason, decided.counted) == (Fate.BURY, "agent_error", True)
+    assert (decided.follow_up, decided.reason, decided.counted) == (FollowUp.BURY, "agent_error", True)
 
 
 def test_multica_does_not_retry_an_agents_error():
-    assert verdict("agent_error", preset="multica").fate is Fate.BURY
+    assert verdict("agent_error", preset="multica").follow_up is FollowUp.BURY
 
 
 def test_a_rate_limit_is_parked_ten_times_and_then_counts():
-    parked = [verdict("rate_limit", parks=parks).fate for parks in range(12)]
+    parked = [verdict("rate_limit", parks=parks).follow_up for parks in range(12)]
     counts = verdict("rate_limit", parks=10)
 
-    assert parked == [Fate.PARK] * 10 + [Fate.RETRY] * 2
+    assert parked == [FollowUp.PARK] * 10 + [FollowUp.RETRY] * 2
     assert (counts.reason, counts.counted, counts.breaks, counts.wait) == ("rate_limit", True, False, 0)
-    assert verdict("rate_limit", parks=10, failures=2, failed_by=[ADA, ADA]).fate is Fate.BURY
+    assert verdict("rate_limit", parks=10, failures=2, failed_by=[ADA, ADA]).follow_up is FollowUp.BURY
 
 
 @pytest.mark.parametrize(
@@ -239,8 +241,8 @@ def test_no_provider_is_left_alone_for_longer_than_a_week():
 def test_loki_knows_a_rate_limit_by_its_words_alone_and_the_others_do_not():
     prose = "added a 429 handler"
 
-    assert verdict("agent_error", prose, preset="loki").fate is Fate.PARK
-    assert verdict("agent_error", prose).fate is Fate.RETRY
+    assert verdict("agent_error", prose, preset="loki").follow_up is FollowUp.PARK
+    assert verdict("agent_error", prose).follow_up is FollowUp.RETRY
 
 
 @pytest.mark.parametrize("preset", PRESET_NAMES)
@@ -255,7 +257,7 @@ def test_loki_does_not_count_a_lost_lease_ten_times(reason: str):
     excused = [verdict(reason, preset="loki", losses=losses) for losses in range(12)]
 
     assert [each.counted for each in excused] == [False] * 10 + [True] * 2
-    assert {each.fate for each in excused} == {Fate.RETRY}
+    assert {each.follow_up for each in excused} == {FollowUp.RETRY}
     assert excused[0].wake_at == NOW  # the work did not fail: there is nothing to wait for
     assert not excused[0].breaks
 
@@ -271,9 +273,9 @@ def test_loki_counts_what_is_more_than_a_lost_lease():
 
 @pytest.mark.parametrize("reason", ["timeout", "runtime_offline", "heartbeat_timeout"])
 def test_multica_never_retries_what_autopilot_began(reason: str):
-    assert verdict(reason, preset="multica", asked={"trigger": {"type": "autopilot"}}).fate is Fate.BURY
-    assert verdict(reason, preset="multica", asked={"trigger": {"type": "mention"}}).fate is Fate.RETRY
-    assert verdict(reason, preset="standard", asked={"trigger": {"type": "autopilot"}}).fate is Fate.RETRY
+    assert verdict(reason, preset="multica", asked={"trigger": {"type": "autopilot"}}).follow_up is FollowUp.BURY
+    assert verdict(reason, preset="multica", asked={"trigger": {"type": "mention"}}).follow_up is FollowUp.RETRY
+    assert verdict(reason, preset="standard", asked={"trigger": {"type": "autopilot"}}).follow_up is FollowUp.RETRY
 
 
 @pytest.mark.parametrize(
@@ -330,17 +332,17 @@ def test_every_verdict_makes_sense(  # noqa: PLR0917 - hypothesis gives them in 
         reason, error, preset=preset, failures=failures, failed_by=failed_by, losses=uncounted, parks=uncounted
     )
 
-    match decided.fate:
-        case Fate.BURY:
+    match decided.follow_up:
+        case FollowUp.BURY:
             assert decided.counted
             assert decided.wake_at == NOW
-        case Fate.PARK:
+        case FollowUp.PARK:
             assert not decided.counted
             assert decided.wait > 0
             assert decided.wake_at == NOW + decided.wait
-        case Fate.RETRY:
+        case FollowUp.RETRY:
             assert decided.wake_at >= NOW
             assert failures + decided.counted < PRESETS[preset].max_attempts or not decided.counted
-    assert not decided.poison or decided.fate is Fate.BURY
+    assert not decided.poison or decided.follow_up is FollowUp.BURY
     assert not decided.breaks or decided.counted
     assert uncounted < 10 or decided.counted

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from taskyard.core.ratelimit import EXAMINED, LONGEST_WAIT, SHORTEST_WAIT, Recognition, recognise, wait_hint
+from taskyard.core.rate_limit import EXAMINED, LONGEST_WAIT, SHORTEST_WAIT, Recognition, recognise, wait_hint
 from taskyard.core.units import DAY, HOUR, MINUTE, SECOND, Micros, from_iso
 
 NOW = from_iso("2026-11-15T02:37:00Z")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 
-from taskyard.core.changes import Edge, Event
+from taskyard.core.changes import Edge
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Hot, TaskId
 from taskyard.core.transitions import dag_of
-from taskyard.core.units import Micros
 
 DEFAULT_DAYS = 7.0  # where nobody has given another number
 MOST_DAYS = 36_500
@@ -55,8 +54,3 @@ def unneeded(tasks: Sequence[Hot], edges: Sequence[Edge], others: Mapping[TaskId
     live = {task_id for task_id, hot in others.items() if not hot.status.is_final}
     kept = {of_group[edge.parent] for edge in edges if edge.kind == "depends" and edge.child in live}
     return [group for name, group in groups(tasks).items() if name not in kept]
-
-
-def is_prunable(event: Event, before: Micros) -> bool:
-    """Whether retention takes an event by itself: one of a task or a DAG goes with it, and not before."""
-    return event.task_id is None and event.dag_id is None and event.at < before

@@ -1,44 +1,24 @@
-"""What people are told, by rule: which events go where, when they are tried again, and what they say.
-
-An event leaves a row in the outbox with the change that it is about. From there each notifier that wants it gets a
-notification of its own, which is tried until it is delivered or parked.
-"""
+"""Notifiers and notifications: which notices go to which target, when a notification is tried again, and its text."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from taskyard.core.changes import Outbox, Record
 from taskyard.core.errors import InvalidInput
-from taskyard.core.jsonvalue import compact
-from taskyard.core.task import DagId, Json, TaskId
-from taskyard.core.units import HOUR, SECOND, Micros, to_iso
+from taskyard.core.json_value import Json
+from taskyard.core.notice import Notice, delivery_delay
+from taskyard.core.task import DagId, TaskId
+from taskyard.core.units import Micros, to_iso
 
-TOPIC = "notify"  # of the outbox
 KIND = "notifier"  # of records: which events go where
-WAITING = "notification"  # of records: to be delivered
 PARKED = "parked"  # of records: given up, until a person says otherwise
 TRIES = 8
-FIRST_DELAY, LONGEST_DELAY, GROWTH = Micros(10 * SECOND), Micros(2 * HOUR), 4
-LONGEST_ERROR = 300  # characters
 _AT_ONCE = Micros(0)
-
-
-class Notice(StrEnum):
-    """What there is to tell."""
-
-    DEAD_LETTER = "dead_letter"  # a task is out of attempts
-    BREAKER_OPEN = "breaker_open"  # nothing of a type is handed out for a while
-    BUDGET_GONE = "budget_gone"  # a day or a graph has no money left, and tasks wait for it
-    APPROVAL_WANTED = "approval_wanted"  # a task waits for somebody's word
-    DAG_FAILED = "dag_failed"
-    DAG_COMPLETED = "dag_completed"
-    TEST = "test"  # somebody wants to see whether it arrives
 
 
 class Subject(NamedTuple):
@@ -139,13 +119,6 @@ class Notification:
         }
 
 
-def row(
-    notice: Notice, workspace: str, facts: Mapping[str, Json], *, at: Micros, task_id: TaskId | None = None
-) -> Outbox:
-    """What lands in the outbox with the change that it tells of."""
-    return Outbox(workspace, TOPIC, task_id, compact({"kind": notice.value, **facts}), at)
-
-
 def notice_of(posted: Outbox) -> tuple[Notice, dict[str, Json]]:
     facts = cast(dict[str, Json], json.loads(posted.data))
     return Notice(str(facts.pop("kind"))), facts
@@ -166,17 +139,12 @@ def notification_of(record: Record) -> Notification:
 def tried(notification: Notification, now: Micros) -> Notification:
     """About to be sent once more: where nothing more is heard of that, it is tried again at that time."""
     tries = notification.tries + 1
-    return replace(notification, tries=tries, next_at=Micros(now + delay(tries)))
+    return replace(notification, tries=tries, next_at=Micros(now + delivery_delay(tries)))
 
 
 def is_spent(notification: Notification) -> bool:
     """Whether there is no try left."""
     return notification.tries >= TRIES
-
-
-def delay(tries: int) -> Micros:
-    """How long after so many tries the next is made."""
-    return min(Micros(FIRST_DELAY * GROWTH ** min(tries - 1, 20)), LONGEST_DELAY)
 
 
 def events_of(words: Sequence[str], path: str = "events") -> tuple[Notice, ...]:

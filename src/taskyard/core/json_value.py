@@ -14,7 +14,8 @@ from json.encoder import encode_basestring
 from typing import Any, cast
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import Json
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 DEEPEST = 64
 MOST_VALUES = 200_000  # of one payload, output or other value: what has more belongs in an artifact

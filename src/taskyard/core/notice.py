@@ -1,0 +1,43 @@
+"""Notices: what the yard reports to people, written to the outbox with the change that the notice is about.
+
+Each notifier that wants a notice gets a notification of its own. The outbox tries it until it is delivered or parked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from taskyard.core.changes import Outbox
+from taskyard.core.json_value import Json, compact
+from taskyard.core.task import TaskId
+from taskyard.core.units import HOUR, SECOND, Micros
+
+TOPIC = "notify"  # of the outbox
+UNDELIVERED = "notification"  # of records: to be delivered
+FIRST_DELAY, LONGEST_DELAY, GROWTH = Micros(10 * SECOND), Micros(2 * HOUR), 4
+LONGEST_ERROR = 300  # characters
+
+
+class Notice(StrEnum):
+    """What there is to tell."""
+
+    DEAD_LETTER = "dead_letter"  # a task is out of attempts
+    BREAKER_OPEN = "breaker_open"  # nothing of a type is handed out for a while
+    BUDGET_GONE = "budget_gone"  # a day or a graph has no money left, and tasks wait for it
+    APPROVAL_WANTED = "approval_wanted"  # a task waits for somebody's word
+    DAG_FAILED = "dag_failed"
+    DAG_COMPLETED = "dag_completed"
+    TEST = "test"  # somebody wants to see whether it arrives
+
+
+def notice_row(
+    notice: Notice, workspace: str, facts: Mapping[str, Json], *, at: Micros, task_id: TaskId | None = None
+) -> Outbox:
+    """What lands in the outbox with the change that it tells of."""
+    return Outbox(workspace, TOPIC, task_id, compact({"kind": notice.value, **facts}), at)
+
+
+def delivery_delay(tries: int) -> Micros:
+    """How long after so many tries the next is made."""
+    return min(Micros(FIRST_DELAY * GROWTH ** min(tries - 1, 20)), LONGEST_DELAY)
