@@ -11,7 +11,20 @@ from taskyard.core import transitions
 from taskyard.core.changes import Beat, Change
 from taskyard.core.errors import IllegalTransition
 from taskyard.core.json_value import Json
-from taskyard.core.task import HELD, KEY_HELD, DagId, Hot, LaneId, Reason, RuntimeId, Status, TaskId, Trait, next_due
+from taskyard.core.task import (
+    HELD,
+    KEY_HELD,
+    DagId,
+    Hot,
+    LaneId,
+    Reason,
+    RuntimeId,
+    Status,
+    TaskId,
+    Trait,
+    dag_of,
+    next_due,
+)
 from taskyard.core.units import SECOND, Micros, MicroUsd
 from tests.core.acts import ACTS
 from tests.core.defining import NOW
@@ -34,7 +47,7 @@ def test_an_event_says_whose_it_is_and_when():
 def test_a_lone_tasks_graph_is_called_like_the_task():
     hot = a_row(id=TaskId("task_01J8"), dag_id=None)
 
-    assert transitions.dag_of(hot) == "dag_01J8"
+    assert dag_of(hot) == "dag_01J8"
     assert transitions.ready(a_row_in(Status.PENDING, id=TaskId("task_01J8")), now=NOW).event.dag_id == "dag_01J8"
 
 

@@ -12,8 +12,7 @@ from taskyard.client.long_poll import Calling, shown
 from taskyard.core.changes import Limit, Record, StoredEvent
 from taskyard.core.errors import NotFound
 from taskyard.core.json_value import Json
-from taskyard.core.task import Attempt
-from taskyard.core.transitions import lone_task
+from taskyard.core.task import Attempt, lone_task
 from taskyard.features.events.feed import EventFeed
 from taskyard.features.events.rules import EventFilter, Wanted
 from taskyard.features.tasks.result_views import result_of

@@ -14,8 +14,8 @@ from taskyard.core.changes import Change, ChangeSet, Count, Event, Lift, Output,
 from taskyard.core.dag import counted
 from taskyard.core.json_value import compact
 from taskyard.core.outcomes import Report
-from taskyard.core.task import AgentId, Attempt, Hot, LaneId, Outcome, Status, ended
-from taskyard.core.transitions import EVENTS, dag_of
+from taskyard.core.task import AgentId, Attempt, Hot, LaneId, Outcome, Status, dag_of, ended
+from taskyard.core.transitions import EVENTS
 from taskyard.core.units import Micros
 
 _COMPLETED = EVENTS["complete"]

@@ -309,6 +309,20 @@ def session_after(hot: Hot, reason: str) -> str | None:
     return None if reason == Reason.POISONED_SESSION else hot.session
 
 
+def dag_of(hot: Hot) -> DagId:
+    """The graph a task belongs to: its own, for a lone one."""
+    return hot.dag_id or lone_dag(hot.id)
+
+
+def lone_dag(task_id: TaskId) -> DagId:
+    return DagId("dag_" + task_id.removeprefix("task_"))
+
+
+def lone_task(dag_id: DagId) -> TaskId:
+    """The task that such a graph is the graph of, where it is a lone task's."""
+    return TaskId("task_" + dag_id.removeprefix("dag_"))
+
+
 def next_due(hot: Hot) -> Micros | None:
     """When the sweep must look at the task next."""
     return due_by(hot.status, hot.lease_expires_at, hot.limit_at, hot.wake_at, hot.expires_at)

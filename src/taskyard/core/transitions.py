@@ -27,9 +27,9 @@ from taskyard.core.task import (
     Reason,
     RuntimeId,
     Status,
-    TaskId,
     Trait,
     claimed,
+    dag_of,
     due_by,
     earlier,
     ended,
@@ -452,20 +452,6 @@ def step(
     given: dict[str, Any] = {field: total for field, total in totals.items() if total is not None}
     facts: dict[str, Json] = {"step": name, "agent": hot.agent, **({} if cost is None else {"cost": cost})}
     return _step(hot, "step", now, facts, **given)
-
-
-def dag_of(hot: Hot) -> DagId:
-    """The graph a task belongs to: its own, for a lone one."""
-    return hot.dag_id or lone_dag(hot.id)
-
-
-def lone_dag(task_id: TaskId) -> DagId:
-    return DagId("dag_" + task_id.removeprefix("task_"))
-
-
-def lone_task(dag_id: DagId) -> TaskId:
-    """The task that such a graph is the graph of, where it is a lone task's."""
-    return TaskId("task_" + dag_id.removeprefix("dag_"))
 
 
 def _let_go(hot: Hot) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 from taskyard.core import dag as dags
-from taskyard.core import transitions
 from taskyard.core.changes import (
     Ceiling,
     ChangeSet,
@@ -17,7 +16,7 @@ from taskyard.core.changes import (
 )
 from taskyard.core.errors import Contended, InvalidInput, NotFound, StoreFull
 from taskyard.core.planning import Planning
-from taskyard.core.task import DagId, Definition, Hot, TaskId
+from taskyard.core.task import DagId, Definition, Hot, TaskId, lone_task
 from taskyard.core.units import MicroUsd
 from taskyard.definition import arguments
 from taskyard.features.tasks import growth_limits, placement
@@ -140,7 +139,7 @@ class Enqueueing(Growing, Results):
         """Whether there is such a graph, if only a lone task's, in whichever workspace: their tasks must not mix."""
         if await self.store.record("dag", self.workspace, dag_id) is not None:
             return True
-        return bool(await self.store.load([transitions.lone_task(dag_id)]) or (await self.store.graph(dag_id)).tasks)
+        return bool(await self.store.load([lone_task(dag_id)]) or (await self.store.graph(dag_id)).tasks)
 
     async def add(self, dag_id: str, tasks: Sequence[Mapping[str, object]], *, created_by: str = BY_DEFAULT) -> Dag:
         """Add tasks to a graph that exists; a finished one goes on.

@@ -18,7 +18,19 @@ from taskyard.core.json_value import Json, canonical, compact, encode
 from taskyard.core.lease import Lease, seal
 from taskyard.core.outcomes import BY_THE_YARD, Report
 from taskyard.core.policy import policy_of
-from taskyard.core.task import WAITING, AgentId, Attempt, Definition, Failure, Hot, LaneId, Reason, TaskId, Trait
+from taskyard.core.task import (
+    WAITING,
+    AgentId,
+    Attempt,
+    Definition,
+    Failure,
+    Hot,
+    LaneId,
+    Reason,
+    TaskId,
+    Trait,
+    dag_of,
+)
 from taskyard.core.units import Micros
 from taskyard.definition import arguments, fields
 from taskyard.definition.definition import lane_of, models_for
@@ -375,7 +387,7 @@ class Finishing(Filing):
     async def _tell(self, name: str, task_id: TaskId, lease: Lease, text: str) -> None:
         async def decide() -> tuple[ChangeSet, None]:
             hot, now = await self._held(task_id, lease), self.now()
-            event = Event(name, hot.workspace, hot.id, transitions.dag_of(hot), now, None, None, hot.attempt, text)
+            event = Event(name, hot.workspace, hot.id, dag_of(hot), now, None, None, hot.attempt, text)
             return ChangeSet(expects=(Expect(hot.id, hot.version),), events=(event,), at=now), None
 
         await self._land(decide)
@@ -388,7 +400,7 @@ class Finishing(Filing):
             change = transitions.step(hot, name=name, cost=cost, tokens_in=tokens_in, tokens_out=tokens_out, now=now)
             return ChangeSet(changes=(change,), checkpoints=(row,), at=now)
         facts = compact({"step": name, "agent": hot.agent})
-        event = Event("task.step", hot.workspace, hot.id, transitions.dag_of(hot), now, None, None, hot.attempt, facts)
+        event = Event("task.step", hot.workspace, hot.id, dag_of(hot), now, None, None, hot.attempt, facts)
         return ChangeSet(expects=(Expect(hot.id, hot.version),), checkpoints=(row,), events=(event,), at=now)
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from typing import Unpack, cast
 
 from taskyard.core import dag as dags
-from taskyard.core import outcomes, transitions
+from taskyard.core import outcomes
 from taskyard.core.breaker import BreakerState, counter
 from taskyard.core.changes import Edge, Limit, Record, StoredEvent
 from taskyard.core.claiming import type_money
@@ -15,7 +15,7 @@ from taskyard.core.dag import DagStatus
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.json_value import Json
 from taskyard.core.lease import Lease
-from taskyard.core.task import Attempt, DagId, Hot, Status, TaskId
+from taskyard.core.task import Attempt, DagId, Hot, Status, TaskId, lone_task
 from taskyard.core.units import MicroUsd, to_iso
 from taskyard.features.artifacts import views as files
 from taskyard.features.artifacts.rules import referred
@@ -120,7 +120,7 @@ class Reading(Results, Filing):
         return await self._tasks(dag.tasks)
 
     async def _lone(self, dag_id: DagId) -> DagView:
-        task_id = transitions.lone_task(dag_id)
+        task_id = lone_task(dag_id)
         hot = (await self.store.load([task_id])).get(task_id)
         if hot is None or hot.workspace != self.workspace or hot.dag_id is not None:
             raise NotFound("dag", dag_id)

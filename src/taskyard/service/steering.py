@@ -14,7 +14,7 @@ from taskyard.core.errors import DuplicateKey, IllegalTransition, InvalidInput, 
 from taskyard.core.json_value import Json
 from taskyard.core.planning import BreakerSettings, Settings
 from taskyard.core.policy import policy_of, preset
-from taskyard.core.task import DagId, Definition, Hot, Status, TaskId, Trait
+from taskyard.core.task import DagId, Definition, Hot, Status, TaskId, Trait, dag_of, lone_task
 from taskyard.definition import arguments
 from taskyard.definition.definition import lane_of, reborn, redefine
 from taskyard.definition.fields import whole
@@ -82,7 +82,7 @@ class Steering(Enqueueing, Judging):
         step = await self._cancelled(hot, reason, by)
         if not follows or not outcomes.may_be_waited_for(hot):
             return step
-        body: dict[str, Json] = {"root": hot.id, "dag": transitions.dag_of(hot)}
+        body: dict[str, Json] = {"root": hot.id, "dag": dag_of(hot)}
         intent = RecordChange("cascade", self.workspace, hot.id, 0, body)
         return step._replace(records=(*step.records, intent))
 
@@ -133,7 +133,7 @@ class Steering(Enqueueing, Judging):
 
     async def _cancel_lone(self, dag_id: DagId, reason: str, by: str, *, dry_run: bool) -> Cancelled:
         """A lone task's graph is the task alone."""
-        task_id = transitions.lone_task(dag_id)
+        task_id = lone_task(dag_id)
         hot = (await self.store.load([task_id])).get(task_id)
         if hot is None or hot.workspace != self.workspace or hot.dag_id is not None:
             raise NotFound("dag", dag_id)

@@ -18,7 +18,7 @@ from taskyard.core.json_value import Json, compact, encode
 from taskyard.core.lease import Lease, seal
 from taskyard.core.notice import Notice, notice_row
 from taskyard.core.outcomes import Report
-from taskyard.core.task import DagId, Definition, Hot, Status, TaskId, Trait
+from taskyard.core.task import DagId, Definition, Hot, Status, TaskId, Trait, dag_of
 from taskyard.core.units import Micros, to_iso
 from taskyard.definition import arguments
 from taskyard.features.tasks.growth import dag_record, guarded
@@ -179,7 +179,7 @@ class Suspending(Enqueueing, Finishing):
     async def _spawned(self, hot: Hot, drafts: Sequence[Definition], name: str, *, wait: bool) -> ChangeSet:
         now = self.now()
         transitions.allow(hot, "suspend" if wait else "signal")
-        dag_id = transitions.dag_of(hot)
+        dag_id = dag_of(hot)
         trace = await self._trace_of(hot) if any(draft.trace is None for draft in drafts) else None
         mine = [draft._replace(dag_id=dag_id, trace=draft.trace or trace) for draft in drafts]
         grown = await self._grown(hot, dag_id, mine, awaited=wait)

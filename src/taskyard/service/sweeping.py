@@ -28,7 +28,7 @@ from taskyard.core.dag import DagStatus
 from taskyard.core.errors import IllegalTransition, LeaseLost, NotFound, StoreFull
 from taskyard.core.outcomes import BY_THE_YARD
 from taskyard.core.runtime import incarnation_of
-from taskyard.core.task import FINAL, KEY_DEAD, DagId, Failure, Hot, Reason, RuntimeId, Status, next_due
+from taskyard.core.task import FINAL, KEY_DEAD, DagId, Failure, Hot, Reason, RuntimeId, Status, lone_dag, next_due
 from taskyard.core.units import DAY, HOUR, SECOND, Micros
 from taskyard.features.agents.rules import FORGOTTEN_AFTER
 from taskyard.features.agents.service import Roster
@@ -350,7 +350,7 @@ class Sweeping(Forgetting, Roster, Pruning, Telling, Inboxes):
 
 def _is_lone(event: Event) -> bool:
     """Whether the task has no graph, or one that was made around it: that one is left to the look at all of them."""
-    return event.task_id is None or event.dag_id == transitions.lone_dag(event.task_id)
+    return event.task_id is None or event.dag_id == lone_dag(event.task_id)
 
 
 def _forgiven(hot: Hot, now: Micros) -> Touch:

@@ -18,8 +18,7 @@ from taskyard.core.policy import PRESETS
 from taskyard.core.priority import boost_steps
 from taskyard.core.retry import RetryPolicy, Strategy
 from taskyard.core.runtime import process_named
-from taskyard.core.task import BLANK, Attempt, DagId, Definition, Hot, Outcome, Status, TaskId, Validation
-from taskyard.core.transitions import lone_dag
+from taskyard.core.task import BLANK, Attempt, DagId, Definition, Hot, Outcome, Status, TaskId, Validation, lone_dag
 from taskyard.core.units import Micros, MicroUsd, from_iso, seconds, usd
 from taskyard.features.tasks.views import Details, Held, Receipt, Task
 

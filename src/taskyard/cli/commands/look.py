@@ -22,8 +22,7 @@ from taskyard.cli.tables import COLOURS, Text, age, counted, dollars, seconds, s
 from taskyard.core.changes import Record, StoredEvent
 from taskyard.core.errors import NotFound
 from taskyard.core.json_value import Json
-from taskyard.core.task import HELD, Status, TaskId
-from taskyard.core.transitions import dag_of
+from taskyard.core.task import HELD, Status, TaskId, dag_of
 from taskyard.core.units import Micros, from_iso, to_iso
 from taskyard.features.events.rules import Wanted
 from taskyard.features.metrics.rules import Metrics, Totals

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from taskyard.core import transitions
 from taskyard.core.changes import Record
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.json_value import Json, encode
-from taskyard.core.task import KEY_HELD, Hot, Outcome, Status, TaskId, Trait
+from taskyard.core.task import KEY_HELD, Hot, Outcome, Status, TaskId, Trait, dag_of
 from taskyard.features.artifacts import rules as artifact_rules
 from taskyard.features.artifacts.rules import KIND, Artifact, Fate, artifact_of
 from taskyard.features.attempts import validation_rules
@@ -129,6 +128,6 @@ class Filing(Engine):
         given = {each for ref in (await self._define(hot.id)).context_refs if (each := artifact_rules.referred(ref))}
         owners = {each: artifact_rules.owner_of(each) for each in artifact_ids if each not in given}
         hots = await self.store.load(sorted({owner for owner in owners.values() if owner is not None}))
-        within = {owner for owner, other in hots.items() if transitions.dag_of(other) == transitions.dag_of(hot)}
+        within = {owner for owner, other in hots.items() if dag_of(other) == dag_of(hot)}
         if not within.issuperset(owners.values()):
             raise InvalidInput("artifacts", "must be of the DAG alone, unless an orchestrator hands them in")

@@ -7,8 +7,7 @@ from math import isfinite
 
 from taskyard.core.changes import Edge
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import Hot, TaskId
-from taskyard.core.transitions import dag_of
+from taskyard.core.task import Hot, TaskId, dag_of
 
 DEFAULT_DAYS = 7.0  # where nobody has given another number
 MOST_DAYS = 36_500

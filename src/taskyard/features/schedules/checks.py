@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection
 
-from taskyard.core import transitions
-from taskyard.core.task import Hot
+from taskyard.core.task import Hot, dag_of
 from taskyard.features.schedules.rules import KIND, schedule_of
 from taskyard.features.schedules.service import AGENDA, EVERYBODYS, place_of
 from taskyard.service.engine import Engine
@@ -33,7 +32,7 @@ class FireChecks(Engine):
                     and made.trigger_ref
                     and made.rerun_of is None
                 ):
-                    runs[made.trigger_ref].add(transitions.dag_of(hot))
+                    runs[made.trigger_ref].add(dag_of(hot))
         return [f"{fire} made {', '.join(sorted(made))}" for fire, made in sorted(runs.items()) if len(made) > 1]
 
     async def _agenda_problems(self) -> list[str]:

@@ -13,8 +13,7 @@ from taskyard.core.outcomes import is_current
 from taskyard.core.policy import Policy, policy_of
 from taskyard.core.priority import RANK_UNIT
 from taskyard.core.runtime import incarnation_of, runtime_of
-from taskyard.core.task import Attempt, Definition, Hot, Outcome, Status, TaskId
-from taskyard.core.transitions import dag_of
+from taskyard.core.task import Attempt, Definition, Hot, Outcome, Status, TaskId, dag_of
 from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd
 from taskyard.definition.definition import models_for
 

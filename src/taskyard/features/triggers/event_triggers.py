@@ -15,7 +15,7 @@ from taskyard.core import transitions
 from taskyard.core.changes import ChangeSet, Record, RecordChange, StoredEvent
 from taskyard.core.dag import DagStatus
 from taskyard.core.json_value import Json
-from taskyard.core.task import DagId, Definition, Hot, Status, TaskId
+from taskyard.core.task import DagId, Definition, Hot, Status, TaskId, lone_dag, lone_task
 from taskyard.core.units import SECOND, Micros, to_iso
 from taskyard.features.sources import fires
 from taskyard.features.triggers import figures
@@ -111,7 +111,7 @@ class Noticing(Receiving):
     async def _end_of(self, ended: Ended) -> _End | None:
         record = await self.store.record("dag", self.workspace, ended.dag_id)
         if record is None:
-            return await self._lone_end(transitions.lone_task(ended.dag_id))
+            return await self._lone_end(lone_task(ended.dag_id))
         graph = await self.store.graph(ended.dag_id)
         within = dags.within(graph.edges, {hot.id for hot in graph.tasks})
         depends = [edge for edge in within if edge.kind == "depends"]
@@ -217,7 +217,7 @@ def _ended(stored: StoredEvent) -> Ended | None:
     if event.task_id is None:
         status = _ENDED.get(event.event)
         return None if status is None else Ended(event.dag_id, status, event.at)
-    is_lone = event.dag_id == transitions.lone_dag(event.task_id)
+    is_lone = event.dag_id == lone_dag(event.task_id)
     status = _LONE.get(event.event) if is_lone else None
     return None if status is None else Ended(event.dag_id, status, event.at)
 

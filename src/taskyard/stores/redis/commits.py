@@ -16,8 +16,7 @@ from typing import Any
 from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Event, Output, RecordChange, goes_on_when_full
 from taskyard.core.dag import NEEDED, count_names
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import Attempt, DagId, Hot
-from taskyard.core.transitions import dag_of
+from taskyard.core.task import Attempt, DagId, Hot, dag_of
 from taskyard.core.units import Micros
 from taskyard.definition.codec import encode_definition, encode_definitions
 from taskyard.stores.redis import encoding
