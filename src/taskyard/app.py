@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
+from taskyard import plugins
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import preset as named_preset
 from taskyard.features.retention.rules import checked_days
@@ -18,7 +19,7 @@ from taskyard.ledger.options import Options
 from taskyard.outbound.addresses import allowed
 from taskyard.outbound.object_store import checked_place
 from taskyard.service import yard as service
-from taskyard.stores.contract import Clock, Store
+from taskyard.stores.contract import Clock, OpensStore, Store
 from taskyard.stores.memory import MemoryStore
 from taskyard.stores.shared import store_url
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT, LEAST_CALL_TIMEOUT, MOST_CALL_TIMEOUT
@@ -76,7 +77,7 @@ def connect(
     call_timeout_sec: float | None = None,
 ) -> Yard:
     """A yard on the store that the URL names: `sqlite:///file.db`, `postgresql://host/database`,
-    `redis://host` or `memory://`.
+    `redis://host` or `memory://`, or with a scheme that an installed package adds (entry points `taskyard.stores`).
 
     `http://host:port` or `https://host`, or several of them with commas between, is a yard that others serve. It is
     shown the `token`, or `TASKYARD_TOKEN`, which also says the workspace; the other options are the server's.
@@ -257,23 +258,20 @@ def _call_timeout(given: float | None) -> float:
 
 
 def _store(url: str, given: Clock | None, *, migrates: bool, call_timeout: float) -> Store:
-    parts = urlsplit(url)
-    clock = given or SystemClock()
-    match parts.scheme:
-        case "memory":
-            return MemoryStore(clock=clock)
-        case "postgresql" | "postgres":
-            return _postgres_store(url, given, migrates=migrates, call_timeout=call_timeout)
-        case "redis" | "rediss" | "redis+cluster" | "rediss+cluster" | "redis+sentinel" | "rediss+sentinel":
-            return _redis_store(url, given, migrates=migrates, call_timeout=call_timeout)
-        case "sqlite":
-            if parts.netloc or not parts.path.removeprefix("/"):
-                raise InvalidInput("url", "must be sqlite:///FILE or, for an absolute path, sqlite:////DIRECTORY/FILE")
-            return SqliteStore(_sqlite_file(url), clock=clock, migrates=migrates, call_timeout=call_timeout)
-        case _:
-            raise InvalidInput(
-                "url", "must begin with sqlite:///, postgresql://, redis://, memory://, http:// or https://"
-            )
+    scheme = urlsplit(url).scheme
+    opens = _STORES.get(scheme) or _installed_store(scheme)
+    return opens(url, clock=given, migrates=migrates, call_timeout=call_timeout)
+
+
+def _installed_store(scheme: str) -> OpensStore:
+    found = plugins.load(plugins.STORES, scheme, "url")
+    if found is None:
+        installed = "".join(f", {name}://" for name in sorted(plugins.names(plugins.STORES)))
+        known = f"sqlite:///, postgresql://, redis://, memory://{installed}"
+        raise InvalidInput("url", f"must begin with {known}, http:// or https://")
+    if not isinstance(found, OpensStore):
+        raise plugins.unfit(plugins.STORES, scheme, "url", "function that opens a store")
+    return found
 
 
 def _remote_yard(
@@ -291,7 +289,18 @@ def _remote_yard(
     return RemoteYard(connection, workspace, None if preset is None else named_preset(preset).name)
 
 
-def _postgres_store(url: str, given: Clock | None, *, migrates: bool, call_timeout: float) -> Store:
+def _memory_store(_: str, *, clock: Clock | None, migrates: bool, call_timeout: float) -> Store:  # noqa: ARG001
+    return MemoryStore(clock=clock or SystemClock())
+
+
+def _sqlite_store(url: str, *, clock: Clock | None, migrates: bool, call_timeout: float) -> Store:
+    parts = urlsplit(url)
+    if parts.netloc or not parts.path.removeprefix("/"):
+        raise InvalidInput("url", "must be sqlite:///FILE or, for an absolute path, sqlite:////DIRECTORY/FILE")
+    return SqliteStore(_sqlite_file(url), clock=clock or SystemClock(), migrates=migrates, call_timeout=call_timeout)
+
+
+def _postgres_store(url: str, *, clock: Clock | None, migrates: bool, call_timeout: float) -> Store:
     """On the database's own clock, where none was given: machines that share a yard need not agree on the time."""
     try:
         from taskyard.stores.postgres import PostgresStore  # noqa: PLC0415 - its driver is an extra
@@ -299,10 +308,10 @@ def _postgres_store(url: str, given: Clock | None, *, migrates: bool, call_timeo
         if missing.name != "asyncpg":
             raise
         raise InvalidInput("url", "needs the PostgreSQL driver: pip install 'taskyard[postgres]'") from missing
-    return PostgresStore(url, clock=given, migrates=migrates, call_timeout=call_timeout)
+    return PostgresStore(url, clock=clock, migrates=migrates, call_timeout=call_timeout)
 
 
-def _redis_store(url: str, given: Clock | None, *, migrates: bool, call_timeout: float) -> Store:
+def _redis_store(url: str, *, clock: Clock | None, migrates: bool, call_timeout: float) -> Store:
     """On the server's own clock, where none was given, like PostgreSQL."""
     try:
         from taskyard.stores.redis import RedisStore  # noqa: PLC0415 - its driver is an extra
@@ -310,4 +319,14 @@ def _redis_store(url: str, given: Clock | None, *, migrates: bool, call_timeout:
         if missing.name != "hiredis":
             raise
         raise InvalidInput("url", "needs the Redis driver: pip install 'taskyard[redis]'") from missing
-    return RedisStore(url, clock=given, migrates=migrates, call_timeout=call_timeout)
+    return RedisStore(url, clock=clock, migrates=migrates, call_timeout=call_timeout)
+
+
+# Looked at before what is installed. Drivers that are extras are imported when a URL asks for them.
+_STORES: Mapping[str, OpensStore] = {
+    "memory": _memory_store,
+    "sqlite": _sqlite_store,
+    **dict.fromkeys(("postgresql", "postgres"), _postgres_store),
+    **dict.fromkeys(("redis", "rediss", "redis+cluster", "rediss+cluster"), _redis_store),
+    **dict.fromkeys(("redis+sentinel", "rediss+sentinel"), _redis_store),
+}

@@ -20,7 +20,7 @@ MODULES = (
     *("__main__", "cli", "app", "remote", "server", "worker", "sync", "client"),
     *("service", "features", "features.tasks", "features.tasks.why", "outbox", "outbound", "wire", "api", "ledger"),
     *("stores", "stores.contract", "stores.memory", "stores.sqlite", "stores.sqlite.store"),
-    *("stores.postgres", "stores.redis", "core", "core.task", "definition", "visible_text"),
+    *("stores.postgres", "stores.redis", "core", "core.task", "definition", "visible_text", "plugins"),
     *(f"definition.{name}" for name in ("cache", "codec", "definition", "fields", "names", "schema", "traceparent")),
 )
 

@@ -13,7 +13,7 @@ from taskyard.app import Yard
 from taskyard.core.errors import InvalidInput
 from taskyard.features.tasks.views import Details
 from taskyard.worker import adapters
-from taskyard.worker.adapters import adapter
+from taskyard.worker.adapters import adapter, built_in
 from taskyard.worker.command import Command, command_agent
 from tests.worker.conftest import until, working
 
@@ -150,7 +150,7 @@ async def test_a_session_is_resumed_by_the_adapters_own_words(yard: Yard, tmp_pa
 
 
 def test_the_ready_made_adapters_understand_their_programs() -> None:
-    claude = adapter("claude")
+    claude = built_in("claude")
     assert claude.words([], session_id="s", prompt="p", model=None)[-2:] == ["--resume", "s"]
     assert claude.request({}, "the prompt") == "the prompt"
     result = {
@@ -171,14 +171,14 @@ def test_the_ready_made_adapters_understand_their_programs() -> None:
         },
         {"type": "output", "data": "done"},
     ]
-    codex = adapter("codex")
+    codex = built_in("codex")
     line = {"type": "item.completed", "item": {"type": "agent_message", "text": "done"}}
     assert codex.understood(line) == [{"type": "output", "data": "done"}]
 
 
 @pytest.mark.parametrize("name", adapters.names())
 def test_every_adapter_is_well_formed(name: str) -> None:
-    found = adapter(name)
+    found = built_in(name)
 
     assert found.command
     assert found.prompt in ("task", "stdin", "argument")
@@ -192,7 +192,7 @@ HOSTILE_PROMPTS = ("--dangerously-skip-permissions", "-c", "--", "-", "--model=x
 @pytest.mark.parametrize("prompt", HOSTILE_PROMPTS)
 @pytest.mark.parametrize("session_id", [None, "s-1"])
 def test_no_ready_made_adapter_puts_a_prompt_among_the_words(name: str, prompt: str, session_id: str | None) -> None:
-    found = adapter(name)
+    found = built_in(name)
     plain = found.words([], session_id=session_id, prompt="p", model="m")
 
     assert found.words([], session_id=session_id, prompt=prompt, model="m") == plain
@@ -209,7 +209,7 @@ def test_a_prompt_that_has_to_be_a_word_comes_after_the_end_of_options(prompt: s
 @pytest.mark.parametrize("name", adapters.names())
 @pytest.mark.parametrize("value", ["-c", "--config=x", "-", "m\n-x"])
 def test_a_model_or_a_session_that_reads_as_an_option_is_refused(name: str, value: str) -> None:
-    found = adapter(name)
+    found = built_in(name)
     with pytest.raises(InvalidInput, match="model"):
         found.words([], session_id=None, prompt="p", model=value)
     if found.resume:

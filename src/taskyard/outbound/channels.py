@@ -1,7 +1,8 @@
 """The services that a notification can be sent to, besides webhooks: which targets they take, and what they are sent.
 
-A target is a URL in the form that apprise made common. The schemes and parameters listed here are all there are: what
-is not listed is refused, so no part of a target can name a file or a second address. Nothing here connects anywhere.
+A target is a URL in the form that apprise made common. Schemes and parameters that no channel lists are refused, so no
+part of a target can name a file or a second address. A channel only says what is sent: nothing here connects anywhere.
+A package adds a channel by an entry point of the group `taskyard.channels`, named by the scheme of its targets.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import base64
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
+from taskyard import plugins
 from taskyard.core.errors import InvalidInput
 
 Body = Mapping[str, object]
@@ -71,24 +74,59 @@ class Words(NamedTuple):
         return f"{self.title}\n{self.text}"
 
 
-class Channel(NamedTuple):
-    form: str  # what a target looks like, for people
+@runtime_checkable
+class Channel(Protocol):
+    """A service that takes notifications. `Service` is one as data."""
+
+    @property
+    def form(self) -> str:
+        """What a target looks like, for people."""
+        ...
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """What may stand in the query of a target."""
+        ...
+
+    @property
+    def is_self_hosted(self) -> bool:
+        """Whether the target names the host: then the host must be one that may be reached."""
+        ...
+
+    @property
+    def message(self) -> Callable[[Target, Words], Request | Mail]:
+        """A method that says what is sent; `InvalidInput` for `target` where a part of the target is missing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    form: str
     message: Callable[[Target, Words], Request | Mail]
     parameters: frozenset[str] = frozenset()
-    is_self_hosted: bool = False  # the target names the host
+    is_self_hosted: bool = False
 
 
 def target_of(url: str) -> tuple[Channel, Target]:
     """The channel of a target, and its parts; `InvalidInput` names what is not allowed in it."""
     parts = urlsplit(url)
     scheme = parts.scheme.lower()
-    if (channel := CHANNELS.get(scheme)) is None:
-        raise InvalidInput("target", f"must begin with http:// or https:// (a signed webhook), or one of {SCHEMES}")
+    channel = CHANNELS.get(scheme) or _installed(scheme)
     if parts.fragment or url.endswith("#"):
         raise InvalidInput("target", "must have no fragment: write # as %23")
     target = _taken_apart(parts, _parameters(parts.query, channel, scheme), channel)
     channel.message(target, Words("", "", ""))  # what is missing is found while the notifier is being set
     return channel, target
+
+
+def _installed(scheme: str) -> Channel:
+    found = plugins.load(plugins.CHANNELS, scheme, "target")
+    if found is None:
+        known = plugins.one_of(CHANNELS, plugins.CHANNELS).replace(", ", "://, ")
+        raise InvalidInput("target", f"must begin with http:// or https:// (a signed webhook), or one of {known}://")
+    if not isinstance(found, Channel):
+        raise plugins.unfit(plugins.CHANNELS, scheme, "target", "channel")
+    return found
 
 
 def message(url: str, words: Words) -> Request | Mail:
@@ -268,15 +306,15 @@ def _one_line(token: str) -> str:
 
 
 _PRIORITY = frozenset({"priority"})
-_MAIL = Channel("mailtos://USER:PASSWORD@SMTP_HOST/?from=A@B&to=C@D", _mail, frozenset({"from", "to"}), True)
-_NTFY = Channel("ntfys://HOST/TOPIC, or ntfy://TOPIC on ntfy.sh", _ntfy, _PRIORITY, True)
-_GOTIFY = Channel("gotifys://HOST/TOKEN", _gotify, _PRIORITY, True)
-_MATTERMOST = Channel("mmosts://HOST/TOKEN", _incoming, is_self_hosted=True)
-_ROCKET_CHAT = Channel("rockets://HOST/TOKEN_A/TOKEN_B", _incoming, is_self_hosted=True)
-_MATRIX = Channel("matrixs://ACCESS_TOKEN@HOST/!ROOM:SERVER", _matrix, is_self_hosted=True)
-CHANNELS: Mapping[str, Channel] = {
-    "discord": Channel("discord://WEBHOOK_ID/TOKEN", _discord),
-    "gchat": Channel("gchat://SPACE/KEY/TOKEN", _google_chat),
+_MAIL = Service("mailtos://USER:PASSWORD@SMTP_HOST/?from=A@B&to=C@D", _mail, frozenset({"from", "to"}), True)
+_NTFY = Service("ntfys://HOST/TOPIC, or ntfy://TOPIC on ntfy.sh", _ntfy, _PRIORITY, True)
+_GOTIFY = Service("gotifys://HOST/TOKEN", _gotify, _PRIORITY, True)
+_MATTERMOST = Service("mmosts://HOST/TOKEN", _incoming, is_self_hosted=True)
+_ROCKET_CHAT = Service("rockets://HOST/TOKEN_A/TOKEN_B", _incoming, is_self_hosted=True)
+_MATRIX = Service("matrixs://ACCESS_TOKEN@HOST/!ROOM:SERVER", _matrix, is_self_hosted=True)
+CHANNELS: Mapping[str, Service] = {
+    "discord": Service("discord://WEBHOOK_ID/TOKEN", _discord),
+    "gchat": Service("gchat://SPACE/KEY/TOKEN", _google_chat),
     "gotify": _GOTIFY,
     "gotifys": _GOTIFY,
     "mailto": _MAIL,
@@ -287,12 +325,11 @@ CHANNELS: Mapping[str, Channel] = {
     "mmosts": _MATTERMOST,
     "ntfy": _NTFY,
     "ntfys": _NTFY,
-    "opsgenie": Channel("opsgenie://API_KEY, or opsgenie://API_KEY/?region=eu", _opsgenie, frozenset({"region"})),
-    "pagerduty": Channel("pagerduty://INTEGRATION_KEY", _pagerduty),
-    "pover": Channel("pover://USER_KEY@TOKEN", _pushover),
+    "opsgenie": Service("opsgenie://API_KEY, or opsgenie://API_KEY/?region=eu", _opsgenie, frozenset({"region"})),
+    "pagerduty": Service("pagerduty://INTEGRATION_KEY", _pagerduty),
+    "pover": Service("pover://USER_KEY@TOKEN", _pushover),
     "rocket": _ROCKET_CHAT,
     "rockets": _ROCKET_CHAT,
-    "slack": Channel("slack://TOKEN_A/TOKEN_B/TOKEN_C", _slack),
-    "tgram": Channel("tgram://BOT_ID:TOKEN/CHAT_ID", _telegram),
+    "slack": Service("slack://TOKEN_A/TOKEN_B/TOKEN_C", _slack),
+    "tgram": Service("tgram://BOT_ID:TOKEN/CHAT_ID", _telegram),
 }
-SCHEMES = ", ".join(f"{scheme}://" for scheme in CHANNELS)

@@ -3,6 +3,8 @@
 What is here has no names and no owners; it is found by keys that the yard chose. Credentials come from the environment
 in the way of each provider (AWS_ACCESS_KEY_ID, GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_KEY, …).
 
+A package adds a place by an entry point of the group `taskyard.object_stores`, named by the scheme of its URLs.
+
 The library is called from threads of ours. Its own asynchronous calls answer from threads that Python does not know of:
 one that was not done with its answer yet when the interpreter ended took the whole process down with it.
 """
@@ -15,13 +17,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from taskyard import plugins
 from taskyard.core.errors import InvalidInput, StoreUnavailable, TooLarge
 
 if TYPE_CHECKING:
-    from obstore.store import ObjectStore
+    from obstore.store import ObjectStore as Backend
 
 PART = 8 << 20  # bytes sent at once, and held in memory: a bucket takes 10,000 of them
 PARALLEL = 2  # parts under way
@@ -39,8 +42,47 @@ class ObjectMissing(Exception):
     """There is nothing under the key."""
 
 
+class ObjectStore(Protocol):
+    """One place for objects. A key is written once, and may be removed while nobody reads it any more."""
+
+    async def write(self, key: str, pieces: AsyncIterator[bytes], *, most: int) -> Written:
+        """Store what comes, and say how much it was and what it hashes to. `TooLarge` beyond `most`: nothing stays."""
+        ...
+
+    def read(self, key: str, start: int = 0, end: int | None = None) -> AsyncGenerator[bytes]:
+        """What is stored there, from one byte up to another; `ObjectMissing` where nothing is."""
+        ...
+
+    async def remove(self, key: str) -> None:
+        """Make sure that nothing is stored there, also where nothing was."""
+        ...
+
+
+@runtime_checkable
+class OpensObjectStore(Protocol):
+    """Opens the place that a URL names, when an artifact is first written or read; `InvalidInput` for `artifacts`."""
+
+    def __call__(self, url: str, /) -> ObjectStore: ...
+
+
+def open_object_store(url: str) -> ObjectStore:
+    if urlsplit(url).scheme in _SCHEMES:
+        return Objects(url)
+    return _installed(urlsplit(url).scheme)(url)
+
+
+def _installed(scheme: str) -> OpensObjectStore:
+    found = plugins.load(plugins.OBJECT_STORES, scheme, "artifacts")
+    if found is None:
+        installed = "".join(f"{name}://, " for name in sorted(plugins.names(plugins.OBJECT_STORES)))
+        raise InvalidInput("artifacts", f"must begin with {installed}file://, s3://, gs:// or az://")
+    if not isinstance(found, OpensObjectStore):
+        raise plugins.unfit(plugins.OBJECT_STORES, scheme, "artifacts", "function that opens an object store")
+    return found
+
+
 class Objects:
-    """One place for objects."""
+    """A folder, a bucket or this process's memory, by the object_store library."""
 
     def __init__(self, url: str) -> None:
         self._store = _opened(url)
@@ -138,10 +180,11 @@ class _Counted:
 def checked_place(url: str) -> str:
     """The URL of a place for objects, if it is one."""
     parts = urlsplit(url)
-    if parts.scheme not in _SCHEMES:
-        raise InvalidInput("artifacts", "must begin with file://, s3://, gs:// or az://")
     if parts.username is not None or parts.password is not None:
         raise InvalidInput("artifacts", "must not have a secret in it: the provider's own variables carry it")
+    if parts.scheme not in _SCHEMES:
+        _installed(parts.scheme)
+        return url
     if parts.scheme == "file" and (parts.netloc or not parts.path.startswith("/") or parts.query):
         raise InvalidInput("artifacts", "must be file:///DIRECTORY")
     if unknown := sorted({name for name, _ in parse_qsl(parts.query)} - _SETTINGS):
@@ -149,7 +192,7 @@ def checked_place(url: str) -> str:
     return url
 
 
-def _opened(url: str) -> ObjectStore:
+def _opened(url: str) -> Backend:
     try:
         from obstore.store import LocalStore, MemoryStore, from_url  # noqa: PLC0415 - it is an extra
     except ModuleNotFoundError as missing:

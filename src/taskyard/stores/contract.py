@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from taskyard.core.changes import (
     Beat,
@@ -335,4 +335,16 @@ class Store(Protocol):
 
     async def checks(self) -> list[str]:
         """What is wrong with the stored data as the engine sees it; empty when sound."""
+        ...
+
+
+@runtime_checkable
+class OpensStore(Protocol):
+    """Makes the store that a URL names; nothing is connected before `Store.open`.
+
+    A package adds a store by an entry point of the group `taskyard.stores`, named by the scheme of its URLs.
+    """
+
+    def __call__(self, url: str, /, *, clock: Clock | None, migrates: bool, call_timeout: float) -> Store:
+        """`clock` is given by tests; without it, the store decides what time it is. `migrates`: see `Store.open`."""
         ...

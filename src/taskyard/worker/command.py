@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from taskyard.core.json_value import Json
-from taskyard.worker.adapters import Adapter
+from taskyard.worker.adapters import Adapter, ProgramAdapter
 from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail
@@ -37,7 +37,7 @@ class Command:
     """A program, and what it is given."""
 
     words: Sequence[str]
-    adapter: Adapter = field(default_factory=Adapter)
+    adapter: ProgramAdapter = field(default_factory=Adapter)
     passed: Sequence[str] = ()  # names of environment variables
     most_output: int = 1 << 20
 

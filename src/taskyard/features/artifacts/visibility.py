@@ -12,7 +12,7 @@ from taskyard.features.artifacts import rules as artifact_rules
 from taskyard.features.artifacts.rules import KIND, Artifact, Fate, artifact_of
 from taskyard.features.attempts import validation_rules
 from taskyard.ledger.options import Options
-from taskyard.outbound.object_store import Objects
+from taskyard.outbound.object_store import ObjectStore, open_object_store
 from taskyard.service.engine import Engine
 from taskyard.stores.contract import Store
 
@@ -25,14 +25,14 @@ _FILED = int(Trait.FILED)  # a number: this is asked of every task, and flags ta
 class Filing(Engine):
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
-        self._opened_objects: Objects | None = None
+        self._opened_objects: ObjectStore | None = None
 
-    def _objects(self) -> Objects:
+    def _objects(self) -> ObjectStore:
         """Where contents are, opened when first needed: most processes of a yard never touch them."""
         if self._opened_objects is None:
             if self.options.artifacts is None:
                 raise InvalidInput("artifacts", NO_PLACE)
-            self._opened_objects = Objects(self.options.artifacts)
+            self._opened_objects = open_object_store(self.options.artifacts)
         return self._opened_objects
 
     async def _visible(self, artifact_id: str, shown: Collection[str] = ()) -> Artifact:

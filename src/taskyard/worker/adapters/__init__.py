@@ -1,7 +1,7 @@
 """How the command lines of coding agents are spoken to, as data: one TOML file each.
 
 An adapter says which words to add to the command, how the prompt is handed over, and what the program's own JSON lines
-mean in the yard's terms.
+mean in the yard's terms. A package adds one by an entry point of the group `taskyard.adapters`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,31 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
+from taskyard import plugins
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 
 _FOLDER = Path(__file__).parent
 OWN = frozenset({"progress", "message", "session", "spend", "output", "fail"})
+
+
+@runtime_checkable
+class ProgramAdapter(Protocol):
+    """What a worker asks of an adapter. `Adapter` is all of it as data; a program that needs code has a class."""
+
+    def words(self, given: Sequence[str], *, session_id: str | None, prompt: str, model: str | None) -> list[str]:
+        """The command line for one attempt. `given` is what the operator wrote; without it, the adapter's own."""
+        ...
+
+    def request(self, task: Mapping[str, Json], prompt: str) -> str:
+        """What is written to the program's standard input."""
+        ...
+
+    def understood(self, line: Mapping[str, Any] | None) -> list[Mapping[str, Any]] | None:
+        """The messages in a line, each with a `type` out of `OWN`; None where it is just text."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +94,29 @@ class Adapter:
 
 
 def names() -> list[str]:
+    """The adapters that are built in."""
     return sorted(each.stem for each in _FOLDER.glob("*.toml"))
 
 
-def adapter(name: str) -> Adapter:
-    """A ready-made adapter by its name."""
-    if name not in names():
-        raise InvalidInput("adapter", f"must be one of {', '.join(names())}")
-    data = tomllib.loads((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+def adapter(name: str) -> ProgramAdapter:
+    """An adapter by its name: one that is built in, or one of an installed package."""
+    if name in names():
+        return built_in(name)
+    found = plugins.load(plugins.ADAPTERS, name, "adapter")
+    if found is None:
+        raise InvalidInput("adapter", f"must be one of {plugins.one_of(names(), plugins.ADAPTERS)}")
+    if not isinstance(found, ProgramAdapter):
+        raise plugins.unfit(plugins.ADAPTERS, name, "adapter", "adapter")
+    return found
+
+
+def built_in(name: str) -> Adapter:
+    return from_toml(name, (_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def from_toml(name: str, text: str) -> Adapter:
+    """An adapter from the text of its file."""
+    data = tomllib.loads(text)
     return Adapter(
         name=name,
         command=tuple(data["command"]),
