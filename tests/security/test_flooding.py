@@ -13,8 +13,10 @@ import taskyard
 from taskyard.api.calls import BATCH, CALLS
 from taskyard.core.errors import InvalidInput
 from taskyard.features.tasks.growth_limits import MOST_IN_A_BATCH
-from taskyard.ledger.turns import TURN
+from taskyard.ledger import turns
+from taskyard.ledger.turns import SHORT, TURN, ShortCalls, giving_way, in_turns
 from taskyard.server.limiter import Limiter, OneAtATime, Rate
+from taskyard.server.request import LARGE_BATCH
 from taskyard.server.server import served
 from taskyard.service.yard import Yard
 from tests.server.calling import client_of
@@ -142,3 +144,58 @@ async def test_a_large_batch_lets_others_in_while_it_is_made(yard: Yard, way: st
     in_a_row = [len(list(run)) for who, run in groupby(made) if who == "draft"]
     assert sum(in_a_row) == 5 * TURN
     assert max(in_a_row) <= TURN
+
+
+async def let_others_go_on() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_between_its_turns_a_large_call_lets_short_ones_end():
+    calls, made = ShortCalls(), list[int]()
+
+    async def large() -> None:
+        with giving_way(calls):
+            await in_turns(made.append, range(2 * TURN))
+
+    with calls.call():
+        under_way = asyncio.create_task(large())
+        await let_others_go_on()
+        assert len(made) == TURN
+    await under_way
+    assert len(made) == 2 * TURN
+
+
+async def test_a_large_call_does_not_give_way_for_ever(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(turns, "PATIENCE", 0.003)
+    calls, made = ShortCalls(clock=lambda: 0.0), list[int]()
+    with calls.call(), giving_way(calls):
+        await in_turns(made.append, range(2 * TURN))
+
+    assert len(made) == 2 * TURN
+
+
+def test_a_call_that_has_waited_for_long_is_not_given_way_to():
+    now = 0.0
+    calls = ShortCalls(clock=lambda: now)
+    with calls.call():
+        assert calls.are_under_way
+        now = 1.1 * SHORT
+        assert not calls.are_under_way
+        with calls.call() as is_large:
+            assert calls.are_under_way
+            is_large()
+            assert not calls.are_under_way
+
+
+async def test_only_a_large_batch_gives_way_and_short_calls_are_counted(yard: Yard, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(turns, "PATIENCE", 1_000_000)
+    calls = ShortCalls(clock=lambda: 0.0)
+    async with served(yard, short_calls=calls) as server, client_of(server.port) as client:
+        with calls.call():
+            large = asyncio.create_task(client.post("/api/tasks/batch", json=tasks(2 * LARGE_BATCH)))
+            small = await client.post("/api/tasks/batch", json=tasks(LARGE_BATCH))
+            assert (small.status_code, len(await yard.find(limit=200))) == (201, LARGE_BATCH)
+            assert not large.done()
+        assert (await large).status_code == 201
+    assert not calls.are_under_way

@@ -1,14 +1,80 @@
-"""Long work in turns: whoever else waits for the loop has it between two of them."""
+"""Long work in turns: whoever else waits for the loop has it between two of them.
+
+A large call of a server also waits between its turns while short calls are under way, for a limited time in all: so a
+short call takes as long as it would without the large one.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from time import monotonic
 from typing import TypeVar
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
-TURN = 20  # items: less than a millisecond of drafting
+TURN = 10  # items: less than half a millisecond of drafting
+SHORT = 0.05  # seconds after which a call that is still under way waits for something itself
+PATIENCE = 0.25  # seconds that a large call waits for short ones, all its turns together
+_LOOK_EVERY = 0.001  # seconds
+
+
+class ShortCalls:
+    """The calls under way that large ones give way to."""
+
+    def __init__(self, *, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._begun: dict[object, float] = {}  # the newest last
+
+    @contextmanager
+    def call(self) -> Generator[Callable[[], None]]:
+        """Count one until this ends, or until what is given is called: where the call turns out to be large."""
+        key = object()
+        self._begun[key] = self._clock()
+
+        def forget() -> None:
+            self._begun.pop(key, None)
+
+        try:
+            yield forget
+        finally:
+            forget()
+
+    @property
+    def are_under_way(self) -> bool:
+        """Whether one began a moment ago: the others wait for work or for time, and nothing here delays them."""
+        return bool(self._begun) and self._begun[next(reversed(self._begun))] > self._clock() - SHORT
+
+
+@dataclass(slots=True)
+class _Patience:
+    calls: ShortCalls
+    left: float  # seconds
+
+
+_patience: ContextVar[_Patience | None] = ContextVar("_patience", default=None)
+
+
+@contextmanager
+def giving_way(calls: ShortCalls) -> Generator[None]:
+    """Let these go first at every pause of this task."""
+    token = _patience.set(_Patience(calls, PATIENCE))
+    try:
+        yield
+    finally:
+        _patience.reset(token)
+
+
+async def pause() -> None:
+    """Between two turns: let others have the loop, and let the short calls end that this task gives way to."""
+    await asyncio.sleep(0)
+    patience = _patience.get()
+    while patience is not None and patience.left > 0 and patience.calls.are_under_way:
+        patience.left -= _LOOK_EVERY
+        await asyncio.sleep(_LOOK_EVERY)
 
 
 async def in_turns(make: Callable[[Item], Made], items: Sequence[Item]) -> list[Made]:
@@ -18,6 +84,6 @@ async def in_turns(make: Callable[[Item], Made], items: Sequence[Item]) -> list[
     made: list[Made] = []
     for start in range(0, len(items), TURN):
         if start:
-            await asyncio.sleep(0)
+            await pause()
         made += map(make, items[start : start + TURN])
     return made

@@ -21,6 +21,7 @@ from taskyard.core.units import Micros
 from taskyard.definition.arguments import AgentName, agent_name
 from taskyard.features.tasks.multica import task_of
 from taskyard.features.tokens.rules import Role, Token, presented
+from taskyard.ledger.turns import ShortCalls
 from taskyard.server.cache import Fresh
 from taskyard.server.cookies import shown_session
 from taskyard.server.limiter import Limiter, OneAtATime, Rate
@@ -46,6 +47,7 @@ class Serving:
     most_sending_sec: float = SENT_WITHIN
     calls: Limiter = field(default_factory=lambda: Limiter(Rate(per_sec=4000, burst=10_000)))  # by token, or address
     large_calls: OneAtATime = field(default_factory=OneAtATime)  # by token
+    short_calls: ShortCalls = field(default_factory=ShortCalls)  # which large ones give way to
     guesses: Limiter = field(default_factory=lambda: Limiter(Rate(per_sec=10, burst=100)))  # bad tokens, by address
     most_listeners: int = 100  # connections that follow events, of one token
     most_strangers: int = 20  # that have yet to show a token, of one address

@@ -6,8 +6,8 @@ A path is matched as it was sent and its names are decoded afterwards, so that a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from itertools import count
 from typing import Any, cast, get_args, get_origin
 from urllib.parse import unquote_to_bytes
@@ -22,7 +22,7 @@ from taskyard.api.calls import AT, Body, Call
 from taskyard.core.errors import InvalidInput, TooLarge
 from taskyard.core.json_value import Json, check_text, check_values, decode
 from taskyard.ledger.tracing import remote_parent
-from taskyard.ledger.turns import TURN, in_turns
+from taskyard.ledger.turns import TURN, giving_way, in_turns
 from taskyard.server.auth import Serving, admitted, check_lease, count_items
 
 LARGE = 64 << 10  # bytes from which on a body is decoded beside the loop
@@ -95,7 +95,16 @@ class GuardedRoute(APIRoute):
         async def guarded(request: Request) -> Response:
             asked = StrictRequest(request.scope, request.receive)
             asked.serving, asked.bounds = request.app.state.serving, call.bounds
-            asked.scope["path_params"] = _decoded(request.path_params)
+            with asked.serving.short_calls.call() as is_large:
+                await admit(asked)
+                async with _way(asked, call, is_large):
+                    if item is not None:
+                        await _check_items(await asked.json(), str(call.carries), item)
+                    with remote_parent(asked.headers.get("traceparent")):
+                        return await handle(asked)
+
+        async def admit(asked: StrictRequest) -> None:
+            asked.scope["path_params"] = _decoded(asked.path_params)
             asked.state.call = call
             asked.state.caller = await admitted(asked, call)
             _check_query(asked, may_repeat)
@@ -104,11 +113,6 @@ class GuardedRoute(APIRoute):
                 body = await asked.json()
                 count_items(asked.state.caller, asked.carried(call), asked.serving)
                 await check_lease(asked.state.caller, asked.path_params, body)
-            async with _turn(asked, call):
-                if item is not None:
-                    await _check_items(await asked.json(), str(call.carries), item)
-                with remote_parent(asked.headers.get("traceparent")):
-                    return await handle(asked)
 
         return guarded
 
@@ -121,10 +125,22 @@ class GuardedRoute(APIRoute):
         return TypeAdapter(item)
 
 
+@asynccontextmanager
+async def _way(asked: StrictRequest, call: Call, is_large: Callable[[], None]) -> AsyncGenerator[None]:
+    """Let a short call go. A large one waits for its turn among those of its token, and gives way to short ones."""
+    if asked.carried(call) <= LARGE_BATCH:
+        yield
+        return
+    is_large()
+    async with _turn(asked, call):
+        with giving_way(asked.serving.short_calls):
+            yield
+
+
 def _turn(asked: StrictRequest, call: Call) -> AbstractAsyncContextManager[None]:
-    """Where many tasks are put in, the turn of this call among those of its token."""
+    """The turn of a large call among those of its token that put tasks in, too."""
     token = asked.state.caller.token
-    if call.carries == "tasks" and token.sealed and asked.carried(call) > LARGE_BATCH:
+    if call.carries == "tasks" and token.sealed:
         return asked.serving.large_calls.turn(token.id)
     return nullcontext()
 

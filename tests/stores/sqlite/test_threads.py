@@ -2,17 +2,20 @@
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from taskyard.core import errors
-from taskyard.core.changes import Committed
+from taskyard.core.changes import Committed, NewTask
 from taskyard.core.units import MicroUsd
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.sqlite import SqliteStore, claims
 from taskyard.stores.sqlite.threads.writer import Writer
+from taskyard.stores.sqlite.transaction import Transaction
 from tests.stores.given import (
     a_beat,
     a_lane,
@@ -152,3 +155,47 @@ async def test_what_is_small_does_not_wait_for_more_than_one_large_set(writer: W
     await asyncio.gather(*calls.values())
 
     assert ends == ["small", "large", "large too"]
+
+
+class Interruptions:
+    """Something small comes while a large set is being written, as often as that is begun."""
+
+    def __init__(self, writer: Writer, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.small: list[asyncio.Future[Any]] = []
+        self.begun = 0
+        self._writer, self._clock = writer, clock
+        self._loop = asyncio.get_running_loop()
+        insert = Transaction.insert
+
+        def noted(transaction: Transaction, tasks: Sequence[NewTask]) -> None:
+            if len(tasks) > 1:
+                self.begun += 1
+                asyncio.run_coroutine_threadsafe(self._come(), self._loop).result(30)
+            insert(transaction, tasks)
+
+        monkeypatch.setattr(Transaction, "insert", noted)
+
+    async def _come(self) -> None:
+        self.small.append(asyncio.ensure_future(self._writer.commit([one_new(self._clock)])))
+        await asyncio.sleep(0)
+
+
+async def test_a_large_set_gives_way_to_what_is_small_a_few_times_and_no_more(
+    writer: Writer, path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+):
+    interruptions = Interruptions(writer, clock, monkeypatch)
+    large = asyncio.ensure_future(writer.commit([a_thousand_new(clock)]))
+    left: list[int] = []
+    large.add_done_callback(lambda _: left.extend(not each.done() for each in interruptions.small))
+
+    (landed,) = await large
+    await asyncio.gather(*interruptions.small)
+
+    assert isinstance(landed, Committed)
+    assert interruptions.begun == 3
+    assert left == [0, 0, 1]  # the last one came when it gave way no more
+    with opened(path) as connection:
+        assert len(tasks_of(connection)) == 1_003
+        assert [number for (number,) in connection.execute("select seq from task order by seq")] == list(
+            range(1, 1_004)
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TypeVar, cast
@@ -29,7 +28,7 @@ from taskyard.features.attempts.output_checks import check_rule
 from taskyard.features.queues.presets import Presets
 from taskyard.features.tasks import growth_limits
 from taskyard.ledger.tracing import current_trace
-from taskyard.ledger.turns import TURN
+from taskyard.ledger.turns import TURN, pause
 
 BY_DEFAULT = "human:local"
 T = TypeVar("T")
@@ -120,7 +119,7 @@ class Drafting(Presets):
         drafts: dict[str, Definition] = {}
         for index, (name, row) in enumerate(zip(ids, cast(list[Mapping[str, object]], rows), strict=True)):
             if index and index % TURN == 0:
-                await asyncio.sleep(0)
+                await pause()
             try:
                 drafts[name] = self._draft(
                     _with_ids(row, ids[name], ids), planning, created_by=created_by, dag_id=dag_id, now=now, under=under
@@ -181,7 +180,7 @@ class Drafting(Presets):
             )
             for place, (draft, names) in enumerate(run):
                 if place and place % TURN == 0:
-                    await asyncio.sleep(0)
+                    await pause()
                 hot = born_like(first, draft, now=now)
                 tasks.append(NewTask(hot, draft, transitions.created_event(hot, draft.created_by, draft.type)))
                 if names or later:

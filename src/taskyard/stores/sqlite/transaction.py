@@ -5,7 +5,7 @@ It knows no change set and no guard; those who use it have looked first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import apsw
@@ -18,10 +18,19 @@ from taskyard.stores.shared.commits.batching import Key
 from taskyard.stores.shared.store_clock import StoreTime
 from taskyard.stores.sqlite.statements import SQL, move, wide
 
+PIECE = 128  # new tasks that are written without a look at who waits
+
+
+class GaveWay(Exception):
+    """The transaction is to be rolled back and done again: somebody waits who is to go first."""
+
 
 class Transaction:
-    def __init__(self, connection: apsw.Connection, time: StoreTime) -> None:
+    def __init__(
+        self, connection: apsw.Connection, time: StoreTime, must_give_way: Callable[[], bool] | None = None
+    ) -> None:
         self.connection = connection
+        self._must_give_way = must_give_way  # None: this one is done before anybody else's
         mark, self._task_seq, self._event_seq = connection.execute(SQL["numbers"]).get
         is_believed = time.hear(mark)
         self.now = time.now()
@@ -49,6 +58,12 @@ class Transaction:
         move(self.connection, ((change.before, change.after) for change in changes))
 
     def insert(self, tasks: Sequence[NewTask]) -> None:
+        for start in range(0, len(tasks), PIECE):
+            if self._must_give_way is not None and self._must_give_way():
+                raise GaveWay
+            self._insert(tasks[start : start + PIECE])
+
+    def _insert(self, tasks: Sequence[NewTask]) -> None:
         first = self._task_seq + 1
         self._task_seq += len(tasks)
         numbered = list(enumerate(tasks, first))

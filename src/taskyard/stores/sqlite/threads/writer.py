@@ -3,6 +3,9 @@
 It takes whatever is waiting and makes one transaction of it, so that many calls share one flush to the disk. Nobody is
 answered before the commit. While idle it looks whether other processes have written, for as long as anybody waits to
 hear of that: closely when the log is heard to be written to, seldom otherwise.
+
+What is small goes first: a large set is rolled back and begun again when something small comes while it is being
+written, a few times at most.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -30,9 +34,10 @@ from taskyard.stores.sqlite.commits import Answer, land
 from taskyard.stores.sqlite.connection import connect, refusal_of
 from taskyard.stores.sqlite.schema import prepare
 from taskyard.stores.sqlite.statements import SQL
+from taskyard.stores.sqlite.threads.checkpoints import Checkpoints
 from taskyard.stores.sqlite.threads.futures import answer, refuse, tell
 from taskyard.stores.sqlite.threads.log_watch import Ear, Lookout, ear_at
-from taskyard.stores.sqlite.transaction import Transaction
+from taskyard.stores.sqlite.transaction import GaveWay, Transaction
 from taskyard.stores.sqlite.yard_file import SameFile
 
 logger = logging.getLogger("taskyard")
@@ -40,6 +45,7 @@ Work = Callable[[Transaction], Any]
 _MOST_JOBS = 256  # of one transaction, so that the first of them is not kept waiting by the last
 _MOST_SETS = 2_000
 _LARGE = 200  # rows from which on a set has a transaction of its own, so that nobody else waits for its commit
+_MOST_WAYS = 2  # times that a large set is begun again, because something small came while it was being written
 REPORTED_EVERY = 60.0  # seconds from one message about a clock that went back to the next
 
 
@@ -51,10 +57,8 @@ class Job:
     work: Work | None = None
     sets: Sequence[ChangeSet] = ()  # instead of work: sets of several jobs may land together
     urgent: bool = False
-
-    @property
-    def is_large(self) -> bool:
-        return any(len(each.tasks) + len(each.changes) > _LARGE for each in self.sets)
+    is_large: bool = False
+    gave_way: int = 0  # times
 
 
 class Writer:
@@ -76,6 +80,9 @@ class Writer:
         self._wrote = wrote  # called on the loop after a commit, of this process or another
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._large: deque[Job] = deque()  # each waits for the small ones that came in while the one before it ran
+        self._came = 0  # small jobs so far, counted on the loop
+        self._taken = 0  # of them, counted on the thread
+        self._checkpoints = Checkpoints(path, call_timeout)
         self._stopping = False
         self._seen = 0
         self._thread = Thread(target=self._run, name=f"taskyard writes {path.name}", daemon=True)
@@ -113,9 +120,11 @@ class Writer:
         return await self._put(Job(self._loop.create_future(), work=work, urgent=urgent))
 
     async def commit(self, sets: Sequence[ChangeSet]) -> list[Answer]:
-        return await self._put(Job(self._loop.create_future(), sets=sets))
+        is_large = any(len(each.tasks) + len(each.changes) > _LARGE for each in sets)
+        return await self._put(Job(self._loop.create_future(), sets=sets, is_large=is_large))
 
     async def _put(self, job: Job) -> Any:
+        self._came += not job.is_large
         self._jobs.put(job)
         return await job.future
 
@@ -146,10 +155,9 @@ class Writer:
 
     def _run(self) -> None:
         try:
-            connection = self._connect()
-            while not self._stopping or self._large or not self._jobs.empty():
-                self._turn(connection)
-            connection.close()
+            with closing(self._connect()) as connection, closing(self._checkpoints):
+                while not self._stopping or self._large or not self._jobs.empty():
+                    self._turn(connection)
         except BaseException as error:
             tell(self._loop, refuse, [self._ready], refusal_of(error, self._path) or error)
         finally:
@@ -162,6 +170,7 @@ class Writer:
             self._time.hear(connection.execute(SQL["numbers"]).get[0])
             self._seen = connection.execute(SQL["data_version"]).get
             self._log = connection.filename_wal
+            self._checkpoints.watch(connection)
             self._same = SameFile(self._path)
         except BaseException:
             connection.close()
@@ -175,6 +184,7 @@ class Writer:
             self._do(connection, jobs)
         if self._large:
             self._do(connection, [self._large.popleft()])
+        self._checkpoints.bring_to_end(connection)
         if self._watched and (seen := connection.execute(SQL["data_version"]).get) != self._seen:
             self._seen = seen
             self._lookout.committed()
@@ -188,8 +198,8 @@ class Writer:
             job = self._jobs.get(block=not self._large, timeout=pause)
             sets = 0
             while True:
-                if job is not None and not job.future.cancelled():
-                    (self._large if job.is_large else jobs).append(job)
+                if job is not None:
+                    self._take(job, jobs)
                     sets += len(job.sets)
                 if len(jobs) >= _MOST_JOBS or sets >= _MOST_SETS:
                     break
@@ -198,9 +208,18 @@ class Writer:
             pass
         return sorted(jobs, key=lambda job: not job.urgent)
 
+    def _take(self, job: Job, small: list[Job]) -> None:
+        self._taken += not job.is_large
+        if not job.future.cancelled():
+            (self._large if job.is_large else small).append(job)
+
     def _do(self, connection: apsw.Connection, jobs: Sequence[Job]) -> None:
         try:
             answers, wrote = self._transact(connection, jobs)
+        except GaveWay:
+            jobs[0].gave_way += 1
+            self._large.appendleft(jobs[0])
+            return
         except BaseException as error:
             refusal = refusal_of(error, self._path, connection)
             if len(jobs) == 1 or isinstance(error, apsw.BusyError | StoreReplaced):
@@ -219,7 +238,7 @@ class Writer:
         try:
             self._same.check()
             connection.execute(SQL["begin"])
-            transaction = Transaction(connection, self._time)
+            transaction = Transaction(connection, self._time, self._must_give_way if _gives_way(jobs) else None)
             if transaction.went_back:
                 clock_rewind.cut_all(transaction)
             answers = _work(transaction, jobs)
@@ -235,6 +254,9 @@ class Writer:
             self._report_jump(transaction.went_back)
         return answers, wrote
 
+    def _must_give_way(self) -> bool:
+        return self._came != self._taken
+
     def _report_jump(self, back: Micros) -> None:
         """Seldom: two processes whose clocks disagree would fill the log."""
         if monotonic() - self._reported > REPORTED_EVERY:
@@ -245,6 +267,10 @@ class Writer:
                 self._path,
                 back / SECOND,
             )
+
+
+def _gives_way(jobs: Sequence[Job]) -> bool:
+    return len(jobs) == 1 and jobs[0].is_large and jobs[0].gave_way < _MOST_WAYS
 
 
 def _work(transaction: Transaction, jobs: Sequence[Job]) -> list[Any]:
