@@ -1,8 +1,9 @@
 """One `yard` fixture over every store. No test that uses it knows which one it has."""
 
 import gc
+import sys
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,7 @@ import pytest
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.options import Options
 from taskyard.service.yard import Yard
-from tests import servers
-from tests.remote import HTTP, beyond_a_server, mark_local_only
+from tests.local_only import HTTP, mark_local_only
 from tests.storage import asked_for, give_back, is_worth_it, opener, take
 from tests.yards import OpenYard
 
@@ -47,7 +47,7 @@ async def open_yard(request: pytest.FixtureRequest, tmp_path: Path, clock: Manua
             await yard.agree_on_preset()
             await yard.agree_on_retention()
         workspaces.setdefault(yard.workspace, yard)
-        return await stack.enter_async_context(beyond_a_server(yard)) if request.param == HTTP else yard
+        return await stack.enter_async_context(_beyond_a_server(yard)) if request.param == HTTP else yard
 
     async with AsyncExitStack() as stack:
         yield open_yard
@@ -56,6 +56,12 @@ async def open_yard(request: pytest.FixtureRequest, tmp_path: Path, clock: Manua
         await yard.close()
     await give_back(request.param, tmp_path)
     assert all(each.ok for each in verified), "\n".join(map(str, verified))
+
+
+def _beyond_a_server(yard: Yard) -> AbstractAsyncContextManager[Yard]:
+    from tests.remote import beyond_a_server  # noqa: PLC0415 - to load the server takes longer than most tests
+
+    return beyond_a_server(yard)
 
 
 @pytest.fixture
@@ -91,4 +97,5 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionfinish() -> None:
-    servers.end_all()
+    if servers := sys.modules.get("tests.servers"):  # where one was asked for
+        servers.end_all()

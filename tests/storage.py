@@ -1,7 +1,8 @@
 """The stores that tests run on. A new store is plugged into every suite by one more entry here.
 
 TASKYARD_TEST_STORES names the stores to test, separated by commas; the usual ones where it says nothing. A store that
-is asked for and cannot be made fails its tests.
+is asked for and cannot be made fails its tests. What a store needs is loaded with it: many processes of the tests know
+one store only.
 """
 
 import os
@@ -12,11 +13,9 @@ from urllib.parse import quote
 
 from taskyard.stores.contract import Clock, Store
 from taskyard.stores.memory import MemoryStore
-from taskyard.stores.postgres import PostgresStore
-from taskyard.stores.redis import RedisStore
 from taskyard.stores.sqlite import SqliteStore
-from tests import bouncing, redis_servers, servers
 
+IN_MEMORY = Path("/dev/shm")  # where a machine has it: files of tests that are about no disk
 Opener = Callable[[], Store]  # each call is another process's view of the same data
 
 
@@ -31,6 +30,8 @@ def sqlite(folder: Path, clock: Clock) -> Opener:
 
 def postgres(name: str) -> Callable[[Path, Clock], Opener]:
     def opener(folder: Path, clock: Clock) -> Opener:
+        from taskyard.stores.postgres import PostgresStore  # noqa: PLC0415
+
         url = url_of(name, folder)
         return lambda: PostgresStore(url, clock=clock)
 
@@ -39,6 +40,8 @@ def postgres(name: str) -> Callable[[Path, Clock], Opener]:
 
 def redis(name: str) -> Callable[[Path, Clock], Opener]:
     def opener(folder: Path, clock: Clock) -> Opener:
+        from taskyard.stores.redis import RedisStore  # noqa: PLC0415
+
         url = url_of(name, folder)
         return lambda: RedisStore(url, clock=clock)
 
@@ -120,15 +123,39 @@ def opener(name: str, folder: Path, clock: Clock) -> Opener:
     return STORES[name](folder, clock)
 
 
+def _postgres_url(folder: Path, *, version: int) -> str:
+    from tests import servers  # noqa: PLC0415
+
+    return servers.postgres_yard(version, folder)
+
+
+def _bounced_url(folder: Path) -> str:
+    from tests import bouncing  # noqa: PLC0415
+
+    return bouncing.bounced_yard(16, folder)
+
+
+def _redis_url(folder: Path, *, newer: bool = False) -> str:
+    from tests import redis_servers  # noqa: PLC0415
+
+    return redis_servers.redis_yard(folder, newer=newer)
+
+
+def _cluster_url(folder: Path) -> str:
+    from tests import redis_servers  # noqa: PLC0415
+
+    return redis_servers.cluster_yard(folder)
+
+
 # By its URL a store is opened in another process. Memory has none to share.
 URLS: dict[str, Callable[[Path], str]] = {
     "sqlite": lambda folder: f"sqlite:///{quote(str(folder / 'yard.db'))}",
-    "postgres": partial(servers.postgres_yard, 16),
-    "postgres18": partial(servers.postgres_yard, 18),
-    "pgbouncer": partial(bouncing.bounced_yard, 16),
-    "redis": redis_servers.redis_yard,
-    "redis7": partial(redis_servers.redis_yard, newer=True),
-    "redis-cluster": redis_servers.cluster_yard,
+    "postgres": partial(_postgres_url, version=16),
+    "postgres18": partial(_postgres_url, version=18),
+    "pgbouncer": _bounced_url,
+    "redis": _redis_url,
+    "redis7": partial(_redis_url, newer=True),
+    "redis-cluster": _cluster_url,
 }
 IN_A_FILE = frozenset({"sqlite"})
 
@@ -148,10 +175,14 @@ def url_of(name: str, folder: Path) -> str:
 def take(name: str, folder: Path) -> None:
     """Let the yard of this folder be one that was given back, where there is one: to make it may take long."""
     if name == "postgres":
+        from tests import servers  # noqa: PLC0415
+
         servers.take_postgres(16, folder)
 
 
 async def give_back(name: str, folder: Path) -> None:
     """Let others take the yard of this folder, which nobody uses any more."""
     if name == "postgres":
+        from tests import servers  # noqa: PLC0415
+
         await servers.give_back_postgres(16, folder)

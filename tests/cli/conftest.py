@@ -3,10 +3,12 @@
 import json
 import logging
 from collections.abc import Callable, Generator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from taskyard.cli.main import app
@@ -24,6 +26,7 @@ class Said(NamedTuple):
 
 
 Command = Callable[..., Said]
+built = cache(get_command)  # to build every command takes longer than most of them do
 
 
 def given_an_empty_yard(taskyard: Command) -> None:
@@ -53,6 +56,7 @@ def taskyard(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Comma
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TASKYARD_URL", url)
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr("typer.testing._get_command", built)
 
     def run(*words: str, stdin: str | None = None) -> Said:
         result = CliRunner().invoke(app, list(words), input=stdin)

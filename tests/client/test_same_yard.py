@@ -16,7 +16,8 @@ from taskyard.remote import RemoteYard
 from taskyard.server.server import Server
 from taskyard.service.yard import Yard
 from tests.core.hostile import HOSTILE, Hostile
-from tests.remote import LOCAL_ONLY, url_of
+from tests.local_only import LOCAL_ONLY
+from tests.remote import url_of
 from tests.yards import given_a_dead_letter, given_a_running_task
 
 # What a server needs of its yard, and no caller does.

@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-IN_MEMORY = Path("/dev/shm")
+from tests.storage import IN_MEMORY
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.model.conftest import IN_MEMORY
 from tests.model.playing import Failed, beside_the_model, play, play_seed
 from tests.model.running import History
 from tests.mutants.stories import STORIES
+from tests.storage import IN_MEMORY
 
 STEPS = 60
 CAUGHT = 3  # not what Python itself ends with when a program is broken

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from shutil import copytree
+from shutil import copytree, ignore_patterns
 
 import pytest
 
@@ -18,8 +18,8 @@ PATIENCE_SEC = 110
 
 
 def planted(mutant: Mutant, folder: Path) -> Path:
-    """A copy of the package with the mistake in it. What was compiled comes along: only the changed file is newer."""
-    copytree(PACKAGE, folder / "taskyard")
+    """The package with the mistake in it: links to its files, compiled ones too, and copies of the changed ones."""
+    copytree(PACKAGE, folder / "taskyard", copy_function=os.symlink, ignore=ignore_patterns("static"))
     for edit in mutant.edits:
         _apply(edit, folder / "taskyard" / edit.file)
     return folder
@@ -29,6 +29,7 @@ def _apply(edit: Edit, file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     found = text.count(edit.old)
     assert found == 1, f"{edit.file} has this {found} times, so the mutant must follow the code: {edit.old}"
+    file.unlink()  # a link: the package itself stays as it is
     file.write_text(text.replace(edit.old, edit.new), encoding="utf-8")
 
 

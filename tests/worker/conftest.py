@@ -14,7 +14,8 @@ from taskyard.ledger.clock import SystemClock
 from taskyard.ledger.options import Options
 from taskyard.worker.agent import Agent
 from taskyard.worker.runner import Worker
-from tests.remote import HTTP, served_beside
+from tests.local_only import HTTP
+from tests.remote import served_beside
 from tests.storage import asked_for, give_back, opener, take
 
 

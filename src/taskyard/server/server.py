@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -20,8 +21,12 @@ from taskyard.server.protocol import BoundedProtocol
 from taskyard.server.yards import Yards
 from taskyard.service.yard import Yard
 
+logger = logging.getLogger(__name__)
 GRACE = 10  # seconds that requests under way get to end
-HANGING_UP = 50  # ticks of a tenth of a second between looks for readers that do not take the last of what they got
+TICK = 0.1  # seconds
+TICKS = 864_000  # a day of them, after which they are counted from 0 again
+SHORTEST_PAUSE = 0.001  # seconds between looks for requests under way, when the server has just been stopped
+HANGING_UP = 50  # ticks between looks for readers that do not take the last of what they got
 
 
 async def serving_of(yard: Yard, *, host: str, allowed_hosts: Iterable[str] = ()) -> Serving:
@@ -47,13 +52,13 @@ class Server(uvicorn.Server):
                 log_config=None,
                 access_log=False,
                 server_header=False,
-                timeout_graceful_shutdown=GRACE,
                 ws_max_size=1 << 16,
                 ws_per_message_deflate=False,  # a compressor for each listener would take more memory than all else
             )
         )
         self._live: Live = app.state.live
         self._parting: set[Any] = set()
+        self._stopping = asyncio.Event()
         self._listening = listening
         self.port: int = listening.getsockname()[1]
 
@@ -65,9 +70,19 @@ class Server(uvicorn.Server):
     def stop(self) -> None:
         """Take no new requests, and end when those under way have."""
         self.should_exit = True
+        self._stopping.set()
 
     async def listen(self) -> None:
         await self.serve([self._listening])
+
+    async def main_loop(self) -> None:
+        """Tick until the server is to stop. uvicorn's own loop notices a stop with its next tick only."""
+        counter = 0
+        while not await self.on_tick(counter):
+            counter = (counter + 1) % TICKS
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TICK):
+                    await self._stopping.wait()
 
     async def on_tick(self, counter: int) -> bool:
         if counter % HANGING_UP == 0:
@@ -81,8 +96,32 @@ class Server(uvicorn.Server):
         self._parting = {each for each in self.server_state.connections if each.transport.is_closing()}
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close what listens, and end with the last request, or without it when the grace is over.
+
+        uvicorn's own shutdown sleeps for a tenth of a second at least.
+        """
         await self._live.close()
-        await super().shutdown(sockets)
+        for each in (*self.servers, *(sockets or ())):
+            each.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        try:
+            async with asyncio.timeout(GRACE):
+                await self._last_request()
+        except TimeoutError:
+            logger.error(
+                "%s requests were under way after %s s, and are cancelled", len(self.server_state.tasks), GRACE
+            )
+            for task in self.server_state.tasks:
+                task.cancel()
+        await self.lifespan.shutdown()
+
+    async def _last_request(self) -> None:
+        """Neither a connection nor its task sets an event: they are looked at after ever longer pauses."""
+        pause = SHORTEST_PAUSE
+        while self.server_state.connections or self.server_state.tasks:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, TICK)
 
 
 @asynccontextmanager
