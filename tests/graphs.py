@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from taskyard.core.changes import Event
 from taskyard.core.json_value import Json
 from taskyard.core.task import Status
-from taskyard.features.tasks.views import Held, Receipt
+from taskyard.features.attempts.views import Receipt
+from taskyard.features.dags.views import Dag
+from taskyard.features.tasks.views import Held
 from taskyard.service.yard import Yard
-from taskyard.wire.answers import Dag
 from tests.yards import OpenYard
 
 Row = dict[str, object]

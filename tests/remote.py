@@ -10,13 +10,13 @@ from typing import cast
 from taskyard.client.connection import Connection
 from taskyard.core.units import Micros
 from taskyard.features.notifications.views import ErrandsRun
+from taskyard.features.retention.views import Swept
 from taskyard.ledger.options import Options
 from taskyard.remote import RemoteYard
 from taskyard.server.server import Server, served
 from taskyard.service.yard import Yard
 from taskyard.stores.contract import Store
 from taskyard.sync import Portal
-from taskyard.wire.answers import Swept
 
 
 class Beyond(RemoteYard):

@@ -9,9 +9,9 @@ from time import process_time
 from bench.growing.growth import AGENT, BULK, Growth, Place, name, put_in
 from bench.runner import Case, Count, Counts, Table, measure
 from bench.yards import Urls, a_yard
+from taskyard.features.attempts.views import Heartbeat
 from taskyard.features.tasks.views import Held
 from taskyard.service.yard import Yard
-from taskyard.wire.answers import Heartbeat
 
 AT_MOST = 10.0  # per cent of one core, for as many as are held
 

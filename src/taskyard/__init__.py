@@ -26,7 +26,8 @@ if TYPE_CHECKING:
         TaskyardError,
     )
     from taskyard.core.task import Status
-    from taskyard.features.tasks.views import Details, Held, Receipt, Task
+    from taskyard.features.attempts.views import Receipt
+    from taskyard.features.tasks.views import Details, Held, Task
     from taskyard.ledger.clock import ManualClock
     from taskyard.worker.agent import Agent
     from taskyard.worker.context import Context, SyncContext
@@ -72,7 +73,8 @@ _HOMES = {
     "app": ("Yard", "connect", "connect_sync"),
     "core.task": ("Status",),
     "ledger.clock": ("ManualClock",),
-    "features.tasks.views": ("Details", "Held", "Receipt", "Task"),
+    "features.attempts.views": ("Receipt",),
+    "features.tasks.views": ("Details", "Held", "Task"),
     "worker.agent": ("Agent",),
     "worker.context": ("Context", "SyncContext"),
     "worker.control": ("Cancel", "Fail", "Retry", "Snooze"),

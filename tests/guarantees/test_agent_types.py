@@ -35,7 +35,7 @@ async def test_an_id_stays_with_the_type_that_it_was_first_registered_under(yard
 
     with pytest.raises(IdentityTaken, match="an agent of the type coder"):
         await yard.register("coder-1", "mallory")
-    assert (await yard.agent("coder-1")).agent.type == "coder"
+    assert (await yard.agent("coder-1")).type == "coder"
 
 
 async def test_an_id_is_not_called_as_another_type_is(yard: Yard):
@@ -58,14 +58,14 @@ async def test_an_agent_may_be_the_only_one_of_its_kind(yard: Yard):
     await yard.register("coder")
     await yard.register("coder-2", "coder")
 
-    assert {view.agent.id: view.agent.type for view in await yard.agents()} == {"coder": "coder", "coder-2": "coder"}
+    assert {view.id: view.type for view in await yard.agents()} == {"coder": "coder", "coder-2": "coder"}
 
 
 async def test_who_registers_again_without_a_type_keeps_its_own(yard: Yard):
     await yard.register("coder-1", "coder")
     await yard.register("coder-1", capabilities=["git"])
 
-    assert (await yard.agent("coder-1")).agent.type == "coder"
+    assert (await yard.agent("coder-1")).type == "coder"
 
 
 async def test_who_names_no_id_is_given_one_of_its_type(yard: Yard):
@@ -119,7 +119,7 @@ async def test_of_two_processes_the_last_to_start_counts_and_an_event_says_so(ya
         ({"usd": "1", "per": "ever"}, {"usd": "3", "per": "day"}),
     ]
     view = await yard.agent("coder-1")
-    assert (view.budget.amount, view.budget.per, view.budget_set_by) == (3_000_000, Period.DAY, "code")
+    assert (view.budget, view.budget_per, view.budget_set_by) == (3_000_000, Period.DAY, "code")
 
 
 @pytest.mark.parametrize(("per", "days"), [("day", 1), ("month", 31)])
@@ -237,7 +237,7 @@ async def test_registering_asks_for_no_more_than_was_granted(yard: Yard):
     with pytest.raises(Forbidden, match="type review"):
         await yard.register("coder-1", "coder", types=["code", "review"])
     await yard.register("coder-1", "coder", capabilities=["git"])
-    assert (await yard.agent("coder-1")).agent.types == {"code"}
+    assert (await yard.agent("coder-1")).types == {"code"}
 
 
 @pytest.mark.parametrize("judging", ["llm-judge", "test-runner"])
@@ -251,7 +251,7 @@ async def test_who_is_granted_anything_judges_only_where_that_is_granted(yard: Y
     await yard.register("coder-1", "coder", capabilities=[judging])
     await yard.grant("coder")
 
-    assert not (await yard.agent("coder-1")).agent.capabilities
+    assert not (await yard.agent("coder-1")).capabilities
 
 
 async def test_a_grant_to_one_id_is_for_that_id_alone(yard: Yard):
@@ -260,7 +260,7 @@ async def test_a_grant_to_one_id_is_for_that_id_alone(yard: Yard):
     await yard.grant("coder", agent_id="coder-1", capabilities=["llm-judge"], slots=1)
     await yard.register("coder-1", "coder", capabilities=["llm-judge"], max_concurrent_tasks=5)
 
-    assert (await yard.agent("coder-1")).agent.max_concurrent_tasks == 1
+    assert (await yard.agent("coder-1")).max_concurrent_tasks == 1
     with pytest.raises(Forbidden):
         await yard.register("coder-2", "coder", capabilities=["llm-judge"])
 
@@ -275,8 +275,9 @@ async def test_adding_a_capability_keeps_what_is_known_of_an_agent(yard: Yard):
 
     await yard.register("coder-1", capabilities=["python"], keep=True)
 
-    agent = (await yard.agent("coder-1")).agent
-    assert (agent.type, agent.models, agent.max_concurrent_tasks, agent.budget) == ("coder", ("opus",), 7, 4_000_000)
+    agent = await yard.agent("coder-1")
+    shown = (agent.type, agent.models_available, agent.max_concurrent_tasks, agent.own_budget)
+    assert shown == ("coder", ("opus",), 7, 4_000_000)
     assert (agent.capabilities, agent.status) == ({"git", "python"}, "draining")
 
 

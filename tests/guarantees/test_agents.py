@@ -26,9 +26,9 @@ async def test_the_roster_says_who_is_there_and_how_busy(yard: Yard, clock: Manu
     await yard.agent_heartbeat("ada")
 
     (ada,) = await yard.agents()
-    assert (ada.agent.type, ada.agent.capabilities, ada.agent.models) == ("coder", {"git"}, ("opus",))
+    assert (ada.type, ada.capabilities, ada.models_available) == ("coder", {"git"}, ("opus",))
     assert (ada.current_tasks, ada.budget_left, ada.last_heartbeat) == (1, 3_500_000, yard.now())
-    assert ada.agent.status is AgentStatus.ACTIVE
+    assert ada.status is AgentStatus.ACTIVE
 
 
 async def test_a_heartbeat_of_a_task_is_one_of_its_agent(yard: Yard, clock: ManualClock):
@@ -181,7 +181,7 @@ async def test_an_agent_that_has_signed_off_gets_nothing_until_it_registers_agai
     task = await yard.enqueue("code")
     await yard.sign_off_agent("worker")
     assert await yard.claim("worker") == []
-    assert (await yard.agents())[0].agent.status is AgentStatus.OFFLINE
+    assert (await yard.agents())[0].status is AgentStatus.OFFLINE
 
     await given_an_agent(yard)
     await claim_that(yard, task.id)

@@ -3,6 +3,8 @@
 import pytest
 
 from taskyard.core.errors import InvalidInput
+from taskyard.core.units import Micros
+from taskyard.features.breakers.views import BreakerOverride
 from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
 from tests.yards import OpenYard, elapse, given_an_agent
@@ -46,10 +48,10 @@ async def test_the_word_of_loki_is_read_where_ours_is_absent(yard: Yard):
 async def test_a_type_may_have_its_own_time_to_the_probe(yard: Yard, clock: ManualClock):
     overrides = {"deploy": {"failure_threshold": 1, "half_open_after_sec": 5}, "code": {"half_open_after_sec": 300}}
     settings = await yard.set_breaker_policy(failure_threshold=2, overrides=overrides)
-    assert (dict(settings.thresholds), dict(settings.waits)) == (
-        {"deploy": 1},
-        {"deploy": 5_000_000, "code": 300_000_000},
-    )
+    assert settings.overrides == {
+        "deploy": BreakerOverride(1, Micros(5_000_000)),
+        "code": BreakerOverride(None, Micros(300_000_000)),
+    }
     assert await failures_until_it_opens(yard, "deploy") == 1
     assert await failures_until_it_opens(yard, "code") == 2
 
@@ -61,8 +63,10 @@ async def test_overrides_are_taken_as_lokis_files_have_them(yard: Yard, open_yar
     overrides = {"ops-security": {"failureThreshold": 3, "cooldownSeconds": 300}, "code": {"halfOpenAfter": 2}}
     settings = await yard.set_breaker_policy(overrides=overrides)
 
-    assert dict(settings.thresholds) == {"ops-security": 3}
-    assert dict(settings.waits) == {"ops-security": 300_000_000, "code": 2_000_000}
+    assert settings.overrides == {
+        "ops-security": BreakerOverride(3, Micros(300_000_000)),
+        "code": BreakerOverride(None, Micros(2_000_000)),
+    }
     assert (await (await open_yard()).settings()).breakers == settings
 
 

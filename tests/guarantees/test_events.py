@@ -7,13 +7,14 @@ from itertools import pairwise
 
 import pytest
 
+from taskyard.api.codec import write
 from taskyard.core.changes import StoredEvent
 from taskyard.core.errors import IllegalTransition, InvalidInput, LeaseLost
 from taskyard.core.transitions import GRAPH
 from taskyard.core.units import to_iso
+from taskyard.features.events.views import event_view
 from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.answers import event_view
 from tests.graphs import (
     bury,
     claim_all,
@@ -172,7 +173,7 @@ async def test_an_event_is_shown_in_the_yards_words_and_in_those_of_multica(yard
     waiting = await yard.enqueue("code")
     (stored,) = await yard.events()
 
-    assert event_view(stored) == {
+    assert write(event_view(stored)) == {
         "seq": stored.seq,
         "at": to_iso(yard.now()),
         "type": "task:queued",

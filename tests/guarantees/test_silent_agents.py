@@ -7,9 +7,9 @@ import pytest
 
 from taskyard.core.agent import AgentStatus
 from taskyard.core.units import to_iso
+from taskyard.features.tasks.answers import Cause
 from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.answers import Cause
 from tests.yards import OpenYard, given_a_running_task, given_an_agent
 
 A_WEEK = 7 * 24 * 3600
@@ -17,7 +17,7 @@ A_WEEK = 7 * 24 * 3600
 
 async def standing(yard: Yard, agent_id: str) -> tuple[AgentStatus, bool]:
     view = await yard.agent(agent_id)
-    return view.agent.status, view.silent
+    return view.status, view.silent
 
 
 async def cause_of(yard: Yard, task_id: str) -> Cause:
@@ -107,7 +107,7 @@ async def test_who_is_silent_for_a_week_and_has_nothing_to_do_is_forgotten(yard:
     clock.advance(seconds=3700)
     await yard.sweep()
 
-    assert [view.agent.id for view in await yard.agents()] == ["limited", "there", "wanted"]
+    assert [view.id for view in await yard.agents()] == ["limited", "there", "wanted"]
     assert await spent_by(yard, "agent:gone", "type:coder") == spent == [250_000, 250_000]
 
 
@@ -133,7 +133,7 @@ async def test_who_registers_while_the_silent_are_forgotten_is_not(
     monkeypatch.setattr(yard.store, call, register_and_read)
     await yard.sweep()
 
-    assert [str(view.agent.id) for view in await elsewhere.agents()] == ["newcomer"]
+    assert [str(view.id) for view in await elsewhere.agents()] == ["newcomer"]
 
 
 async def test_a_sweep_in_the_middle_of_a_registration_does_not_forget_it(
@@ -150,4 +150,4 @@ async def test_a_sweep_in_the_middle_of_a_registration_does_not_forget_it(
     monkeypatch.setattr(elsewhere.store, "pulse", sweep_and_pulse)
     await given_an_agent(elsewhere, "newcomer")
 
-    assert [str(view.agent.id) for view in await yard.agents()] == ["newcomer"]
+    assert [str(view.id) for view in await yard.agents()] == ["newcomer"]

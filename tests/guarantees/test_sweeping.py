@@ -11,10 +11,10 @@ from taskyard.core.errors import EventsGone, NotFound
 from taskyard.core.task import Status
 from taskyard.core.units import Micros, seconds, to_iso
 from taskyard.features.retention import pruning
+from taskyard.features.retention.views import Swept
 from taskyard.ledger.clock import ManualClock
 from taskyard.service.sweeping import BATCH
 from taskyard.service.yard import Yard
-from taskyard.wire.answers import Swept
 from tests.graphs import (
     bury,
     claim_all,
@@ -246,7 +246,7 @@ async def a_week_later(yard: Yard, clock: ManualClock) -> None:
     """Agents are heard of meanwhile: those that are silent for so long would be forgotten too."""
     clock.advance(seconds=7 * DAY + 61)
     for view in await yard.agents():
-        await yard.agent_heartbeat(view.agent.id)
+        await yard.agent_heartbeat(view.id)
     await yard.sweep()
 
 

@@ -5,9 +5,9 @@ import pytest
 from taskyard.core.errors import NotFound
 from taskyard.core.json_value import Json
 from taskyard.core.units import Micros, seconds, to_iso
+from taskyard.features.tasks.answers import Cause
 from taskyard.ledger.clock import ManualClock
 from taskyard.service.yard import Yard
-from taskyard.wire.answers import Cause
 from tests.graphs import bury, claim_all, given_a_graph, task
 from tests.yards import OpenYard, claim_that, elapse, given_a_claimed_task, given_a_running_task, given_an_agent
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from taskyard.core.errors import TaskyardError
 from taskyard.core.task import Hot
+from taskyard.features.dags.views import Dag, DagView
 from taskyard.features.tasks.views import Details, Held, Task
-from taskyard.wire.answers import Dag, DagView
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from taskyard.core.changes import Committed, Edge, Event
 from taskyard.core.lease import seal
 from taskyard.core.task import HELD, WAITING, Hot, Outcome, Status, TaskId
 from taskyard.core.units import SECOND, Micros
+from taskyard.features.attempts.views import Told as ToldByHeartbeat
+from taskyard.features.attempts.views import Waited
 from taskyard.features.tasks.views import Task
-from taskyard.wire.answers import Told as ToldByHeartbeat
-from taskyard.wire.answers import Waited
 from tests.model.answers import Answer, Ok, Refused
 from tests.model.claims import check_claim
 from tests.model.log import Log

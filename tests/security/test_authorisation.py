@@ -357,7 +357,7 @@ async def test_an_agent_that_is_to_drain_cannot_end_that_by_registering(yard: Ya
         await yard.drain_agent("coder")
 
         assert (await client.post("/api/agents", json={"id": "coder"})).status_code == 403
-    assert (await yard.agent("coder")).agent.status == "draining"
+    assert (await yard.agent("coder")).status == "draining"
 
 
 @pytest.mark.parametrize(

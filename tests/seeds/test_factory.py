@@ -373,12 +373,12 @@ async def test_an_agent_is_registered_with_what_the_document_says_of_it(yard: Ya
     assert len(await yard.claim("agent_coder_01", count=3)) == 2
 
     view = await yard.agent("agent_coder_01")
-    assert (view.agent.type, view.current_tasks, view.budget_left) == ("coder", 2, 43_000_000)
-    assert (view.agent.status, view.last_heartbeat) == ("active", yard.now())
+    assert (view.type, view.current_tasks, view.budget_left) == ("coder", 2, 43_000_000)
+    assert (view.status, view.last_heartbeat) == ("active", yard.now())
     await yard.drain_agent("agent_coder_01")
-    assert (await yard.agent("agent_coder_01")).agent.status == "draining"
+    assert (await yard.agent("agent_coder_01")).status == "draining"
     await yard.sign_off_agent("agent_coder_01")
-    assert (await yard.agent("agent_coder_01")).agent.status == "offline"
+    assert (await yard.agent("agent_coder_01")).status == "offline"
 
 
 async def test_new_work_wakes_an_agent_that_waits(yard: Yard):

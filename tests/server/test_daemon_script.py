@@ -95,7 +95,7 @@ async def test_it_works_through_tasks_and_says_how_each_went(yard: Yard):
 
     assert [output.strip() for output in outputs] == ["1", "4"]
     assert (failed.attempts[0].reason, failed.attempts[0].error) == ("agent_error", "no luck")
-    assert [view.agent.status for view in await yard.agents()] == [AgentStatus.OFFLINE]
+    assert [view.status for view in await yard.agents()] == [AgentStatus.OFFLINE]
 
 
 async def test_when_it_starts_again_what_it_held_before_is_tried_again(yard: Yard):

@@ -12,10 +12,13 @@ from typing import Any
 import apsw
 import pytest
 
-from taskyard import Agent, Context, Held, Status
+from taskyard import Agent
 from taskyard.app import Yard, connect
 from taskyard.core.agent import AgentStatus
+from taskyard.core.task import Status
+from taskyard.features.tasks.views import Held
 from taskyard.worker import heartbeats
+from taskyard.worker.context import Context
 from taskyard.worker.runner import FEW, Worker
 from tests.worker.conftest import until, working
 
@@ -76,7 +79,7 @@ async def test_a_worker_that_stops_lets_its_handlers_finish(yard: Yard) -> None:
 
     assert (await yard.get(task.id)).result == "finished"
     (view,) = await yard.agents()
-    assert view.agent.status is AgentStatus.OFFLINE
+    assert view.status is AgentStatus.OFFLINE
 
 
 async def test_what_is_not_finished_within_the_grace_period_is_given_back_uncounted(yard: Yard) -> None:

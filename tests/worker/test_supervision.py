@@ -8,10 +8,12 @@ from typing import Any, NoReturn
 
 import pytest
 
-from taskyard import Agent, Context, Fail, Status
+from taskyard import Agent, Fail
 from taskyard.app import Yard
-from taskyard.features.tasks.views import Receipt
+from taskyard.core.task import Status
+from taskyard.features.attempts.views import Receipt
 from taskyard.worker import runner
+from taskyard.worker.context import Context
 from tests.worker.conftest import until, working
 
 SOON = 5.0  # seconds: far below the heartbeat of 30 s that used to bring the word, far above what is promised

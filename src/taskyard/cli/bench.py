@@ -241,4 +241,4 @@ async def clear(yard: Yard) -> None:
         expects = tuple(Expect(hot.id, hot.version) for hot in hots)
         await yard.store.commit([ChangeSet(expects=expects, removals=tuple(hot.id for hot in hots), at=yard.now())])
     for view in await yard.agents():
-        await yard.remove_agent(view.agent.id)
+        await yard.remove_agent(view.id)

@@ -62,8 +62,8 @@ def agents(context: typer.Context, incomplete: str) -> Offered:
 
     async def use(yard: Yard) -> Offered:
         views = await yard.agents()
-        types = [(type_, "all of the type") for type_ in sorted({view.agent.type for view in views})]
-        return [*types, *((view.agent.id, view.agent.status.value) for view in views)]
+        types = [(type_, "all of the type") for type_ in sorted({view.type for view in views})]
+        return [*types, *((view.id, view.status.value) for view in views)]
 
     return _fitting(_asked(context, use), incomplete)
 

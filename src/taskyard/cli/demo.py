@@ -23,8 +23,8 @@ from taskyard.cli.session import console_for_people
 from taskyard.cli.tables import Terminal, Text, dollars, seconds, state, table
 from taskyard.core.changes import StoredEvent
 from taskyard.core.task import TaskId
+from taskyard.features.dags.views import DagView
 from taskyard.features.tasks.views import Details
-from taskyard.wire.answers import DagView
 
 AGENTS = ("researcher", "designer", "coder", "reviewer")
 LONGEST = 60.0  # seconds: it takes about 20; something is wrong where it takes this

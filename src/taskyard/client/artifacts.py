@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 
 from taskyard.api import calls
 from taskyard.api.chunks import Content
+from taskyard.api.codec import read
 from taskyard.client.long_poll import Calling, shown
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.features.artifacts import views as files
@@ -42,7 +43,7 @@ class Filing(Calling):
         if task_id is not None:
             call, names["task_id"] = calls.PUT_TASK_ARTIFACT, task_id
             headers |= shown(lease)
-        return files.artifact_of(await self._connection.send(call, data, headers=headers, **names))
+        return read(Artifact, await self._connection.send(call, data, headers=headers, **names))
 
     async def artifact(self, artifact_id: str, *, task_id: str | None = None, lease: str | None = None) -> Artifact:
         """What is known of an artifact, by its id or as it is referred to; one that may not be seen is not found.
@@ -50,7 +51,7 @@ class Filing(Calling):
         With a validator's id and lease, also one of the output that it judges.
         """
         headers = shown(lease, task_id)
-        return files.artifact_of(await self._ask(calls.ARTIFACT, headers=headers, artifact_id=_plain(artifact_id)))
+        return read(Artifact, await self._ask(calls.ARTIFACT, headers=headers, artifact_id=_plain(artifact_id)))
 
     async def artifacts(
         self, *, task_id: str | None = None, limit: int = DEFAULT_LISTED, cursor: str | None = None
@@ -61,7 +62,7 @@ class Filing(Calling):
             answer = await self._ask(calls.ARTIFACTS, query=query)
         else:
             answer = await self._ask_about(calls.TASK_ARTIFACTS, task_id, query=query)
-        return [files.artifact_of(each) for each in answer["artifacts"]]
+        return read(list[Artifact], answer["artifacts"])
 
     async def read_artifact(
         self,

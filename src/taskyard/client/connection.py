@@ -20,10 +20,10 @@ from taskyard.api.calls import NOW, Call
 from taskyard.api.chunks import Content, may_repeat, pieces
 from taskyard.core.errors import Contended, InvalidInput, StoreUnavailable, TaskyardError, TooManyRequests, YardClosed
 from taskyard.core.units import Micros
+from taskyard.definition.error_view import error_of
 from taskyard.definition.fields import text
 from taskyard.features.tokens.rules import presented
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT, keepalive_options
-from taskyard.wire.reading import error as read_error
 
 REACHED_WITHIN = 0.2  # of the time that a call may take
 TRIED_FOR = 0.5  # of that time, where the call may be made again: the line may be silent, and another not
@@ -219,7 +219,7 @@ def _refusal(answer: httpx.Response) -> tuple[TaskyardError, bool]:
         return StoreUnavailable(f"{answer.url.host} answered with status {answer.status_code}"), answer.is_server_error
     if code in _NO_SUCH_CALL:
         return InvalidInput("url", "names a server that does not know this call"), False
-    return read_error(document), retryable
+    return error_of(document), retryable
 
 
 def _delay(tried: int) -> float:

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from taskyard.api import calls
+from taskyard.api.codec import read
 from taskyard.client.body import body, draft
 from taskyard.client.long_poll import Calling
 from taskyard.core.json_value import Json
-from taskyard.features.inbox import views as inboxes
 from taskyard.features.inbox.items import Source
 from taskyard.features.inbox.rules import Kind
 from taskyard.features.inbox.views import Dequeued, Enqueued, InboxView, Peeked
-from taskyard.features.subagents import views as subagents
 from taskyard.features.subagents.views import StartedSubagent, Subagent
 from taskyard.ledger.ids import mint
 from taskyard.ledger.tracing import continued, enqueue_span
@@ -52,7 +51,7 @@ class Inboxes(Calling):
             item_id=f"item_{mint()}" if item_id is None else item_id,
         )
         answer = await self._ask(calls.INBOX_ENQUEUE, request, agent=agent, conversation=conversation)
-        return inboxes.enqueued_from(answer)
+        return read(Enqueued, answer)
 
     async def inbox_dequeue(
         self,
@@ -67,7 +66,7 @@ class Inboxes(Calling):
         chosen = f"batch_{mint()}" if batch_id is None else batch_id
         request = body(blocked_reason=blocked_reason, hold_sec=hold_sec, batch_id=chosen)
         answer = await self._ask(calls.INBOX_DEQUEUE, request, agent=agent, conversation=conversation)
-        return inboxes.dequeued_from(answer)
+        return read(Dequeued, answer)
 
     async def inbox_consume(self, agent: str, conversation: str, batch_id: str) -> None:
         """A batch was dealt with: it never comes back. One that is in other hands by now is `not_found`."""
@@ -80,12 +79,12 @@ class Inboxes(Calling):
 
     async def inbox_peek(self, agent: str, conversation: str) -> Peeked:
         """What waits in an inbox, in its order. Nothing is taken."""
-        return inboxes.peeked_from(await self._ask(calls.INBOX, agent=agent, conversation=conversation))
+        return read(Peeked, await self._ask(calls.INBOX, agent=agent, conversation=conversation))
 
     async def inboxes(self, *, limit: int = MOST_LISTED) -> list[InboxView]:
         """The inboxes that are in use, by agent and conversation."""
         answer = await self._ask(calls.INBOXES, query={"limit": limit})
-        return [inboxes.inbox_from(each) for each in answer["inboxes"]]
+        return read(list[InboxView], answer["inboxes"])
 
     # Background subagents
 
@@ -123,7 +122,7 @@ class Inboxes(Calling):
             fields=_traced(type, fields or {}),
             task_id=f"task_{mint()}" if task_id is None else task_id,
         )
-        return subagents.started_from(await self._ask(calls.START_SUBAGENT, request))
+        return read(StartedSubagent, await self._ask(calls.START_SUBAGENT, request))
 
     async def spawn_subagent(
         self,
@@ -159,7 +158,7 @@ class Inboxes(Calling):
             tool_call_id=tool_call_id,
             fields=_traced(type, fields or {}),
         )
-        return subagents.started_from(await self._ask_about(calls.SPAWN_SUBAGENT, task_id, request))
+        return read(StartedSubagent, await self._ask_about(calls.SPAWN_SUBAGENT, task_id, request))
 
     async def subagents(
         self,
@@ -172,11 +171,11 @@ class Inboxes(Calling):
         """Background subagents, newest first; the next page is that below the last task id of this one."""
         query = {"parent": parent, "conversation": conversation, "limit": limit, "below": below}
         answer = await self._ask(calls.SUBAGENTS, query=query)
-        return [subagents.subagent_from(each) for each in answer["subagents"]]
+        return read(list[Subagent], answer["subagents"])
 
     async def subagent(self, task_id: str) -> Subagent:
         """One background subagent, by its task's id."""
-        return subagents.subagent_from(await self._ask_about(calls.SUBAGENT, task_id))
+        return read(Subagent, await self._ask_about(calls.SUBAGENT, task_id))
 
     async def transcript(self, task_id: str) -> list[dict[str, Json]]:
         """The lines of a subagent's transcript, as they are stored, wherever its file is."""

@@ -8,29 +8,28 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Unpack
 
 from taskyard.api import calls
+from taskyard.api.codec import read
 from taskyard.client.long_poll import Calling, shown
-from taskyard.core.changes import Limit, Record, StoredEvent
+from taskyard.core.changes import Record, StoredEvent
 from taskyard.core.errors import NotFound
 from taskyard.core.json_value import Json
 from taskyard.core.task import Attempt, lone_task
+from taskyard.features.agents.views import AgentView, RuntimeView
+from taskyard.features.approvals.views import Approval
+from taskyard.features.attempts.views import Input
+from taskyard.features.breakers.views import BreakerView
+from taskyard.features.budgets.views import Spend
+from taskyard.features.dags.views import DagView
+from taskyard.features.dead_letters.views import DeadLetter
 from taskyard.features.events.feed import EventFeed
 from taskyard.features.events.rules import EventFilter, Wanted
+from taskyard.features.events.views import EventView, stored_event
+from taskyard.features.queues.views import QueueView, ThrottleView
+from taskyard.features.tasks.answers import Why
 from taskyard.features.tasks.result_views import result_of
 from taskyard.features.tasks.views import Details, Task
+from taskyard.features.verify.views import Verified
 from taskyard.wire import reading, reading_tasks
-from taskyard.wire.answers import (
-    AgentView,
-    Approval,
-    BreakerView,
-    DagView,
-    DeadLetter,
-    Input,
-    QueueView,
-    RuntimeView,
-    ThrottleView,
-    Verified,
-    Why,
-)
 
 if TYPE_CHECKING:
     from taskyard.client.connection import Connection
@@ -101,7 +100,7 @@ class Looking(Calling):
 
     async def why(self, task_id: str) -> Why:
         """What the task waits for, in words and in data."""
-        return reading.why(await self._ask_about(calls.WHY, task_id))
+        return read(Why, await self._ask_about(calls.WHY, task_id))
 
     async def inputs(self, task_id: str, lease: str | None = None) -> list[Input]:
         """The outputs of what a task depends on, and what its context refers to.
@@ -109,7 +108,7 @@ class Looking(Calling):
         Under a validator's lease, also the artifacts of the output that it judges.
         """
         answer = await self._ask_about(calls.INPUTS, task_id, headers=shown(lease))
-        return [reading.given_input(each) for each in answer["inputs"]]
+        return read(list[Input], answer["inputs"])
 
     async def checkpoints(self, task_id: str) -> dict[str, Json]:
         """What is remembered of the task's steps and waits, by their names."""
@@ -177,7 +176,7 @@ class Looking(Calling):
         while len(events) < limit:
             most = min(limit - len(events), MOST_LISTED)
             answer = await self._ask(calls.EVENTS, query={**asdict(which), "after": after, "limit": most})
-            events += map(reading.event, answer["events"])
+            events += map(stored_event, read(list[EventView], answer["events"]))
             # Where what is wanted is rare, the server answers with how far it looked before it has found enough.
             if answer["after"] == after or (len(answer["events"]) < most and not which.is_selective):
                 break
@@ -190,7 +189,7 @@ class Looking(Calling):
             while len(events) < limit:
                 query = {"after": after, "limit": MOST_LISTED}
                 page = (await self._ask_about(calls.TASK_EVENTS, task_id, query=query))["events"]
-                events += filter(which.matches, map(reading.event, page))
+                events += filter(which.matches, map(stored_event, read(list[EventView], page)))
                 if len(page) < MOST_LISTED:
                     break
                 after = page[-1]["seq"]
@@ -212,34 +211,34 @@ class Looking(Calling):
     # The yard
 
     async def agents(self) -> list[AgentView]:
-        return [reading.agent(each) for each in (await self._ask(calls.AGENTS))["agents"]]
+        return read(list[AgentView], (await self._ask(calls.AGENTS))["agents"])
 
     async def agent(self, agent_id: str) -> AgentView:
         """One agent, and how it stands."""
-        found = [view for view in await self.agents() if view.agent.id == agent_id]
+        found = [view for view in await self.agents() if view.id == agent_id]
         if not found:
             raise NotFound("agent", agent_id)
         return found[0]
 
     async def runtimes(self) -> list[RuntimeView]:
         """The processes and machines that have said they host agents."""
-        return [reading.runtime(each) for each in (await self._ask(calls.RUNTIMES))["runtimes"]]
+        return read(list[RuntimeView], (await self._ask(calls.RUNTIMES))["runtimes"])
 
     async def queues(self) -> list[QueueView]:
         """The queues that work was ever put into, or that have settings of their own."""
-        return [reading.queue(each) for each in (await self._ask(calls.QUEUES))["queues"]]
+        return read(list[QueueView], (await self._ask(calls.QUEUES))["queues"])
 
     async def breakers(self) -> list[BreakerView]:
         """Breakers that have ever moved, and how they stand now."""
-        return [reading.breaker(each) for each in (await self._ask(calls.BREAKERS))["breakers"]]
+        return read(list[BreakerView], (await self._ask(calls.BREAKERS))["breakers"])
 
     async def throttles(self) -> list[ThrottleView]:
         """What is slowed down now."""
-        return [reading.throttle(each) for each in (await self._ask(calls.THROTTLES))["throttles"]]
+        return read(list[ThrottleView], (await self._ask(calls.THROTTLES))["throttles"])
 
-    async def spending(self) -> list[Limit]:
+    async def spending(self) -> list[Spend]:
         """What is reserved and was spent, by agent, by graph and by day."""
-        return [reading.spending(each, self.workspace) for each in (await self._ask(calls.SPEND))["spend"]]
+        return read(list[Spend], (await self._ask(calls.SPEND))["spend"])
 
     async def stats(self) -> dict[str, dict[str, int]]:
         """Tasks by status and type."""
@@ -247,4 +246,4 @@ class Looking(Calling):
 
     async def verify(self) -> Verified:
         """Check the stored history against what the yard promises."""
-        return reading.verified(await self._ask(calls.VERIFY, wait_sec=VERIFIED_WITHIN))
+        return read(Verified, await self._ask(calls.VERIFY, wait_sec=VERIFIED_WITHIN))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from taskyard.api import calls
+from taskyard.api.codec import read
 from taskyard.client.body import body, several
 from taskyard.client.long_poll import Calling
-from taskyard.features.notifications import views as notifications
-from taskyard.features.notifications.rules import Notification
-from taskyard.features.notifications.views import NotifierMade, NotifierView
+from taskyard.features.notifications.views import NotificationView, NotifierMade, NotifierView
 
 LOCAL = "human:local"
 DEFAULT_LISTED = 50
@@ -37,11 +36,11 @@ class Notifying(Calling):
             target=target, events=several(events), types=several(types), queues=several(queues), tags=several(tags)
         )
         answer = await self._ask(calls.SET_NOTIFIER, asked, name=name)
-        return NotifierMade(notifications.notifier_of(answer), answer["secret"])
+        return read(NotifierMade, answer)
 
     async def notifiers(self) -> list[NotifierView]:
         """Who is told of what, by name; their targets without what may be a secret."""
-        return [notifications.notifier_of(each) for each in (await self._ask(calls.NOTIFIERS))["notifiers"]]
+        return read(list[NotifierView], (await self._ask(calls.NOTIFIERS))["notifiers"])
 
     async def remove_notifier(self, name: str, *, by: str = LOCAL) -> None:
         """Tell this target no more. What is on its way to it goes too."""
@@ -51,10 +50,10 @@ class Notifying(Calling):
         """Send a test at once. `InvalidInput` says why it did not arrive."""
         await self._ask(calls.TRY_NOTIFIER, name=name)
 
-    async def notifications(self, *, parked: bool = False, limit: int = DEFAULT_LISTED) -> list[Notification]:
+    async def notifications(self, *, parked: bool = False, limit: int = DEFAULT_LISTED) -> list[NotificationView]:
         """Those that are still to be delivered; or those that were given up, and wait for a person. Newest first."""
         answer = await self._ask(calls.NOTIFICATIONS, query={"parked": parked, "limit": limit})
-        return [notifications.notification_of(each) for each in answer["notifications"]]
+        return read(list[NotificationView], answer["notifications"])
 
     async def resend_notification(self, notification_id: str, *, by: str = LOCAL) -> None:
         """Try one again that was given up."""

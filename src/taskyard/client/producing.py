@@ -14,13 +14,13 @@ from taskyard.client.body import body, draft, listed, parts
 from taskyard.client.showing import Showing
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.task import DagId
+from taskyard.features.dags.views import Dag
 from taskyard.features.tasks import growth_limits
 from taskyard.features.tasks.result_views import Enqueued
 from taskyard.features.tasks.views import Task
 from taskyard.ledger.ids import mint, mint_task
 from taskyard.ledger.tracing import continued, enqueue_span
 from taskyard.wire import reading, reading_tasks
-from taskyard.wire.answers import Dag
 
 if TYPE_CHECKING:
     from taskyard.client.connection import Connection

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from taskyard.api import calls
+from taskyard.api.codec import read
 from taskyard.client.body import body
 from taskyard.client.long_poll import Calling
 from taskyard.features.schedules.rules import Busy, Misfire
+from taskyard.features.schedules.views import ScheduleView
 from taskyard.features.sources.fires import Fire
-from taskyard.wire import sources
-from taskyard.wire.sources import AddedTrigger, ScheduleView, TriggerView
+from taskyard.features.triggers.views import AddedTrigger, TriggerView
 
 DAY_SEC = 86_400
 LOCAL = "human:local"
@@ -56,21 +57,21 @@ class Sources(Calling):
             paused=paused,
             replace=replace,
         )
-        return sources.read_schedule(await self._ask(calls.ADD_SCHEDULE, request))
+        return read(ScheduleView, await self._ask(calls.ADD_SCHEDULE, request))
 
     async def schedules(self) -> list[ScheduleView]:
         """The schedules of this workspace, by their ids."""
-        return [sources.read_schedule(each) for each in (await self._ask(calls.SCHEDULES))["schedules"]]
+        return read(list[ScheduleView], (await self._ask(calls.SCHEDULES))["schedules"])
 
     async def schedule(self, schedule_id: str) -> ScheduleView:
         """One schedule, with its next times and its last fires."""
-        return sources.read_schedule(await self._ask(calls.SCHEDULE, schedule_id=schedule_id))
+        return read(ScheduleView, await self._ask(calls.SCHEDULE, schedule_id=schedule_id))
 
     async def schedule_fires(self, schedule_id: str, *, limit: int = 50, below: str | None = None) -> list[Fire]:
         """When it fired, or why it did not, latest first; `below` is the key of the last one seen."""
         query = {"limit": limit, "below": below}
         answer = await self._ask(calls.SCHEDULE_FIRES, query=query, schedule_id=schedule_id)
-        return [sources.read_fire(each) for each in answer["fires"]]
+        return read(list[Fire], answer["fires"])
 
     async def pause_schedule(self, schedule_id: str, *, by: str = LOCAL) -> None:
         """Let no time fire until it is resumed."""
@@ -86,7 +87,7 @@ class Sources(Calling):
 
     async def run_schedule(self, schedule_id: str, *, by: str = LOCAL) -> Fire:
         """Make its work now, beside its times and whatever its policies say."""
-        return sources.read_fire(await self._ask(calls.RUN_SCHEDULE, schedule_id=schedule_id))
+        return read(Fire, await self._ask(calls.RUN_SCHEDULE, schedule_id=schedule_id))
 
     # Triggers
 
@@ -120,21 +121,21 @@ class Sources(Calling):
             replace=replace,
         )
         answer = await self._ask(calls.ADD_TRIGGER, request)
-        return AddedTrigger(sources.read_trigger(answer["trigger"]), answer["secret"])
+        return read(AddedTrigger, answer)
 
     async def triggers(self) -> list[TriggerView]:
         """The triggers of this workspace, by their ids."""
-        return [sources.read_trigger(each) for each in (await self._ask(calls.TRIGGERS))["triggers"]]
+        return read(list[TriggerView], (await self._ask(calls.TRIGGERS))["triggers"])
 
     async def trigger(self, trigger_id: str) -> TriggerView:
         """One trigger, with its last fires, and what it has seen and passed over."""
-        return sources.read_trigger(await self._ask(calls.TRIGGER, trigger_id=trigger_id))
+        return read(TriggerView, await self._ask(calls.TRIGGER, trigger_id=trigger_id))
 
     async def trigger_fires(self, trigger_id: str, *, limit: int = 50, below: str | None = None) -> list[Fire]:
         """When it fired, or why it did not, latest first; `below` is the key of the last one seen."""
         query = {"limit": limit, "below": below}
         answer = await self._ask(calls.TRIGGER_FIRES, query=query, trigger_id=trigger_id)
-        return [sources.read_fire(each) for each in answer["fires"]]
+        return read(list[Fire], answer["fires"])
 
     async def pause_trigger(self, trigger_id: str, *, by: str = LOCAL) -> None:
         """Let nothing fire it until it is resumed."""
@@ -165,4 +166,4 @@ class Sources(Calling):
         The same `key` fires once. With `dry_run`, what it would make is only checked.
         """
         request = body(data=data, key=key, dry_run=dry_run)
-        return sources.read_fire(await self._ask(calls.FIRE_TRIGGER, request, trigger_id=trigger_id))
+        return read(Fire, await self._ask(calls.FIRE_TRIGGER, request, trigger_id=trigger_id))

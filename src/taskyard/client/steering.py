@@ -6,21 +6,25 @@ Who did it is said by the token: `by`, `sent_by` and `created_by` are there beca
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from taskyard.api import calls
+from taskyard.api.codec import read
 from taskyard.client.body import body, draft, several
 from taskyard.client.producing import LOCAL
 from taskyard.client.working import Working
-from taskyard.core.agent import Agent, AgentStatus, Grant, Slots, grant_of
+from taskyard.core.agent import Agent, AgentStatus, Grant, Slots
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
-from taskyard.core.planning import BreakerSettings, Settings
-from taskyard.features.tasks.views import Receipt, Task
+from taskyard.features.agents.views import AgentView, Orphans, registered_agent
+from taskyard.features.attempts.views import Receipt
+from taskyard.features.breakers.views import BreakerPolicyView
+from taskyard.features.budgets.views import SettingsView
+from taskyard.features.tasks.answers import Acted, Cancelled
+from taskyard.features.tasks.views import Task
 from taskyard.features.tokens.rules import Token
-from taskyard.wire import reading, reading_tasks
-from taskyard.wire.answers import Acted, Cancelled, Issued, Orphans
+from taskyard.features.tokens.views import Issued
+from taskyard.wire import reading_tasks
 
 ISSUE = "issue:"
 _SEVERAL = ("status", "type")  # of which a filter may name some
@@ -40,14 +44,14 @@ class Steering(Working):
     ) -> Cancelled:
         """Take a task out of the yard, and by default what depends on it and what it spawned; or only say which."""
         request = body(reason=reason, cascade=cascade, dry_run=dry_run)
-        return reading.cancelled(await self._ask_about(calls.CANCEL, task_id, request))
+        return read(Cancelled, await self._ask_about(calls.CANCEL, task_id, request))
 
     async def cancel_dag(
         self, dag_id: str, reason: str = "cancelled", *, by: str = LOCAL, dry_run: bool = False
     ) -> Cancelled:
         """Cancel every task of a graph that has not ended; or only say which."""
         request = body(reason=reason, dry_run=dry_run)
-        return reading.cancelled(await self._ask(calls.CANCEL_DAG, request, dag_id=dag_id))
+        return read(Cancelled, await self._ask(calls.CANCEL_DAG, request, dag_id=dag_id))
 
     async def rerun(self, task_id: str, *, created_by: str = LOCAL) -> Task:
         """Do a finished task again as a new task with a fresh session. The old one stays as it is."""
@@ -63,11 +67,11 @@ class Steering(Working):
 
     async def signal(self, task_id: str, name: str, data: Json = None, *, sent_by: str = LOCAL) -> Receipt:
         """Tell a task something it waits for, or will wait for."""
-        return reading_tasks.receipt(await self._ask_about(calls.SIGNAL, task_id, body(name=name, data=data)))
+        return read(Receipt, await self._ask_about(calls.SIGNAL, task_id, body(name=name, data=data)))
 
     async def set_priority(self, task_id: str, priority: int, *, by: str = LOCAL) -> Receipt:
         """Move a waiting task within its lane."""
-        return reading_tasks.receipt(await self._ask_about(calls.PRIORITY, task_id, body(priority=priority)))
+        return read(Receipt, await self._ask_about(calls.PRIORITY, task_id, body(priority=priority)))
 
     async def resolve(
         self,
@@ -80,7 +84,7 @@ class Steering(Working):
     ) -> Receipt:
         """Decide a dead letter: retry, modify_and_retry (with a changed spec), cancel or escalate."""
         request = body(resolution=resolution, reason=note, spec=draft(spec))
-        return reading_tasks.receipt(await self._ask_about(calls.RESOLVE, task_id, request))
+        return read(Receipt, await self._ask_about(calls.RESOLVE, task_id, request))
 
     async def act_on_all(
         self,
@@ -97,7 +101,7 @@ class Steering(Working):
             name: [value] if name in _SEVERAL and isinstance(value, str) else value for name, value in which.items()
         }
         request = body(action=action, filter=matching, dry_run=dry_run, priority=priority, note=note)
-        return reading.acted(await self._ask(calls.BULK, request))
+        return read(Acted, await self._ask(calls.BULK, request))
 
     # Agents and runtimes
 
@@ -138,8 +142,7 @@ class Steering(Working):
             orchestrator=orchestrator,
             keep=keep,
         )
-        view = reading.agent(await self._ask(calls.REGISTER, request))
-        return replace(view.agent, budget_left=view.budget_left)
+        return registered_agent(read(AgentView, await self._ask(calls.REGISTER, request)))
 
     async def agent_heartbeat(self, agent_id: str) -> AgentStatus:
         """An idle agent says that it is there, and hears whether it should go on."""
@@ -196,7 +199,7 @@ class Steering(Working):
     async def orphans(self, runtime_id: str, *, incarnation: str | None = None) -> Orphans:
         """A runtime that has restarted gives up what it held before: it fails at once and takes the retry path."""
         request = body(incarnation=incarnation)
-        return Orphans(**await self._ask(calls.ORPHANS, request, runtime_id=runtime_id))
+        return read(Orphans, await self._ask(calls.ORPHANS, request, runtime_id=runtime_id))
 
     # Queues, breakers, money
 
@@ -232,7 +235,7 @@ class Steering(Working):
         overrides: Mapping[str, int | Mapping[str, int | float]] | None = None,
         cooldownSeconds: float | None = None,  # noqa: N803 - so the preset loki has it
         by: str = LOCAL,
-    ) -> BreakerSettings:
+    ) -> BreakerPolicyView:
         """When the workspace's breakers open and let a probe through; `overrides` say what differs for a type.
 
         It says the whole policy: what is not given is the preset's again.
@@ -243,14 +246,14 @@ class Steering(Working):
             overrides=draft(overrides),
             cooldownSeconds=cooldownSeconds,
         )
-        return reading.breaker_settings(await self._ask(calls.BREAKER_POLICY, request))
+        return read(BreakerPolicyView, await self._ask(calls.BREAKER_POLICY, request))
 
     async def set_budget(
         self, *, daily_budget_usd: str | float | None = None, default_reserve_usd: str | float = 0, by: str = LOCAL
-    ) -> Settings:
+    ) -> SettingsView:
         """What the workspace may spend in a day, and what a task without a maximum reserves where money is limited."""
         request = body(daily_budget_usd=daily_budget_usd, default_reserve_usd=default_reserve_usd)
-        return reading.settings(await self._ask(calls.BUDGET, request))
+        return read(SettingsView, await self._ask(calls.BUDGET, request))
 
     async def set_dag_budget(self, dag_id: str, ceiling_usd: str | float | None, *, by: str = LOCAL) -> None:
         """What a graph may spend in all; nothing: no limit. What waited for its money gets another chance."""
@@ -293,7 +296,7 @@ class Steering(Working):
             expires_in_sec=expires_in_sec,
         )
         answer = await self._ask(calls.CREATE_TOKEN, request)
-        return Issued(reading.token(answer), answer["token"])
+        return read(Issued, answer)
 
     async def grant(
         self,
@@ -317,11 +320,11 @@ class Steering(Working):
             queues=several(queues),
             slots=slots,
         )
-        return grant_of(await self._ask(calls.GRANT, request, agent_id=agent))
+        return read(Grant, await self._ask(calls.GRANT, request, agent_id=agent))
 
     async def tokens(self) -> list[Token]:
         """The tokens of this workspace, oldest first."""
-        return [reading.token(each) for each in (await self._ask(calls.TOKENS))["tokens"]]
+        return read(list[Token], (await self._ask(calls.TOKENS))["tokens"])
 
     async def revoke_token(self, token_id: str, *, by: str = LOCAL) -> None:
         """End a token. The next call that shows it is refused."""

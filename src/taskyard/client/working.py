@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from taskyard.api import calls
 from taskyard.api.calls import Call
+from taskyard.api.codec import outcome_of, read
 from taskyard.client.batches import Batches, Item
 from taskyard.client.body import body, draft, listed, mended, parts, several
 from taskyard.client.long_poll import LONGEST_WAIT
@@ -19,11 +20,11 @@ from taskyard.client.producing import Producing
 from taskyard.core.errors import InvalidInput, TaskyardError
 from taskyard.core.json_value import Json
 from taskyard.core.task import Reason, TaskId
+from taskyard.features.attempts.views import Child, Heartbeat, Receipt, Told, Waited
 from taskyard.features.budgets.views import Spent
-from taskyard.features.tasks.views import Held, Receipt
+from taskyard.features.tasks.views import Held
 from taskyard.ledger.tracing import continued, enqueue_span
-from taskyard.wire import reading, reading_tasks
-from taskyard.wire.answers import Child, Heartbeat, Told, Waited
+from taskyard.wire import reading_tasks
 
 if TYPE_CHECKING:
     from taskyard.client.connection import Connection
@@ -107,7 +108,7 @@ class Working(Producing):
 
     async def start(self, task_id: str, lease: str) -> Receipt:
         """Say that work has begun."""
-        return reading_tasks.receipt(await self._ask_about(calls.START, task_id, body(lease=lease)))
+        return read(Receipt, await self._ask_about(calls.START, task_id, body(lease=lease)))
 
     async def heartbeat(self, task_id: str, lease: str, *, progress: Json = None, **spent: Unpack[Spent]) -> Told:
         """Keep the lease, say how it goes, and hear what there is to know."""
@@ -123,17 +124,17 @@ class Working(Producing):
     async def _send_heartbeats(self, items: Sequence[Item]) -> list[Told]:
         request = f'{{"heartbeats":{_objects(items)}}}'.encode()
         answer = await self._ask(calls.HEARTBEAT_MANY, request, patience=HASTE)
-        return [reading.told(each) for each in answer["told"]]
+        return read(list[Told], answer["told"])
 
     async def check_leases(self, leases: Sequence[tuple[str, str]]) -> list[Told]:
         """What a heartbeat for each task and lease would say of an attempt that is over. Keeps no lease."""
         asked = [{"task_id": task_id, "lease": mended(lease)} for task_id, lease in leases]
         answer = await self._ask(calls.CHECK_LEASES, body(leases=asked), patience=HASTE)
-        return [reading.told(each) for each in answer["told"]]
+        return read(list[Told], answer["told"])
 
     async def progress(self, task_id: str, lease: str, progress: Json) -> Told:
         """A heartbeat that those who watch are told of too."""
-        return reading.told(await self._ask_about(calls.PROGRESS, task_id, body(lease=lease, progress=progress)))
+        return read(Told, await self._ask_about(calls.PROGRESS, task_id, body(lease=lease, progress=progress)))
 
     async def message(self, task_id: str, lease: str, message: Json) -> None:
         """Something the agent said or did, for those who watch. It is an event and nothing more."""
@@ -144,7 +145,7 @@ class Working(Producing):
     ) -> Receipt:
         """Remember where the agent's conversation can be resumed. What is not given stays as it was pinned before."""
         request = body(lease=lease, session_id=session_id, work_dir=work_dir)
-        return reading_tasks.receipt(await self._ask_about(calls.SESSION, task_id, request))
+        return read(Receipt, await self._ask_about(calls.SESSION, task_id, request))
 
     # Ending
 
@@ -193,26 +194,26 @@ class Working(Producing):
     async def complete_many(self, results: Sequence[Mapping[str, Any]]) -> list[Receipt | TaskyardError]:
         """Hand in many outputs. Each stands or falls alone, and its answer stands in its place."""
         answer = await self._ask(calls.COMPLETE_MANY, body(results=[_result(each) for each in results]))
-        return [reading.outcome(each) for each in answer["results"]]
+        return [outcome_of(each) for each in answer["results"]]
 
     async def fail_many(self, results: Sequence[Mapping[str, Any]]) -> list[Receipt | TaskyardError]:
         """Report many failures. Each stands or falls alone, and its answer stands in its place."""
         answer = await self._ask(calls.FAIL_MANY, body(results=[_result(each) for each in results]))
-        return [reading.outcome(each) for each in answer["results"]]
+        return [outcome_of(each) for each in answer["results"]]
 
     def _ends(self, one: Call, many: Call) -> Batches[Receipt]:
         async def send_one(item: Item) -> Receipt:
-            return reading_tasks.receipt(await self._ask_about(one, item.task_id, f"{{{item.members}}}".encode()))
+            return read(Receipt, await self._ask_about(one, item.task_id, f"{{{item.members}}}".encode()))
 
         async def send_many(items: Sequence[Item]) -> list[Receipt | TaskyardError]:
             answer = await self._ask(many, f'{{"results":{_objects(items)}}}'.encode())
-            return [reading.outcome(each) for each in answer["results"]]
+            return [outcome_of(each) for each in answer["results"]]
 
         return Batches(send_one, send_many)
 
     async def release(self, task_id: str, lease: str) -> Receipt:
         """Give the task back unfinished. No attempt is counted."""
-        return reading_tasks.receipt(await self._ask_about(calls.RELEASE, task_id, body(lease=lease)))
+        return read(Receipt, await self._ask_about(calls.RELEASE, task_id, body(lease=lease)))
 
     # Steps, waits and children
 
@@ -237,12 +238,12 @@ class Working(Producing):
         )
 
     async def _suspend(self, task_id: str, **asked: object) -> Waited:
-        return reading.waited(await self._ask_about(calls.SUSPEND, task_id, body(**asked)))
+        return read(Waited, await self._ask_about(calls.SUSPEND, task_id, body(**asked)))
 
     async def snooze(self, task_id: str, lease: str, duration_sec: float) -> Receipt:
         """Not now: the task comes back after a time, and no attempt is counted."""
         request = body(kind="snooze", lease=lease, duration_sec=duration_sec)
-        return reading_tasks.receipt((await self._ask_about(calls.SUSPEND, task_id, request))["receipt"])
+        return read(Receipt, (await self._ask_about(calls.SUSPEND, task_id, request))["receipt"])
 
     async def spawn(
         self,
@@ -265,7 +266,7 @@ class Working(Producing):
     async def children(self, task_id: str, name: str) -> list[Child] | None:
         """How the tasks spawned under this name ended; None while one of them has not."""
         found = (await self._ask_about(calls.CHILDREN, task_id, query={"name": name}))["children"]
-        return None if found is None else [reading.child(each) for each in found]
+        return None if found is None else read(list[Child], found)
 
 
 def _beat(heartbeat: Heartbeat) -> Item:

@@ -15,7 +15,7 @@ from taskyard.core.claiming import Pace
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import other_preset
 from taskyard.features.notifications.views import ErrandsRun
-from taskyard.wire.answers import Swept
+from taskyard.features.retention.views import Swept
 
 if TYPE_CHECKING:
     from taskyard.client.connection import Connection

@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from taskyard.api.calls import DOCS
+from taskyard.api.openapi import Problem
 from taskyard.server import problems
 from taskyard.server.access_log import Watching
 from taskyard.server.auth import Serving
@@ -30,7 +31,6 @@ from taskyard.server.routes import (
     working,
 )
 from taskyard.server.time_header import TellingTime
-from taskyard.wire.responses import Problem
 
 GROUPS = (tasks, working, dags, crews, inboxes, events, upkeep, sessions, overview, sources, artifacts, notifications)
 DESCRIPTION = "A durable task queue for AI agents. Errors are RFC 9457 problems with `code` and `retryable`."

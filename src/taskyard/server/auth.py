@@ -16,9 +16,10 @@ from starlette.requests import HTTPConnection
 from taskyard.api.calls import HEALTHY, NOTHING, Call
 from taskyard.core.agent import AgentStatus
 from taskyard.core.errors import Forbidden, IdentityTaken, LeaseLost, NotFound, TaskyardError, Unauthorized
-from taskyard.core.runtime import process_of, runtime_of
+from taskyard.core.runtime import process_of
 from taskyard.core.units import Micros
 from taskyard.definition.arguments import AgentName, agent_name
+from taskyard.features.overview.views import Overview
 from taskyard.features.tasks.multica import task_of
 from taskyard.features.tokens.rules import Role, Token, presented
 from taskyard.ledger.turns import ShortCalls
@@ -28,7 +29,6 @@ from taskyard.server.limiter import Limiter, OneAtATime, Rate
 from taskyard.server.metrics import Figures
 from taskyard.server.yards import Yards
 from taskyard.service.yard import Yard
-from taskyard.wire.showing import Overview
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 GIVEN_ONCE = ("host", "origin", "authorization", "content-type", "content-length", "cookie", "sec-fetch-site")
@@ -78,7 +78,7 @@ class Caller:
         self, agent_id: str | None, agent_type: str | None, runtime_id: str | None, incarnation: str | None
     ) -> AgentName:
         """Who registers. An agent's token is refused what it is not for, and what people have decided otherwise."""
-        known = {str(view.agent.id): view.agent for view in await self.yard.agents()}
+        known = {str(view.id): view for view in await self.yard.agents()}
         types = {name: agent.type for name, agent in known.items()}
         name = agent_name(agent_id or self.token.agent_id, agent_type or self.token.agent, types)
         if self.token.role is not Role.AGENT:
@@ -101,9 +101,9 @@ class Caller:
         """
         process = process_of(runtime_id, incarnation)
         for view in await self.yard.agents() if self.token.role is Role.AGENT else ():
-            hosted_by = view.agent.runtime if incarnation else runtime_of(view.agent.runtime)
+            hosted_by = view.process if incarnation else view.runtime_id
             if hosted_by == process:
-                await self.must_work_as(view.agent.id, view.agent.type)
+                await self.must_work_as(view.id, view.type)
 
 
 async def admitted(connection: HTTPConnection, call: Call) -> Caller:

@@ -6,7 +6,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from taskyard.core.units import SECOND, Micros
-from taskyard.wire.answers import Begun
+from taskyard.features.tokens.views import Begun
 
 
 def shown_session(connection: HTTPConnection) -> str:

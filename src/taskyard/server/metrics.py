@@ -18,14 +18,15 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from taskyard.core.agent import AgentStatus
-from taskyard.core.changes import Limit
 from taskyard.core.json_value import Json
 from taskyard.core.task import Status
 from taskyard.core.units import Micros, utc_date
+from taskyard.features.agents.views import AgentView
+from taskyard.features.breakers.views import BreakerView
+from taskyard.features.budgets.views import Spend
 from taskyard.features.metrics.rules import MOST_LABELS, OTHER, Histogram, Metrics
 from taskyard.server.cache import Fresh
 from taskyard.service.yard import Yard
-from taskyard.wire.answers import AgentView, BreakerView
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 PREFIX = "taskyard_"
@@ -41,7 +42,7 @@ class Standing(NamedTuple):
     waiting: Mapping[str, int]  # ready ones, by tier
     health: Mapping[str, Json]  # of the store
     agents: Sequence[AgentView]
-    money: Sequence[Limit]
+    money: Sequence[Spend]
     breakers: Sequence[BreakerView]
     counted: Metrics
 
@@ -140,7 +141,7 @@ def _of_money(now: Standing) -> Iterator[Metric]:
     left: Counter[str] = Counter()
     for view in now.agents:
         if view.budget_left is not None:
-            left[_bounded(view.agent.id, left)] += view.budget_left
+            left[_bounded(view.id, left)] += view.budget_left
     family = _gauge("budget_remaining_usd", "What is left of an agent's budget.", ["agent"])
     for agent, amount in left.items():
         family.add_metric([agent], amount / USD)
@@ -148,16 +149,16 @@ def _of_money(now: Standing) -> Iterator[Metric]:
 
 
 def _of_agents(now: Standing) -> Iterator[Metric]:
-    heard = [view for view in now.agents if view.silent or view.agent.status is not AgentStatus.OFFLINE]
+    heard = [view for view in now.agents if view.silent or view.status is not AgentStatus.OFFLINE]
     dead = [view for view in heard if view.silent]
     yield _gauge("workers_active_total", "Agents that were heard of lately.", value=len(heard) - len(dead))
     yield _gauge("workers_dead_total", "Agents that fell silent without signing off.", value=len(dead))
     busy: Counter[str] = Counter()
     slots: Counter[str] = Counter()
     for view in heard:
-        agent = _bounded(view.agent.id, slots)
+        agent = _bounded(view.id, slots)
         busy[agent] += view.current_tasks
-        slots[agent] += view.agent.max_concurrent_tasks
+        slots[agent] += view.max_concurrent_tasks
     family = _gauge("agent_utilization", "Share of an agent's slots that are taken.", ["agent"])
     for agent, number in slots.items():
         family.add_metric([agent], busy[agent] / number)

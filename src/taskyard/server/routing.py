@@ -9,10 +9,10 @@ from fastapi import APIRouter, Depends, Response
 from starlette.requests import HTTPConnection
 
 from taskyard.api.calls import Call
+from taskyard.api.openapi import Problem
 from taskyard.core.json_value import Json, compact
 from taskyard.server.auth import Caller
 from taskyard.server.request import GuardedRoute
-from taskyard.wire.responses import Problem
 
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[Response]])
 MEDIA_TYPE = "application/json"

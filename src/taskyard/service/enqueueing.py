@@ -19,6 +19,7 @@ from taskyard.core.planning import Planning
 from taskyard.core.task import DagId, Definition, Hot, TaskId, lone_task
 from taskyard.core.units import MicroUsd
 from taskyard.definition import arguments
+from taskyard.features.dags.views import Dag
 from taskyard.features.tasks import growth_limits, placement
 from taskyard.features.tasks.drafts import agent_named, as_stored
 from taskyard.features.tasks.growth import Growing, dag_record
@@ -31,7 +32,6 @@ from taskyard.ledger.options import Options
 from taskyard.ledger.tracing import enqueue_span
 from taskyard.ledger.turns import in_turns
 from taskyard.stores.contract import Store
-from taskyard.wire.answers import Dag
 
 BY_DEFAULT = "human:local"
 ARRIVALS_AT_ONCE = 500

@@ -36,9 +36,9 @@ from taskyard.definition import arguments, fields
 from taskyard.definition.definition import lane_of, models_for
 from taskyard.features.artifacts.visibility import Filing
 from taskyard.features.attempts.output_checks import objection
+from taskyard.features.attempts.views import Receipt
 from taskyard.features.budgets.spend import NOTHING, Reported, reported
 from taskyard.features.budgets.views import Spent
-from taskyard.features.tasks.views import Receipt
 from taskyard.ledger.batcher import Batcher
 from taskyard.ledger.ledger import TRIES, KeyTaken
 from taskyard.ledger.options import Options

@@ -13,10 +13,12 @@ from taskyard.core.runtime import incarnation_of, runtime_of
 from taskyard.core.task import AgentId, Hot, RuntimeId, Status, TaskId
 from taskyard.core.throttle import until_of
 from taskyard.core.units import Micros
+from taskyard.features.agents.views import RuntimeView
+from taskyard.features.approvals.views import Approval
 from taskyard.features.artifacts.rules import Artifact
+from taskyard.features.queues.views import QueueView, ThrottleView
 from taskyard.ledger.ledger import pulse
 from taskyard.service.reading import MOST_LISTED, Reading
-from taskyard.wire.answers import Approval, QueueView, RuntimeView, ThrottleView
 
 NO_LIMIT = 2**53 - 1  # above every rank, and every number of tasks
 

@@ -17,9 +17,14 @@ from taskyard.core.json_value import Json
 from taskyard.core.lease import Lease
 from taskyard.core.task import Attempt, DagId, Hot, Status, TaskId, lone_task
 from taskyard.core.units import MicroUsd, to_iso
-from taskyard.features.artifacts import views as files
+from taskyard.definition import document
 from taskyard.features.artifacts.rules import referred
 from taskyard.features.artifacts.visibility import Filing
+from taskyard.features.attempts.views import Input
+from taskyard.features.breakers.views import BreakerView
+from taskyard.features.budgets.views import Spend, spend_of
+from taskyard.features.dags.views import DagView
+from taskyard.features.dead_letters.views import DeadLetter
 from taskyard.features.events.feed import EventFeed
 from taskyard.features.events.labels import FollowedLabels, with_labels
 from taskyard.features.events.rules import EventFilter, Wanted
@@ -27,7 +32,6 @@ from taskyard.features.tasks.results import Results
 from taskyard.features.tasks.views import Details, Task
 from taskyard.ledger.options import Options
 from taskyard.stores.contract import Filter, Store
-from taskyard.wire.answers import BreakerView, DagView, DeadLetter, Input
 
 MOST_LISTED = 200
 EVENTS_AT_ONCE = 500
@@ -179,7 +183,7 @@ class Reading(Results, Filing):
         """The artifacts among what is referred to, by reference: what each is, to be read by its id."""
         ids = dict.fromkeys(artifact_id for ref in refs if (artifact_id := referred(ref)) is not None)
         found = await self._visible_among(await self._records_of(ids), shown) if ids else []
-        return [Input(each.reference, files.artifact(each), False) for each in found]
+        return [Input(each.reference, document.write(each), False) for each in found]
 
     async def dead_letters(
         self, *, reviewed: bool | None = None, limit: int = MOST_LISTED, cursor: int = 0
@@ -282,11 +286,11 @@ class Reading(Results, Filing):
             )
         return views
 
-    async def spending(self) -> list[Limit]:
+    async def spending(self) -> list[Spend]:
         """What is reserved and was spent, by agent, by graph and by day; and by type of agents that has a budget."""
         limits = await self.store.limits(self.workspace, None)
         stored = (limit for limit in limits.values() if limit.name.startswith(("agent:", "dag:", "day:")))
-        return sorted((*stored, *await self._type_budgets(limits)))
+        return [spend_of(limit) for limit in sorted((*stored, *await self._type_budgets(limits)))]
 
     async def _type_budgets(self, limits: Mapping[str, Limit]) -> list[Limit]:
         """A budget of a type is a setting, and what stands against it is counted under its period."""

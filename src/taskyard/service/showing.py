@@ -10,36 +10,23 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from taskyard.core.breaker import BreakerState
-from taskyard.core.changes import Limit
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
-from taskyard.core.planning import Settings
 from taskyard.core.task import Hot, Status, TaskId
 from taskyard.core.units import DAY, SECOND, Micros, MicroUsd, from_iso, to_iso, to_usd, utc_date
 from taskyard.features.agents.service import Roster
+from taskyard.features.agents.views import AgentView
 from taskyard.features.artifacts.visibility import Filing
+from taskyard.features.budgets.views import DagShare, SettingsView, Share, Spend, SpendReport, settings_view
 from taskyard.features.metrics import rules as metric_rules
 from taskyard.features.metrics.rules import PACES, Histogram, Totals
 from taskyard.features.metrics.service import DAYS, PACE, Metering
+from taskyard.features.overview.views import DayMoney, OldestReady, Overview, Percentiles, Series, SilentAgent
+from taskyard.features.tasks.answers import Counted, Relations, Total
+from taskyard.features.tasks.rows import TaskRow, row_of
 from taskyard.service.overseeing import Overseeing
 from taskyard.service.reading import MOST_LISTED
 from taskyard.stores.contract import Filter
-from taskyard.wire.answers import AgentView, Total
-from taskyard.wire.showing import (
-    Counted,
-    DagShare,
-    DayMoney,
-    OldestReady,
-    Overview,
-    Percentiles,
-    Relations,
-    Series,
-    Share,
-    SilentAgent,
-    SpendReport,
-    TaskRow,
-    row_of,
-)
 
 MOST_COUNTED = 10_000
 MOST_TOTAL = 1_000  # of a list: beyond that it is enough to know that there are more
@@ -138,9 +125,9 @@ class Showing(Overseeing, Roster, Metering, Filing):
 
     # How it stands
 
-    async def settings(self) -> Settings:
+    async def settings(self) -> SettingsView:
         """What the workspace decides for all its tasks."""
-        return (await self._configuration.fresh()).settings
+        return settings_view((await self._configuration.fresh()).settings)
 
     async def preset(self) -> str:
         """The one that tasks follow whose queue has none of its own."""
@@ -256,7 +243,7 @@ class Showing(Overseeing, Roster, Metering, Filing):
         dearest = sorted(limits, key=lambda limit: -limit.spent)[:MOST_SHARES]
         titles = await self.store.named("dag", self.workspace, [_dag_of(limit) for limit in dearest])
         return [
-            DagShare(dag, str(titles[dag].body["title"]) if dag in titles else "", to_usd(MicroUsd(limit.spent)))
+            DagShare(dag, str(titles[dag].body["title"]) if dag in titles else "", to_usd(limit.spent))
             for limit in dearest
             for dag in [_dag_of(limit)]
         ]
@@ -303,10 +290,10 @@ def _shares(total: Totals, label: Callable[[metric_rules.CostLabels], str]) -> l
     return [Share(name, to_usd(MicroUsd(cost))) for name, cost in spent.most_common(MOST_SHARES)]
 
 
-def _dag_of(limit: Limit) -> str:
+def _dag_of(limit: Spend) -> str:
     return limit.name.removeprefix("dag:")
 
 
 def _silent(view: AgentView) -> SilentAgent:
     heard = None if view.last_heartbeat is None else to_iso(view.last_heartbeat)
-    return SilentAgent(view.agent.id, view.agent.type, heard, view.current_tasks)
+    return SilentAgent(view.id, view.type, heard, view.current_tasks)

@@ -12,7 +12,6 @@ from taskyard.core.changes import Ceiling, ChangeSet, Lift, RecordChange, Spend,
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import DuplicateKey, IllegalTransition, InvalidInput, NotFound
 from taskyard.core.json_value import Json
-from taskyard.core.planning import BreakerSettings, Settings
 from taskyard.core.policy import policy_of, preset
 from taskyard.core.task import DagId, Definition, Hot, Status, TaskId, Trait, dag_of, lone_task
 from taskyard.definition import arguments
@@ -20,17 +19,19 @@ from taskyard.definition.definition import lane_of, reborn, redefine
 from taskyard.definition.fields import whole
 from taskyard.features.attempts.output_checks import check_rule
 from taskyard.features.attempts.validators import Judging, refuse_validator
+from taskyard.features.attempts.views import Receipt
 from taskyard.features.breakers.rules import breaker_settings
 from taskyard.features.breakers.service import moved
+from taskyard.features.breakers.views import BreakerPolicyView, policy_view
+from taskyard.features.budgets.views import SettingsView, settings_view
 from taskyard.features.dags import walk
 from taskyard.features.tasks import growth_limits
+from taskyard.features.tasks.answers import Cancelled
 from taskyard.features.tasks.drafts import rescored
-from taskyard.features.tasks.views import Receipt
 from taskyard.ledger.ledger import KeyTaken
 from taskyard.ledger.options import LOCAL
 from taskyard.service.enqueueing import Enqueueing
 from taskyard.service.finishing import receipt
-from taskyard.wire.answers import Cancelled
 
 CHUNK = 200  # changes that one stored step of a cascade holds at most
 RESOLUTIONS = ("retry", "modify_and_retry", "cancel", "escalate")
@@ -277,7 +278,7 @@ class Steering(Enqueueing, Judging):
 
     async def set_budget(
         self, *, daily_budget_usd: str | float | None = None, default_reserve_usd: str | float = 0, by: str = LOCAL
-    ) -> Settings:
+    ) -> SettingsView:
         """What the workspace may spend in a day, and what a task without a maximum reserves where money is limited."""
         daily = arguments.money("daily_budget_usd", daily_budget_usd)
         reserve = arguments.money("default_reserve_usd", default_reserve_usd) or 0
@@ -294,7 +295,7 @@ class Steering(Enqueueing, Judging):
             lifts=(Lift("budget:day"),),
             spends=tuple(Spend(self.workspace, name, 0) for name in dags),
         )
-        return (await self._configuration.fresh()).settings
+        return settings_view((await self._configuration.fresh()).settings)
 
     async def set_dag_budget(self, dag_id: str, ceiling_usd: str | float | None, *, by: str = LOCAL) -> None:
         """What a graph may spend in all; nothing: no limit. What waited for its money gets another chance."""
@@ -335,7 +336,7 @@ class Steering(Enqueueing, Judging):
         overrides: Mapping[str, int | Mapping[str, int | float]] | None = None,
         cooldownSeconds: float | None = None,  # noqa: N803 - so the preset loki has it
         by: str = LOCAL,
-    ) -> BreakerSettings:
+    ) -> BreakerPolicyView:
         """When the workspace's breakers open and let a probe through; `overrides` say what differs for a type.
 
         It says the whole policy: what is not given is the preset's again. An override is a threshold, or an object with
@@ -346,7 +347,7 @@ class Steering(Enqueueing, Judging):
         settings = breaker_settings(failure_threshold, wait, overrides)
         fields = {"breakers": settings.to_body()}
         await self._configure("workspace", self.workspace, fields, "workspace.breakers", by)
-        return settings
+        return policy_view(settings)
 
     async def open_breaker(self, type_: str, *, why: str = "opened by hand", by: str = LOCAL) -> None:
         await self._move_breaker(type_, why, by, opening=True)

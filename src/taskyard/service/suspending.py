@@ -21,12 +21,11 @@ from taskyard.core.outcomes import Report
 from taskyard.core.task import DagId, Definition, Hot, Status, TaskId, Trait, dag_of
 from taskyard.core.units import Micros, to_iso
 from taskyard.definition import arguments
+from taskyard.features.attempts.views import Child, Receipt, Waited
 from taskyard.features.tasks.growth import dag_record, guarded
-from taskyard.features.tasks.views import Receipt
 from taskyard.ledger.tracing import enqueue_span
 from taskyard.service.enqueueing import Enqueueing
 from taskyard.service.finishing import Finishing, answered, receipt
-from taskyard.wire.answers import Child, Waited
 
 
 class _Spawner(NamedTuple):

@@ -37,12 +37,12 @@ from taskyard.features.dags import walk
 from taskyard.features.inbox.service import Inboxes
 from taskyard.features.notifications.event_feed import Telling
 from taskyard.features.retention.pruning import Pruning, Step
+from taskyard.features.retention.views import Swept
 from taskyard.features.sources.retention import Forgetting
 from taskyard.features.tasks.drafts import rescored
 from taskyard.ledger.ledger import pulse
 from taskyard.ledger.options import Options
 from taskyard.stores.contract import Store
-from taskyard.wire.answers import Swept
 
 logger = logging.getLogger("taskyard")
 BATCH = 500

@@ -20,7 +20,7 @@ from taskyard.core.retry import RetryPolicy, Strategy
 from taskyard.core.runtime import process_named
 from taskyard.core.task import BLANK, Attempt, DagId, Definition, Hot, Outcome, Status, TaskId, Validation, lone_dag
 from taskyard.core.units import Micros, MicroUsd, from_iso, seconds, usd
-from taskyard.features.tasks.views import Details, Held, Receipt, Task
+from taskyard.features.tasks.views import Details, Held, Task
 
 Given = Mapping[str, Any]  # a document, as the server sent it
 
@@ -59,16 +59,6 @@ def in_short(document: Given) -> Hot:
         started_at=time(document["started_at"]),
         wake_at=time(document["wake_at"]),
         updated_at=from_iso(document["updated_at"]),
-    )
-
-
-def receipt(document: Given) -> Receipt:
-    return Receipt(
-        document["task_id"],
-        Status(document["status"]),
-        document["version"],
-        document["failures"],
-        time(document["wake_at"]),
     )
 
 

@@ -20,12 +20,12 @@ from taskyard.core.task import TaskId
 from taskyard.core.units import MicroUsd
 from taskyard.features.attempts import step_results
 from taskyard.features.attempts.conversation import resumable
+from taskyard.features.attempts.views import Child, Input, Told
 from taskyard.features.budgets.views import Spent
 from taskyard.features.subagents.views import StartedSubagent
 from taskyard.features.tasks.views import Held, Task, attempt_view, spec_of
 from taskyard.ledger.ids import derived
 from taskyard.service.yard import Yard
-from taskyard.wire.answers import Child, Input, Told
 from taskyard.worker.agent import plain
 from taskyard.worker.control import Stopped, Suspended
 from taskyard.worker.fetch import fetch

@@ -6,16 +6,16 @@ from collections.abc import AsyncIterator, Iterable
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO
 
+from taskyard.api.codec import read
 from taskyard.core.errors import InvalidInput
 from taskyard.features.artifacts.rules import Artifact, referred
-from taskyard.features.artifacts.views import artifact_of
-from taskyard.wire.answers import Input
+from taskyard.features.attempts.views import Input
 
 
 def artifacts_among(inputs: Iterable[Input]) -> list[Artifact]:
-    return [artifact_of(cast(dict[str, Any], given.data)) for given in inputs if referred(given.ref) is not None]
+    return [read(Artifact, given.data) for given in inputs if referred(given.ref) is not None]
 
 
 async def fetch(artifact: Artifact, content: AsyncIterator[bytes], path: Path) -> None:

@@ -10,7 +10,7 @@ from time import monotonic
 
 from taskyard.core.task import Status
 from taskyard.core.units import SECOND, Micros, to_usd
-from taskyard.features.tasks.views import Receipt
+from taskyard.features.attempts.views import Receipt
 from taskyard.visible_text import visible
 from taskyard.worker.context import Context
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from taskyard.api.codec import write
 from taskyard.app import Yard
 from taskyard.cli import completion
 from taskyard.cli.session import AsJson, carry_out, in_yard, json_given, show
@@ -14,14 +15,9 @@ from taskyard.cli.tables import Text, age, dollars, table
 from taskyard.core.breaker import BreakerState
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
-from taskyard.core.planning import BreakerSettings
-from taskyard.core.runtime import process_named
-from taskyard.core.units import Micros, MicroUsd, to_usd, usd, utc_date
-from taskyard.wire.answers import AgentView, RuntimeView
-from taskyard.wire.documents import agent as agent_document
-from taskyard.wire.documents import breaker_settings as breaker_document
-from taskyard.wire.documents import queue as queue_document
-from taskyard.wire.documents import runtime as runtime_document
+from taskyard.core.units import Micros, usd, utc_date
+from taskyard.features.agents.views import AgentView, RuntimeView
+from taskyard.features.breakers.views import BreakerPolicyView
 
 agents = typer.Typer(help="Who can work. Alone: list them.", invoke_without_command=True)
 queues = typer.Typer(help="See, pause and resume queues.", no_args_is_help=True)
@@ -64,19 +60,19 @@ def agents_listed(
     views, now = in_yard(context, use)
     rows = [
         (
-            view.agent.id,
-            view.agent.type,
-            view.agent.status.value,
-            f"{view.current_tasks}/{view.agent.max_concurrent_tasks}",
+            view.id,
+            view.type,
+            view.status.value,
+            f"{view.current_tasks}/{view.max_concurrent_tasks}",
             dollars(view.budget_left),
             f"{age(view.last_heartbeat, now)} ago" if view.last_heartbeat else "never",
-            ", ".join(sorted(view.agent.capabilities)),
+            ", ".join(sorted(view.capabilities)),
         )
         for view in views
     ]
     columns = ("agent", "type", "state", "tasks", "left", "heard", "capabilities")
     empty = Text("no agents: run one with `taskyard work MODULE:AGENT`", style="dim")
-    value: list[Json] = [agent_document(view) for view in views]
+    value: list[Json] = write(views)
     show(as_json, value, table(*columns, rows=rows, right=("tasks", "left")) if rows else empty)
 
 
@@ -96,15 +92,13 @@ def runtimes_listed(context: typer.Context, as_json: AsJson = False) -> None:
             view.version,
             f"{age(view.started_at, now)} ago",
             f"{age(view.last_heartbeat, now)} ago" if view.last_heartbeat else "never",
-            ", ".join(
-                each.agent.id for each in known if each.agent.runtime == process_named(view.id, view.incarnation)
-            ),
+            ", ".join(each.id for each in known if (each.runtime_id, each.incarnation) == (view.id, view.incarnation)),
         )
         for view in views
     ]
     columns = ("runtime", "host", "process", "version", "started", "heard", "agents")
     empty = Text("no runtime: run an agent with `taskyard work MODULE:AGENT`", style="dim")
-    value: list[Json] = [runtime_document(view) for view in views]
+    value: list[Json] = write(views)
     show(as_json, value, table(*columns, rows=rows, right=("process",)) if rows else empty)
 
 
@@ -177,7 +171,7 @@ def queues_listed(
     ]
     columns = ("queue", "state", "ready", "preset", "reports")
     shown = table(*columns, rows=rows, right=("ready",)) if rows else Text("no queue was ever used", style="dim")
-    show(as_json, [queue_document(view) for view in views], shown)
+    show(as_json, write(views), shown)
 
 
 @queues.command()
@@ -264,14 +258,14 @@ def breaker_policy(
     """Show when the workspace's breakers open, or set it as a whole: what is not given is the preset's."""
     overrides = dict(_override(each) for each in override or [])
 
-    async def use(yard: Yard) -> BreakerSettings:
+    async def use(yard: Yard) -> BreakerPolicyView:
         if threshold is None and half_open_after is None and not overrides and not reset:
-            return (await yard.settings()).breakers or BreakerSettings()
+            return (await yard.settings()).breakers or BreakerPolicyView(None, None, {})
         return await yard.set_breaker_policy(
             failure_threshold=threshold, half_open_after_sec=half_open_after, overrides=overrides
         )
 
-    value = breaker_document(in_yard(context, use))
+    value = write(in_yard(context, use))
     show(as_json, value, Text(json.dumps(value, indent=2)))
 
 
@@ -306,17 +300,8 @@ def spent(
     """What was spent today, by agents and by DAGs."""
 
     async def use(yard: Yard) -> list[dict[str, Json]]:
-        limits = await yard.spending()
-        return [
-            {
-                "name": limit.name,
-                "ceiling_usd": None if limit.ceiling is None else to_usd(MicroUsd(limit.ceiling)),
-                "reserved_usd": to_usd(MicroUsd(limit.held)),
-                "spent_usd": to_usd(MicroUsd(limit.spent)),
-                "today": limit.name == f"day:{utc_date(yard.now())}",
-            }
-            for limit in limits
-        ]
+        today = f"day:{utc_date(yard.now())}"
+        return [{**write(spend), "today": spend.name == today} for spend in await yard.spending()]
 
     rows = in_yard(context, use)
     shown = table(

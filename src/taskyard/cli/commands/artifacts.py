@@ -16,8 +16,8 @@ from taskyard.cli.session import AsJson, By, carry_out, find_task, in_yard, show
 from taskyard.cli.tables import Text, age, short, table
 from taskyard.core.errors import InvalidInput
 from taskyard.core.units import Micros
+from taskyard.definition import document
 from taskyard.features.artifacts.rules import Artifact
-from taskyard.features.artifacts.views import artifact as document
 from taskyard.worker.fetch import fetch, write
 
 app = typer.Typer(help="Files that tasks made, or are to read.", no_args_is_help=True)
@@ -47,7 +47,7 @@ def listed(
     ]
     columns = ("artifact", "name", "size", "task", "age")
     shown = table(*columns, rows=rows, right=("size", "age")) if rows else Text("no artifacts", style="dim")
-    show(as_json, [document(each) for each in found], shown)
+    show(as_json, document.write(found), shown)
 
 
 @app.command("put")
@@ -75,7 +75,11 @@ def put(
         )
 
     stored = in_yard(context, use)
-    show(as_json, document(stored), Text.assemble((stored.reference, "bold"), f"  {stored.name}  {_size(stored.size)}"))
+    show(
+        as_json,
+        document.write(stored),
+        Text.assemble((stored.reference, "bold"), f"  {stored.name}  {_size(stored.size)}"),
+    )
 
 
 @app.command("get")
@@ -109,7 +113,7 @@ def get(
 
     found, where = in_yard(context, use)
     if where != STANDARD:
-        show(as_json, {**document(found), "path": where}, Text(f"{where}  {_size(found.size)}"))
+        show(as_json, {**document.write(found), "path": where}, Text(f"{where}  {_size(found.size)}"))
 
 
 @app.command("rm")

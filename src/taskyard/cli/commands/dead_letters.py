@@ -16,8 +16,8 @@ from taskyard.cli.tables import Text, age, dollars, short, table
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.core.units import Micros
+from taskyard.features.dead_letters.views import DeadLetter
 from taskyard.visible_text import visible
-from taskyard.wire.answers import DeadLetter
 
 app = typer.Typer(help="Tasks out of attempts: look at them and decide.", no_args_is_help=True)
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from taskyard.api.codec import write
 from taskyard.app import Yard
 from taskyard.cli import completion
 from taskyard.cli.commands.look import one_line
@@ -13,10 +14,8 @@ from taskyard.cli.session import AsJson, By, TaskArgument, carry_out, find_task,
 from taskyard.cli.tables import Text, dollars, seconds, short, table
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json, compact
-from taskyard.features.inbox import views as inboxes
 from taskyard.features.inbox.items import Item
 from taskyard.features.inbox.rules import merged_turn
-from taskyard.features.subagents import views as subagents
 
 inbox = typer.Typer(help="Messages that wait for an agent's conversation.", no_args_is_help=True)
 background = typer.Typer(help="Subagents that work in the background.", no_args_is_help=True)
@@ -35,7 +34,7 @@ def listed(context: typer.Context, as_json: AsJson = False) -> None:
     rows = [(view.agent, view.conversation, str(view.queue_len), str(view.held), view.blocked or "") for view in views]
     columns = ("agent", "conversation", "waiting", "held", "blocked")
     shown = table(*columns, rows=rows, right=("waiting", "held"))
-    show(as_json, [inboxes.inbox(view) for view in views], shown if rows else Text("no inbox is in use", style="dim"))
+    show(as_json, write(views), shown if rows else Text("no inbox is in use", style="dim"))
 
 
 @inbox.command()
@@ -49,7 +48,7 @@ def peek(
     found = in_yard(context, lambda yard: yard.inbox_peek(agent, conversation))
     rows = [(item.kind.value, item.sent_by, _in_one_line(item)) for item in found.items]
     shown = table("kind", "from", "content", rows=rows)
-    show(as_json, inboxes.peeked(found), shown if rows else Text("nothing waits", style="dim"))
+    show(as_json, write(found), shown if rows else Text("nothing waits", style="dim"))
 
 
 @inbox.command()
@@ -69,7 +68,7 @@ def enqueue(
     said: Json = json_given("TEXT", content) if is_json else text_given("TEXT", content)
     put = in_yard(context, lambda yard: yard.inbox_enqueue(agent, conversation, said, kind=kind, sent_by=by))
     word = "refused: the inbox is full" if put.item is None else f"{put.item.id}  {put.queue_len} waiting"
-    show(as_json, inboxes.enqueued(put), Text(word))
+    show(as_json, write(put), Text(word))
     if put.item is None:
         raise typer.Exit(4)
 
@@ -92,7 +91,7 @@ def dequeue(
     else:
         turn = taken.batch.turn
         shown = Text.assemble((taken.batch.batch_id, "bold"), "\n", turn if isinstance(turn, str) else compact(turn))
-    show(as_json, inboxes.dequeued(taken), shown)
+    show(as_json, write(taken), shown)
 
 
 @inbox.command()
@@ -169,7 +168,7 @@ def start(
         ),
     )
     shown = Text.assemble((begun.task_id, "bold"), f"  {begun.subagent_id}\n{begun.output_file}")
-    show(as_json, subagents.started_document(begun), shown)
+    show(as_json, write(begun), shown)
 
 
 @background.command("ls")
@@ -196,7 +195,7 @@ def subagents_listed(
     columns = ("task", "state", "type", "parent", "elapsed", "tries", "cost", "description")
     shown = table(*columns, rows=rows, right=("elapsed", "tries", "cost"))
     empty = Text("no background subagents", style="dim")
-    show(as_json, [subagents.subagent(view) for view in views], shown if rows else empty)
+    show(as_json, write(views), shown if rows else empty)
 
 
 @background.command()

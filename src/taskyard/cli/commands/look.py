@@ -15,6 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.tree import Tree
 
+from taskyard.api.codec import write
 from taskyard.app import Yard
 from taskyard.cli import completion, session
 from taskyard.cli.session import AsJson, TaskArgument, console_for_people, find_task, in_yard, show
@@ -24,11 +25,13 @@ from taskyard.core.errors import NotFound
 from taskyard.core.json_value import Json
 from taskyard.core.task import HELD, Status, TaskId, dag_of
 from taskyard.core.units import Micros, from_iso, to_iso
+from taskyard.features.dags.views import DagView
 from taskyard.features.events.rules import Wanted
+from taskyard.features.events.views import event_view
 from taskyard.features.metrics.rules import Metrics, Totals
+from taskyard.features.tasks.answers import Counted
+from taskyard.features.tasks.rows import TaskRow
 from taskyard.features.tasks.views import Details, Task
-from taskyard.wire.answers import DagView, event_view
-from taskyard.wire.showing import Counted, TaskRow
 
 DEEPEST_DRAWN = 6  # levels of a tree, each four columns wide
 REFRESH = 0.5  # seconds between looks of `watch`, at most
@@ -366,11 +369,11 @@ def events(
         wanted = Wanted(task_id=task_id, dag_id=dag, event=event, task_type=type_, agent=agent, subject=subject)
         seen = after
         for stored in await yard.events(after=after, limit=limit, **wanted):
-            _print_event(event_view(stored), as_json)
+            _print_event(write(event_view(stored)), as_json)
             seen = stored.seq
         if follow:
             async for stored in yard.tail(after=seen, **wanted):
-                _print_event(event_view(stored), as_json)
+                _print_event(write(event_view(stored)), as_json)
 
     in_yard(context, use)
 

@@ -6,15 +6,14 @@ from typing import Annotated
 
 import typer
 
+from taskyard.api.codec import write
 from taskyard.app import Yard
 from taskyard.cli import completion
 from taskyard.cli.session import AsJson, By, carry_out, in_yard, show
 from taskyard.cli.tables import Text, age, table
 from taskyard.core.notice import Notice
 from taskyard.core.units import Micros
-from taskyard.features.notifications import views as notifications
-from taskyard.features.notifications.rules import Notification
-from taskyard.features.notifications.views import NotifierView
+from taskyard.features.notifications.views import NotificationView, NotifierView
 
 app = typer.Typer(help="Tell people: dead letters, open breakers, approvals, …", no_args_is_help=True)
 EVENTS = ", ".join(notice.value for notice in Notice if notice is not Notice.TEST)
@@ -53,7 +52,7 @@ def add(
     shown = [Text(f"{made.notifier.name} tells {made.notifier.target}")]
     if made.secret is not None:
         shown.append(Text.assemble("signed with ", (made.secret, "bold"), ", which is not shown again"))
-    show(as_json, {**notifications.notifier(made.notifier), "secret": made.secret}, *shown)
+    show(as_json, write(made), *shown)
 
 
 @app.command("ls")
@@ -68,7 +67,7 @@ def listed(context: typer.Context, as_json: AsJson = False) -> None:
     shown = (
         table("name", "target", "of", "only", rows=rows) if rows else Text("nobody is told of anything", style="dim")
     )
-    show(as_json, [notifications.notifier(each) for each in found], shown)
+    show(as_json, write(found), shown)
 
 
 @app.command("rm")
@@ -113,20 +112,20 @@ def dismiss(
 
 
 def _show_notifications(context: typer.Context, as_json: bool, *, parked: bool) -> None:
-    async def use(yard: Yard) -> tuple[list[Notification], Micros]:
+    async def use(yard: Yard) -> tuple[list[NotificationView], Micros]:
         return await yard.notifications(parked=parked), yard.now()
 
     found, now = in_yard(context, use)
     columns = ("notification", "event", "tries", "age", "title", "error")
     rows = [
-        (each.id, each.notice.value, str(each.tries), age(each.at, now), each.title, each.error or "") for each in found
+        (each.id, each.event.value, str(each.tries), age(each.at, now), each.title, each.error or "") for each in found
     ]
     shown = (
         table(*columns, rows=rows, right=("tries", "age"), wraps=("title", "error"))
         if rows
         else Text("none", style="dim")
     )
-    show(as_json, [notifications.notification(each) for each in found], shown)
+    show(as_json, write(found), shown)
 
 
 def _only(notifier: NotifierView) -> str:

@@ -7,17 +7,16 @@ from typing import Annotated, Any, cast
 import typer
 from rich.console import RenderableType
 
+from taskyard.api.codec import write
 from taskyard.app import Yard
 from taskyard.cli import completion
-from taskyard.cli.commands.producing import dag_file
+from taskyard.cli.dag_text import dag_file
 from taskyard.cli.session import AsJson, By, carry_out, in_yard, json_given, show, text_given
 from taskyard.cli.tables import Text, age, counted, short, table
 from taskyard.core.json_value import Json
 from taskyard.core.units import Micros, to_iso
+from taskyard.features.schedules.views import ScheduleView
 from taskyard.features.sources.fires import Fire, Outcome
-from taskyard.wire.sources import ScheduleView
-from taskyard.wire.sources import fire as fire_document
-from taskyard.wire.sources import schedule as document
 
 app = typer.Typer(help="Work that is made by time.", no_args_is_help=True)
 
@@ -84,7 +83,7 @@ def add(
 
     view = in_yard(context, use)
     upcoming = ", ".join(shown_time(at) for at in view.next_times[:3])
-    show(as_json, document(view), Text(f"{view.schedule.id}: next at {upcoming or 'no time'}"))
+    show(as_json, write(view), Text(f"{view.schedule.id}: next at {upcoming or 'no time'}"))
 
 
 @app.command("ls")
@@ -107,7 +106,7 @@ def listed(context: typer.Context, as_json: AsJson = False) -> None:
     ]
     empty = Text("no schedules: add one with `taskyard schedules add`", style="dim")
     columns = ("schedule", "when", "next", "last run", "makes")
-    show(as_json, [document(view) for view in views], table(*columns, rows=rows) if rows else empty)
+    show(as_json, write(views), table(*columns, rows=rows) if rows else empty)
 
 
 @app.command("show")
@@ -128,7 +127,7 @@ def shown(context: typer.Context, schedule: ScheduleArgument, as_json: AsJson = 
         "next": "paused" if it.paused else ", ".join(map(shown_time, view.next_times)) or "never",
     }
     lines = [Text.assemble((f"{name:<8}", "bold"), value) for name, value in facts.items()]
-    show(as_json, document(view), *lines, fires_table(view.fires, now))
+    show(as_json, write(view), *lines, fires_table(view.fires, now))
 
 
 @app.command()
@@ -147,7 +146,7 @@ def resume(context: typer.Context, schedule: ScheduleArgument, by: By = "human:l
 def run(context: typer.Context, schedule: ScheduleArgument, by: By = "human:local", as_json: AsJson = False) -> None:
     """Make its work now, beside its times."""
     fire = in_yard(context, lambda yard: yard.run_schedule(schedule, by=by))
-    show(as_json, fire_document(fire), Text(str(fire.run)))
+    show(as_json, write(fire), Text(str(fire.run)))
 
 
 @app.command("rm")

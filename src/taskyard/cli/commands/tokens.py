@@ -6,6 +6,7 @@ from typing import Annotated, cast
 
 import typer
 
+from taskyard.api.codec import write
 from taskyard.app import Yard
 from taskyard.cli import completion
 from taskyard.cli.session import AsJson, By, carry_out, in_yard, show
@@ -14,7 +15,6 @@ from taskyard.core import agent as agents
 from taskyard.core.json_value import Json
 from taskyard.core.units import Micros
 from taskyard.features.tokens.rules import Token
-from taskyard.wire.documents import token as document
 
 app = typer.Typer(help="Who may reach the yard over HTTP.", no_args_is_help=True)
 
@@ -79,7 +79,7 @@ def create(
             expires_in_sec=lasting,
             by=by,
         )
-        return {**document(issued.token), "token": issued.text}
+        return {**write(issued.token), "token": issued.text}
 
     made = in_yard(context, use)
     show(as_json, made, Text(cast(str, made["token"]), style="bold"))
@@ -106,7 +106,7 @@ def listed(context: typer.Context, as_json: AsJson = False) -> None:
     ]
     empty = Text("no tokens: the server is open on loopback, and only there", style="dim")
     columns = ("token", "name", "role", "agent", "age", "state")
-    show(as_json, [document(token) for token in tokens], table(*columns, rows=rows, right=("age",)) if rows else empty)
+    show(as_json, write(tokens), table(*columns, rows=rows, right=("age",)) if rows else empty)
 
 
 @app.command()

@@ -11,6 +11,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from taskyard.api.calls import DELIVER
+from taskyard.api.codec import write
 from taskyard.app import Yard, watch_files
 from taskyard.cli import completion
 from taskyard.cli.commands.schedules import (
@@ -28,9 +29,7 @@ from taskyard.cli.tables import Text, age, table
 from taskyard.core.json_value import Json
 from taskyard.core.units import Micros
 from taskyard.features.triggers.rules import Source
-from taskyard.wire.sources import AddedTrigger, TriggerView
-from taskyard.wire.sources import fire as fire_document
-from taskyard.wire.sources import trigger as document
+from taskyard.features.triggers.views import AddedTrigger, TriggerView
 
 app = typer.Typer(help="Work that is made by events.", no_args_is_help=True)
 adding = typer.Typer(help="Listen to graphs that end, to files, or to figures.", no_args_is_help=True)
@@ -139,7 +138,7 @@ def shown(context: typer.Context, trigger: TriggerArgument, as_json: AsJson = Fa
         "passed": view.passed_over or "nothing yet",
     }
     lines = [Text.assemble((f"{name:<8}", "bold"), value) for name, value in facts.items()]
-    show(as_json, document(view), *lines, fires_table(view.fires, now))
+    show(as_json, write(view), *lines, fires_table(view.fires, now))
 
 
 @app.command()
@@ -167,7 +166,7 @@ def fire(
     """Let something happen to it by hand."""
     given = cast(dict[str, object], json_given("data", data))
     made = in_yard(context, lambda yard: yard.fire_trigger(trigger, given, key=key, dry_run=dry_run, by=by))
-    show(as_json, fire_document(made), Text(f"{made.outcome.value}: {made.why}  {made.run or ''}"))
+    show(as_json, write(made), Text(f"{made.outcome.value}: {made.why}  {made.run or ''}"))
 
 
 @app.command("rm")
@@ -267,7 +266,7 @@ def _add(
         )
 
     added = in_yard(context, use)
-    value: dict[str, Json] = {"trigger": document(added.view), "secret": added.secret}
+    value: dict[str, Json] = {"trigger": write(added.view), "secret": added.secret}
     lines = [Text(f"{trigger} {_listens(added.view)}")]
     if added.secret is not None:
         lines.append(Text.assemble("secret, shown this once: ", (added.secret, "bold")))
@@ -282,7 +281,7 @@ def _list(context: typer.Context, as_json: bool, source: Source | None, empty: s
     wanted = [view for view in views if source in (None, view.trigger.source)]
     rows = [(view.trigger.id, _standing(view, now), _listens(view)) for view in wanted]
     shown = table("trigger", "state", "listens to", rows=rows) if rows else Text(empty, style="dim")
-    show(as_json, [document(view) for view in wanted], shown)
+    show(as_json, write(wanted), shown)
 
 
 def _listens(view: TriggerView) -> str:

@@ -94,8 +94,8 @@ async def _work_health(yard: Yard) -> list[Finding]:
     last = await yard.store.duty("sweep")
     swept = last is not None and now - last < MINUTE
     known = await yard.agents()
-    views = [view for view in known if view.agent.status is AgentStatus.ACTIVE]
-    silent = [view.agent.id for view in known if view.silent]
+    views = [view for view in known if view.status is AgentStatus.ACTIVE]
+    silent = [view.id for view in known if view.silent]
     dead = len(await yard.dead_letters(reviewed=False))
     ready = await yard.find(status="ready", limit=1)
     waiting = bool(ready) and not views

@@ -33,9 +33,9 @@ from taskyard.cli.session import (
 from taskyard.cli.tables import Text, short
 from taskyard.core.errors import InvalidInput, LeaseLost
 from taskyard.core.json_value import Json
+from taskyard.features.attempts.views import Receipt, Told
 from taskyard.features.budgets.views import Spent
-from taskyard.features.tasks.views import Held, Receipt
-from taskyard.wire.answers import Told
+from taskyard.features.tasks.views import Held
 from taskyard.worker.adapters import Adapter, adapter
 from taskyard.worker.agent import Agent
 from taskyard.worker.command import Command, command_agent

@@ -24,12 +24,12 @@ from taskyard.features.agents.rules import (
     name_conflict,
     registered,
 )
+from taskyard.features.agents.views import AgentView, Orphans, agent_view
 from taskyard.features.attempts.losses import Losses
 from taskyard.ledger.ledger import pulse
 from taskyard.ledger.options import LOCAL
 from taskyard.service.finishing import Finishing
 from taskyard.stores.contract import Filter
-from taskyard.wire.answers import AgentView, Orphans
 
 
 class Roster(Finishing):
@@ -234,7 +234,7 @@ class Roster(Finishing):
 
     async def agent(self, agent_id: str) -> AgentView:
         """One agent, and how it stands."""
-        found = [view for view in await self.agents() if view.agent.id == agent_id]
+        found = [view for view in await self.agents() if view.id == agent_id]
         if not found:
             raise NotFound("agent", agent_id)
         return found[0]
@@ -375,15 +375,13 @@ def _view(agent: Agent, type_: AgentType, limits: Mapping[str, Limit], heard: Mi
         )
         if ceiling is not None
     ]
-    silent = is_silent(agent, heard, now)
-    return AgentView(
-        replace(agent, status=AgentStatus.OFFLINE) if silent else agent,
-        slots.held if slots else 0,
-        MicroUsd(min(left)) if left else None,
-        heard,
-        budget,
-        type_.set_by,
-        silent,
+    return agent_view(
+        agent,
+        type_,
+        current_tasks=slots.held if slots else 0,
+        budget_left=MicroUsd(min(left)) if left else None,
+        last_heartbeat=heard,
+        silent=is_silent(agent, heard, now),
     )
 
 

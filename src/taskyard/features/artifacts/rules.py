@@ -11,14 +11,14 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 from taskyard.core.changes import Record
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.core.task import KEY_HELD, Hot, Outcome, Status, TaskId
-from taskyard.core.units import Micros
 from taskyard.definition.fields import text
+from taskyard.definition.view import Hidden, Named, Time, shown
 
 KIND = "artifact"  # of records: one for each file that was stored
 LOOSE = "loose"  # of records: one for each object that is not known to be wanted, written before the object is
@@ -56,12 +56,14 @@ class Artifact:
     media_type: str
     task_id: TaskId | None  # None: it was put in by itself
     attempt: int | None
-    created_at: Micros
+    created_at: Time
     created_by: str
-    step: str | None = None  # the step whose result it is: for the holders of the task alone, as long as that is kept
+    step: Annotated[str | None, Hidden()] = (
+        None  # the step whose result it is: for the holders of the task alone, as long as that is kept
+    )
 
-    @property
-    def reference(self) -> str:
+    @shown
+    def reference(self) -> Annotated[str, Named("ref")]:
         """How tasks refer to it."""
         return f"{REFERENCE}{self.id}"
 

@@ -23,14 +23,14 @@ from taskyard.definition import arguments
 from taskyard.features.agents.rules import PULSE_EVERY
 from taskyard.features.attempts.conversations import Conversations
 from taskyard.features.attempts.planner import Planner
+from taskyard.features.attempts.views import Heartbeat, Receipt, Told
 from taskyard.features.budgets.spend import reported
 from taskyard.features.budgets.views import Spent
-from taskyard.features.tasks.views import Held, Receipt
+from taskyard.features.tasks.views import Held
 from taskyard.ledger.ledger import pulse
 from taskyard.ledger.options import Options
 from taskyard.service.finishing import receipt
 from taskyard.stores.contract import Stale, Store
-from taskyard.wire.answers import Heartbeat, Told
 
 PATIENCE = 5.0  # seconds a waiting claim sleeps at most before it looks again by itself
 MOST_PROGRESS = 64 * 1024  # bytes of progress that a heartbeat may carry

@@ -11,7 +11,8 @@ from taskyard.core.lease import Lease
 from taskyard.core.task import Hot, TaskId, Trait
 from taskyard.definition import arguments
 from taskyard.features.attempts.conversation import LAST, continued, last_id, last_task, made_last, pinned
-from taskyard.features.tasks.views import Held, Receipt
+from taskyard.features.attempts.views import Receipt
+from taskyard.features.tasks.views import Held
 from taskyard.service.finishing import Finishing, receipt
 
 _RESUMES = int(Trait.RESUMES)  # a number: this is asked of every claimed task, and flags take their time

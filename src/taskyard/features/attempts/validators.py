@@ -17,7 +17,7 @@ from taskyard.core.policy import policy_of
 from taskyard.core.task import Attempt, Definition, Failure, Hot, Status, TaskId, Trait
 from taskyard.definition.definition import lane_of
 from taskyard.features.attempts import validation_rules
-from taskyard.features.tasks.views import Receipt
+from taskyard.features.attempts.views import Receipt
 from taskyard.service.finishing import Finishing, receipt
 
 _CONCERNED = int(Trait.JUDGED | Trait.JUDGES)  # a number: this is asked of every task, and flags take their time

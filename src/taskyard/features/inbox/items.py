@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 from taskyard.core.changes import Change, Event, Record, RecordChange
 from taskyard.core.errors import InvalidInput
@@ -19,6 +19,7 @@ from taskyard.core.task import Attempt, Status
 from taskyard.core.units import Micros, MicroUsd, to_usd
 from taskyard.definition import fields
 from taskyard.definition.fields import LATEST
+from taskyard.definition.view import CLOSED, About, Time
 from taskyard.features.inbox.rules import Entry, Kind, Scope
 
 MOST_RESULT = 16 * 1024  # characters of an output that a notification repeats
@@ -56,14 +57,14 @@ class Item:
     """Something for a conversation."""
 
     id: str
-    kind: Kind
+    kind: Annotated[Kind, CLOSED]
     scope: Scope
     content: Json
-    source: Source
+    source: Annotated[Source, CLOSED]
     sent_by: str
-    at: Micros
+    at: Time
     client_message_id: str | None = None
-    about: str | None = None  # the task or graph that it tells of
+    about: Annotated[str | None, About("The task or DAG that it tells of.")] = None
 
     @property
     def entry(self) -> Entry:

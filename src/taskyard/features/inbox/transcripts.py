@@ -18,10 +18,11 @@ from taskyard.core.changes import ChangeSet, Record, RecordChange, StoredEvent
 from taskyard.core.errors import NotFound
 from taskyard.core.json_value import Json, compact
 from taskyard.core.task import FINAL, Hot, TaskId, Trait
+from taskyard.definition import document
 from taskyard.definition.fields import task_id as checked_id
+from taskyard.features.events.views import event_view
 from taskyard.ledger.ledger import MOST_EVENTS
 from taskyard.service.engine import Engine
-from taskyard.wire.answers import event_view
 
 logger = logging.getLogger("taskyard")
 TAIL = 4096  # bytes that the last line is looked for in, at first
@@ -69,7 +70,7 @@ class Transcribing(Engine):
         return [await self._line(stored) for stored in told]
 
     async def _line(self, stored: StoredEvent) -> dict[str, Json]:
-        view = event_view(stored)
+        view = document.write(event_view(stored))
         line = {name: view[name] for name in _SHOWN}
         if stored.event.event == "task.completed" and stored.event.task_id is not None:
             output = (await self.store.outputs([stored.event.task_id])).get(stored.event.task_id)

@@ -19,9 +19,15 @@ from taskyard.core.json_value import Json
 from taskyard.core.notice import LONGEST_ERROR, UNDELIVERED, Notice
 from taskyard.core.task import DagId, TaskId
 from taskyard.definition import arguments, fields
-from taskyard.features.notifications import rules, views
+from taskyard.features.notifications import rules
 from taskyard.features.notifications.rules import Notification, Notifier, Subject, notification_of, notifier_of
-from taskyard.features.notifications.views import NotifierMade, NotifierView
+from taskyard.features.notifications.views import (
+    NotificationView,
+    NotifierMade,
+    NotifierView,
+    notification_view,
+    notifier_view,
+)
 from taskyard.ledger import signing
 from taskyard.ledger.options import LOCAL
 from taskyard.outbound import addresses
@@ -75,11 +81,11 @@ class Notifying(Engine):
             return ChangeSet(records=(change,), events=(self._told_by("notifier.set", by, facts),), at=self.now()), None
 
         await self._land(decide)
-        return NotifierMade(views.view(notifier), self._signing_secret(notifier) if notifier.is_webhook else None)
+        return NotifierMade(notifier_view(notifier), self._signing_secret(notifier) if notifier.is_webhook else None)
 
     async def notifiers(self) -> list[NotifierView]:
         """Who is told of what, by name; their targets without what may be a secret."""
-        return sorted((views.view(notifier) for notifier in await self._notifiers()), key=lambda each: each.name)
+        return sorted((notifier_view(notifier) for notifier in await self._notifiers()), key=lambda each: each.name)
 
     async def _notifiers(self) -> list[Notifier]:
         return [notifier_of(record) for record in await self.store.records(rules.KIND, self.workspace)]
@@ -121,11 +127,12 @@ class Notifying(Engine):
 
     # What is on its way
 
-    async def notifications(self, *, parked: bool = False, limit: int = DEFAULT_LISTED) -> list[Notification]:
+    async def notifications(self, *, parked: bool = False, limit: int = DEFAULT_LISTED) -> list[NotificationView]:
         """Those that are still to be delivered; or those that were given up, and wait for a person. Newest first."""
         fields.whole(limit, "limit", least=1, most=MOST_LISTED)
         kind = rules.PARKED if parked else UNDELIVERED
-        return [notification_of(each) for each in await self.store.page(kind, self.workspace, limit=limit)]
+        found = await self.store.page(kind, self.workspace, limit=limit)
+        return [notification_view(notification_of(each)) for each in found]
 
     async def resend_notification(self, notification_id: str, *, by: str = LOCAL) -> None:
         """Try one again that was given up."""

@@ -1,19 +1,18 @@
-"""Who is told of what, as the yard answers and as it crosses HTTP. A target is shown without what may be a secret."""
+"""What is answered about notifiers and notifications. A target is shown without what may be a secret."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Annotated, NamedTuple
 
 from taskyard.core.json_value import Json
 from taskyard.core.notice import Notice
-from taskyard.core.units import Micros, from_iso, to_iso
+from taskyard.core.task import DagId, TaskId
+from taskyard.definition.view import FLAT, About, Time, view
 from taskyard.features.notifications.rules import Notification, Notifier
 
-_LISTS = ("types", "queues", "tags")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@view
 class NotifierView:
     """Which events go to which target."""
 
@@ -23,15 +22,15 @@ class NotifierView:
     queues: tuple[str, ...]
     tags: tuple[str, ...]
     target: str  # redacted
-    created_at: Micros
+    created_at: Time
     created_by: str
 
 
 class NotifierMade(NamedTuple):
     """A notifier that was just made. What its webhooks are signed with is shown this once."""
 
-    notifier: NotifierView
-    secret: str | None  # None: it is no webhook
+    notifier: Annotated[NotifierView, FLAT]
+    secret: Annotated[str | None, About("What webhooks are signed with, shown this once.")]  # None: it is no webhook
 
 
 class ErrandsRun(NamedTuple):
@@ -42,7 +41,7 @@ class ErrandsRun(NamedTuple):
     cleared: int = 0  # objects that nobody may see
 
 
-def view(notifier: Notifier) -> NotifierView:
+def notifier_view(notifier: Notifier) -> NotifierView:
     return NotifierView(
         name=notifier.name,
         events=notifier.events,
@@ -55,53 +54,36 @@ def view(notifier: Notifier) -> NotifierView:
     )
 
 
-def notifier(answer: NotifierView) -> dict[str, Json]:
-    return {
-        "name": answer.name,
-        "events": [event.value for event in answer.events],
-        "types": list[Json](answer.types),
-        "queues": list[Json](answer.queues),
-        "tags": list[Json](answer.tags),
-        "target": answer.target,
-        "created_at": to_iso(answer.created_at),
-        "created_by": answer.created_by,
-    }
+@view
+class NotificationView:
+    """One thing to tell, for one notifier."""
+
+    id: str
+    notifier: str
+    event: Notice
+    title: str
+    text: str
+    task_id: TaskId | None
+    dag_id: DagId | None
+    data: Mapping[str, Json]
+    at: Time
+    tries: int
+    next_at: Time
+    error: str | None
 
 
-def notifier_of(document: dict[str, Any]) -> NotifierView:
-    return NotifierView(
-        name=document["name"],
-        events=tuple(Notice(event) for event in document["events"]),
-        **{name: tuple(document[name]) for name in _LISTS},
-        target=document["target"],
-        created_at=from_iso(document["created_at"]),
-        created_by=document["created_by"],
-    )
-
-
-def notification(answer: Notification) -> dict[str, Json]:
-    return {
-        "id": answer.id,
-        "notifier": answer.notifier,
-        "event": answer.notice.value,
-        "title": answer.title,
-        "text": answer.text,
-        "task_id": answer.task_id,
-        "dag_id": answer.dag_id,
-        "data": dict(answer.facts),
-        "at": to_iso(answer.at),
-        "tries": answer.tries,
-        "next_at": to_iso(answer.next_at),
-        "error": answer.error,
-    }
-
-
-def notification_of(document: dict[str, Any]) -> Notification:
-    same = ("id", "notifier", "title", "text", "task_id", "dag_id", "tries", "error")
-    return Notification(
-        **{name: document[name] for name in same},
-        notice=Notice(document["event"]),
-        facts=document["data"],
-        at=from_iso(document["at"]),
-        next_at=from_iso(document["next_at"]),
+def notification_view(notification: Notification) -> NotificationView:
+    return NotificationView(
+        id=notification.id,
+        notifier=notification.notifier,
+        event=notification.notice,
+        title=notification.title,
+        text=notification.text,
+        task_id=notification.task_id,
+        dag_id=notification.dag_id,
+        data=notification.facts,
+        at=notification.at,
+        tries=notification.tries,
+        next_at=notification.next_at,
+        error=notification.error,
     )

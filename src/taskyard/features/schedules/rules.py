@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 from taskyard.core.changes import Record
 from taskyard.core.json_value import Json
 from taskyard.core.units import MINUTE, SECOND, Micros
+from taskyard.definition.view import FLAT, About, Hidden, Length, Named, Time
 
 KIND = "schedule"
 LATE = MINUTE  # a time that is older than this when it is looked at was missed: nobody swept, or the yard was away
@@ -58,31 +59,31 @@ class Busy(StrEnum):
 class Timing:
     """When: a cron expression on the wall clocks of a zone, or an interval, which knows no clocks."""
 
-    said: str  # as a person put it
+    said: Annotated[str, Named("when")]  # as a person put it
     cron: str | None
-    every: Micros | None
-    zone: str
+    every: Length | None
+    zone: Annotated[str, Named("timezone")]
     gap: Gap
     overlap: Overlap
-    starts_at: Micros  # nothing before this; an interval is counted from here
-    ends_at: Micros | None
+    starts_at: Time  # nothing before this; an interval is counted from here
+    ends_at: Time | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
     id: str
-    timing: Timing
+    timing: Annotated[Timing, FLAT]
     template: Mapping[str, Json]
     misfire: Misfire
-    window: Micros
+    window: Annotated[Length, Named("misfire_window_sec")]
     busy: Busy
-    created_at: Micros
+    created_at: Time
     created_by: str
-    seen: Micros  # the nominal times up to here are decided
-    next_at: Micros | None  # the first one after that; None: there is none, or nobody waits for it
+    seen: Annotated[Time, About("The times up to here are decided.")]
+    next_at: Time | None  # the first one after that; None: there is none, or nobody waits for it
     paused: bool = False
-    last_run: str | None = None  # the task or the graph that the last fire made
-    removed_at: Micros | None = None  # kept until its fires are old enough to be forgotten
+    last_run: Annotated[str | None, About("The task or the DAG that the last fire made.")] = None
+    removed_at: Annotated[Micros | None, Hidden()] = None  # kept until its fires are old enough to be forgotten
 
     def body(self) -> dict[str, Json]:
         timing = self.timing

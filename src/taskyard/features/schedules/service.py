@@ -21,15 +21,15 @@ from taskyard.core.units import DAY, SECOND, Micros, to_iso
 from taskyard.definition import arguments, fields
 from taskyard.features.schedules.rules import KIND, Busy, Gap, Misfire, Overlap, Schedule, judged, schedule_of
 from taskyard.features.schedules.timetable import timed, times, wall_time
+from taskyard.features.schedules.views import ScheduleView
 from taskyard.features.sources import fires
-from taskyard.features.sources.fires import Fire, Outcome
+from taskyard.features.sources.fires import Fire, Outcome, source_id
 from taskyard.features.sources.from_template import Cause, Keys, Made, Making, tasks_of, template_of
 from taskyard.ledger.ids import mint
 from taskyard.ledger.ledger import TRIES, KeyTaken
 from taskyard.ledger.options import LOCAL
 from taskyard.ledger.tracing import enqueue_span
 from taskyard.service.steering import Steering
-from taskyard.wire.sources import ScheduleView, source_id
 
 AGENDA = "agenda"  # the kind of record that says when which schedule is due
 EVERYBODYS = ""  # the workspace that the agenda is in: one sweep looks at it for all

@@ -6,16 +6,20 @@ fire the same thing one meets a conflict. Ids of one source sort by time.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 from taskyard.core.changes import Record, RecordChange
+from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.core.units import Micros
+from taskyard.definition.view import CLOSED, About, Time
 
 KIND = "fire"
+_SOURCE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 
 
 class Outcome(StrEnum):
@@ -28,15 +32,18 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fire:
+    """A time, or an event, and what it made, or why it made nothing."""
+
     source: str  # schedule:ID or trigger:ID
-    key: str  # unique within the source, and sorts by time
-    outcome: Outcome
+    # Unique within the source.
+    key: Annotated[str, About("Sorts by time; that of the last one seen gives the next page.")]
+    outcome: Annotated[Outcome, CLOSED]
     why: str
-    at: Micros
-    nominal: Micros | None = None  # of a schedule: the time it is about
+    at: Time
+    nominal: Annotated[Time | None, About("Of a schedule: the time that it is about.")] = None
     task_id: str | None = None  # what it made
     dag_id: str | None = None
-    chain: int = 0  # how many fires led to it, one by the work of another
+    chain: Annotated[int, About("How many fires led to it, one by the work of another.")] = 0
 
     @property
     def id(self) -> str:
@@ -57,6 +64,13 @@ class Fire:
             "chain": self.chain,
         }
         return RecordChange(KIND, workspace, self.id, 0, body)
+
+
+def source_id(field: str, value: object) -> str:
+    """What a schedule, a trigger or a hook is called: it stands in paths and in the ids of fires."""
+    if not isinstance(value, str) or not _SOURCE_ID.fullmatch(value):
+        raise InvalidInput(field, "must be at most 100 letters, digits, dots, hyphens and underscores")
+    return value
 
 
 def fire_of(record: Record) -> Fire:

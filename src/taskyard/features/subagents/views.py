@@ -1,25 +1,29 @@
-"""Background subagents as their callers see them, as the documents that cross HTTP, and back."""
+"""What is answered about background subagents."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 from taskyard.core.changes import Record
 from taskyard.core.json_value import Json
 from taskyard.core.task import FINAL, HELD, Attempt, Hot, Status
-from taskyard.core.units import SECOND, Micros, MicroUsd, from_iso, to_iso, to_usd, usd
+from taskyard.core.units import SECOND, Micros, MicroUsd
+from taskyard.definition.view import About, Money, Time
 
-Document = dict[str, Json]
-Given = Mapping[str, Any]
-_STATES = {Status.COMPLETED: "completed", Status.DEAD_LETTERED: "failed", Status.CANCELLED: "cancelled"}
+State = Literal["queued", "running", "completed", "failed", "cancelled"]
+_STATES: dict[Status, State] = {
+    Status.COMPLETED: "completed",
+    Status.DEAD_LETTERED: "failed",
+    Status.CANCELLED: "cancelled",
+}
 
 
 class StartedSubagent(NamedTuple):
     """What a caller gets at once, while the subagent works in the background."""
 
     task_id: str
-    output_file: str
+    output_file: Annotated[str, About("The transcript, which grows while the subagent works.")]
     subagent_id: str
 
 
@@ -30,7 +34,7 @@ class Subagent(NamedTuple):
     subagent_id: str
     type: str
     description: str
-    status: str  # queued, running, completed, failed or cancelled
+    status: State
     parent: str
     conversation: str
     tool_call_id: str | None
@@ -38,12 +42,12 @@ class Subagent(NamedTuple):
     max_turns: int | None
     silent: bool
     attempts: int
-    cost: MicroUsd
+    cost: Money
     total_tokens: int
     progress: Json
     error: str | None
-    created_at: Micros
-    ended_at: Micros | None
+    created_at: Time
+    ended_at: Time | None
     elapsed_sec: float
     output_file: str
 
@@ -80,30 +84,3 @@ _STORED = (
     *("subagent_id", "type", "description", "parent", "conversation", "tool_call_id", "model", "max_turns", "silent"),
     "output_file",
 )
-
-
-def started_document(answer: StartedSubagent) -> Document:
-    return dict(answer._asdict())
-
-
-def started_from(document: Given) -> StartedSubagent:
-    return StartedSubagent(**document)
-
-
-def subagent(view: Subagent) -> Document:
-    return {
-        **{name: value for name, value in view._asdict().items() if name != "cost"},
-        "cost_usd": to_usd(view.cost),
-        "created_at": to_iso(view.created_at),
-        "ended_at": None if view.ended_at is None else to_iso(view.ended_at),
-    }
-
-
-def subagent_from(document: Given) -> Subagent:
-    read: dict[str, Any] = {
-        **{name: value for name, value in document.items() if name != "cost_usd"},
-        "cost": usd(document["cost_usd"]),
-        "created_at": from_iso(document["created_at"]),
-        "ended_at": None if document["ended_at"] is None else from_iso(document["ended_at"]),
-    }
-    return Subagent(**read)

@@ -9,11 +9,11 @@ from typing import Any
 from taskyard.core import transitions
 from taskyard.core.errors import IllegalTransition, InvalidInput, TaskyardError
 from taskyard.core.task import Hot, TaskId
+from taskyard.features.attempts.views import Receipt
+from taskyard.features.tasks.answers import Acted
 from taskyard.features.tasks.reruns import Rerunning
-from taskyard.features.tasks.views import Receipt
 from taskyard.service.finishing import Finishing
 from taskyard.service.reading import Reading
-from taskyard.wire.answers import Acted
 
 ACTIONS = ("cancel", "retry", "rerun", "priority")
 MOST_AT_ONCE = 1000

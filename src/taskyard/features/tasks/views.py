@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from taskyard.core.changes import Blocker, Output, Record
 from taskyard.core.json_value import Json, value_of
@@ -16,16 +16,6 @@ from taskyard.core.runtime import incarnation_of, runtime_of
 from taskyard.core.task import Attempt, Definition, Hot, Outcome, Status, TaskId, dag_of
 from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd
 from taskyard.definition.definition import models_for
-
-
-class Receipt(NamedTuple):
-    """The answer to a call that ended or moved an attempt. Repeating the call gives the same receipt."""
-
-    task_id: TaskId  # of the task that the call was about
-    status: Status  # where the task stands after the call
-    version: int  # of the task after the call
-    failures: int  # those that counted
-    wake_at: Micros | None  # when it will be tried again, where it will
 
 
 class Task:

@@ -14,10 +14,10 @@ from taskyard.core.planning import Planning, is_barred, suits
 from taskyard.core.task import Hot, Lane, Status, TaskId
 from taskyard.core.units import Micros, to_iso, to_usd, utc_date
 from taskyard.features.agents.rules import is_silent
+from taskyard.features.tasks.answers import Cause, Why
 from taskyard.ledger.ledger import pulse
 from taskyard.service.engine import Engine
 from taskyard.stores.contract import Filter
-from taskyard.wire.answers import Cause, Why
 
 COUNTED = 1000  # tasks ahead in line are counted up to this
 CLOSEST = 3

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from hmac import compare_digest
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 from taskyard.core.changes import Record
 from taskyard.core.json_value import Json
 from taskyard.core.units import Micros
+from taskyard.definition.view import Hidden, Time
 
 EVERYWHERE = "*"  # tokens are known before the workspace that they are for, so they belong to none
 _TEXT = re.compile(r"ty(s?)_([0-9A-Z]{26})_([0-9A-Za-z_-]{43})", re.ASCII)
@@ -47,12 +48,12 @@ class Token:
     name: str
     role: Role
     workspace: str
-    sealed: str
+    sealed: Annotated[str, Hidden("")]  # not even the hash of a secret leaves the server
     agent: str | None  # the type of agent that a token of that role works as
-    created_at: Micros
+    created_at: Time
     created_by: str
-    expires_at: Micros | None
-    revoked_at: Micros | None = None  # it stays on record: who has ever given out a token means the yard to be closed
+    expires_at: Time | None
+    revoked_at: Time | None = None  # it stays on record: who has ever given out a token means the yard to be closed
     agent_id: str | None = None  # the one id of that type that it works as; None: any
 
     @property

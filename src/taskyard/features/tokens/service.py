@@ -16,8 +16,8 @@ from taskyard.features.agents.rules import granted, name_conflict
 from taskyard.features.tokens import rules as token_rules
 from taskyard.features.tokens.rules import EVERYWHERE, Role, Token
 from taskyard.features.tokens.sessions import Sessions
+from taskyard.features.tokens.views import Issued
 from taskyard.ledger.ids import mint
-from taskyard.wire.answers import Issued
 
 
 class Access(Sessions):

@@ -8,9 +8,9 @@ from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.units import HOUR, Micros
 from taskyard.features.tokens import rules as token_rules
 from taskyard.features.tokens.rules import EVERYWHERE, Session, Token
+from taskyard.features.tokens.views import Begun
 from taskyard.ledger.ids import mint_at
 from taskyard.service.engine import Engine
-from taskyard.wire.answers import Begun
 
 SESSION = "session"
 LASTING = Micros(12 * HOUR)

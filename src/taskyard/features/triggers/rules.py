@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 from taskyard.core.changes import Record
 from taskyard.core.dag import DagStatus
@@ -17,6 +17,7 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json, compact
 from taskyard.core.units import DAY, SECOND, Micros
 from taskyard.definition import fields
+from taskyard.definition.view import About, Hidden, Time
 from taskyard.features.sources.templates import found
 from taskyard.ledger.signing import Scheme
 
@@ -54,12 +55,14 @@ class Trigger:
     settings: Mapping[str, Json]  # what it listens to, in the words of its source
     only: Mapping[str, Json]  # conditions on what came: path -> value, values, or {"exists": …}
     template: Mapping[str, Json]
-    created_at: Micros
+    created_at: Time
     created_by: str
     paused: bool = False
-    removed_at: Micros | None = None
-    nonces: Mapping[str, Micros | None] = field(default_factory=dict[str, Micros | None])  # of a hook's secrets: until
-    path: str | None = None  # of a hook: where deliveries come to, which tells neither its name nor its workspace
+    removed_at: Annotated[Micros | None, Hidden()] = None
+    # Of a hook's secrets: until.
+    nonces: Annotated[Mapping[str, Micros | None], Hidden()] = field(default_factory=dict[str, Micros | None])
+    # It tells neither the hook's name nor its workspace.
+    path: Annotated[str | None, About("Of a hook: deliveries go to /api/hooks/PATH.")] = None
 
     @property
     def fires_as(self) -> str:

@@ -19,16 +19,16 @@ from taskyard.core.units import Micros
 from taskyard.definition import arguments, fields
 from taskyard.features.schedules.service import FIRES_SHOWN, Scheduling
 from taskyard.features.sources import fires
-from taskyard.features.sources.fires import Fire, Outcome
+from taskyard.features.sources.fires import Fire, Outcome, source_id
 from taskyard.features.sources.from_template import Cause, Made, tasks_of, template_of
 from taskyard.features.tokens.rules import EVERYWHERE
 from taskyard.features.triggers import figures
 from taskyard.features.triggers import rules as triggers
 from taskyard.features.triggers.rules import KIND, LONGEST_CHAIN, READY_MADE, ReadyMade, Source, Trigger, trigger_of
+from taskyard.features.triggers.views import AddedTrigger, TriggerView, Watched
 from taskyard.ledger.options import LOCAL
 from taskyard.ledger.signing import hook_secret
 from taskyard.ledger.tracing import enqueue_span
-from taskyard.wire.sources import AddedTrigger, TriggerView, Watched, source_id
 
 HOOK = "hook"  # the kind of record that says whose a path is: who delivers to it says no workspace
 DELIVERY = "delivery"  # of what has come, by its key

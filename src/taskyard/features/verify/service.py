@@ -27,8 +27,8 @@ from taskyard.features.metrics.rules import Totals, fold, totals_of
 from taskyard.features.metrics.service import DAYS, Metering
 from taskyard.features.notifications.checks import NoticeChecks
 from taskyard.features.schedules.checks import FireChecks
+from taskyard.features.verify.views import Verified
 from taskyard.stores.contract import Filter
-from taskyard.wire.answers import Verified
 
 PAGE = 2000
 _FAILURES = ("task.retrying", "task.dead_lettered")

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
+from taskyard.api.codec import write
 from taskyard.core.changes import Labels, StoredEvent
 from taskyard.core.json_value import compact
 from taskyard.features.events.rules import EventFilter, wire_type
+from taskyard.features.events.views import event_view
 from taskyard.features.tasks.multica import event_views
-from taskyard.wire.answers import event_view
 
 MOST_EVENTS = 10_000
 MOST_BYTES = 8 << 20
@@ -36,7 +37,7 @@ class Entry(NamedTuple):
 
 def entry_of(stored: StoredEvent) -> Entry:
     seq, event, labels = stored
-    text = compact(event_view(stored))
+    text = compact(write(event_view(stored)))
     return Entry(seq, wire_type(event), event.event, event.task_id, event.dag_id, labels, text)
 
 

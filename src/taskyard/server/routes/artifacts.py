@@ -15,7 +15,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 
-from taskyard.api import calls
+from taskyard.api import calls, openapi
+from taskyard.api.codec import write
+from taskyard.api.openapi import DONE, model
 from taskyard.core.errors import NotFound
 from taskyard.features.artifacts import views as files
 from taskyard.features.artifacts.rules import UNKNOWN, Artifact
@@ -24,10 +26,9 @@ from taskyard.features.tokens.rules import Role
 from taskyard.server.auth import Caller, check_own_lease, lease_refusals
 from taskyard.server.routes.tasks import SHOWN_LEASE, Lease, Limit, TaskAt
 from taskyard.server.routing import Calling, Routes, answer
-from taskyard.wire import artifact_shapes as shapes
-from taskyard.wire import responses
 
 routes = Routes("artifacts")
+ARTIFACTS = openapi.answer("Artifacts", artifacts=list[Artifact])
 NameAt = Annotated[str, Path(description="The file's name.", max_length=255)]
 ArtifactAt = Annotated[str, Path(description="An artifact's id.", max_length=255)]
 OwnLease = Annotated[str, SHOWN_LEASE]
@@ -49,7 +50,7 @@ _CONTENT: dict[int | str, dict[str, Any]] = {
 }
 
 
-@routes.add(calls.PUT_TASK_ARTIFACT, shapes.Artifact, status=201, extra=_FILE)
+@routes.add(calls.PUT_TASK_ARTIFACT, model(Artifact), status=201, extra=_FILE)
 async def put_task_artifact(
     request: Request, caller: Calling, *, task_id: TaskAt, name: NameAt, lease: OwnLease, digest: Digest = None
 ) -> Response:
@@ -60,7 +61,7 @@ async def put_task_artifact(
     return await _put(request, caller, name, digest, task_id=task_id, lease=lease)
 
 
-@routes.add(calls.PUT_ARTIFACT, shapes.Artifact, status=201, extra=_FILE)
+@routes.add(calls.PUT_ARTIFACT, model(Artifact), status=201, extra=_FILE)
 async def put_artifact(request: Request, caller: Calling, name: NameAt, digest: Digest = None) -> Response:
     """Store a file for tasks to read."""
     return await _put(request, caller, name, digest)
@@ -71,7 +72,7 @@ async def _put(request: Request, caller: Caller, name: str, digest: str | None, 
     stored = await caller.yard.put_artifact(
         name, _body(request), media_type=media_type, digest=digest, by=caller.by, **whose
     )
-    return answer(files.artifact(stored), 201)
+    return answer(write(stored), 201)
 
 
 async def _body(request: Request) -> AsyncGenerator[bytes]:
@@ -94,26 +95,26 @@ async def _body(request: Request) -> AsyncGenerator[bytes]:
         yield piece
 
 
-@routes.add(calls.ARTIFACTS, shapes.Artifacts)
+@routes.add(calls.ARTIFACTS, ARTIFACTS)
 async def list_artifacts(caller: Calling, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """Artifacts that may be seen, the newest tasks' first."""
     found = await caller.yard.artifacts(limit=limit, cursor=cursor)
-    return answer({"artifacts": [files.artifact(each) for each in found]})
+    return answer({"artifacts": write(found)})
 
 
-@routes.add(calls.TASK_ARTIFACTS, shapes.Artifacts)
+@routes.add(calls.TASK_ARTIFACTS, ARTIFACTS)
 async def task_artifacts(caller: Calling, task_id: TaskAt, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """Those that a completed task made."""
     found = await caller.yard.artifacts(task_id=task_id, limit=limit, cursor=cursor)
-    return answer({"artifacts": [files.artifact(each) for each in found]})
+    return answer({"artifacts": write(found)})
 
 
-@routes.add(calls.ARTIFACT, shapes.Artifact)
+@routes.add(calls.ARTIFACT, model(Artifact))
 async def about_artifact(
     caller: Calling, artifact_id: ArtifactAt, task_id: Task = None, lease: Lease = None
 ) -> Response:
     """What is known of an artifact; under a validator's lease, also of one that it judges."""
-    return answer(files.artifact(await _readable(caller, artifact_id, task_id, lease)))
+    return answer(write(await _readable(caller, artifact_id, task_id, lease)))
 
 
 @routes.add(calls.READ_ARTIFACT, None, more=_CONTENT)
@@ -136,7 +137,7 @@ async def read_artifact(
     )
 
 
-@routes.add(calls.REMOVE_ARTIFACT, responses.Done)
+@routes.add(calls.REMOVE_ARTIFACT, DONE)
 async def remove_artifact(caller: Calling, artifact_id: ArtifactAt) -> Response:
     """Take away an artifact that was put in by itself."""
     await caller.yard.remove_artifact(artifact_id, by=caller.by)
@@ -149,11 +150,7 @@ async def _readable(caller: Caller, artifact_id: str, task_id: str | None, lease
         await check_own_lease(caller, task_id, lease)
     artifact = await caller.yard.artifact(artifact_id, task_id=task_id, lease=lease)
     if caller.token.role is Role.AGENT:
-        mine = [
-            view.agent.id
-            for view in await caller.yard.agents()
-            if caller.token.works_as(view.agent.id, view.agent.type)
-        ]
+        mine = [view.id for view in await caller.yard.agents() if caller.token.works_as(view.id, view.type)]
         if not await caller.yard.readable_by(mine, artifact):
             raise NotFound("artifact", artifact_id)
     return artifact

@@ -6,19 +6,25 @@ from typing import Annotated
 
 from fastapi import Path, Response
 
-from taskyard.api import calls, requests
+from taskyard.api import calls, openapi, requests
+from taskyard.api.codec import write
+from taskyard.api.openapi import DONE, model
+from taskyard.core.agent import AgentStatus, Grant
+from taskyard.features.agents.views import AgentView, Orphans, RuntimeView
 from taskyard.features.tokens.rules import Role
 from taskyard.server.routing import Calling, Routes, answer
-from taskyard.wire import documents, responses
 
 routes = Routes("agents")
+AGENTS = openapi.answer("Agents", agents=list[AgentView])
+STATE = openapi.answer("AgentState", status=AgentStatus)
+RUNTIMES = openapi.answer("Runtimes", runtimes=list[RuntimeView])
 AgentAt = Annotated[str, Path(description="An agent's id; for budget and grant, its type.", max_length=255)]
 # Calls whose every field may be left out come without a body too.
 HEARTBEAT, ORPHANED = requests.RuntimeHeartbeat(), requests.Orphaned()
 RuntimeAt = Annotated[str, Path(description="A runtime's id.", max_length=255)]
 
 
-@routes.add(calls.REGISTER, responses.Agent, status=201)
+@routes.add(calls.REGISTER, model(AgentView), status=201)
 async def register(caller: Calling, asked: requests.RegisterAgent) -> Response:
     """Say who can work, and at what. Registering again changes what is known, but nothing that an operator has set."""
     name = await caller.registering(asked.id, asked.type, asked.runtime_id, asked.incarnation)
@@ -41,37 +47,37 @@ async def register(caller: Calling, asked: requests.RegisterAgent) -> Response:
         token=caller.token.id if caller.token.sealed else None,
         by=caller.by,
     )
-    return answer(documents.agent(await caller.yard.agent(name.id)), 201)
+    return answer(write(await caller.yard.agent(name.id)), 201)
 
 
-@routes.add(calls.AGENTS, responses.Agents)
+@routes.add(calls.AGENTS, AGENTS)
 async def agents(caller: Calling) -> Response:
     """Who is registered, what they can do, and what they are at."""
-    return answer({"agents": [documents.agent(view) for view in await caller.yard.agents()]})
+    return answer({"agents": write(await caller.yard.agents())})
 
 
-@routes.add(calls.AGENT_HEARTBEAT, responses.AgentState)
+@routes.add(calls.AGENT_HEARTBEAT, STATE)
 async def agent_heartbeat(caller: Calling, agent_id: AgentAt) -> Response:
     """An idle agent says that it is there, and hears whether it should go on."""
     await caller.must_work_as(agent_id)
     return answer({"status": (await caller.yard.agent_heartbeat(agent_id)).value})
 
 
-@routes.add(calls.DRAIN, responses.Done)
+@routes.add(calls.DRAIN, DONE)
 async def drain_agent(caller: Calling, agent_id: AgentAt) -> Response:
     """Let the agent finish what it holds; it gets nothing new."""
     await caller.yard.drain_agent(agent_id, by=caller.by)
     return answer({"ok": True})
 
 
-@routes.add(calls.RESUME, responses.Done)
+@routes.add(calls.RESUME, DONE)
 async def resume_agent(caller: Calling, agent_id: AgentAt) -> Response:
     """Give a draining agent work again."""
     await caller.yard.resume_agent(agent_id, by=caller.by)
     return answer({"ok": True})
 
 
-@routes.add(calls.SIGN_OFF, responses.Done)
+@routes.add(calls.SIGN_OFF, DONE)
 async def sign_off_agent(caller: Calling, agent_id: AgentAt) -> Response:
     """The agent is gone on purpose."""
     await caller.must_work_as(agent_id)
@@ -79,7 +85,7 @@ async def sign_off_agent(caller: Calling, agent_id: AgentAt) -> Response:
     return answer({"ok": True})
 
 
-@routes.add(calls.AGENT_BUDGET, responses.Done)
+@routes.add(calls.AGENT_BUDGET, DONE)
 async def set_agent_budget(caller: Calling, agent_id: AgentAt, asked: requests.AgentBudget) -> Response:
     """What all agents of a type may spend, or one id by itself; null: no limit."""
     await caller.yard.set_agent_budget(
@@ -88,7 +94,7 @@ async def set_agent_budget(caller: Calling, agent_id: AgentAt, asked: requests.A
     return answer({"ok": True})
 
 
-@routes.add(calls.GRANT, responses.Granted)
+@routes.add(calls.GRANT, model(Grant))
 async def grant(caller: Calling, agent_id: AgentAt, asked: requests.GrantAgent) -> Response:
     """What a type of agents may have, from its next claim on."""
     given = await caller.yard.grant(
@@ -100,17 +106,17 @@ async def grant(caller: Calling, agent_id: AgentAt, asked: requests.GrantAgent) 
         slots=asked.slots,
         by=caller.by,
     )
-    return answer(given.body())
+    return answer(write(given))
 
 
-@routes.add(calls.REMOVE_AGENT, responses.Done)
+@routes.add(calls.REMOVE_AGENT, DONE)
 async def remove_agent(caller: Calling, agent_id: AgentAt) -> Response:
     """Forget an agent; what it holds is tried by others."""
     await caller.yard.remove_agent(agent_id, by=caller.by)
     return answer({"ok": True})
 
 
-@routes.add(calls.REGISTER_RUNTIME, responses.Done, status=201)
+@routes.add(calls.REGISTER_RUNTIME, DONE, status=201)
 async def register_runtime(caller: Calling, asked: requests.RegisterRuntime) -> Response:
     """A machine that hosts agents says that it has started; with an incarnation, one process of it does."""
     await caller.must_host(asked.id, asked.incarnation)
@@ -120,13 +126,13 @@ async def register_runtime(caller: Calling, asked: requests.RegisterRuntime) -> 
     return answer({"ok": True}, 201)
 
 
-@routes.add(calls.RUNTIMES, responses.Runtimes)
+@routes.add(calls.RUNTIMES, RUNTIMES)
 async def runtimes(caller: Calling) -> Response:
     """What hosts agents, and when it was last heard of."""
-    return answer({"runtimes": [documents.runtime(view) for view in await caller.yard.runtimes()]})
+    return answer({"runtimes": write(await caller.yard.runtimes())})
 
 
-@routes.add(calls.RUNTIME_HEARTBEAT, responses.Done)
+@routes.add(calls.RUNTIME_HEARTBEAT, DONE)
 async def runtime_heartbeat(
     caller: Calling, runtime_id: RuntimeAt, asked: requests.RuntimeHeartbeat = HEARTBEAT
 ) -> Response:
@@ -136,9 +142,9 @@ async def runtime_heartbeat(
     return answer({"ok": True})
 
 
-@routes.add(calls.ORPHANS, responses.Orphans)
+@routes.add(calls.ORPHANS, model(Orphans))
 async def orphans(caller: Calling, runtime_id: RuntimeAt, asked: requests.Orphaned = ORPHANED) -> Response:
     """A runtime that has restarted gives up what it held before; with an incarnation, only what that process held."""
     await caller.must_host(runtime_id, asked.incarnation)
     found = await caller.yard.orphans(runtime_id, incarnation=asked.incarnation)
-    return answer({"orphaned": found.orphaned, "retried": found.retried})
+    return answer(write(found))

@@ -7,12 +7,15 @@ from typing import Annotated
 from fastapi import Path, Query, Response
 
 from taskyard.api import calls, requests
+from taskyard.api.codec import write
+from taskyard.api.openapi import DONE, model
 from taskyard.core.json_value import compact
+from taskyard.features.dags.views import Dag
+from taskyard.features.tasks.answers import Cancelled
 from taskyard.ledger.turns import in_turns
 from taskyard.server.routes.tasks import Limit
 from taskyard.server.routing import Calling, Routes, answer, spelled
 from taskyard.wire import documents, responses
-from taskyard.wire.answers import Dag
 
 routes = Routes("dags")
 CANCEL = requests.CancelDag()  # what is asked for without a body
@@ -57,21 +60,21 @@ async def _submitted(made: Dag) -> Response:
     return spelled(f'{{"dag_id":{compact(made.id)},"tasks":{{{",".join(named)}}}}}', 201)
 
 
-@routes.add(calls.CANCEL_DAG, responses.Cancelled)
+@routes.add(calls.CANCEL_DAG, model(Cancelled))
 async def cancel_dag(caller: Calling, dag_id: DagAt, asked: requests.CancelDag = CANCEL) -> Response:
     """Cancel everything in a graph that has not ended; `dry_run` only says what."""
     done = await caller.yard.cancel_dag(dag_id, asked.reason, by=caller.by, dry_run=asked.dry_run)
-    return answer(documents.cancelled(done))
+    return answer(write(done))
 
 
-@routes.add(calls.DAG_BUDGET, responses.Done)
+@routes.add(calls.DAG_BUDGET, DONE)
 async def set_dag_budget(caller: Calling, dag_id: DagAt, asked: requests.DagBudget) -> Response:
     """What the graph may spend in all; null: no limit."""
     await caller.yard.set_dag_budget(dag_id, asked.budget_ceiling_usd, by=caller.by)
     return answer({"ok": True})
 
 
-@routes.add(calls.DAG_LIMIT, responses.Done)
+@routes.add(calls.DAG_LIMIT, DONE)
 async def set_dag_limit(caller: Calling, dag_id: DagAt, asked: requests.DagLimit) -> Response:
     """How many tasks the graph may have in all; null: as many as any."""
     await caller.yard.set_dag_limit(dag_id, asked.max_tasks, by=caller.by)

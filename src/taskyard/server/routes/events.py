@@ -6,7 +6,10 @@ from typing import Annotated, Literal
 
 from fastapi import Header, Query, Request, Response
 
-from taskyard.api import calls
+from taskyard.api import calls, openapi
+from taskyard.api.openapi import Problem
+from taskyard.definition.view import About
+from taskyard.features.events.views import EventView
 from taskyard.features.tasks.multica import task_of
 from taskyard.server.auth import listening_as, shown_token
 from taskyard.server.live import subscriptions
@@ -16,16 +19,17 @@ from taskyard.server.live.socket import converse
 from taskyard.server.live.stream import MEDIA_TYPE, EventStream
 from taskyard.server.routing import Calling, Routes, answer
 from taskyard.server.viewing import View
-from taskyard.wire import responses
 
 routes = Routes("events")
+READ = "Where to read on: every wanted event up to there is in this page or before it."
+EVENTS = openapi.answer("EventsRead", events=list[EventView], after=Annotated[int, About(READ)])
 Number = Annotated[int | None, Query(ge=0, le=2**53)]
 Of = Annotated[str | None, Query(min_length=1, max_length=255)]
 STREAM = {200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}}
-GONE = {410: {"model": responses.Problem, "description": "some after that number are no longer kept"}}
+GONE = {410: {"model": Problem, "description": "some after that number are no longer kept"}}
 
 
-@routes.add(calls.EVENTS, responses.EventsRead, more={**STREAM, **GONE})
+@routes.add(calls.EVENTS, EVENTS, more={**STREAM, **GONE})
 async def events(
     request: Request,
     caller: Calling,

@@ -6,46 +6,49 @@ from typing import Annotated
 
 from fastapi import Path, Query, Response
 
-from taskyard.api import calls
-from taskyard.features.notifications import views as notifications
+from taskyard.api import calls, openapi
+from taskyard.api import request_models as models
+from taskyard.api.codec import write
+from taskyard.api.openapi import DONE, model
+from taskyard.features.notifications.views import NotificationView, NotifierMade, NotifierView
 from taskyard.server.routes.tasks import Limit
 from taskyard.server.routing import Calling, Routes, answer
-from taskyard.wire import artifact_shapes as shapes
-from taskyard.wire import responses
 
 routes = Routes("notifications")
 NameAt = Annotated[str, Path(description="The notifier's name.", max_length=255)]
+NOTIFIERS = openapi.answer("Notifiers", notifiers=list[NotifierView])
+NOTIFICATIONS = openapi.answer("Notifications", notifications=list[NotificationView])
 NotificationAt = Annotated[str, Path(description="A notification's id.", max_length=300)]
 
 
-@routes.add(calls.SET_NOTIFIER, shapes.NotifierMade)
-async def set_notifier(caller: Calling, name: NameAt, asked: shapes.SetNotifier) -> Response:
+@routes.add(calls.SET_NOTIFIER, model(NotifierMade))
+async def set_notifier(caller: Calling, name: NameAt, asked: models.SetNotifier) -> Response:
     """Tell a target of some events. The secret that its webhooks are signed with is shown this once."""
     made = await caller.yard.set_notifier(name, **asked.model_dump(), by=caller.by)
-    return answer({**notifications.notifier(made.notifier), "secret": made.secret})
+    return answer(write(made))
 
 
-@routes.add(calls.NOTIFIERS, shapes.Notifiers)
+@routes.add(calls.NOTIFIERS, NOTIFIERS)
 async def notifiers(caller: Calling) -> Response:
     """Who is told of what, without secrets."""
-    return answer({"notifiers": [notifications.notifier(each) for each in await caller.yard.notifiers()]})
+    return answer({"notifiers": write(await caller.yard.notifiers())})
 
 
-@routes.add(calls.REMOVE_NOTIFIER, responses.Done)
+@routes.add(calls.REMOVE_NOTIFIER, DONE)
 async def remove_notifier(caller: Calling, name: NameAt) -> Response:
     """Tell this target no more."""
     await caller.yard.remove_notifier(name, by=caller.by)
     return answer({"ok": True})
 
 
-@routes.add(calls.TRY_NOTIFIER, responses.Done)
+@routes.add(calls.TRY_NOTIFIER, DONE)
 async def try_notifier(caller: Calling, name: NameAt) -> Response:
     """Send a test at once, and say whether it arrived."""
     await caller.yard.try_notifier(name, by=caller.by)
     return answer({"ok": True})
 
 
-@routes.add(calls.NOTIFICATIONS, shapes.Notifications)
+@routes.add(calls.NOTIFICATIONS, NOTIFICATIONS)
 async def list_notifications(
     caller: Calling,
     parked: Annotated[bool, Query(description="Those that were given up, and not those on their way.")] = False,
@@ -53,17 +56,17 @@ async def list_notifications(
 ) -> Response:
     """What is on its way to people, or was given up."""
     found = await caller.yard.notifications(parked=parked, limit=limit)
-    return answer({"notifications": [notifications.notification(each) for each in found]})
+    return answer({"notifications": write(found)})
 
 
-@routes.add(calls.RESEND_NOTIFICATION, responses.Done)
+@routes.add(calls.RESEND_NOTIFICATION, DONE)
 async def resend_notification(caller: Calling, notification_id: NotificationAt) -> Response:
     """Try one again that was given up."""
     await caller.yard.resend_notification(notification_id, by=caller.by)
     return answer({"ok": True})
 
 
-@routes.add(calls.DISMISS_NOTIFICATION, responses.Done)
+@routes.add(calls.DISMISS_NOTIFICATION, DONE)
 async def dismiss_notification(caller: Calling, notification_id: NotificationAt) -> Response:
     """Forget one that was given up."""
     await caller.yard.dismiss_notification(notification_id, by=caller.by)

@@ -7,26 +7,27 @@ from importlib.metadata import version
 from fastapi import Request, Response
 
 from taskyard.api import calls, requests
+from taskyard.api.codec import write
+from taskyard.api.openapi import DONE, model
 from taskyard.core.errors import Forbidden
-from taskyard.core.json_value import Json
-from taskyard.core.units import Micros, to_iso
+from taskyard.core.units import Micros
 from taskyard.features.tokens.rules import ADMINISTER, OPERATE, SEE, STEER, presented
+from taskyard.features.tokens.views import May, Who
 from taskyard.server.auth import Caller, Serving, identified
 from taskyard.server.cookies import give_session, shown_session, take_session
 from taskyard.server.routing import Calling, Routes, answer
-from taskyard.wire import dashboard, responses
 
 routes = Routes("access")
 
 
-@routes.add(calls.WHO, dashboard.Who)
+@routes.add(calls.WHO, model(Who))
 async def who(caller: Calling, request: Request) -> Response:
     """Who the caller is, and what they may do."""
     session = await caller.yard.session_by(shown_session(request))
-    return answer(await _who(caller, None if session is None else session.expires_at))
+    return answer(write(await _who(caller, None if session is None else session.expires_at)))
 
 
-@routes.add(calls.LOG_IN, dashboard.Who)
+@routes.add(calls.LOG_IN, model(Who))
 async def log_in(request: Request, asked: requests.ShowToken) -> Response:
     """Begin a session in place of a token: a cookie, for the dashboard."""
     serving: Serving = request.app.state.serving
@@ -37,14 +38,14 @@ async def log_in(request: Request, asked: requests.ShowToken) -> Response:
     if caller.token.role not in SEE:
         raise Forbidden(f"it has the role {caller.token.role.value}, which the dashboard has nothing to show to")
     if not caller.token.sealed:
-        return answer(await _who(caller, None))  # no token is needed here, so there is no session either
+        return answer(write(await _who(caller, None)))  # no token is needed here, so there is no session either
     begun = await caller.yard.begin_session(caller.token)
-    welcome = answer(await _who(caller, begun.session.expires_at))
+    welcome = answer(write(await _who(caller, begun.session.expires_at)))
     give_session(request, welcome, begun, caller.yard.now())
     return welcome
 
 
-@routes.add(calls.LOG_OUT, responses.Done)
+@routes.add(calls.LOG_OUT, DONE)
 async def log_out(caller: Calling, request: Request) -> Response:
     """End the session, here and in the browser."""
     await caller.yard.end_session(shown_session(request))
@@ -53,16 +54,16 @@ async def log_out(caller: Calling, request: Request) -> Response:
     return goodbye
 
 
-async def _who(caller: Caller, expires_at: Micros | None) -> dict[str, Json]:
+async def _who(caller: Caller, expires_at: Micros | None) -> Who:
     role = caller.token.role
-    return {
-        "role": role.value,
-        "name": caller.token.name,
-        "by": caller.by,
-        "workspace": caller.yard.workspace,
-        "preset": await caller.yard.preset(),
-        "version": version("taskyard"),
-        "needs_login": bool(caller.token.sealed),
-        "expires_at": None if expires_at is None else to_iso(expires_at),
-        "may": {"steer": role in STEER, "operate": role in OPERATE, "administer": role in ADMINISTER},
-    }
+    return Who(
+        role=role,
+        name=caller.token.name,
+        by=caller.by,
+        workspace=caller.yard.workspace,
+        preset=await caller.yard.preset(),
+        version=version("taskyard"),
+        needs_login=bool(caller.token.sealed),
+        expires_at=expires_at,
+        may=May(steer=role in STEER, operate=role in OPERATE, administer=role in ADMINISTER),
+    )

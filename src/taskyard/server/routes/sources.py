@@ -6,14 +6,17 @@ from typing import Annotated
 
 from fastapi import Path, Query, Request, Response
 
-from taskyard.api import calls
+from taskyard.api import calls, openapi
+from taskyard.api import request_models as models
+from taskyard.api.codec import write
+from taskyard.api.openapi import DONE, model
 from taskyard.core.errors import DeliveryRefused
-from taskyard.core.json_value import Json
+from taskyard.features.schedules.views import ScheduleView
+from taskyard.features.sources.fires import Fire
+from taskyard.features.triggers.views import AddedTrigger, TriggerView
 from taskyard.ledger.signing import HEADERS
 from taskyard.server.auth import Serving, address_of
 from taskyard.server.routing import Calling, Routes, answer
-from taskyard.wire import responses, source_models, sources
-from taskyard.wire.sources import AddedTrigger
 
 routes = Routes("sources")
 ScheduleAt = Annotated[str, Path(description="A schedule's id.", max_length=255)]
@@ -21,11 +24,16 @@ TriggerAt = Annotated[str, Path(description="A trigger's id.", max_length=255)]
 Limit = Annotated[int, Query(ge=1, le=200)]
 Below = Annotated[str | None, Query(max_length=255, description="The key of the last one seen.")]
 
+SCHEDULES = openapi.answer("Schedules", schedules=list[ScheduleView])
+TRIGGERS = openapi.answer("Triggers", triggers=list[TriggerView])
+FIRES = openapi.answer("Fires", fires=list[Fire])
+SECRET = openapi.answer("Secret", secret=str)
+
 # Schedules
 
 
-@routes.add(calls.ADD_SCHEDULE, source_models.Schedule, status=201)
-async def add_schedule(caller: Calling, draft: source_models.ScheduleDraft) -> Response:
+@routes.add(calls.ADD_SCHEDULE, model(ScheduleView), status=201)
+async def add_schedule(caller: Calling, draft: models.ScheduleDraft) -> Response:
     """Make a task or a DAG from a template at certain times."""
     added = await caller.yard.add_schedule(
         draft.id,
@@ -43,49 +51,49 @@ async def add_schedule(caller: Calling, draft: source_models.ScheduleDraft) -> R
         replace=draft.replace,
         by=caller.by,
     )
-    return answer(sources.schedule(added), 201)
+    return answer(write(added), 201)
 
 
-@routes.add(calls.SCHEDULES, source_models.Schedules)
+@routes.add(calls.SCHEDULES, SCHEDULES)
 async def schedules(caller: Calling) -> Response:
     """The schedules, by their ids."""
-    return answer({"schedules": [sources.schedule(view) for view in await caller.yard.schedules()]})
+    return answer({"schedules": write(await caller.yard.schedules())})
 
 
-@routes.add(calls.SCHEDULE, source_models.Schedule)
+@routes.add(calls.SCHEDULE, model(ScheduleView))
 async def schedule(caller: Calling, schedule_id: ScheduleAt) -> Response:
     """One schedule, with its next times and its last fires."""
-    return answer(sources.schedule(await caller.yard.schedule(schedule_id)))
+    return answer(write(await caller.yard.schedule(schedule_id)))
 
 
-@routes.add(calls.SCHEDULE_FIRES, source_models.Fires)
+@routes.add(calls.SCHEDULE_FIRES, FIRES)
 async def schedule_fires(caller: Calling, schedule_id: ScheduleAt, limit: Limit = 50, below: Below = None) -> Response:
     """When it fired, or why it did not, latest first."""
     found = await caller.yard.schedule_fires(schedule_id, limit=limit, below=below)
-    return answer({"fires": [sources.fire(each) for each in found]})
+    return answer({"fires": write(found)})
 
 
-@routes.add(calls.PAUSE_SCHEDULE, responses.Done)
+@routes.add(calls.PAUSE_SCHEDULE, DONE)
 async def pause_schedule(caller: Calling, schedule_id: ScheduleAt) -> Response:
     """Let no time fire until it is resumed."""
     await caller.yard.pause_schedule(schedule_id, by=caller.by)
     return answer({"ok": True})
 
 
-@routes.add(calls.RESUME_SCHEDULE, responses.Done)
+@routes.add(calls.RESUME_SCHEDULE, DONE)
 async def resume_schedule(caller: Calling, schedule_id: ScheduleAt) -> Response:
     """Go on from now."""
     await caller.yard.resume_schedule(schedule_id, by=caller.by)
     return answer({"ok": True})
 
 
-@routes.add(calls.RUN_SCHEDULE, source_models.Fire)
+@routes.add(calls.RUN_SCHEDULE, model(Fire))
 async def run_schedule(caller: Calling, schedule_id: ScheduleAt) -> Response:
     """Make its work now, beside its times."""
-    return answer(sources.fire(await caller.yard.run_schedule(schedule_id, by=caller.by)))
+    return answer(write(await caller.yard.run_schedule(schedule_id, by=caller.by)))
 
 
-@routes.add(calls.REMOVE_SCHEDULE, responses.Done)
+@routes.add(calls.REMOVE_SCHEDULE, DONE)
 async def remove_schedule(caller: Calling, schedule_id: ScheduleAt) -> Response:
     """End it. What it has made stays."""
     await caller.yard.remove_schedule(schedule_id, by=caller.by)
@@ -95,8 +103,8 @@ async def remove_schedule(caller: Calling, schedule_id: ScheduleAt) -> Response:
 # Triggers
 
 
-@routes.add(calls.ADD_TRIGGER, source_models.AddedTrigger, status=201)
-async def add_trigger(caller: Calling, draft: source_models.TriggerDraft) -> Response:
+@routes.add(calls.ADD_TRIGGER, model(AddedTrigger), status=201)
+async def add_trigger(caller: Calling, draft: models.TriggerDraft) -> Response:
     """Make a task or a DAG from a template when something happens."""
     added = await caller.yard.add_trigger(
         draft.id,
@@ -110,70 +118,66 @@ async def add_trigger(caller: Calling, draft: source_models.TriggerDraft) -> Res
         replace=draft.replace,
         by=caller.by,
     )
-    return answer(_added(added), 201)
+    return answer(write(added), 201)
 
 
-@routes.add(calls.TRIGGERS, source_models.Triggers)
+@routes.add(calls.TRIGGERS, TRIGGERS)
 async def triggers(caller: Calling) -> Response:
     """The triggers, by their ids."""
-    return answer({"triggers": [sources.trigger(view) for view in await caller.yard.triggers()]})
+    return answer({"triggers": write(await caller.yard.triggers())})
 
 
-@routes.add(calls.TRIGGER, source_models.Trigger)
+@routes.add(calls.TRIGGER, model(TriggerView))
 async def trigger(caller: Calling, trigger_id: TriggerAt) -> Response:
     """One trigger, with its last fires."""
-    return answer(sources.trigger(await caller.yard.trigger(trigger_id)))
+    return answer(write(await caller.yard.trigger(trigger_id)))
 
 
-@routes.add(calls.TRIGGER_FIRES, source_models.Fires)
+@routes.add(calls.TRIGGER_FIRES, FIRES)
 async def trigger_fires(caller: Calling, trigger_id: TriggerAt, limit: Limit = 50, below: Below = None) -> Response:
     """When it fired, or why it did not, latest first."""
     found = await caller.yard.trigger_fires(trigger_id, limit=limit, below=below)
-    return answer({"fires": [sources.fire(each) for each in found]})
+    return answer({"fires": write(found)})
 
 
-@routes.add(calls.PAUSE_TRIGGER, responses.Done)
+@routes.add(calls.PAUSE_TRIGGER, DONE)
 async def pause_trigger(caller: Calling, trigger_id: TriggerAt) -> Response:
     """Let nothing fire it until it is resumed."""
     await caller.yard.pause_trigger(trigger_id, by=caller.by)
     return answer({"ok": True})
 
 
-@routes.add(calls.RESUME_TRIGGER, responses.Done)
+@routes.add(calls.RESUME_TRIGGER, DONE)
 async def resume_trigger(caller: Calling, trigger_id: TriggerAt) -> Response:
     """Let it fire again."""
     await caller.yard.resume_trigger(trigger_id, by=caller.by)
     return answer({"ok": True})
 
 
-@routes.add(calls.FIRE_TRIGGER, source_models.Fire)
-async def fire_trigger(caller: Calling, trigger_id: TriggerAt, asked: source_models.FireByHand) -> Response:
+@routes.add(calls.FIRE_TRIGGER, model(Fire))
+async def fire_trigger(caller: Calling, trigger_id: TriggerAt, asked: models.FireByHand) -> Response:
     """Let something happen to it by hand; with `dry_run`, only see what it would make of it."""
     fired = await caller.yard.fire_trigger(trigger_id, asked.data, key=asked.key, dry_run=asked.dry_run, by=caller.by)
-    return answer(sources.fire(fired))
+    return answer(write(fired))
 
 
-@routes.add(calls.ROTATE_HOOK, source_models.Secret)
-async def rotate_hook(caller: Calling, trigger_id: TriggerAt, asked: source_models.Rotate) -> Response:
+@routes.add(calls.ROTATE_HOOK, SECRET)
+async def rotate_hook(caller: Calling, trigger_id: TriggerAt, asked: models.Rotate) -> Response:
     """Give a hook another secret, shown this once."""
     return answer({"secret": await caller.yard.rotate_hook(trigger_id, grace_sec=asked.grace_sec, by=caller.by)})
 
 
-@routes.add(calls.REMOVE_TRIGGER, responses.Done)
+@routes.add(calls.REMOVE_TRIGGER, DONE)
 async def remove_trigger(caller: Calling, trigger_id: TriggerAt) -> Response:
     """End it. What it has made stays."""
     await caller.yard.remove_trigger(trigger_id, by=caller.by)
     return answer({"ok": True})
 
 
-def _added(added: AddedTrigger) -> dict[str, Json]:
-    return {"trigger": sources.trigger(added.view), "secret": added.secret}
-
-
 # Hooks
 
 
-@routes.add(calls.DELIVER, responses.Done)
+@routes.add(calls.DELIVER, DONE)
 async def deliver(
     request: Request, path: Annotated[str, Path(description="What `hooks add` and `hooks show` tell.", max_length=255)]
 ) -> Response:

@@ -7,19 +7,26 @@ from typing import Annotated, Any
 from fastapi import Header, Path, Query, Response
 from pydantic import AfterValidator
 
-from taskyard.api import calls, requests
+from taskyard.api import calls, openapi, requests
+from taskyard.api.codec import write
+from taskyard.api.openapi import model
 from taskyard.core.json_value import Json, compact
 from taskyard.features.artifacts import views as files
+from taskyard.features.attempts.views import Child, Input, Receipt
+from taskyard.features.events.views import EventView, event_view
 from taskyard.features.tasks import multica
+from taskyard.features.tasks.answers import Acted, Cancelled, Counted, Why
 from taskyard.ledger.turns import in_turns
 from taskyard.server.auth import check_own_lease
 from taskyard.server.routing import Calling, Routes, answer, spelled
 from taskyard.server.viewing import View, shown, shown_attempt, shown_attempts
-from taskyard.wire import dashboard, documents, responses, shapes
-from taskyard.wire.answers import event_view
-from taskyard.wire.showing import plain
+from taskyard.wire import documents, responses, shapes
 
 routes = Routes("tasks")
+INPUTS = openapi.answer("Inputs", inputs=list[Input])
+CHECKPOINTS = openapi.answer("Checkpoints", checkpoints=dict[str, Any])
+EVENTS = openapi.answer("EventPage", events=list[EventView])
+CHILDREN = openapi.answer("Children", children=list[Child] | None)
 # What is asked for by calls without a body.
 CANCEL, RERUN_ISSUE = requests.Cancel(), requests.RerunIssue()
 AttemptAt = Annotated[str, Path(description="A task's id, or that of an attempt at it.", max_length=255)]
@@ -84,7 +91,7 @@ async def find(
     if short and view is None:
         rows = await caller.yard.rows(**which, limit=limit, cursor=cursor)
         after = rows[-1].seq if len(rows) == limit else None
-        return answer({"tasks": plain(rows), "cursor": after, "total": None, "more": None})
+        return answer({"tasks": write(rows), "cursor": after, "total": None, "more": None})
     tasks = await caller.yard.find(**which, limit=limit, cursor=cursor)
     after = tasks[-1].hot.seq if len(tasks) == limit else None
     is_whole = not cursor and after is None
@@ -94,7 +101,7 @@ async def find(
     return answer({"tasks": shown, "cursor": after, "total": total, "more": more})
 
 
-@routes.add(calls.COUNT, dashboard.Counted)
+@routes.add(calls.COUNT, model(Counted))
 async def count(
     caller: Calling,
     *,
@@ -120,7 +127,7 @@ async def count(
         tag=tag,
         text=q,
     )
-    return answer(plain(counted))
+    return answer(write(counted))
 
 
 @routes.add(calls.GET, shapes.TaskDetails | shapes.AttemptTask)
@@ -135,7 +142,7 @@ async def get(
     return answer(task.to_dict() if view is None else await shown_attempt(caller, task_id))
 
 
-@routes.add(calls.TASK_EVENTS, responses.EventPage)
+@routes.add(calls.TASK_EVENTS, EVENTS)
 async def task_events(
     caller: Calling,
     task_id: AttemptAt,
@@ -148,48 +155,48 @@ async def task_events(
     await caller.yard.holders(whole)  # of another workspace's task there is nothing to tell
     events = await caller.yard.events(after=after, limit=limit, task_id=whole)
     if view is None:
-        return answer({"events": [event_view(stored) for stored in events]})
+        return answer({"events": write([event_view(stored) for stored in events])})
     own = multica.attempt_id(whole, multica.attempt_of(task_id))
-    told = [document for stored in events for document in multica.event_views(event_view(stored))]
+    told = [document for stored in events for document in multica.event_views(write(event_view(stored)))]
     return answer({"events": [document for document in told if document["task_id"] == own]})
 
 
-@routes.add(calls.WHY, responses.Why)
+@routes.add(calls.WHY, model(Why))
 async def why(caller: Calling, task_id: TaskAt) -> Response:
     """What the task waits for, in words and in data."""
-    return answer((await caller.yard.why(task_id)).to_dict())
+    return answer(write(await caller.yard.why(task_id)))
 
 
-@routes.add(calls.INPUTS, responses.Inputs)
+@routes.add(calls.INPUTS, INPUTS)
 async def inputs(caller: Calling, task_id: TaskAt, lease: Lease = None) -> Response:
     """The outputs that the task builds on; under a validator's lease, also the files that it judges."""
     if lease is not None:
         await check_own_lease(caller, task_id, lease)
     found = await caller.yard.inputs(task_id, lease)
-    return answer({"inputs": [documents.given_input(each) for each in found]})
+    return answer({"inputs": write(found)})
 
 
-@routes.add(calls.CHECKPOINTS, responses.Checkpoints)
+@routes.add(calls.CHECKPOINTS, CHECKPOINTS)
 async def checkpoints(caller: Calling, task_id: TaskAt) -> Response:
     """The results of the task's steps, by their names."""
     return answer({"checkpoints": await caller.yard.checkpoints(task_id)})
 
 
-@routes.add(calls.CHILDREN, responses.Children)
+@routes.add(calls.CHILDREN, CHILDREN)
 async def children(caller: Calling, task_id: TaskAt, name: Annotated[str, Query(max_length=255)]) -> Response:
     """How the tasks spawned under this name ended; null while one of them has not."""
     found = await caller.yard.children(task_id, name)
-    return answer({"children": None if found is None else [documents.child(each) for each in found]})
+    return answer({"children": write(found)})
 
 
 # Steering
 
 
-@routes.add(calls.CANCEL, responses.Cancelled)
+@routes.add(calls.CANCEL, model(Cancelled))
 async def cancel(caller: Calling, task_id: TaskAt, asked: requests.Cancel = CANCEL) -> Response:
     """Take a task out of the yard, and what depends on it unless `cascade` is false; `dry_run` only says which."""
     done = await caller.yard.cancel(task_id, asked.reason, cascade=asked.cascade, by=caller.by, dry_run=asked.dry_run)
-    return answer(documents.cancelled(done))
+    return answer(write(done))
 
 
 @routes.add(calls.RERUN, shapes.Task | shapes.AttemptTask, status=201)
@@ -208,26 +215,26 @@ async def rerun_issue(
     return answer(await shown(caller, task, view), 201)
 
 
-@routes.add(calls.SIGNAL, responses.Receipt)
+@routes.add(calls.SIGNAL, model(Receipt))
 async def signal(caller: Calling, task_id: TaskAt, asked: requests.SendSignal) -> Response:
     """Tell a task something it waits for, such as an approval."""
-    return answer(documents.receipt(await caller.yard.signal(task_id, asked.name, asked.data, sent_by=caller.by)))
+    return answer(write(await caller.yard.signal(task_id, asked.name, asked.data, sent_by=caller.by)))
 
 
-@routes.add(calls.PRIORITY, responses.Receipt)
+@routes.add(calls.PRIORITY, model(Receipt))
 async def set_priority(caller: Calling, task_id: TaskAt, asked: requests.Priority) -> Response:
     """Move a waiting task."""
-    return answer(documents.receipt(await caller.yard.set_priority(task_id, asked.priority, by=caller.by)))
+    return answer(write(await caller.yard.set_priority(task_id, asked.priority, by=caller.by)))
 
 
-@routes.add(calls.BULK, responses.Acted)
+@routes.add(calls.BULK, model(Acted))
 async def act_on_all(caller: Calling, asked: requests.BulkAction) -> Response:
     """Do something with everything that matches; `dry_run` only says with what."""
     which: dict[str, Any] = asked.filter.model_dump()
     done = await caller.yard.act_on_all(
         asked.action, by=caller.by, dry_run=asked.dry_run, priority=asked.priority, note=asked.note, **which
     )
-    return answer(documents.acted(done))
+    return answer(write(done))
 
 
 @routes.add(calls.DEAD_LETTERS, responses.DeadLetters)
@@ -249,11 +256,11 @@ async def reviews(caller: Calling) -> Response:
     return answer({"reviews": [documents.review(record) for record in await caller.yard.reviews()]})
 
 
-@routes.add(calls.RESOLVE, responses.Receipt)
+@routes.add(calls.RESOLVE, model(Receipt))
 async def resolve(caller: Calling, task_id: TaskAt, asked: requests.Resolve) -> Response:
     """Decide a dead letter."""
     done = await caller.yard.resolve(task_id, asked.resolution, by=caller.by, note=asked.reason, spec=asked.spec)
-    return answer(documents.receipt(done))
+    return answer(write(done))
 
 
 @routes.add(calls.APPROVALS, responses.Approvals)

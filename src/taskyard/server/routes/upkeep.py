@@ -2,126 +2,142 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Path, Query, Request, Response
 
-from taskyard.api import calls, requests
+from taskyard.api import calls, openapi, requests
+from taskyard.api.codec import write
+from taskyard.api.openapi import DONE, model
 from taskyard.core.json_value import Json
 from taskyard.core.units import to_iso
+from taskyard.definition.view import About, Time
+from taskyard.features.breakers.views import BreakerPolicyView, BreakerView
+from taskyard.features.budgets.views import SettingsView, Spend
+from taskyard.features.queues.views import QueueView, ThrottleView
+from taskyard.features.tokens.rules import Token
+from taskyard.features.tokens.views import Issued
+from taskyard.features.verify.views import Verified
 from taskyard.server import metrics
 from taskyard.server.auth import Serving
 from taskyard.server.routing import Calling, Routes, answer
-from taskyard.wire import documents, responses
 
 routes = Routes("yard")
+QUEUES = openapi.answer("Queues", queues=list[QueueView])
+BREAKERS = openapi.answer("Breakers", breakers=list[BreakerView])
+THROTTLES = openapi.answer("Throttles", throttles=list[ThrottleView])
+SPENDING = openapi.answer("Spending", spend=list[Spend])
+STATS = openapi.answer("Stats", at=Time, tasks=Annotated[dict[str, dict[str, int]], About("By status, then by type.")])
+MARK = openapi.answer("Mark", mark=int, workspace=Annotated[str, About("The one that the caller sees.")])
+TOKENS = openapi.answer("Tokens", tokens=list[Token])
+HEALTHY = openapi.answer("Healthy", ok=Literal[True], problems=list[str])
 BY_HAND = requests.MoveBreaker()  # what is asked for without a body
 QueueAt = Annotated[str, Path(description="A queue's name.", max_length=255)]
 TypeAt = Annotated[str, Path(description="A type of task.", max_length=255)]
 
 
-@routes.add(calls.QUEUES, responses.Queues)
+@routes.add(calls.QUEUES, QUEUES)
 async def queues(caller: Calling) -> Response:
     """The queues, and which of them are paused."""
-    return answer({"queues": [documents.queue(view) for view in await caller.yard.queues()]})
+    return answer({"queues": write(await caller.yard.queues())})
 
 
-@routes.add(calls.PAUSE_QUEUE, responses.Done)
+@routes.add(calls.PAUSE_QUEUE, DONE)
 async def pause_queue(caller: Calling, queue: QueueAt) -> Response:
     """Hand nothing out of this queue."""
     await caller.yard.pause_queue(queue, by=caller.by)
     return answer({"ok": True})
 
 
-@routes.add(calls.RESUME_QUEUE, responses.Done)
+@routes.add(calls.RESUME_QUEUE, DONE)
 async def resume_queue(caller: Calling, queue: QueueAt) -> Response:
     """Hand work out of this queue again."""
     await caller.yard.resume_queue(queue, by=caller.by)
     return answer({"ok": True})
 
 
-@routes.add(calls.QUEUE_PRESET, responses.Done)
+@routes.add(calls.QUEUE_PRESET, DONE)
 async def set_queue_preset(caller: Calling, queue: QueueAt, asked: requests.QueuePreset) -> Response:
     """Tasks put into this queue from now on follow that preset."""
     await caller.yard.set_queue_preset(queue, asked.preset, by=caller.by)
     return answer({"ok": True})
 
 
-@routes.add(calls.SET_PRESET, responses.Done)
+@routes.add(calls.SET_PRESET, DONE)
 async def set_preset(caller: Calling, asked: requests.Preset) -> Response:
     """Tasks put in from now on follow that preset; those that are there keep theirs."""
     await caller.yard.set_preset(asked.preset, by=caller.by)
     return answer({"ok": True})
 
 
-@routes.add(calls.REPORT_POLICY, responses.Done)
+@routes.add(calls.REPORT_POLICY, DONE)
 async def set_report_policy(caller: Calling, asked: requests.ReportPolicy) -> Response:
     """Whether tasks put in from now on are completed only with a decision report."""
     await caller.yard.set_report_policy(asked.required, queue=asked.queue, by=caller.by)
     return answer({"ok": True})
 
 
-@routes.add(calls.BREAKERS, responses.Breakers)
+@routes.add(calls.BREAKERS, BREAKERS)
 async def breakers(caller: Calling) -> Response:
     """Breakers that have ever moved, and how they stand."""
-    return answer({"breakers": [documents.breaker(view) for view in await caller.yard.breakers()]})
+    return answer({"breakers": write(await caller.yard.breakers())})
 
 
-@routes.add(calls.OPEN_BREAKER, responses.Done)
+@routes.add(calls.OPEN_BREAKER, DONE)
 async def open_breaker(caller: Calling, type: TypeAt, asked: requests.MoveBreaker = BY_HAND) -> Response:
     """Hand out nothing of this type for a while."""
     await caller.yard.open_breaker(type, why=asked.why, by=caller.by)
     return answer({"ok": True})
 
 
-@routes.add(calls.CLOSE_BREAKER, responses.Done)
+@routes.add(calls.CLOSE_BREAKER, DONE)
 async def close_breaker(caller: Calling, type: TypeAt, asked: requests.MoveBreaker = BY_HAND) -> Response:
     """Hand out tasks of this type again."""
     await caller.yard.close_breaker(type, why=asked.why, by=caller.by)
     return answer({"ok": True})
 
 
-@routes.add(calls.BREAKER_POLICY, responses.BreakerSettings)
+@routes.add(calls.BREAKER_POLICY, model(BreakerPolicyView))
 async def set_breaker_policy(caller: Calling, asked: requests.BreakerPolicy) -> Response:
     """When breakers open and let a probe through: the whole policy."""
     settings = await caller.yard.set_breaker_policy(**asked.model_dump(exclude_none=True), by=caller.by)
-    return answer(documents.breaker_settings(settings))
+    return answer(write(settings))
 
 
-@routes.add(calls.THROTTLES, responses.Throttles)
+@routes.add(calls.THROTTLES, THROTTLES)
 async def throttles(caller: Calling) -> Response:
     """What is slowed down after a provider's rate limit."""
-    return answer({"throttles": [documents.throttle(view) for view in await caller.yard.throttles()]})
+    return answer({"throttles": write(await caller.yard.throttles())})
 
 
-@routes.add(calls.SPEND, responses.Spending)
+@routes.add(calls.SPEND, SPENDING)
 async def spend(caller: Calling) -> Response:
     """What is reserved and was spent, by agent, by graph and by day."""
-    return answer({"spend": [documents.spending(limit) for limit in await caller.yard.spending()]})
+    return answer({"spend": write(await caller.yard.spending())})
 
 
-@routes.add(calls.BUDGET, responses.Settings)
+@routes.add(calls.BUDGET, model(SettingsView))
 async def set_budget(caller: Calling, asked: requests.DayBudget) -> Response:
     """What the workspace may spend in a day, and what a task without a maximum reserves."""
     settings = await caller.yard.set_budget(
         daily_budget_usd=asked.daily_budget_usd, default_reserve_usd=asked.default_reserve_usd, by=caller.by
     )
-    return answer(documents.settings(settings))
+    return answer(write(settings))
 
 
-@routes.add(calls.STATS, responses.Stats)
+@routes.add(calls.STATS, STATS)
 async def stats(caller: Calling) -> Response:
     """Tasks by status and type."""
-    return answer({"at": to_iso(caller.yard.now()), "tasks": documents.figures(await caller.yard.stats())})
+    return answer({"at": to_iso(caller.yard.now()), "tasks": write(await caller.yard.stats())})
 
 
-@routes.add(calls.VERIFY, responses.Verified)
+@routes.add(calls.VERIFY, model(Verified))
 async def verify(caller: Calling) -> Response:
     """Check the stored history against what the yard promises. It reads everything: not for every minute."""
-    return answer(documents.verified(await caller.yard.verify()))
+    return answer(write(await caller.yard.verify()))
 
 
-@routes.add(calls.CHANGED, responses.Mark)
+@routes.add(calls.CHANGED, MARK)
 async def changed(
     caller: Calling,
     mark: Annotated[int, Query(ge=-1, le=2**63 - 1)] = -1,
@@ -134,7 +150,7 @@ async def changed(
 # Access
 
 
-@routes.add(calls.CREATE_TOKEN, responses.IssuedToken, status=201)
+@routes.add(calls.CREATE_TOKEN, model(Issued), status=201)
 async def create_token(caller: Calling, asked: requests.CreateToken) -> Response:
     """A new token for this workspace. Its text is shown this once."""
     issued = await caller.yard.create_token(
@@ -151,16 +167,16 @@ async def create_token(caller: Calling, asked: requests.CreateToken) -> Response
         expires_in_sec=asked.expires_in_sec,
         by=caller.by,
     )
-    return answer({**documents.token(issued.token), "token": issued.text}, 201)
+    return answer(write(issued), 201)
 
 
-@routes.add(calls.TOKENS, responses.Tokens)
+@routes.add(calls.TOKENS, TOKENS)
 async def tokens(caller: Calling) -> Response:
     """The tokens of this workspace, without their secrets."""
-    return answer({"tokens": [documents.token(token) for token in await caller.yard.tokens()]})
+    return answer({"tokens": write(await caller.yard.tokens())})
 
 
-@routes.add(calls.REVOKE_TOKEN, responses.Done)
+@routes.add(calls.REVOKE_TOKEN, DONE)
 async def revoke_token(caller: Calling, token_id: Annotated[str, Path(max_length=255)]) -> Response:
     """End a token at once."""
     await caller.yard.revoke_token(token_id, by=caller.by)
@@ -170,14 +186,14 @@ async def revoke_token(caller: Calling, token_id: Annotated[str, Path(max_length
 # For machines that watch the server
 
 
-@routes.add(calls.HEALTHY, responses.Healthy)
+@routes.add(calls.HEALTHY, HEALTHY)
 async def healthy(request: Request) -> Response:
     """The process answers. `problems` names what it should do beside serving, and does not."""
     serving: Serving = request.app.state.serving
     return answer({"ok": True, "problems": list[Json](serving.problems())})
 
 
-@routes.add(calls.READY, responses.Done)
+@routes.add(calls.READY, DONE)
 async def ready(caller: Calling) -> Response:
     """The store answers too: calls will be served."""
     await caller.yard.store.duty("sweep")

@@ -7,20 +7,25 @@ from typing import Annotated, Any
 
 from fastapi import Body, Response
 
-from taskyard.api import calls, requests
+from taskyard.api import calls, openapi, requests
+from taskyard.api.codec import outcome, write
+from taskyard.api.openapi import DONE, model
 from taskyard.core.errors import InvalidInput, TaskyardError
 from taskyard.core.task import TaskId
-from taskyard.features.tasks.views import Held, Receipt
+from taskyard.features.attempts.views import Heartbeat, Receipt, Suspended, Told, Waited
+from taskyard.features.tasks.views import Held
 from taskyard.features.tokens.rules import Role
 from taskyard.ledger.turns import in_turns
 from taskyard.server.auth import Caller, lease_refusals
 from taskyard.server.routes.tasks import TaskAt
 from taskyard.server.routing import Calling, Routes, answer
 from taskyard.server.viewing import View, shown_held
-from taskyard.wire import documents, responses
-from taskyard.wire.answers import Heartbeat, Told
+from taskyard.wire import responses
 
 routes = Routes("work")
+TOLD = openapi.answer("ToldMany", told=list[Told])
+SPAWNED = openapi.answer("Spawned", task_ids=list[str])
+STORED = openapi.answer("Stored", data=Any)
 OneOfMany = requests.HeartbeatOf | requests.LeaseOf | requests.CompleteOf | requests.FailOf
 Finish = Callable[[Sequence[Mapping[str, Any]]], Awaitable[list[Receipt | TaskyardError]]]
 
@@ -57,19 +62,19 @@ async def claimed(caller: Caller, asked: requests.Claim) -> list[Held]:
     )
 
 
-@routes.add(calls.START, responses.Receipt)
+@routes.add(calls.START, model(Receipt))
 async def start(caller: Calling, task_id: TaskAt, asked: requests.Leased) -> Response:
     """Say that work has begun."""
-    return answer(documents.receipt(await caller.yard.start(task_id, asked.lease)))
+    return answer(write(await caller.yard.start(task_id, asked.lease)))
 
 
-@routes.add(calls.HEARTBEAT, responses.Told)
+@routes.add(calls.HEARTBEAT, model(Told))
 async def heartbeat(caller: Calling, task_id: TaskAt, asked: requests.Heartbeat) -> Response:
     """Keep the lease, say how it goes, and hear what there is to know."""
-    return answer(documents.told(await caller.yard.heartbeat(task_id, asked.lease, **_rest(asked))))
+    return answer(write(await caller.yard.heartbeat(task_id, asked.lease, **_rest(asked))))
 
 
-@routes.add(calls.HEARTBEAT_MANY, responses.ToldMany)
+@routes.add(calls.HEARTBEAT_MANY, TOLD)
 async def heartbeat_many(caller: Calling, asked: requests.Heartbeats) -> Response:
     """The same for many tasks."""
     beats = [Heartbeat(**each.model_dump()) for each in asked.heartbeats]
@@ -78,7 +83,7 @@ async def heartbeat_many(caller: Calling, asked: requests.Heartbeats) -> Respons
     return _told(_leases(asked.heartbeats), refusals, await caller.yard.heartbeat_many(mine))
 
 
-@routes.add(calls.CHECK_LEASES, responses.ToldMany)
+@routes.add(calls.CHECK_LEASES, TOLD)
 async def check_leases(caller: Calling, asked: requests.Leases) -> Response:
     """Which of these attempts are over: cancelled, or their lease lost. Keeps no lease, and writes nothing.
 
@@ -97,33 +102,33 @@ def _told(
     mine = iter(told)
     lost = [Told(TaskId(task_id), ("lease_lost",), None) for task_id, _ in leases]
     answers = [next(mine) if refusal is None else gone for gone, refusal in zip(lost, refusals, strict=True)]
-    return answer({"told": [documents.told(each) for each in answers]})
+    return answer({"told": write(answers)})
 
 
-@routes.add(calls.PROGRESS, responses.Told)
+@routes.add(calls.PROGRESS, model(Told))
 async def progress(caller: Calling, task_id: TaskAt, asked: requests.Progress) -> Response:
     """Say how far it is."""
-    return answer(documents.told(await caller.yard.progress(task_id, asked.lease, asked.progress)))
+    return answer(write(await caller.yard.progress(task_id, asked.lease, asked.progress)))
 
 
-@routes.add(calls.MESSAGE, responses.Done)
+@routes.add(calls.MESSAGE, DONE)
 async def message(caller: Calling, task_id: TaskAt, asked: requests.Message) -> Response:
     """Something the agent said or did, for those who watch."""
     await caller.yard.message(task_id, asked.lease, asked.message)
     return answer({"ok": True})
 
 
-@routes.add(calls.SESSION, responses.Receipt)
+@routes.add(calls.SESSION, model(Receipt))
 async def pin_session(caller: Calling, task_id: TaskAt, asked: requests.Session) -> Response:
     """Remember where the agent's conversation can be resumed."""
     done = await caller.yard.pin_session(task_id, asked.lease, session_id=asked.session_id, work_dir=asked.work_dir)
-    return answer(documents.receipt(done))
+    return answer(write(done))
 
 
-@routes.add(calls.COMPLETE, responses.Receipt)
+@routes.add(calls.COMPLETE, model(Receipt))
 async def complete(caller: Calling, task_id: TaskAt, asked: requests.Complete) -> Response:
     """Hand the output in."""
-    return answer(documents.receipt(await caller.yard.complete(task_id, asked.lease, **_rest(asked))))
+    return answer(write(await caller.yard.complete(task_id, asked.lease, **_rest(asked))))
 
 
 @routes.add(calls.COMPLETE_MANY, responses.Outcomes)
@@ -131,29 +136,29 @@ async def complete_many(caller: Calling, asked: requests.Completions) -> Respons
     """Hand many outputs in, each for itself; with `claim`, take the next tasks in the same call."""
     done = await _each_own(caller, asked.results, caller.yard.complete_many)
     tasks = [] if asked.claim is None else await claimed(caller, asked.claim)
-    return answer({"results": [documents.outcome(each) for each in done], "tasks": [task.to_dict() for task in tasks]})
+    return answer({"results": [outcome(each) for each in done], "tasks": [task.to_dict() for task in tasks]})
 
 
-@routes.add(calls.FAIL, responses.Receipt)
+@routes.add(calls.FAIL, model(Receipt))
 async def fail(caller: Calling, task_id: TaskAt, asked: requests.Fail) -> Response:
     """Say that the attempt failed, and why."""
-    return answer(documents.receipt(await caller.yard.fail(task_id, asked.lease, **_rest(asked))))
+    return answer(write(await caller.yard.fail(task_id, asked.lease, **_rest(asked))))
 
 
 @routes.add(calls.FAIL_MANY, responses.Outcomes)
 async def fail_many(caller: Calling, asked: requests.Failures) -> Response:
     """Report many failures, each for itself."""
     done = await _each_own(caller, asked.results, caller.yard.fail_many)
-    return answer({"results": [documents.outcome(each) for each in done], "tasks": []})
+    return answer({"results": [outcome(each) for each in done], "tasks": []})
 
 
-@routes.add(calls.RELEASE, responses.Receipt)
+@routes.add(calls.RELEASE, model(Receipt))
 async def release(caller: Calling, task_id: TaskAt, asked: requests.Leased) -> Response:
     """Give the task back unfinished; no attempt is counted."""
-    return answer(documents.receipt(await caller.yard.release(task_id, asked.lease)))
+    return answer(write(await caller.yard.release(task_id, asked.lease)))
 
 
-@routes.add(calls.SPAWN, responses.Spawned)
+@routes.add(calls.SPAWN, SPAWNED)
 async def spawn(caller: Calling, task_id: TaskAt, asked: requests.Spawn) -> Response:
     """Put tasks into the graph of the task at hand; with `wait`, suspend it until they are done."""
     drafts = await in_turns(requests.TaskDraft.fields, asked.tasks)
@@ -161,13 +166,13 @@ async def spawn(caller: Calling, task_id: TaskAt, asked: requests.Spawn) -> Resp
     return answer({"task_ids": [*ids]})
 
 
-@routes.add(calls.CHECKPOINT, responses.Stored)
+@routes.add(calls.CHECKPOINT, STORED)
 async def checkpoint(caller: Calling, task_id: TaskAt, asked: requests.Checkpoint) -> Response:
     """Store a step's result and the cost so far, once: the answer is what is stored under that name."""
     return answer({"data": await caller.yard.checkpoint(task_id, asked.lease, **_rest(asked))})
 
 
-@routes.add(calls.SUSPEND, responses.Waited)
+@routes.add(calls.SUSPEND, model(Suspended))
 async def suspend(caller: Calling, task_id: TaskAt, asked: Annotated[requests.Suspend, Body()]) -> Response:
     """Wait without holding anything: for a time, for a signal, or until later. Not over: the lease is gone."""
     match asked:
@@ -179,8 +184,8 @@ async def suspend(caller: Calling, task_id: TaskAt, asked: Annotated[requests.Su
             )
         case requests.Snooze():
             done = await caller.yard.snooze(task_id, asked.lease, asked.duration_sec)
-            return answer({"over": False, "data": None, "timed_out": False, "receipt": documents.receipt(done)})
-    return answer({**documents.waited(waited), "receipt": None})
+            return answer(write(Suspended(Waited(over=False), done)))
+    return answer(write(Suspended(waited, None)))
 
 
 def _rest(asked: requests.Leased) -> dict[str, Any]:

@@ -1,0 +1,168 @@
+"""What callers send about schedules, triggers, inboxes, subagents and notifiers. The rest is in `requests`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from taskyard.api.requests import Lease, Name, Request, Seconds
+from taskyard.features.inbox.items import Source
+from taskyard.features.inbox.rules import Kind
+
+SourceId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+Template = Annotated[
+    dict[str, Any] | None,
+    Field(description="A task or a DAG as it is put in; in its texts, {{ path.to.value }} is filled in."),
+]
+
+# Schedules and triggers
+
+
+class ScheduleDraft(Request):
+    """When to make what. Either `task` or `dag` is given."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "id": "audit",
+                    "when": "every Monday at 09:00 Europe/Berlin",
+                    "task": {"type": "audit", "prompt": "Audit the dependencies, week of {{ fire.date }}"},
+                }
+            ]
+        }
+    )
+
+    id: SourceId
+    when: str = Field(max_length=1000, description="A cron expression or words, with a time zone at the end or UTC.")
+    task: Template = None
+    dag: Template = None
+    misfire: Literal["skip", "once", "all"] = Field("once", description="What becomes of times that were missed.")
+    misfire_window_sec: Seconds = 86_400
+    busy: Literal["allow", "skip", "replace"] = Field("allow", description="While the run before is still going.")
+    gap: Literal["next", "skip"] | None = Field(None, description="Clock times that do not exist.")
+    overlap: Literal["first", "second", "both"] | None = Field(None, description="Clock times that come twice.")
+    starts_at: str | None = None
+    ends_at: str | None = None
+    paused: bool = False
+    replace: bool = Field(False, description="In the place of one that has the id.")
+
+
+class TriggerDraft(Request):
+    """What to make when something happens. Either `task`, `dag` or `ready_made` is given."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"id": "reviews", "source": "webhook", "settings": {"scheme": "github"}, "ready_made": "json"},
+                {"id": "report", "source": "dag", "settings": {"tag": "etl"}, "task": {"type": "report"}},
+            ]
+        }
+    )
+
+    id: SourceId
+    source: Literal["webhook", "files", "dag", "rule"]
+    settings: dict[str, Any] = Field(default={}, description="What it listens to, in the words of its source.")
+    only: dict[str, Any] | None = Field(None, description='path -> value, values, or {"exists": true}.')
+    task: Template = None
+    dag: Template = None
+    ready_made: Literal["pull-request-opened", "json"] | None = None
+    paused: bool = False
+    replace: bool = False
+
+
+class FireByHand(Request):
+    data: dict[str, Any] = Field(description="What the template names.")
+    key: str | None = Field(None, max_length=1000, description="The same key fires once.")
+    dry_run: bool = False
+
+
+class Rotate(Request):
+    grace_sec: Seconds = Field(0, description="How long the secret before stays good.")
+
+
+# Inboxes and background subagents
+
+
+class EnqueueItem(Request):
+    content: Any = Field(description="A text, or a list of parts of a turn.")
+    kind: Literal["message", "task_notification", "approval_result", "overlay_action"] = Kind.MESSAGE.value
+    scope_agent: Name | None = Field(None, description="With the next: another conversation than the inbox's own.")
+    scope_conversation: Name | None = None
+    source: Literal["user", "system", "hook"] = Source.USER.value
+    client_message_id: Name | None = None
+    item_id: Name | None = Field(None, description="Minted by the caller, it makes a repeated call harmless.")
+
+
+class DequeueBatch(Request):
+    blocked_reason: (
+        Literal[
+            "streaming",
+            "pending_approvals",
+            "overlay_open",
+            "command_running",
+            "interrupt_in_progress",
+            "runtime_busy",
+        ]
+        | None
+    ) = Field(None, description="Given: nothing is taken, and a change of the reason is an event.")
+    hold_sec: Seconds = Field(300, description="Not consumed by then, the batch is handed out again; 0: consumed now.")
+    batch_id: Name | None = Field(None, description="Minted by the caller: the same again gets the same batch.")
+
+
+class ConsumeBatch(Request):
+    batch_id: Name
+
+
+class ClearInbox(Request):
+    reason: Annotated[str, Field(max_length=1000)] = "cancelled"
+
+
+class SubagentDraft(Request):
+    """A subagent: what to do, and how."""
+
+    type: Name = Field(description="What kind of subagent: explore, review, …")
+    prompt: str = Field(description="What to do.")
+    description: Annotated[str, Field(max_length=1000)] = ""
+    model: Name | None = None
+    max_turns: int | None = None
+    silent: bool = Field(False, description="The parent is not told of the end.")
+    agent_id: Name | None = Field(None, description="An existing agent that is to do it.")
+    conversation_id: Name | None = Field(None, description="An existing conversation that it goes on with.")
+    tool_call_id: Name | None = Field(None, description="The same tool call again gets the same subagent.")
+    fields: dict[str, Any] = Field({}, description="Other fields of its task: priority, max_cost_usd, …")
+
+    def given(self) -> dict[str, Any]:
+        """What the caller said, without what only the route looks at."""
+        return {name: value for name, value in self if name != "lease"}
+
+
+class StartSubagent(SubagentDraft):
+    parent: Name = Field(description="The agent whose inbox is told of the end.")
+    conversation: Name = "default"
+    task_id: Name | None = Field(None, description="Minted by the caller, it makes a repeated call harmless.")
+
+
+class SpawnSubagent(SubagentDraft):
+    lease: Lease
+    name: Name = Field(description="What this task calls the subagent: the same again is the same one.")
+    conversation: Name | None = Field(None, description="Of the holder's inbox; without it, the task's id.")
+
+
+# Notifications
+
+
+class SetNotifier(Request):
+    target: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=2000,
+            description="Where to: http:// and https:// are signed webhooks, others name a service: slack://, ….",
+        ),
+    ]
+    events: list[Name]
+    types: list[Name] = Field(default_factory=list[Name])
+    queues: list[Name] = Field(default_factory=list[Name])
+    tags: list[Name] = Field(default_factory=list[Name])
