@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from taskyard.core import breaker
 from taskyard.core.breaker import Breaker, BreakerState, Move
 from taskyard.core.changes import Count, Record
+from taskyard.core.identifiers import breaker_counter, probe_ceiling
 from taskyard.core.policy import BreakerPolicy
 from taskyard.core.units import MINUTE, Micros
 from tests.core.defining import NOW
@@ -91,7 +92,7 @@ def test_every_move_begins_a_new_generation_odd_when_open_and_even_when_closed(g
 def test_a_move_clears_what_was_counted_in_the_generation_that_it_ends(generation: int):
     for move in (breaker.opened, breaker.closed):
         counts = move(a_breaker(generation), why="", now=NOW).counts
-        assert counts == (Count("here", breaker.counter("code", generation), 0, clear=True),)
+        assert counts == (Count("here", breaker_counter("code", generation), 0, clear=True),)
 
 
 @given(generations, generations)
@@ -117,7 +118,7 @@ def test_a_success_breaks_the_row_of_failures_of_its_own_generation_only():
 
 def test_each_generation_and_each_type_has_its_own_counter_and_probe():
     names = {
-        name(type_, generation) for name in (breaker.counter, breaker.probe) for type_ in "ab" for generation in (1, 3)
+        name(type_, generation) for name in (breaker_counter, probe_ceiling) for type_ in "ab" for generation in (1, 3)
     }
 
     assert len(names) == 8

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskyard.core.changes import Blocker, Limit, Spend
-from taskyard.core.claiming import PARKED_PER_CLAIM, Pace, Room, ceiling_of, cost_class, floor_of, parked_on
+from taskyard.core.claiming import PARKED_PER_CLAIM, Pace, Room, ceiling_of, cost_class, floor_of
+from taskyard.core.identifiers import blocker_for
 from taskyard.core.task import DagId, Hot, Status
 from taskyard.core.units import DAY, MINUTE, Micros, MicroUsd
 from tests.core.choosing import TODAY, Yard, a_lane, a_plan, ids, parked, ready, taken
@@ -358,7 +359,7 @@ def test_keys_and_probes_admit_one_without_anyone_having_said_so(name: str, ceil
     ],
 )
 def test_only_what_keeps_a_task_from_everybody_sets_it_aside(name: str, blocker: str | None):
-    assert parked_on(name) == blocker
+    assert blocker_for(name) == blocker
 
 
 def test_nothing_is_taken_of_a_lane_outside_the_plan():

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from taskyard.core import breaker, dag
 from taskyard.core.changes import Blocker, Checkpoint, Edge, Limit, Outbox, Output, Record, Signal
+from taskyard.core.identifiers import breaker_counter
 from taskyard.core.planning import Settings, settings_of
 from taskyard.core.task import Attempt, Definition, Hot, Lane, LaneId, TaskId
 from taskyard.core.units import Micros, utc_date
@@ -114,7 +115,7 @@ def _counters(records: list[Record], workspace: str) -> list[str]:
     moved = {record.id: breaker.breaker_of(workspace, record.id, record) for record in mine if record.kind == "breaker"}
     types = {*moved, "code", "research"}
     failures = [
-        breaker.counter(each, generation)
+        breaker_counter(each, generation)
         for each in types
         for generation in range((moved[each].generation if each in moved else 0) + 1)
     ]

@@ -209,8 +209,8 @@ MUTANTS = (
         edits=(
             Edit(
                 "core/outcomes.py",
-                'own = Spend(workspace, f"slots:{agent}", -1)',
-                'own = Spend(workspace, f"slots:{agent}", -2)',
+                "own = Spend(workspace, slots_ceiling(agent), -1)",
+                "own = Spend(workspace, slots_ceiling(agent), -2)",
             ),
         ),
         caught_by=Hunt("memory", seeds=20),
@@ -386,7 +386,7 @@ MUTANTS = (
     Mutant(
         name="two_probes_at_once",
         trap="A half-open breaker lets through as many as ask.",
-        edits=(Edit("core/claiming.py", 'startswith(("key:", "probe:"))', 'startswith("key:")'),),
+        edits=(Edit("core/identifiers.py", ', f"{CeilingKind.PROBE.value}:")', ",)"),),
         caught_by=Hunt("memory", "a_breaker_is_half_open"),
     ),
     Mutant(

@@ -17,6 +17,7 @@ from taskyard.core import claiming, transitions
 from taskyard.core.agent import Budget, Period
 from taskyard.core.changes import Blocker, Ceiling, Change, Committed, Limit, Spend, StoredEvent
 from taskyard.core.claiming import ClaimPlan
+from taskyard.core.identifiers import blocker_for
 from taskyard.core.priority import RANK_UNIT, aged
 from taskyard.core.task import AgentId, DagId, Hot, LaneId, Status, TaskId
 from taskyard.core.units import HOUR, Micros, MicroUsd
@@ -73,7 +74,7 @@ class Yard:
         rows = self.rows | {change.after.id: change.after for change in steps}
         changes: list[Change] = []
         for name in sorted({spend.name for spend in spends if claiming.eases(spend)}):
-            waiting = {each.task_id: each for each in self.blockers if each.name == claiming.parked_on(name)}
+            waiting = {each.task_id: each for each in self.blockers if each.name == blocker_for(name)}
             chosen = claiming.unpark(self.limit_of(name), map(rows.__getitem__, waiting), self.default_reserve)
             self.blockers -= {waiting[task_id] for task_id in chosen}
             changes += [transitions.ready(rows[task_id], now=now) for task_id in chosen]

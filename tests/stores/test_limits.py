@@ -2,9 +2,10 @@
 
 import pytest
 
-from taskyard.core import claiming, transitions
+from taskyard.core import transitions
 from taskyard.core.changes import Blocker, Ceiling, Committed, Conflict, Limit, Spend
 from taskyard.core.claiming import PARKED_PER_CLAIM
+from taskyard.core.identifiers import blocker_for
 from taskyard.core.task import Status
 from taskyard.core.units import MicroUsd
 from taskyard.stores.contract import Claimed, Store
@@ -45,7 +46,7 @@ async def limit_of(store: Store, name: str, workspace: str = HERE) -> Limit | No
 
 def parked_by(limit_name: str) -> str:
     """The blocker of what waits for room under this ceiling."""
-    blocker = claiming.parked_on(limit_name)
+    blocker = blocker_for(limit_name)
     assert blocker is not None
     return blocker
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple, cast
 
 from taskyard.core.changes import Count, Event, Outbox, Record, RecordChange
+from taskyard.core.identifiers import breaker_counter
 from taskyard.core.json_value import Json, compact
 from taskyard.core.notice import Notice, notice_row
 from taskyard.core.policy import BreakerPolicy
@@ -59,16 +60,6 @@ def breaker_of(workspace: str, type_: str, record: Record | None) -> Breaker:
     return Breaker(workspace, type_, generation, opened_at, record.version)
 
 
-def counter(type_: str, generation: int) -> str:
-    """Consecutive counted failures of a type in one generation."""
-    return f"breaker:{type_}:{generation}"
-
-
-def probe(type_: str, generation: int) -> str:
-    """The ceiling that admits one probe."""
-    return f"probe:{type_}:{generation}"
-
-
 def awaits(breaker: Breaker, circuit: int) -> bool:
     """Whether an attempt claimed under `circuit` is the probe whose result moves the breaker."""
     return circuit % 2 == 1 and circuit == breaker.generation
@@ -78,14 +69,14 @@ def failed(breaker: Breaker, circuit: int) -> Count | None:
     """A counted failure of an attempt claimed under `circuit`; a probe's is a `Move` instead."""
     if circuit % 2 or circuit != breaker.generation:
         return None
-    return Count(breaker.workspace, counter(breaker.type, circuit), 1)
+    return Count(breaker.workspace, breaker_counter(breaker.type, circuit), 1)
 
 
 # The same for most completions of a batch.
 @lru_cache(maxsize=256)
 def succeeded(workspace: str, type_: str, circuit: int) -> Count:
     """Failures are consecutive no longer. Nothing is written where there were none."""
-    return Count(workspace, counter(type_, circuit), 0, clear=True)
+    return Count(workspace, breaker_counter(type_, circuit), 0, clear=True)
 
 
 def trips(breaker: Breaker, policy: BreakerPolicy, failures: int, circuit: int) -> bool:
@@ -113,5 +104,5 @@ def _move(breaker: Breaker, event: str, body: dict[str, Json], now: Micros, by: 
     return Move(
         RecordChange("breaker", breaker.workspace, breaker.type, breaker.version, body),
         Event(event, breaker.workspace, None, None, now, None, None, None, compact(data)),
-        (Count(breaker.workspace, counter(breaker.type, breaker.generation), 0, clear=True),),
+        (Count(breaker.workspace, breaker_counter(breaker.type, breaker.generation), 0, clear=True),),
     )

@@ -60,14 +60,11 @@ class Change(NamedTuple):
 
 
 class Blocker(NamedTuple):
-    """One thing a pending task waits for: task:ID, child:ID, signal:NAME, time, key:K or budget:NAME.
-
-    `task:ID` goes when that task completes; `child:ID` also when it ends otherwise, so that a waiting parent resumes.
-    """
+    """One thing that a pending task waits for."""
 
     task_id: TaskId
     wait: int
-    name: str
+    name: str  # see identifiers.BlockerKind
 
 
 class Edge(NamedTuple):
@@ -97,7 +94,7 @@ class Spend(NamedTuple):
     """A movement on one ceiling: held by attempts under way, spent by those that ended. Commutative."""
 
     workspace: str
-    name: str  # key:K, probe:TYPE:GENERATION, dag:ID, day:DATE, and the claimer's own: see claiming.OWN_CEILINGS
+    name: str  # see identifiers.CeilingKind
     held: int
     spent: int = 0
 
@@ -106,7 +103,7 @@ class Count(NamedTuple):
     """A movement of a counter. `clear` sets it to nothing before adding. Folded per batch in the order of the sets."""
 
     workspace: str
-    name: str  # dag:ID:live, dag:ID:completed, …, breaker:TYPE:GENERATION
+    name: str  # see identifiers.CounterKind
     add: int
     clear: bool = False
 

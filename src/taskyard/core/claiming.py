@@ -15,14 +15,25 @@ from typing import NamedTuple
 from taskyard.core import transitions
 from taskyard.core.agent import NO_BUDGET, Budget, Period
 from taskyard.core.changes import DECISION_GOOD_FOR, Blocker, Change, Limit, Spend
+from taskyard.core.identifiers import (
+    CeilingKind,
+    admits_one,
+    agent_ceiling,
+    blocker_for,
+    ceiling_kind,
+    dag_ceiling,
+    day_ceiling,
+    key_ceiling,
+    slots_ceiling,
+    type_ceiling,
+    type_day_ceiling,
+    type_month_ceiling,
+    type_slots_ceiling,
+)
 from taskyard.core.priority import effective
 from taskyard.core.task import AgentId, DagId, Hot, LaneId, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros, MicroUsd, utc_date
 
-# Kept by agent and by type: slots:ID, type-slots:TYPE; of money agent:ID, type:TYPE, type-day:DATE:TYPE and
-# type-month:MONTH:TYPE.
-OWN_CEILINGS = ("slots:", "agent:", "type:", "type-slots:", "type-day:", "type-month:")
-KEPT_CEILINGS = ("slots:", "type-slots:")  # their rows stay when nothing is held: they are wanted again at once
 PARKED_PER_CLAIM = 64  # what one claim sets aside at most, so that it stays short
 UNPARKED_PER_LANE = 64
 
@@ -109,7 +120,7 @@ def choose(plan: ClaimPlan, rows: Mapping[LaneId, Iterator[Hot]], limit_of: Limi
         if short is None:
             room.take(wants)
             taken.append(_taken(plan, lane, hot, plan.leases[len(taken)], reserved))
-        elif (blocker := parked_on(short)) is not None:
+        elif (blocker := blocker_for(short)) is not None:
             if len(parked) == PARKED_PER_CLAIM:
                 break
             change = transitions.park(hot, blocker=blocker, now=plan.now)
@@ -147,7 +158,7 @@ class Room:
         if reserved is not None:
             wants += [(name, reserved) for name in self._money_names(hot)]
         if hot.key is not None:
-            wants.append((f"key:{hot.key}", 1))
+            wants.append((key_ceiling(hot.key), 1))
         return wants
 
     def reservation(self, hot: Hot) -> MicroUsd | None:
@@ -204,7 +215,7 @@ class Room:
         return left is not None and left <= 0
 
     def _money_names(self, hot: Hot) -> list[str]:
-        return self._shared_money if hot.dag_id is None else [*self._shared_money, f"dag:{hot.dag_id}"]
+        return self._shared_money if hot.dag_id is None else [*self._shared_money, dag_ceiling(hot.dag_id)]
 
     def _remaining(self, name: str) -> int | None:
         if name not in self._left:
@@ -222,19 +233,19 @@ class Room:
 def ceilings_of(plan: ClaimPlan) -> dict[str, int | None]:
     """The ceilings that the plan itself sets, by their names; None: there is none. Others are stored."""
     found: dict[str, int | None] = dict.fromkeys(money_of(plan.agent, plan.agent_type, plan.now))
-    found[f"agent:{plan.agent}"] = plan.agent_money
+    found[agent_ceiling(plan.agent)] = plan.agent_money
     found[type_money(plan.agent_type, plan.type_budget.per, plan.now)] = plan.type_budget.amount
-    found[f"day:{utc_date(plan.now)}"] = plan.day_money
-    found[f"slots:{plan.agent}"] = plan.slots
+    found[day_ceiling(utc_date(plan.now))] = plan.day_money
+    found[slots_ceiling(plan.agent)] = plan.slots
     if plan.type_slots is not None:
-        found[f"type-slots:{plan.agent_type}"] = plan.type_slots
+        found[type_slots_ceiling(plan.agent_type)] = plan.type_slots
     return found
 
 
 def slots_of(plan: ClaimPlan) -> list[str]:
     """The ceilings that each task of the claim takes one of."""
-    own = f"slots:{plan.agent}"
-    return [own] if plan.type_slots is None else [own, f"type-slots:{plan.agent_type}"]
+    own = slots_ceiling(plan.agent)
+    return [own] if plan.type_slots is None else [own, type_slots_ceiling(plan.agent_type)]
 
 
 def own_money(plan: ClaimPlan) -> list[str]:
@@ -248,22 +259,17 @@ def own_ceilings(plan: ClaimPlan) -> list[str]:
     return [*slots_of(plan), *(name for name in own_money(plan) if planned[name] is not None)]
 
 
-def is_own_ceiling(name: str) -> bool:
-    """Whether it keeps only an agent or its type away, so that nothing is parked on it."""
-    return name.startswith(OWN_CEILINGS)
-
-
 def money_names(agent: AgentId | None, agent_type: str | None, dag_id: DagId | None, at: Micros) -> list[str]:
     """The ceilings on money that an attempt stands under, of the periods that its claim was in."""
     names = money_of(agent or AgentId(""), agent_type, at)
-    return names if dag_id is None else [*names, f"dag:{dag_id}"]
+    return names if dag_id is None else [*names, dag_ceiling(dag_id)]
 
 
 # The same for all of an agent's tasks of a claim.
 @lru_cache(maxsize=256)
 def _money_of(agent: AgentId, agent_type: str | None, date: str) -> tuple[str, ...]:
     types = () if agent_type is None else tuple(_type_money(agent_type, period, date) for period in Period)
-    return f"agent:{agent}", *types, f"day:{date}"
+    return agent_ceiling(agent), *types, day_ceiling(date)
 
 
 def money_of(agent: AgentId, agent_type: str | None, at: Micros) -> list[str]:
@@ -282,30 +288,18 @@ def type_money(agent_type: str, per: Period, at: Micros) -> str:
 def _type_money(agent_type: str, per: Period, date: str) -> str:
     match per:
         case Period.EVER:
-            return f"type:{agent_type}"
+            return type_ceiling(agent_type)
         case Period.DAY:
-            return f"type-day:{date}:{agent_type}"
+            return type_day_ceiling(agent_type, date)
         case Period.MONTH:
-            return f"type-month:{date[:7]}:{agent_type}"
+            return type_month_ceiling(agent_type, date)
 
 
 def ceiling_of(limit: Limit) -> int | None:
     """Keys and probes admit one, without anyone having said so."""
-    if limit.ceiling is None and limit.name.startswith(("key:", "probe:")):
+    if limit.ceiling is None and admits_one(limit.name):
         return 1
     return limit.ceiling
-
-
-def parked_on(limit_name: str) -> str | None:
-    """The blocker of tasks that wait for room under this ceiling; None where nothing waits so.
-
-    Slots, probes and an agent's own money keep only this agent away; the others keep the task from everybody.
-    """
-    if limit_name.startswith("key:"):
-        return limit_name
-    if limit_name.startswith("day:"):
-        return "budget:day"  # whichever day it was met on, the next one frees it
-    return f"budget:{limit_name}" if limit_name.startswith("dag:") else None
 
 
 def eases(spend: Spend) -> bool:
@@ -323,8 +317,8 @@ def stepped_back(hot: Hot) -> tuple[Spend, ...]:
     """
     if hot.status is not Status.READY or not hot.wait:
         return ()
-    names = [] if hot.key is None else [f"key:{hot.key}"]
-    names += [] if hot.dag_id is None else [f"dag:{hot.dag_id}"]
+    names = [] if hot.key is None else [key_ceiling(hot.key)]
+    names += [] if hot.dag_id is None else [dag_ceiling(hot.dag_id)]
     return tuple(Spend(hot.workspace, name, 0) for name in names)
 
 
@@ -338,8 +332,9 @@ def unpark(limit: Limit, parked: Iterable[Hot], default_reserve: MicroUsd) -> li
     count: dict[LaneId, int] = {}
     chosen: list[TaskId] = []
     room = float("inf") if ceiling is None else ceiling - limit.held - limit.spent
+    is_key = ceiling_kind(limit.name) is CeilingKind.KEY
     for hot in sorted(parked, key=lambda hot: (hot.rank, hot.seq)):
-        amount = 1 if limit.name.startswith("key:") else default_reserve if hot.reserve is None else hot.reserve
+        amount = 1 if is_key else default_reserve if hot.reserve is None else hot.reserve
         if amount <= left.setdefault(hot.lane, room) and count.get(hot.lane, 0) < UNPARKED_PER_LANE:
             left[hot.lane] -= amount
             count[hot.lane] = count.get(hot.lane, 0) + 1

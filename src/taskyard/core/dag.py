@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from taskyard.core.changes import Count, Edge
 from taskyard.core.errors import CycleFound
+from taskyard.core.identifiers import blocker_name, dag_counter
 from taskyard.core.task import DagId, Status, TaskId
 
 
@@ -44,12 +45,12 @@ def count_word(status: Status) -> str:
 
 
 def count_names(dag_id: DagId) -> dict[str, str]:
-    return {word: f"dag:{dag_id}:{word}" for word in ("live", "completed", "cancelled", "dead")}
+    return {word: dag_counter(dag_id, word) for word in ("live", "completed", "cancelled", "dead")}
 
 
 def needed_name(dag_id: DagId) -> str:
     """The counter of the edges that lead from the graph to tasks of others. It never goes down."""
-    return f"dag:{dag_id}:{NEEDED}"
+    return dag_counter(dag_id, NEEDED)
 
 
 def conclusion(*, live: int, completed: int, dead: int, stuck: bool, first_death_fails: bool) -> DagStatus | None:
@@ -108,8 +109,7 @@ def within(edges: Iterable[Edge], tasks: Collection[TaskId]) -> list[Edge]:
 
 def waited_for(blocker: str) -> TaskId | None:
     """The task whose end takes the blocker off; None where it is something else that does."""
-    kind, _, rest = blocker.partition(":")
-    return TaskId(rest) if kind in ("task", "child") else None
+    return blocker_name(blocker).task_id
 
 
 def doomed(waits: Mapping[TaskId, Collection[TaskId]], ended: Collection[TaskId]) -> set[TaskId]:

@@ -26,6 +26,15 @@ from taskyard.core.changes import (
 from taskyard.core.claiming import money_names, stepped_back
 from taskyard.core.dag import counted
 from taskyard.core.failure import Decision, FollowUp
+from taskyard.core.identifiers import (
+    child_blocker,
+    dag_ceiling,
+    key_ceiling,
+    probe_ceiling,
+    slots_ceiling,
+    task_blocker,
+    type_slots_ceiling,
+)
 from taskyard.core.json_value import Json, compact
 from taskyard.core.notice import LONGEST_ERROR, Notice, notice_row
 from taskyard.core.task import (
@@ -209,7 +218,7 @@ def cancelled(hot: Hot, *, type_: str, reason: str, now: Micros, by: str | None 
 def adopted(hot: Hot, *, dag_id: DagId, spent: MicroUsd, now: Micros) -> ChangeSet:
     """A lone task becomes part of a graph; what it reserved and spent stands against the graph's money too."""
     change = transitions.adopt(hot, dag_id=dag_id, now=now)
-    brought = Spend(hot.workspace, f"dag:{dag_id}", hot.reserved, spent)
+    brought = Spend(hot.workspace, dag_ceiling(dag_id), hot.reserved, spent)
     return ChangeSet(changes=(change,), spends=(brought,) if brought.held or brought.spent else (), at=now)
 
 
@@ -315,8 +324,8 @@ def _freed_slots(hot: Hot) -> tuple[Spend, ...]:
 # The same for all of an agent's tasks.
 @lru_cache(maxsize=256)
 def _slots_back(workspace: str, agent: AgentId | None, granted_to: str | None) -> tuple[Spend, ...]:
-    own = Spend(workspace, f"slots:{agent}", -1)
-    return (own,) if granted_to is None else (own, Spend(workspace, f"type-slots:{granted_to}", -1))
+    own = Spend(workspace, slots_ceiling(agent), -1)
+    return (own,) if granted_to is None else (own, Spend(workspace, type_slots_ceiling(granted_to), -1))
 
 
 def given_back(hot: Hot, type_: str, cost: MicroUsd) -> tuple[Spend, ...]:
@@ -328,9 +337,9 @@ def given_back(hot: Hot, type_: str, cost: MicroUsd) -> tuple[Spend, ...]:
     if hot.status in HELD:
         spends += _freed_slots(hot)
     if hot.key is not None:
-        spends.append(Spend(hot.workspace, f"key:{hot.key}", -1))
+        spends.append(Spend(hot.workspace, key_ceiling(hot.key), -1))
     if hot.circuit % 2:
-        spends.append(Spend(hot.workspace, breaker.probe(type_, hot.circuit), -1))
+        spends.append(Spend(hot.workspace, probe_ceiling(type_, hot.circuit), -1))
     if hot.agent is not None and (hot.reserved or cost):
         names = money_names(hot.agent, hot.agent_type, hot.dag_id, hot.claimed_at or hot.updated_at)
         spends += [Spend(hot.workspace, name, -hot.reserved, cost) for name in names]
@@ -409,7 +418,7 @@ def lifted_by(after: Hot) -> tuple[Lift, ...]:
     """What goes when a task completes."""
     if not may_be_waited_for(after):
         return ()
-    return (Lift(f"task:{after.id}"), *_lifted_without_success(after))
+    return (Lift(task_blocker(after.id)), *_lifted_without_success(after))
 
 
 def may_be_waited_for(hot: Hot) -> bool:
@@ -419,4 +428,4 @@ def may_be_waited_for(hot: Hot) -> bool:
 
 def _lifted_without_success(after: Hot) -> tuple[Lift, ...]:
     # A parent that waits for its child resumes however the child ended; what depends on its output does not.
-    return () if after.dag_id is None else (Lift(f"child:{after.id}"),)
+    return () if after.dag_id is None else (Lift(child_blocker(after.id)),)

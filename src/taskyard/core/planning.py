@@ -8,9 +8,10 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from taskyard.core.agent import Agent, AgentStatus, AgentType, agent_of, agent_type_of, narrowed
-from taskyard.core.breaker import Breaker, BreakerState, breaker_of, probe
+from taskyard.core.breaker import Breaker, BreakerState, breaker_of
 from taskyard.core.changes import Record
 from taskyard.core.claiming import PlannedLane, floor_of
+from taskyard.core.identifiers import probe_ceiling
 from taskyard.core.json_value import Json
 from taskyard.core.policy import DEFAULT, PRESETS, BreakerPolicy, Policy, policy_of, reporting
 from taskyard.core.task import AgentId, Definition, Lane, LaneId
@@ -206,6 +207,6 @@ def _open_lane(planning: Planning, lane_id: LaneId, lane: Lane, now: Micros) -> 
     state = breaker.state(planning.breaker_policy, now)
     if state is BreakerState.OPEN:
         return None
-    tried = probe(lane.type, breaker.generation) if state is BreakerState.HALF_OPEN else None
+    tried = probe_ceiling(lane.type, breaker.generation) if state is BreakerState.HALF_OPEN else None
     floor = floor_of(lane.cost_class, planning.settings.default_reserve)
     return PlannedLane(lane_id, lane.boost, floor, breaker.generation, tried)

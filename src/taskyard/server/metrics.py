@@ -18,6 +18,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from taskyard.core.agent import AgentStatus
+from taskyard.core.identifiers import day_ceiling
 from taskyard.core.json_value import Json
 from taskyard.core.task import Status
 from taskyard.core.units import Micros, utc_date
@@ -135,7 +136,7 @@ def _of_tasks(now: Standing) -> Iterator[Metric]:
 
 
 def _of_money(now: Standing) -> Iterator[Metric]:
-    today = f"day:{utc_date(now.at)}"
+    today = day_ceiling(utc_date(now.at))
     spent = sum(limit.spent for limit in now.money if limit.name == today)
     yield _gauge("daily_spend_usd", "Spent today (UTC).", value=spent / USD)
     left: Counter[str] = Counter()

@@ -8,11 +8,12 @@ from typing import Unpack, cast
 
 from taskyard.core import dag as dags
 from taskyard.core import outcomes
-from taskyard.core.breaker import BreakerState, counter
+from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Edge, Limit, Record, StoredEvent
 from taskyard.core.claiming import type_money
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import InvalidInput, NotFound
+from taskyard.core.identifiers import breaker_counter
 from taskyard.core.json_value import Json
 from taskyard.core.lease import Lease
 from taskyard.core.task import Attempt, DagId, Hot, Status, TaskId, lone_task
@@ -268,7 +269,7 @@ class Reading(Results, Filing):
         policy = planning.breaker_policy
         records = await self.store.records("breaker", self.workspace)
         moved = [(record, planning.breaker(record.id)) for record in records]
-        names = [counter(breaker.type, breaker.generation) for _, breaker in moved]
+        names = [breaker_counter(breaker.type, breaker.generation) for _, breaker in moved]
         failures = await self.store.counts(self.workspace, names) if names else {}
         views: list[BreakerView] = []
         for (record, breaker), name in zip(moved, names, strict=True):

@@ -14,6 +14,7 @@ from taskyard.cli.session import AsJson, carry_out, in_yard, json_given, show
 from taskyard.cli.tables import Text, age, dollars, table
 from taskyard.core.breaker import BreakerState
 from taskyard.core.errors import InvalidInput
+from taskyard.core.identifiers import day_ceiling
 from taskyard.core.json_value import Json
 from taskyard.core.units import Micros, usd, utc_date
 from taskyard.features.agents.views import AgentView, RuntimeView
@@ -300,7 +301,7 @@ def spent(
     """What was spent today, by agents and by DAGs."""
 
     async def use(yard: Yard) -> list[dict[str, Json]]:
-        today = f"day:{utc_date(yard.now())}"
+        today = day_ceiling(utc_date(yard.now()))
         return [{**write(spend), "today": spend.name == today} for spend in await yard.spending()]
 
     rows = in_yard(context, use)

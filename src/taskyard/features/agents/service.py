@@ -9,6 +9,7 @@ from taskyard.core.agent import Agent, AgentStatus, AgentType, Budget, Period, a
 from taskyard.core.changes import Beat, ChangeSet, Committed, Limit, Record, RecordChange
 from taskyard.core.claiming import type_money
 from taskyard.core.errors import Forbidden, IdentityTaken, InvalidInput, LeaseLost, NotFound
+from taskyard.core.identifiers import agent_ceiling, slots_ceiling
 from taskyard.core.json_value import Json
 from taskyard.core.outcomes import Report
 from taskyard.core.runtime import process_of, runtime_of
@@ -366,11 +367,11 @@ class Roster(Finishing):
 
 
 def _view(agent: Agent, type_: AgentType, limits: Mapping[str, Limit], heard: Micros | None, now: Micros) -> AgentView:
-    slots, budget = limits.get(f"slots:{agent.id}"), type_.budget
+    slots, budget = limits.get(slots_ceiling(agent.id)), type_.budget
     left = [
         ceiling - (limit.held + limit.spent if (limit := limits.get(name)) else 0)
         for name, ceiling in (
-            (f"agent:{agent.id}", agent.budget),
+            (agent_ceiling(agent.id), agent.budget),
             (type_money(agent.type, budget.per, now), budget.amount),
         )
         if ceiling is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from taskyard.core import breaker as breakers
 from taskyard.core.changes import ChangeSet
+from taskyard.core.identifiers import CounterKind, counter_name
 from taskyard.core.units import Micros
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.listeners import Commit
@@ -16,9 +17,8 @@ class Breakers:
     async def committed(self, commit: Commit) -> None:
         """Open the breaker of a type whose failures have become too many."""
         for name, value in commit.result.counts.items():
-            kind, _, rest = name.partition(":")
-            type_, _, circuit = rest.rpartition(":")
-            if kind == "breaker" and value:
+            kind, type_, circuit = counter_name(name)
+            if kind is CounterKind.BREAKER and value:
                 await self._trip(type_, int(circuit), value)
 
     async def _trip(self, type_: str, circuit: int, failures: int) -> None:

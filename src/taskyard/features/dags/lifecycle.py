@@ -8,6 +8,7 @@ from taskyard.core import dag as dags
 from taskyard.core import outcomes
 from taskyard.core.changes import Change, ChangeSet, Event, Outbox, Record, RecordChange
 from taskyard.core.dag import DagStatus
+from taskyard.core.identifiers import CounterKind, counter_name
 from taskyard.core.json_value import Json, compact
 from taskyard.core.notice import Notice, notice_row
 from taskyard.core.policy import PRESETS
@@ -28,11 +29,11 @@ class Lifecycle:
 
     async def committed(self, commit: Commit) -> None:
         for name, value in commit.result.counts.items():
-            kind, _, rest = name.partition(":")
-            stem, _, word = rest.rpartition(":")
+            kind, dag_id, word = counter_name(name)
             # A DAG may have ended when nothing in it is live, or when something in it ended other than well.
-            if kind == "dag" and (value == 0 if word == "live" else value > 0 and word in ("dead", "cancelled")):
-                await self.settle(DagId(stem))
+            may_have_ended = value == 0 if word == "live" else value > 0 and word in ("dead", "cancelled")
+            if kind is CounterKind.DAG and may_have_ended:
+                await self.settle(DagId(dag_id))
         if not commit.in_cascade:
             await self._settle_waiting(commit.change_set)
 

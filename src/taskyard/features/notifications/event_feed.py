@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from typing import cast
 
 from taskyard.core.changes import ChangeSet, Event, Outbox, RecordChange
+from taskyard.core.identifiers import DAY_BLOCKER, BlockerKind, blocker_name, dag_ceiling
 from taskyard.core.json_value import Json
 from taskyard.core.notice import Notice, notice_row
-from taskyard.core.task import DagId
 from taskyard.core.units import Micros, utc_date
 from taskyard.features.notifications import rules
 from taskyard.service.engine import Engine
 
-_DAY = "budget:day"
-_DAG = "budget:dag:"
 _WORTH_TELLING = frozenset({"task.parked", "dag.completed"})
 
 
@@ -25,7 +23,7 @@ class Telling(Engine):
         """Tell of these events of this workspace. Some may come twice, after a crash."""
         worth = [event for event in events if event.event in _WORTH_TELLING]
         for event in {_blocker(event): event for event in worth if event.task_id is not None}.values():
-            if _blocker(event).startswith((_DAY, _DAG)):
+            if blocker_name(_blocker(event)).kind is BlockerKind.BUDGET:
                 await self._tell_of_budget(_blocker(event), event.at)
         ended = [event for event in worth if event.task_id is None]
         if ended and await self._is_wanted(Notice.DAG_COMPLETED):
@@ -37,8 +35,8 @@ class Telling(Engine):
 
     async def _tell_of_budget(self, blocker: str, at: Micros) -> None:
         """Once for each day, and for each ceiling that a graph was given."""
-        dag_id = blocker.removeprefix(_DAG) if blocker.startswith(_DAG) else None
-        kind, record_id = ("told", _DAY) if dag_id is None else ("dag", dag_id)
+        dag_id = blocker_name(blocker).dag_id
+        kind, record_id = ("told", DAY_BLOCKER) if dag_id is None else ("dag", dag_id)
         mark = utc_date(at) if dag_id is None else await self._ceiling(dag_id)
 
         async def decide() -> tuple[ChangeSet | None, None]:
@@ -51,13 +49,13 @@ class Telling(Engine):
             facts: dict[str, Json] = {"name": f"the day {mark}"} if dag_id is None else {"dag_id": dag_id}
             facts |= {} if dag_id is None else {"title": body["title"]}
             row = notice_row(Notice.BUDGET_GONE, self.workspace, facts, at=self.now())
-            told = self._told_by("budget.gone", "yard", facts, None if dag_id is None else DagId(dag_id))
+            told = self._told_by("budget.gone", "yard", facts, dag_id)
             return ChangeSet(records=(noted,), events=(told,), outbox=(row,), at=self.now()), None
 
         await self._land(decide)
 
     async def _ceiling(self, dag_id: str) -> int | None:
-        name = f"dag:{dag_id}"
+        name = dag_ceiling(dag_id)
         limit = (await self.store.limits(self.workspace, [name])).get(name)
         return None if limit is None else limit.ceiling
 

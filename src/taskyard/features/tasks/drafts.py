@@ -16,6 +16,7 @@ from taskyard.core.changes import (
     Rescore,
 )
 from taskyard.core.errors import Forbidden, InvalidInput
+from taskyard.core.identifiers import TIME_BLOCKER, task_blocker
 from taskyard.core.planning import Planning
 from taskyard.core.priority import rank, rescore_at
 from taskyard.core.task import DagId, Definition, Hot, LaneId, TaskId, likeness
@@ -155,7 +156,7 @@ class Drafting(Presets):
         drafts = _dated_anew(drafts, now)
         await self._check_relatives(drafts)
         await self._check_makers(drafts, spawns=spawner is not None)
-        waits = [[f"task:{each}" for each in draft.depends_on if each not in done] for draft in drafts]
+        waits = [[task_blocker(each) for each in draft.depends_on if each not in done] for draft in drafts]
 
         def alike(waiting: tuple[Definition, list[str]]) -> tuple[object, ...]:
             draft, names = waiting
@@ -184,7 +185,8 @@ class Drafting(Presets):
                 hot = born_like(first, draft, now=now)
                 tasks.append(NewTask(hot, draft, transitions.created_event(hot, draft.created_by, draft.type)))
                 if names or later:
-                    blockers += [Blocker(hot.id, hot.wait, name) for name in (*names, *(("time",) if later else ()))]
+                    all_names = [*names, TIME_BLOCKER] if later else names
+                    blockers += [Blocker(hot.id, hot.wait, name) for name in all_names]
                 if draft.depends_on or draft.parent_id is not None:
                     edges += _edges(draft, "awaited" if awaited else "spawned")
         return ChangeSet(tasks=tuple(tasks), blockers=tuple(blockers), edges=tuple(edges), at=now)

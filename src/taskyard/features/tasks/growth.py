@@ -20,6 +20,7 @@ from taskyard.core.changes import (
     Rescore,
 )
 from taskyard.core.dag import DagStatus
+from taskyard.core.identifiers import dag_counter
 from taskyard.core.json_value import Json, compact
 from taskyard.core.planning import Planning
 from taskyard.core.task import WAITING, DagId, Definition, Hot, Status, TaskId
@@ -63,7 +64,7 @@ class Growing(Drafting):
         event = Event("dag.created", self.workspace, None, dag_id, now, None, None, None, tasks)
         return births._replace(
             records=(record,),
-            counts=(Count(self.workspace, f"dag:{dag_id}:live", len(drafts)),),
+            counts=(Count(self.workspace, dag_counter(dag_id, "live"), len(drafts)),),
             events=(event,),
         )
 
@@ -105,7 +106,7 @@ class Growing(Drafting):
         event = Event("dag.reopened", self.workspace, None, dag_id, now, None, None, None, None)
         return births._replace(
             records=(RecordChange("dag", self.workspace, dag_id, record.version, body),),
-            counts=(Count(self.workspace, f"dag:{dag_id}:live", len(drafts) + (record.version == 0)),),
+            counts=(Count(self.workspace, dag_counter(dag_id, "live"), len(drafts) + (record.version == 0)),),
             rescores=await self._rescored(rising, there.values(), now),
             events=(event,) if reopened else (),
         )

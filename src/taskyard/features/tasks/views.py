@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from taskyard.core.changes import Blocker, Output, Record
+from taskyard.core.identifiers import BlockerKind, blocker_name, task_blocker
 from taskyard.core.json_value import Json, value_of
 from taskyard.core.lease import Lease
 from taskyard.core.outcomes import is_current
@@ -318,8 +319,8 @@ def _dead(record: Record) -> dict[str, Json]:
 
 def _blocked_by(blocker: Blocker) -> str:
     """A child that is waited for is a task like any other to the reader."""
-    kind, _, rest = blocker.name.partition(":")
-    return f"task:{rest}" if kind == "child" else blocker.name
+    kind, rest = blocker_name(blocker.name)
+    return task_blocker(rest) if kind is BlockerKind.CHILD else blocker.name
 
 
 def _time(at: Micros | None) -> str | None:

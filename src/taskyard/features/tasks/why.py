@@ -9,6 +9,14 @@ from taskyard.core.agent import Agent, AgentStatus
 from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Blocker, Limit
 from taskyard.core.claiming import type_money
+from taskyard.core.identifiers import (
+    BlockerKind,
+    agent_ceiling,
+    blocker_name,
+    day_ceiling,
+    slots_ceiling,
+    type_slots_ceiling,
+)
 from taskyard.core.json_value import Json
 from taskyard.core.planning import Planning, is_barred, suits
 from taskyard.core.task import Hot, Lane, Status, TaskId
@@ -46,17 +54,17 @@ class Explaining(Engine):
         return [await self._blocked(hot, blocker) for blocker in blockers]
 
     async def _blocked(self, hot: Hot, blocker: Blocker) -> Cause:
-        kind, _, rest = blocker.name.partition(":")
+        kind, rest = blocker_name(blocker.name)
         match kind:
-            case "task" | "child":
+            case BlockerKind.TASK | BlockerKind.CHILD:
                 return await self._blocked_by_task(TaskId(rest))
-            case "signal":
+            case BlockerKind.SIGNAL:
                 until = f", until {to_iso(hot.wake_at)} at the latest" if hot.wake_at else ""
                 return Cause(kind="signal", words=f"waits for the signal {rest}{until}", facts={"signal": rest})
-            case "time":
+            case BlockerKind.TIME:
                 at = to_iso(hot.wake_at) if hot.wake_at else ""
                 return Cause(kind="run_after", words=f"is not to run before {at}", facts={"run_after": at})
-            case "key":
+            case BlockerKind.KEY:
                 return await self._blocked_by_key(rest)
             case _:
                 return await self._blocked_by_money(hot, rest)
@@ -83,15 +91,16 @@ class Explaining(Engine):
         return next((hot.id for hot in found if hot.key == key), None)
 
     async def _blocked_by_money(self, hot: Hot, name: str) -> Cause:
-        if name == "day":
-            name = f"day:{utc_date(self.now())}"
+        is_day = name == "day"
+        if is_day:
+            name = day_ceiling(utc_date(self.now()))
         limit = (await self.store.limits(self.workspace, [name])).get(name)
         planning = await self._planning()
-        ceiling = planning.settings.daily_budget if name.startswith("day:") else limit.ceiling if limit else None
+        ceiling = planning.settings.daily_budget if is_day else limit.ceiling if limit else None
         used = limit.held + limit.spent if limit else 0
         wants = planning.settings.default_reserve if hot.reserve is None else hot.reserve
         facts: dict[str, Json] = {"limit": name, "ceiling": ceiling, "used": used, "wants": wants}
-        whose = "the day's" if name.startswith("day:") else "its DAG's"
+        whose = "the day's" if is_day else "its DAG's"
         words = f"waits for money: it reserves {_dollars(wants)}"
         if ceiling is not None:
             words += f", and {_dollars(max(ceiling - used, 0))} of {whose} {_dollars(ceiling)} is left"
@@ -174,9 +183,9 @@ def _ceilings(agent: Agent, planning: Planning, now: Micros) -> list[_Ceiling]:
     type_ = planning.agent_type(agent.type)
     slots, budget = None if type_.grant is None else type_.grant.slots, type_.budget
     found = [
-        (f"slots:{agent.id}", agent.max_concurrent_tasks, agent.id, False),
-        (f"type-slots:{agent.type}", slots, agent.type, False),
-        (f"agent:{agent.id}", agent.budget, agent.id, True),
+        (slots_ceiling(agent.id), agent.max_concurrent_tasks, agent.id, False),
+        (type_slots_ceiling(agent.type), slots, agent.type, False),
+        (agent_ceiling(agent.id), agent.budget, agent.id, True),
         (type_money(agent.type, budget.per, now), budget.amount, agent.type, True),
     ]
     return [_Ceiling(name, ceiling, whose, money) for name, ceiling, whose, money in found if ceiling is not None]

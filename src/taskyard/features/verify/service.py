@@ -11,13 +11,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from taskyard.core import breaker, transitions
 from taskyard.core import dag as dags
+from taskyard.core import transitions
 from taskyard.core.changes import Edge, Event, StoredEvent
 from taskyard.core.claiming import money_names
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import CycleFound, EventsGone
 from taskyard.core.failure import fails_a_probe
+from taskyard.core.identifiers import (
+    BlockerKind,
+    blocker_name,
+    key_ceiling,
+    probe_ceiling,
+    slots_ceiling,
+    task_blocker,
+    type_slots_ceiling,
+)
 from taskyard.core.outcomes import dead_id
 from taskyard.core.task import HELD, KEY_DEAD, KEY_HELD, Attempt, DagId, Hot, Status, TaskId, Trait
 from taskyard.core.units import utc_date
@@ -161,12 +170,12 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
         problems = [f"{hot.id} is pending and waits for nothing" for hot in pending if not history.waits[hot.id]]
         for task_id, names in history.waits.items():
             for name in sorted(names):
-                kind, _, rest = name.partition(":")
-                other = history.tasks.get(TaskId(rest)) if kind in ("task", "child") else None
+                blocker = blocker_name(name)
+                other = history.tasks.get(blocker.task_id) if blocker.task_id is not None else None
                 if other is None:
                     continue
-                if other.status is Status.COMPLETED or (kind == "child" and other.status.is_final):
-                    problems.append(f"{task_id} waits for {rest}, which is {other.status.value}")
+                if other.status is Status.COMPLETED or (blocker.kind is BlockerKind.CHILD and other.status.is_final):
+                    problems.append(f"{task_id} waits for {other.id}, which is {other.status.value}")
         return problems
 
     async def _graph_problems(self, history: _History) -> list[str]:
@@ -371,7 +380,7 @@ def _release_problems(history: _History) -> Iterable[str]:
     for parent, child, kind in history.edges:
         if kind != "depends" or child not in there or there.get(parent) in (None, Status.COMPLETED):
             continue
-        waiting = there[child] is Status.PENDING and f"task:{parent}" in history.waits.get(child, ())
+        waiting = there[child] is Status.PENDING and task_blocker(parent) in history.waits.get(child, ())
         if not waiting and there[child] is not Status.CANCELLED:
             yield f"{child} is {there[child].value}, and {parent}, which it depends on, is {there[parent].value}"
 
@@ -406,15 +415,15 @@ def _held_amounts(history: _History) -> Mapping[str, int]:
     held: Counter[str] = Counter()
     for hot in history.tasks.values():
         if hot.status in HELD:
-            held[f"slots:{hot.agent}"] += 1
+            held[slots_ceiling(hot.agent)] += 1
             if hot.type_slot:
-                held[f"type-slots:{hot.agent_type}"] += 1
+                held[type_slots_ceiling(hot.agent_type)] += 1
         if hot.status not in KEY_HELD or hot.agent is None:
             continue
         if hot.key is not None:
-            held[f"key:{hot.key}"] += 1
+            held[key_ceiling(hot.key)] += 1
         if hot.circuit % 2:
-            held[breaker.probe(history.types[hot.id], hot.circuit)] += 1
+            held[probe_ceiling(history.types[hot.id], hot.circuit)] += 1
         if hot.reserved:
             at = hot.claimed_at or hot.updated_at
             held.update(dict.fromkeys(money_names(hot.agent, hot.agent_type, hot.dag_id, at), hot.reserved))

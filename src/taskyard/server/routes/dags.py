@@ -9,6 +9,7 @@ from fastapi import Path, Query, Response
 from taskyard.api import calls, requests
 from taskyard.api.codec import write
 from taskyard.api.openapi import DONE, model
+from taskyard.core.identifiers import dag_ceiling
 from taskyard.core.json_value import compact
 from taskyard.features.dags.views import Dag
 from taskyard.features.tasks.answers import Cancelled
@@ -35,8 +36,8 @@ async def dags(
 ) -> Response:
     """Stored graphs, newest first. `cursor` is that of the page before; none comes after the last."""
     records = await caller.yard.dags(limit=limit, cursor=cursor)
-    limits = await caller.yard.store.limits(caller.yard.workspace, [f"dag:{record.id}" for record in records])
-    found = [documents.dag_record(record, limits.get(f"dag:{record.id}")) for record in records]
+    limits = await caller.yard.store.limits(caller.yard.workspace, [dag_ceiling(record.id) for record in records])
+    found = [documents.dag_record(record, limits.get(dag_ceiling(record.id))) for record in records]
     return answer({"dags": list(found), "cursor": records[-1].id if len(records) == limit else None})
 
 

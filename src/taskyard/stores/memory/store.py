@@ -38,6 +38,7 @@ from taskyard.core.changes import (
 )
 from taskyard.core.clock_jump import is_due, time_of
 from taskyard.core.errors import EventsGone, InvalidInput, YardClosed
+from taskyard.core.identifiers import blocker_name, is_signal
 from taskyard.core.json_value import Json
 from taskyard.core.task import (
     FINAL,
@@ -234,7 +235,7 @@ class MemoryStore(Schemaless):
 
     async def awaited(self, workspace: str, limit: int) -> list[Blocker]:
         tables = self._tables
-        names = [name for name in tables.blocking if name.startswith("signal:")]
+        names = [name for name in tables.blocking if is_signal(name)]
         found = [
             (hot.updated_at, blocker)
             for name in names
@@ -425,7 +426,7 @@ def _extend(tables: Tables, beat: Beat, now: Micros) -> Extended:
 
 
 def _waits_for_tasks(tables: Tables, hot: Hot) -> bool:
-    return any(blocker.name.startswith(("task:", "child:")) for blocker in tables.waits_for(hot.id))
+    return any(blocker_name(blocker.name).task_id is not None for blocker in tables.waits_for(hot.id))
 
 
 def _those(table: Mapping[TaskId, Value], task_ids: Sequence[TaskId]) -> dict[TaskId, Value]:

@@ -28,6 +28,7 @@ from taskyard.core.changes import (
     Spend,
     StoredEvent,
 )
+from taskyard.core.identifiers import blocker_for, dag_ceiling, is_of_dag
 from taskyard.core.json_value import Json
 from taskyard.core.task import Attempt, DagId, Definition, Hot, Lane, LaneId, Status, TaskId
 from taskyard.core.units import Micros, MicroUsd
@@ -157,7 +158,7 @@ class Tables:
 
     def unpark(self, limit: Limit, at: Micros) -> list[Change]:
         """Let go what is parked on this ceiling, as far as it has room."""
-        name = claiming.parked_on(limit.name)
+        name = blocker_for(limit.name)
         if name is None:
             return []
         # The name of a key or a budget does not say its workspace: others may have one that is called the same.
@@ -224,8 +225,8 @@ class Tables:
 
     def _remove_dag(self, workspace: str, dag_id: DagId) -> None:
         self.remove_record(("dag", workspace, dag_id))
-        self.limits.pop((workspace, f"dag:{dag_id}"), None)
-        for key in [key for key in self.counters if key[0] == workspace and key[1].startswith(f"dag:{dag_id}:")]:
+        self.limits.pop((workspace, dag_ceiling(dag_id)), None)
+        for key in [key for key in self.counters if key[0] == workspace and is_of_dag(key[1], dag_id)]:
             del self.counters[key]
 
     def _events_of(self, gone: Collection[TaskId], dags: Collection[tuple[str, DagId]]) -> list[StoredEvent]:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 
 from taskyard.core import claiming
 from taskyard.core.changes import Change, Limit
+from taskyard.core.identifiers import blocker_for
 from taskyard.core.task import Hot, TaskId
 from taskyard.core.units import Micros, MicroUsd
 from taskyard.stores.postgres.statements import columns
@@ -48,7 +49,7 @@ async def blocking(transaction: Transaction, names: Collection[str]) -> set[str]
 
 async def unpark(transaction: Transaction, limit: Limit, at: Micros) -> list[Change]:
     """Let go what is parked on this ceiling, as far as it has room. Its row is locked: nobody parks meanwhile."""
-    name = claiming.parked_on(limit.name)
+    name = blocker_for(limit.name)
     if name is None:
         return []
     parked, chosen = await _up_for_it(transaction, limit, name)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from taskyard.core import claiming
 from taskyard.core.changes import Beat, Limit
 from taskyard.core.claiming import Choice, ClaimPlan, PlannedLane
+from taskyard.core.identifiers import dag_ceiling, key_ceiling
 from taskyard.core.priority import aged
 from taskyard.core.task import Hot, LaneId, TaskId
 from taskyard.definition.codec import decode_definition
@@ -151,8 +152,8 @@ def _own_ceilings(plan: ClaimPlan) -> list[str]:
 
 
 async def _read_limits(transaction: Transaction, plan: ClaimPlan, found: Found, tasks: Sequence[Hot]) -> None:
-    names = {f"key:{hot.key}" for hot in tasks if hot.key is not None}
-    names |= {f"dag:{hot.dag_id}" for hot in tasks if hot.dag_id is not None}
+    names = {key_ceiling(hot.key) for hot in tasks if hot.key is not None}
+    names |= {dag_ceiling(hot.dag_id) for hot in tasks if hot.dag_id is not None}
     names -= found.limits.keys()
     if names:
         found.limits |= await transaction.limits(plan.workspace, names)

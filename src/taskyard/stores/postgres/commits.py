@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Committed, Limit, RecordChange
-from taskyard.core.claiming import KEPT_CEILINGS
+from taskyard.core.identifiers import dag_ceiling, is_slots_ceiling
 from taskyard.core.task import Definition, TaskId
 from taskyard.stores.postgres import blockers, guards, removal
 from taskyard.stores.postgres.statements import columns
@@ -65,7 +65,7 @@ async def _keep_claims_out(transaction: Transaction, sets: Sequence[ChangeSet]) 
     """Where something changes that claims are planned on, or a ceiling that one may have read."""
     workspaces = {record.workspace for each in sets for record in each.records if record.kind in PLANNED_ON}
     for each in sets:
-        new = {f"dag:{task.hot.dag_id}" for task in each.tasks}
+        new = {dag_ceiling(task.hot.dag_id) for task in each.tasks if task.hot.dag_id is not None}
         workspaces.update(ceiling.workspace for ceiling in each.ceilings if ceiling.name not in new)
     if workspaces:
         await transaction.keep_claims_out(workspaces)
@@ -209,7 +209,7 @@ async def _move_limits(
 
 async def remove_idle(transaction: Transaction, limits: Iterable[rows.Row]) -> None:
     """One that limits nothing and holds nothing has no row. Slots keep theirs: they are wanted again."""
-    idle = [row[:2] for row in limits if tuple(row[2:5]) == (None, 0, 0) and not row[1].startswith(KEPT_CEILINGS)]
+    idle = [row[:2] for row in limits if tuple(row[2:5]) == (None, 0, 0) and not is_slots_ceiling(row[1])]
     if idle:
         await transaction.run("remove_idle_limits", *columns(idle, 2))
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from taskyard.core.changes import Change, Event, Limit, NewTask
-from taskyard.core.claiming import is_own_ceiling
+from taskyard.core.identifiers import is_own_ceiling
 from taskyard.core.task import Hot, LaneId, Status, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.postgres.connection import wakeups

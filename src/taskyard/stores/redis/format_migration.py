@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from taskyard.core.identifiers import is_signal
 from taskyard.stores.redis.queries import Reader
 from taskyard.stores.redis.scripts import MIGRATE
 
@@ -25,7 +26,7 @@ async def to_format_2(reader: Reader) -> None:
             kind, _, name = key.partition(":")
             if kind == "records" and name:
                 await _list(reader, "list_records", name, key, "HSCAN")
-            elif kind == "blocking" and name.startswith("signal:"):
+            elif kind == "blocking" and is_signal(name):
                 await _list(reader, "list_awaited", name, key, "ZSCAN")
         if cursor == "0":
             return

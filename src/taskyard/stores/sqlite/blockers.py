@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from taskyard.core import claiming
 from taskyard.core.changes import Change, Limit
+from taskyard.core.identifiers import blocker_for
 from taskyard.core.task import TaskId
 from taskyard.core.units import Micros, MicroUsd
 from taskyard.stores.shared.commits.lifts import Lifted, Lifting, default_reserve, unparked
@@ -55,7 +56,7 @@ def _take_off(transaction: Transaction, lifting: Lifting) -> None:
 
 def unpark(transaction: Transaction, limit: Limit, at: Micros) -> list[Change]:
     """Let go what is parked on this ceiling, as far as it has room."""
-    name = claiming.parked_on(limit.name)
+    name = blocker_for(limit.name)
     if name is None:
         return []
     parked = {hot.id: hot for hot in transaction.load("parked", name, limit.workspace)}

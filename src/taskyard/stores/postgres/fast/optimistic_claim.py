@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Any
 
 from taskyard.core.claiming import Choice, ClaimPlan
+from taskyard.core.identifiers import slots_ceiling
 from taskyard.core.task import LaneId
 from taskyard.stores.contract import Claimed, Stale
 from taskyard.stores.postgres import claims
@@ -72,7 +73,7 @@ class PlainClaims:
 
 
 def _is_plain(plan: ClaimPlan, choice: Choice, found: Found) -> bool:
-    if choice.parked or claims.limiting(plan, found) != {f"slots:{plan.agent}"}:
+    if choice.parked or claims.limiting(plan, found) != {slots_ceiling(plan.agent)}:
         return False
     # A graph may be given a ceiling at any time, and that does not make a plan void.
     return all(change.before.dag_id is None for change in choice.taken)

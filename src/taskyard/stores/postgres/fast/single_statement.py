@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from operator import itemgetter
 
 from taskyard.core.changes import Change, ChangeSet, Committed, Spend
-from taskyard.core.claiming import KEPT_CEILINGS
+from taskyard.core.identifiers import is_slots_ceiling
 from taskyard.stores.postgres import commits
 from taskyard.stores.postgres.commits import Counts
 from taskyard.stores.postgres.transaction import Transaction
@@ -55,7 +55,7 @@ def _is_guarded(change: Change) -> bool:
 
 def _keeps_its_row(spend: Spend) -> bool:
     """Whether its ceiling neither comes to nothing, for then its row goes, nor has room for what is parked on it."""
-    return spend.name.startswith(KEPT_CEILINGS) or (spend.spent > 0 and spend.held >= 0)
+    return is_slots_ceiling(spend.name) or (spend.spent > 0 and spend.held >= 0)
 
 
 async def land(transaction: Transaction, sets: Sequence[ChangeSet]) -> tuple[list[Answer], Counts]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from taskyard.core import claiming
 from taskyard.core.changes import ChangeSet
+from taskyard.core.identifiers import blocker_for
 from taskyard.core.task import Hot, TaskId
 from taskyard.stores.shared.commits.change_sets import owned_key
 
@@ -62,7 +63,7 @@ def parking(change_set: ChangeSet) -> list[tuple[Key, str]]:
     """The ceilings that may have more room after the set and that tasks may be parked on, with the blocker's name."""
     eased = [each[:2] for each in change_set.spends if claiming.eases(each)]
     eased += [each[:2] for each in change_set.ceilings]
-    named = [(key, name) for key in eased if (name := claiming.parked_on(key[1])) is not None]
+    named = [(key, name) for key in eased if (name := blocker_for(key[1])) is not None]
     return sorted(set(named)) if len(named) > 1 else named
 
 
