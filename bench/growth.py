@@ -18,7 +18,7 @@ from bench.growing.growth import Growth, Place
 from bench.runner import Case, Counts, Table, measure
 from bench.yards import PAYLOAD, Urls, a_yard, fill
 from taskyard.features.tasks.views import Held
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 OWN = 10
 AT_MOST = 1.5  # times the claim with the fewest waiting

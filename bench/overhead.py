@@ -16,7 +16,7 @@ from time import perf_counter
 import taskyard
 from bench.runner import Case, Counts, Table, measure
 from bench.yards import PAYLOAD, Urls, a_yard
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 BATCH = 100
 AT_MOST = 3.0  # times the library, for a batch

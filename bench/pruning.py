@@ -29,7 +29,7 @@ from taskyard.core.task import Attempt, Status, TaskId
 from taskyard.core.transitions import created_event
 from taskyard.core.units import DAY, SECOND, Micros
 from taskyard.features.tasks.views import Task
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 AT_ONCE = 500  # finished tasks of one set
 MOST_MICROS = 500  # for a pruned task on a quiet yard: 2,000 a second

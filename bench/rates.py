@@ -10,7 +10,7 @@ from time import perf_counter, process_time
 
 from bench.runner import Case, Count, Counts, Table, measure
 from bench.yards import PAYLOAD, Urls, a_yard
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 IN_FLIGHT = 16
 BULK = 1_000

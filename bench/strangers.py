@@ -17,7 +17,7 @@ import asyncpg
 from bench.peers.servers import postgres_server
 from bench.runner import Case, Counts, Table, measure
 from bench.yards import PAYLOAD, a_yard
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 AT_MOST = 1 / 0.7  # times what a task takes in a database without a stranger
 BATCH = 100

@@ -14,7 +14,7 @@ from taskyard.core.priority import RANK_UNIT
 from taskyard.core.task import TaskId
 from taskyard.core.transitions import created_event
 from taskyard.features.tasks.views import Task
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 PAYLOAD = {"text": "x" * 180}  # about 200 bytes as JSON
 AT_ONCE = 2_000  # tasks of one set

@@ -62,7 +62,7 @@ def _described(name: str, value: Any) -> Iterator[str]:
     if name in WITH_ATTRIBUTES:
         yield _attributes(value, "argument" if name == "Agent" else "attribute")
     if name in WITH_METHODS:
-        yield from (_method(each, function) for each, function in _methods(value))
+        yield from (_method(each, function) for each, function in _methods(_instance(name, value)))
 
 
 def task(made: str) -> str:
@@ -182,9 +182,14 @@ def taskyard_errors() -> list[Any]:
     return list(ERRORS.values())
 
 
-def _methods(kind: type) -> Iterator[tuple[str, Any]]:
+def _instance(name: str, value: object) -> object:
+    return taskyard.connect("memory://") if name == "Yard" else value
+
+
+def _methods(kind: object) -> Iterator[tuple[str, Any]]:
+    """Of a class, or of an object that has verbs of others bound to it."""
     for name, value in inspect.getmembers(kind):
-        if not name.startswith("_") and inspect.isfunction(value):
+        if not name.startswith("_") and inspect.isroutine(value):
             yield name, value
 
 

@@ -23,7 +23,7 @@ import httpx
 
 from taskyard.app import connect
 from taskyard.server.server import served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 PACKAGE = Path(__file__).parent.parent / "src/taskyard"
 HTTP_FOLDERS = ("wire", "client")

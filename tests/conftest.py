@@ -12,7 +12,7 @@ import pytest
 
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.options import Options
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.local_only import HTTP, mark_local_only
 from tests.storage import asked_for, give_back, is_worth_it, opener, take
 from tests.yards import OpenYard
@@ -44,8 +44,8 @@ async def open_yard(request: pytest.FixtureRequest, tmp_path: Path, clock: Manua
             await yard.open()
             opened[id(store)] = yard
         else:
-            await yard.agree_on_preset()
-            await yard.agree_on_retention()
+            await yard.features.presets.agree()
+            await yard.features.retention.agree()
         workspaces.setdefault(yard.workspace, yard)
         return await stack.enter_async_context(_beyond_a_server(yard)) if request.param == HTTP else yard
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from taskyard.features.tasks.views import Held
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 
 async def content_of(yard: Yard, artifact_id: str, *, task_id: str | None = None, lease: str | None = None) -> bytes:

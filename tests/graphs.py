@@ -10,7 +10,7 @@ from taskyard.core.task import Status
 from taskyard.features.attempts.views import Receipt
 from taskyard.features.dags.views import Dag
 from taskyard.features.tasks.views import Held
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import OpenYard
 
 Row = dict[str, object]

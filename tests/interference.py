@@ -5,8 +5,8 @@ from typing import Any, cast
 
 from taskyard.core.changes import ChangeSet, Committed, Conflict, StoredEvent, Taken
 from taskyard.core.errors import StoreUnavailable
-from taskyard.service.yard import Yard
 from taskyard.stores.contract import OutcomeUnknown, Store
+from taskyard.yard import Yard
 
 Act = Callable[[], Awaitable[object]]
 

@@ -14,9 +14,9 @@ from taskyard.features.retention.views import Swept
 from taskyard.ledger.options import Options
 from taskyard.remote import RemoteYard
 from taskyard.server.server import Server, served
-from taskyard.service.yard import Yard
 from taskyard.stores.contract import Store
 from taskyard.sync import Portal
+from taskyard.yard import Yard
 
 
 class Beyond(RemoteYard):

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from taskyard.core.units import Micros, micros, to_iso
 from taskyard.features.sources.fires import Fire, Outcome
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 ZONES = ("Europe/Berlin", "America/New_York")
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)

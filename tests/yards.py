@@ -6,7 +6,7 @@ from typing import Any
 
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 OpenYard = Callable[..., Awaitable[Yard]]
 STEP = 25.0  # seconds: below the gap after which the yard counts as having been away

@@ -10,7 +10,7 @@ from typing import Any
 from bench.growing.growth import AGENT, BATCH, TASK, Growth, Place, case, drain, name, put_in
 from bench.runner import Table, measure
 from bench.yards import Urls, a_yard
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 WIDTH = 100  # tasks of a layer
 SUBMITTED = 1 / 0.3  # times what a plain task takes in bulk

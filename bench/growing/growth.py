@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from bench.runner import Case, Counts, Table
 from bench.yards import PAYLOAD
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 BATCH = 100
 BULK = 1_000

@@ -13,7 +13,7 @@ from bench.yards import AT_ONCE, Urls, a_yard
 from taskyard.core.changes import ChangeSet, Committed, NewTask
 from taskyard.core.task import TaskId
 from taskyard.core.transitions import created_event
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 AT_MOST = 1 / 0.8  # times what a task takes without a history
 SLICE = 1_000  # tasks that are drained in a round

@@ -11,7 +11,7 @@ from bench.runner import Case, Count, Counts, Table, measure
 from bench.yards import Urls, a_yard
 from taskyard.features.attempts.views import Heartbeat
 from taskyard.features.tasks.views import Held
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 AT_MOST = 10.0  # per cent of one core, for as many as are held
 

@@ -10,7 +10,7 @@ from time import perf_counter
 from bench.growing.growth import AGENT, BATCH, Growth, Place, case, drain, name, put_in
 from bench.runner import Table, measure
 from bench.yards import Urls, a_yard
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 SLICE = 1_000  # tasks that are drained in a round
 

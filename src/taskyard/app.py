@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
 from taskyard import plugins
+from taskyard import yard as service
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import preset as named_preset
 from taskyard.features.retention.rules import checked_days
@@ -18,7 +19,6 @@ from taskyard.ledger.clock import ManualClock, SystemClock
 from taskyard.ledger.options import Options
 from taskyard.outbound.addresses import allowed
 from taskyard.outbound.object_store import checked_place
-from taskyard.service import yard as service
 from taskyard.stores.contract import Clock, OpensStore, Store
 from taskyard.stores.memory import MemoryStore
 from taskyard.stores.shared import store_url

@@ -3,61 +3,70 @@
 from __future__ import annotations
 
 import logging
-from typing import cast
+from collections.abc import Callable
 
 from taskyard.core.changes import Outbox
 from taskyard.core.errors import TaskyardError
 from taskyard.core.notice import TOPIC, UNDELIVERED
 from taskyard.core.units import MINUTE, SECOND, Micros
 from taskyard.features.artifacts.rules import LOOSE
-from taskyard.features.artifacts.service import Artifacts
 from taskyard.features.notifications import rules
-from taskyard.features.notifications.service import AT_ONCE, ROWS, Notifying
+from taskyard.features.notifications.service import AT_ONCE, ROWS
 from taskyard.features.notifications.views import ErrandsRun
-from taskyard.service.sweeping import Sweeping
+from taskyard.sweeper import Sweeper
+from taskyard.workspace import Workspace
 
 logger = logging.getLogger("taskyard")
 
 
-class Errands(Sweeping, Artifacts, Notifying):
-    async def run_errands(self) -> ErrandsRun:
+class OutboxRunner:
+    """Does for all workspaces of one store what reaches out of it."""
+
+    def __init__(self, sweeper: Sweeper, here: Workspace, workspace_of: Callable[[str], Workspace]) -> None:
+        self._sweeper = sweeper
+        self._ledger = here.ledger
+        self._store = here.ledger.store
+        self._workspace_of = workspace_of
+
+    async def run(self) -> ErrandsRun:
         """Do what is due outside the store. Call it every second, from as many processes as there are."""
         # Who does not know where artifacts are leaves them to those who do.
-        cleared = 0 if self.options.artifacts is None else await self._on_duty("loose", MINUTE, self._clear_all)
-        now = self.now()
-        if await self.store.take_duty("outbox", now, Micros(now + SECOND)) is None:
+        cleared = (
+            0
+            if self._ledger.options.artifacts is None
+            else await self._sweeper.on_duty("loose", MINUTE, self._clear_all)
+        )
+        now = self._ledger.now()
+        if await self._store.take_duty("outbox", now, Micros(now + SECOND)) is None:
             return ErrandsRun(cleared=cleared)
         # A slow target keeps nobody: who comes after has the duty again, and finds each try written down before it.
         return ErrandsRun(addressed=await self._address_all(), delivered=await self._deliver(), cleared=cleared)
 
     async def _address_all(self) -> int:
-        rows = await self.store.outbox(TOPIC, ROWS)
+        rows = await self._store.outbox(TOPIC, ROWS)
         found: dict[str, list[tuple[int, Outbox]]] = {}
         for number, row in rows:
             found.setdefault(row.workspace, []).append((number, row))
         for workspace, mine in found.items():
-            await self._errands_of(workspace)._address(mine)
+            await self._workspace_of(workspace).notification_delivery.address(mine)
         return len(rows)
 
     async def _deliver(self) -> int:
-        now = self.now()
-        waiting = await self.store.records(UNDELIVERED)
+        now = self._ledger.now()
+        waiting = await self._store.records(UNDELIVERED)
         due = [record for record in waiting if rules.notification_of(record).next_at <= now][:AT_ONCE]
         workspaces = sorted({record.workspace for record in due})
         delivered = 0
         for workspace in workspaces:
             mine = [record for record in due if record.workspace == workspace]
-            delivered += await self._errands_of(workspace)._send_due(mine)
+            delivered += await self._workspace_of(workspace).notification_delivery.send_due(mine)
         return delivered
 
     async def _clear_all(self) -> int:
         cleared = 0
-        for record in await self.store.records(LOOSE):
+        for record in await self._store.records(LOOSE):
             try:
-                cleared += await self._errands_of(record.workspace)._look_at_loose(record)
+                cleared += await self._workspace_of(record.workspace).orphan_objects.look_at_loose(record)
             except TaskyardError as error:
                 logger.warning("%s cannot be cleared away now: %s", record.id, error)
         return cleared
-
-    def _errands_of(self, workspace: str) -> Errands:
-        return cast(Errands, self._beside(workspace))  # it is of the same class

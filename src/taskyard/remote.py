@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
+from taskyard import yard as service
 from taskyard.client import yard as client
-from taskyard.service import yard as service
 from taskyard.worker.agent import Agent
 from taskyard.worker.drain import drain
 from taskyard.worker.runner import GRACE, run_all

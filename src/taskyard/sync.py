@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 from taskyard.features.tasks.result_views import Enqueued
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 PATIENCE = 10.0  # seconds for what is cancelled to end
 

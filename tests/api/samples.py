@@ -32,7 +32,8 @@ def _generic(kind: Any, *, empty: bool) -> Any:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (tuple, list, Sequence, frozenset):
         found = [] if empty else [sample(arguments[0])]
-        return found if origin in (list, Sequence) else origin(found)
+        made: Any = list if origin is Sequence else origin
+        return made(found)
     if origin in (dict, Mapping):
         return {} if empty else {sample(arguments[0]): sample(arguments[1])}
     if origin is Literal:

@@ -7,7 +7,7 @@ import pytest
 
 import taskyard
 from taskyard.server.server import Server, served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.client.proxies import Cutting, cutting
 from tests.remote import url_of
 

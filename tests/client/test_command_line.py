@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from taskyard.server.server import Server
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.remote import url_of
 
 

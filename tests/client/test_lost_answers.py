@@ -14,7 +14,7 @@ from taskyard.core.errors import InvalidInput, NotFound, StoreUnavailable, Unaut
 from taskyard.core.task import Status
 from taskyard.remote import RemoteYard
 from taskyard.server.server import Server, served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.client.proxies import Cutting
 from tests.remote import url_of
 from tests.yards import given_an_agent

@@ -10,7 +10,7 @@ from taskyard.api.calls import Call
 from taskyard.core.errors import InvalidInput
 from taskyard.features.tasks.result_views import Enqueued
 from taskyard.remote import RemoteYard
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.client.proxies import Cutting
 
 

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 import taskyard
-from taskyard import app
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.features.events.rules import Wanted
 from taskyard.features.tasks.views import Task
 from taskyard.remote import RemoteYard
 from taskyard.server.server import Server
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.core.hostile import HOSTILE, Hostile
 from tests.local_only import LOCAL_ONLY
 from tests.remote import url_of
@@ -23,23 +22,24 @@ from tests.yards import given_a_dead_letter, given_a_running_task
 # What a server needs of its yard, and no caller does.
 FOR_SERVERS = {
     *("agent_type", "fail_attempt", "finish_cascade", "has_tokens", "holders", "known_by", "lease_holders"),
-    *("agree_on_preset", "begin_session", "costs_of", "end_session", "session_by", "waiting_by_tier"),
+    *("beside", "begin_session", "costs_of", "end_session", "session_by", "waiting_by_tier"),
     *("details", "hook_at", "is_addressed", "readable_by", "receive", "total"),
-    *("agree_on_retention", "breaker_kind", "note_watcher"),
+    "note_watcher",
 }
 
 
-def public(kind: type) -> dict[str, Callable[..., Any]]:
-    members = inspect.getmembers(kind, inspect.isfunction)
+def public(kind: object) -> dict[str, Callable[..., Any]]:
+    members = inspect.getmembers(kind, inspect.isroutine)
     return {name: member for name, member in members if not name.startswith("_")}
 
 
 def shape(call: Callable[..., Any]) -> list[tuple[str, Any, Any]]:
-    return [(each.name, each.kind, each.default) for each in inspect.signature(call).parameters.values()]
+    given = [each for each in inspect.signature(call).parameters.values() if each.name != "self"]
+    return [(each.name, each.kind, each.default) for each in given]
 
 
 def test_every_call_of_the_local_yard_is_there_and_takes_the_same():
-    local, remote = public(app.Yard), public(RemoteYard)
+    local, remote = public(taskyard.connect("memory://")), public(RemoteYard)
 
     assert local.keys() - remote.keys() == FOR_SERVERS
     assert remote.keys() - local.keys() == set()

@@ -15,8 +15,8 @@ import taskyard
 from taskyard import Agent, Context
 from taskyard.core.errors import StoreUnavailable
 from taskyard.server.server import served
-from taskyard.service.yard import Yard
 from taskyard.worker.runner import Worker, when_reached
+from taskyard.yard import Yard
 from tests.client.proxies import Silencing, silencing
 from tests.servers import free_port
 from tests.storage import asked_for, url_of

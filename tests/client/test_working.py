@@ -3,7 +3,7 @@
 import taskyard
 from taskyard.core.task import Status
 from taskyard.server.server import Server
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.remote import url_of
 from tests.worker.conftest import until, working
 

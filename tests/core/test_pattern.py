@@ -10,7 +10,7 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import PRESETS
 from taskyard.core.task import Status
 from taskyard.definition.cache import pattern_of, said_in_common
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.core.defining import defined
 from tests.core.hostile import HOSTILE, Hostile
 

@@ -10,7 +10,7 @@ import pytest
 from taskyard.core.agent import DEFAULT_SLOTS, Agent, Period
 from taskyard.core.errors import Forbidden, IdentityTaken, InvalidInput
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import OpenYard, claim_that, given_an_agent
 
 DAY = 24 * 3600

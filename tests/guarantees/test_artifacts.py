@@ -12,7 +12,7 @@ from taskyard.api.chunks import Content
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, TooLarge
 from taskyard.ledger.clock import ManualClock
 from taskyard.outbound.object_store import Objects
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.files import content_of, objects_in, path_of, put_by
 from tests.yards import Died, OpenYard, claim_that, elapse, given_a_running_task, given_an_agent
 

@@ -9,7 +9,7 @@ from taskyard.core.errors import CycleFound, InvalidInput, NotFound
 from taskyard.core.policy import PRESETS
 from taskyard.core.task import Status
 from taskyard.features.tasks.views import Held
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.core.hostile import HOSTILE, ID, LONE, NUL, Hostile, circle, nested
 from tests.yards import OpenYard, given_a_running_task
 

@@ -6,7 +6,7 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.units import Micros
 from taskyard.features.breakers.views import BreakerOverride
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import OpenYard, elapse, given_an_agent
 
 

@@ -5,7 +5,7 @@ import pytest
 from taskyard.core.breaker import BreakerState
 from taskyard.core.task import Status
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import status_of
 from tests.yards import OpenYard, claim_that, elapse, given_an_agent
 

@@ -11,7 +11,7 @@ from taskyard.core.task import Status
 from taskyard.core.units import MicroUsd, to_usd
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import OpenYard, claim_that, elapse, given_a_running_task, given_an_agent
 
 

@@ -9,9 +9,9 @@ import pytest
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import IllegalTransition, LeaseLost, NotFound
 from taskyard.core.task import Status
+from taskyard.features.tasks.cancellation import CHUNK
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.steering import CHUNK
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import (
     bury,
     claim_all,

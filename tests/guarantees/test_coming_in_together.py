@@ -9,10 +9,10 @@ import pytest
 from taskyard.core.changes import ChangeSet, Committed, Conflict, Taken
 from taskyard.core.errors import InvalidInput, StoreFull, StoreUnavailable
 from taskyard.core.task import LaneId, Status
+from taskyard.features.tasks.arrivals import WORTH_A_SECOND
 from taskyard.features.tasks.views import Task
-from taskyard.service.enqueueing import WORTH_A_SECOND
-from taskyard.service.yard import Yard
 from taskyard.stores.contract import Config, Store
+from taskyard.yard import Yard
 from tests.yards import events_of, given_an_agent, states_of
 
 MANY = 40

@@ -11,7 +11,7 @@ from taskyard.core.task import Status
 from taskyard.features.dags.views import Dag
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import bury, claim_all, dag_history, given_a_graph, several, status_of, task, work_off
 from tests.interference import ProcessDied, dying_after, while_deciding, while_pruning
 from tests.yards import OpenYard, claim_that, elapse, events_of, given_a_running_task, given_an_agent

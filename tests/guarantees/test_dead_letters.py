@@ -10,7 +10,7 @@ from taskyard.core.errors import DuplicateKey, IllegalTransition, InvalidInput
 from taskyard.core.task import Status
 from taskyard.core.units import SECOND, Micros, to_iso
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import (
     OpenYard,
     claim_that,

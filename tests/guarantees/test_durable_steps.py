@@ -6,7 +6,7 @@ from taskyard.core.errors import IllegalTransition, InvalidInput, LeaseLost
 from taskyard.core.task import Outcome, Status
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import bury, claim_all, status_of, task
 from tests.interference import while_deciding
 from tests.yards import (

@@ -9,7 +9,7 @@ import pytest
 from taskyard.core.changes import Labels, StoredEvent
 from taskyard.core.task import TaskId
 from taskyard.features.events.rules import Wanted
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import claim_that, given_a_dead_letter, given_a_running_task, given_an_agent
 
 

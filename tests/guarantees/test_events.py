@@ -14,7 +14,7 @@ from taskyard.core.transitions import GRAPH
 from taskyard.core.units import to_iso
 from taskyard.features.events.views import event_view
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import (
     bury,
     claim_all,

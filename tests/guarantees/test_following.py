@@ -10,7 +10,7 @@ from taskyard.core.changes import StoredEvent
 from taskyard.core.errors import StoreUnavailable
 from taskyard.features.events import feed as following
 from taskyard.features.events.feed import EventFeed
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 ROUNDS = 5
 Tail = AsyncGenerator[StoredEvent, None]

@@ -9,8 +9,8 @@ from taskyard.core.task import Status
 from taskyard.core.units import SECOND
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
 from taskyard.stores.contract import Store
+from taskyard.yard import Yard
 from tests.interference import ProcessDied
 from tests.yards import claim_that, given_a_running_task, given_an_agent
 

@@ -6,7 +6,7 @@ from taskyard.core.errors import DuplicateKey
 from taskyard.core.task import Outcome, Status
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import status_of
 from tests.yards import OpenYard, elapse, given_an_agent
 

@@ -8,7 +8,7 @@ from taskyard.core.dag import DagStatus
 from taskyard.core.errors import CycleFound, InvalidInput, LeaseLost, NotFound
 from taskyard.core.task import Status
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import (
     bury,
     claim_all,

@@ -10,7 +10,7 @@ from taskyard.core.task import TaskId
 from taskyard.core.units import to_iso
 from taskyard.features.tasks import growth_limits
 from taskyard.features.tasks.views import Held
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import given_a_graph, task
 from tests.yards import OpenYard, claim_that, given_an_agent
 

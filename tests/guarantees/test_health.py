@@ -5,7 +5,7 @@ import pytest
 from taskyard.core.json_value import Json
 from taskyard.features.verify.health import findings
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import given_a_running_task
 
 GOOD: dict[str, Json] = {

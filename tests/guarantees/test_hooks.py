@@ -9,7 +9,7 @@ import pytest
 from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.errors import DeliveryRefused
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.sources.words import BODY, DEPLOY, behind, from_github, given_a_hook, letter, path_of, receive, refuse
 from tests.yards import OpenYard
 

@@ -9,8 +9,8 @@ import pytest
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Status
-from taskyard.service.finishing import WORTH_DECIDING
-from taskyard.service.yard import Yard
+from taskyard.features.attempts.completions import WORTH_DECIDING
+from taskyard.yard import Yard
 from tests.graphs import happened
 from tests.yards import OpenYard, claim_that, given_a_dead_letter, given_a_running_task, given_an_agent
 

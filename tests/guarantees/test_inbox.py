@@ -11,7 +11,7 @@ from taskyard.features.inbox import rules as inbox_rules
 from taskyard.features.inbox.rules import MOST_BYTES
 from taskyard.features.inbox.views import Batch, Dequeued
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import OpenYard, data_of
 
 MINE = ("planner", "c1")

@@ -10,7 +10,7 @@ from taskyard.core.errors import InvalidInput, LeaseLost, NotFound
 from taskyard.core.json_value import Json
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.files import content_of, put_by
 from tests.yards import OpenYard, claim_that, elapse, given_a_running_task, given_an_agent
 

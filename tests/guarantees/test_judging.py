@@ -12,7 +12,7 @@ from taskyard.core.json_value import Json
 from taskyard.core.task import Status, Validation
 from taskyard.features.tasks.views import Held, Task
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import OpenYard, claim_that, data_of, elapse, events_of, given_a_running_task, given_an_agent
 
 GOOD: Json = {"passed": True}

@@ -9,7 +9,7 @@ import pytest
 from taskyard.core.task import Status
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import OpenYard, claim_that, elapse, given_a_running_task, given_an_agent
 
 

@@ -7,7 +7,7 @@ import pytest
 from taskyard.core.units import SECOND
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.interference import always_while_deciding, while_deciding
 from tests.yards import given_an_agent
 

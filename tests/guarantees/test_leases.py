@@ -10,7 +10,7 @@ from taskyard.core.task import Hot, Status
 from taskyard.core.units import Micros
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import (
     OpenYard,
     claim_that,

@@ -4,14 +4,15 @@ import pytest
 
 from taskyard.core.errors import IllegalTransition, InvalidInput
 from taskyard.core.task import Status
+from taskyard.features.dead_letters import service as dead_letters
+from taskyard.features.tasks import queries
 from taskyard.ledger.clock import ManualClock
-from taskyard.service import reading, showing
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import OpenYard, claim_that, given_a_dead_letter, given_a_running_task, given_an_agent
 
 
 async def test_a_dead_letter_is_found_however_many_were_decided_after_it(yard: Yard, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(reading, "MOST_LISTED", 2)
+    monkeypatch.setattr(dead_letters, "MOST_LISTED", 2)
     oldest = await given_a_dead_letter(yard)
     for number in range(5):
         later = await given_a_dead_letter(yard, f"code {number}")  # so that no breaker opens
@@ -106,8 +107,8 @@ async def test_tasks_that_match_are_counted_by_status(yard: Yard):
 
 
 async def test_of_too_many_the_newest_are_counted(yard: Yard, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(showing, "COUNTED_AT_ONCE", 2)
-    monkeypatch.setattr(showing, "MOST_COUNTED", 4)
+    monkeypatch.setattr(queries, "COUNTED_AT_ONCE", 2)
+    monkeypatch.setattr(queries, "MOST_COUNTED", 4)
     for _ in range(6):
         await yard.enqueue("code", queue="night")
 

@@ -1,7 +1,7 @@
 """What nobody may have now does not keep an agent from what is behind it, however long that line is."""
 
 from taskyard.core.claiming import PARKED_PER_CLAIM
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import claim_that, given_an_agent
 
 

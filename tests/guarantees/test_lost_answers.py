@@ -3,7 +3,7 @@
 import pytest
 
 from taskyard.core.errors import StoreUnavailable
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.interference import losing_an_answer
 from tests.yards import events_of, given_a_running_task
 

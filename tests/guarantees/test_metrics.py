@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
+from taskyard import sweeper
 from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.errors import InvalidInput
 from taskyard.core.units import utc_date
 from taskyard.features.metrics import service as metering
 from taskyard.features.metrics.rules import Totals
 from taskyard.ledger.clock import ManualClock
-from taskyard.service import sweeping
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.interference import ProcessDied, dying_after
 from tests.yards import OpenYard, claim_that, elapse, given_a_dead_letter, given_a_running_task, given_an_agent
 
@@ -30,7 +30,7 @@ async def several(yard: Yard, number: int) -> None:
 
 
 def page_by_page(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(sweeping, "PAGE", size)
+    monkeypatch.setattr(sweeper, "PAGE", size)
 
 
 async def today(yard: Yard) -> Totals:
@@ -100,15 +100,15 @@ async def test_sweeps_of_many_processes_count_each_event_once(open_yard: OpenYar
     for round_ in range(5):
         await asyncio.gather(*(yard.enqueue("code") for yard in yards))
         clock.advance(seconds=6)
-        await asyncio.gather(*(yard._follow() for yard in yards))  # pyright: ignore[reportPrivateUsage]
-        await yards[0]._follow()  # pyright: ignore[reportPrivateUsage]
+        await asyncio.gather(*(yard.sweeper.follow() for yard in yards))
+        await yards[0].sweeper.follow()
         assert (await today(yards[round_ % 4])).created == 4 * (round_ + 1)
 
 
 async def test_who_dies_between_counting_and_storing_leaves_no_trace(yard: Yard, clock: ManualClock):
     await yard.enqueue("code")
     with pytest.raises(ProcessDied):
-        await dying_after(yard, 0)._follow()  # pyright: ignore[reportPrivateUsage]
+        await dying_after(yard, 0).sweeper.follow()
 
     assert (await yard.metrics()).days == ()
 
@@ -120,7 +120,7 @@ async def test_whenever_the_counting_process_dies_each_event_is_counted_once(
     page_by_page(monkeypatch, 1)
     await several(yard, 3)
     with pytest.raises(ProcessDied):
-        await dying_after(yard, commits)._follow()  # pyright: ignore[reportPrivateUsage]
+        await dying_after(yard, commits).sweeper.follow()
 
     await count_now(yard, clock)
     await count_now(yard, clock)
@@ -130,7 +130,7 @@ async def test_whenever_the_counting_process_dies_each_event_is_counted_once(
 
 async def test_a_long_backlog_is_counted_page_by_page(yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch):
     page_by_page(monkeypatch, 7)
-    monkeypatch.setattr(sweeping, "MOST_PAGES", 2)
+    monkeypatch.setattr(sweeper, "MOST_PAGES", 2)
     await several(yard, 30)
 
     await count_now(yard, clock)
@@ -142,7 +142,7 @@ async def test_a_long_backlog_is_counted_page_by_page(yard: Yard, clock: ManualC
 
 
 async def test_nothing_is_pruned_before_it_is_counted(yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sweeping, "MOST_PAGES", 0)
+    monkeypatch.setattr(sweeper, "MOST_PAGES", 0)
     held = await given_a_running_task(yard)
     await yard.complete(held.id, held.lease)
     clock.advance(seconds=8 * DAY)

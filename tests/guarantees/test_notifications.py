@@ -10,12 +10,12 @@ import pytest
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.notice import Notice
 from taskyard.core.units import Micros
+from taskyard.features.notifications.delivery import Delivery
 from taskyard.features.notifications.rules import TRIES
-from taskyard.features.notifications.service import Notifying
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.signing import HEADERS, Scheme, delivered
-from taskyard.outbox import Errands
-from taskyard.service.yard import Yard
+from taskyard.outbox import OutboxRunner
+from taskyard.yard import Yard
 from tests.receivers import Receiver, receiving
 from tests.yards import (
     Died,
@@ -318,7 +318,7 @@ async def test_who_dies_while_sending_leaves_it_to_be_sent_again(
         raise Died
 
     with monkeypatch.context() as patched:
-        patched.setattr(Notifying, "_post", died)
+        patched.setattr(Delivery, "post", died)
         with pytest.raises(Died):
             await yard.run_errands()
     assert len(await yard.notifications()) == 1
@@ -424,8 +424,8 @@ async def test_verify_finds_what_was_forgotten(
         return 0
 
     with monkeypatch.context() as patched:
-        patched.setattr(Errands, "_address_all", careless)
-        patched.setattr(Errands, "_deliver", careless)
+        patched.setattr(OutboxRunner, "_address_all", careless)
+        patched.setattr(OutboxRunner, "_deliver", careless)
         clock.advance(seconds=7200)
         await yard.run_errands()
         problems = (await yard.verify()).problems

@@ -8,7 +8,7 @@ from taskyard.core.errors import Forbidden, InvalidInput
 from taskyard.core.task import Status
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import task
 from tests.yards import claim_that, elapse, given_a_dead_letter, given_a_running_task, given_an_agent
 

@@ -8,7 +8,7 @@ from taskyard.core.units import Micros, from_iso
 from taskyard.features.metrics import service as metering
 from taskyard.features.metrics.rules import PACES
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import elapse, given_a_dead_letter, given_a_running_task, given_an_agent
 
 HOUR = 3600.0

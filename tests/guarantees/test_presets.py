@@ -6,7 +6,7 @@ from taskyard.core.errors import InvalidInput, ReportRequired
 from taskyard.core.task import Status
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import claim_all, given_a_graph, states, status_of, task
 from tests.yards import OpenYard, claim_that, elapse, given_a_claimed_task, given_an_agent
 

@@ -11,7 +11,7 @@ from taskyard.core.task import Hot, TaskId
 from taskyard.core.units import MINUTE, Micros, to_iso
 from taskyard.features.tasks.views import Task
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import given_a_graph, task, work_off
 from tests.yards import claim_that, elapse, given_an_agent
 

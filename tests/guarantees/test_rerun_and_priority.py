@@ -7,7 +7,7 @@ import pytest
 from taskyard.core.errors import IllegalTransition, InvalidInput, NotFound
 from taskyard.core.task import Status
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import bury, claim_all, given_a_graph, states, status_of, task, work_off
 from tests.yards import OpenYard, claim_that, elapse, events_of, given_a_running_task, given_an_agent
 

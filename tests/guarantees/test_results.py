@@ -7,7 +7,7 @@ import pytest
 
 from taskyard.core.errors import InvalidInput, TaskCancelled, TaskFailed, TaskGone
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import OpenYard, claim_that, given_a_dead_letter, given_a_running_task, given_an_agent
 
 DAY = 24 * 3600

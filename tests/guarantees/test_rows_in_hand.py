@@ -7,7 +7,7 @@ import pytest
 from taskyard.core.errors import LeaseLost
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import OpenYard, given_an_agent
 
 End = Callable[[Yard, Held], Awaitable[object]]
@@ -29,7 +29,7 @@ async def given_an_attempt(yard: Yard, by: str = "worker") -> Held:
 
 
 def rows_in_hand(yard: Yard) -> int:
-    return len(vars(yard)["_in_hand"])
+    return len(yard.features.handed_out)
 
 
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS.keys())

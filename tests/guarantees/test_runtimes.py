@@ -8,7 +8,7 @@ from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.task import Status
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import OpenYard, claim_that, elapse, given_an_agent
 
 FIRST, SECOND = "a" * 16, "b" * 16

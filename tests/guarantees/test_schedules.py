@@ -7,7 +7,7 @@ import pytest
 from taskyard.core.errors import NotFound
 from taskyard.core.units import Micros, from_iso, to_iso
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.interference import ProcessDied, dying_after, losing_an_answer
 from tests.sources.words import AUDIT, DAY, HOUR, behind, fires, given_a_schedule, pass_by, short
 from tests.yards import OpenYard
@@ -45,7 +45,7 @@ async def test_many_who_sweep_at_once_fire_each_time_once(open_yard: OpenYard, c
     await given_a_schedule(yards[0], misfire="all")
     for _ in range(3):
         clock.advance(seconds=4 * HOUR)
-        await asyncio.gather(*(behind(yard)._fire_schedules(behind(yard)._beside) for yard in yards))
+        await asyncio.gather(*(behind(yard).sweeper.fire_schedules() for yard in yards))
 
     assert await fires(yards[0]) == [("fired", f"01-01T{hour:02}:00") for hour in range(1, 13)]
     assert len(await yards[0].find()) == 12

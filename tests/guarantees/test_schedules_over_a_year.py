@@ -24,7 +24,7 @@ YEAR = datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 12, 31, tzinfo=UTC)
 
 async def fire(yard: Any) -> None:
     with suppress(ProcessDied):
-        await yard._fire_schedules(yard._beside)
+        await yard.sweeper.fire_schedules()
 
 
 @pytest.mark.timeout(900)

@@ -7,7 +7,7 @@ import pytest
 
 from taskyard.core.errors import InvalidInput
 from taskyard.definition.schema import DRAFTS
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.guarantees.hostile_rules import with_addresses
 from tests.listening import listening
 from tests.yards import given_a_dead_letter, given_a_running_task

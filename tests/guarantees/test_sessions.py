@@ -8,7 +8,7 @@ from taskyard.core.units import DAY
 from taskyard.features.attempts.conversation import LAST
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import OpenYard, claim_that
 
 PINNED = ("s1", "/srv/page")

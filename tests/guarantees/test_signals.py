@@ -6,7 +6,7 @@ from taskyard.core.errors import IllegalTransition, InvalidInput, NotFound
 from taskyard.core.task import Status
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import status_of
 from tests.interference import while_deciding
 from tests.yards import claim_that, elapse, events_of, given_a_running_task, given_an_agent

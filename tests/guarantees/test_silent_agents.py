@@ -9,7 +9,7 @@ from taskyard.core.agent import AgentStatus
 from taskyard.core.units import to_iso
 from taskyard.features.tasks.answers import Cause
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import OpenYard, given_a_running_task, given_an_agent
 
 A_WEEK = 7 * 24 * 3600

@@ -8,7 +8,7 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Status
 from taskyard.definition.definition import lane_of
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import status_of
 from tests.yards import OpenYard, claim_that, elapse, given_an_agent
 

@@ -11,7 +11,7 @@ from taskyard.core.errors import InvalidInput, LeaseLost, NotFound
 from taskyard.core.task import Status
 from taskyard.features.subagents.views import StartedSubagent
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import claim_that, elapse, fail_once, given_an_agent
 
 PARENT = ("lead", "c1")

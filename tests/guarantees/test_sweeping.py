@@ -13,8 +13,8 @@ from taskyard.core.units import Micros, seconds, to_iso
 from taskyard.features.retention import pruning
 from taskyard.features.retention.views import Swept
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.sweeping import BATCH
-from taskyard.service.yard import Yard
+from taskyard.sweeper import BATCH
+from taskyard.yard import Yard
 from tests.graphs import (
     bury,
     claim_all,
@@ -117,7 +117,7 @@ async def test_many_who_sweep_at_once_do_each_thing_once(yard: Yard, open_yard: 
     clock.advance(seconds=91)
 
     # The duty is only for economy, so the sweeps are also let loose without it.
-    await asyncio.gather(*(each.sweep() for each in yards), *(each._sweep_due() for each in yards))  # pyright: ignore[reportPrivateUsage]
+    await asyncio.gather(*(each.sweep() for each in yards), *(each.sweeper.sweep_due() for each in yards))
 
     assert await happened(yard, "task.ready") == {each.id: 1 for each in tasks}
     assert (await events_of(yard, held.id)).count("task.retrying") == 1

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.interference import ProcessDied, dying_after
 from tests.sources.words import (
     ETL,
@@ -58,7 +58,7 @@ async def test_one_end_fires_once_however_many_look_and_however_often(open_yard:
     await finish(yards[0], ETL)
     events = await behind(yards[0]).store.events(after=0, limit=1000)
     for _ in range(2):
-        await asyncio.gather(*(behind(yard)._notice(events) for yard in yards))
+        await asyncio.gather(*(behind(yard).features.event_triggers.follow(events) for yard in yards))
     await look_at_events(yards[0], clock)
 
     assert len(await reports(yards[0])) == len(await yards[0].trigger_fires("report")) == 1
@@ -75,7 +75,7 @@ async def test_a_process_that_dies_after_the_end_leaves_the_fire_to_the_sweep(ya
 
     await look_at_events(yard, clock)
     clock.advance(seconds=6)
-    await behind(yard)._notice(await behind(yard).store.events(after=0, limit=1000))
+    await behind(yard).features.event_triggers.follow(await behind(yard).store.events(after=0, limit=1000))
     assert len(await reports(yard)) == 1
 
 
@@ -125,7 +125,7 @@ async def test_attempts_are_seen_once_however_many_look(open_yard: OpenYard, clo
     await yards[0].add_trigger("friction", "rule", settings={**RULE, "over": 4}, task=MEND)
     await attempts(yards[0], clock, "xx")
     events = await behind(yards[0]).store.events(after=0, limit=1000)
-    await asyncio.gather(*(behind(yard)._notice(events) for yard in yards))
+    await asyncio.gather(*(behind(yard).features.event_triggers.follow(events) for yard in yards))
 
     assert (watched := (await yards[0].trigger("friction")).watched) is not None
     assert watched.attempts == 2

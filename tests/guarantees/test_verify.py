@@ -13,8 +13,8 @@ from taskyard.core.task import Hot, Status, TaskId
 from taskyard.features.dags.views import Dag
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
 from taskyard.stores.contract import Store
+from taskyard.yard import Yard
 from tests.graphs import bury, claim_all, given_a_graph, task, work_off
 from tests.yards import OpenYard, claim_that, elapse, given_a_running_task, given_an_agent
 

@@ -8,7 +8,7 @@ import pytest
 
 from taskyard.features.verify.views import Verified
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.files import put_by
 from tests.graphs import claim_all, given_a_graph, task, work_off
 from tests.yards import OpenYard, given_an_agent

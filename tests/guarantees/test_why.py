@@ -7,7 +7,7 @@ from taskyard.core.json_value import Json
 from taskyard.core.units import Micros, seconds, to_iso
 from taskyard.features.tasks.answers import Cause
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import bury, claim_all, given_a_graph, task
 from tests.yards import OpenYard, claim_that, elapse, given_a_claimed_task, given_a_running_task, given_an_agent
 

@@ -8,7 +8,7 @@ from taskyard.core.errors import InvalidInput, LeaseLost, NotFound
 from taskyard.core.task import Status
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import bury, every_event, given_a_graph, status_of, task, work_off
 from tests.yards import OpenYard, claim_that, elapse, events_of, given_a_running_task, given_an_agent
 

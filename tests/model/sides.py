@@ -13,8 +13,8 @@ from taskyard.core.changes import ChangeSet, Event
 from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import TaskId
 from taskyard.ledger.options import Options
-from taskyard.service.yard import Yard
 from taskyard.stores.contract import Store
+from taskyard.yard import Yard
 from tests.model.answers import Answer, answered
 from tests.model.steps import ELSEWHERE, HERE, Mishap, Step, task
 from tests.storage import Opener
@@ -28,13 +28,6 @@ REMEMBERED = 12  # commits that may arrive once more
 
 Sets = Sequence[ChangeSet]
 Holds = dict[str, tuple[TaskId, str]]
-
-
-class MintingYard(Yard):
-    """Mints ids in turn: the same on every store."""
-
-    def _mint_task(self) -> TaskId:
-        return task(next(cast(Door, self.store).numbers))
 
 
 class Door:
@@ -112,7 +105,7 @@ class Side:
         self.repeated: Sets = ()
         self.bites = 0
         self.doors: list[Door] = []
-        self._yards: list[dict[str, MintingYard]] = []
+        self._yards: list[dict[str, Yard]] = []
 
     async def open(self) -> None:
         await self.store.open()
@@ -192,6 +185,10 @@ class Side:
         self.doors[number : number + 1] = [door]
         self._yards[number : number + 1] = [yards]
 
-    def _yard_on(self, door: Door, workspace: str) -> MintingYard:
-        options = Options(workspace=workspace, sweeps=False, dice=lambda: self.roll)
-        return MintingYard(cast(Store, door), options)
+    def _mint(self) -> TaskId:
+        """Ids in turn: the same on every store."""
+        return task(next(self._numbers))
+
+    def _yard_on(self, door: Door, workspace: str) -> Yard:
+        options = Options(workspace=workspace, sweeps=False, dice=lambda: self.roll, mint=self._mint)
+        return Yard(cast(Store, door), options)

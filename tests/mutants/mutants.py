@@ -105,7 +105,7 @@ MUTANTS = (
         trap="Zombie after lease expiry completes the task of its successor.",
         edits=(
             Edit(
-                "service/finishing.py",
+                "features/attempts/completions.py",
                 "if hot.lease != handed_in.sealed:",
                 "if hot.lease is None:",
             ),
@@ -117,7 +117,7 @@ MUTANTS = (
         trap="Zombie after lease expiry writes the steps of its successor.",
         edits=(
             Edit(
-                "service/engine.py",
+                "ledger/ledger.py",
                 "if hot.lease is None or hot.lease != seal(lease):",
                 "if hot.lease is None:",
             ),
@@ -328,7 +328,7 @@ MUTANTS = (
         trap="A crash in the middle of a large cancel leaves half of it.",
         edits=(
             Edit(
-                "service/steering.py",
+                "features/tasks/cancellation.py",
                 "        if not follows or not outcomes.may_be_waited_for(hot):\n            return step",
                 "        if self:\n            return step",
             ),
@@ -368,7 +368,7 @@ MUTANTS = (
     Mutant(
         name="workspace_check_dropped",
         trap="A task of another workspace is found by its id.",
-        edits=(Edit("service/engine.py", " if hot.workspace == self.workspace}", "}"),),
+        edits=(Edit("ledger/ledger.py", " if hot.workspace == self.workspace}", "}"),),
         caught_by=Hunt("memory", seeds=30),
     ),
     Mutant(
@@ -376,7 +376,7 @@ MUTANTS = (
         trap="A sweep that dies on the way makes the next one free what still waits for its parents.",
         edits=(
             Edit(
-                "service/sweeping.py",
+                "features/tasks/wakeups.py",
                 'elif any(name.startswith("signal:") for name in names):',
                 "elif names:",
             ),
@@ -422,9 +422,7 @@ MUTANTS = (
     Mutant(
         name="outage_blamed_on_agents",
         trap="Retry after a long outage burns all attempts at once.",
-        edits=(
-            Edit("service/sweeping.py", "if last is not None and now - last > GAP:", "if last is None and now < 0:"),
-        ),
+        edits=(Edit("sweeper.py", "if last is not None and now - last > GAP:", "if last is None and now < 0:"),),
         caught_by=Named(
             ("tests/guarantees/test_leases.py::test_a_long_outage_burns_no_more_than_one_attempt[memory]",)
         ),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import taskyard
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.processes.crew import Crew
 from tests.storage import asked_for_by_url, url_of
 

@@ -8,7 +8,7 @@ import resource
 import sys
 
 import taskyard
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.processes.child import hear, say
 
 PAYLOAD = "x" * 10_000

@@ -8,7 +8,7 @@ import sys
 
 import taskyard
 from taskyard.features.tasks.views import Held
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.processes.child import say, wait_for_the_end
 from tests.processes.worker import BATCH, complete
 

@@ -4,17 +4,17 @@ import asyncio
 import sys
 
 import taskyard
-from taskyard.features.schedules import service as scheduling
+from taskyard.features.schedules import firing
 from tests.processes.child import say, wait_for_the_end
 
 
 async def main(url: str) -> None:
-    scheduling.FIRED_AT_ONCE = 7  # so that there are many moments to be killed at
+    firing.FIRED_AT_ONCE = 7  # so that there are many moments to be killed at
     async with taskyard.connect(url, sweeps=False) as yard:
         say(up=True)
         over = asyncio.create_task(wait_for_the_end())
         while not over.done():
-            say(fired=await yard._fire_schedules(yard._beside))  # pyright: ignore[reportPrivateUsage]
+            say(fired=await yard.sweeper.fire_schedules())
 
 
 asyncio.run(main(sys.argv[1]))

@@ -13,7 +13,7 @@ from typing import TypeVar
 import taskyard
 from taskyard.core.errors import Unavailable
 from taskyard.features.tasks.views import Held
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.processes.child import say, wait_for_the_end
 
 AT_ONCE = 10

@@ -11,7 +11,7 @@ from pathlib import Path
 import taskyard
 from taskyard.core.json_value import Json
 from taskyard.features.tasks.views import Held
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.processes.child import hear, say
 
 

@@ -8,7 +8,7 @@ import pytest
 import taskyard
 from taskyard.core.units import SECOND, Micros
 from taskyard.ledger.clock import SystemClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.files import objects_in
 from tests.processes.crew import Crew
 

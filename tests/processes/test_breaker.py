@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.processes.crew import Crew, Member
 
 PROCESSES = 4

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.processes.crew import Crew
 
 pytestmark = pytest.mark.xdist_group("processes")

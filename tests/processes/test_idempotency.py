@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.processes.crew import Crew
 
 PROCESSES = 8

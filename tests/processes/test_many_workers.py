@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 
 from taskyard.core.task import TaskId
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import diamond, every_event, given_a_graph
 from tests.processes.crew import Crew
 from tests.yards import states_of

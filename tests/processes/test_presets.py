@@ -7,7 +7,7 @@ import pytest
 import taskyard
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Status
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.processes.crew import Crew
 
 pytestmark = pytest.mark.xdist_group("processes")

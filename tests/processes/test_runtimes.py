@@ -10,7 +10,7 @@ from typing import Any
 
 from taskyard.core.task import Status
 from taskyard.server.server import served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 WAIT = 60.0
 # Pins a session and waits for its worker to die; where it has been given a session, that is its output.

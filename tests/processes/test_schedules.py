@@ -7,7 +7,7 @@ import pytest
 import taskyard
 from taskyard.core.units import Micros, to_iso
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.processes.crew import Crew
 from tests.timetables import all_fires
 

@@ -7,7 +7,7 @@ from time import monotonic
 
 import pytest
 
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import happened
 from tests.processes.crew import Crew, Member
 from tests.processes.ledger import all_listen, given_workers

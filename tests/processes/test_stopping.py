@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from taskyard.core.task import Status
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.processes.crew import Crew, Member
 
 pytestmark = pytest.mark.xdist_group("processes")

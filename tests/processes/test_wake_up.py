@@ -2,7 +2,7 @@
 
 import pytest
 
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.processes.crew import Crew
 
 pytestmark = pytest.mark.xdist_group("processes")

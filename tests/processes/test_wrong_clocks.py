@@ -8,7 +8,7 @@ import pytest
 
 import taskyard
 from taskyard.core.units import SECOND
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.processes.crew import Crew
 from tests.storage import asked_for_in_a_file, url_of
 

@@ -6,7 +6,7 @@ import pytest
 
 from taskyard.core.task import Status
 from taskyard.features.tasks.views import Held
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.processes.crew import Crew
 
 pytestmark = pytest.mark.xdist_group("processes")

@@ -18,7 +18,8 @@ STORES = ROOT / "src/taskyard/stores"
 # A yard of empty modules, one or two for each layer, including those that are not built yet.
 MODULES = (
     *("__main__", "cli", "app", "remote", "server", "worker", "sync", "client"),
-    *("service", "features", "features.tasks", "features.tasks.why", "outbox", "outbound", "wire", "api", "ledger"),
+    *("yard", "workspaces", "outbox", "sweeper", "workspace"),
+    *("features", "features.tasks", "features.tasks.why", "outbound", "wire", "api", "ledger"),
     *("stores", "stores.contract", "stores.memory", "stores.sqlite", "stores.sqlite.store"),
     *("stores.postgres", "stores.redis", "core", "core.task", "definition", "visible_text", "plugins"),
     *(f"definition.{name}" for name in ("cache", "codec", "definition", "fields", "names", "schema", "traceparent")),

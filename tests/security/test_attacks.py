@@ -14,7 +14,7 @@ import pytest
 from taskyard.ledger.clock import ManualClock
 from taskyard.server.limiter import Limiter, Rate
 from taskyard.server.server import served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.listening import Listener, listening
 from tests.security.attacks import LISTENER, SPOKEN, TABLE, Attack
 from tests.server.calling import client_of

@@ -23,7 +23,7 @@ from taskyard.server.application import application
 from taskyard.server.limiter import Limiter, Rate
 from taskyard.server.request import GuardedRoute
 from taskyard.server.server import served, serving_of
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.server.calling import calling, client_of
 from tests.yards import OpenYard, claim_that, given_an_agent
 

@@ -15,7 +15,7 @@ from taskyard.core.json_value import MOST_VALUES, Json
 from taskyard.server import protocol, request
 from taskyard.server.limiter import Limiter, Rate
 from taskyard.server.server import served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.security.test_authorisation import HTTP, given_a_scene
 from tests.server.calling import calling, client_of, spoken
 

@@ -18,7 +18,7 @@ from taskyard.ledger.turns import SHORT, TURN, ShortCalls, giving_way, in_turns
 from taskyard.server.limiter import Limiter, OneAtATime, Rate
 from taskyard.server.request import LARGE_BATCH
 from taskyard.server.server import served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.server.calling import client_of
 
 TEN = Rate(per_sec=0.1, burst=10)

@@ -11,7 +11,7 @@ from taskyard.core.task import Status
 from taskyard.core.units import from_iso
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import status_of
 from tests.server.calling import calling
 from tests.sources.words import behind, look_at_events

@@ -11,7 +11,7 @@ from taskyard.core.task import Status
 from taskyard.core.units import from_iso
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import dag_history, status_of
 from tests.sources.words import behind
 from tests.yards import OpenYard, claim_that, elapse, given_an_agent

@@ -15,7 +15,7 @@ from taskyard.core.priority import tier
 from taskyard.core.task import Status
 from taskyard.core.units import from_iso
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import claim_all, dag_history, given_a_graph, happened, states, status_of, task
 from tests.yards import OpenYard, claim_that, elapse, events_of, given_a_running_task, given_an_agent
 

@@ -7,7 +7,7 @@ import pytest
 
 from taskyard.core.task import Status
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.server.calling import calling
 from tests.sources.test_watching import fired, watched
 from tests.sources.words import (

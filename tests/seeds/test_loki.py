@@ -12,7 +12,7 @@ from taskyard.core.task import Status
 from taskyard.core.units import from_iso
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import status_of
 from tests.yards import OpenYard, claim_that, data_of, elapse, events_of, given_an_agent
 

@@ -13,7 +13,7 @@ from taskyard.core.task import Status
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
 from taskyard.server.server import served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import status_of
 from tests.server.daemons import AGENT, ISSUE, RUNTIME, Daemon, daemon_of
 from tests.server.listeners import listening

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from taskyard.server.server import served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 
 @asynccontextmanager

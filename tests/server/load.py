@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import taskyard
 from taskyard.features.tasks.views import Held
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.processes.child import say
 from tests.server.crowd import Member, join
 from tests.yards import given_a_running_task

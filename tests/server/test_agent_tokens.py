@@ -9,7 +9,7 @@ from taskyard.core.agent import DEFAULT_SLOTS
 from taskyard.core.errors import IdentityTaken
 from taskyard.features.agents import service as roster
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.server.calling import calling
 from tests.yards import given_an_agent
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from taskyard.server.server import served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.core.hostile_names import HOSTILE
 from tests.files import objects_in, put_by
 from tests.server.calling import calling

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from taskyard.server.server import served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import given_a_graph, task
 from tests.yards import given_an_agent
 

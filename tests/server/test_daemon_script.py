@@ -16,7 +16,7 @@ from taskyard.core.agent import AgentStatus
 from taskyard.core.task import Outcome, Status
 from taskyard.features.tasks.views import Details
 from taskyard.server.server import served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.programs import environment
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "daemon.sh"

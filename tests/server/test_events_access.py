@@ -13,7 +13,7 @@ from taskyard.ledger.clock import ManualClock
 from taskyard.server.live import connections
 from taskyard.server.live import socket as sockets
 from taskyard.server.server import Server, served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.server.listeners import STREAM, Listener, calling, listening
 from tests.yards import OpenYard, given_a_running_task
 

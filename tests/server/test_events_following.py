@@ -12,7 +12,7 @@ from taskyard.ledger.clock import ManualClock
 from taskyard.server.live import feed as feeds
 from taskyard.server.live import stream as streams
 from taskyard.server.server import GRACE, Server, served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.server.listeners import STREAM, calling, chunks, listening, live, streamed, until
 from tests.yards import given_a_running_task, given_an_agent
 

@@ -8,7 +8,7 @@ from websockets.exceptions import ConnectionClosed
 
 from taskyard.server.live import socket
 from taskyard.server.server import Server, served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.server.listeners import Listener, calling, listening
 
 HOSTILE: dict[str, str | bytes] = {

@@ -13,7 +13,7 @@ from taskyard.server import server as serving
 from taskyard.server.live import event_buffer, socket
 from taskyard.server.live.feed import Feed
 from taskyard.server.server import Server, served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.server.crowd import join
 from tests.server.listeners import STREAM, Listener, calling, chunks, listening, live, until
 from tests.yards import given_a_running_task

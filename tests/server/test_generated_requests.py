@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from taskyard.server.server import served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.server.documented import Document
 from tests.server.generating import Generated, Known, generated, plain, varied
 

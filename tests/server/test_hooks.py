@@ -11,7 +11,7 @@ import pytest
 from taskyard.api.calls import DELIVER
 from taskyard.ledger.signing import signed
 from taskyard.server.limiter import Limiter, Rate
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.server.calling import calling
 
 BODY = b'{"service": "api"}'

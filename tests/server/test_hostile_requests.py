@@ -13,7 +13,7 @@ from taskyard.core.errors import TooManyRequests
 from taskyard.server import protocol
 from taskyard.server.limiter import Limiter, Rate
 from taskyard.server.server import served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.core.hostile import HOSTILE_JSON
 from tests.server.calling import calling, client_of, spoken
 

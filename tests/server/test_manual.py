@@ -1,7 +1,7 @@
 """The page at /docs."""
 
 from taskyard.api.calls import CALLS
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.server.calling import calling
 
 

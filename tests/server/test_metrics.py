@@ -13,7 +13,7 @@ from taskyard.ledger.clock import ManualClock
 from taskyard.server import cache as freshness
 from taskyard.server import metrics
 from taskyard.server.server import served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.server.calling import calling
 from tests.yards import OpenYard, elapse, given_a_dead_letter, given_a_running_task, given_an_agent
 

@@ -6,7 +6,7 @@ import pytest
 
 from taskyard.core.task import Status
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import status_of
 from tests.server.daemons import AGENT, ISSUE, RUNTIME, Daemon, daemon_of
 from tests.yards import OpenYard, elapse

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from taskyard.server.server import Server, served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.server.listeners import STREAM, calling, chunks, listening
 from tests.yards import given_a_running_task
 

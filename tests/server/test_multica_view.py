@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from taskyard.core.task import Definition, Status, TaskId
+from taskyard.features.tasks import queries
 from taskyard.ledger.clock import ManualClock
-from taskyard.service import showing
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.graphs import status_of
 from tests.server.daemons import AGENT, ISSUE, RUNTIME, Daemon, daemon_of
 from tests.yards import OpenYard, elapse
@@ -127,7 +127,7 @@ async def test_a_list_says_how_many_there_are_or_that_there_are_more(daemon: Dae
 
     assert await total() == await total(limit=2) == await total(limit=2, view="multica") == (5, False)
     assert await total(status="completed") == (0, False)
-    monkeypatch.setattr(showing, "MOST_TOTAL", 4)
+    monkeypatch.setattr(queries, "MOST_TOTAL", 4)
     assert await total(limit=2) == (4, True)
     assert await total(short=True) == (None, None)
 

@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from taskyard.api.calls import AT, PAGE
 from taskyard.server import application, dashboard_files
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.server.calling import calling
 
 PAGE_WANTED = {"accept": "text/html,*/*;q=0.8"}

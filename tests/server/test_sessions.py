@@ -13,7 +13,7 @@ from taskyard.features.tokens.rules import EVERYWHERE
 from taskyard.features.tokens.sessions import SESSION
 from taskyard.ledger.clock import ManualClock
 from taskyard.server.server import served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.server.calling import calling, client_of
 
 

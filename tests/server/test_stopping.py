@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse
 
 from taskyard.server import server as running
 from taskyard.server.server import Server, served
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.server.calling import client_of
 
 

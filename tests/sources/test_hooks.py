@@ -5,7 +5,7 @@ import json
 import pytest
 
 from taskyard.core.errors import DeliveryRefused, InvalidInput
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.sources.words import BODY, PULL_REQUEST, from_github, given_a_hook, letter, receive, refuse
 
 

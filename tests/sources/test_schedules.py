@@ -8,7 +8,7 @@ import pytest
 from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.errors import InvalidInput
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.sources.words import AUDIT, DAY, HOUR, fires, given_a_schedule, pass_by
 from tests.yards import OpenYard, claim_that, data_of, elapse, given_an_agent
 

@@ -6,7 +6,7 @@ import pytest
 
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.ledger.clock import ManualClock
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.sources.words import (
     ETL,
     MEND,

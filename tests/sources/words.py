@@ -11,7 +11,7 @@ from taskyard.core.units import Micros, to_iso
 from taskyard.features.sources.fires import Fire
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.signing import signed, signed_for_github
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 from tests.yards import given_an_agent
 
 HOUR = 3600.0

@@ -4,8 +4,8 @@ from typing import Any
 
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.options import Options
-from taskyard.service.yard import Yard
 from taskyard.stores.contract import Store
+from taskyard.yard import Yard
 from tests.yards import given_a_running_task
 
 FIGURES: dict[str, Any] = {

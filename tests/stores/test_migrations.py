@@ -14,10 +14,10 @@ from taskyard.core.errors import SchemaTooNew, SchemaTooOld
 from taskyard.core.task import Status
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.options import Options
-from taskyard.service.yard import Yard
 from taskyard.stores.contract import Store
 from taskyard.stores.shared import migrations
 from taskyard.stores.shared.migrations import Migration, Schema
+from taskyard.yard import Yard
 from tests.storage import asked_for, opener, url_of
 from tests.stores.given import at_once, given_a_task
 from tests.stores.previous_release import undone

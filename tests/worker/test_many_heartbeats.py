@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
+from taskyard import yard as service
 from taskyard.app import connect
 from taskyard.features.attempts.views import Heartbeat, Told
-from taskyard.service import yard as service
 from taskyard.worker import heartbeats as pulse
 from taskyard.worker.heartbeats import Heart
 

@@ -9,13 +9,27 @@ from contextlib import suppress
 from typing import TypeVar
 
 from taskyard.core.agent import Agent
-from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Committed, Conflict, Event, Taken, timely
+from taskyard.core.changes import (
+    PLANNED_ON,
+    Change,
+    ChangeSet,
+    Committed,
+    Conflict,
+    Event,
+    Lift,
+    Record,
+    RecordChange,
+    Spend,
+    Taken,
+    timely,
+)
 from taskyard.core.errors import Contended, LeaseLost, NotFound, StoreUnavailable
 from taskyard.core.json_value import Json, compact
 from taskyard.core.lease import Lease, seal
 from taskyard.core.policy import Policy, policy_of
 from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Lane, TaskId
 from taskyard.core.units import Micros, MicroUsd
+from taskyard.definition import arguments
 from taskyard.ledger.configuration import Configuration
 from taskyard.ledger.listeners import Commit, Contributor, Follower
 from taskyard.ledger.options import Options
@@ -48,6 +62,14 @@ class Ledger:
     def now(self) -> Micros:
         return self.store.now()
 
+    async def mark(self) -> int:
+        """Where the yard stands: to be handed to `changed`, so that nothing written since is missed."""
+        return await self.store.changed(-1, 0)
+
+    async def changed(self, mark: int, timeout_sec: float) -> int:
+        """Return when something may have been written since the mark, by any process, or at the time-out."""
+        return await self.store.changed(mark, timeout_sec)
+
     # Committing
 
     async def commit(self, decide: Decide[T], *, in_cascade: bool = False) -> T:
@@ -62,6 +84,15 @@ class Ledger:
             if stored:
                 return answer
             await asyncio.sleep(self.options.dice() * min(0.001 * 2**tried, 0.05))
+        raise Contended(tries=TRIES)
+
+    async def commit_keyed(self, decide: Decide[T], *, in_cascade: bool = False) -> T:
+        """Commit a decision that is made anew where somebody takes an idempotency key of it meanwhile."""
+        for _ in range(TRIES):
+            try:
+                return await self.commit(decide, in_cascade=in_cascade)
+            except KeyTaken:
+                continue
         raise Contended(tries=TRIES)
 
     async def commit_all(self, sets: Mapping[K, ChangeSet]) -> list[K]:
@@ -136,6 +167,45 @@ class Ledger:
                         await asyncio.sleep(random.uniform(0.05, 0.5))  # others look for it too
         raise why
 
+    # Records of the workspace
+
+    async def configure(
+        self,
+        kind: str,
+        record_id: str,
+        fields: Mapping[str, Json],
+        event: str,
+        by: str,
+        *,
+        lifts: tuple[Lift, ...] = (),
+        spends: tuple[Spend, ...] = (),
+    ) -> None:
+        """Change fields of a record, and say who did; nothing where they are so already."""
+        record_id = arguments.name(kind, record_id)
+
+        async def decide() -> tuple[ChangeSet | None, None]:
+            record = await self.store.record(kind, self.workspace, record_id)
+            body = {**(record.body if record else {}), **fields}
+            if record is not None and record.body == body:
+                return None, None
+            change = RecordChange(kind, self.workspace, record_id, 0 if record is None else record.version, body)
+            changed = self.audit(event, by, {kind: record_id, **fields})
+            return ChangeSet(records=(change,), events=(changed,), lifts=lifts, spends=spends, at=self.now()), None
+
+        await self.commit(decide)
+
+    async def forget(self, kind: str, record_id: str) -> None:
+        """Take a record away, if it is there."""
+
+        async def decide() -> tuple[ChangeSet | None, None]:
+            record = await self.store.record(kind, self.workspace, record_id)
+            if record is None:
+                return None, None
+            change = RecordChange(kind, self.workspace, record_id, record.version, None)
+            return ChangeSet(records=(change,), at=self.now()), None
+
+        await self.commit(decide)
+
     # Loading
 
     async def load(self, task_id: TaskId) -> Hot:
@@ -180,6 +250,12 @@ class Ledger:
         """What the attempts of a task that have ended cost."""
         return MicroUsd(sum(attempt.cost for attempt in await self.store.attempts(hot.id)))
 
+    async def judging_of(self, validator: Hot) -> Record | None:
+        """The record of the validation that waits for this validator's verdict; None where none does any more."""
+        judged = (await self.definition(validator.id)).parent_id
+        record = await self.store.record("judging", self.workspace, judged or "")
+        return record if record is not None and record.body["validator"] == validator.id else None
+
     async def maker(self, agent_id: str | None) -> Agent | None:
         """The agent of this id as it stands now, if only by its name."""
         if agent_id is None:
@@ -191,6 +267,12 @@ class Ledger:
         """Whether the holder of a task is bound to its DAG no more than people are: orchestrators are not."""
         maker = await self.maker(hot.agent)
         return maker is None or maker.orchestrator
+
+    def mint_task(self) -> TaskId:
+        return self.options.mint()
+
+    def mint_dag(self) -> DagId:
+        return DagId(self.mint_task().replace("task_", "dag_"))
 
     def audit(self, event: str, by: str, facts: dict[str, Json], dag_id: DagId | None = None) -> Event:
         """What somebody did with the yard, for those who ask later who it was."""

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from taskyard.core.task import TaskId
 from taskyard.definition.definition import Sizes
+from taskyard.ledger.ids import mint_task
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT
 
 LOCAL = "human:local"  # who acts where nobody says otherwise
@@ -26,5 +28,6 @@ class Options:
     max_artifact_bytes: int = 1 << 30
     allowed_targets: tuple[str, ...] = ()  # hosts and networks that notifications may go to though they are not public
     transcripts: Path = Path("taskyard-transcripts")  # the directory of what background subagents wrote
+    mint: Callable[[], TaskId] = mint_task
     dice: Callable[[], float] = random.random
     call_timeout: float = CALL_TIMEOUT  # seconds

@@ -28,7 +28,7 @@ from taskyard.server.cookies import shown_session
 from taskyard.server.limiter import Limiter, OneAtATime, Rate
 from taskyard.server.metrics import Figures
 from taskyard.server.yards import Yards
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 GIVEN_ONCE = ("host", "origin", "authorization", "content-type", "content-length", "cookie", "sec-fetch-site")

@@ -27,7 +27,7 @@ from taskyard.features.breakers.views import BreakerView
 from taskyard.features.budgets.views import Spend
 from taskyard.features.metrics.rules import MOST_LABELS, OTHER, Histogram, Metrics
 from taskyard.server.cache import Fresh
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 PREFIX = "taskyard_"

@@ -19,7 +19,7 @@ from taskyard.server.auth import LOOPBACK, Serving
 from taskyard.server.live.connections import Live
 from taskyard.server.protocol import BoundedProtocol
 from taskyard.server.yards import Yards
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 logger = logging.getLogger(__name__)
 GRACE = 10  # seconds that requests under way get to end

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 
 class Yards:
@@ -19,8 +17,7 @@ class Yards:
         if workspace == self.first.workspace:
             return self.first
         if workspace not in self._others:
-            options = replace(self.first.options, workspace=workspace, preset=None, sweeps=False)
-            self._others[workspace] = Yard(self.first.store, options)
+            self._others[workspace] = self.first.beside(workspace)
         return self._others[workspace]
 
     def everyone(self) -> list[Yard]:

@@ -25,13 +25,13 @@ from taskyard.features.budgets.views import Spent
 from taskyard.features.subagents.views import StartedSubagent
 from taskyard.features.tasks.views import Held, Task, attempt_view, spec_of
 from taskyard.ledger.ids import derived
-from taskyard.service.yard import Yard
 from taskyard.worker.agent import plain
 from taskyard.worker.control import Stopped, Suspended
 from taskyard.worker.fetch import fetch
 from taskyard.worker.inbox import Inbox
 from taskyard.worker.spending import Dollars, ModelCall, StepCost, Totals, call_of
 from taskyard.worker.tracing import Ran, record_call, step_span
+from taskyard.yard import Yard
 
 
 class Context:

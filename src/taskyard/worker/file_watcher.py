@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 from taskyard.core.errors import InvalidInput, NotFound, TaskyardError, Unavailable
 from taskyard.features.triggers.rules import Change, Source, Trigger, matches_file
 from taskyard.features.triggers.views import TriggerView
-from taskyard.service.yard import Yard
 from taskyard.visible_text import visible
+from taskyard.yard import Yard
 
 logger = logging.getLogger("taskyard.sources")
 AGAIN_AFTER = 1.0  # seconds, where the yard cannot be reached, or a folder cannot be watched

@@ -16,7 +16,7 @@ from time import monotonic
 from taskyard.core.errors import TaskyardError
 from taskyard.features.attempts.views import Heartbeat, Told
 from taskyard.features.tasks.views import Held
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 logger = logging.getLogger("taskyard.worker")
 TICK = 0.2  # seconds between looks at who is due, and at whose lease has run out

@@ -15,7 +15,7 @@ from taskyard.features.inbox.items import Item, Source
 from taskyard.features.inbox.rules import Blocked, Kind
 from taskyard.features.inbox.service import HOLD_SEC
 from taskyard.features.inbox.views import Batch
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 logger = logging.getLogger("taskyard.worker")
 LOOK_AGAIN_SEC = 5.0  # what came back because nobody consumed it is announced by nothing but time

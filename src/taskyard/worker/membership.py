@@ -9,8 +9,8 @@ import socket
 from importlib.metadata import version
 
 from taskyard.core.errors import NotFound, TaskyardError, Unavailable
-from taskyard.service.yard import Yard
 from taskyard.worker.runtime_files import Process, dead_processes
+from taskyard.yard import Yard
 
 logger = logging.getLogger("taskyard.worker")
 EVERY = 20.0  # seconds between heartbeats of a process: after 75 of silence it loses its tasks

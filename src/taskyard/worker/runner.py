@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, TaskyardError, Unavailable
 from taskyard.core.task import Reason
-from taskyard.service.yard import Yard
 from taskyard.worker import report
 from taskyard.worker.agent import Agent, plain
 from taskyard.worker.context import Context, SyncContext
@@ -27,6 +26,7 @@ from taskyard.worker.membership import give_up_dead, leave
 from taskyard.worker.runtime_files import Process, enter, passing
 from taskyard.worker.supervisor import Supervisor, end_process, end_process_within
 from taskyard.worker.tracing import attempt_span, is_on, mark_failed
+from taskyard.yard import Yard
 
 logger = logging.getLogger("taskyard.worker")
 Answer = TypeVar("Answer")

@@ -13,8 +13,8 @@ import pytest
 
 import taskyard
 from taskyard.core.errors import StoreUnavailable
-from taskyard.service.yard import Yard
 from taskyard.stores.postgres.connection import notify_channel
+from taskyard.yard import Yard
 from tests import bouncing, servers
 from tests.stores.postgres.conftest import VERSION, Gate
 from tests.stores.postgres.test_waking import listening

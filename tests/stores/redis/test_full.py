@@ -9,8 +9,8 @@ from taskyard.core.task import Status
 from taskyard.core.units import DAY, SECOND
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.options import Options
-from taskyard.service.yard import Yard
 from taskyard.stores.redis import RedisStore
+from taskyard.yard import Yard
 from tests.redis_servers import RedisServer
 from tests.yards import given_a_running_task
 
@@ -18,7 +18,7 @@ from tests.yards import given_a_running_task
 @pytest.fixture
 async def yard(store: RedisStore) -> Yard:
     yard = Yard(store, Options(sweeps=False))
-    await yard.agree_on_preset()
+    await yard.features.presets.agree()
     return yard
 
 

@@ -11,8 +11,8 @@ from taskyard.core.units import SECOND, Micros, from_iso, to_iso
 from taskyard.features.verify.health import findings
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.options import Options
-from taskyard.service.yard import Yard
 from taskyard.stores.sqlite import SqliteStore
+from taskyard.yard import Yard
 from tests.yards import given_a_running_task, given_an_agent
 
 HOUR = 3600

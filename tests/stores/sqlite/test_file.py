@@ -8,7 +8,7 @@ import pytest
 
 import taskyard
 from taskyard.core.errors import StoreCorrupt, StoreReplaced
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 
 @pytest.fixture

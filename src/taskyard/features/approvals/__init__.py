@@ -1,1 +1,1 @@
-"""Tasks that wait for a person's word."""
+"""Waiting for somebody's word."""

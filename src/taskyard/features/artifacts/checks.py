@@ -10,31 +10,37 @@ from taskyard.core.errors import InvalidInput, StoreUnavailable
 from taskyard.core.task import Hot, Status, Trait
 from taskyard.features.artifacts import rules as artifact_rules
 from taskyard.features.artifacts.rules import KIND, Artifact
-from taskyard.features.artifacts.visibility import MOST_OF_A_TASK, Filing
+from taskyard.features.artifacts.visibility import MOST_OF_A_TASK, Visibility
+from taskyard.ledger.ledger import Ledger
 from taskyard.outbound.object_store import ObjectMissing
 
 PAGE = 500
 
 
-class FileChecks(Filing):
-    async def _file_problems(self, tasks: Iterable[Hot]) -> list[str]:
+class ArtifactChecks:
+    def __init__(self, ledger: Ledger, visibility: Visibility) -> None:
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+        self._visibility = visibility
+
+    async def problems(self, tasks: Iterable[Hot]) -> list[str]:
         """What outputs refer to is there, and what is there is what was put."""
         problems: list[str] = []
         cursor: str | None = None
-        while page := await self.store.page(KIND, self.workspace, below=cursor, limit=PAGE):
+        while page := await self._store.page(KIND, self._workspace, below=cursor, limit=PAGE):
             cursor = page[-1].id
-            for artifact in await self._visible_among(page):
+            for artifact in await self._visibility.visible_among(page):
                 problems += await self._content_problems(artifact)
         return problems + await self._reference_problems(tasks)
 
     async def _content_problems(self, artifact: Artifact) -> list[str]:
         found, size = sha256(), 0
         try:
-            async for piece in self._objects().read(artifact_rules.key_of(artifact.id)):
+            async for piece in self._visibility.objects().read(artifact_rules.key_of(artifact.id)):
                 found.update(piece)
                 size += len(piece)
         except ObjectMissing:
-            was_pruned = await self.store.record(KIND, self.workspace, artifact.id) is None
+            was_pruned = await self._store.record(KIND, self._workspace, artifact.id) is None
             return [] if was_pruned else [f"{artifact.id} has no content"]
         except (InvalidInput, StoreUnavailable) as error:
             return [f"{artifact.id} cannot be read: {error}"]
@@ -43,16 +49,16 @@ class FileChecks(Filing):
 
     async def _reference_problems(self, tasks: Iterable[Hot]) -> list[str]:
         filed = [hot for hot in tasks if hot.status is Status.COMPLETED and hot.traits & Trait.FILED]
-        outputs = await self.store.outputs([hot.id for hot in filed]) if filed else {}
+        outputs = await self._store.outputs([hot.id for hot in filed]) if filed else {}
         found = {hot.id: await self._listing_problems(hot, outputs.get(hot.id)) for hot in filed}
-        there = await self.store.load([task_id for task_id, problems in found.items() if problems])
+        there = await self._store.load([task_id for task_id, problems in found.items() if problems])
         return [problem for task_id in there for problem in found[task_id]]
 
     async def _listing_problems(self, hot: Hot, output: Output | None) -> list[str]:
         """The output of a task names exactly what its attempts put, and perhaps what others did."""
         prefix = artifact_rules.prefix(hot.id)
-        stored = await self.store.page(KIND, self.workspace, prefix=prefix, limit=MOST_OF_A_TASK)
-        there = {artifact.reference for artifact in await self._visible_among(stored)}
+        stored = await self._store.page(KIND, self._workspace, prefix=prefix, limit=MOST_OF_A_TASK)
+        there = {artifact.reference for artifact in await self._visibility.visible_among(stored)}
         named = {name for name in (output.artifacts if output else ()) if name.startswith(f"artifact:{prefix}")}
         return [
             *(f"{hot.id} has {name} in its output, which is not there" for name in sorted(named - there)),

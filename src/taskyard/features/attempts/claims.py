@@ -22,27 +22,35 @@ from taskyard.core.units import SECOND, Micros
 from taskyard.definition import arguments
 from taskyard.features.agents.rules import PULSE_EVERY
 from taskyard.features.attempts.conversations import Conversations
+from taskyard.features.attempts.failure_path import receipt
+from taskyard.features.attempts.failures import Failures
+from taskyard.features.attempts.handed_out import HandedOut
+from taskyard.features.attempts.notes import Notes
 from taskyard.features.attempts.planner import Planner
 from taskyard.features.attempts.views import Heartbeat, Receipt, Told
 from taskyard.features.budgets.spend import reported
 from taskyard.features.budgets.views import Spent
 from taskyard.features.tasks.views import Held
-from taskyard.ledger.ledger import pulse
-from taskyard.ledger.options import Options
-from taskyard.service.finishing import receipt
-from taskyard.stores.contract import Stale, Store
+from taskyard.ledger.ledger import Ledger, pulse
+from taskyard.stores.contract import Stale
 
 PATIENCE = 5.0  # seconds a waiting claim sleeps at most before it looks again by itself
 MOST_PROGRESS = 64 * 1024  # bytes of progress that a heartbeat may carry
 
 
-class Claiming(Conversations):
-    def __init__(self, store: Store, options: Options) -> None:
-        super().__init__(store, options)
-        self._planner = Planner(self._configuration)
+class Claims:
+    def __init__(
+        self, ledger: Ledger, handed_out: HandedOut, failures: Failures, notes: Notes, conversations: Conversations
+    ) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+        self._handed_out = handed_out
+        self._failures = failures
+        self._notes = notes
+        self._conversations = conversations
+        self._planner = Planner(ledger.configuration)
         self._heard_of: dict[AgentId, Micros] = {}  # when an agent that asks for work was last noted as heard of
-
-    # Claiming
 
     async def claim(
         self,
@@ -62,12 +70,12 @@ class Claiming(Conversations):
             return again
         until = monotonic() + wait_sec
         while True:
-            mark = await self.store.changed(-1, 0) if wait_sec else 0
+            mark = await self._store.changed(-1, 0) if wait_sec else 0
             held, plan = await self._claim_now(agent, stems, queues, types, start=start)
             left = until - monotonic()
             if held or left <= 0:
                 return held
-            await self.store.changed(mark, min(left, PATIENCE), plan)
+            await self._store.changed(mark, min(left, PATIENCE), plan)
 
     async def claim_for_runtime(
         self,
@@ -86,7 +94,7 @@ class Claiming(Conversations):
             return again
         until = monotonic() + wait_sec
         while True:
-            mark = await self.store.changed(-1, 0) if wait_sec else 0
+            mark = await self._store.changed(-1, 0) if wait_sec else 0
             held: list[Held] = []
             for agent in await self._hosted(runtime_id, only_for):
                 if len(held) < count:
@@ -95,10 +103,10 @@ class Claiming(Conversations):
             left = until - monotonic()
             if held or left <= 0:
                 return held
-            await self.store.changed(mark, min(left, PATIENCE))
+            await self._store.changed(mark, min(left, PATIENCE))
 
     async def _hosted(self, runtime_id: str, only_for: str | None) -> list[AgentId]:
-        agents = (await self._configuration.fresh()).agents.values()
+        agents = (await self._ledger.configuration.fresh()).agents.values()
         mine = [agent for agent in agents if agent.runtime == runtime_id]
         return sorted(agent.id for agent in mine if only_for is None or only_for in (agent.id, agent.type))
 
@@ -115,7 +123,7 @@ class Claiming(Conversations):
         if not 1 <= count <= 1000:
             raise InvalidInput("count", "must be from 1 to 1000")
         request = token_hex(16) if request_id is None else arguments.name("request_id", request_id)
-        return mint(self.store.secret, asked(self.workspace, agent, request), count)
+        return mint(self._store.secret, asked(self._workspace, agent, request), count)
 
     async def _claim_now(
         self,
@@ -127,7 +135,7 @@ class Claiming(Conversations):
         start: bool,
     ) -> tuple[list[Held], ClaimPlan]:
         """What was claimed, and by which plan."""
-        planning = await self._planning()
+        planning = await self._ledger.configuration.current()
         await self._hear(agent_id, planning)
         while True:
             plan = self._planner.plan(
@@ -137,68 +145,66 @@ class Claiming(Conversations):
                 queues=None if queues is None else frozenset(queues),
                 types=None if types is None else frozenset(types),
                 start=start,
-                now=self.now(),
+                now=self._ledger.now(),
             )
             # The store refuses a plan made on what has moved since, so an empty plan must be asked about too.
-            answer = await self.store.claim(plan)
+            answer = await self._store.claim(plan)
             if isinstance(answer, Stale):
-                planning = await self._configuration.fresh()
+                planning = await self._ledger.configuration.fresh()
             # Where a claim set aside all that one may and took nothing, there may be something behind that.
             elif answer.tasks or answer.parked < PARKED_PER_CLAIM:
-                self._in_hand.keep(answer.tasks, self.now())
-                return await self._handed_out(answer.tasks, stems, answer.definitions), plan
+                self._handed_out.keep(answer.tasks, self._ledger.now())
+                return await self._rows_handed_out(answer.tasks, stems, answer.definitions), plan
 
     async def _hear(self, agent_id: AgentId, planning: Planning) -> None:
         """Who asks for work is there, also where nothing comes of it."""
-        now = self.now()
+        now = self._ledger.now()
         if 0 <= now - self._heard_of.get(agent_id, Micros(0)) < PULSE_EVERY:
             return
         await self._known_agent(agent_id, planning)
         self._heard_of[agent_id] = now
         with suppress(Unavailable):  # the claim is what counts
-            await self.store.pulse([pulse("agent", self.workspace, agent_id)])
+            await self._store.pulse([pulse("agent", self._workspace, agent_id)])
 
     async def _known_agent(self, agent_id: AgentId, planning: Planning) -> Agent:
-        agent = planning.agents.get(agent_id) or (await self._configuration.fresh()).agents.get(agent_id)
+        agent = planning.agents.get(agent_id) or (await self._ledger.configuration.fresh()).agents.get(agent_id)
         if agent is None:
             raise NotFound("agent", agent_id)
         return agent
 
-    async def _handed_out(
+    async def _rows_handed_out(
         self, tasks: Sequence[Hot], stems: Sequence[str], definitions: Sequence[Definition]
     ) -> list[Held]:
         return [
-            await self._resumed(Held(hot, definition, token(stem, hot.attempt)))
+            await self._conversations.resumed(Held(hot, definition, token(stem, hot.attempt)))
             for hot, definition, stem in zip(tasks, definitions, stems, strict=False)
         ]
 
     async def _claimed_before(self, agent_id: AgentId, stems: Sequence[str]) -> list[Held]:
         """What the same request was given, while its claim time runs: its answer may have been lost."""
-        now = self.now()
-        held = [hot for hot in await self.store.held(agent=agent_id) if hot.workspace == self.workspace]
+        now = self._ledger.now()
+        held = [hot for hot in await self._store.held(agent=agent_id) if hot.workspace == self._workspace]
         found = [
             (hot, stem)
             for stem, sealed in ((stem, seal_stem(stem)) for stem in stems)
             for hot in held
             if hot.lease == numbered(sealed, hot.attempt) and _claim_time_runs(hot, now)
         ]
-        definitions = await self.store.definitions([hot.id for hot, _ in found]) if found else {}
+        definitions = await self._store.definitions([hot.id for hot, _ in found]) if found else {}
         hots, stems = [hot for hot, _ in found], [stem for _, stem in found]
-        return await self._handed_out(hots, stems, [definitions[hot.id] for hot in hots])
-
-    # While it runs
+        return await self._rows_handed_out(hots, stems, [definitions[hot.id] for hot in hots])
 
     async def start(self, task_id: str, lease: str) -> Receipt:
         """Say that work has begun."""
 
         async def decide() -> tuple[ChangeSet | None, Receipt]:
-            hot = await self._held(TaskId(task_id), Lease(lease))
-            change = transitions.start(hot, now=self.now())
+            hot = await self._ledger.held(TaskId(task_id), Lease(lease))
+            change = transitions.start(hot, now=self._ledger.now())
             if change is None:
                 return None, receipt(hot)
             return ChangeSet(changes=(change,), at=change.after.updated_at), receipt(change.after)
 
-        return await self._land(decide)
+        return await self._ledger.commit(decide)
 
     async def heartbeat(self, task_id: str, lease: str, *, progress: Json = None, **spent: Unpack[Spent]) -> Told:
         """Keep the lease, say how it goes, and hear what there is to know."""
@@ -206,25 +212,27 @@ class Claiming(Conversations):
         return told
 
     async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[Told]:
-        beats = [_beat(heartbeat, self.workspace) for heartbeat in heartbeats]
-        extended = await self.store.extend(beats)
-        self._in_hand.keep((each.hot for each in extended if each.hot and each.hot.lease in self._in_hand), self.now())
+        beats = [_beat(heartbeat, self._workspace) for heartbeat in heartbeats]
+        extended = await self._store.extend(beats)
+        self._handed_out.keep(
+            (each.hot for each in extended if each.hot and each.hot.lease in self._handed_out), self._ledger.now()
+        )
         for beat, each in zip(beats, extended, strict=True):
             if not each.accepted:
-                self._in_hand.take(beat.lease)
+                self._handed_out.take(beat.lease)
         agents = {each.hot.agent for each in extended if each.hot and each.accepted and each.hot.agent}
         with suppress(Unavailable):  # the leases are kept: that an agent was heard of now is worth less than saying so
-            await self.store.pulse(sorted(pulse("agent", self.workspace, agent) for agent in agents))
-        planning = await self._planning()
+            await self._store.pulse(sorted(pulse("agent", self._workspace, agent) for agent in agents))
+        planning = await self._ledger.configuration.current()
         told: list[Told] = []
         for beat, each in zip(beats, extended, strict=True):
             hot = each.hot
-            if hot is None or hot.workspace != self.workspace:
+            if hot is None or hot.workspace != self._workspace:
                 told.append(_lost(beat.task_id, None))
             elif not each.accepted:
                 told.append(_lost(beat.task_id, hot))
             else:
-                told.append(await self._told(hot, planning))
+                told.append(await self._signals(hot, planning))
         return told
 
     async def check_leases(self, leases: Sequence[tuple[str, str]]) -> list[Told]:
@@ -232,7 +240,7 @@ class Claiming(Conversations):
 
         For workers that listen: after a wake-up, whether a task they hold was cancelled. It keeps no lease.
         """
-        rows = await self._load_all([TaskId(task_id) for task_id, _ in leases])
+        rows = await self._ledger.load_all([TaskId(task_id) for task_id, _ in leases])
         told: list[Told] = []
         for task_id, lease in leases:
             hot = rows.get(TaskId(task_id))
@@ -242,12 +250,12 @@ class Claiming(Conversations):
                 told.append(_lost(task_id, hot))
         return told
 
-    async def _told(self, hot: Hot, planning: Planning) -> Told:
+    async def _signals(self, hot: Hot, planning: Planning) -> Told:
         if hot.reserve is not None and hot.spent > hot.reserve:
             return Told(hot.id, (await self._stop_for_money(hot),), None)
         agent = planning.agents.get(hot.agent) if hot.agent else None
         words: list[str] = []
-        if planning.throttled_until(await self._lane_of(hot)) > self.now():
+        if planning.throttled_until(await self._ledger.lane_of(hot)) > self._ledger.now():
             words.append("slowdown")
         if agent is not None and agent.status is AgentStatus.DRAINING:
             words.append("draining")
@@ -256,7 +264,7 @@ class Claiming(Conversations):
     async def _stop_for_money(self, hot: Hot) -> str:
         failure = Failure(reason=Reason.BUDGET_EXCEEDED, error="reported cost is above max_cost_usd")
         try:
-            await self.fail_attempt(hot.id, hot.lease or "", failure, Report("budget", ""))
+            await self._failures.fail_attempt(hot.id, hot.lease or "", failure, Report("budget", ""))
         except LeaseLost:
             return "lease_lost"  # it was ended otherwise between its heartbeat and now
         return "budget_exceeded"
@@ -266,7 +274,7 @@ class Claiming(Conversations):
         told = await self.heartbeat(task_id, lease, progress=progress)
         if not told.must_stop:
             said = compact({"progress": progress})
-            await self._tell("task.progress", TaskId(task_id), Lease(lease), said)
+            await self._notes.tell("task.progress", TaskId(task_id), Lease(lease), said)
         return told
 
 

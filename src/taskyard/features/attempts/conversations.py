@@ -11,14 +11,19 @@ from taskyard.core.lease import Lease
 from taskyard.core.task import Hot, TaskId, Trait
 from taskyard.definition import arguments
 from taskyard.features.attempts.conversation import LAST, continued, last_id, last_task, made_last, pinned
+from taskyard.features.attempts.failure_path import receipt
 from taskyard.features.attempts.views import Receipt
 from taskyard.features.tasks.views import Held
-from taskyard.service.finishing import Finishing, receipt
+from taskyard.ledger.ledger import Ledger
 
 _RESUMES = int(Trait.RESUMES)  # a number: this is asked of every claimed task, and flags take their time
 
 
-class Conversations(Finishing):
+class Conversations:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+
     async def pin_session(
         self, task_id: str, lease: str, *, session_id: str | None = None, work_dir: str | None = None
     ) -> Receipt:
@@ -28,40 +33,40 @@ class Conversations(Finishing):
         arguments.words("work_dir", work_dir or "", most=4096)
 
         async def decide() -> tuple[ChangeSet | None, Receipt]:
-            hot = await self._held(TaskId(task_id), Lease(lease))
+            hot = await self._ledger.held(TaskId(task_id), Lease(lease))
             session = pinned(hot.session, session_id=session_id, work_dir=work_dir, runtime=hot.runtime)
             if session == hot.session:
                 return None, receipt(hot)
-            change = transitions.pin(hot, session=session, now=self.now())
+            change = transitions.pin(hot, session=session, now=self._ledger.now())
             return await self._pinning(change), receipt(change.after)
 
-        return await self._land(decide)
+        return await self._ledger.commit(decide)
 
     async def _pinning(self, change: Change) -> ChangeSet:
         """The pinned session, which is the last one of its subject and agent from now on."""
         hot, records = change.after, tuple[RecordChange, ...]()
         if hot.traits & _RESUMES:
-            definition = await self._define(hot.id)
-            records = made_last(hot, definition, await self.store.record(LAST, hot.workspace, last_id(definition)))
+            definition = await self._ledger.definition(hot.id)
+            records = made_last(hot, definition, await self._store.record(LAST, hot.workspace, last_id(definition)))
         return ChangeSet(changes=(change,), records=records, at=hot.updated_at)
 
-    async def _resumed(self, held: Held) -> Held:
+    async def resumed(self, held: Held) -> Held:
         """The claimed task, with the last session of its subject and agent pinned to it where it resumes that one."""
         if not held.hot.traits & _RESUMES or held.hot.session is not None or held.definition.fresh:
             return held
 
         async def decide() -> tuple[ChangeSet | None, Hot]:
-            hot = await self._held(held.id, held.lease)
+            hot = await self._ledger.held(held.id, held.lease)
             session = continued(hot, await self._last_with_session(held))
             if session is None:
                 return None, hot
-            change = transitions.pin(hot, session=session, now=self.now())
+            change = transitions.pin(hot, session=session, now=self._ledger.now())
             return await self._pinning(change), change.after
 
         with suppress(LeaseLost):  # cancelled since it was claimed: the agent hears of that from its first call
-            return Held(await self._land(decide), held.definition, held.lease)
+            return Held(await self._ledger.commit(decide), held.definition, held.lease)
         return held
 
     async def _last_with_session(self, held: Held) -> Hot | None:
-        last = last_task(await self.store.record(LAST, held.hot.workspace, last_id(held.definition)))
-        return None if last is None else (await self.store.load([last])).get(last)
+        last = last_task(await self._store.record(LAST, held.hot.workspace, last_id(held.definition)))
+        return None if last is None else (await self._store.load([last])).get(last)

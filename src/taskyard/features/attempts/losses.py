@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from taskyard.core.task import Hot
-from taskyard.service.finishing import Finishing
+from taskyard.ledger.ledger import Ledger
 from taskyard.stores.contract import Store
 
 Kind = tuple[str, str, int]  # workspace, type and the generation of its breaker that an attempt was claimed under
@@ -19,16 +19,16 @@ class Losses:
         self._store = store
         self._left: dict[str, Counter[Kind]] = {}
 
-    async def are_more(self, hot: Hot, yard: Finishing) -> bool:
+    async def are_more(self, hot: Hot, ledger: Ledger) -> bool:
         """Whether the worker of this attempt holds others of its kind."""
         worker = _worker(hot)
         if worker not in self._left:
-            self._left[worker] = Counter([await yard.breaker_kind(each) for each in await self._held_with(hot)])
-        return self._left[worker][await yard.breaker_kind(hot)] > 1
+            self._left[worker] = Counter([await _kind(each, ledger) for each in await self._held_with(hot)])
+        return self._left[worker][await _kind(hot, ledger)] > 1
 
-    async def gone(self, hot: Hot, yard: Finishing) -> None:
+    async def gone(self, hot: Hot, ledger: Ledger) -> None:
         """This attempt has ended."""
-        self._left[_worker(hot)][await yard.breaker_kind(hot)] -= 1
+        self._left[_worker(hot)][await _kind(hot, ledger)] -= 1
 
     async def _held_with(self, hot: Hot) -> Iterable[Hot]:
         held = (
@@ -37,6 +37,11 @@ class Losses:
             else await self._store.held(runtime=hot.runtime)
         )
         return [each for each in held if each.workspace == hot.workspace]
+
+
+async def _kind(hot: Hot, ledger: Ledger) -> Kind:
+    """The breaker that counts this attempt, and the generation it was claimed under."""
+    return hot.workspace, await ledger.type_of(hot), hot.circuit
 
 
 def _worker(hot: Hot) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from taskyard.core import dag as dags
 from taskyard.core import outcomes
-from taskyard.core.changes import Change, ChangeSet, Event, Outbox, Record, RecordChange
+from taskyard.core.changes import Change, ChangeSet, Event, Outbox, Record, RecordChange, merged
 from taskyard.core.dag import DagStatus
 from taskyard.core.identifiers import CounterKind, counter_name
 from taskyard.core.json_value import Json, compact
 from taskyard.core.notice import Notice, notice_row
 from taskyard.core.policy import PRESETS
-from taskyard.core.task import KEY_DEAD, DagId
+from taskyard.core.task import KEY_DEAD, DagId, Hot
 from taskyard.core.units import Micros
 from taskyard.features.dags import walk
 from taskyard.features.inbox import items as inbox_items
@@ -89,6 +89,32 @@ class Lifecycle:
                 return False
         above = await walk.above(store, live)
         return dags.doomed(above.waits, above.failed()).issuperset(live)
+
+    async def settle_all(self, dag_ids: Sequence[DagId]) -> int:
+        """The same for those of these whose counters say that they may have ended; the number that had."""
+        names = [name for dag_id in dag_ids for name in dags.count_names(dag_id).values()]
+        counts = await self._ledger.store.counts(self._ledger.workspace, names)
+        settled = 0
+        for dag_id in dag_ids:
+            got = {word: counts.get(name, 0) for word, name in dags.count_names(dag_id).items()}
+            if not got["live"] or got["dead"] or got["cancelled"]:
+                settled += await self.settle(dag_id)
+        return settled
+
+    async def reopened(self, hot: Hot) -> ChangeSet:
+        """The DAG of a revived task goes on, and so do those that wait for the task, directly or not.
+
+        Each is written also where it had not ended, so that nobody ends it at the same moment.
+        """
+        ledger = self._ledger
+        waiting = await walk.waiting_dags(ledger.store, [hot]) if outcomes.may_be_waited_for(hot) else set[DagId]()
+        mine = {*waiting, *(() if hot.dag_id is None else (hot.dag_id,))}
+        records = await ledger.store.named("dag", ledger.workspace, sorted(mine)) if mine else {}
+        moves: list[ChangeSet] = []
+        for record in records.values():
+            moved = self.moved(record, DagStatus.RUNNING, ledger.now())
+            moves.append(moved if DagStatus(str(record.body["status"])).is_final else moved._replace(events=()))
+        return merged([ChangeSet(at=ledger.now()), *moves])
 
     def moved(self, record: Record, status: DagStatus, now: Micros) -> ChangeSet:
         """The DAG in another state."""

@@ -1,1 +1,1 @@
-"""Tasks that wait for a person."""
+"""Tasks that failed for good, and what people decide about them."""

@@ -6,13 +6,17 @@ from collections.abc import AsyncGenerator
 
 from taskyard.core.changes import Record
 from taskyard.features.inbox import rules as inbox_rules
-from taskyard.service.engine import Engine
+from taskyard.ledger.ledger import Ledger
 
 PAGE = 500
 
 
-class InboxChecks(Engine):
-    async def _inbox_problems(self) -> list[str]:
+class InboxChecks:
+    def __init__(self, ledger: Ledger) -> None:
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+
+    async def problems(self) -> list[str]:
         listed = {
             record.id + entry.id
             async for record in self._every("inbox")
@@ -26,7 +30,7 @@ class InboxChecks(Engine):
 
     async def _every(self, kind: str) -> AsyncGenerator[Record]:
         below: str | None = None
-        while page := await self.store.page(kind, self.workspace, below=below, limit=PAGE):
+        while page := await self._store.page(kind, self._workspace, below=below, limit=PAGE):
             for record in page:
                 yield record
             below = page[-1].id

@@ -17,10 +17,11 @@ from taskyard.definition import arguments, fields
 from taskyard.features.inbox import rules as inbox_rules
 from taskyard.features.inbox.items import Item, Source, item_of, told
 from taskyard.features.inbox.rules import HARD_LIMIT, MOST_BYTES, SOFT_LIMIT, Blocked, Box, Entry, Kind, Scope
-from taskyard.features.inbox.transcripts import Transcribing
+from taskyard.features.inbox.transcripts import Transcripts
 from taskyard.features.inbox.views import Batch, Dequeued, Enqueued, InboxView, Peeked
-from taskyard.features.retention.service import Retaining
+from taskyard.features.retention.service import Retention
 from taskyard.ledger.ids import mint
+from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.options import LOCAL
 
 HOLD_SEC = 300.0  # how long a batch may be in somebody's hands
@@ -39,8 +40,15 @@ class _Opened(NamedTuple):
     letters: tuple[Record, ...]  # those that are in it by now
 
 
-class Inboxes(Transcribing, Retaining):
-    async def inbox_enqueue(
+class Inbox:
+    def __init__(self, ledger: Ledger, transcripts: Transcripts, retention: Retention) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+        self._transcripts = transcripts
+        self._retention = retention
+
+    async def put(
         self,
         agent: str,
         conversation: str,
@@ -72,7 +80,7 @@ class Inboxes(Transcribing, Retaining):
             client_message_id=None
             if client_message_id is None
             else arguments.name("client_message_id", client_message_id),
-            at=self.now(),
+            at=self._ledger.now(),
         )
 
         async def decide() -> tuple[ChangeSet | None, Enqueued]:
@@ -81,14 +89,14 @@ class Inboxes(Transcribing, Retaining):
                 return None, Enqueued(item, None, len(opened.box.waiting))
             return self._put(opened, item)
 
-        return await self._land(decide)
+        return await self._ledger.commit(decide)
 
     def _put(self, opened: _Opened, item: Item) -> tuple[ChangeSet, Enqueued]:
         made = inbox_rules.put(opened.box, item.entry)
         queue_len = len(made.box.waiting)
         if not made.accepted:
             full = self._happened("dropped", opened, item=item.id, kind=item.kind.value, reason="hard_limit")
-            return ChangeSet(events=(full,), at=self.now()), Enqueued(None, None, queue_len)
+            return ChangeSet(events=(full,), at=self._ledger.now()), Enqueued(None, None, queue_len)
         events = [self._happened("enqueued", opened, item=item.id, kind=item.kind.value, queue_len=queue_len)]
         if made.dropped is not None:
             facts: dict[str, Json] = {"item": made.dropped.id, "kind": made.dropped.kind.value}
@@ -97,7 +105,7 @@ class Inboxes(Transcribing, Retaining):
         dropped = None if made.dropped is None else made.dropped.id
         return self._moved_to(opened, made.box, events), Enqueued(item, dropped, queue_len)
 
-    async def inbox_dequeue(
+    async def take(
         self,
         agent: str,
         conversation: str,
@@ -125,10 +133,10 @@ class Inboxes(Transcribing, Retaining):
                 return None, Dequeued(None)  # it was handed out to be consumed at once, and was
             return self._held_up(opened, reason) if reason else await self._batched(opened, chosen, hold)
 
-        answer = await self._land(decide)
+        answer = await self._ledger.commit(decide)
         for item in answer.batch.items if answer.batch else ():
             if item.about is not None:
-                await self._transcribe(item.about)  # who hears of an end finds the transcript whole
+                await self._transcripts.write(item.about)  # who hears of an end finds the transcript whole
         return answer
 
     def _held_up(self, opened: _Opened, reason: Blocked) -> tuple[ChangeSet | None, Dequeued]:
@@ -139,7 +147,7 @@ class Inboxes(Transcribing, Retaining):
         return self._moved_to(opened, box, [event]), Dequeued(None, reason)
 
     async def _batched(self, opened: _Opened, batch_id: str, hold: Micros) -> tuple[ChangeSet | None, Dequeued]:
-        took = inbox_rules.take(opened.box, batch_id, Micros(self.now() + hold))
+        took = inbox_rules.take(opened.box, batch_id, Micros(self._ledger.now() + hold))
         if not took.entries:
             return None if took.box == opened.stored else self._moved_to(opened, took.box, []), Dequeued(None)
         box = took.box if hold else inbox_rules.consume(took.box, batch_id)
@@ -148,7 +156,7 @@ class Inboxes(Transcribing, Retaining):
         event = self._happened("dequeued", opened, batch=batch_id, **facts)
         return self._moved_to(opened, box, [event]), Dequeued(batch)
 
-    async def inbox_consume(self, agent: str, conversation: str, batch_id: str) -> None:
+    async def consume(self, agent: str, conversation: str, batch_id: str) -> None:
         """A batch was dealt with: it never comes back. One that is in other hands by now is `not_found`."""
         whose = _whose(agent, conversation)
         arguments.name("batch_id", batch_id)
@@ -162,9 +170,9 @@ class Inboxes(Transcribing, Retaining):
             event = self._happened("consumed", opened, batch=batch_id)
             return self._moved_to(opened, inbox_rules.consume(opened.box, batch_id), [event]), None
 
-        await self._land(decide)
+        await self._ledger.commit(decide)
 
-    async def inbox_clear(self, agent: str, conversation: str, reason: str = "cancelled", *, by: str = LOCAL) -> int:
+    async def clear(self, agent: str, conversation: str, reason: str = "cancelled", *, by: str = LOCAL) -> int:
         """Leave nothing, neither what waits nor what is in anybody's hands, and say how many items that were."""
         whose = _whose(agent, conversation)
         by = arguments.name("by", by)
@@ -172,7 +180,7 @@ class Inboxes(Transcribing, Retaining):
 
         async def decide() -> tuple[ChangeSet | None, int]:
             opened = await self._opened(whose)
-            letters = await self.store.page("inbox_letter", self.workspace, prefix=whose.id, limit=PAGE)
+            letters = await self._store.page("inbox_letter", self._workspace, prefix=whose.id, limit=PAGE)
             outside = [letter for letter in letters if letter not in opened.letters]
             count = opened.box.length + len(outside)
             if not count:
@@ -181,52 +189,50 @@ class Inboxes(Transcribing, Retaining):
             emptied = opened._replace(letters=tuple(letters))
             return self._moved_to(emptied, inbox_rules.clear(opened.box), [event]), count
 
-        cleared = count = await self._land(decide)
+        cleared = count = await self._ledger.commit(decide)
         while count >= PAGE:
-            count = await self._land(decide)
+            count = await self._ledger.commit(decide)
             cleared += count
         return cleared
 
-    async def inbox_peek(self, agent: str, conversation: str) -> Peeked:
+    async def peek(self, agent: str, conversation: str) -> Peeked:
         """What waits in an inbox, in its order. Nothing is taken."""
         opened = await self._opened(_whose(agent, conversation))
         items = await self._items(opened, opened.box.waiting)
         return Peeked(_view(opened.whose, opened.box, None), items)
 
-    async def inboxes(self, *, limit: int = MOST_LISTED) -> list[InboxView]:
+    async def list(self, *, limit: int = MOST_LISTED) -> list[InboxView]:
         """The inboxes that are in use, by agent and conversation."""
         fields.whole(limit, "limit", least=1, most=PAGE)
         views: dict[Scope, InboxView] = {}
-        for record in await self.store.page("inbox", self.workspace, limit=limit):
-            box = inbox_rules.come_back(inbox_rules.box_of(record.body), self.now())
+        for record in await self._store.page("inbox", self._workspace, limit=limit):
+            box = inbox_rules.come_back(inbox_rules.box_of(record.body), self._ledger.now())
             views[_scope_in(record)] = _view(_scope_in(record), box, Micros(cast(int, record.body["used_at"])))
-        for letter in await self.store.page("inbox_letter", self.workspace, limit=limit):
+        for letter in await self._store.page("inbox_letter", self._workspace, limit=limit):
             whose = _scope_in(letter)
             view = views.get(whose) or _view(whose, Box(), None)
             views[whose] = view._replace(queue_len=view.queue_len + 1)
         return sorted(views.values())[:limit]
 
-    async def _forget_inboxes(self) -> int:
+    async def forget_old(self) -> int:
         """Those that are empty and that nobody has used for as long as finished work is kept."""
-        before = await self._kept_since()
+        before = await self._retention.kept_since()
         forgotten = 0
-        for record in await self.store.records("inbox"):
+        for record in await self._store.records("inbox"):
             if inbox_rules.box_of(record.body).length or cast(int, record.body["used_at"]) > before:
                 continue
             change = RecordChange("inbox", record.workspace, record.id, record.version, None)
-            await self._committer.commit(ChangeSet(records=(change,), at=self.now()))
+            await self._ledger.queue.commit(ChangeSet(records=(change,), at=self._ledger.now()))
             forgotten += 1
         return forgotten
 
-    # As it is stored
-
     async def _opened(self, whose: Scope) -> _Opened:
-        record = await self.store.record("inbox", self.workspace, whose.id)
+        record = await self._store.record("inbox", self._workspace, whose.id)
         stored = Box() if record is None else inbox_rules.box_of(record.body)
-        box = inbox_rules.come_back(stored, self.now())
+        box = inbox_rules.come_back(stored, self._ledger.now())
         arrivals: dict[str, Item] = {}
         taken_in: list[Record] = []
-        for letter in await self.store.page("inbox_letter", self.workspace, prefix=whose.id, limit=SOFT_LIMIT):
+        for letter in await self._store.page("inbox_letter", self._workspace, prefix=whose.id, limit=SOFT_LIMIT):
             if not inbox_rules.has_room(box):
                 break
             item = item_of(cast(dict[str, Json], letter.body["item"]))
@@ -237,14 +243,14 @@ class Inboxes(Transcribing, Retaining):
 
     def _moved_to(self, opened: _Opened, box: Box, events: Sequence[Event]) -> ChangeSet:
         """The inbox as it is now, with the items that are new in it, and without those that have left."""
-        now, whose = self.now(), opened.whose
+        now, whose = self._ledger.now(), opened.whose
         before = {entry.id for entry in inbox_rules.kept(opened.stored)}
         after = {entry.id for entry in inbox_rules.kept(box)}
-        header = RecordChange("inbox", self.workspace, whose.id, opened.version, inbox_rules.body(box, whose, now))
+        header = RecordChange("inbox", self._workspace, whose.id, opened.version, inbox_rules.body(box, whose, now))
         # An item is written once, so its version is 1 for as long as it is there.
-        left = [RecordChange("inbox_item", self.workspace, whose.id + each, 1, None) for each in before - after]
+        left = [RecordChange("inbox_item", self._workspace, whose.id + each, 1, None) for each in before - after]
         new = [
-            RecordChange("inbox_item", self.workspace, whose.id + each, 0, opened.arrivals[each].body())
+            RecordChange("inbox_item", self._workspace, whose.id + each, 0, opened.arrivals[each].body())
             for each in after - before
         ]
         read = [RecordChange(*letter[:4], None) for letter in opened.letters]
@@ -257,12 +263,12 @@ class Inboxes(Transcribing, Retaining):
         """What these say. One that is gone by now belongs to an inbox that has moved: deciding on it will not land."""
         found = dict(opened.arrivals)
         if any(entry.id not in found for entry in entries):
-            stored = await self.store.page("inbox_item", self.workspace, prefix=opened.whose.id, limit=HARD_LIMIT)
+            stored = await self._store.page("inbox_item", self._workspace, prefix=opened.whose.id, limit=HARD_LIMIT)
             found |= {item.id: item for item in (item_of(record.body) for record in stored)}
         return tuple(found[entry.id] for entry in entries if entry.id in found)
 
     def _happened(self, word: str, opened: _Opened, **facts: Json) -> Event:
-        return told(word, self.workspace, opened.whose, self.now(), **facts)
+        return told(word, self._workspace, opened.whose, self._ledger.now(), **facts)
 
 
 _KIND, _SOURCE, _BLOCKED = fields.choice(Kind), fields.choice(Source), fields.choice(Blocked)

@@ -21,32 +21,36 @@ from taskyard.core.task import FINAL, Hot, TaskId, Trait
 from taskyard.definition import document
 from taskyard.definition.fields import task_id as checked_id
 from taskyard.features.events.views import event_view
-from taskyard.ledger.ledger import MOST_EVENTS
-from taskyard.service.engine import Engine
+from taskyard.ledger.ledger import MOST_EVENTS, Ledger
 
 logger = logging.getLogger("taskyard")
 TAIL = 4096  # bytes that the last line is looked for in, at first
 _SHOWN = ("seq", "at", "event", "payload")
 
 
-class Transcribing(Engine):
-    def _transcript_of(self, task_id: str) -> Path:
-        """Where the transcript of a task is: in the one directory that this process writes them to."""
-        return self.options.transcripts.absolute() / f"{checked_id(task_id, 'task_id')}.jsonl"
+class Transcripts:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._workspace = ledger.workspace
 
-    async def transcript(self, task_id: str) -> list[dict[str, Json]]:
+    def file_of(self, task_id: str) -> Path:
+        """Where the transcript of a task is: in the one directory that this process writes them to."""
+        return self._ledger.options.transcripts.absolute() / f"{checked_id(task_id, 'task_id')}.jsonl"
+
+    async def read(self, task_id: str) -> list[dict[str, Json]]:
         """The lines of a subagent's transcript, as they are stored, wherever its file is."""
-        subagent = await self.store.record("subagent", self.workspace, task_id)
+        subagent = await self._store.record("subagent", self._workspace, task_id)
         if subagent is None:
             raise NotFound("subagent", task_id)
         return [_first_line(subagent), *await self._lines(TaskId(task_id), 0)]
 
-    async def _transcribe(self, task_id: str) -> bool:
+    async def write(self, task_id: str) -> bool:
         """Bring a subagent's file up to date. A disk that is full or away is left to the next who comes."""
-        subagent = await self.store.record("subagent", self.workspace, task_id)
+        subagent = await self._store.record("subagent", self._workspace, task_id)
         if subagent is None:
             return True
-        file = self._transcript_of(task_id)
+        file = self.file_of(task_id)
         try:
             seen = await asyncio.to_thread(_last_seq, file)
             lines = [_first_line(subagent)] if seen is None else []
@@ -57,39 +61,39 @@ class Transcribing(Engine):
             return False
         return True
 
-    async def _keep_up(self, transcript: Record) -> None:
+    async def keep_up(self, transcript: Record) -> None:
         """Write on, and be done with it once the task has ended: the events of its end are older than that state."""
         task_id = TaskId(transcript.id)
-        hot = (await self._load_all([task_id])).get(task_id)
-        if await self._transcribe(task_id) and (hot is None or hot.status in FINAL):
+        hot = (await self._ledger.load_all([task_id])).get(task_id)
+        if await self.write(task_id) and (hot is None or hot.status in FINAL):
             ended = RecordChange(*transcript[:4], None)
-            await self._committer.commit(ChangeSet(records=(ended,), at=self.now()))
+            await self._ledger.queue.commit(ChangeSet(records=(ended,), at=self._ledger.now()))
 
     async def _lines(self, task_id: TaskId, after: int) -> list[dict[str, Json]]:
-        told = await self.store.events(after=after, limit=MOST_EVENTS, task_id=task_id)
+        told = await self._store.events(after=after, limit=MOST_EVENTS, task_id=task_id)
         return [await self._line(stored) for stored in told]
 
     async def _line(self, stored: StoredEvent) -> dict[str, Json]:
         view = document.write(event_view(stored))
         line = {name: view[name] for name in _SHOWN}
         if stored.event.event == "task.completed" and stored.event.task_id is not None:
-            output = (await self.store.outputs([stored.event.task_id])).get(stored.event.task_id)
+            output = (await self._store.outputs([stored.event.task_id])).get(stored.event.task_id)
             line["output"] = None if output is None else json.loads(output.data)
         return line
 
-    async def _subagents_let_go(self, tasks: Sequence[Hot]) -> tuple[RecordChange, ...]:
+    async def subagents_let_go(self, tasks: Sequence[Hot]) -> tuple[RecordChange, ...]:
         """What is stored of subagents whose tasks are pruned."""
         changes: list[RecordChange] = []
         for hot in tasks:
             for kind in ("subagent", "transcript") if hot.traits & Trait.TOLD else ():
-                record = await self.store.record(kind, hot.workspace, hot.id)
+                record = await self._store.record(kind, hot.workspace, hot.id)
                 changes += [] if record is None else [RecordChange(*record[:4], None)]
         return tuple(changes)
 
-    async def _drop_transcripts(self, gone: Sequence[RecordChange]) -> None:
+    async def drop(self, gone: Sequence[RecordChange]) -> None:
         for change in gone:
             if change.kind == "subagent":
-                await asyncio.to_thread(self._transcript_of(change.id).unlink, missing_ok=True)
+                await asyncio.to_thread(self.file_of(change.id).unlink, missing_ok=True)
 
 
 def _first_line(subagent: Record) -> dict[str, Json]:

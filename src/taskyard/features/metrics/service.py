@@ -17,18 +17,15 @@ from taskyard.core.units import DAY, Micros, utc_date
 from taskyard.definition import fields
 from taskyard.features.metrics import rules as metric_rules
 from taskyard.features.metrics.rules import PACES, MeteredDay, Metrics, Pace, Totals
-from taskyard.service.engine import Engine
+from taskyard.ledger.ledger import Ledger
 
 DAYS_KEPT = 400
-
 DAYS = "metrics"  # the kind of record that has a day's figures
 PACE = "pace"  # that of shorter times
 OLD_AT_ONCE = 20  # figures of a pace that go when new ones come
 METER = "meter"
 TOTAL = "total"
 CURSOR = (METER, "", "events")  # of the whole yard, so of no workspace
-
-
 RecordKey = tuple[str, str, str]  # kind, workspace and id
 
 
@@ -40,50 +37,55 @@ class Page(NamedTuple):
     events: Sequence[StoredEvent]
 
 
-class Metering(Engine):
-    async def metrics(self, *, days: int = 7) -> Metrics:
+class MetricCounts:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+
+    async def read(self, *, days: int = 7) -> Metrics:
         """The figures of the last days, today's included, and those since counting began."""
         fields.whole(days, "days", least=0, most=DAYS_KEPT)
-        first = utc_date(Micros(self.now() - (days - 1) * DAY))
-        stored = (await self.store.page(DAYS, self.workspace, limit=days))[::-1] if days else ()
-        total = await self.store.record(METER, self.workspace, TOTAL)
+        first = utc_date(Micros(self._ledger.now() - (days - 1) * DAY))
+        stored = (await self._store.page(DAYS, self._workspace, limit=days))[::-1] if days else ()
+        total = await self._store.record(METER, self._workspace, TOTAL)
         return Metrics(
             tuple(MeteredDay(each.id, metric_rules.totals_of(each.body)) for each in stored if each.id >= first),
             Totals() if total is None else metric_rules.totals_of(total.body),
-            (await self._counted())[1],
+            (await self.counted())[1],
         )
 
-    async def _counted(self) -> tuple[int, int]:
+    async def counted(self) -> tuple[int, int]:
         """The events that are counted: those after the first number, up to the second."""
-        cursor = await self.store.record(*CURSOR)
+        cursor = await self._store.record(*CURSOR)
         return (0, 0) if cursor is None else (cast(int, cursor.body["since"]), cast(int, cursor.body["seq"]))
 
-    async def _uncounted(self, limit: int) -> Page:
+    async def uncounted(self, limit: int) -> Page:
         """What comes next."""
-        cursor = await self.store.record(*CURSOR)
+        cursor = await self._store.record(*CURSOR)
         version = 0 if cursor is None else cursor.version
         if cursor is not None:
             after, since = (cast(int, cursor.body[name]) for name in ("seq", "since"))
             with suppress(EventsGone):
-                return Page(version, since, await self.store.events(after=after, limit=limit))
+                return Page(version, since, await self._store.events(after=after, limit=limit))
         # Some of what came before the last that was pruned may be kept, but not all of it.
-        since = await self.store.pruned()
-        return Page(version, since, await self.store.events(after=since, limit=limit))
+        since = await self._store.pruned()
+        return Page(version, since, await self._store.events(after=since, limit=limit))
 
-    async def _count(self, page: Page) -> bool:
+    async def count(self, page: Page) -> bool:
         """Whether it was this call that counted them: another process may have been faster."""
-        agents = await self.store.records("agent")
+        agents = await self._store.records("agent")
         types = {(agent.workspace, agent.id): str(agent.body["type"]) for agent in agents}
         finest = min(PACES.values(), key=lambda pace: pace.length)
-        more = _by_record(metric_rules.fold(page.events, types, finest.slot), self.now())
+        more = _by_record(metric_rules.fold(page.events, types, finest.slot), self._ledger.now())
         changes = [await self._added(key, more[key]) for key in more]
         changes += await self._outdated(changes)
         seen = RecordChange(*CURSOR, page.version, {"seq": page.events[-1].seq, "since": page.since})
-        landed = await self._committer.commit(ChangeSet(records=(seen, *changes), at=self.now()))
+        landed = await self._ledger.queue.commit(ChangeSet(records=(seen, *changes), at=self._ledger.now()))
         return isinstance(landed, Committed)
 
     async def _added(self, key: RecordKey, more: Totals) -> RecordChange:
-        stored = await self.store.record(*key)
+        stored = await self._store.record(*key)
         totals = Totals() if stored is None else metric_rules.totals_of(stored.body)
         totals.add(more)
         body = metric_rules.body_of(totals)
@@ -95,34 +97,34 @@ class Metering(Engine):
         """How many tasks have not ended, by status, for a time that has just begun; of one long past nobody knows."""
         _, workspace, name = key
         pace = _pace_of(name)
-        if name != pace.key(pace.slot(self.now())):
+        if name != pace.key(pace.slot(self._ledger.now())):
             return None
-        return {status.value: number for status, number in (await self.store.depth(workspace)).items()}
+        return {status.value: number for status, number in (await self._store.depth(workspace)).items()}
 
     async def _outdated(self, changes: Sequence[RecordChange]) -> list[RecordChange]:
         """The oldest figures of each pace, which make room for those that are new."""
         begun = {(each.workspace, _pace_of(each.id)) for each in changes if each.kind == PACE and each.version == 0}
         gone: list[RecordChange] = []
         for workspace, pace in begun:
-            first = pace.key(pace.first_kept(self.now()))
-            old = await self.store.page(PACE, workspace, prefix=f"{pace.name}:", below=first, limit=OLD_AT_ONCE)
+            first = pace.key(pace.first_kept(self._ledger.now()))
+            old = await self._store.page(PACE, workspace, prefix=f"{pace.name}:", below=first, limit=OLD_AT_ONCE)
             gone += [RecordChange(*each[:4], None) for each in old]
         return gone
 
-    async def _first_uncounted(self) -> Micros | None:
+    async def first_uncounted(self) -> Micros | None:
         """When the first event happened that has not been counted: what is as young as that may not be pruned."""
-        page = await self._uncounted(limit=1)
+        page = await self.uncounted(limit=1)
         return page.events[0].event.at if page.events else None
 
-    def _first_day_kept(self) -> str:
-        return utc_date(Micros(self.now() - DAYS_KEPT * DAY))
+    def first_day_kept(self) -> str:
+        return utc_date(Micros(self._ledger.now() - DAYS_KEPT * DAY))
 
-    async def _forget_old_days(self) -> int:
-        first = self._first_day_kept()
-        old = [each for each in await self.store.records(DAYS) if each.id < first]
+    async def forget_old_days(self) -> int:
+        first = self.first_day_kept()
+        old = [each for each in await self._store.records(DAYS) if each.id < first]
         if old:
             gone = tuple(RecordChange(*each[:4], None) for each in old)
-            await self._committer.commit(ChangeSet(records=gone, at=self.now()))
+            await self._ledger.queue.commit(ChangeSet(records=gone, at=self._ledger.now()))
         return len(old)
 
 

@@ -13,13 +13,18 @@ from taskyard.core.json_value import Json
 from taskyard.core.notice import Notice, notice_row
 from taskyard.core.units import Micros, utc_date
 from taskyard.features.notifications import rules
-from taskyard.service.engine import Engine
+from taskyard.ledger.ledger import Ledger
 
 _WORTH_TELLING = frozenset({"task.parked", "dag.completed"})
 
 
-class Telling(Engine):
-    async def _tell_of(self, events: Sequence[Event]) -> None:
+class NotificationFeed:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+
+    async def follow(self, events: Sequence[Event]) -> None:
         """Tell of these events of this workspace. Some may come twice, after a crash."""
         worth = [event for event in events if event.event in _WORTH_TELLING]
         for event in {_blocker(event): event for event in worth if event.task_id is not None}.values():
@@ -27,10 +32,12 @@ class Telling(Engine):
                 await self._tell_of_budget(_blocker(event), event.at)
         ended = [event for event in worth if event.task_id is None]
         if ended and await self._is_wanted(Notice.DAG_COMPLETED):
-            await self._committer.commit(ChangeSet(outbox=tuple(_told_of_end(event) for event in ended), at=self.now()))
+            await self._ledger.queue.commit(
+                ChangeSet(outbox=tuple(_told_of_end(event) for event in ended), at=self._ledger.now())
+            )
 
     async def _is_wanted(self, notice: Notice) -> bool:
-        found = await self.store.records(rules.KIND, self.workspace)
+        found = await self._store.records(rules.KIND, self._workspace)
         return any(notice.value in cast(list[Json], record.body["events"]) for record in found)
 
     async def _tell_of_budget(self, blocker: str, at: Micros) -> None:
@@ -40,23 +47,23 @@ class Telling(Engine):
         mark = utc_date(at) if dag_id is None else await self._ceiling(dag_id)
 
         async def decide() -> tuple[ChangeSet | None, None]:
-            record = await self.store.record(kind, self.workspace, record_id)
+            record = await self._store.record(kind, self._workspace, record_id)
             body = {} if record is None else record.body
             if body.get("budget_told") == mark or (record is None and dag_id is not None):
                 return None, None
             version = 0 if record is None else record.version
-            noted = RecordChange(kind, self.workspace, record_id, version, {**body, "budget_told": mark})
+            noted = RecordChange(kind, self._workspace, record_id, version, {**body, "budget_told": mark})
             facts: dict[str, Json] = {"name": f"the day {mark}"} if dag_id is None else {"dag_id": dag_id}
             facts |= {} if dag_id is None else {"title": body["title"]}
-            row = notice_row(Notice.BUDGET_GONE, self.workspace, facts, at=self.now())
-            told = self._told_by("budget.gone", "yard", facts, dag_id)
-            return ChangeSet(records=(noted,), events=(told,), outbox=(row,), at=self.now()), None
+            row = notice_row(Notice.BUDGET_GONE, self._workspace, facts, at=self._ledger.now())
+            told = self._ledger.audit("budget.gone", "yard", facts, dag_id)
+            return ChangeSet(records=(noted,), events=(told,), outbox=(row,), at=self._ledger.now()), None
 
-        await self._land(decide)
+        await self._ledger.commit(decide)
 
     async def _ceiling(self, dag_id: str) -> int | None:
         name = dag_ceiling(dag_id)
-        limit = (await self.store.limits(self.workspace, [name])).get(name)
+        limit = (await self._store.limits(self._workspace, [name])).get(name)
         return None if limit is None else limit.ceiling
 
 

@@ -13,13 +13,13 @@ from taskyard.core.dag import DagStatus
 from taskyard.core.policy import policy_of, preset
 from taskyard.core.task import Hot, Status
 from taskyard.core.units import Micros
-from taskyard.features.artifacts.orphans import Clearing
-from taskyard.features.inbox.transcripts import Transcribing
-from taskyard.features.metrics.service import Metering
+from taskyard.features.artifacts.orphans import OrphanObjects
+from taskyard.features.inbox.transcripts import Transcripts
+from taskyard.features.metrics.service import MetricCounts
 from taskyard.features.retention import rules as retention
-from taskyard.features.retention.service import Retaining
-from taskyard.ledger.options import Options
-from taskyard.stores.contract import FROM_THE_OLDEST, Store
+from taskyard.features.retention.service import Retention
+from taskyard.ledger.ledger import Ledger
+from taskyard.stores.contract import FROM_THE_OLDEST
 
 PIECE = 500  # finished tasks that are looked at, and removed in one commit
 EVENTS_PIECE = 1_000  # events
@@ -33,14 +33,26 @@ class Step(NamedTuple):
     more: bool = False  # there is more to do at once
 
 
-class Pruning(Metering, Clearing, Transcribing, Retaining):
-    def __init__(self, store: Store, options: Options) -> None:
-        super().__init__(store, options)
+class Pruning:
+    def __init__(
+        self,
+        ledger: Ledger,
+        orphan_objects: OrphanObjects,
+        metrics: MetricCounts,
+        transcripts: Transcripts,
+        retention: Retention,
+    ) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._orphan_objects = orphan_objects
+        self._metrics = metrics
+        self._transcripts = transcripts
+        self._retention = retention
         self._pruned_through = FROM_THE_OLDEST
         self._events_pruned_through = 0
         self._others_work = False  # commits of this process landed while the last piece was removed
 
-    async def _prune(self) -> Step:
+    async def prune(self) -> Step:
         """Remove the next pieces of what is old enough; the answer counts tasks."""
         before = await self._prunable_before()
         tasks = await self._prune_tasks(before)
@@ -49,7 +61,7 @@ class Pruning(Metering, Clearing, Transcribing, Retaining):
     async def _prune_events(self, before: Micros) -> bool:
         """Remove events that go with no task: of agents, breakers, queues, settings. Whether there are more."""
         for _ in range(MOST_PIECES):
-            last = await self.store.prune_events(before, self._events_pruned_through, EVENTS_PIECE)
+            last = await self._store.prune_events(before, self._events_pruned_through, EVENTS_PIECE)
             self._events_pruned_through = last or 0
             if last is None:
                 return False
@@ -64,20 +76,20 @@ class Pruning(Metering, Clearing, Transcribing, Retaining):
         dead_too = await self._some_prune_dead()
         pruned = 0
         for _ in range(MOST_PIECES):
-            began, flushes = monotonic(), self._committer.flushes
+            began, flushes = monotonic(), self._ledger.queue.flushes
             size = retention.piece_size(PIECE, others_work=self._others_work)
-            piece = await self.store.prunable(before, size, dead_too=dead_too, after=self._pruned_through)
+            piece = await self._store.prunable(before, size, dead_too=dead_too, after=self._pruned_through)
             self._pruned_through = piece.cursor or FROM_THE_OLDEST
             pruned += await self._remove(piece.tasks)
             if piece.cursor is None:
                 return Step(pruned)
-            self._others_work = self._committer.flushes != flushes
+            self._others_work = self._ledger.queue.flushes != flushes
             await asyncio.sleep(retention.rest_after(monotonic() - began, others_work=self._others_work))
         return Step(pruned, more=True)
 
     async def _prunable_before(self) -> Micros:
-        before = await self._kept_since()
-        uncounted = await self._first_uncounted()
+        before = await self._retention.kept_since()
+        uncounted = await self._metrics.first_uncounted()
         return before if uncounted is None else min(before, uncounted)
 
     async def _remove(self, tasks: Sequence[Hot]) -> int:
@@ -88,40 +100,43 @@ class Pruning(Metering, Clearing, Transcribing, Retaining):
         if not tasks:
             return 0
         unneeded = [group for group in await self._unneeded(tasks) if not await self._waits_for_a_person(group)]
-        sessions = await self._sessions_let_go(tasks)
+        sessions = await self._orphan_objects.sessions_let_go(tasks)
         sets = [each for group in unneeded if (each := await self._removal(group, sessions)) is not None]
         # What only removes makes room in a store that is full, where a set that writes a record may be refused.
         writing = [any(record.body is not None for record in each.records) for each in sets]
         plain, others = (list(compress(sets, chosen)) for chosen in ([not each for each in writing], writing))
-        gone = [*await self._land_removals(plain), *await self._land_removals(others)]
-        await self._drop_transcripts([record for each in gone for record in each.records])
+        gone = [*await self._commit_removals(plain), *await self._commit_removals(others)]
+        await self._transcripts.drop([record for each in gone for record in each.records])
         return sum(len(each.removals) for each in gone)
 
-    async def _land_removals(self, sets: Sequence[ChangeSet]) -> list[ChangeSet]:
+    async def _commit_removals(self, sets: Sequence[ChangeSet]) -> list[ChangeSet]:
         """Those that landed: a task that moved meanwhile stays, with its DAG."""
-        landed = await self.store.commit(sets) if sets else []
+        landed = await self._store.commit(sets) if sets else []
         return [each for each, result in zip(sets, landed, strict=True) if isinstance(result, Committed)]
 
     async def _unneeded(self, tasks: Sequence[Hot]) -> list[list[Hot]]:
-        edges = await self.store.edges([hot.id for hot in tasks])
+        edges = await self._store.edges([hot.id for hot in tasks])
         outside = retention.dependents({hot.id: hot for hot in tasks}, edges)
-        return retention.unneeded(tasks, edges, await self.store.load(sorted(outside)) if outside else {})
+        return retention.unneeded(tasks, edges, await self._store.load(sorted(outside)) if outside else {})
 
     async def _some_prune_dead(self) -> bool:
         """Whether a workspace or a queue has a preset that does not keep dead letters for a person."""
-        records = [*await self.store.records("workspace"), *await self.store.records("queue")]
+        records = [*await self._store.records("workspace"), *await self._store.records("queue")]
         return any(preset(str(name)).prunes_dead for record in records if (name := record.body.get("preset")))
 
     async def _waits_for_a_person(self, tasks: Sequence[Hot]) -> bool:
         """Whether one of them is a dead letter whose own preset keeps it."""
         dead = [hot.id for hot in tasks if hot.status is Status.DEAD_LETTERED]
-        definitions = await self.store.definitions(dead) if dead else {}
+        definitions = await self._store.definitions(dead) if dead else {}
         return any(not policy_of(each).prunes_dead for each in definitions.values())
 
     async def _removal(self, group: Sequence[Hot], sessions: Mapping[str, RecordChange]) -> ChangeSet | None:
         """None: tasks have come to the DAG since these were found. The record guards against those that come later."""
         hot, dag = group[0], list[RecordChange]()
-        if hot.dag_id is not None and (record := await self.store.record("dag", hot.workspace, hot.dag_id)) is not None:
+        if (
+            hot.dag_id is not None
+            and (record := await self._store.record("dag", hot.workspace, hot.dag_id)) is not None
+        ):
             if not DagStatus(str(record.body["status"])).is_final:
                 return None
             dag.append(RecordChange("dag", hot.workspace, record.id, record.version, None))
@@ -129,10 +144,10 @@ class Pruning(Metering, Clearing, Transcribing, Retaining):
             expects=tuple(Expect(hot.id, hot.version) for hot in group),
             removals=tuple(hot.id for hot in group),
             records=(
-                *await self._files_let_go(group),
-                *await self._subagents_let_go(group),
+                *await self._orphan_objects.files_let_go(group),
+                *await self._transcripts.subagents_let_go(group),
                 *(sessions[hot.id] for hot in group if hot.id in sessions),
                 *dag,
             ),
-            at=self.now(),
+            at=self._ledger.now(),
         )

@@ -7,8 +7,8 @@ from typing import cast
 from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.units import DAY, Micros
 from taskyard.features.retention import rules as retention
+from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.options import LOCAL
-from taskyard.service.engine import Engine
 from taskyard.stores.contract import OutcomeUnknown
 
 KIND = "retention"
@@ -16,30 +16,34 @@ WHOLE_YARD = "default"  # the workspace of the record: a sweep of any process re
 ID = "yard"
 
 
-class Retaining(Engine):
-    async def agree_on_retention(self) -> None:
+class Retention:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+
+    async def agree(self) -> None:
         """Store what this process was given: the last explicit value counts for every process."""
-        if self.options.retention_days is None:
+        if self._ledger.options.retention_days is None:
             return
         try:
-            await self._store_retention(self.options.retention_days)
+            await self._store_days(self._ledger.options.retention_days)
         except OutcomeUnknown:
-            await self._store_retention(self.options.retention_days)  # stored or not, to do it again is harmless
+            await self._store_days(self._ledger.options.retention_days)  # stored or not, to do it again is harmless
 
-    async def _store_retention(self, days: float) -> None:
+    async def _store_days(self, days: float) -> None:
         async def decide() -> tuple[ChangeSet | None, None]:
-            record = await self.store.record(KIND, WHOLE_YARD, ID)
+            record = await self._store.record(KIND, WHOLE_YARD, ID)
             before = retention.DEFAULT_DAYS if record is None else cast(float, record.body["days"])
             if record is not None and before == days:
                 return None, None
             change = RecordChange(KIND, WHOLE_YARD, ID, 0 if record is None else record.version, {"days": days})
-            event = self._told_by("yard.retention", LOCAL, {"days": days, "before": before})
-            return ChangeSet(records=(change,), events=(event,), at=self.now()), None
+            event = self._ledger.audit("yard.retention", LOCAL, {"days": days, "before": before})
+            return ChangeSet(records=(change,), events=(event,), at=self._ledger.now()), None
 
-        await self._land(decide)
+        await self._ledger.commit(decide)
 
-    async def _kept_since(self) -> Micros:
+    async def kept_since(self) -> Micros:
         """What ended before this moment is removed."""
-        record = await self.store.record(KIND, WHOLE_YARD, ID)
+        record = await self._store.record(KIND, WHOLE_YARD, ID)
         days = retention.DEFAULT_DAYS if record is None else cast(float, record.body["days"])
-        return Micros(self.now() - int(days * DAY))
+        return Micros(self._ledger.now() - int(days * DAY))

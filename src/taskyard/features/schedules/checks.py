@@ -6,15 +6,19 @@ from collections import defaultdict
 from collections.abc import Collection
 
 from taskyard.core.task import Hot, dag_of
+from taskyard.features.schedules.agenda import AGENDA, EVERYBODYS, place_of
 from taskyard.features.schedules.rules import KIND, schedule_of
-from taskyard.features.schedules.service import AGENDA, EVERYBODYS, place_of
-from taskyard.service.engine import Engine
+from taskyard.ledger.ledger import Ledger
 
 PAGE = 500
 
 
-class FireChecks(Engine):
-    async def _fire_problems(self, tasks: Collection[Hot]) -> list[str]:
+class FireChecks:
+    def __init__(self, ledger: Ledger) -> None:
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+
+    async def problems(self, tasks: Collection[Hot]) -> list[str]:
         return [*await self._double_fires(list(tasks)), *await self._agenda_problems()]
 
     async def _double_fires(self, tasks: list[Hot]) -> list[str]:
@@ -22,7 +26,7 @@ class FireChecks(Engine):
         runs: defaultdict[str, set[str]] = defaultdict(set)
         for start in range(0, len(tasks), PAGE):
             page = tasks[start : start + PAGE]
-            definitions = await self.store.definitions([hot.id for hot in page])
+            definitions = await self._store.definitions([hot.id for hot in page])
             for hot in page:
                 made = definitions.get(hot.id)
                 # None: the task was pruned since it was listed.
@@ -37,11 +41,11 @@ class FireChecks(Engine):
 
     async def _agenda_problems(self) -> list[str]:
         problems: list[str] = []
-        for record in await self.store.records(KIND, self.workspace):
+        for record in await self._store.records(KIND, self._workspace):
             schedule = schedule_of(record)
             if schedule.next_at is None:
                 continue
-            place = place_of(schedule.next_at, self.workspace, schedule.id)
-            if await self.store.record(AGENDA, EVERYBODYS, place) is None:
+            place = place_of(schedule.next_at, self._workspace, schedule.id)
+            if await self._store.record(AGENDA, EVERYBODYS, place) is None:
                 problems.append(f"schedule {schedule.id} is due at {schedule.next_at} and in nobody's agenda")
         return problems

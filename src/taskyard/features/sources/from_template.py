@@ -10,7 +10,9 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.core.task import DagId, TaskId
 from taskyard.features.sources import templates
-from taskyard.service.enqueueing import Enqueueing
+from taskyard.features.tasks.drafts import Drafts
+from taskyard.features.tasks.growth import Growth
+from taskyard.ledger.ledger import Ledger
 
 Template = dict[str, Json]
 Keys = dict[str, TaskId]  # idempotency keys of what was made for the same set
@@ -36,8 +38,15 @@ class Made(NamedTuple):
     dag_id: DagId | None = None
 
 
-class Making(Enqueueing):
-    async def _made(self, template: Mapping[str, Json], values: Mapping[str, Json], cause: Cause, keys: Keys) -> Made:
+class TemplatedWork:
+    def __init__(self, ledger: Ledger, drafts: Drafts, growth: Growth) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+        self._drafts = drafts
+        self._growth = growth
+
+    async def made(self, template: Mapping[str, Json], values: Mapping[str, Json], cause: Cause, keys: Keys) -> Made:
         """What the template comes to; InvalidInput where that is no sound work."""
         given = cast(dict[str, dict[str, Json]], templates.filled(dict(template), values))
         if "task" in given:
@@ -45,13 +54,13 @@ class Making(Enqueueing):
         return await self._made_graph(given["dag"], cause, keys)
 
     async def _made_task(self, task: dict[str, Json], cause: Cause, keys: Keys) -> Made:
-        planning, now = await self._planning_new(), self.now()
+        planning, now = await self._drafts.planning_new(), self._ledger.now()
         asked = {**task, "trigger": cause.trigger()}
-        draft = self._draft(asked, planning, created_by=cause.by, dag_id=None, now=now)
+        draft = self._drafts.draft(asked, planning, created_by=cause.by, dag_id=None, now=now)
         wanted = [draft.idempotency_key] if draft.idempotency_key is not None else []
         if owners := await self._keys_taken(wanted, keys):
             return Made(None, owners[0])
-        births = await self._births([draft], planning, heights={}, done=frozenset(), now=now)
+        births = await self._drafts.births([draft], planning, heights={}, done=frozenset(), now=now)
         keys.update(dict.fromkeys(wanted, draft.id))
         return Made(births, draft.id)
 
@@ -60,7 +69,7 @@ class Making(Enqueueing):
         if isinstance(rows, list):
             tasks = cast(list[object], rows)
             dag = {**dag, "tasks": [cast(Json, _caused(task, cause)) for task in tasks]}
-        change_set, made = await self._graphed(dag, created_by=cause.by)
+        change_set, made = await self._growth.graphed(dag, created_by=cause.by)
         wanted = {key: task.id for task in made.tasks.values() if (key := task.hot.idempotency_key) is not None}
         if await self._keys_taken(wanted, keys):
             raise InvalidInput("tasks", f"uses keys that are taken: {', '.join(sorted(wanted))}")
@@ -72,12 +81,12 @@ class Making(Enqueueing):
         names = list(wanted)
         if not names:
             return []
-        stored = await self.store.by_key(self.workspace, names)
+        stored = await self._store.by_key(self._workspace, names)
         return [owner for name in names if (owner := stored.get(name) or keys.get(name)) is not None]
 
-    async def _check_template(self, template: Template, cause: Cause, values: Mapping[str, Json] | None = None) -> None:
+    async def check(self, template: Template, cause: Cause, values: Mapping[str, Json] | None = None) -> None:
         """Refuse what could never be made. Without values, only what stands in the template itself can be told."""
-        await self._made(template if values else templates.without_places(template), values or {}, cause, {})
+        await self.made(template if values else templates.without_places(template), values or {}, cause, {})
 
 
 def template_of(task: object, dag: object) -> Template:

@@ -7,15 +7,14 @@ from typing import cast
 
 from taskyard.core.changes import ChangeSet, Record, RecordChange
 from taskyard.core.units import DAY, Micros
-from taskyard.features.retention.service import Retaining
+from taskyard.features.retention.service import Retention
 from taskyard.features.schedules import rules as schedule_rules
 from taskyard.features.sources import fires
 from taskyard.features.triggers import rules as trigger_rules
-from taskyard.features.triggers.event_triggers import Noticing
-from taskyard.features.triggers.service import DELIVERY, LISTENING
-from taskyard.ledger.options import Options
+from taskyard.features.triggers.firing import DELIVERY
+from taskyard.features.triggers.service import LISTENING
+from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.signing import Scheme
-from taskyard.stores.contract import Store
 
 AT_ONCE = 500
 MOST_PAGES = 20  # of one source in one sweep
@@ -23,25 +22,28 @@ MOST_PAGES = 20  # of one source in one sweep
 UNTIMED_KEPT = Micros(366 * DAY)
 
 
-class Forgetting(Noticing, Retaining):
-    def __init__(self, store: Store, options: Options) -> None:
-        super().__init__(store, options)
+class FireRetention:
+    def __init__(self, ledger: Ledger, retention: Retention) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+        self._retention = retention
         self._looked_through: dict[str, str] = {}  # by trigger: the key that the last look ended at
 
-    async def _forget_fires(self, beside: Callable[[str], Forgetting]) -> int:
+    async def forget_all(self, beside: Callable[[str], FireRetention]) -> int:
         """Forget what is older than the yard keeps things, in every workspace."""
         forgotten = 0
         for kind in (schedule_rules.KIND, trigger_rules.KIND):
-            for record in await self.store.records(kind):
-                forgotten += await beside(record.workspace)._forget_of(record)
+            for record in await self._store.records(kind):
+                forgotten += await beside(record.workspace).forget_of(record)
         return forgotten
 
-    async def _forget_of(self, record: Record) -> int:
-        source, before = f"{record.kind}:{record.id}", await self._kept_since()
+    async def forget_of(self, record: Record) -> int:
+        source, before = f"{record.kind}:{record.id}", await self._retention.kept_since()
         forgotten = 0
         for _ in range(MOST_PAGES):
             place = fires.place(source, before)
-            old = await self.store.page(fires.KIND, self.workspace, prefix=f"{source}/", below=place, limit=AT_ONCE)
+            old = await self._store.page(fires.KIND, self._workspace, prefix=f"{source}/", below=place, limit=AT_ONCE)
             forgotten += await self._drop(old)
             if len(old) < AT_ONCE:
                 break
@@ -55,11 +57,11 @@ class Forgetting(Noticing, Retaining):
     async def _forget_deliveries(self, record: Record) -> int:
         """Go through what has come, from where the last look ended: by their keys they stand in no order of time."""
         is_untimed = trigger_rules.trigger_of(record).settings.get("scheme") == Scheme.GITHUB
-        before = Micros(self.now() - UNTIMED_KEPT) if is_untimed else await self._kept_since()
+        before = Micros(self._ledger.now() - UNTIMED_KEPT) if is_untimed else await self._retention.kept_since()
         prefix, forgotten = f"{record.id}/", 0
         for _ in range(MOST_PAGES):
             below = self._looked_through.get(record.id)
-            page = await self.store.page(DELIVERY, self.workspace, prefix=prefix, below=below, limit=AT_ONCE)
+            page = await self._store.page(DELIVERY, self._workspace, prefix=prefix, below=below, limit=AT_ONCE)
             forgotten += await self._drop([each for each in page if cast(int, each.body["at"]) < before])
             if len(page) < AT_ONCE:
                 self._looked_through.pop(record.id, None)
@@ -68,11 +70,11 @@ class Forgetting(Noticing, Retaining):
         return forgotten
 
     async def _forget_source(self, record: Record) -> None:
-        listening = await self.store.record(LISTENING, self.workspace, record.id)
+        listening = await self._store.record(LISTENING, self._workspace, record.id)
         await self._drop([record, *([listening] if listening and record.kind == trigger_rules.KIND else [])])
 
     async def _drop(self, records: list[Record]) -> int:
         if records:
             gone = tuple(RecordChange(*each[:4], None) for each in records)
-            await self._committer.commit(ChangeSet(records=gone, at=self.now()))
+            await self._ledger.queue.commit(ChangeSet(records=gone, at=self._ledger.now()))
         return len(records)

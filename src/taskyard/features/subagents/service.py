@@ -14,15 +14,17 @@ from taskyard.core.lease import Lease
 from taskyard.core.task import Definition, Hot, TaskId
 from taskyard.definition import arguments
 from taskyard.definition.fields import truth, whole
+from taskyard.features.attempts.notes import Notes
 from taskyard.features.inbox.feed import marked
 from taskyard.features.inbox.rules import Scope
-from taskyard.features.inbox.service import Inboxes
+from taskyard.features.inbox.transcripts import Transcripts
 from taskyard.features.subagents.views import StartedSubagent, Subagent, seen, started
+from taskyard.features.tasks.children import Children, child_of
+from taskyard.features.tasks.drafts import Drafts
 from taskyard.ledger.ids import mint
-from taskyard.ledger.ledger import KeyTaken
+from taskyard.ledger.ledger import KeyTaken, Ledger
 from taskyard.ledger.options import LOCAL
 from taskyard.ledger.tracing import enqueue_span
-from taskyard.service.suspending import Suspending, child_of
 
 MOST_TURNS = 100_000
 MOST_LISTED = 200
@@ -30,8 +32,19 @@ DEFAULT_LISTED = 50
 OWN_CONVERSATION = "default"
 
 
-class Subagents(Suspending, Inboxes):
-    async def start_subagent(
+class Subagents:
+    def __init__(
+        self, ledger: Ledger, notes: Notes, drafts: Drafts, children: Children, transcripts: Transcripts
+    ) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+        self._notes = notes
+        self._drafts = drafts
+        self._children = children
+        self._transcripts = transcripts
+
+    async def start(
         self,
         type: str,
         prompt: str,
@@ -68,22 +81,22 @@ class Subagents(Suspending, Inboxes):
         )
         minted = {} if task_id is None else {"id": task_id}
         asked = {**_task(facts, agent_id, conversation_id, fields or {}), **minted}
-        planning, now = await self._planning_new(), self.now()
+        planning, now = await self._drafts.planning_new(), self._ledger.now()
         maker = arguments.name("created_by", created_by)
         with enqueue_span([asked]):
-            draft = self._draft(asked, planning, created_by=maker, dag_id=None, now=now)
+            draft = self._drafts.draft(asked, planning, created_by=maker, dag_id=None, now=now)
         if draft.depends_on:
             raise InvalidInput("depends_on", "cannot be given for a subagent, which begins at once")
 
         async def decide() -> tuple[ChangeSet | None, StartedSubagent]:
-            if (known := await self.store.record("subagent", self.workspace, draft.id)) is not None:
+            if (known := await self._store.record("subagent", self._workspace, draft.id)) is not None:
                 return None, started(known)
-            births = await self._births([draft], planning, heights={}, done=frozenset(), now=self.now())
+            births = await self._drafts.births([draft], planning, heights={}, done=frozenset(), now=self._ledger.now())
             return self._as_subagent(births, draft, facts)
 
         return await self._begun(decide)
 
-    async def spawn_subagent(
+    async def spawn(
         self,
         task_id: str,
         lease: str,
@@ -108,7 +121,7 @@ class Subagents(Suspending, Inboxes):
         """
         name = arguments.name("name", name)
         parent_id = TaskId(task_id)
-        hot = await self._held(parent_id, Lease(lease))
+        hot = await self._ledger.held(parent_id, Lease(lease))
         whose = Scope(await self._type_name(hot), arguments.name("conversation", conversation or task_id))
         facts = _facts(
             whose,
@@ -120,21 +133,21 @@ class Subagents(Suspending, Inboxes):
             silent=silent,
             tool_call_id=tool_call_id,
         )
-        maker = await self._spawner(parent_id)
+        maker = await self._children.spawner(parent_id)
         asked = child_of(parent_id, _task(facts, agent_id, conversation_id, fields or {}), maker.under)
-        planning, now = await self._planning_new(), self.now()
+        planning, now = await self._drafts.planning_new(), self._ledger.now()
         with enqueue_span([asked]):
-            draft = self._draft(asked, planning, created_by=maker.by, dag_id=None, now=now, under=maker.under)
+            draft = self._drafts.draft(asked, planning, created_by=maker.by, dag_id=None, now=now, under=maker.under)
 
         async def decide() -> tuple[ChangeSet | None, StartedSubagent]:
-            held = await self._held(parent_id, Lease(lease))
+            held = await self._ledger.held(parent_id, Lease(lease))
             if (known := await self._spawned_before(held, name)) is not None:
                 return None, started(known)
-            return self._as_subagent(await self._spawned(held, [draft], name, wait=False), draft, facts)
+            return self._as_subagent(await self._children.spawned(held, [draft], name, wait=False), draft, facts)
 
         return await self._begun(decide)
 
-    async def subagents(
+    async def list(
         self,
         *,
         parent: str | None = None,
@@ -146,7 +159,7 @@ class Subagents(Suspending, Inboxes):
         whole(limit, "limit", least=1, most=MOST_LISTED)
         views: list[Subagent] = []
         while len(views) < limit:
-            page = await self.store.page("subagent", self.workspace, below=below, limit=MOST_LISTED)
+            page = await self._store.page("subagent", self._workspace, below=below, limit=MOST_LISTED)
             wanted = [record for record in page if _is_of(record, parent, conversation)]
             views += [view for record in wanted if (view := await self._seen(record)) is not None]
             if len(page) < MOST_LISTED:
@@ -154,58 +167,58 @@ class Subagents(Suspending, Inboxes):
             below = page[-1].id
         return views[:limit]
 
-    async def subagent(self, task_id: str) -> Subagent:
+    async def get(self, task_id: str) -> Subagent:
         """One background subagent, by its task's id."""
-        record = await self.store.record("subagent", self.workspace, arguments.name("task_id", task_id))
+        record = await self._store.record("subagent", self._workspace, arguments.name("task_id", task_id))
         view = None if record is None else await self._seen(record)
         if view is None:
             raise NotFound("subagent", task_id)
         return view
 
     async def _seen(self, record: Record) -> Subagent | None:
-        hot = (await self._load_all([TaskId(record.id)])).get(TaskId(record.id))
+        hot = (await self._ledger.load_all([TaskId(record.id)])).get(TaskId(record.id))
         if hot is None:
             return None  # pruned in this moment
         progress = None if hot.progress is None else json.loads(hot.progress)
-        return seen(record, hot, await self.store.attempts(hot.id), progress, self.now())
+        return seen(record, hot, await self._store.attempts(hot.id), progress, self._ledger.now())
 
     async def _begun(
         self, decide: Callable[[], Awaitable[tuple[ChangeSet | None, StartedSubagent]]]
     ) -> StartedSubagent:
         try:
-            begun = await self._land(decide)
+            begun = await self._ledger.commit(decide)
         except KeyTaken as refused:
-            known = await self.store.record("subagent", self.workspace, next(iter(refused.by.values())))
+            known = await self._store.record("subagent", self._workspace, next(iter(refused.by.values())))
             if known is None:
                 raise InvalidInput("idempotency_key", "is that of a task that is no subagent") from None
             return started(known)
-        await self._transcribe(begun.task_id)
+        await self._transcripts.write(begun.task_id)
         return begun
 
     def _as_subagent(
         self, change_set: ChangeSet, draft: Definition, facts: Mapping[str, Json]
     ) -> tuple[ChangeSet, StartedSubagent]:
         """The task, with what is kept of it as a subagent, in one stored change."""
-        body: dict[str, Json] = {**facts, "output_file": str(self._transcript_of(draft.id))}
+        body: dict[str, Json] = {**facts, "output_file": str(self._transcripts.file_of(draft.id))}
         records = (
-            RecordChange("subagent", self.workspace, draft.id, 0, body),
-            RecordChange("transcript", self.workspace, draft.id, 0, {}),
+            RecordChange("subagent", self._workspace, draft.id, 0, body),
+            RecordChange("transcript", self._workspace, draft.id, 0, {}),
         )
         whole = marked(change_set)._replace(records=(*change_set.records, *records))
-        return whole, started(Record("subagent", self.workspace, draft.id, 1, body))
+        return whole, started(Record("subagent", self._workspace, draft.id, 1, body))
 
     async def _spawned_before(self, hot: Hot, name: str) -> Record | None:
-        noted = (await self._notes(hot)).get(name)
+        noted = (await self._notes.of(hot)).get(name)
         if noted is None:
             return None
         children = cast(list[Json], noted["children"]) if isinstance(noted, dict) and "children" in noted else []
-        known = await self.store.record("subagent", self.workspace, str(children[0])) if children else None
+        known = await self._store.record("subagent", self._workspace, str(children[0])) if children else None
         if known is None:
             raise InvalidInput("name", f"{name} stands for something else in this task already")
         return known
 
     async def _type_name(self, hot: Hot) -> str:
-        agent = None if hot.agent is None else (await self._planning()).agents.get(hot.agent)
+        agent = None if hot.agent is None else (await self._ledger.configuration.current()).agents.get(hot.agent)
         return hot.agent or "" if agent is None else agent.type
 
 

@@ -28,25 +28,30 @@ from taskyard.features.agents.rules import refusal
 from taskyard.features.attempts.output_checks import check_rule
 from taskyard.features.queues.presets import Presets
 from taskyard.features.tasks import growth_limits
+from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.tracing import current_trace
 from taskyard.ledger.turns import TURN, pause
 
 BY_DEFAULT = "human:local"
 T = TypeVar("T")
-DAG_FIELDS = frozenset({"title", "tasks", "budget_ceiling_usd", "tags", "id"})
 
 
-class Drafting(Presets):
-    _pattern: Pattern | None = None  # what the last request said, as far as others may say it too
+class Drafts:
+    def __init__(self, ledger: Ledger, presets: Presets) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+        self._presets = presets
+        self._pattern: Pattern | None = None  # what the last request said, as far as others may say it too
 
-    async def _planning_new(self) -> Planning:
+    async def planning_new(self) -> Planning:
         """What new tasks are put in under. With the first of them, the workspace's preset is settled for good."""
-        planning = await self._planning()
+        planning = await self._ledger.configuration.current()
         if planning.settings.preset is None:
-            planning = await self._first_preset.ask()
+            planning = await self._presets.first.ask()
         return planning
 
-    def _draft(
+    def draft(
         self,
         fields: Mapping[str, object],
         planning: Planning,
@@ -74,13 +79,13 @@ class Drafting(Presets):
         under: Definition | None,
     ) -> Definition:
         policy, in_common = planning.policy_of(_queue_of(fields)), said_in_common(fields)
-        task_id, sizes = minted(fields, policy).task_id or self._mint_task(), self.options.sizes
+        task_id, sizes = minted(fields, policy).task_id or self._ledger.mint_task(), self._ledger.options.sizes
         if self._pattern is not None and self._pattern.fits(in_common, policy, created_by, dag_id):
             return self._pattern.define(fields, task_id=task_id, now=now, sizes=sizes)
         definition = define(
             fields,
             task_id=task_id,
-            workspace=self.workspace,
+            workspace=self._workspace,
             dag_id=dag_id,
             created_by=created_by,
             now=now,
@@ -91,11 +96,11 @@ class Drafting(Presets):
         self._pattern = pattern_of(fields, in_common, policy, definition) or self._pattern
         return definition if under is None else growth_limits.placed_under(definition, under, said(fields, policy))
 
-    def _dag_named(self, fields: Mapping[str, object], planning: Planning) -> DagId | None:
+    def dag_named(self, fields: Mapping[str, object], planning: Planning) -> DagId | None:
         """The DAG that a request names as its own, under whichever name its preset has for that."""
         return minted(fields, planning.policy_of(_queue_of(fields))).dag_id
 
-    async def _named(
+    async def named(
         self,
         tasks: object,
         planning: Planning,
@@ -122,7 +127,7 @@ class Drafting(Presets):
             if index and index % TURN == 0:
                 await pause()
             try:
-                drafts[name] = self._draft(
+                drafts[name] = self.draft(
                     _with_ids(row, ids[name], ids), planning, created_by=created_by, dag_id=dag_id, now=now, under=under
                 )
             except InvalidInput as error:
@@ -138,9 +143,9 @@ class Drafting(Presets):
         name = fields.get("name", given or f"#{index}")
         if not isinstance(name, str) or not name:
             raise InvalidInput(f"tasks[{index}].name", "must be a text that is not empty")
-        return name, given or self._mint_task()
+        return name, given or self._ledger.mint_task()
 
-    async def _births(
+    async def births(
         self,
         drafts: Sequence[Definition],
         planning: Planning,
@@ -163,7 +168,7 @@ class Drafting(Presets):
             return likeness(draft), heights.get(draft.id, 0), bool(names)
 
         runs = [list(run) for _, run in groupby(zip(drafts, waits, strict=True), alike)]
-        lanes = lanes or await self._lanes([lane_of(run[0][0], failures=0) for run in runs])
+        lanes = lanes or await self._ledger.configuration.lane_ids([lane_of(run[0][0], failures=0) for run in runs])
         tasks: list[NewTask] = []
         blockers: list[Blocker] = []
         edges: list[Edge] = []
@@ -195,15 +200,15 @@ class Drafting(Presets):
         """Where a task is said to come from another, that one is there, and in this workspace."""
         said = [("parent_id", draft.parent_id) for draft in drafts] + [("rerun_of", draft.rerun_of) for draft in drafts]
         named = {(field, task_id) for field, task_id in said if task_id is not None}
-        there = await self.store.load(sorted({task_id for _, task_id in named})) if named else {}
+        there = await self._store.load(sorted({task_id for _, task_id in named})) if named else {}
         for field, task_id in sorted(named):
-            if task_id not in there or there[task_id].workspace != self.workspace:
+            if task_id not in there or there[task_id].workspace != self._workspace:
                 raise InvalidInput(field, f"{task_id} is unknown")
 
     async def _check_makers(self, drafts: Sequence[Definition], *, spawns: bool) -> None:
         """Agents make work within the graph of what they hold, and none for each other: that is for orchestrators."""
         for created_by in {draft.created_by for draft in drafts}:
-            maker = await self._maker(agent_named(created_by))
+            maker = await self._ledger.maker(agent_named(created_by))
             addressed = {draft.agent for draft in drafts if draft.created_by == created_by and draft.agent is not None}
             if maker is not None and (why := refusal(maker, sorted(addressed), spawns=spawns)) is not None:
                 raise Forbidden(why)

@@ -7,12 +7,20 @@ from typing import Any
 
 from taskyard.core.errors import InvalidInput
 from taskyard.definition.definition import lane_of
+from taskyard.features.tasks.arrivals import BY_DEFAULT
+from taskyard.features.tasks.drafts import Drafts
 from taskyard.features.tasks.views import Task
+from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.tracing import enqueue_span
-from taskyard.service.enqueueing import BY_DEFAULT, Enqueueing
 
 
-class Joining(Enqueueing):
+class ExternalTransactions:
+    def __init__(self, ledger: Ledger, drafts: Drafts) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+        self._drafts = drafts
+
     async def enqueue_in(self, connection: Any, type: str, *, created_by: str = BY_DEFAULT, **fields: Any) -> Task:
         """Put one task in through the caller's connection: it commits or vanishes with the caller's transaction.
 
@@ -22,16 +30,16 @@ class Joining(Enqueueing):
             return await self._enqueued_in(connection, {"type": type, **fields}, created_by)
 
     async def _enqueued_in(self, connection: Any, fields: Mapping[str, object], created_by: str) -> Task:
-        guest = self.store.join(connection)
-        planning, now = await self._planning(), self.now()
-        draft = self._draft(fields, planning, created_by=created_by, dag_id=None, now=now)
+        guest = self._store.join(connection)
+        planning, now = await self._ledger.configuration.current(), self._ledger.now()
+        draft = self._drafts.draft(fields, planning, created_by=created_by, dag_id=None, now=now)
         if draft.depends_on:
             raise InvalidInput("depends_on", "cannot be given here: put the task in on its own, or submit a DAG")
         if draft.idempotency_key is not None:
-            owners = await guest.by_key(self.workspace, [draft.idempotency_key])
+            owners = await guest.by_key(self._workspace, [draft.idempotency_key])
             if owner := owners.get(draft.idempotency_key):
-                return Task(await self._load(owner), await self._define(owner))
+                return Task(await self._ledger.load(owner), await self._ledger.definition(owner))
         lanes = await guest.lanes([lane_of(draft, failures=0)])
-        births = await self._births([draft], planning, heights={}, done=frozenset(), lanes=lanes, now=now)
+        births = await self._drafts.births([draft], planning, heights={}, done=frozenset(), lanes=lanes, now=now)
         await guest.insert(births.tasks, births.blockers)
         return Task(births.tasks[0].hot, draft, created=True)

@@ -11,29 +11,32 @@ from taskyard.core.task import Hot, Status, TaskId
 from taskyard.features.tasks.result_views import result_of
 from taskyard.features.tasks.views import Details
 from taskyard.features.tasks.waiting import Ends
-from taskyard.ledger.options import Options
-from taskyard.service.engine import Engine
-from taskyard.stores.contract import Store
+from taskyard.ledger.ledger import Ledger
 
 
-class Results(Engine):
-    def __init__(self, store: Store, options: Options) -> None:
-        super().__init__(store, options)
-        self._ends = Ends(store)
+class Results:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+        self._ends = Ends(ledger.store)
+
+    async def close(self) -> None:
+        await self._ends.close()
 
     async def get(self, task_id: str, *, wait_sec: float = 0) -> Details:
         """A task with everything that is known of it; with `wait_sec`, once it has ended or that time is over."""
         if wait_sec:
-            await self._ends.wait((await self._load(TaskId(task_id))).id, wait_sec)
-        (details,) = await self.details([await self._load(TaskId(task_id))])
+            await self._ends.wait((await self._ledger.load(TaskId(task_id))).id, wait_sec)
+        (details,) = await self.details([await self._ledger.load(TaskId(task_id))])
         return details
 
     async def details(self, hots: Sequence[Hot]) -> list[Details]:
         """Everything that is known of many tasks, in as many reads as of one. A task that was pruned is left out."""
         ids = [hot.id for hot in hots]
-        definitions, outputs = await self.store.definitions(ids), await self.store.outputs(ids)
-        attempts, blockers = await self.store.histories(ids), await self.store.blockers(ids)
-        dead = await self.store.named("dead", self.workspace, [outcomes.dead_id(hot.id, hot.attempt) for hot in hots])
+        definitions, outputs = await self._store.definitions(ids), await self._store.outputs(ids)
+        attempts, blockers = await self._store.histories(ids), await self._store.blockers(ids)
+        dead = await self._store.named("dead", self._workspace, [outcomes.dead_id(hot.id, hot.attempt) for hot in hots])
         return [
             Details(
                 hot,

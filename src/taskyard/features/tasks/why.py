@@ -23,8 +23,7 @@ from taskyard.core.task import Hot, Lane, Status, TaskId
 from taskyard.core.units import Micros, to_iso, to_usd, utc_date
 from taskyard.features.agents.rules import is_silent
 from taskyard.features.tasks.answers import Cause, Why
-from taskyard.ledger.ledger import pulse
-from taskyard.service.engine import Engine
+from taskyard.ledger.ledger import Ledger, pulse
 from taskyard.stores.contract import Filter
 
 COUNTED = 1000  # tasks ahead in line are counted up to this
@@ -32,10 +31,15 @@ CLOSEST = 3
 _STATES = (AgentStatus.ACTIVE, AgentStatus.DRAINING, AgentStatus.OFFLINE)
 
 
-class Explaining(Engine):
+class Explanations:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+
     async def why(self, task_id: str) -> Why:
         """What the task is waiting for, or what it is doing."""
-        hot = await self._load(TaskId(task_id))
+        hot = await self._ledger.load(TaskId(task_id))
         match hot.status:
             case Status.PENDING:
                 causes = await self._why_pending(hot)
@@ -50,7 +54,7 @@ class Explaining(Engine):
         return Why(task_id=hot.id, status=hot.status, causes=tuple(causes))
 
     async def _why_pending(self, hot: Hot) -> list[Cause]:
-        blockers = [each for each in await self.store.blockers([hot.id]) if each.wait == hot.wait]
+        blockers = [each for each in await self._store.blockers([hot.id]) if each.wait == hot.wait]
         return [await self._blocked(hot, blocker) for blocker in blockers]
 
     async def _blocked(self, hot: Hot, blocker: Blocker) -> Cause:
@@ -70,7 +74,7 @@ class Explaining(Engine):
                 return await self._blocked_by_money(hot, rest)
 
     async def _blocked_by_task(self, other: TaskId) -> Cause:
-        blocking = (await self.store.load([other])).get(other)
+        blocking = (await self._store.load([other])).get(other)
         state = blocking.status.value if blocking else "gone"
         hint = {
             Status.DEAD_LETTERED: ", so it waits until a person resolves that dead letter",
@@ -87,15 +91,15 @@ class Explaining(Engine):
 
     async def _holder(self, key: str) -> TaskId | None:
         running = frozenset({Status.CLAIMED, Status.RUNNING, Status.VALIDATING})
-        found = await self.store.find(Filter(workspace=self.workspace, statuses=running), after=0, limit=COUNTED)
+        found = await self._store.find(Filter(workspace=self._workspace, statuses=running), after=0, limit=COUNTED)
         return next((hot.id for hot in found if hot.key == key), None)
 
     async def _blocked_by_money(self, hot: Hot, name: str) -> Cause:
         is_day = name == "day"
         if is_day:
-            name = day_ceiling(utc_date(self.now()))
-        limit = (await self.store.limits(self.workspace, [name])).get(name)
-        planning = await self._planning()
+            name = day_ceiling(utc_date(self._ledger.now()))
+        limit = (await self._store.limits(self._workspace, [name])).get(name)
+        planning = await self._ledger.configuration.current()
         ceiling = planning.settings.daily_budget if is_day else limit.ceiling if limit else None
         used = limit.held + limit.spent if limit else 0
         wants = planning.settings.default_reserve if hot.reserve is None else hot.reserve
@@ -107,7 +111,7 @@ class Explaining(Engine):
         return Cause(kind="budget", words=words, facts=facts)
 
     async def _why_retrying(self, hot: Hot) -> Cause:
-        failed = [attempt for attempt in await self.store.attempts(hot.id) if attempt.reason]
+        failed = [attempt for attempt in await self._store.attempts(hot.id) if attempt.reason]
         reason = failed[-1].reason if failed else None
         at = to_iso(hot.wake_at) if hot.wake_at else ""
         parked = "the provider's rate limit" if reason == "rate_limit" else f"failure {hot.failures} ({reason})"
@@ -115,7 +119,7 @@ class Explaining(Engine):
         return Cause(kind="retry", words=f"is tried again at {at}, after {parked}", facts=facts)
 
     async def _why_validating(self, hot: Hot) -> Cause:
-        record = await self.store.record("judging", self.workspace, hot.id)
+        record = await self._store.record("judging", self._workspace, hot.id)
         if record is None:  # the verdict has just come
             return _resting(hot)
         standing = await self.why(str(record.body["validator"]))
@@ -128,18 +132,18 @@ class Explaining(Engine):
         return Cause(kind="validating", words=f"its output is judged by {standing.task_id}, which {words}", facts=facts)
 
     async def _why_ready(self, hot: Hot) -> list[Cause]:
-        planning = await self._configuration.fresh()
-        lane, now = await self._lane_of(hot), self.now()
+        planning = await self._ledger.configuration.fresh()
+        lane, now = await self._ledger.lane_of(hot), self._ledger.now()
         closed = [*_closed(planning, lane, now)]
         agents = await self._no_agent(hot, lane, planning)
         if closed or agents:
             return [*closed, *agents]
-        place = await self.store.ahead(hot.lane, hot.rank, hot.seq, COUNTED) + 1
+        place = await self._store.ahead(hot.lane, hot.rank, hot.seq, COUNTED) + 1
         return [Cause(kind="next_in_line", words=f"next in line, position {place}", facts={"position": place})]
 
     async def _no_agent(self, hot: Hot, lane: Lane, planning: Planning) -> list[Cause]:
         """Why none of the agents takes it now; nothing where one may."""
-        heard, now = await self._heard(planning), self.now()
+        heard, now = await self._heard(planning), self._ledger.now()
         silent = {agent.id for agent in planning.agents.values() if is_silent(agent, heard.get(agent.id), now)}
         suitable = [agent for agent in planning.agents.values() if suits(lane, agent)]
         if not suitable:
@@ -155,14 +159,14 @@ class Explaining(Engine):
 
     async def _heard(self, planning: Planning) -> dict[str, Micros]:
         """When each agent was last heard of, where it was."""
-        pulses = await self.store.pulses("agent:")
-        names = {agent: pulse("agent", self.workspace, agent) for agent in planning.agents}
+        pulses = await self._store.pulses("agent:")
+        names = {agent: pulse("agent", self._workspace, agent) for agent in planning.agents}
         return {agent: pulses[name] for agent, name in names.items() if name in pulses}
 
     async def _all_short(self, hot: Hot, active: Sequence[Agent], planning: Planning) -> list[Cause]:
-        now = self.now()
+        now = self._ledger.now()
         standing = {agent.id: _ceilings(agent, planning, now) for agent in active}
-        limits = await self.store.limits(self.workspace, [each.name for own in standing.values() for each in own])
+        limits = await self._store.limits(self._workspace, [each.name for own in standing.values() for each in own])
         wants = planning.settings.default_reserve if hot.reserve is None else hot.reserve
         causes: list[Cause] = []
         for agent in active:

@@ -12,16 +12,24 @@ from taskyard.core.errors import IdentityTaken, InvalidInput, NotFound
 from taskyard.core.json_value import Json, compact
 from taskyard.core.units import Micros
 from taskyard.definition import arguments
+from taskyard.features.agents.audit import budget_events
 from taskyard.features.agents.rules import granted, name_conflict
 from taskyard.features.tokens import rules as token_rules
 from taskyard.features.tokens.rules import EVERYWHERE, Role, Token
 from taskyard.features.tokens.sessions import Sessions
 from taskyard.features.tokens.views import Issued
 from taskyard.ledger.ids import mint
+from taskyard.ledger.ledger import Ledger
 
 
-class Access(Sessions):
-    async def create_token(
+class Tokens:
+    def __init__(self, ledger: Ledger, sessions: Sessions) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+        self._sessions = sessions
+
+    async def create(
         self,
         name: str,
         role: str,
@@ -44,13 +52,13 @@ class Access(Sessions):
         `"unlimited"` lifts that bound. The budget is set as an operator sets it.
         """
         secret = token_urlsafe(32)
-        now = self.now()
+        now = self._ledger.now()
         lasting = None if expires_in_sec is None else arguments.duration("expires_in_sec", expires_in_sec)
         token = Token(
             id=mint(),
             name=arguments.name("name", name),
             role=_role(role),
-            workspace=self.workspace,
+            workspace=self._workspace,
             sealed=token_rules.sealed(secret),
             agent=None if agent is None else arguments.name("agent", agent),
             agent_id=None if agent_id is None else arguments.name("agent_id", agent_id),
@@ -68,12 +76,12 @@ class Access(Sessions):
         row = RecordChange("token", EVERYWHERE, token.id, 0, token.body())
 
         async def decide() -> tuple[ChangeSet, None]:
-            granted = ChangeSet(at=self.now())
+            granted = ChangeSet(at=self._ledger.now())
             if token.agent is not None:
                 granted = await self._granted(token.agent, token.agent_id, given, budget, by, is_whole=False)
             return granted._replace(records=(row, *granted.records), events=(told, *granted.events)), None
 
-        await self._land(decide)
+        await self._ledger.commit(decide)
         return Issued(token, token_rules.spelled(token.id, secret))
 
     async def grant(
@@ -95,49 +103,53 @@ class Access(Sessions):
         given = arguments.grant(types=types, capabilities=capabilities, queues=queues, slots=slots) or Grant()
 
         async def decide() -> tuple[ChangeSet, None]:
-            if type_ not in (await self._configuration.fresh()).type_names():
+            if type_ not in (await self._ledger.configuration.fresh()).type_names():
                 raise NotFound("agent", type_)
             return await self._granted(type_, own, given, None, by, is_whole=True), None
 
-        await self._land(decide)
+        await self._ledger.commit(decide)
         return given
 
     async def _granted(
         self, agent: str, agent_id: str | None, given: Grant | None, budget: Budget | None, by: str, *, is_whole: bool
     ) -> ChangeSet:
         """The type with what it is granted. Without a grant that is given, what it was granted before stays."""
-        planning = await self._configuration.fresh()
+        planning = await self._ledger.configuration.fresh()
         ids = planning.types_by_id()
         if (why := name_conflict(agent_id or agent, agent, planning.type_names(), ids)) is not None:
             raise IdentityTaken(agent_id or agent, why)
-        record = await self.store.record("agent_type", self.workspace, agent)
+        record = await self._store.record("agent_type", self._workspace, agent)
         before = AgentType(name=agent) if record is None else agent_type_of(record)
         after = granted(before, agent_id, given)
         if budget is not None and agent_id is not None:
             raise InvalidInput("budget_usd", "is the type's: set that of one id with `taskyard agents budget`")
         after = after if budget is None else replace(after, by_operator=budget)
         version = 0 if record is None else record.version
-        rows = [RecordChange("agent_type", self.workspace, agent, version, after.body())]
+        rows = [RecordChange("agent_type", self._workspace, agent, version, after.body())]
         if agent not in ids:
-            rows.append(RecordChange("agent", self.workspace, agent, 0, None))  # nobody has taken the name meanwhile
+            rows.append(RecordChange("agent", self._workspace, agent, 0, None))  # nobody has taken the name meanwhile
         facts: dict[str, Json] = {"agent": agent, "agent_id": agent_id, "grant": (given or Grant()).body()}
-        events = [self._told_by("agent.granted", by, facts)] if is_whole or given is not None else []
-        return ChangeSet(records=tuple(rows), events=(*events, *self._told_of_budget(before, after, by)), at=self.now())
+        events = [self._ledger.audit("agent.granted", by, facts)] if is_whole or given is not None else []
+        return ChangeSet(
+            records=tuple(rows),
+            events=(*events, *budget_events(self._ledger, before, after, by)),
+            at=self._ledger.now(),
+        )
 
-    async def tokens(self) -> list[Token]:
+    async def list(self) -> list[Token]:
         """The tokens of this workspace, oldest first."""
-        records = await self.store.records("token", EVERYWHERE)
+        records = await self._store.records("token", EVERYWHERE)
         mine = [token_rules.token_of(record) for record in records]
-        return sorted((token for token in mine if token.workspace == self.workspace), key=lambda token: token.id)
+        return sorted((token for token in mine if token.workspace == self._workspace), key=lambda token: token.id)
 
-    async def revoke_token(self, token_id: str, *, by: str = "human:local") -> None:
+    async def revoke(self, token_id: str, *, by: str = "human:local") -> None:
         """End a token. The next call that shows it is refused."""
-        record = await self.store.record("token", EVERYWHERE, arguments.name("token_id", token_id))
+        record = await self._store.record("token", EVERYWHERE, arguments.name("token_id", token_id))
         token = None if record is None else token_rules.token_of(record)
-        if record is None or token is None or token.workspace != self.workspace:
+        if record is None or token is None or token.workspace != self._workspace:
             raise NotFound("token", token_id)
         if token.revoked_at is None:
-            await self._put_token("token.revoked", replace(token, revoked_at=self.now()), record.version, by)
+            await self._put_token("token.revoked", replace(token, revoked_at=self._ledger.now()), record.version, by)
 
     async def known_by(self, text: str) -> Token | None:
         """The token that this text proves, or that its session stands for; None where it proves none."""
@@ -145,32 +157,32 @@ class Access(Sessions):
         if shown is None:
             return None
         if shown.is_session:
-            session = await self.session_by(text)
+            session = await self._sessions.of(text)
             token = None if session is None else await self._token(session.token_id)
-            return None if token is None or token_rules.is_over(token, self.now()) else token
+            return None if token is None or token_rules.is_over(token, self._ledger.now()) else token
         token = await self._token(shown.id)
-        return token if token is not None and token_rules.proves(token, shown.secret, self.now()) else None
+        return token if token is not None and token_rules.proves(token, shown.secret, self._ledger.now()) else None
 
     async def _token(self, token_id: str) -> Token | None:
-        record = await self.store.record("token", EVERYWHERE, token_id)
+        record = await self._store.record("token", EVERYWHERE, token_id)
         return None if record is None else token_rules.token_of(record)
 
-    async def has_tokens(self) -> bool:
+    async def exist(self) -> bool:
         """Whether anybody was ever given a token: from then on, nothing is open."""
-        return bool(await self.store.records("token", EVERYWHERE))
+        return bool(await self._store.records("token", EVERYWHERE))
 
     def _told_of(self, event: str, token: Token, by: str) -> Event:
         data = compact({"token": token.id, "name": token.name, "role": token.role.value, "by": by})
-        return Event(event, token.workspace, None, None, self.now(), None, None, None, data)
+        return Event(event, token.workspace, None, None, self._ledger.now(), None, None, None, data)
 
     async def _put_token(self, event: str, token: Token, version: int, by: str) -> None:
         told = self._told_of(event, token, by)
         change = RecordChange("token", EVERYWHERE, token.id, version, token.body())
 
         async def decide() -> tuple[ChangeSet, None]:
-            return ChangeSet(records=(change,), events=(told,), at=self.now()), None
+            return ChangeSet(records=(change,), events=(told,), at=self._ledger.now()), None
 
-        await self._land(decide)
+        await self._ledger.commit(decide)
 
 
 def _role(word: str) -> Role:

@@ -10,7 +10,7 @@ from taskyard.features.tokens import rules as token_rules
 from taskyard.features.tokens.rules import EVERYWHERE, Session, Token
 from taskyard.features.tokens.views import Begun
 from taskyard.ledger.ids import mint_at
-from taskyard.service.engine import Engine
+from taskyard.ledger.ledger import Ledger
 
 SESSION = "session"
 LASTING = Micros(12 * HOUR)
@@ -18,10 +18,14 @@ FORGOTTEN = 100  # old ones that go when a new one comes
 _TIME = 10  # the letters of an id that say when it was made
 
 
-class Sessions(Engine):
-    async def begin_session(self, token: Token) -> Begun:
+class Sessions:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+
+    async def begin(self, token: Token) -> Begun:
         """A session that stands for the token, for as long as sessions last or the token does."""
-        secret, now = token_urlsafe(32), self.now()
+        secret, now = token_urlsafe(32), self._ledger.now()
         ends = Micros(now + LASTING)
         session = Session(
             id=_id_at(now),
@@ -32,35 +36,39 @@ class Sessions(Engine):
 
         async def decide() -> tuple[ChangeSet, None]:
             # Ids are in the order of time: all below this one are over.
-            old = await self.store.page(
+            old = await self._store.page(
                 SESSION, EVERYWHERE, below=_id_at(Micros(now - LASTING))[:_TIME], limit=FORGOTTEN
             )
             gone = [RecordChange(*record[:4], None) for record in old]
             begun = RecordChange(SESSION, EVERYWHERE, session.id, 0, session.body())
             return ChangeSet(records=(begun, *gone), at=now), None
 
-        await self._land(decide)
+        await self._ledger.commit(decide)
         return Begun(session, token_rules.spelled_session(session.id, secret))
 
-    async def session_by(self, text: str) -> Session | None:
+    async def of(self, text: str) -> Session | None:
         """The session that this text proves."""
         shown = token_rules.presented(text)
         if shown is None or not shown.is_session:
             return None
-        record = await self.store.record(SESSION, EVERYWHERE, shown.id)
+        record = await self._store.record(SESSION, EVERYWHERE, shown.id)
         session = None if record is None else token_rules.session_of(record)
-        return session if session is not None and token_rules.proves(session, shown.secret, self.now()) else None
+        return (
+            session if session is not None and token_rules.proves(session, shown.secret, self._ledger.now()) else None
+        )
 
-    async def end_session(self, text: str) -> None:
+    async def end(self, text: str) -> None:
         """The next call that shows it is refused."""
 
         async def decide() -> tuple[ChangeSet | None, None]:
-            session = await self.session_by(text)
+            session = await self.of(text)
             if session is None:
                 return None, None
-            return ChangeSet(records=(RecordChange(SESSION, EVERYWHERE, session.id, 1, None),), at=self.now()), None
+            return ChangeSet(
+                records=(RecordChange(SESSION, EVERYWHERE, session.id, 1, None),), at=self._ledger.now()
+            ), None
 
-        await self._land(decide)
+        await self._ledger.commit(decide)
 
 
 def _id_at(at: Micros) -> str:

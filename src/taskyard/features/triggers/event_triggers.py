@@ -19,11 +19,10 @@ from taskyard.core.task import DagId, Definition, Hot, Status, TaskId, lone_dag,
 from taskyard.core.units import SECOND, Micros, to_iso
 from taskyard.features.sources import fires
 from taskyard.features.triggers import figures
-from taskyard.features.triggers.incoming_webhooks import Receiving
+from taskyard.features.triggers.firing import Happened, TriggerFiring
 from taskyard.features.triggers.rules import KIND, Source, Trigger, trigger_of
-from taskyard.features.triggers.service import LISTENING, Happened
-from taskyard.ledger.options import Options
-from taskyard.stores.contract import Store
+from taskyard.features.triggers.service import LISTENING
+from taskyard.ledger.ledger import Ledger
 
 GOOD_FOR = SECOND  # a trigger that others added is known here so long after at the latest
 HANDED_ON = 1 << 20  # characters of outputs that a template may name; those that are bigger go by reference
@@ -44,21 +43,23 @@ class Ended(NamedTuple):
     at: Micros
 
 
-class Noticing(Receiving):
-    def __init__(self, store: Store, options: Options) -> None:
-        super().__init__(store, options)
+class EventTriggers:
+    def __init__(self, ledger: Ledger, trigger_firing: TriggerFiring) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+        self._trigger_firing = trigger_firing
         self._listening: tuple[Micros, list[Trigger]] = (Micros(0), [])
-        self.dag_lifecycle.on_end.append(self._dag_ended)
 
     async def _listeners(self, source: Source) -> list[Trigger]:
         """The triggers that listen to this, as read lately."""
         until, known = self._listening
-        if self.now() >= until:
-            known = [trigger_of(record) for record in await self.store.records(KIND, self.workspace)]
-            self._listening = Micros(self.now() + GOOD_FOR), known
+        if self._ledger.now() >= until:
+            known = [trigger_of(record) for record in await self._store.records(KIND, self._workspace)]
+            self._listening = Micros(self._ledger.now() + GOOD_FOR), known
         return [trigger for trigger in known if trigger.is_listening and trigger.source is source]
 
-    async def _notice(self, events: Sequence[StoredEvent]) -> int:
+    async def follow(self, events: Sequence[StoredEvent]) -> int:
         """Fire what these events of this workspace set off, where nobody has. They may be handed over again."""
         self._listening = (Micros(0), [])  # what was added before an event happened must not be missed
         fired = 0
@@ -72,12 +73,10 @@ class Noticing(Receiving):
             fired += await self._watch(trigger, events)
         return fired
 
-    # Graphs that ended
-
-    async def _dag_ended(self, dag_id: DagId) -> None:
+    async def dag_ended(self, dag_id: DagId) -> None:
         if not await self._listeners(Source.DAG):
             return
-        record = await self.store.record("dag", self.workspace, dag_id)
+        record = await self._store.record("dag", self._workspace, dag_id)
         if record is not None and record.body["ended_at"] is not None:
             status, at = DagStatus(str(record.body["status"])), cast(Micros, record.body["ended_at"])
             await self._notice_end(Ended(dag_id, status, at), {})
@@ -100,32 +99,32 @@ class Noticing(Receiving):
 
     async def _has_fired(self, trigger: Trigger, ended: Ended) -> bool:
         fire_id = f"{trigger.fires_as}/{fires.key_at(ended.at, ended.dag_id)}"
-        return await self.store.record(fires.KIND, self.workspace, fire_id) is not None
+        return await self._store.record(fires.KIND, self._workspace, fire_id) is not None
 
     async def _fire_at_end(self, trigger: Trigger, ended: Ended, end: _End) -> bool:
         values, chain = await self._values_of(ended, end), await self._chain(end)
         why = f"{ended.dag_id} {ended.status.value}"
         happened = Happened(values, why, ended.at, ended.dag_id, chain=chain)
-        return await self._fire_at(trigger, happened) is not None
+        return await self._trigger_firing.fire_at(trigger, happened) is not None
 
     async def _end_of(self, ended: Ended) -> _End | None:
-        record = await self.store.record("dag", self.workspace, ended.dag_id)
+        record = await self._store.record("dag", self._workspace, ended.dag_id)
         if record is None:
             return await self._lone_end(lone_task(ended.dag_id))
-        graph = await self.store.graph(ended.dag_id)
+        graph = await self._store.graph(ended.dag_id)
         within = dags.within(graph.edges, {hot.id for hot in graph.tasks})
         depends = [edge for edge in within if edge.kind == "depends"]
         parents, children = {edge.parent for edge in depends}, {edge.child for edge in depends}
         leaves = [hot for hot in graph.tasks if hot.id not in parents][:MOST_LEAVES]
         roots = [hot.id for hot in graph.tasks if hot.id not in children][:1]
-        definitions = await self.store.definitions([*(hot.id for hot in leaves), *roots])
+        definitions = await self._store.definitions([*(hot.id for hot in leaves), *roots])
         return _End(record.body, leaves, definitions, roots[0] if roots else None)
 
     async def _lone_end(self, task_id: TaskId) -> _End | None:
-        hot = (await self._load_all([task_id])).get(task_id)
+        hot = (await self._ledger.load_all([task_id])).get(task_id)
         if hot is None:
             return None
-        definition = await self._define(task_id)
+        definition = await self._ledger.definition(task_id)
         body: dict[str, Json] = {
             "title": definition.title,
             "tags": list[Json](definition.tags),
@@ -136,7 +135,7 @@ class Noticing(Receiving):
     async def _values_of(self, ended: Ended, end: _End) -> dict[str, Json]:
         """The graph, and the outputs of the tasks that nothing in it depends on."""
         done = [hot.id for hot in end.leaves if hot.status is Status.COMPLETED]
-        stored = await self.store.outputs(done)
+        stored = await self._store.outputs(done)
         room = HANDED_ON
         outputs: list[Json] = []
         by_type: dict[str, Json] = {}
@@ -163,17 +162,15 @@ class Noticing(Receiving):
         first = None if end.root is None else end.definitions[end.root]
         if first is None or first.trigger_ref is None:
             return 0
-        record = await self.store.record(fires.KIND, self.workspace, first.trigger_ref)
+        record = await self._store.record(fires.KIND, self._workspace, first.trigger_ref)
         return 0 if record is None else fires.fire_of(record).chain + 1
 
     async def _pass_over(self, trigger_id: str, why: str) -> None:
         """Note the last thing that was none of its business: for who wonders why it did not fire."""
-        record = await self.store.record(LISTENING, self.workspace, trigger_id)
+        record = await self._store.record(LISTENING, self._workspace, trigger_id)
         version = 0 if record is None else record.version
-        row = RecordChange(LISTENING, self.workspace, trigger_id, version, {"passed_over": why})
-        await self._committer.commit(ChangeSet(records=(row,), at=self.now()))
-
-    # Figures that turned bad
+        row = RecordChange(LISTENING, self._workspace, trigger_id, version, {"passed_over": why})
+        await self._ledger.queue.commit(ChangeSet(records=(row,), at=self._ledger.now()))
 
     async def _watch(self, trigger: Trigger, events: Sequence[StoredEvent]) -> bool:
         """Let a rule see what attempts came to, and fire it where their mean is bad: once in its window at most."""
@@ -181,8 +178,8 @@ class Noticing(Receiving):
         since = [each for each in events if each.event.at >= trigger.created_at]
 
         async def decide() -> tuple[ChangeSet | None, bool]:
-            record = await self.store.record(LISTENING, self.workspace, trigger.id)
-            before, now = figures.seen_in(record), self.now()
+            record = await self._store.record(LISTENING, self._workspace, trigger.id)
+            before, now = figures.seen_in(record), self._ledger.now()
             seen = figures.watched(rules, before, since)
             quiet = figures.quiet_until(rules, seen)
             fires_now = figures.is_bad(rules, seen) and (quiet is None or quiet <= now)
@@ -191,16 +188,16 @@ class Noticing(Receiving):
             if not fires_now:
                 return ChangeSet(records=(self._saw(trigger, record, seen),), at=now), False
             after = figures.Seen(seq=seen.seq, fired_at=now)
-            fire, made = await self._judged_event(trigger, _bad(rules, seen, now))
+            fire, made = await self._trigger_firing.decide(trigger, _bad(rules, seen, now))
             work = made.change_set or ChangeSet(at=now)
-            new = (fire.stored(self.workspace), self._saw(trigger, record, after))
+            new = (fire.stored(self._workspace), self._saw(trigger, record, after))
             return work._replace(records=(*work.records, *new)), True
 
-        return await self._land_fires(decide)
+        return await self._ledger.commit_keyed(decide)
 
     def _saw(self, trigger: Trigger, record: Record | None, seen: figures.Seen) -> RecordChange:
         version = 0 if record is None else record.version
-        return RecordChange(LISTENING, self.workspace, trigger.id, version, seen.body())
+        return RecordChange(LISTENING, self._workspace, trigger.id, version, seen.body())
 
 
 class _End(NamedTuple):

@@ -16,8 +16,10 @@ from taskyard.core.errors import DeliveryRefused, InvalidInput
 from taskyard.core.json_value import Json, check_values, decode
 from taskyard.core.units import Micros, to_iso
 from taskyard.features.tokens.rules import EVERYWHERE
+from taskyard.features.triggers.firing import DELIVERY, Happened, TriggerFiring
 from taskyard.features.triggers.rules import KIND, Source, Trigger, trigger_of
-from taskyard.features.triggers.service import DELIVERY, HOOK, Happened, Triggering
+from taskyard.features.triggers.service import HOOK
+from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.signing import Delivery, Scheme, Unsound, delivered
 
 logger = logging.getLogger("taskyard.hooks")
@@ -30,10 +32,16 @@ class Hook(NamedTuple):
     trigger: str
 
 
-class Receiving(Triggering):
+class IncomingWebhooks:
+    def __init__(self, ledger: Ledger, trigger_firing: TriggerFiring) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+        self._trigger_firing = trigger_firing
+
     async def hook_at(self, path: str) -> Hook | None:
         """The hook that deliveries to this path are for; None: there is none."""
-        record = await self.store.record(HOOK, EVERYWHERE, path)
+        record = await self._store.record(HOOK, EVERYWHERE, path)
         # Before hooks had paths of their own, deliveries came to their names.
         return None if record is None else Hook(str(record.body["workspace"]), str(record.body.get("trigger", path)))
 
@@ -44,15 +52,15 @@ class Receiving(Triggering):
         looked up and its delivery's signature computed all the same: how long the answer takes tells nothing.
         """
         hook = await self.hook_at(path)
-        name = path if hook is None or hook.workspace != self.workspace else hook.trigger
-        record = await self.store.record(KIND, self.workspace, name)
+        name = path if hook is None or hook.workspace != self._workspace else hook.trigger
+        record = await self._store.record(KIND, self._workspace, name)
         trigger = None if record is None else trigger_of(record)
         if trigger is None or trigger.path != path or trigger.removed_at is not None:
             trigger = _NOBODYS
         try:
             delivery, values = self._opened_delivery(trigger, headers, body)
-            if await self._is_news(trigger, delivery, body):
-                await self._fire_at(trigger, self._arrived(trigger, delivery, values, body))
+            if await self._is_new(trigger, delivery, body):
+                await self._trigger_firing.fire_at(trigger, self._arrived(trigger, delivery, values, body))
         except Unsound as unsound:
             logger.warning("a delivery to the hook %s was refused: %s", trigger.id, unsound.why)
             raise DeliveryRefused from None
@@ -62,7 +70,7 @@ class Receiving(Triggering):
     ) -> tuple[Delivery, dict[str, Json]]:
         """What was signed, and nothing beside it."""
         scheme = Scheme(str(trigger.settings["scheme"]))
-        delivery = delivered(scheme, headers, body, self._hook_secrets(trigger), self.now())
+        delivery = delivered(scheme, headers, body, self._trigger_firing.hook_secrets(trigger), self._ledger.now())
         try:
             check_values(body, "body", DELIVERED.most_values)
             content = decode(body)
@@ -70,11 +78,11 @@ class Receiving(Triggering):
             raise Unsound(f"its body {garbled.facts['rule']}") from None
         signed_at = None if delivery.signed_at is None else to_iso(delivery.signed_at)
         hook: dict[str, Json] = {"name": trigger.id, "id": delivery.id, "signed_at": signed_at}
-        return delivery, {"body": content, "hook": {**hook, "received_at": to_iso(self.now())}}
+        return delivery, {"body": content, "hook": {**hook, "received_at": to_iso(self._ledger.now())}}
 
-    async def _is_news(self, trigger: Trigger, delivery: Delivery, body: bytes) -> bool:
+    async def _is_new(self, trigger: Trigger, delivery: Delivery, body: bytes) -> bool:
         """Whether it comes for the first time. One that its sender signed anew is told, again, that it has arrived."""
-        before = await self.store.record(DELIVERY, self.workspace, f"{trigger.id}/{delivery.key}")
+        before = await self._store.record(DELIVERY, self._workspace, f"{trigger.id}/{delivery.key}")
         if before is None:
             return True
         if delivery.signed_at is None or delivery.signed_at == before.body["signed_at"]:
@@ -86,8 +94,8 @@ class Receiving(Triggering):
     def _arrived(self, trigger: Trigger, delivery: Delivery, values: dict[str, Json], body: bytes) -> Happened:
         facts: dict[str, Json] = {"signed_at": delivery.signed_at, "body": sha256(body).hexdigest()}
         why = "a delivery came" if delivery.id is None else f"delivery {delivery.id} came"
-        came = self._delivery(trigger, delivery.key, facts)
-        return Happened(values, why, self.now(), delivery.key[:10], came)
+        came = self._trigger_firing.delivery(trigger, delivery.key, facts)
+        return Happened(values, why, self._ledger.now(), delivery.key[:10], came)
 
 
 # What a delivery to nobody is held against. No secret belongs to it, so that none is ever good.

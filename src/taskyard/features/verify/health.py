@@ -10,11 +10,11 @@ from typing import NamedTuple
 from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.json_value import Json
 from taskyard.core.units import SECOND
-from taskyard.service.engine import Engine
-from taskyard.service.sweeping import BATCH
+from taskyard.ledger.ledger import Ledger
 from taskyard.visible_text import visible
 
 MIB = 1024 * 1024
+DUE_AT_ONCE = 500  # due tasks that are looked at
 WATCHER = "watcher"  # of records: a file watcher that has ended
 LONGEST_PROBLEM = 500  # characters
 
@@ -27,33 +27,38 @@ class Finding(NamedTuple):
     words: str
 
 
-class Health(Engine):
-    async def health(self) -> dict[str, Json]:
+class Health:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+
+    async def report(self) -> dict[str, Json]:
         """The store's own figures, and how far the sweep is behind."""
-        now = self.now()
-        due = await self.store.due(now, BATCH)
+        now = self._ledger.now()
+        due = await self._store.due(now, DUE_AT_ONCE)
         expired = [hot.lease_expires_at for hot in due if hot.status.is_held and hot.lease_expires_at is not None]
         behind = max(now - min(expired, default=now), 0) / SECOND
-        return {**await self.store.health(), "oldest_expired_lease_sec": behind, **await self._watchers()}
+        return {**await self._store.health(), "oldest_expired_lease_sec": behind, **await self._watchers()}
 
     async def note_watcher(self, host: str, folders: Sequence[str], problem: str | None) -> None:
         """Keep what is wrong with the file watcher of a machine; None where it watches, or was told to stop."""
         id_ = sha256("\0".join([host, *folders]).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
         async def decide() -> tuple[ChangeSet | None, None]:
-            record = await self.store.record(WATCHER, self.workspace, id_)
+            record = await self._store.record(WATCHER, self._workspace, id_)
             if record is None and problem is None:
                 return None, None
             version = 0 if record is None else record.version
             told = visible(problem or "")[:LONGEST_PROBLEM]
             body: dict[str, Json] | None = None if problem is None else {"host": host, "problem": told}
-            change = RecordChange(WATCHER, self.workspace, id_, version, body)
-            return ChangeSet(records=(change,), at=self.now()), None
+            change = RecordChange(WATCHER, self._workspace, id_, version, body)
+            return ChangeSet(records=(change,), at=self._ledger.now()), None
 
-        await self._land(decide)
+        await self._ledger.commit(decide)
 
     async def _watchers(self) -> dict[str, Json]:
-        failed = await self.store.records(WATCHER, self.workspace)
+        failed = await self._store.records(WATCHER, self._workspace)
         if not failed:
             return {}
         return {"failed_watchers": {str(each.body["host"]): each.body["problem"] for each in failed}}

@@ -30,13 +30,14 @@ from taskyard.core.identifiers import (
 from taskyard.core.outcomes import dead_id
 from taskyard.core.task import HELD, KEY_DEAD, KEY_HELD, Attempt, DagId, Hot, Status, TaskId, Trait
 from taskyard.core.units import utc_date
-from taskyard.features.artifacts.checks import FileChecks
+from taskyard.features.artifacts.checks import ArtifactChecks
 from taskyard.features.inbox.checks import InboxChecks
 from taskyard.features.metrics.rules import Totals, fold, totals_of
-from taskyard.features.metrics.service import DAYS, Metering
-from taskyard.features.notifications.checks import NoticeChecks
+from taskyard.features.metrics.service import DAYS, MetricCounts
+from taskyard.features.notifications.checks import NotificationChecks
 from taskyard.features.schedules.checks import FireChecks
 from taskyard.features.verify.views import Verified
+from taskyard.ledger.ledger import Ledger
 from taskyard.stores.contract import Filter
 
 PAGE = 2000
@@ -63,7 +64,25 @@ class _History:
     metered: dict[str, Totals] = field(default_factory=dict[str, Totals])  # the same, of the events that are counted
 
 
-class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
+class Verification:
+    def __init__(
+        self,
+        ledger: Ledger,
+        artifact_checks: ArtifactChecks,
+        metrics: MetricCounts,
+        fire_checks: FireChecks,
+        inbox_checks: InboxChecks,
+        notification_checks: NotificationChecks,
+    ) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+        self._artifact_checks = artifact_checks
+        self._metrics = metrics
+        self._fire_checks = fire_checks
+        self._inbox_checks = inbox_checks
+        self._notification_checks = notification_checks
+
     async def verify(self) -> Verified:
         """Replay the stored history. Meant for a yard at rest: what moves meanwhile may look wrong.
 
@@ -71,7 +90,7 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
         """
         history = await self._history()
         problems = [
-            *await self.store.checks(),
+            *await self._store.checks(),
             *(problem for task_id in history.tasks for problem in _task_problems(task_id, history)),
             *_stray_events(history),
             *await self._blocker_problems(history),
@@ -83,10 +102,10 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
             *await self._limit_problems(history),
             *await self._judging_problems(history),
             *self._meter_problems(history),
-            *await self._file_problems(history.tasks.values()),
-            *await self._notice_problems(),
-            *await self._inbox_problems(),
-            *await self._fire_problems(history.tasks.values()),
+            *await self._artifact_checks.problems(history.tasks.values()),
+            *await self._notification_checks.problems(),
+            *await self._inbox_checks.problems(),
+            *await self._fire_checks.problems(history.tasks.values()),
         ]
         attempts = sum(len(rows) for rows in history.attempts.values())
         return Verified(tasks=len(history.tasks), events=history.seen, attempts=attempts, problems=tuple(problems))
@@ -94,11 +113,11 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
     async def _history(self) -> _History:
         history = _History()
         after = 0
-        while page := await self.store.find(Filter(workspace=self.workspace), after=after, limit=PAGE):
+        while page := await self._store.find(Filter(workspace=self._workspace), after=after, limit=PAGE):
             for hot in page:
                 history.tasks[hot.id] = hot
-                history.types[hot.id] = await self._type_of(hot)
-                history.attempts[hot.id] = await self.store.attempts(hot.id)
+                history.types[hot.id] = await self._ledger.type_of(hot)
+                history.attempts[hot.id] = await self._store.attempts(hot.id)
             after = page[-1].seq
         history.since, counted, history.stored = await self._stored_figures()
         try:
@@ -112,13 +131,13 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
         return history
 
     async def _is_whole(self) -> bool:
-        return not await self.store.pruned(self.workspace)
+        return not await self._store.pruned(self._workspace)
 
     async def _replay(self, history: _History, counted: int) -> None:
         # Where some were pruned there is no reading all in order; those of a task that is there are all there.
         for of in (None,) if history.whole else history.tasks:
             seq = 0
-            while events := await self.store.events(after=seq, limit=PAGE, workspace=self.workspace, task_id=of):
+            while events := await self._store.events(after=seq, limit=PAGE, workspace=self._workspace, task_id=of):
                 if history.whole:
                     _meter(history, [stored for stored in events if stored.seq <= counted])
                 for stored in events:
@@ -133,16 +152,16 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
         ids = list(history.tasks)
         for start in range(0, len(ids), PAGE) if not history.whole else ():
             page = ids[start : start + PAGE]
-            for task_id in set(page) - (await self.store.load(page)).keys():
+            for task_id in set(page) - (await self._store.load(page)).keys():
                 for rows in (history.tasks, history.types, history.attempts, history.events):
                     rows.pop(task_id, None)
 
     async def _stored_figures(self) -> tuple[int, int, dict[str, Totals]]:
         """Which events were counted, and what they came to: counting goes on also when nothing else moves."""
         while True:
-            counted = await self._counted()
-            stored = {each.id: totals_of(each.body) for each in await self.store.records(DAYS, self.workspace)}
-            if await self._counted() == counted:
+            counted = await self._metrics.counted()
+            stored = {each.id: totals_of(each.body) for each in await self._store.records(DAYS, self._workspace)}
+            if await self._metrics.counted() == counted:
                 return *counted, stored
 
     def _meter_problems(self, history: _History) -> list[str]:
@@ -150,7 +169,7 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
         if history.since or not history.whole:
             return []
         stored = history.stored
-        first = self._first_day_kept()
+        first = self._metrics.first_day_kept()
         days = sorted(day for day in {*history.metered, *stored} if day >= first)
         pairs = [(day, history.metered.get(day, Totals()), stored.get(day, Totals())) for day in days]
         return [
@@ -164,7 +183,7 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
         pending = [hot for hot in history.tasks.values() if hot.status is Status.PENDING]
         for start in range(0, len(pending), PAGE):
             page = {hot.id: hot for hot in pending[start : start + PAGE]}
-            for blocker in await self.store.blockers(list(page)):
+            for blocker in await self._store.blockers(list(page)):
                 if blocker.wait == page[blocker.task_id].wait:
                     history.waits[blocker.task_id].add(blocker.name)
         problems = [f"{hot.id} is pending and waits for nothing" for hot in pending if not history.waits[hot.id]]
@@ -184,20 +203,20 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
         for dag_id in sorted({hot.dag_id for hot in history.tasks.values() if hot.dag_id is not None}):
             found = await self._problems_of_graph(dag_id, history)
             # One that has no tasks any more was pruned while it was looked at.
-            problems += found if found and (await self.store.graph(dag_id)).tasks else []
+            problems += found if found and (await self._store.graph(dag_id)).tasks else []
         return problems
 
     async def _dependency_problems(self, history: _History) -> list[str]:
         """The same from DAG to DAG: what waits for a task of another is found by whatever ends that task."""
         lone = [hot.id for hot in history.tasks.values() if hot.dag_id is None]
         for start in range(0, len(lone), PAGE):
-            history.edges |= dict.fromkeys(await self.store.edges(lone[start : start + PAGE]))
+            history.edges |= dict.fromkeys(await self._store.edges(lone[start : start + PAGE]))
         homes = {hot.id: hot.dag_id for hot in history.tasks.values()}
         # Of some, one end was pruned.
         whole = dags.within((edge for edge in history.edges if edge.kind == "depends"), homes)
         crossing = [edge for edge in whole if homes[edge.parent] is None or homes[edge.parent] != homes[edge.child]]
         names = {dags.needed_name(dag_id) for edge in crossing if (dag_id := homes[edge.parent]) is not None}
-        needed = await self.store.counts(self.workspace, sorted(names)) if names else {}
+        needed = await self._store.counts(self._workspace, sorted(names)) if names else {}
         return [
             *_release_problems(history),
             *_mark_problems(history.tasks, crossing, needed),
@@ -205,7 +224,7 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
         ]
 
     async def _problems_of_graph(self, dag_id: DagId, history: _History) -> list[str]:
-        graph = await self.store.graph(dag_id)
+        graph = await self._store.graph(dag_id)
         history.edges |= dict.fromkeys(graph.edges)
         return [
             *_cycle_problems(dag_id, {hot.id: set[TaskId]() for hot in graph.tasks} | dags.waits_for(graph.edges)),
@@ -214,7 +233,7 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
         ]
 
     async def _ending_problems(self, dag_id: DagId, tasks: Sequence[Hot]) -> list[str]:
-        record = await self.store.record("dag", self.workspace, dag_id)
+        record = await self._store.record("dag", self._workspace, dag_id)
         live = sum(not hot.status.is_final for hot in tasks)
         if record is None:
             return [f"{dag_id} has tasks and no record"]
@@ -223,7 +242,7 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
 
     async def _count_problems(self, dag_id: DagId, tasks: Sequence[Hot]) -> list[str]:
         names = dags.count_names(dag_id)
-        stored = await self.store.counts(self.workspace, list(names.values()))
+        stored = await self._store.counts(self._workspace, list(names.values()))
         counted = Counter(dags.count_word(hot.status) for hot in tasks)
         return [
             f"{dag_id} counts {stored.get(name, 0)} {word}, and has {counted[word]}"
@@ -233,7 +252,7 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
 
     async def _probe_problems(self, history: _History) -> list[str]:
         """A probe that failed has opened its breaker again."""
-        planning, problems = await self._configuration.fresh(), list[str]()
+        planning, problems = await self._ledger.configuration.fresh(), list[str]()
         for task_id, events in history.events.items():
             for facts in [json.loads(event.data or "{}") for event in events if event.event in _FAILURES]:
                 type_, probe = facts.get("type"), facts.get("probe")
@@ -251,7 +270,7 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
             if hot.status is Status.CANCELLED and _was_dead(history.events.get(hot.id, []))
         ]
         names = [dead_id(hot.id, hot.attempt) for hot in cancelled]
-        dead = await self.store.named("dead", self.workspace, names) if names else {}
+        dead = await self._store.named("dead", self._workspace, names) if names else {}
         return [
             f"{hot.id} was cancelled as a dead letter, and no decision is on record"
             for hot, name in zip(cancelled, names, strict=True)
@@ -260,7 +279,7 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
 
     async def _judging_problems(self, history: _History) -> list[str]:
         """Every task that is judged has its validator, and every validator that is not over judges one."""
-        asked = {each.id: str(each.body["validator"]) for each in await self.store.records("judging", self.workspace)}
+        asked = {each.id: str(each.body["validator"]) for each in await self._store.records("judging", self._workspace)}
         tasks = history.tasks.values()
         judged = {hot.id for hot in tasks if hot.status is Status.VALIDATING}
         judging = {hot.id for hot in tasks if hot.traits & Trait.JUDGES and not hot.status.is_final}
@@ -273,7 +292,7 @@ class Verifying(Metering, FileChecks, NoticeChecks, InboxChecks, FireChecks):
 
     async def _limit_problems(self, history: _History) -> list[str]:
         """What is held and spent under every ceiling is what its attempts hold and spent."""
-        stored = {limit.name: limit for limit in (await self.store.limits(self.workspace, None)).values()}
+        stored = {limit.name: limit for limit in (await self._store.limits(self._workspace, None)).values()}
         held = _held_amounts(history)
         spent = _spent_amounts(history)
         problems = [

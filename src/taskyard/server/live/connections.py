@@ -13,7 +13,7 @@ from taskyard.core.errors import TaskyardError, TooManyListeners, Unauthorized, 
 from taskyard.server.auth import Serving, caller_with
 from taskyard.server.live.event_buffer import Recent
 from taskyard.server.live.feed import Feed
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 logger = logging.getLogger("taskyard.server")
 EVERY = 0.25  # seconds between looks at the tokens of those who listen: half of what the guide to security promises

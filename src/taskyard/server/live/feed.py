@@ -16,7 +16,7 @@ from taskyard.api.messages import Closing
 from taskyard.core.changes import StoredEvent
 from taskyard.core.errors import EventsGone, TaskyardError
 from taskyard.server.live.event_buffer import Entry, Interest, Recent, entry_of
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 logger = logging.getLogger("taskyard.server")
 PAGE = 100  # events that are read at once

@@ -10,7 +10,7 @@ from taskyard.features.tokens.rules import Role
 from taskyard.server.auth import Caller, check_own
 from taskyard.server.live.connections import latest
 from taskyard.server.live.event_buffer import Interest, entry_of
-from taskyard.service.yard import Yard
+from taskyard.yard import Yard
 
 SCANNED = 500  # events read from the store at once
 MOST_SCANS = 10  # for one page

@@ -1,0 +1,50 @@
+"""Tasks that wait for somebody's word, and the signals that they get."""
+
+from __future__ import annotations
+
+from taskyard.core import transitions
+from taskyard.core.changes import ChangeSet, Lift, Signal
+from taskyard.core.json_value import Json, encode
+from taskyard.core.task import Status, TaskId
+from taskyard.definition import arguments
+from taskyard.features.approvals.views import Approval
+from taskyard.features.attempts.failure_path import receipt
+from taskyard.features.attempts.views import Receipt
+from taskyard.features.tasks.queries import MOST_LISTED, Queries
+from taskyard.ledger.ledger import Ledger
+
+
+class Approvals:
+    def __init__(self, ledger: Ledger, queries: Queries) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+        self._queries = queries
+
+    async def signal(self, task_id: str, name: str, data: Json = None, *, sent_by: str = "human:local") -> Receipt:
+        """Tell a task something it waits for, or will wait for."""
+        name = arguments.name("name", name)
+        sent_by = arguments.name("sent_by", sent_by)
+        text = encode(data, field="data", max_bytes=self._ledger.options.sizes.max_payload_bytes)
+
+        async def decide() -> tuple[ChangeSet, Receipt]:
+            hot, now = await self._ledger.load(TaskId(task_id)), self._ledger.now()
+            change = transitions.signal(hot, name=name, by=sent_by, now=now)
+            row = Signal(hot.id, name, text, sent_by, now)
+            lift = Lift(f"signal:{name}", hot.id)
+            return ChangeSet(changes=(change,), signals=(row,), lifts=(lift,), at=now), receipt(change.after)
+
+        return await self._ledger.commit(decide)
+
+    async def list(self, *, limit: int = MOST_LISTED) -> list[Approval]:
+        """Tasks that wait for a person's word, longest first."""
+        awaited = await self._store.awaited(self._workspace, limit)
+        hots = await self._store.load(list(dict.fromkeys(blocker.task_id for blocker in awaited)))
+        tasks = {task.id: task for task in await self._queries.tasks(list(hots.values()))}
+        return [
+            Approval(task, blocker.name.removeprefix("signal:"), task.hot.updated_at, task.hot.wake_at)
+            for blocker in awaited
+            # Each is read at its own moment: by now, the signal may have come.
+            if (task := tasks.get(blocker.task_id)) is not None
+            and (task.status, task.hot.wait) == (Status.PENDING, blocker.wait)
+        ]

@@ -1,0 +1,78 @@
+"""What an agent stores and says while it works: results of steps, and messages for those who watch."""
+
+from __future__ import annotations
+
+import json
+from typing import Unpack
+
+from taskyard.core import transitions
+from taskyard.core.changes import ChangeSet, Checkpoint, Event, Expect
+from taskyard.core.json_value import Json, compact, encode
+from taskyard.core.lease import Lease
+from taskyard.core.task import (
+    Hot,
+    TaskId,
+    dag_of,
+)
+from taskyard.definition import arguments
+from taskyard.features.artifacts.service import Artifacts
+from taskyard.features.budgets.spend import NOTHING, Reported, reported
+from taskyard.features.budgets.views import Spent
+from taskyard.ledger.ledger import Ledger
+
+
+class Notes:
+    def __init__(self, ledger: Ledger, artifacts: Artifacts) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._artifacts = artifacts
+
+    async def checkpoint(self, task_id: str, lease: str, name: str, data: Json, **spent: Unpack[Spent]) -> Json:
+        """Store the result of a named step once, and answer with the one that is stored.
+
+        What the attempt has cost so far is stored in the same change.
+        """
+        name = arguments.name("name", name)
+        totals = reported(**spent)
+        text = await self._artifacts.fitting(task_id, lease, name, data)
+
+        async def decide() -> tuple[ChangeSet | None, Json]:
+            hot = await self._ledger.held(TaskId(task_id), Lease(lease))
+            for stored in await self._store.checkpoints(hot.id):
+                if stored.name == name:
+                    return None, json.loads(stored.data)
+            return self.noted(hot, name, text, totals), data
+
+        return await self._ledger.commit(decide)
+
+    async def checkpoints(self, task_id: str) -> dict[str, Json]:
+        """What is remembered of the task's steps and waits, by their names."""
+        return await self.of(await self._ledger.load(TaskId(task_id)))
+
+    async def of(self, hot: Hot) -> dict[str, Json]:
+        return {row.name: json.loads(row.data) for row in await self._store.checkpoints(hot.id)}
+
+    async def message(self, task_id: str, lease: str, message: Json) -> None:
+        """Something the agent said or did, for those who watch. It is an event and nothing more."""
+        said = message if isinstance(message, dict) else {"text": message}
+        text = encode(said, field="message", max_bytes=self._ledger.options.sizes.max_output_bytes)
+        await self.tell("task.message", TaskId(task_id), Lease(lease), text)
+
+    async def tell(self, name: str, task_id: TaskId, lease: Lease, text: str) -> None:
+        async def decide() -> tuple[ChangeSet, None]:
+            hot, now = await self._ledger.held(task_id, lease), self._ledger.now()
+            event = Event(name, hot.workspace, hot.id, dag_of(hot), now, None, None, hot.attempt, text)
+            return ChangeSet(expects=(Expect(hot.id, hot.version),), events=(event,), at=now), None
+
+        await self._ledger.commit(decide)
+
+    def noted(self, hot: Hot, name: str, text: str, totals: Reported = NOTHING) -> ChangeSet:
+        """A step's result, guarded by the version: whoever lost the lease is behind."""
+        row, now = Checkpoint(hot.id, name, hot.attempt, text), self._ledger.now()
+        if totals != NOTHING:
+            cost, tokens_in, tokens_out, _ = totals
+            change = transitions.step(hot, name=name, cost=cost, tokens_in=tokens_in, tokens_out=tokens_out, now=now)
+            return ChangeSet(changes=(change,), checkpoints=(row,), at=now)
+        facts = compact({"step": name, "agent": hot.agent})
+        event = Event("task.step", hot.workspace, hot.id, dag_of(hot), now, None, None, hot.attempt, facts)
+        return ChangeSet(expects=(Expect(hot.id, hot.version),), checkpoints=(row,), events=(event,), at=now)

@@ -1,0 +1,256 @@
+"""DAGs: submitted, extended, read, limited and cancelled as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from taskyard.core import dag as dags
+from taskyard.core.changes import (
+    Ceiling,
+    ChangeSet,
+    Edge,
+    Lift,
+    Record,
+    RecordChange,
+)
+from taskyard.core.dag import DagStatus
+from taskyard.core.errors import InvalidInput, NotFound
+from taskyard.core.json_value import Json
+from taskyard.core.policy import preset
+from taskyard.core.task import DagId, Hot, Status, TaskId, lone_task
+from taskyard.core.units import MicroUsd
+from taskyard.definition import arguments
+from taskyard.definition.fields import whole
+from taskyard.features.dags import walk
+from taskyard.features.dags.views import Dag, DagView
+from taskyard.features.tasks import growth_limits
+from taskyard.features.tasks.answers import Cancelled
+from taskyard.features.tasks.arrivals import BY_DEFAULT
+from taskyard.features.tasks.cancellation import Cancellation
+from taskyard.features.tasks.drafts import Drafts, as_stored
+from taskyard.features.tasks.growth import Growth, refuse_other_fields
+from taskyard.features.tasks.queries import DEFAULT_LISTED, MOST_LISTED, Queries
+from taskyard.features.tasks.results import Results
+from taskyard.features.tasks.views import Task
+from taskyard.ledger.ledger import Ledger
+from taskyard.ledger.options import LOCAL
+from taskyard.ledger.tracing import enqueue_span
+
+
+class Dags:
+    def __init__(
+        self,
+        ledger: Ledger,
+        drafts: Drafts,
+        growth: Growth,
+        results: Results,
+        cancellation: Cancellation,
+        queries: Queries,
+    ) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+        self._drafts = drafts
+        self._growth = growth
+        self._results = results
+        self._cancellation = cancellation
+        self._queries = queries
+
+    async def submit(self, dag: Mapping[str, object], *, created_by: str = BY_DEFAULT) -> Dag:
+        """Put a whole graph in, or nothing. Its tasks name each other by `name`, or by ids they mint."""
+        refuse_other_fields(dag)
+
+        async def decide() -> tuple[ChangeSet | None, Dag]:
+            change_set, made = await self._growth.graphed(dag, created_by=created_by)
+            if "id" in dag and await self._is_taken(made.id):
+                raise InvalidInput("id", "is taken by another DAG")
+            return change_set, made
+
+        with enqueue_span(dag.get("tasks")):
+            return await self._growth.commit_new(decide)
+
+    async def _is_taken(self, dag_id: DagId) -> bool:
+        """Whether there is such a graph, if only a lone task's, in whichever workspace: their tasks must not mix."""
+        if await self._store.record("dag", self._workspace, dag_id) is not None:
+            return True
+        return bool(await self._store.load([lone_task(dag_id)]) or (await self._store.graph(dag_id)).tasks)
+
+    async def add(self, dag_id: str, tasks: Sequence[Mapping[str, object]], *, created_by: str = BY_DEFAULT) -> Dag:
+        """Add tasks to a graph that exists; a finished one goes on.
+
+        They may depend on each other, and on any task of the workspace.
+        """
+        created_by = arguments.name("created_by", created_by)
+        with enqueue_span(tasks):
+            return await self._added_tasks(DagId(dag_id), tasks, created_by)
+
+    async def _added_tasks(self, dag_id: DagId, tasks: Sequence[Mapping[str, object]], created_by: str) -> Dag:
+        planning, now = await self._drafts.planning_new(), self._ledger.now()
+        named = await self._drafts.named(list(tasks), planning, created_by=created_by, dag_id=dag_id, now=now)
+        drafts = list(named.values())
+
+        async def decide() -> tuple[ChangeSet, dict[TaskId, Hot]]:
+            record = await self._store.record("dag", self._workspace, dag_id)
+            if record is None:
+                raise NotFound("dag", dag_id)
+            stored = await self._growth.dependencies(drafts)
+            change_set = self._growth.depending(await self._growth.addition(record, drafts, planning, stored), stored)
+            return change_set, {task.hot.id: task.hot for task in change_set.tasks}
+
+        hots = await self._growth.commit_new(decide)
+        return Dag(
+            id=dag_id,
+            tasks={
+                name: Task(hots[draft.id], as_stored(draft, hots[draft.id]), created=True)
+                for name, draft in named.items()
+            },
+        )
+
+    async def get(self, dag_id: str) -> DagView:
+        """A graph with its tasks. A lone task's graph is the task alone."""
+        record = await self._store.record("dag", self._workspace, dag_id)
+        if record is None:
+            return await self._lone(DagId(dag_id))
+        graph = await self._store.graph(DagId(dag_id))
+        limit = (await self._store.limits(self._workspace, [f"dag:{dag_id}"])).get(f"dag:{dag_id}")
+        return _dag_view(
+            DagId(dag_id),
+            record.body,
+            graph.tasks,
+            graph.edges,
+            ceiling=None if limit is None or limit.ceiling is None else MicroUsd(limit.ceiling),
+            spent=MicroUsd(limit.spent if limit else 0),
+            reserved=MicroUsd(limit.held if limit else 0),
+        )
+
+    async def tasks(self, dag: DagView) -> list[Task]:
+        """The tasks of a graph that was read."""
+        return await self._queries.tasks(dag.tasks)
+
+    async def _lone(self, dag_id: DagId) -> DagView:
+        task_id = lone_task(dag_id)
+        hot = (await self._store.load([task_id])).get(task_id)
+        if hot is None or hot.workspace != self._workspace or hot.dag_id is not None:
+            raise NotFound("dag", dag_id)
+        details = await self._results.get(task_id)
+        body: dict[str, Json] = {
+            "title": details.definition.title,
+            "created_by": details.definition.created_by,
+            "tags": list[Json](details.definition.tags),
+            "status": _lone_status(hot).value,
+        }
+        return _dag_view(dag_id, body, (hot,), (), ceiling=None, spent=details.cost, reserved=hot.reserved)
+
+    async def list(self, *, limit: int = DEFAULT_LISTED, cursor: str | None = None) -> list[Record]:
+        """Stored graphs, the highest id first: of those that the yard named, the newest.
+
+        The cursor is the id of the last one seen.
+        """
+        if not 1 <= limit <= MOST_LISTED:
+            raise InvalidInput("limit", f"must be from 1 to {MOST_LISTED}")
+        return await self._store.page("dag", self._workspace, below=cursor, limit=limit)
+
+    async def cancel(
+        self, dag_id: str, reason: str = "cancelled", *, by: str = LOCAL, dry_run: bool = False
+    ) -> Cancelled:
+        """Cancel every task of a graph that has not ended; or only say which."""
+        arguments.words("reason", reason)
+        record = await self._store.record("dag", self._workspace, dag_id)
+        if record is None:
+            return await self._cancel_lone(DagId(dag_id), reason, by, dry_run=dry_run)
+        follows = preset(str(record.body["preset"])).cascades
+        intent: dict[str, Json] = {"dag": dag_id, "reason": reason, "follows": follows}
+        if dry_run:
+            return await self._would_cancel_all(DagId(dag_id), follows=follows)
+        await self._ledger.configure("cascade", dag_id, intent, "dag.cancelling", by)
+        return Cancelled(tuple(await self._cancellation.finish_cascade(dag_id)))
+
+    async def _would_cancel_all(self, dag_id: DagId, *, follows: bool) -> Cancelled:
+        live = [hot.id for hot in (await self._store.graph(dag_id)).tasks if not hot.status.is_final]
+        further = await walk.below(self._store, live if follows else [])
+        return Cancelled(tuple(dict.fromkeys([*live, *further])))
+
+    async def _cancel_lone(self, dag_id: DagId, reason: str, by: str, *, dry_run: bool) -> Cancelled:
+        """A lone task's graph is the task alone."""
+        task_id = lone_task(dag_id)
+        hot = (await self._store.load([task_id])).get(task_id)
+        if hot is None or hot.workspace != self._workspace or hot.dag_id is not None:
+            raise NotFound("dag", dag_id)
+        return (
+            Cancelled(())
+            if hot.status.is_final
+            else await self._cancellation.cancel(task_id, reason, by=by, dry_run=dry_run)
+        )
+
+    async def set_budget(self, dag_id: str, ceiling_usd: str | float | None, *, by: str = LOCAL) -> None:
+        """What a graph may spend in all; nothing: no limit. What waited for its money gets another chance."""
+        ceiling = arguments.money("ceiling_usd", ceiling_usd)
+        name = f"dag:{dag_id}"
+
+        async def decide() -> tuple[ChangeSet, None]:
+            if await self._store.record("dag", self._workspace, dag_id) is None:
+                raise NotFound("dag", dag_id)
+            freed = (Lift(f"budget:{name}"),) if ceiling is None else ()
+            told = self._ledger.audit("dag.budget", by, {"budget_ceiling": ceiling}, DagId(dag_id))
+            ceilings = (Ceiling(self._workspace, name, ceiling),)
+            return ChangeSet(ceilings=ceilings, lifts=freed, events=(told,), at=self._ledger.now()), None
+
+        await self._ledger.commit(decide)
+
+    async def set_limit(self, dag_id: str, max_tasks: int | None, *, by: str = LOCAL) -> None:
+        """How many tasks a graph may have in all; nothing: as many as any."""
+        most = (
+            None if max_tasks is None else whole(max_tasks, "max_tasks", least=1, most=growth_limits.HIGHEST_MOST_TASKS)
+        )
+
+        async def decide() -> tuple[ChangeSet, None]:
+            record = await self._store.record("dag", self._workspace, dag_id)
+            if record is None:
+                raise NotFound("dag", dag_id)
+            change = RecordChange("dag", self._workspace, dag_id, record.version, {**record.body, "max_tasks": most})
+            told = self._ledger.audit("dag.limit", by, {"max_tasks": most}, DagId(dag_id))
+            return ChangeSet(records=(change,), events=(told,), at=self._ledger.now()), None
+
+        await self._ledger.commit(decide)
+
+
+def _dag_view(
+    dag_id: DagId,
+    body: Mapping[str, Json],
+    tasks: tuple[Hot, ...],
+    edges: tuple[Edge, ...],
+    *,
+    ceiling: MicroUsd | None,
+    spent: MicroUsd,
+    reserved: MicroUsd,
+) -> DagView:
+    edges = tuple(dags.within(edges, {hot.id for hot in tasks}))
+    depends = [edge for edge in edges if edge.kind == "depends"]
+    children, parents = {edge.child for edge in depends}, {edge.parent for edge in depends}
+    status = DagStatus(str(body["status"]))
+    if not status.is_final and not any(hot.attempt for hot in tasks):
+        status = DagStatus.PENDING
+    counts: dict[Status, int] = {}
+    for hot in tasks:
+        counts[hot.status] = counts.get(hot.status, 0) + 1
+    return DagView(
+        id=dag_id,
+        title=str(body["title"]),
+        status=status,
+        counts=counts,
+        tasks=tasks,
+        edges=edges,
+        roots=tuple(hot.id for hot in tasks if hot.id not in children),
+        leaves=tuple(hot.id for hot in tasks if hot.id not in parents),
+        budget_ceiling=ceiling,
+        spent=spent,
+        reserved=reserved,
+        created_by=str(body["created_by"]),
+        tags=tuple(str(tag) for tag in cast(list[Json], body["tags"])),
+    )
+
+
+def _lone_status(hot: Hot) -> DagStatus:
+    ends = {Status.COMPLETED: DagStatus.COMPLETED, Status.CANCELLED: DagStatus.CANCELLED}
+    return ends.get(hot.status, DagStatus.FAILED if hot.status.is_final else DagStatus.RUNNING)

@@ -1,0 +1,152 @@
+"""Notifications on their way: made from the outbox, tried until they arrive, parked where they do not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+from taskyard.core.changes import ChangeSet, Outbox, Record, RecordChange
+from taskyard.core.errors import InvalidInput
+from taskyard.core.json_value import Json
+from taskyard.core.notice import LONGEST_ERROR, UNDELIVERED
+from taskyard.core.task import DagId, TaskId
+from taskyard.features.notifications import rules
+from taskyard.features.notifications.rules import Notification, Notifier, Subject, notification_of, notifier_of
+from taskyard.ledger import signing
+from taskyard.ledger.ledger import Ledger
+from taskyard.outbound import addresses
+from taskyard.outbound.channel_posts import post
+from taskyard.outbound.safe_connect import Undelivered
+
+
+class Delivery:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._workspace = ledger.workspace
+
+    async def address(self, rows: Sequence[tuple[int, Outbox]]) -> None:
+        """Make a notification of each row for each notifier that wants it, and settle the rows."""
+        notifiers = await self.notifiers()
+        for number, row in rows:
+            if made := await self._notifications_of(number, row, notifiers):
+                records = tuple(RecordChange(UNDELIVERED, self._workspace, each.id, 0, each.body()) for each in made)
+                # A conflict: whoever died between this and settling has made them.
+                await self._ledger.queue.commit(ChangeSet(records=records, at=self._ledger.now()))
+        await self._store.settle([number for number, _ in rows])
+
+    async def _notifications_of(self, number: int, row: Outbox, notifiers: Sequence[Notifier]) -> list[Notification]:
+        notice, facts = rules.notice_of(row)
+        if not any(notice in notifier.events for notifier in notifiers):
+            return []
+        subject, about, dag_id = await self._subject(row.task_id, facts)
+        title, text = rules.text_of(notice, facts, about=about)
+        return [
+            Notification(
+                id=f"{number:020}-{notifier.name}",
+                notifier=notifier.name,
+                notice=notice,
+                title=title,
+                text=text,
+                task_id=row.task_id,
+                dag_id=dag_id,
+                facts=facts,
+                at=row.at,
+                next_at=self._ledger.now(),
+            )
+            for notifier in notifiers
+            if notifier.wants(notice, subject)
+        ]
+
+    async def _subject(self, task_id: TaskId | None, facts: dict[str, Json]) -> tuple[Subject, str, DagId | None]:
+        """What a notice is about, in data and in words."""
+        if task_id is not None:
+            definition = (await self._store.definitions([task_id])).get(task_id)
+            if definition is not None:
+                named = f" “{definition.title}”" if definition.title else ""
+                subject = Subject(definition.type, definition.queue, tuple(definition.tags))
+                return subject, f"{definition.type}{named} ({task_id})", definition.dag_id
+        if (given := facts.get("dag_id")) is not None:
+            record = await self._store.record("dag", self._workspace, str(given))
+            tags = () if record is None else tuple(str(tag) for tag in cast(list[Json], record.body["tags"]))
+            named = f"“{facts['title']}” " if facts.get("title") else ""
+            return Subject(tags=tags), f"{named}{given}", DagId(str(given))
+        type_ = cast(str | None, facts.get("type"))
+        return Subject(type=type_), type_ or str(facts.get("name", "")), None
+
+    async def send_due(self, records: Sequence[Record]) -> int:
+        """Try what is due, some of it beside each other; how many were delivered."""
+        return sum(await asyncio.gather(*(self._send(record) for record in records)))
+
+    async def _send(self, record: Record) -> bool:
+        found = await self._store.record(rules.KIND, self._workspace, str(record.body["notifier"]))
+        if found is None:
+            await self._move_notification(record, None)  # nobody wants it any more
+            return False
+        if rules.is_spent(notification_of(record)):
+            await self._park(record, notification_of(record))  # the last try was made, and nobody lived to say how
+            return False
+        trying = rules.tried(notification_of(record), self._ledger.now())
+        taken = await self._move_notification(record, trying)
+        if taken is None:
+            return False  # another process is at it
+        try:
+            await self.post(trying, notifier_of(found))
+        except Undelivered as failed:
+            await self._not_delivered(taken, replace(trying, error=failed.why[:LONGEST_ERROR]))
+            return False
+        await self._move_notification(taken, None, "notification.delivered")
+        return True
+
+    async def _not_delivered(self, record: Record, notification: Notification) -> None:
+        if rules.is_spent(notification):
+            await self._park(record, notification)
+        else:
+            await self._move_notification(record, notification)
+
+    async def _park(self, record: Record, notification: Notification) -> None:
+        parked = RecordChange(rules.PARKED, self._workspace, record.id, 0, notification.body())
+        await self._move_notification(record, None, "notification.parked", parked)
+
+    async def _move_notification(
+        self, record: Record, after: Notification | None, event: str | None = None, *more: RecordChange
+    ) -> Record | None:
+        """Store how a notification stands; None where another process has moved it."""
+        body = None if after is None else after.body()
+        facts = {name: record.body[name] for name in ("notifier", "notice", "tries")}
+        told = () if event is None else (self._ledger.audit(event, "yard", {"notification": record.id, **facts}),)
+        change = RecordChange(UNDELIVERED, self._workspace, record.id, record.version, body)
+
+        async def decide() -> tuple[ChangeSet | None, Record | None]:
+            stored = await self._store.record(UNDELIVERED, self._workspace, record.id)
+            if stored is None or stored.version != record.version:
+                return None, None
+            moved = record if body is None else record._replace(version=record.version + 1, body=body)
+            return ChangeSet(records=(change, *more), events=told, at=self._ledger.now()), moved
+
+        return await self._ledger.commit(decide)
+
+    async def post(self, notification: Notification, notifier: Notifier) -> None:
+        secret = self.signing_secret(notifier)
+        try:
+            await post(
+                notification,
+                notifier.target,
+                secret,
+                workspace=self._workspace,
+                permitted=self.permitted(),
+                now=self._ledger.now(),
+            )
+        except InvalidInput as refused:  # what was good where it was set need not be here: libraries differ
+            raise Undelivered(str(refused.facts["rule"])) from None
+
+    def signing_secret(self, notifier: Notifier) -> str:
+        return signing.hook_secret(self._store.secret, self._workspace, f"notifier:{notifier.name}", notifier.nonce)
+
+    def permitted(self) -> addresses.Allowed:
+        return addresses.allowed(self._ledger.options.allowed_targets)
+
+    async def notifiers(self) -> list[Notifier]:
+        return [notifier_of(record) for record in await self._store.records(rules.KIND, self._workspace)]

@@ -1,0 +1,40 @@
+"""One store, and the features of each workspace that somebody asks for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from taskyard.ledger.options import Options
+from taskyard.ledger.queue import Committer
+from taskyard.stores.contract import Store
+from taskyard.workspace import Workspace
+
+KEPT = 64  # workspaces whose features are kept, beside the first: a sweep may come to many
+
+
+class Workspaces:
+    """The workspaces of one store in this process. They share the store's queue of commits."""
+
+    def __init__(self, store: Store, options: Options) -> None:
+        self.queue = Committer(store)
+        self._store = store
+        self._options = replace(options, preset=None)
+        self.first = Workspace(store, options, self.queue)
+        self._others: dict[str, Workspace] = {}  # the one that was asked for last at the end
+
+    def of(self, name: str) -> Workspace:
+        """The features of a workspace. Of many, those that nobody asked for lately are made anew."""
+        if name == self.first.ledger.workspace:
+            return self.first
+        workspace = self._others.pop(name, None)
+        if workspace is None:
+            workspace = Workspace(self._store, replace(self._options, workspace=name), self.queue)
+        self._others[name] = workspace
+        while len(self._others) > KEPT:
+            del self._others[next(iter(self._others))]
+        return workspace
+
+    async def close(self) -> None:
+        for workspace in (self.first, *self._others.values()):
+            await workspace.close()
+        await self.queue.close()
