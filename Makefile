@@ -23,11 +23,12 @@ dashboard_ready := src/taskyard/server/static/index.html
 dashboard_sources := $(shell find dashboard -type f -not -path '*/node_modules/*' -not -path 'dashboard/dist/*' -not -path 'dashboard/made/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test requests check lint format types imports lengths lock fresh page bench bench-full growth soak docs fmt clean audit sbom
+.PHONY: help setup dashboard demo test quick quick-core quick-features quick-stores requests check lint format types imports lengths lock fresh page bench bench-full growth soak docs fmt clean audit sbom
 
 help:
 	@echo "make demo    watch four agents build a landing page"
 	@echo "make test    run every test"
+	@echo "make quick   run the tests of the core, of the features in memory and of the stores, in under a minute"
 	@echo "make check   lint, format, types, imports, file lengths, lock file, generated docs"
 	@echo "make bench   measure Taskyard beside its peers, in under 8 minutes; make bench-full takes twenty"
 	@echo "make requests  send 20,000 generated requests to a server"
@@ -52,6 +53,19 @@ demo: $(ready)
 test: $(ready) $(dashboard_ready)
 	@$(BIN)/python -m scripts.get_browser
 	@$(BIN)/pytest -n 4 --dist loadgroup $(ARGS)
+
+# What most changes break, without a server, a browser or a second process; each part is a process of its own.
+quick: $(ready)
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync quick-features quick-stores quick-core
+
+quick-core: $(ready)
+	@$(BIN)/pytest -q tests/core $(ARGS)
+
+quick-features: $(ready)
+	@TASKYARD_TEST_STORES=memory $(BIN)/pytest -q tests/guarantees $(ARGS)
+
+quick-stores: $(ready)
+	@TASKYARD_TEST_STORES=memory,sqlite $(BIN)/pytest -q tests/stores/test_*.py $(ARGS)
 
 requests: $(ready)
 	@TASKYARD_GENERATED_REQUESTS=20000 $(BIN)/pytest -q --durations=5 tests/server/test_generated_requests.py $(ARGS)

@@ -1,6 +1,7 @@
 """One `yard` fixture over every store. No test that uses it knows which one it has."""
 
 import gc
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -14,9 +15,11 @@ from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.options import Options
 from taskyard.yard import Yard
 from tests.local_only import HTTP, mark_local_only
-from tests.storage import asked_for, give_back, is_worth_it, opener, take
+from tests.storage import asked_for, give_back, in_memory, is_worth_it, opener, take
 from tests.yards import OpenYard
 
+if place := in_memory():
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(place))  # where pytest makes every tmp_path
 STORED = ("open_yard", "connect", "store")  # what is made for each store
 
 

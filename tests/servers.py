@@ -19,6 +19,8 @@ from typing import Any
 
 import asyncpg
 
+from tests.storage import in_memory
+
 at_the_end = ExitStack()  # what ends the servers, last first
 
 # What a machine's crash would cost is not what these tests are about; that of a process is.
@@ -55,7 +57,7 @@ def _wheel() -> Any:
 @cache
 def postgres(version: int) -> str:
     """The URL of a PostgreSQL server of this version."""
-    folder = Path(tempfile.mkdtemp(prefix="taskyard-postgres-"))
+    folder = Path(tempfile.mkdtemp(prefix="taskyard-postgres-", dir=in_memory()))
     folder.chmod(0o755)  # as root, the server runs as a user of its own
     at_the_end.callback(shutil.rmtree, folder, ignore_errors=True)
     server = _wheel().get_server(folder / "data", cleanup_mode="stop", postgres_version=version)

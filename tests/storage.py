@@ -6,6 +6,7 @@ one store only.
 """
 
 import os
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,8 +16,15 @@ from taskyard.stores.contract import Clock, Store
 from taskyard.stores.memory import MemoryStore
 from taskyard.stores.sqlite import SqliteStore
 
-IN_MEMORY = Path("/dev/shm")  # where a machine has it: files of tests that are about no disk
+_SHARED_MEMORY = Path("/dev/shm")
+_ROOM = 2 << 30  # bytes that the files of a whole run may take at a time
 Opener = Callable[[], Store]  # each call is another process's view of the same data
+
+
+def in_memory() -> Path | None:
+    """Where files of tests that are about no disk live: they wait for none. None where a machine has no room for it."""
+    has_room = _SHARED_MEMORY.is_dir() and shutil.disk_usage(_SHARED_MEMORY).free > _ROOM
+    return _SHARED_MEMORY if has_room else None
 
 
 def memory(folder: Path, clock: Clock) -> Opener:

@@ -58,6 +58,7 @@ class Silencing:
     def __init__(self, server: int | Path) -> None:
         self._server = server
         self.port = 0
+        self.asked = asyncio.Event()  # set whenever something of a client is passed on
         self._silent: dict[str, set[int]] = {"asked": set(), "answered": set()}
         self._lines = 0
         self._all = False
@@ -94,6 +95,8 @@ class Silencing:
         while part := await source.read(65536):
             if number not in self._silent[name]:
                 to.write(part)
+                if name == "asked":
+                    self.asked.set()
         if number not in self._silent[name]:
             to.close()
 

@@ -14,6 +14,7 @@ import pytest
 import taskyard
 from taskyard import Agent, Context
 from taskyard.core.errors import StoreUnavailable
+from taskyard.remote import RemoteYard
 from taskyard.server.server import served
 from taskyard.worker.runner import Worker, when_reached
 from taskyard.yard import Yard
@@ -110,8 +111,11 @@ async def test_a_server_that_is_silent_for_everybody_is_told_in_time_and_met_aga
 
 async def test_who_waits_for_work_over_a_line_that_goes_silent_gets_it_all_the_same(line: Line):
     await line.yard.claim("worker")
-    waiting = asyncio.create_task(line.yard.changed(await line.yard.mark(), 60))
-    await asyncio.sleep(0.2)  # until it stands at the other end: nobody tells when
+    mark = await line.yard.mark()
+    line.proxy.asked.clear()
+    waiting = asyncio.create_task(line.yard.changed(mark, 60))
+    # A store listens from the beginning, and asks nothing more.
+    await (line.proxy.asked.wait() if isinstance(line.yard, RemoteYard) else asyncio.sleep(0))
     line.proxy.hush()
 
     await line.direct.enqueue("code")

@@ -44,8 +44,8 @@ def parts() -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize(("store", "first"), parts())
-async def test_every_history_keeps_every_promise_and_is_that_of_the_model(store: str, first: int, folder: Path):
-    sides = beside_the_model(store, folder)
+async def test_every_history_keeps_every_promise_and_is_that_of_the_model(store: str, first: int, tmp_path: Path):
+    sides = beside_the_model(store, tmp_path)
     for number in range(first, min(first + AT_ONCE, runs(store))):
         seed = first_seed + number
         try:
@@ -56,9 +56,9 @@ async def test_every_history_keeps_every_promise_and_is_that_of_the_model(store:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("store", asked_for())
-async def test_the_same_seed_gives_the_same_history_on_every_store(store: str, seed: int, folder: Path):
-    here = await play_seed(stage([store], folder), seed, STEPS)
-    model = await play_seed(stage([MODEL], folder), seed, STEPS)
+async def test_the_same_seed_gives_the_same_history_on_every_store(store: str, seed: int, tmp_path: Path):
+    here = await play_seed(stage([store], tmp_path), seed, STEPS)
+    model = await play_seed(stage([MODEL], tmp_path), seed, STEPS)
 
     assert here.steps == model.steps
     assert told(here) == told(model)
@@ -68,10 +68,10 @@ def told(history: History) -> list[tuple[object, ...]]:
     return [(event.event, event.task_id, event.version, event.status) for event in history.events]
 
 
-async def test_the_histories_go_everywhere(folder: Path):
+async def test_the_histories_go_everywhere(tmp_path: Path):
     seen, verbs, mishaps = Counter[str](), Counter[str](), 0
     for seed in range(60):
-        history = await play_seed(stage([MODEL], folder), seed, STEPS, drain=False)
+        history = await play_seed(stage([MODEL], tmp_path), seed, STEPS, drain=False)
         seen.update(event.event for event in history.events)
         seen.update(history.refused)
         verbs.update(step.verb for step in history.steps)
@@ -89,10 +89,10 @@ async def test_the_histories_go_everywhere(folder: Path):
     assert mishaps >= 60
 
 
-async def test_a_mishap_in_the_middle_of_a_call_comes_about_on_every_side(folder: Path):
+async def test_a_mishap_in_the_middle_of_a_call_comes_about_on_every_side(tmp_path: Path):
     claim = Step("claim", {"agent_id": "ann", "count": 1, "start": True, "request_id": "lost"})
     history = await play(
-        beside_the_model(asked_for()[-1], folder),
+        beside_the_model(asked_for()[-1], tmp_path),
         [
             *opening(),
             Step("enqueue", {"id": task(1), "type": "code"}),
@@ -111,12 +111,12 @@ async def test_a_mishap_in_the_middle_of_a_call_comes_about_on_every_side(folder
     ]
 
 
-async def test_a_history_that_fails_is_made_short(folder: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_a_history_that_fails_is_made_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def no_cancelling(log: Log, events: Iterable[Event]) -> None:
         require(all(event.event != "task.cancelled" for event in events), "nothing is cancelled", "something was")
 
     monkeypatch.setattr(Log, "read", no_cancelling)
-    sides = stage([MODEL], folder)
+    sides = stage([MODEL], tmp_path)
     with pytest.raises(Failed) as failed:
         await play_seed(sides, 0, 500, drain=False)
 

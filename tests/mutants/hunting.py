@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from tests.model.playing import Failed, beside_the_model, play, play_seed
 from tests.model.running import History
 from tests.mutants.stories import STORIES
-from tests.storage import IN_MEMORY
+from tests.storage import in_memory
 
 STEPS = 60
 CAUGHT = 3  # not what Python itself ends with when a program is broken
@@ -42,7 +42,7 @@ async def _found(playing: Sequence[Coroutine[None, None, History]]) -> str | Non
 
 
 def main(store: str, quarry: str) -> int:
-    with TemporaryDirectory(dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as folder:
+    with TemporaryDirectory(dir=in_memory()) as folder:
         found = asyncio.run(hunt(store, quarry, Path(folder)))
     sys.stdout.write(f"{found or 'nothing'} was found\n")
     return 0 if found is None else CAUGHT

@@ -1,7 +1,8 @@
 """Real processes on one store, by its URL, on the machine's own clock."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -9,6 +10,13 @@ import taskyard
 from taskyard.yard import Yard
 from tests.processes.crew import Crew
 from tests.storage import asked_for_by_url, url_of
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """On a disk: what a process that is killed has acknowledged must be on one."""
+    with TemporaryDirectory(prefix="taskyard-") as name:
+        yield Path(name)
 
 
 @pytest.fixture(params=asked_for_by_url())

@@ -43,7 +43,7 @@ def application(serving: Serving) -> FastAPI:
     problems.install(app)
     app.add_middleware(TellingTime)
     app.add_middleware(Watching)  # the last one added is around the others
-    app.openapi_schema = document()
+    app.openapi = document  # made when it is first asked for: that takes as long as all else that a server starts with
     app.add_route(DOCS.path, manual, include_in_schema=False)
     app.router.routes.append(PageRoute(Pages(BUILT)))
     return app

@@ -1,8 +1,9 @@
 """A yard in one file, and the thread behind it for those who want to get at its connection."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -10,6 +11,13 @@ from taskyard.ledger.clock import ManualClock
 from taskyard.stores.shared.store_clock import StoreTime
 from taskyard.stores.sqlite import SqliteStore
 from taskyard.stores.sqlite.threads.writer import Writer
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """On a disk: most other tests keep their files in memory."""
+    with TemporaryDirectory(prefix="taskyard-") as name:
+        yield Path(name)
 
 
 @pytest.fixture
