@@ -100,7 +100,7 @@ def connect(
     `call_timeout_sec`, or `TASKYARD_CALL_TIMEOUT_SEC`, is how long a call waits for PostgreSQL, Redis or a server that
     does not answer, or for another process's lock on a SQLite file: 10 by default.
     """
-    url = store_url.checked(url or _url_of_environment() or DEFAULT_URL)
+    url = store_url.check_url(url or _url_of_environment() or DEFAULT_URL)
     if urlsplit(url).scheme in ("http", "https"):
         token = token or os.environ.get("TASKYARD_TOKEN") or None
         return cast(Yard, _remote_yard(url, token, workspace, preset, _call_timeout(call_timeout_sec)))
@@ -210,7 +210,7 @@ def url_in(file: Path) -> str:
 
 def missing_file(url: str) -> Path | None:
     """The SQLite file that the URL names, where opening the yard would make it."""
-    if urlsplit(store_url.checked(url)).scheme != "sqlite":
+    if urlsplit(store_url.check_url(url)).scheme != "sqlite":
         return None
     file = _sqlite_file(url).absolute()
     return None if file.exists() else file

@@ -3,7 +3,7 @@
 import pytest
 
 from taskyard.core.errors import InvalidInput
-from taskyard.stores.shared.store_url import checked, shown
+from taskyard.stores.shared.store_url import check_url, redact_url
 
 SECRET = "hunter2"
 SOUND = {
@@ -33,14 +33,14 @@ UNSOUND = (
 
 @pytest.mark.parametrize(("url", "printed"), SOUND.items(), ids=str)
 def test_a_sound_url_is_printed_without_what_may_be_a_password(url: str, printed: str):
-    assert checked(url) == url
-    assert shown(url) == printed
+    assert check_url(url) == url
+    assert redact_url(url) == printed
 
 
 @pytest.mark.parametrize("url", UNSOUND)
 def test_an_unsound_url_is_refused_and_no_part_of_it_repeated(url: str):
     with pytest.raises(InvalidInput) as refused:
-        checked(url)
+        check_url(url)
 
-    said = f"{refused.value} {refused.value.facts} {shown(url)}"
+    said = f"{refused.value} {refused.value.facts} {redact_url(url)}"
     assert not any(part in said for part in ("hunter2", "hun", "ter2", "db.example"))

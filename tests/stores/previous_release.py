@@ -12,7 +12,7 @@ import taskyard
 from taskyard.stores.shared import migrations
 from taskyard.stores.shared.migrations import Migration, Schema
 
-_known = migrations.migrations
+_known = migrations.read_migrations
 
 # What takes back every migration after that release. A new migration adds a line here.
 _UNDOING = {

@@ -52,12 +52,12 @@ def release(monkeypatch: pytest.MonkeyPatch) -> Release:
     """From here on, stores are those of a release that knows these migrations."""
 
     def release(known: Callable[[Path], list[Migration]]) -> None:
-        monkeypatch.setattr(migrations, "migrations", known)
+        monkeypatch.setattr(migrations, "read_migrations", known)
 
     return release
 
 
-_known = migrations.migrations
+_known = migrations.read_migrations
 
 
 def known_later(sql: str, *, works_with: int) -> Callable[[Path], list[Migration]]:

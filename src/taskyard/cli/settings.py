@@ -41,7 +41,7 @@ class Settings:
     @property
     def shown_url(self) -> str:
         """The URL as it may be printed: without what may be a password."""
-        return store_url.shown(self.url)
+        return store_url.redact_url(self.url)
 
 
 def settings(*, url: str | None, url_file: Path | None = None, workspace: str | None, preset: str | None) -> Settings:

@@ -21,9 +21,9 @@ def always(known: list[Migration]) -> Callable[[str], list[Migration]]:
 async def test_the_yard_works_on_while_a_migration_waits_for_an_idle_session(
     store: PostgresStore, gate: Gate, url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ):
-    known = migrations.migrations(MIGRATIONS)
+    known = migrations.read_migrations(MIGRATIONS)
     step = Migration(Schema(len(known) + 1, 1, 1), "later", "alter table yard.task add column later integer")
-    monkeypatch.setattr(migrations, "migrations", always([*known, step]))
+    monkeypatch.setattr(migrations, "read_migrations", always([*known, step]))
     await given_a_task(store)
     await gate.session.execute("begin")
     await gate.session.execute(f"select count(*) from {gate.schema}.task")

@@ -10,7 +10,7 @@ from taskyard.core.task import LaneId
 from taskyard.core.units import SECOND
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.redis import RedisStore
-from taskyard.stores.shared.identity import identity
+from taskyard.stores.shared.identity import yard_identity
 from tests.redis_servers import RedisServer, wait_for
 from tests.stores.given import (
     HERE,
@@ -214,5 +214,5 @@ async def test_processes_agree_on_the_secret_of_a_yard_that_was_emptied(
     yards = [(await each.config(HERE, LaneId(0))).yard for each in (store, other)]
 
     assert store.secret == other.secret != before
-    assert yards == [identity(store.secret)] * 2
+    assert yards == [yard_identity(store.secret)] * 2
     assert (await store.schema()).outstanding() == []

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from taskyard.ledger.clock import ManualClock
-from taskyard.stores.shared.store_clock import StoreTime
+from taskyard.stores.shared.store_clock import StoreClock
 from taskyard.stores.sqlite import SqliteStore
 from taskyard.stores.sqlite.threads.writer import Writer
 
@@ -43,7 +43,7 @@ async def other(store: SqliteStore, path: Path, clock: ManualClock) -> AsyncIter
 
 @pytest.fixture
 async def writer(path: Path, clock: ManualClock) -> AsyncIterator[Writer]:
-    writer = Writer(path, StoreTime(clock), asyncio.get_running_loop(), lambda: None)
+    writer = Writer(path, StoreClock(clock), asyncio.get_running_loop(), lambda: None)
     await writer.start()
     yield writer
     await writer.stop()

@@ -57,9 +57,9 @@ def test_migrations_are_numbered_without_a_gap(tmp_path: Path):
         (tmp_path / name).write_text(header)
 
     with pytest.raises(ValueError, match="gap"):
-        migrations.migrations(tmp_path)
+        migrations.read_migrations(tmp_path)
 
     (tmp_path / "0002_second.sql").write_text(header)
-    assert [each.name for each in migrations.migrations(tmp_path)] == ["first", "second", "third"]
-    stored = migrations.State(migrations.Schema(2, 1, 1), migrations.migrations(tmp_path))
+    assert [each.name for each in migrations.read_migrations(tmp_path)] == ["first", "second", "third"]
+    stored = migrations.State(migrations.Schema(2, 1, 1), migrations.read_migrations(tmp_path))
     assert [each.name for each in stored.outstanding()] == ["third"]

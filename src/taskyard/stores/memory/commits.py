@@ -9,7 +9,7 @@ from taskyard.core.changes import Blocker, Change, ChangeSet, Committed, Conflic
 from taskyard.core.task import WAITING, Hot, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.memory.tables import Tables
-from taskyard.stores.shared.commits.change_sets import Answer, owned_key, readied
+from taskyard.stores.shared.commits.change_sets import Answer, newly_ready, owned_key
 from taskyard.stores.shared.commits.conflicts import LATE
 
 
@@ -90,7 +90,7 @@ def _write(tables: Tables, change_set: ChangeSet) -> tuple[TaskId, ...]:
         tables.count(count)
     tables.tell(each.event for each in (*change_set.changes, *change_set.tasks, *let_go))
     tables.tell(change_set.events)
-    return readied(change_set, let_go)
+    return newly_ready(change_set, let_go)
 
 
 def _off(tables: Tables, lift: Lift) -> list[Blocker]:

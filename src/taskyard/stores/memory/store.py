@@ -72,11 +72,11 @@ from taskyard.stores.contract import (
 from taskyard.stores.memory.commits import land
 from taskyard.stores.memory.tables import Tables, copied
 from taskyard.stores.shared import prune_batches
-from taskyard.stores.shared.commits.change_sets import refuse_nonsense
+from taskyard.stores.shared.commits.change_sets import check_consistency
 from taskyard.stores.shared.filters import matches
-from taskyard.stores.shared.identity import identity
+from taskyard.stores.shared.identity import yard_identity
 from taskyard.stores.shared.migrations import Schemaless
-from taskyard.stores.shared.paging import page_of
+from taskyard.stores.shared.paging import page_range
 
 Value = TypeVar("Value")
 
@@ -120,7 +120,7 @@ class MemoryStore(Schemaless):
     async def commit(self, sets: Sequence[ChangeSet]) -> list[Committed | Conflict | Taken]:
         tables, now = self._tables, self.now()
         for each in sets:
-            refuse_nonsense(each)
+            check_consistency(each)
         answers = [land(tables, each, now) for each in sets]
         if any(isinstance(answer, Committed) for answer in answers):
             self._wrote()
@@ -188,7 +188,7 @@ class MemoryStore(Schemaless):
             for lane, number in tables.lanes.items()
             if lane.workspace == workspace and number > lanes_above
         }
-        return Config(tables.epochs[workspace], tuple(records), lanes, identity(self.secret))
+        return Config(tables.epochs[workspace], tuple(records), lanes, yard_identity(self.secret))
 
     async def duty(self, name: str) -> Micros | None:
         return self._tables.duties.get(name)
@@ -276,7 +276,7 @@ class MemoryStore(Schemaless):
     async def page(
         self, kind: str, workspace: str, *, prefix: str = "", below: str | None = None, limit: int
     ) -> list[Record]:
-        tables, which = self._tables, page_of(prefix, below, limit)
+        tables, which = self._tables, page_range(prefix, below, limit)
         ids = tables.record_ids.get((kind, workspace), [])
         last = len(ids) if which.end is None else bisect_left(ids, which.end)
         first = max(bisect_left(ids, which.first), last - limit)
@@ -323,7 +323,7 @@ class MemoryStore(Schemaless):
             for dag_id, group in dags.items()
             if all(hot.status in ends and hot.updated_at < before for hot in group)
         }
-        alone, over, cursor = prune_batches.piece(candidates, sizes, limit)
+        alone, over, cursor = prune_batches.choose_batch(candidates, sizes, limit)
         found = [self._tables.hot[task_id] for task_id in alone] + [hot for dag_id in over for hot in dags[dag_id]]
         return Prunable(tuple(found), cursor)
 

@@ -15,31 +15,31 @@ from taskyard.core.task import Hot, TaskId
 from taskyard.core.units import Micros, MicroUsd
 from taskyard.stores.postgres.statements import columns
 from taskyard.stores.postgres.transaction import Transaction
-from taskyard.stores.shared.commits.lifts import Lifted, Lifting, default_reserve, unparked
-from taskyard.stores.shared.rows import record
+from taskyard.stores.shared.commits.lifts import LiftBatch, PlacedLift, default_reserve_of, make_unparked
+from taskyard.stores.shared.rows import parse_record
 
 
-async def lift(transaction: Transaction, lifts: Sequence[Lifted]) -> dict[int, list[Change]]:
+async def lift(transaction: Transaction, placed: Sequence[PlacedLift]) -> dict[int, list[Change]]:
     """Take them all off; what became ready, by the place of the set that took its last blocker."""
-    lifting = Lifting(lifts)
-    await _take_off(transaction, lifting)
-    if not lifting.hit:
+    lifts = LiftBatch(placed)
+    await _remove(transaction, lifts)
+    if not lifts.task_ids:
         return {}
     # A task that was blocked only after the others were locked.
-    await transaction.lock_more(lifting.hit)
-    changes = lifting.freed(await transaction.load("freed", lifting.hit))
+    await transaction.lock_more(lifts.task_ids)
+    changes = lifts.make_ready(await transaction.load("freed", lifts.task_ids))
     transaction.move(change for each in changes.values() for change in each)
     return changes
 
 
-async def _take_off(transaction: Transaction, lifting: Lifting) -> None:
-    if lifting.aimed:
-        for number, task_id, wait, name in await transaction.ask("take_off_aimed", *columns(lifting.aimed, 4)):
-            lifting.took_aimed(number, task_id, wait, name)
-    if lifting.named:
-        for name, task_id, wait in await transaction.ask("take_off_named", lifting.named):
-            lifting.took_named(name, task_id, wait)
-    transaction.wrote = transaction.wrote or bool(lifting.hit)
+async def _remove(transaction: Transaction, lifts: LiftBatch) -> None:
+    if lifts.of_tasks:
+        for number, task_id, wait, name in await transaction.ask("take_off_aimed", *columns(lifts.of_tasks, 4)):
+            lifts.removed_of_task(number, task_id, wait, name)
+    if lifts.names:
+        for name, task_id, wait in await transaction.ask("take_off_named", lifts.names):
+            lifts.removed_by_name(name, task_id, wait)
+    transaction.wrote = transaction.wrote or bool(lifts.task_ids)
 
 
 async def blocking(transaction: Transaction, names: Collection[str]) -> set[str]:
@@ -56,7 +56,7 @@ async def unpark(transaction: Transaction, limit: Limit, at: Micros) -> list[Cha
     if not chosen:
         return []
     await transaction.run("remove_blockers", *columns([(each, parked[each].wait, name) for each in chosen], 3))
-    changes = unparked(chosen, await transaction.load("freed", chosen), at)
+    changes = make_unparked(chosen, await transaction.load("freed", chosen), at)
     transaction.move(changes)
     await transaction.flush()
     return changes
@@ -78,4 +78,4 @@ async def _up_for_it(transaction: Transaction, limit: Limit, name: str) -> tuple
 
 async def _default_reserve(transaction: Transaction, workspace: str) -> MicroUsd:
     found = await transaction.ask("record", "workspace", workspace, workspace)
-    return default_reserve(record(found[0]) if found else None)
+    return default_reserve_of(parse_record(found[0]) if found else None)

@@ -24,7 +24,7 @@ from taskyard.stores.postgres.commits import remove_idle
 from taskyard.stores.postgres.fast.claim_cursors import Place
 from taskyard.stores.postgres.transaction import CeilingsMoved, Transaction, limit_of
 from taskyard.stores.shared import rows
-from taskyard.stores.shared.heartbeat_batches import beaten
+from taskyard.stores.shared.heartbeat_batches import apply_heartbeats
 
 _NO_CEILING = 2**62
 _FIRST = (-(2**62), 0)  # a place before every rank
@@ -137,7 +137,7 @@ async def _look(transaction: Transaction, plan: ClaimPlan, lanes: Sequence[Plann
         found.limits = {name: Limit(plan.workspace, name, None, 0, 0) for name in own}
         found.limits |= {row[0]: Limit(plan.workspace, *row) for row in json.loads(limits or "[]")}
     found.places |= {lane: (rank, seq) for lane, rank, seq in json.loads(last or "[]")}
-    new = [rows.hot(row[5:]) for row in answer if row[4] is not None]
+    new = [rows.parse_hot(row[5:]) for row in answer if row[4] is not None]
     found.bodies |= {hot.id: row[4] for hot, row in zip(new, answer, strict=False)}
     for hot in new:
         found.tasks.setdefault(hot.lane, []).append(hot)
@@ -210,7 +210,7 @@ def _limits(plan: ClaimPlan, limit: Limit) -> bool:
 
 async def extend(transaction: Transaction, beats: Sequence[Beat]) -> list[Extended]:
     found = await transaction.load("lock_hot", list({beat.task_id for beat in beats}))
-    answers, steps = beaten(beats, found, transaction.now)
+    answers, steps = apply_heartbeats(beats, found, transaction.now)
     transaction.move_hot(steps)
     await transaction.flush()
     return answers

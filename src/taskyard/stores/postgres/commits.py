@@ -18,10 +18,10 @@ from taskyard.stores.postgres.statements import columns
 from taskyard.stores.postgres.transaction import Transaction, limit_of
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits import batching
-from taskyard.stores.shared.commits.batching import Key, parking
-from taskyard.stores.shared.commits.change_sets import Answer, readied
+from taskyard.stores.shared.commits.batching import Key, eased_ceilings
+from taskyard.stores.shared.commits.change_sets import Answer, newly_ready
 from taskyard.stores.shared.commits.conflicts import takes_key
-from taskyard.stores.shared.commits.lifts import lifts_of
+from taskyard.stores.shared.commits.lifts import collect_lifts
 
 Counts = dict[Key, int]
 
@@ -39,10 +39,10 @@ async def land(
     await _write_papers(transaction, landing)
     freed = await _lift(transaction, passed)
     await removal.remove(transaction, [task_id for each in landing for task_id in each.removals])
-    easing = {place: names for place, each in passed.items() if (names := parking(each))}
+    easing = {place: names for place, each in passed.items() if (names := eased_ceilings(each))}
     counts = await _move(transaction, passed, freed, easing)
     answers: list[Answer] = [
-        refused[place] if place in refused else Committed({}, readied(each, freed.get(place, [])))
+        refused[place] if place in refused else Committed({}, newly_ready(each, freed.get(place, [])))
         for place, each in enumerate(sets)
     ]
     return answers, counts
@@ -52,12 +52,14 @@ async def _first_wave(
     transaction: Transaction, sets: Sequence[ChangeSet]
 ) -> tuple[Sequence[ChangeSet], frozenset[TaskId]]:
     """The sets, and the tasks that they will lift a blocker off: read unlocked, to be locked with the others."""
-    apart = batching.apart(sets)
+    independent = batching.take_independent(sets)
     blocked: dict[str, list[TaskId]] = {}
-    for name, task_id in await transaction.ask("blocked_by", apart.lifting) if apart.lifting else ():
+    for name, task_id in (
+        await transaction.ask("blocked_by", independent.lifted_blockers) if independent.lifted_blockers else ()
+    ):
         blocked.setdefault(name, []).append(task_id)
-    parked = await blockers.blocking(transaction, set(apart.parking))
-    wave = batching.wave(apart, blocked, parked)
+    parked = await blockers.blocking(transaction, set(independent.parking_blockers))
+    wave = batching.take_batch(independent, blocked, parked)
     return wave.sets, frozenset(task_id for each in blocked.values() for task_id in each)
 
 
@@ -92,7 +94,7 @@ def write_ends(transaction: Transaction, sets: Sequence[ChangeSet]) -> None:
     write = transaction.write
     # Of two for one place the last: one statement may not write a row twice.
     write("insert_attempts", list({attempt[:2]: attempt for each in sets for attempt in each.attempts}.values()))
-    outputs = {output.task_id: rows.output_row(output) for each in sets for output in each.outputs}
+    outputs = {output.task_id: rows.format_output(output) for each in sets for output in each.outputs}
     write("insert_outputs", list(outputs.values()))
     write("insert_outbox", [outbox for each in sets for outbox in each.outbox])
 
@@ -119,13 +121,13 @@ async def _redefine(transaction: Transaction, definitions: Sequence[Definition])
     if not definitions:
         return
     await transaction.flush()
-    await transaction.run("redefine", *columns([(each.id, *rows.definition_row(each)) for each in definitions], 8))
+    await transaction.run("redefine", *columns([(each.id, *rows.format_definition(each)) for each in definitions], 8))
     transaction.write("insert_tags", [(each.id, each.workspace, tag) for each in definitions for tag in each.tags])
 
 
 async def _write_records(transaction: Transaction, changes: Sequence[RecordChange]) -> None:
     written = [
-        (kind, workspace, id_, version + 1, rows.body_text(body))
+        (kind, workspace, id_, version + 1, rows.format_body(body))
         for kind, workspace, id_, version, body in changes
         if body is not None
     ]
@@ -139,7 +141,7 @@ async def _write_records(transaction: Transaction, changes: Sequence[RecordChang
 
 
 async def _lift(transaction: Transaction, passed: dict[int, ChangeSet]) -> dict[int, list[Change]]:
-    lifts = lifts_of(passed)
+    lifts = collect_lifts(passed)
     if not lifts:
         return {}
     await transaction.flush()

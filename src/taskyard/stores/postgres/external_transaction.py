@@ -31,17 +31,17 @@ class PostgresGuest:
         known = await self._lane_ids(lanes)
         new = [lane for lane in dict.fromkeys(lanes) if lane not in known]
         if new:
-            await self._ask("let_no_claim_in", sorted({number_of(lane.workspace) for lane in new}))
+            await self._query("let_no_claim_in", sorted({number_of(lane.workspace) for lane in new}))
             known = await self._lane_ids(lanes)
             for lane in new:
                 if lane not in known:
-                    await self._ask("insert_lane", lane.workspace, rows.lane_text(lane), rows.lane_digest(lane))
-                    await self._ask("bump_epochs", [lane.workspace])
+                    await self._query("insert_lane", lane.workspace, rows.format_lane(lane), rows.digest_lane(lane))
+                    await self._query("bump_epochs", [lane.workspace])
             known = await self._lane_ids(lanes)
         return [known[lane] for lane in lanes]
 
     async def by_key(self, workspace: str, keys: Sequence[str]) -> dict[str, TaskId]:
-        return {row[0]: row[1] for row in await self._ask("by_key", workspace, list(keys))}
+        return {row[0]: row[1] for row in await self._query("by_key", workspace, list(keys))}
 
     async def insert(self, tasks: Sequence[NewTask], blockers: Sequence[Blocker]) -> None:
         """The tail of events waits for the caller's transaction from here on, for the number that was drawn in it."""
@@ -59,11 +59,11 @@ class PostgresGuest:
         await self._fetch(sql, values)
 
     async def _lane_ids(self, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
-        digests = {rows.lane_digest(lane): lane for lane in lanes}
-        found = await self._ask("lane_ids", list(digests))
+        digests = {rows.digest_lane(lane): lane for lane in lanes}
+        found = await self._query("lane_ids", list(digests))
         return {digests[bytes(digest)]: LaneId(number) for digest, number in found}
 
-    async def _ask(self, name: str, *values: Any) -> Sequence[rows.Row]:
+    async def _query(self, name: str, *values: Any) -> Sequence[rows.Row]:
         return await self._fetch(self._sql[name], values)
 
     async def _fetch(self, sql: str, values: Sequence[Any]) -> Sequence[rows.Row]:

@@ -30,10 +30,10 @@ async def refused(
     stored = await transaction.lock(also_lock | {task_id for each in wave for task_id in _touched(each)})
     return {
         **await _taken(transaction, wave, wary=wary),
-        **conflicts.known_checkpoints(wave, await _known_checkpoints(transaction, wave)),
-        **conflicts.moved_records(wave, await _record_versions(transaction, wave)),
+        **conflicts.find_known_checkpoints(wave, await _known_checkpoints(transaction, wave)),
+        **conflicts.find_moved_records(wave, await _record_versions(transaction, wave)),
         **_moved(transaction, wave, stored),
-        **conflicts.late(wave, transaction.now),
+        **conflicts.find_late(wave, transaction.now),
     }
 
 
@@ -72,13 +72,13 @@ def _not_as_it_was(change_set: ChangeSet, stored: Stored, now: Micros) -> Iterat
 
 
 async def _record_versions(transaction: Transaction, wave: Sequence[ChangeSet]) -> dict[RecordKey, int]:
-    wanted = conflicts.records_of(wave)
+    wanted = conflicts.record_keys(wave)
     found = await transaction.ask("lock_records", *columns(wanted, 3)) if wanted else ()
     return {(row[0], row[1], row[2]): row[3] for row in found}
 
 
 async def _known_checkpoints(transaction: Transaction, wave: Sequence[ChangeSet]) -> set[CheckpointKey]:
-    wanted = conflicts.checkpoints_of(wave)
+    wanted = conflicts.checkpoint_keys(wave)
     found = await transaction.ask("known_checkpoints", *columns(wanted, 2)) if wanted else ()
     return {(row[0], row[1]) for row in found}
 
@@ -86,16 +86,16 @@ async def _known_checkpoints(transaction: Transaction, wave: Sequence[ChangeSet]
 async def _taken(transaction: Transaction, wave: Sequence[ChangeSet], *, wary: bool) -> dict[int, Taken]:
     owners = await _owners(transaction, wave)
     known = await _known_ids(transaction, wave) if wary or owners else set[TaskId]()
-    return conflicts.taken(wave, known, owners)
+    return conflicts.find_taken(wave, known, owners)
 
 
 async def _known_ids(transaction: Transaction, wave: Sequence[ChangeSet]) -> set[TaskId]:
-    new = conflicts.new_ids(wave)
+    new = conflicts.new_task_ids(wave)
     return {row[0] for row in await transaction.ask("known_ids", new)} if new else set()
 
 
 async def _owners(transaction: Transaction, wave: Sequence[ChangeSet]) -> dict[Key, TaskId]:
     """Who has the keys that the sets want."""
-    wanted = conflicts.keys_wanted(wave)
+    wanted = conflicts.wanted_keys(wave)
     found = await transaction.ask("key_owners", *columns(wanted, 2)) if wanted else ()
     return {(row[0], row[1]): row[2] for row in found}

@@ -29,9 +29,9 @@ from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
 from taskyard.stores.postgres.connection.pool import Connection
 from taskyard.stores.postgres.statements import Statements
 from taskyard.stores.shared import prune_batches, rows
-from taskyard.stores.shared.filters import is_spelled_so, may_mention
-from taskyard.stores.shared.identity import identity
-from taskyard.stores.shared.paging import Page
+from taskyard.stores.shared.filters import is_verbatim_in_json, may_mention
+from taskyard.stores.shared.identity import yard_identity
+from taskyard.stores.shared.paging import PageRange
 
 Value = TypeVar("Value")
 _WIDTH = len(Hot._fields)
@@ -52,7 +52,7 @@ class Reader:
         return await self.connection.fetchval(self.sql[name], *values)
 
     async def tasks(self, name: str, *values: Any) -> list[Hot]:
-        return [rows.hot(row) for row in await self.ask(name, *values)]
+        return [rows.parse_hot(row) for row in await self.ask(name, *values)]
 
     @asynccontextmanager
     async def one_moment(self) -> AsyncGenerator[None]:
@@ -79,7 +79,7 @@ async def labels(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Lab
 
 
 async def outputs(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]:
-    found = map(rows.output, await reader.ask("outputs", list(task_ids)))
+    found = map(rows.parse_output, await reader.ask("outputs", list(task_ids)))
     return _in_order({output.task_id: output for output in found}, task_ids)
 
 
@@ -88,12 +88,12 @@ def _in_order(found: dict[TaskId, Value], task_ids: Sequence[TaskId]) -> dict[Ta
 
 
 async def attempts(reader: Reader, task_id: TaskId) -> list[Attempt]:
-    return [rows.attempt(row) for row in await reader.ask("attempts", task_id)]
+    return [rows.parse_attempt(row) for row in await reader.ask("attempts", task_id)]
 
 
 async def histories(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, list[Attempt]]:
-    found = [rows.attempt(row) for row in await reader.ask("histories", list(task_ids))]
-    return _in_order(rows.by_task(found), task_ids)
+    found = [rows.parse_attempt(row) for row in await reader.ask("histories", list(task_ids))]
+    return _in_order(rows.group_by_task(found), task_ids)
 
 
 async def checkpoints(reader: Reader, task_id: TaskId) -> list[Checkpoint]:
@@ -135,11 +135,11 @@ async def by_key(reader: Reader, workspace: str, keys: Sequence[str]) -> dict[st
 
 async def record(reader: Reader, kind: str, workspace: str, record_id: str) -> Record | None:
     found = await reader.ask("record", kind, workspace, record_id)
-    return rows.record(found[0]) if found else None
+    return rows.parse_record(found[0]) if found else None
 
 
 async def named(reader: Reader, kind: str, workspace: str, ids: Sequence[str]) -> dict[str, Record]:
-    found = map(rows.record, await reader.ask("named", kind, workspace, list(ids)))
+    found = map(rows.parse_record, await reader.ask("named", kind, workspace, list(ids)))
     return {record.id: record for record in found}
 
 
@@ -148,15 +148,15 @@ async def records(reader: Reader, kind: str, workspace: str | None) -> list[Reco
         found = await reader.ask("records", kind)
     else:
         found = await reader.ask("records_of_workspace", [kind], workspace)
-    return [rows.record(row) for row in found]
+    return [rows.parse_record(row) for row in found]
 
 
-async def page(reader: Reader, kind: str, workspace: str, which: Page) -> list[Record]:
+async def page(reader: Reader, kind: str, workspace: str, which: PageRange) -> list[Record]:
     if which.end is None:
         found = await reader.ask("last_page", kind, workspace, which.first, which.limit)
     else:
         found = await reader.ask("page", kind, workspace, *which)
-    return [rows.record(row) for row in found]
+    return [rows.parse_record(row) for row in found]
 
 
 async def limits(reader: Reader, workspace: str, names: Sequence[str] | None) -> dict[str, Limit]:
@@ -187,14 +187,15 @@ async def config(reader: Reader, workspace: str, lanes_above: LaneId) -> Config:
         epoch: int = await reader.value("epoch", workspace)
         found = await reader.ask("records_of_workspace", sorted(PLANNED_ON), workspace)
         lanes = {
-            LaneId(number): rows.lane(text) for number, text in await reader.ask("lanes_above", workspace, lanes_above)
+            LaneId(number): rows.parse_lane(text)
+            for number, text in await reader.ask("lanes_above", workspace, lanes_above)
         }
-    return Config(epoch, tuple(rows.record(row) for row in found), lanes, identity(secret))
+    return Config(epoch, tuple(rows.parse_record(row) for row in found), lanes, yard_identity(secret))
 
 
 async def lane_ids(reader: Reader, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
     """Those that are known."""
-    digests = {rows.lane_digest(lane): lane for lane in lanes}
+    digests = {rows.digest_lane(lane): lane for lane in lanes}
     return {digests[digest]: LaneId(number) for digest, number in await reader.ask("lane_ids", list(digests))}
 
 
@@ -227,9 +228,9 @@ async def prunable(reader: Reader, before: Micros, limit: int, dead_too: bool, a
     async with reader.one_moment():
         found = await reader.ask("prunable", before, limit, dead_too, *after)
         candidates = [prune_batches.Candidate(*row) for row in found]
-        dag_ids = prune_batches.dags_of(candidates)
+        dag_ids = prune_batches.dag_ids_of(candidates)
         over = await reader.ask("prunable_dags", dag_ids, before, dead_too) if dag_ids else ()
-        alone, dags, cursor = prune_batches.piece(candidates, {row[0]: row[1] for row in over}, limit)
+        alone, dags, cursor = prune_batches.choose_batch(candidates, {row[0]: row[1] for row in over}, limit)
         tasks = await reader.tasks("load", alone) if alone else []
         tasks += await reader.tasks("dag_tasks", dags) if dags else []
     return Prunable(tuple(tasks), cursor)
@@ -237,11 +238,11 @@ async def prunable(reader: Reader, before: Micros, limit: int, dead_too: bool, a
 
 async def find(reader: Reader, which: Filter, after: int, limit: int) -> list[Hot]:
     if which.text is None:
-        return [rows.hot(row[:_WIDTH]) for row in await _found(reader, which, after, limit)]
+        return [rows.parse_hot(row[:_WIDTH]) for row in await _found(reader, which, after, limit)]
     # PostgreSQL before 18 cannot fold case as Python does, and every store must find the same.
     wanted, found = which.text.casefold(), list[Hot]()
     while len(found) < limit and (page := await _found(reader, which, after, _PAGE)):
-        found += [rows.hot(row[:_WIDTH]) for row in page if _mentions(row[_WIDTH], wanted)]
+        found += [rows.parse_hot(row[:_WIDTH]) for row in page if _mentions(row[_WIDTH], wanted)]
         after = page[-1][1]
     return found[:limit]
 
@@ -252,7 +253,7 @@ async def _found(reader: Reader, which: Filter, after: int, limit: int) -> list[
         "statuses": list(which.statuses) or None,
         "types": list(which.types) or None,
         **{name: getattr(which, name) for name in ("queue", "agent", "subject", "dag_id", "parent_id", "tag")},
-        "spelled": which.text.lower() if which.text and which.text.isascii() and is_spelled_so(which.text) else None,
+        "spelled": which.text.lower() if which.text is not None and _is_searchable(which.text) else None,
     }
     numbers = count(2)
     asked = {name: value for name, value in wanted.items() if value is not None}
@@ -260,6 +261,11 @@ async def _found(reader: Reader, which: Filter, after: int, limit: int) -> list[
     pieces += [reader.sql[f"find_{name}"].replace("$1", f"${next(numbers)}") for name in asked]
     pieces.append(reader.sql["find_newest"].replace("$1", f"${next(numbers)}"))
     return await reader.connection.fetch("\n".join(pieces), which.workspace, *asked.values(), limit)
+
+
+def _is_searchable(text: str) -> bool:
+    """Whether PostgreSQL itself can search for the text in the stored JSON, whatever its case."""
+    return bool(text) and text.isascii() and is_verbatim_in_json(text)
 
 
 def _mentions(body: str, text: str) -> bool:
@@ -302,7 +308,7 @@ async def events(
     gone = 0 if task_id is not None or after == 0 else await pruned(reader, workspace)
     if after < gone:
         raise EventsGone(gone + 1)
-    read = [rows.stored_event(row) for row in found]
+    read = [rows.parse_event(row) for row in found]
     return [each for each in read if workspace in (None, each.event.workspace)]
 
 
@@ -313,13 +319,13 @@ async def outbox(reader: Reader, topic: str, limit: int) -> list[tuple[int, Outb
 async def health(reader: Reader) -> dict[str, Json]:
     """The server's figures. Dead rows are those that no transaction needs any more and nothing has removed yet."""
     [figures] = await reader.ask("health")
-    rows_of = {name: (dead, live) for name, dead, live in await reader.ask("dead_rows")}
-    every = sum(dead + live for dead, live in rows_of.values())
+    count_rows = {name: (dead, live) for name, dead, live in await reader.ask("dead_rows")}
+    every = sum(dead + live for dead, live in count_rows.values())
     return {
         "engine": "postgresql",
         **dict(zip(_HEALTH, figures, strict=True)),
-        "dead_rows": {name: dead for name, (dead, _) in rows_of.items()},
-        "dead_rows_share": round(sum(dead for dead, _ in rows_of.values()) / every, 3) if every else 0.0,
+        "dead_rows": {name: dead for name, (dead, _) in count_rows.items()},
+        "dead_rows_share": round(sum(dead for dead, _ in count_rows.values()) / every, 3) if every else 0.0,
     }
 
 

@@ -25,7 +25,7 @@ async def pulse(transaction: Transaction, names: Sequence[str]) -> None:
 
 async def lane_ids(transaction: Transaction, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
     """Those that are known."""
-    digests = {rows.lane_digest(lane): lane for lane in lanes}
+    digests = {rows.digest_lane(lane): lane for lane in lanes}
     return {digests[digest]: LaneId(number) for digest, number in await transaction.ask("lane_ids", list(digests))}
 
 
@@ -39,7 +39,7 @@ async def lanes(transaction: Transaction, lanes: Sequence[Lane]) -> dict[Lane, L
     known = await lane_ids(transaction, lanes)
     for lane in dict.fromkeys(lanes):
         if lane not in known:
-            await transaction.run("insert_lane", lane.workspace, rows.lane_text(lane), rows.lane_digest(lane))
+            await transaction.run("insert_lane", lane.workspace, rows.format_lane(lane), rows.digest_lane(lane))
             await transaction.bump_epoch(lane.workspace)
     return await lane_ids(transaction, lanes)
 

@@ -20,8 +20,14 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Attempt, Hot
 from taskyard.core.units import Micros
 from taskyard.stores.postgres.arrays import Columns, by_columns, only_where
-from taskyard.stores.shared.rows import Row, definition_rows
-from taskyard.stores.shared.sql_files import Differing, by_difference, differing, named, text_of
+from taskyard.stores.shared.rows import Row, format_definitions
+from taskyard.stores.shared.sql_files import (
+    ChangedColumns,
+    group_by_changes,
+    parse_statements,
+    positions_of,
+    read_files,
+)
 
 _FILES = ("opening.sql", "writing.sql", "claiming.sql", "removing.sql", "reading.sql")
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,47}")
@@ -60,7 +66,7 @@ def columns(rows: Sequence[Row], width: int) -> Sequence[Sequence[Any]]:
 
 def new_rows(tasks: Sequence[NewTask]) -> list[Row]:
     """The moving rows without their numbers, which the database gives, and what lists are filtered by."""
-    defined = definition_rows([task.definition for task in tasks])
+    defined = format_definitions([task.definition for task in tasks])
     return [(row[0], *row[2:], *more[1:]) for (row, _, _), more in zip(tasks, defined, strict=True)]
 
 
@@ -69,11 +75,11 @@ class Statements:
         if _SCHEMA.fullmatch(schema) is None:
             raise InvalidInput("schema", "must be of lower-case letters, digits and _, and begin with a letter")
         self.schema = schema
-        self._sql = named(self.of_schema(text_of(Path(__file__).parent, _FILES)))
+        self._sql = parse_statements(self.of_schema(read_files(Path(__file__).parent, _FILES)))
         pick, lock = self._sql["pick"], self._sql["lock_picked"]
         self._sql |= {"pick": pick.replace("{lock}", lock), "look": pick.replace("{lock}", "")}
         self._parts: dict[str, Columns] = {}
-        self._movers: dict[tuple[str, Differing], _Mover | None] = {}
+        self._movers: dict[tuple[str, ChangedColumns], _Mover | None] = {}
         self._bundles: dict[tuple[str, ...], str] = {}
 
     def __getitem__(self, name: str) -> str:
@@ -115,13 +121,13 @@ class Statements:
         return parts
 
     def _moved(self, name: str, steps: Iterable[tuple[Hot, Hot]]) -> Iterator[tuple[_Mover, list[Row]]]:
-        for differs, rows in by_difference(steps).items():
+        for differs, rows in group_by_changes(steps).items():
             if (mover := self._mover(name, differs)) is not None:
                 yield mover, list(map(mover.values, rows))
 
-    def _mover(self, name: str, differs: Differing) -> _Mover | None:
+    def _mover(self, name: str, differs: ChangedColumns) -> _Mover | None:
         if (name, differs) not in self._movers:
-            places = differing(differs)
+            places = positions_of(differs)
             names = [Hot._fields[place] for place in places]
             sql = (
                 self._sql[name]

@@ -32,11 +32,11 @@ from taskyard.stores.postgres.queries import Reader
 from taskyard.stores.postgres.statements import statements
 from taskyard.stores.postgres.transaction import Transaction
 from taskyard.stores.postgres.transaction_runner import Met, Transactions
-from taskyard.stores.shared.commits.change_sets import counted, refuse_nonsense, rows_of
+from taskyard.stores.shared.commits.change_sets import add_counts, check_consistency, count_rows
 from taskyard.stores.shared.migrations import State
-from taskyard.stores.shared.read_batching import Gathering
+from taskyard.stores.shared.read_batching import ReadBatcher
 from taskyard.stores.shared.reads import Reads
-from taskyard.stores.shared.store_clock import MEASURED_EVERY, StoreTime
+from taskyard.stores.shared.store_clock import MEASURED_EVERY, StoreClock
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT, SLOW_CALL_TIMEOUT
 from taskyard.stores.shared.waiters import ANYTHING
 
@@ -62,13 +62,13 @@ class PostgresStore(Reads):
         self._migrates = migrates
         self._where = address(url, schema, call_timeout)
         self._sql = statements(self._where.schema)
-        self._time = StoreTime(clock)
+        self._time = StoreClock(clock)
         self._pool: Pool | None = None
         self._transactions: Transactions | None = None
         self._waking: Waking | None = None
         self._measuring: asyncio.Task[None] | None = None
         self._writing: set[asyncio.Task[Any]] = set()
-        self._loading = Gathering[Hot](lambda task_ids: self._ask("load", task_ids))
+        self._loading = ReadBatcher[Hot](lambda task_ids: self._query("load", task_ids))
         self._floors = Floors()
         self._plain_claims: PlainClaims | None = None
         self._process = 0
@@ -119,7 +119,7 @@ class PostgresStore(Reads):
         try:
             self.secret = await self._prepare(transactions, migrates=self._migrates)
             await self._measure(transactions)
-            self._time.hear(await transactions.read(lambda reader: reader.value("last_told")))
+            self._time.observe(await transactions.read(lambda reader: reader.value("last_told")))
             waking = Waking(
                 self._where, self._sql, lambda name, values: self._value(transactions, name, values), self._floors
             )
@@ -130,7 +130,7 @@ class PostgresStore(Reads):
         self._process = os.getpid()
         self._plain_claims = PlainClaims(self._where, self._sql, self._time, self._to_its_end)
         self._pool, self._transactions, self._waking = pool, transactions, waking
-        if self._time.is_the_stores:
+        if self._time.uses_server_clock:
             self._measuring = asyncio.create_task(self._keep_measuring(transactions))
 
     async def close(self) -> None:
@@ -155,18 +155,18 @@ class PostgresStore(Reads):
 
     async def commit(self, sets: Sequence[ChangeSet]) -> list[Committed | Conflict | Taken]:
         for each in sets:
-            refuse_nonsense(each)
+            check_consistency(each)
         answers: list[commits.Answer] = []
         counts: commits.Counts = {}
         while len(answers) < len(sets):
             landed, moved = await self._land(sets[len(answers) :])
             answers += landed
             counts |= moved
-        return counted(sets, answers, counts)
+        return add_counts(sets, answers, counts)
 
     async def _land(self, sets: Sequence[ChangeSet]) -> tuple[list[commits.Answer], commits.Counts]:
         if self._where.prepared and single_statement.is_plain(sets):
-            writing = self._open().write_at_once(lambda on: single_statement.land(on, sets), rows=rows_of(sets))
+            writing = self._open().write_at_once(lambda on: single_statement.land(on, sets), rows=count_rows(sets))
             at_once = await self._to_its_end(writing)
             if at_once is not None:
                 answer, written = at_once
@@ -176,7 +176,7 @@ class PostgresStore(Reads):
         async def work(transaction: Transaction, met: Met) -> tuple[list[commits.Answer], commits.Counts]:
             return await commits.land(transaction, sets, met.task_ids, wary=met.wary)
 
-        return await self._transact(work, rows=rows_of(sets))
+        return await self._transact(work, rows=count_rows(sets))
 
     async def claim(self, plan: ClaimPlan) -> Claimed | Stale:
         behind = self._floors.places(lane.id for lane in plan.lanes)
@@ -215,7 +215,7 @@ class PostgresStore(Reads):
         await self._write(small_writes.pulse, names)
 
     async def lanes(self, lanes: Sequence[Lane]) -> list[LaneId]:
-        known: dict[Lane, LaneId] = await self._ask("lane_ids", lanes)
+        known: dict[Lane, LaneId] = await self._query("lane_ids", lanes)
         if any(lane not in known for lane in lanes):
 
             async def work(transaction: Transaction, _: Met) -> dict[Lane, LaneId]:
@@ -284,7 +284,7 @@ class PostgresStore(Reads):
         task.add_done_callback(self._writing.discard)
         return await asyncio.shield(task)
 
-    async def _ask(self, name: str, *given: object) -> Any:
+    async def _query(self, name: str, *given: object) -> Any:
         read = getattr(queries, name)
         within = SLOW_CALL_TIMEOUT if name == "checks" else None
         return await self._open().read(lambda reader: read(reader, *given), within=within)

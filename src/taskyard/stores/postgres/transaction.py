@@ -171,7 +171,7 @@ class Transaction:
         return self.wrote
 
     async def load(self, name: str, *values: Any) -> list[Hot]:
-        return [rows.hot(row) for row in await self.ask(name, *values)]
+        return [rows.parse_hot(row) for row in await self.ask(name, *values)]
 
     async def limits(self, workspace: str, names: Collection[str]) -> dict[str, Limit]:
         """As they are now, unlocked. One that has no row is unlimited and unused."""

@@ -21,7 +21,7 @@ from taskyard.stores.postgres.connection.wakeups import News
 from taskyard.stores.postgres.queries import Reader
 from taskyard.stores.postgres.statements import Statements
 from taskyard.stores.postgres.transaction import CeilingsMoved, Contended, Transaction
-from taskyard.stores.shared.store_clock import StoreTime
+from taskyard.stores.shared.store_clock import StoreClock
 from taskyard.stores.shared.timeouts import PER_ROW
 
 Answer = TypeVar("Answer")
@@ -51,7 +51,7 @@ Statement = Callable[[Transaction], Awaitable[Answer]]
 
 
 class Transactions:
-    def __init__(self, where: Address, pool: Pool, sql: Statements, time: StoreTime) -> None:
+    def __init__(self, where: Address, pool: Pool, sql: Statements, time: StoreClock) -> None:
         self._where = where
         self._pool = pool
         self._sql = sql
@@ -144,7 +144,7 @@ class Transactions:
             answer = await work(transaction)
         except UNHEARD as error:
             raise self._unknown(error) from error
-        self._time.hear(transaction.now)
+        self._time.observe(transaction.now)
         return answer, transaction.news if transaction.wrote else None
 
     async def _transact(
@@ -164,15 +164,15 @@ class Transactions:
             await connection.execute(self._sql["commit"])
         except GONE as error:
             raise self._unknown(error) from error
-        self._time.hear(transaction.now)
+        self._time.observe(transaction.now)
         return answer, transaction.news if transaction.wrote else None
 
     async def _begun(self, connection: Connection, *, whole: bool = False) -> Transaction:
-        is_the_stores = self._time.is_the_stores
-        if not is_the_stores:
+        uses_server_clock = self._time.uses_server_clock
+        if not uses_server_clock:
             # Clocks of several processes may differ; that of the database is one for all.
-            self._time.hear(await connection.fetchval(self._sql["last_told"]))
-        return Transaction(connection, self._sql, self._time.now(), store_clock=is_the_stores, whole=whole)
+            self._time.observe(await connection.fetchval(self._sql["last_told"]))
+        return Transaction(connection, self._sql, self._time.now(), store_clock=uses_server_clock, whole=whole)
 
     def _unknown(self, error: Exception) -> OutcomeUnknown:
         """It may have been stored or not: to do it again would be to do it twice."""

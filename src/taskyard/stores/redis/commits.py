@@ -21,10 +21,10 @@ from taskyard.core.units import Micros
 from taskyard.definition.codec import encode_definition, encode_definitions
 from taskyard.stores.redis import encoding
 from taskyard.stores.redis.encoding import json_word
-from taskyard.stores.shared.commits.batching import Key, parking
+from taskyard.stores.shared.commits.batching import Key, eased_ceilings
 from taskyard.stores.shared.commits.change_sets import owned_key
 from taskyard.stores.shared.commits.conflicts import takes_key
-from taskyard.stores.shared.rows import body_text
+from taskyard.stores.shared.rows import format_body
 
 _Step = Sequence[Any]  # the name of a function and what it is given
 _Kind = tuple[Any, ...]  # what many ends of attempts, or births, have in common: event, time, and so on
@@ -67,7 +67,7 @@ class _Plan:
     def ends(self, change_set: ChangeSet) -> _Step | None:
         """Attempts that end, each with what became of it, where that is all there is: most sets are that."""
         changes, attempts, outputs = change_set.changes, change_set.attempts, change_set.outputs
-        if any(_more_than_ends(change_set)) or not changes or parking(change_set):
+        if any(_more_than_ends(change_set)) or not changes or eased_ceilings(change_set):
             return None
         ids = [change.before.id for change in changes]
         if [each.task_id for each in attempts] != ids or (outputs and [each.task_id for each in outputs] != ids):
@@ -207,14 +207,14 @@ def _papers(change_set: ChangeSet) -> list[_Step]:
 def _record(change: RecordChange) -> _Step:
     kind, workspace, id_, version, body = change
     of = body.get("task_id") if kind == "dead" and body else None
-    text = False if body is None else body_text(body)
+    text = False if body is None else format_body(body)
     return "record", kind, workspace, id_, version + 1, text, of if isinstance(of, str) else False, kind in PLANNED_ON
 
 
 def _movements(change_set: ChangeSet) -> list[_Step]:
     steps: list[_Step] = [("spend", *spend) for spend in change_set.spends]
     steps += [("ceiling", *map(json_word, each)) for each in change_set.ceilings]
-    steps += [("ease", *key) for key, _ in parking(change_set)]
+    steps += [("ease", *key) for key, _ in eased_ceilings(change_set)]
     steps += [("count", *count) for count in change_set.counts]
     return steps
 

@@ -13,9 +13,10 @@ from operator import is_not
 from typing import Any
 
 from taskyard.core.changes import Checkpoint, Event, Limit, NewTask, Outbox, Output, Record, Signal, StoredEvent
+from taskyard.core.jsonvalue import compact
 from taskyard.core.task import Attempt, Hot, LaneId, Outcome, TaskId
 from taskyard.core.units import Micros
-from taskyard.stores.shared.rows import STATUSES, to_text
+from taskyard.stores.shared.rows import STATUSES
 
 NONE = "\0"
 Word = str | int  # what goes into a command
@@ -116,7 +117,7 @@ def stored_event(entry: tuple[str, Sequence[Any]]) -> StoredEvent:
 
 
 def attempt_text(attempt: Attempt) -> str:
-    return to_text(attempt[1:])
+    return compact(attempt[1:])
 
 
 def attempt(task_id: TaskId, text: str) -> Attempt:
@@ -125,7 +126,7 @@ def attempt(task_id: TaskId, text: str) -> Attempt:
 
 
 def output_text(output: Output) -> str:
-    return to_text(output[1:])
+    return compact(output[1:])
 
 
 def output(task_id: TaskId, text: str) -> Output:
@@ -134,7 +135,7 @@ def output(task_id: TaskId, text: str) -> Output:
 
 
 def checkpoint_text(checkpoint: Checkpoint) -> str:
-    return to_text(checkpoint[2:])
+    return compact(checkpoint[2:])
 
 
 def checkpoints(task_id: TaskId, flat: Sequence[str]) -> list[Checkpoint]:
@@ -145,7 +146,7 @@ def checkpoints(task_id: TaskId, flat: Sequence[str]) -> list[Checkpoint]:
 
 
 def signal_text(signal: Signal) -> str:
-    return to_text(signal[1:])
+    return compact(signal[1:])
 
 
 def signals(task_id: TaskId, flat: Sequence[str]) -> list[Signal]:
@@ -158,7 +159,7 @@ def signals(task_id: TaskId, flat: Sequence[str]) -> list[Signal]:
 
 
 def outbox_text(row: Outbox) -> str:
-    return to_text(row)
+    return compact(row)
 
 
 def outbox(text: str) -> Outbox:

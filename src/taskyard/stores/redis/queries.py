@@ -44,9 +44,9 @@ from taskyard.stores.redis.connection.server import Server
 from taskyard.stores.redis.encoding import NONE, Reply, Word, optional
 from taskyard.stores.redis.scripts import CHECK, READ
 from taskyard.stores.shared.filters import matches
-from taskyard.stores.shared.identity import identity
-from taskyard.stores.shared.paging import Page
-from taskyard.stores.shared.rows import STATUSES, by_task, lane, lane_text
+from taskyard.stores.shared.identity import yard_identity
+from taskyard.stores.shared.paging import PageRange
+from taskyard.stores.shared.rows import STATUSES, format_lane, group_by_task, parse_lane
 
 Value = TypeVar("Value")
 _PAGE = 500  # tasks whose definitions are looked at in one go
@@ -120,7 +120,7 @@ async def histories(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, 
     read = [
         encoding.attempt(task_id, text) for task_id, flat in zip(task_ids, found, strict=True) for text in flat[1::2]
     ]
-    return by_task(sorted(read, key=lambda attempt: attempt.number))
+    return group_by_task(sorted(read, key=lambda attempt: attempt.number))
 
 
 async def checkpoints(reader: Reader, task_id: TaskId) -> list[Checkpoint]:
@@ -197,7 +197,7 @@ async def records(reader: Reader, kind: str, workspace: str | None) -> list[Reco
     )
 
 
-async def page(reader: Reader, kind: str, workspace: str, which: Page) -> list[Record]:
+async def page(reader: Reader, kind: str, workspace: str, which: PageRange) -> list[Record]:
     flat = await reader.run("page", f"{kind}{NONE}{workspace}", which.first, optional(which.end), which.limit)
     return _records(kind, workspace, flat)
 
@@ -238,14 +238,14 @@ async def config(reader: Reader, workspace: str, lanes_above: LaneId) -> Config:
     return Config(
         int(epoch),
         tuple(sorted(planned_on, key=lambda record: (record.kind, record.id))),
-        {encoding.lane_id(score): lane(text) for text, score in zip(lanes[::2], lanes[1::2], strict=True)},
-        identity(bytes.fromhex(secret) if secret else None),
+        {encoding.lane_id(score): parse_lane(text) for text, score in zip(lanes[::2], lanes[1::2], strict=True)},
+        yard_identity(bytes.fromhex(secret) if secret else None),
     )
 
 
 async def lane_ids(reader: Reader, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
     """Those that are known."""
-    found = await reader.fields("lane-ids", [lane_text(each) for each in lanes])
+    found = await reader.fields("lane-ids", [format_lane(each) for each in lanes])
     return {each: LaneId(int(number)) for each, number in zip(lanes, found, strict=True) if number is not None}
 
 

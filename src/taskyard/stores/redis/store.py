@@ -29,13 +29,13 @@ from taskyard.stores.redis.integrity import checks
 from taskyard.stores.redis.queries import Reader
 from taskyard.stores.redis.scripts import CLAIM, COMMIT, EXTEND, WRITE, Script
 from taskyard.stores.shared.commits.batching import Key
-from taskyard.stores.shared.commits.change_sets import Answer, readied, refuse_nonsense
-from taskyard.stores.shared.identity import identity
+from taskyard.stores.shared.commits.change_sets import Answer, check_consistency, newly_ready
+from taskyard.stores.shared.identity import yard_identity
 from taskyard.stores.shared.migrations import State
-from taskyard.stores.shared.read_batching import Gathering
+from taskyard.stores.shared.read_batching import ReadBatcher
 from taskyard.stores.shared.reads import Reads
-from taskyard.stores.shared.rows import lane_text
-from taskyard.stores.shared.store_clock import MEASURED_EVERY, StoreTime
+from taskyard.stores.shared.rows import format_lane
+from taskyard.stores.shared.store_clock import MEASURED_EVERY, StoreClock
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT
 
 
@@ -57,11 +57,11 @@ class RedisStore(Reads):
         self._clock = clock
         self._migrates = migrates
         self._where = address(url)
-        self._time = StoreTime(clock)
+        self._time = StoreClock(clock)
         self._server: Server | None = None
         self._waking: Waking | None = None
         self._measuring: asyncio.Task[None] | None = None
-        self._loading = Gathering[Hot](lambda task_ids: self._ask("load", task_ids))
+        self._loading = ReadBatcher[Hot](lambda task_ids: self._query("load", task_ids))
         self._process = 0
 
     def twin(self) -> RedisStore:
@@ -93,7 +93,7 @@ class RedisStore(Reads):
         try:
             founded = await schema.prepare(server, self._where.prefix, migrates=self._migrates)
             self.secret, told, self.durability = founded
-            self._time.hear(told)
+            self._time.observe(told)
             await self._measure(server)
             waking = Waking(server, self._where.prefix)
             await waking.open()
@@ -102,7 +102,7 @@ class RedisStore(Reads):
             raise
         self._process = os.getpid()
         self._server, self._waking = server, waking
-        if self._time.is_the_stores:
+        if self._time.uses_server_clock:
             self._measuring = asyncio.create_task(self._keep_measuring(server))
 
     async def close(self) -> None:
@@ -125,10 +125,10 @@ class RedisStore(Reads):
 
     async def commit(self, sets: Sequence[ChangeSet]) -> list[Committed | Conflict | Taken]:
         for each in sets:
-            refuse_nonsense(each)
+            check_consistency(each)
         moved = commits.counters(sets)
         now, written, answers, counts = await self._run(COMMIT, *commits.batch(sets, moved, now=self._said()))
-        self._time.hear(Micros(int(now)))
+        self._time.observe(Micros(int(now)))
         self._awake.wrote(written)
         values, said = dict(zip(moved, map(int, counts), strict=True)), dict(answers)
         return [_answer(each, said.get(place, ()), values) for place, each in enumerate(sets)]
@@ -144,7 +144,7 @@ class RedisStore(Reads):
 
     async def extend(self, beats: Sequence[Beat]) -> list[Extended]:
         now, *answers = await self._run(EXTEND, optional(self._said()), *claims.beat_words(beats))
-        self._time.hear(Micros(int(now)))
+        self._time.observe(Micros(int(now)))
         self._awake.moved()
         return claims.extended(answers)
 
@@ -160,9 +160,9 @@ class RedisStore(Reads):
             self._awake.moved()
 
     async def lanes(self, lanes: Sequence[Lane]) -> list[LaneId]:
-        known: dict[Lane, LaneId] = await self._ask("lane_ids", lanes)
+        known: dict[Lane, LaneId] = await self._query("lane_ids", lanes)
         if any(lane not in known for lane in lanes):
-            words = (word for lane in lanes for word in (lane.workspace, lane_text(lane)))
+            words = (word for lane in lanes for word in (lane.workspace, format_lane(lane)))
             written, ids = await self._run(WRITE, "lanes", len(lanes), *words)
             self._awake.wrote(written)
             return [LaneId(int(each)) for each in ids]
@@ -188,7 +188,7 @@ class RedisStore(Reads):
     async def config(self, workspace: str, lanes_above: LaneId) -> Config:
         """As stored. Where the server was emptied meanwhile, this process learns the secret of what is there now."""
         found = await super().config(workspace, lanes_above)
-        if found.yard == identity(self.secret):
+        if found.yard == yard_identity(self.secret):
             return found
         self.secret = (await schema.prepare(self._open(), self._where.prefix, migrates=self._migrates)).secret
         return await super().config(workspace, lanes_above)
@@ -204,12 +204,12 @@ class RedisStore(Reads):
 
     def _said(self) -> Micros | None:
         """The time as this process has it; where the server's clock decides, it says itself."""
-        return None if self._time.is_the_stores else self._time.now()
+        return None if self._time.uses_server_clock else self._time.now()
 
     async def _run(self, script: Script, *words: Word) -> Reply:
         return await self._open().run(script, *words)
 
-    async def _ask(self, name: str, *given: object) -> Any:
+    async def _query(self, name: str, *given: object) -> Any:
         read = checks if name == "checks" else getattr(queries, name)
         return await read(Reader(self._open(), self._where.prefix), *given)
 
@@ -249,4 +249,4 @@ def _answer(change_set: ChangeSet, reply: Reply, counts: Mapping[Key, int]) -> A
             return Taken({name: TaskId(owner) for name, owner in zip(by[::2], by[1::2], strict=True)})
         case _:
             moved = {count.name: counts[count.workspace, count.name] for count in change_set.counts}
-            return Committed(moved, (*readied(change_set, ()), *reply[1:]))
+            return Committed(moved, (*newly_ready(change_set, ()), *reply[1:]))

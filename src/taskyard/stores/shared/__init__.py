@@ -1,1 +1,1 @@
-"""What every store uses."""
+"""What several stores use: see README.md for which store uses which module."""

@@ -1,4 +1,4 @@
-"""Whether a task is one of those that a list asks for, for stores that cannot leave that to a query."""
+"""Whether a task matches a list's filter, for stores that cannot express the filter as a query."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from taskyard.stores.contract import Filter
 
 
 def matches(which: Filter, hot: Hot, definition: Definition) -> bool:
-    """Whether everything that is asked for is so."""
+    """Whether the task meets every condition of the filter."""
     holder = hot.agent if hot.status.is_held else None
     texts = (definition.title, definition.prompt, definition.payload)
     return (
@@ -25,10 +25,10 @@ def matches(which: Filter, hot: Hot, definition: Definition) -> bool:
 
 
 def may_mention(body: str, wanted: str) -> bool:
-    """Whether it is worth taking a stored definition apart to look for folded text in it."""
-    return not is_spelled_so(wanted) or wanted in body.casefold()
+    """Whether a stored definition may contain the case-folded text: a quick test before the slow decoding."""
+    return not is_verbatim_in_json(wanted) or wanted in body.casefold()
 
 
-def is_spelled_so(text: str) -> bool:
-    """Whether JSON spells it as it is."""
+def is_verbatim_in_json(text: str) -> bool:
+    """Whether JSON writes the text without escapes."""
     return text.isprintable() and '"' not in text and "\\" not in text

@@ -1,4 +1,4 @@
-"""What a batch of heartbeats does to the rows it finds."""
+"""How a batch of heartbeats changes the stored rows."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from taskyard.core.units import Micros
 from taskyard.stores.contract import Extended
 
 
-class Beaten(NamedTuple):
-    answers: list[Extended]  # one for each beat
-    steps: list[tuple[Hot, Hot]]  # each row before all of them and after
+class HeartbeatResult(NamedTuple):
+    answers: list[Extended]  # one for each heartbeat
+    steps: list[tuple[Hot, Hot]]  # each row before the batch and after it
 
 
-def beaten(beats: Sequence[Beat], found: Iterable[Hot], now: Micros) -> Beaten:
-    """Each beat meets the row as the one before it left it."""
+def apply_heartbeats(beats: Sequence[Beat], found: Iterable[Hot], now: Micros) -> HeartbeatResult:
+    """Apply the heartbeats in order: each one sees the row as the previous one left it."""
     before = {hot.id: hot for hot in found}
     after = dict(before)
     answers: list[Extended] = []
@@ -29,4 +29,4 @@ def beaten(beats: Sequence[Beat], found: Iterable[Hot], now: Micros) -> Beaten:
         else:
             after[hot.id] = transitions.beat(hot, beat, now=now)
             answers.append(Extended(after[hot.id], accepted=True))
-    return Beaten(answers, [(hot, after[hot.id]) for hot in before.values()])
+    return HeartbeatResult(answers, [(hot, after[hot.id]) for hot in before.values()])

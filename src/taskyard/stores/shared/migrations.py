@@ -1,7 +1,7 @@
-"""Numbered, forward-only changes of a stored schema, for every engine that has one.
+"""Numbered, forward-only changes of a stored schema, for every store that has one.
 
-An engine keeps one row (version, min_reader, min_writer) beside its data, and applies what is outstanding, each step
-together with the new row, under a lock that keeps other processes out. Nothing here speaks to a database.
+A store keeps one row (version, min_reader, min_writer) beside its data. It applies outstanding migrations under a lock
+that excludes other processes, each migration together with the new row. This module does not access a database.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HEADER = re.compile(r"^-- (min_reader|min_writer): (\d+)$", re.MULTILINE)
 
 
 class Schema(NamedTuple):
-    """What is stored, and the oldest release's schema that may still read and write it."""
+    """The stored version, and the oldest versions whose releases may still read and write it."""
 
     version: int
     min_reader: int
@@ -29,7 +29,7 @@ EMPTY = Schema(0, 0, 0)
 
 
 class Migration(NamedTuple):
-    """One step. Its file says in its first lines who can still work with the schema it leaves."""
+    """One step. The first lines of its file say which older releases can still work with the schema after it."""
 
     schema: Schema  # after it
     name: str
@@ -41,7 +41,7 @@ class Migration(NamedTuple):
 
 
 class State(NamedTuple):
-    """What is stored, and the migrations that this release knows: none for a store that needs none."""
+    """The stored schema, and the migrations that this release knows: none for a store without a schema."""
 
     stored: Schema
     known: Sequence[Migration]
@@ -52,29 +52,29 @@ class State(NamedTuple):
         return max(self.stored.min_reader, self.stored.min_writer) > len(self.known)
 
     def outstanding(self) -> list[Migration]:
-        """What is still to be applied. A newer schema is worked with as long as it says that this release may."""
+        """The migrations still to apply. This release works with a newer schema whose row permits it."""
         if self.is_too_new:
             raise SchemaTooNew(stored=self.stored.version, known=len(self.known))
         return list(self.known[self.stored.version :])
 
     def require_current(self) -> None:
-        """For those who are not to migrate by themselves."""
+        """Refuse an old schema, where migrations are not applied automatically."""
         if self.outstanding():
             raise SchemaTooOld(stored=self.stored.version, known=len(self.known))
 
 
 class Schemaless:
-    """A store without a schema that could be old or new."""
+    """A store without a versioned schema."""
 
     async def schema(self) -> State:
         return State(EMPTY, ())
 
     async def migrate(self) -> None:
-        """There is nothing to do."""
+        """Do nothing: there is no schema to migrate."""
 
 
-def migrations(folder: Path) -> list[Migration]:
-    """Those in the folder, in order; numbered from 1 without a gap."""
+def read_migrations(folder: Path) -> list[Migration]:
+    """Read the migrations of a folder, in order. They must be numbered from 1 without a gap."""
     named = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir() if entry.is_file()}
     found = [
         _migration(int(match[1]), match[2], named[name])

@@ -1,29 +1,29 @@
-"""Which ids a page is of, in the order of code points, which is that of UTF-8 and the same on every store."""
+"""The range of ids on a page, in the order of code points: the order of UTF-8, and the same on every store."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 _LAST = chr(0x10FFFF)
-_BEFORE_SURROGATES, _AFTER_SURROGATES = chr(0xD7FF), chr(0xE000)  # no text has what is between
+_BEFORE_SURROGATES, _AFTER_SURROGATES = chr(0xD7FF), chr(0xE000)  # no text has a surrogate
 
 
-class Page(NamedTuple):
-    """From `first` on, and before `end`; None: to the last there is."""
+class PageRange(NamedTuple):
+    """The ids from `first` to before `end`. Without an `end`, the page reaches to the last id."""
 
     first: str
     end: str | None
     limit: int
 
 
-def page_of(prefix: str, below: str | None, limit: int) -> Page:
-    """The ids that begin so and come before `below`."""
-    ends = [end for end in (_after(prefix), below) if end is not None]
-    return Page(prefix, min(ends, default=None), limit)
+def page_range(prefix: str, below: str | None, limit: int) -> PageRange:
+    """The ids that begin with the prefix and come before `below`."""
+    ends = [end for end in (_successor_of(prefix), below) if end is not None]
+    return PageRange(prefix, min(ends, default=None), limit)
 
 
-def _after(prefix: str) -> str | None:
-    """The first text after all that begin so."""
+def _successor_of(prefix: str) -> str | None:
+    """The first text after all texts that begin with the prefix."""
     stem = prefix.rstrip(_LAST)
     if not stem:
         return None

@@ -1,4 +1,4 @@
-"""Which finished tasks make up the next piece of what retention removes: the choice that all SQL stores make alike."""
+"""Which finished tasks retention removes next. The memory store and the SQL stores share this choice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from taskyard.stores.contract import Cursor
 
 
 class Candidate(NamedTuple):
-    """A final task that is old enough."""
+    """A final task that is older than the retention."""
 
     updated_at: Micros
     seq: int
@@ -19,23 +19,23 @@ class Candidate(NamedTuple):
     dag_id: DagId | None
 
 
-class Piece(NamedTuple):
-    alone: list[TaskId]
+class PruneBatch(NamedTuple):
+    alone: list[TaskId]  # tasks of no DAG
     dags: list[DagId]
     cursor: Cursor | None
 
 
-def dags_of(candidates: Sequence[Candidate]) -> list[DagId]:
+def dag_ids_of(candidates: Sequence[Candidate]) -> list[DagId]:
     return list(dict.fromkeys(each.dag_id for each in candidates if each.dag_id is not None))
 
 
-def piece(candidates: Sequence[Candidate], sizes: Mapping[DagId, int], limit: int) -> Piece:
-    """The first candidates up to the limit of tasks, each DAG whole. `sizes` has the DAGs that may go, and no other."""
+def choose_batch(candidates: Sequence[Candidate], sizes: Mapping[DagId, int], limit: int) -> PruneBatch:
+    """Take the first candidates up to `limit` tasks, each DAG whole. `sizes` has only the DAGs that may be removed."""
     alone, dags, number = list[TaskId](), dict[DagId, None](), 0
     cursor: Cursor | None = None
     for updated_at, seq, task_id, dag_id in candidates:
         if number >= limit:
-            return Piece(alone, list(dags), cursor)
+            return PruneBatch(alone, list(dags), cursor)
         cursor = Cursor(updated_at, seq)
         if dag_id is None:
             alone.append(task_id)
@@ -43,5 +43,5 @@ def piece(candidates: Sequence[Candidate], sizes: Mapping[DagId, int], limit: in
         elif dag_id in sizes and dag_id not in dags:
             dags[dag_id] = None
             number += sizes[dag_id]
-    # Fewer candidates than were asked for: there are no more behind them.
-    return Piece(alone, list(dags), cursor if len(candidates) >= limit else None)
+    # Fewer candidates than the limit: no candidate follows.
+    return PruneBatch(alone, list(dags), cursor if len(candidates) >= limit else None)

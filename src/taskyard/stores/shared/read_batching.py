@@ -1,6 +1,6 @@
-"""Reads of many callers as one: what is asked for while a read is under way is read together next.
+"""Combines the reads of many callers: what callers ask for during one read is read together next.
 
-There is no timer. Nobody is given what was read before it asked.
+There is no timer. No caller gets a value that was read before the caller asked.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from taskyard.core.task import TaskId
 Value = TypeVar("Value")
 
 
-class Gathering(Generic[Value]):
+class ReadBatcher(Generic[Value]):
     def __init__(self, read: Callable[[Sequence[TaskId]], Awaitable[dict[TaskId, Value]]]) -> None:
         self._read = read
         self._waiting: list[tuple[Sequence[TaskId], asyncio.Future[dict[TaskId, Value]]]] = []
@@ -22,7 +22,7 @@ class Gathering(Generic[Value]):
 
     async def ask(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Value]:
         if self._reading is None and not self._waiting:
-            # Whoever is ready to run now may ask for something too.
+            # Other coroutines that are ready to run can join before the read begins.
             self._reading = asyncio.create_task(self._read_all())
         future: asyncio.Future[dict[TaskId, Value]] = asyncio.get_running_loop().create_future()
         self._waiting.append((task_ids, future))
@@ -43,7 +43,7 @@ class Gathering(Generic[Value]):
             for _, future in waiting:
                 if not future.done():
                     future.set_exception(error)
-                    future.exception()  # a caller that has gone away must not make this an unheard error
+                    future.exception()  # mark it as retrieved: a caller that was cancelled does not retrieve it
             if not isinstance(error, Exception):
                 raise
             return

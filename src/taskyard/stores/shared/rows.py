@@ -1,7 +1,6 @@
-"""Rows of a database as the core's values, and back.
+"""Conversion between database rows and the core's values.
 
-A row is any sequence of what a driver gives: statuses and outcomes as words, flags as numbers or truth values, and JSON
-as text.
+A row is any sequence of a driver's values. Statuses and outcomes are words, flags numbers or booleans, JSON is text.
 """
 
 from __future__ import annotations
@@ -22,72 +21,71 @@ Row = Sequence[Any]
 STATUSES = {status.value: status for status in Status}
 _STATUS = Hot._fields.index("status")
 _EVENT_STATUS = Event._fields.index("status")
-to_text = compact
 
 
-def hot(row: Row) -> Hot:
+def parse_hot(row: Row) -> Hot:
     values = list(row)
     values[_STATUS] = STATUSES[values[_STATUS]]
     return Hot._make(values)
 
 
-def stored_event(row: Row) -> StoredEvent:
+def parse_event(row: Row) -> StoredEvent:
     seq, *values = row
-    values[_EVENT_STATUS] = STATUSES.get(values[_EVENT_STATUS])  # one that is not of a task has none
+    values[_EVENT_STATUS] = STATUSES.get(values[_EVENT_STATUS])  # an event that concerns no task has no status
     return StoredEvent(seq, Event._make(values))
 
 
-def attempt(row: Row) -> Attempt:
+def parse_attempt(row: Row) -> Attempt:
     read = Attempt._make(row)
     return read._replace(outcome=Outcome(read.outcome), counted=bool(read.counted), status=STATUSES[read.status])
 
 
-def output(row: Row) -> Output:
+def parse_output(row: Row) -> Output:
     read = Output._make(row)
     return read._replace(artifacts=tuple(json.loads(row[3])))
 
 
-def output_row(output: Output) -> Row:
-    return (output.task_id, output.attempt, output.data, to_text(output.artifacts), output.decision_report)
+def format_output(output: Output) -> Row:
+    return (output.task_id, output.attempt, output.data, compact(output.artifacts), output.decision_report)
 
 
-def record(row: Row) -> Record:
+def parse_record(row: Row) -> Record:
     kind, workspace, id_, version, body = row
     return Record(kind, workspace, id_, version, value_of(body))
 
 
-def body_text(body: dict[str, Json]) -> str:
-    return to_text(body)
+def format_body(body: dict[str, Json]) -> str:
+    return compact(body)
 
 
-def by_task(attempts: Iterable[Attempt]) -> dict[TaskId, list[Attempt]]:
+def group_by_task(attempts: Iterable[Attempt]) -> dict[TaskId, list[Attempt]]:
     found: dict[TaskId, list[Attempt]] = {}
     for attempt in attempts:
         found.setdefault(attempt.task_id, []).append(attempt)
     return found
 
 
-def lane(text: str) -> Lane:
-    read = Lane(*json.loads(text))  # what came to lanes later is as usual where it is not said
+def parse_lane(text: str) -> Lane:
+    read = Lane(*json.loads(text))  # a lane stored by an older release lacks the newest fields
     return read._replace(capabilities=tuple(read.capabilities), barred=tuple(read.barred))
 
 
-def lane_text(lane: Lane) -> str:
-    """One text for one lane: without what came to lanes later, where that is as usual."""
-    return to_text(lane if lane.barred else lane[:-1])
+def format_lane(lane: Lane) -> str:
+    """The text that identifies the lane. It omits a newer field that has its default, as older releases do."""
+    return compact(lane if lane.barred else lane[:-1])
 
 
-def lane_digest(lane: Lane) -> bytes:
-    return sha256(lane_text(lane).encode()).digest()
+def digest_lane(lane: Lane) -> bytes:
+    return sha256(format_lane(lane).encode()).digest()
 
 
-def definition_row(definition: Definition) -> Row:
-    """What lists are filtered by, and the whole."""
-    (row,) = definition_rows([definition])
+def format_definition(definition: Definition) -> Row:
+    """The columns that lists filter by, and the encoded definition."""
+    (row,) = format_definitions([definition])
     return row
 
 
-def definition_rows(definitions: Sequence[Definition]) -> list[Row]:
+def format_definitions(definitions: Sequence[Definition]) -> list[Row]:
     texts = encode_definitions(definitions)
     return [(*_filtered_by(definition), text) for definition, text in zip(definitions, texts, strict=True)]
 

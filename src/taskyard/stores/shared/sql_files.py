@@ -1,4 +1,4 @@
-"""What the engines that speak SQL do alike with their .sql files: statements by name, and updates by what differs."""
+"""What SQL stores share: statements of .sql files by name, and updates of only the columns that changed."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from pathlib import Path
 
 from taskyard.core.task import Hot
 
-Differing = tuple[bool, ...]  # for each column of the moving row, whether it is written
+ChangedColumns = tuple[bool, ...]  # for each column of a task's row, whether it is written
 
 
-def text_of(folder: Path, names: Sequence[str]) -> str:
+def read_files(folder: Path, names: Sequence[str]) -> str:
     return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
 
 
-def named(text: str) -> dict[str, str]:
-    """The statements by the name that stands above each, without comments."""
+def parse_statements(text: str) -> dict[str, str]:
+    """The statements by the name above each, without comments."""
     parts = re.split(r"^-- name: (\w+)$", text, flags=re.MULTILINE)[1:]
-    return {name: _bare(body) for name, body in zip(parts[::2], parts[1::2], strict=True)}
+    return {name: _without_comments(body) for name, body in zip(parts[::2], parts[1::2], strict=True)}
 
 
-def _bare(body: str) -> str:
+def _without_comments(body: str) -> str:
     return "\n".join(line for line in body.splitlines() if line.strip() and not line.lstrip().startswith("--"))
 
 
-def by_difference(steps: Iterable[tuple[Hot, Hot]]) -> dict[Differing, list[Hot]]:
-    """The rows after their steps, together with those that differ from the row before in the same columns."""
-    alike: dict[Differing, list[Hot]] = {}
+def group_by_changes(steps: Iterable[tuple[Hot, Hot]]) -> dict[ChangedColumns, list[Hot]]:
+    """Group the rows after their steps by the columns in which each differs from the row before."""
+    groups: dict[ChangedColumns, list[Hot]] = {}
     for before, after in steps:
-        alike.setdefault(tuple(map(ne, before, after)), []).append(after)
-    return alike
+        groups.setdefault(tuple(map(ne, before, after)), []).append(after)
+    return groups
 
 
-def differing(differs: Differing) -> list[int]:
-    return [place for place, is_so in enumerate(differs) if is_so]
+def positions_of(changed: ChangedColumns) -> list[int]:
+    return [place for place, is_changed in enumerate(changed) if is_changed]

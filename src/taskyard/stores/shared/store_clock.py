@@ -1,7 +1,7 @@
-"""The time that counts: the database's clock, or one that was given. It goes back only where that was set back far.
+"""The time of a store: the database's clock, or a given clock. It goes back only if that clock was set back far.
 
-Asking the database each time would cost a round trip. So how far its clock is from this machine's monotonic one is
-measured now and then, and slow answers are not believed: the time of a slow answer is known badly.
+Asking the database for every time would cost a round trip. The store instead measures the offset between the database's
+clock and this machine's monotonic clock from time to time, and ignores slow answers, whose time is uncertain.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ _SAMPLES = 5
 _SLOW = 50_000  # microseconds
 
 
-class StoreTime:
+class StoreClock:
     def __init__(self, clock: Clock | None) -> None:
         self._clock = clock
-        self._told = Micros(0)
+        self._latest = Micros(0)
         self._offset: int | None = None
 
     @property
-    def is_the_stores(self) -> bool:
-        """Whether the database's own clock decides."""
+    def uses_server_clock(self) -> bool:
+        """Whether the database's clock decides, and not a given one."""
         return self._clock is None
 
-    def clock(self) -> Micros:
-        """What the clock itself says."""
+    def read(self) -> Micros:
+        """What the clock shows, also if it went back."""
         if self._clock is not None:
             return self._clock.now()
-        return self._told if self._offset is None else Micros(_monotonic() + self._offset)
+        return self._latest if self._offset is None else Micros(_monotonic() + self._offset)
 
     def now(self) -> Micros:
-        self._told = time_of(self._told, self.clock())
-        return self._told
+        self._latest = time_of(self._latest, self.read())
+        return self._latest
 
-    def hear(self, at: Micros) -> bool:
-        """Somebody was told this; whether that can be believed by the clock here."""
-        if is_beyond(at, self.clock()) and (self._clock is not None or self._offset is not None):
+    def observe(self, at: Micros) -> bool:
+        """Go on from a time that another process used. False: the time is too far ahead of this process's clock."""
+        if is_beyond(at, self.read()) and (self._clock is not None or self._offset is not None):
             return False
-        self._told = max(self._told, at)
+        self._latest = max(self._latest, at)
         return True
 
     async def measure(self, ask: Callable[[], Awaitable[int]]) -> None:
-        """Ask the database a few times, and believe the quickest answer, unless that was slow too."""
+        """Ask the database a few times, and use the quickest answer unless that was slow too."""
         if self._clock is not None:
             return
         samples: list[tuple[int, int]] = []

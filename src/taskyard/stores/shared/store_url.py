@@ -1,7 +1,7 @@
-"""The URL of a store: whether it says one thing to everybody who reads it, and how it may be printed.
+"""The URL of a store: whether it is unambiguous, and how it may be printed.
 
-A password with an unescaped `/`, `?` or `#` ends early, and its rest reads as a path, an option or nothing. No error
-from here repeats any part of a URL. Nothing here connects anywhere.
+A password with an unescaped `/`, `?` or `#` ends early, and parsers take its rest for a path, an option or nothing. No
+error of this module repeats any part of a URL. This module opens no connection.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from taskyard.core.errors import InvalidInput
 
 ESCAPED = "must have @, :, /, ?, # and % in a name or password written as %40, %3A, %2F, %3F, %23 and %25"
 HIDDEN = "***"
-_SAYABLE = re.compile(r"[^\x00-\x20\x7f]+")
-_SHOWN = frozenset(  # options whose values are no secrets; of others only the name is shown
+_PRINTABLE = re.compile(r"[^\x00-\x20\x7f]+")
+_PUBLIC_OPTIONS = frozenset(  # options whose values are not secret; for other options only the name is printed
     {
         *("schema", "pool_size", "pgbouncer", "yard", "sslmode", "ssl_check_hostname", "target_session_attrs", "host"),
         *("port", "dbname", "database", "user", "sentinel_username"),
@@ -23,15 +23,15 @@ _SHOWN = frozenset(  # options whose values are no secrets; of others only the n
 _LOCAL = ("sqlite", "memory")
 
 
-def checked(url: str) -> str:
-    """The URL, if every reader takes it for the same one."""
+def check_url(url: str) -> str:
+    """Return the URL if every parser reads it the same way; refuse it otherwise."""
     try:
         parts = urlsplit(url)
     except ValueError:
         raise InvalidInput("url", "must be a URL with a sound host") from None
     if parts.scheme in _LOCAL:
         return url
-    if not _SAYABLE.fullmatch(url):
+    if not _PRINTABLE.fullmatch(url):
         raise InvalidInput("url", "must have no blanks and no control characters in it")
     if "#" in url or "@" in parts.path or "@" in parts.query.partition("password=")[0]:
         raise InvalidInput("url", ESCAPED)
@@ -47,18 +47,18 @@ def _check_port(host: str) -> None:
         raise InvalidInput("url", f"must have a sound host and port; and it {ESCAPED}") from None
 
 
-def shown(url: str) -> str:
-    """The URL as it may be printed: no password, and no value of an option that may be one."""
+def redact_url(url: str) -> str:
+    """The URL as it may be printed: without passwords, and without values of options that may be secret."""
     try:
-        parts = urlsplit(checked(url))
+        parts = urlsplit(check_url(url))
     except InvalidInput:
         return f"{url.partition(':')[0][:20]}://{HIDDEN}"
     if parts.scheme in _LOCAL:
         return url
-    return parts._replace(netloc=_place(parts), query=_options(parts.query)).geturl()
+    return parts._replace(netloc=_host_part(parts), query=_options(parts.query)).geturl()
 
 
-def _place(parts: SplitResult) -> str:
+def _host_part(parts: SplitResult) -> str:
     login, at, place = parts.netloc.rpartition("@")
     user, colon, _ = login.partition(":")
     return f"{user}{colon and ':' + HIDDEN}{at}{place}"
@@ -66,4 +66,4 @@ def _place(parts: SplitResult) -> str:
 
 def _options(query: str) -> str:
     found = parse_qsl(query, keep_blank_values=True)
-    return "&".join(f"{name}={value if name in _SHOWN else HIDDEN}" for name, value in found)
+    return "&".join(f"{name}={value if name in _PUBLIC_OPTIONS else HIDDEN}" for name, value in found)

@@ -12,8 +12,8 @@ from taskyard.core.changes import Change, Limit
 from taskyard.core.identifiers import blocker_for
 from taskyard.core.task import TaskId
 from taskyard.core.units import Micros, MicroUsd
-from taskyard.stores.shared.commits.lifts import Lifted, Lifting, default_reserve, unparked
-from taskyard.stores.shared.rows import record
+from taskyard.stores.shared.commits.lifts import LiftBatch, PlacedLift, default_reserve_of, make_unparked
+from taskyard.stores.shared.rows import parse_record
 from taskyard.stores.sqlite.statements import SQL, names_text, wide
 from taskyard.stores.sqlite.transaction import Transaction
 
@@ -31,26 +31,26 @@ def blocking(transaction: Transaction, names: Iterable[str]) -> set[str]:
     return {row[0] for row in transaction.connection.execute(SQL["names_that_block"], (names_text(names),))}
 
 
-def lift(transaction: Transaction, lifts: Sequence[Lifted]) -> dict[int, list[Change]]:
+def lift(transaction: Transaction, placed: Sequence[PlacedLift]) -> dict[int, list[Change]]:
     """Take them all off; what became ready, by the place of the set that took its last blocker."""
-    lifting = Lifting(lifts)
-    _take_off(transaction, lifting)
-    if not lifting.hit:
+    lifts = LiftBatch(placed)
+    _remove(transaction, lifts)
+    if not lifts.task_ids:
         return {}
-    changes = lifting.freed(transaction.load("freed", names_text(lifting.hit)))
+    changes = lifts.make_ready(transaction.load("freed", names_text(lifts.task_ids)))
     transaction.move(change for each in changes.values() for change in each)
     return changes
 
 
-def _take_off(transaction: Transaction, lifting: Lifting) -> None:
-    removed = list(wide("blocked_now").ask(transaction.connection, lifting.aimed))
+def _remove(transaction: Transaction, lifts: LiftBatch) -> None:
+    removed = list(wide("blocked_now").ask(transaction.connection, lifts.of_tasks))
     for number, task_id, wait, name in removed:
-        lifting.took_aimed(number, task_id, wait, name)
+        lifts.removed_of_task(number, task_id, wait, name)
     transaction.write("remove_blockers", [row[1:] for row in removed])
-    if lifting.named:
-        names = names_text(lifting.named)
+    if lifts.names:
+        names = names_text(lifts.names)
         for name, task_id, wait in transaction.connection.execute(SQL["blocked_by"], (names,)):
-            lifting.took_named(name, task_id, wait)
+            lifts.removed_by_name(name, task_id, wait)
         transaction.run("remove_blockers_named", names)
 
 
@@ -64,11 +64,11 @@ def unpark(transaction: Transaction, limit: Limit, at: Micros) -> list[Change]:
         return []
     chosen = claiming.unpark(limit, parked.values(), _default_reserve(transaction, limit.workspace))
     transaction.write("remove_blockers", [(task_id, parked[task_id].wait, name) for task_id in chosen])
-    changes = unparked(chosen, transaction.load("freed", names_text(chosen)), at)
+    changes = make_unparked(chosen, transaction.load("freed", names_text(chosen)), at)
     transaction.move(changes)
     return changes
 
 
 def _default_reserve(transaction: Transaction, workspace: str) -> MicroUsd:
     row = transaction.connection.execute(SQL["record"], ("workspace", workspace, workspace)).get
-    return default_reserve(None if row is None else record(row))
+    return default_reserve_of(None if row is None else parse_record(row))

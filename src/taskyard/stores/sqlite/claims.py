@@ -13,7 +13,7 @@ from taskyard.core.task import Hot, LaneId
 from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Claimed, Extended, Stale
 from taskyard.stores.shared import rows
-from taskyard.stores.shared.heartbeat_batches import beaten
+from taskyard.stores.shared.heartbeat_batches import apply_heartbeats
 from taskyard.stores.sqlite import blockers, queries
 from taskyard.stores.sqlite.statements import SQL, move, names_text
 from taskyard.stores.sqlite.transaction import Transaction
@@ -67,19 +67,19 @@ def _lanes(transaction: Transaction, plan: ClaimPlan, limit_of: claiming.LimitOf
         "now": plan.now,
     }
     wanted = {"lanes": names_text(lane.id for lane in plan.lanes), **allowed}
-    heads = {head.lane: head for head in map(rows.hot, transaction.connection.execute(SQL["heads"], wanted))}
+    heads = {head.lane: head for head in map(rows.parse_hot, transaction.connection.execute(SQL["heads"], wanted))}
 
     def walk(lane: LaneId) -> Iterator[Hot]:
         if (head := heads.get(lane)) is not None:
             yield head
             place = {"lane": lane, "rank": head.rank, "seq": head.seq, **allowed}
-            yield from map(rows.hot, transaction.connection.execute(SQL["behind"], place))
+            yield from map(rows.parse_hot, transaction.connection.execute(SQL["behind"], place))
 
     return {lane.id: walk(lane.id) for lane in plan.lanes}
 
 
 def extend(transaction: Transaction, beats: Sequence[Beat]) -> list[Extended]:
     found = transaction.load("load", names_text({beat.task_id for beat in beats}))
-    answers, steps = beaten(beats, found, transaction.now)
+    answers, steps = apply_heartbeats(beats, found, transaction.now)
     move(transaction.connection, steps)
     return answers

@@ -24,7 +24,7 @@ def cut_all(transaction: Transaction) -> None:
 
 def _tasks(transaction: Transaction) -> Iterator[tuple[Hot, Hot]]:
     for *row, body in list(transaction.connection.execute(SQL["too_far_ahead"], (transaction.now,))):
-        hot = rows.hot(row)
+        hot = rows.parse_hot(row)
         yield hot, cut(hot, run_after=decode_definition(body).run_after, now=transaction.now)
 
 
@@ -33,5 +33,5 @@ def _cut_records(transaction: Transaction) -> None:
     for kind, workspace, id_, version, text in found:
         body = cut_record(Record(kind, workspace, id_, version, json.loads(text)), transaction.now)
         if body is not None:
-            transaction.write("write_records", [(kind, workspace, id_, version + 1, rows.body_text(body))])
+            transaction.write("write_records", [(kind, workspace, id_, version + 1, rows.format_body(body))])
             transaction.bump_epoch(workspace)

@@ -13,10 +13,10 @@ from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Committed, Limi
 from taskyard.core.task import Definition, TaskId
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits import batching
-from taskyard.stores.shared.commits.batching import Key, Wave, parking
-from taskyard.stores.shared.commits.change_sets import Answer, counted, readied
+from taskyard.stores.shared.commits.batching import Batch, Key, eased_ceilings
+from taskyard.stores.shared.commits.change_sets import Answer, add_counts, newly_ready
 from taskyard.stores.shared.commits.conflicts import takes_key
-from taskyard.stores.shared.commits.lifts import lifts_of
+from taskyard.stores.shared.commits.lifts import collect_lifts
 from taskyard.stores.sqlite import blockers, guards
 from taskyard.stores.sqlite.statements import SQL, names_text, wide
 from taskyard.stores.sqlite.transaction import Transaction
@@ -29,15 +29,19 @@ def land(transaction: Transaction, sets: Sequence[ChangeSet]) -> list[Answer]:
     return _count(transaction, sets, answers)
 
 
-def _first_wave(transaction: Transaction, sets: Sequence[ChangeSet]) -> Wave:
+def _first_wave(transaction: Transaction, sets: Sequence[ChangeSet]) -> Batch:
     """As many of the first sets as may land together: at least one."""
-    apart = batching.apart(sets)
-    blocked = blockers.blocked_by(transaction, apart.lifting) if apart.lifting else {}
-    parked = blockers.blocking(transaction, set(apart.parking)) if apart.parking else set[str]()
-    return batching.wave(apart, blocked, parked)
+    independent = batching.take_independent(sets)
+    blocked = blockers.blocked_by(transaction, independent.lifted_blockers) if independent.lifted_blockers else {}
+    parked = (
+        blockers.blocking(transaction, set(independent.parking_blockers))
+        if independent.parking_blockers
+        else set[str]()
+    )
+    return batching.take_batch(independent, blocked, parked)
 
 
-def _land_wave(transaction: Transaction, wave: Wave) -> list[Answer]:
+def _land_wave(transaction: Transaction, wave: Batch) -> list[Answer]:
     refused = guards.refused(transaction, wave.sets)
     passed = {place: each for place, each in enumerate(wave.sets) if place not in refused}
     sets = list(passed.values())
@@ -53,7 +57,7 @@ def _land_wave(transaction: Transaction, wave: Wave) -> list[Answer]:
         transaction.tell([step.event for step in (*each.changes, *each.tasks, *freed.get(place, ()))])
         transaction.tell(each.events)
     return [
-        refused[place] if place in refused else Committed({}, readied(each, freed.get(place, [])))
+        refused[place] if place in refused else Committed({}, newly_ready(each, freed.get(place, [])))
         for place, each in enumerate(wave.sets)
     ]
 
@@ -70,14 +74,14 @@ def _write_tasks(transaction: Transaction, sets: Sequence[ChangeSet]) -> None:
 
 
 def _lift(transaction: Transaction, passed: dict[int, ChangeSet]) -> dict[int, list[Change]]:
-    lifts = lifts_of(passed)
+    lifts = collect_lifts(passed)
     return blockers.lift(transaction, lifts) if lifts else {}
 
 
 def _write_papers(transaction: Transaction, sets: Sequence[ChangeSet]) -> None:
     write = transaction.write
     write("insert_attempts", [attempt for each in sets for attempt in each.attempts])
-    write("insert_outputs", [rows.output_row(output) for each in sets for output in each.outputs])
+    write("insert_outputs", [rows.format_output(output) for each in sets for output in each.outputs])
     write("insert_checkpoints", [checkpoint for each in sets for checkpoint in each.checkpoints])
     write("insert_signals", [signal for each in sets for signal in each.signals])
     write("insert_outbox", [outbox for each in sets for outbox in each.outbox])
@@ -91,7 +95,7 @@ def _redefine(transaction: Transaction, definitions: Sequence[Definition]) -> No
         return
     seqs = dict(transaction.connection.execute(SQL["seqs"], (names_text(each.id for each in definitions),)))
     for definition in definitions:
-        transaction.run("redefine", *rows.definition_row(definition), definition.id)
+        transaction.run("redefine", *rows.format_definition(definition), definition.id)
     transaction.run("remove_tags", names_text(seqs.values()))
     tags = [(each.workspace, tag, seqs[each.id]) for each in definitions if each.id in seqs for tag in each.tags]
     transaction.write("insert_tags", tags)
@@ -102,7 +106,7 @@ def _write_records(transaction: Transaction, sets: Sequence[ChangeSet]) -> None:
     transaction.write(
         "write_records",
         [
-            (kind, workspace, id_, version + 1, rows.body_text(body))
+            (kind, workspace, id_, version + 1, rows.format_body(body))
             for kind, workspace, id_, version, body in changes
             if body is not None
         ],
@@ -153,7 +157,7 @@ def _move_limits(transaction: Transaction, sets: Sequence[ChangeSet]) -> dict[Ke
 
 def _unpark(transaction: Transaction, change_set: ChangeSet, limits: dict[Key, Limit]) -> list[Change]:
     """Let go where there may be more room than before."""
-    eased = (limits[key] for key, _ in parking(change_set))
+    eased = (limits[key] for key, _ in eased_ceilings(change_set))
     return [change for limit in eased for change in blockers.unpark(transaction, limit, change_set.at)]
 
 
@@ -177,4 +181,4 @@ def _count(transaction: Transaction, sets: Sequence[ChangeSet], answers: list[An
         values[workspace, name] = add if clear else values[workspace, name] + add
     transaction.write("write_counters", [(*key, value) for key, value in values.items() if value])
     transaction.write("remove_counters", [key for key, value in values.items() if not value and key in stored])
-    return counted(sets, answers, values)
+    return add_counts(sets, answers, values)

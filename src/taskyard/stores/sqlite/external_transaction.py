@@ -26,20 +26,20 @@ class SqliteGuest:
         known = self._lane_ids(lanes)
         for lane in dict.fromkeys(lanes):
             if lane not in known:
-                self._run("insert_lane", lane.workspace, rows.lane_text(lane))
+                self._run("insert_lane", lane.workspace, rows.format_lane(lane))
                 self._run("bump_epoch", lane.workspace)
         known = self._lane_ids(lanes)
         return [known[lane] for lane in lanes]
 
     async def by_key(self, workspace: str, keys: Sequence[str]) -> dict[str, TaskId]:
-        return dict(self._ask("by_key", workspace, names_text(keys)))
+        return dict(self._query("by_key", workspace, names_text(keys)))
 
     async def insert(self, tasks: Sequence[NewTask], blockers: Sequence[Blocker]) -> None:
-        ((task_seq, event_seq),) = self._ask("draw_numbers", len(tasks), len(tasks))
+        ((task_seq, event_seq),) = self._query("draw_numbers", len(tasks), len(tasks))
         for place, (hot, definition, event) in enumerate(tasks, start=1 - len(tasks)):
             seq = task_seq + place
             self._run("insert_tasks", hot[0], seq, *hot[2:])
-            self._run("insert_definitions", seq, *rows.definition_row(definition))
+            self._run("insert_definitions", seq, *rows.format_definition(definition))
             for tag in definition.tags:
                 self._run("insert_tags", definition.workspace, tag, seq)
             self._run("insert_events", event_seq + place, *event)
@@ -47,10 +47,10 @@ class SqliteGuest:
             self._run("insert_blockers", *blocker)
 
     def _lane_ids(self, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
-        texts = {rows.lane_text(lane): lane for lane in lanes}
-        return {texts[text]: LaneId(lane_id) for text, lane_id in self._ask("lane_ids", names_text(texts))}
+        texts = {rows.format_lane(lane): lane for lane in lanes}
+        return {texts[text]: LaneId(lane_id) for text, lane_id in self._query("lane_ids", names_text(texts))}
 
-    def _ask(self, name: str, *values: Any) -> Iterable[Any]:
+    def _query(self, name: str, *values: Any) -> Iterable[Any]:
         return list(self._connection.execute(SQL[name], values))
 
     def _run(self, name: str, *values: Any) -> None:

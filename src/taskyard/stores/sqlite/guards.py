@@ -21,11 +21,11 @@ _NEVER = Micros(2**62)
 def refused(transaction: Transaction, wave: Sequence[ChangeSet]) -> dict[int, Conflict | Taken]:
     """The sets that may not land, by their place. A conflict is told before what is taken."""
     return {
-        **conflicts.taken(wave, _known_ids(transaction, wave), _owners(transaction, wave)),
-        **conflicts.known_checkpoints(wave, _known_checkpoints(transaction, wave)),
-        **conflicts.moved_records(wave, _record_versions(transaction, wave)),
+        **conflicts.find_taken(wave, _known_ids(transaction, wave), _owners(transaction, wave)),
+        **conflicts.find_known_checkpoints(wave, _known_checkpoints(transaction, wave)),
+        **conflicts.find_moved_records(wave, _record_versions(transaction, wave)),
         **_moved(transaction, wave),
-        **conflicts.late(wave, transaction.now),
+        **conflicts.find_late(wave, transaction.now),
     }
 
 
@@ -60,17 +60,17 @@ def _asked_of(change: Change) -> Expected:
 
 
 def _record_versions(transaction: Transaction, wave: Sequence[ChangeSet]) -> dict[RecordKey, int]:
-    found = wide("record_versions").ask(transaction.connection, conflicts.records_of(wave))
+    found = wide("record_versions").ask(transaction.connection, conflicts.record_keys(wave))
     return {(row[0], row[1], row[2]): row[3] for row in found}
 
 
 def _known_checkpoints(transaction: Transaction, wave: Sequence[ChangeSet]) -> set[CheckpointKey]:
-    found = wide("known_checkpoints").ask(transaction.connection, conflicts.checkpoints_of(wave))
+    found = wide("known_checkpoints").ask(transaction.connection, conflicts.checkpoint_keys(wave))
     return {(row[0], row[1]) for row in found}
 
 
 def _known_ids(transaction: Transaction, wave: Sequence[ChangeSet]) -> set[TaskId]:
-    new = conflicts.new_ids(wave)
+    new = conflicts.new_task_ids(wave)
     if not new:
         return set()
     return {row[0] for row in transaction.connection.execute(SQL["known_ids"], (names_text(new),))}
@@ -78,5 +78,5 @@ def _known_ids(transaction: Transaction, wave: Sequence[ChangeSet]) -> set[TaskI
 
 def _owners(transaction: Transaction, wave: Sequence[ChangeSet]) -> dict[Key, TaskId]:
     """Who has the keys that the sets want."""
-    found = wide("key_owners").ask(transaction.connection, conflicts.keys_wanted(wave))
+    found = wide("key_owners").ask(transaction.connection, conflicts.wanted_keys(wave))
     return {(row[0], row[1]): row[2] for row in found}

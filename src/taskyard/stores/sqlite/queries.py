@@ -30,20 +30,20 @@ from taskyard.core.units import SECOND, Micros
 from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
 from taskyard.stores.shared import prune_batches, rows
-from taskyard.stores.shared.identity import identity
-from taskyard.stores.shared.paging import Page
+from taskyard.stores.shared.identity import yard_identity
+from taskyard.stores.shared.paging import PageRange
 from taskyard.stores.sqlite.statements import SQL, names_text
 
 Value = TypeVar("Value")
 _DEFAULT_QUEUE = "default"  # where nearly all is: it has no index
 
 
-def _ask(connection: apsw.Connection, name: str, *values: Any) -> apsw.Cursor:
+def _query(connection: apsw.Connection, name: str, *values: Any) -> apsw.Cursor:
     return connection.execute(SQL[name], values)
 
 
 def _tasks(connection: apsw.Connection, name: str, *values: Any) -> list[Hot]:
-    return [rows.hot(row) for row in connection.execute(SQL[name], values)]
+    return [rows.parse_hot(row) for row in connection.execute(SQL[name], values)]
 
 
 @contextmanager
@@ -65,22 +65,22 @@ def load(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[TaskId
 
 
 def definitions(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
-    found = _ask(connection, "definitions", names_text(task_ids))
+    found = _query(connection, "definitions", names_text(task_ids))
     return _in_order({task_id: decode_definition(body) for task_id, body in found}, task_ids)
 
 
 def labels(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[TaskId, Labels]:
-    return {task_id: Labels._make(told) for task_id, *told in _ask(connection, "labels", names_text(task_ids))}
+    return {task_id: Labels._make(told) for task_id, *told in _query(connection, "labels", names_text(task_ids))}
 
 
 def bodies(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> list[str]:
     """The texts of their definitions. All of these tasks are there."""
-    found: dict[TaskId, str] = dict(_ask(connection, "definitions", names_text(task_ids)))
+    found: dict[TaskId, str] = dict(_query(connection, "definitions", names_text(task_ids)))
     return [found[task_id] for task_id in task_ids]
 
 
 def outputs(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]:
-    found = map(rows.output, _ask(connection, "outputs", names_text(task_ids)))
+    found = map(rows.parse_output, _query(connection, "outputs", names_text(task_ids)))
     return _in_order({output.task_id: output for output in found}, task_ids)
 
 
@@ -89,114 +89,115 @@ def _in_order(found: dict[TaskId, Value], task_ids: Sequence[TaskId]) -> dict[Ta
 
 
 def attempts(connection: apsw.Connection, task_id: TaskId) -> list[Attempt]:
-    return [rows.attempt(row) for row in _ask(connection, "attempts", task_id)]
+    return [rows.parse_attempt(row) for row in _query(connection, "attempts", task_id)]
 
 
 def histories(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[TaskId, list[Attempt]]:
-    found = [rows.attempt(row) for row in _ask(connection, "histories", names_text(task_ids))]
-    return _in_order(rows.by_task(found), task_ids)
+    found = [rows.parse_attempt(row) for row in _query(connection, "histories", names_text(task_ids))]
+    return _in_order(rows.group_by_task(found), task_ids)
 
 
 def checkpoints(connection: apsw.Connection, task_id: TaskId) -> list[Checkpoint]:
-    return [Checkpoint._make(row) for row in _ask(connection, "checkpoints", task_id)]
+    return [Checkpoint._make(row) for row in _query(connection, "checkpoints", task_id)]
 
 
 def signals(connection: apsw.Connection, task_id: TaskId) -> list[Signal]:
-    return [Signal._make(row) for row in _ask(connection, "signals", task_id)]
+    return [Signal._make(row) for row in _query(connection, "signals", task_id)]
 
 
 def blockers(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> list[Blocker]:
-    return [Blocker._make(row) for row in _ask(connection, "blockers", names_text(task_ids))]
+    return [Blocker._make(row) for row in _query(connection, "blockers", names_text(task_ids))]
 
 
 def awaited(connection: apsw.Connection, workspace: str, limit: int) -> list[Blocker]:
-    return [Blocker._make(row) for row in _ask(connection, "awaited", workspace, limit)]
+    return [Blocker._make(row) for row in _query(connection, "awaited", workspace, limit)]
 
 
 def edges(connection: apsw.Connection, parents: Sequence[TaskId]) -> list[Edge]:
-    return [Edge._make(row) for row in _ask(connection, "edges", names_text(parents))]
+    return [Edge._make(row) for row in _query(connection, "edges", names_text(parents))]
 
 
 def graph(connection: apsw.Connection, dag_id: DagId) -> Graph:
     with _one_moment(connection):
         tasks = _tasks(connection, "graph_tasks", dag_id)
-        return Graph(tuple(tasks), tuple(Edge._make(row) for row in _ask(connection, "graph_edges", dag_id)))
+        return Graph(tuple(tasks), tuple(Edge._make(row) for row in _query(connection, "graph_edges", dag_id)))
 
 
 def stuck(connection: apsw.Connection, dag_id: DagId) -> bool:
-    return not _ask(connection, "can_proceed", dag_id).get
+    return not _query(connection, "can_proceed", dag_id).get
 
 
 def by_key(connection: apsw.Connection, workspace: str, keys: Sequence[str]) -> dict[str, TaskId]:
-    return dict(_ask(connection, "by_key", workspace, names_text(keys)))
+    return dict(_query(connection, "by_key", workspace, names_text(keys)))
 
 
 # Records, ceilings, counters.
 
 
 def record(connection: apsw.Connection, kind: str, workspace: str, record_id: str) -> Record | None:
-    row = _ask(connection, "record", kind, workspace, record_id).get
-    return None if row is None else rows.record(row)
+    row = _query(connection, "record", kind, workspace, record_id).get
+    return None if row is None else rows.parse_record(row)
 
 
 def named(connection: apsw.Connection, kind: str, workspace: str, ids: Sequence[str]) -> dict[str, Record]:
-    found = map(rows.record, _ask(connection, "named", kind, workspace, names_text(ids)))
+    found = map(rows.parse_record, _query(connection, "named", kind, workspace, names_text(ids)))
     return {record.id: record for record in found}
 
 
 def records(connection: apsw.Connection, kind: str, workspace: str | None) -> list[Record]:
     if workspace is None:
-        found = _ask(connection, "records", kind)
+        found = _query(connection, "records", kind)
     else:
-        found = _ask(connection, "records_of_workspace", kind, workspace)
-    return [rows.record(row) for row in found]
+        found = _query(connection, "records_of_workspace", kind, workspace)
+    return [rows.parse_record(row) for row in found]
 
 
-def page(connection: apsw.Connection, kind: str, workspace: str, which: Page) -> list[Record]:
+def page(connection: apsw.Connection, kind: str, workspace: str, which: PageRange) -> list[Record]:
     if which.end is None:
-        found = _ask(connection, "last_page", kind, workspace, which.first, which.limit)
+        found = _query(connection, "last_page", kind, workspace, which.first, which.limit)
     else:
-        found = _ask(connection, "page", kind, workspace, *which)
-    return [rows.record(row) for row in found]
+        found = _query(connection, "page", kind, workspace, *which)
+    return [rows.parse_record(row) for row in found]
 
 
 def limits(connection: apsw.Connection, workspace: str, names: Sequence[str] | None) -> dict[str, Limit]:
     if names is None:
-        found = _ask(connection, "limits_all", workspace)
+        found = _query(connection, "limits_all", workspace)
     else:
-        found = _ask(connection, "limits_named", workspace, names_text(names))
+        found = _query(connection, "limits_named", workspace, names_text(names))
     return {limit.name: limit for limit in map(Limit._make, found)}
 
 
 def counts(connection: apsw.Connection, workspace: str, names: Sequence[str]) -> dict[str, int]:
-    return dict(_ask(connection, "counters_named", workspace, names_text(names)))
+    return dict(_query(connection, "counters_named", workspace, names_text(names)))
 
 
 def duty(connection: apsw.Connection, name: str) -> Micros | None:
-    return _ask(connection, "duty", name).get
+    return _query(connection, "duty", name).get
 
 
 def pruned(connection: apsw.Connection, workspace: str | None) -> int:
     if workspace is None:
-        return _ask(connection, "pruned").get
-    return _ask(connection, "pruned_of_workspace", workspace).get
+        return _query(connection, "pruned").get
+    return _query(connection, "pruned_of_workspace", workspace).get
 
 
 def config(connection: apsw.Connection, workspace: str, lanes_above: LaneId) -> Config:
     with _one_moment(connection):
-        secret: bytes | None = _ask(connection, "secret").get
-        epoch: int = _ask(connection, "epoch", workspace).get
+        secret: bytes | None = _query(connection, "secret").get
+        epoch: int = _query(connection, "epoch", workspace).get
         found = [each for kind in sorted(PLANNED_ON) for each in records(connection, kind, workspace)]
         lanes = {
-            LaneId(number): rows.lane(text) for number, text in _ask(connection, "lanes_above", workspace, lanes_above)
+            LaneId(number): rows.parse_lane(text)
+            for number, text in _query(connection, "lanes_above", workspace, lanes_above)
         }
-    return Config(epoch, tuple(found), lanes, identity(secret))
+    return Config(epoch, tuple(found), lanes, yard_identity(secret))
 
 
 def lane_ids(connection: apsw.Connection, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
     """Those that are known."""
-    texts = {rows.lane_text(lane): lane for lane in lanes}
-    return {texts[text]: number for text, number in _ask(connection, "lane_ids", names_text(texts))}
+    texts = {rows.format_lane(lane): lane for lane in lanes}
+    return {texts[text]: number for text, number in _query(connection, "lane_ids", names_text(texts))}
 
 
 def pulses(connection: apsw.Connection, prefix: str) -> dict[str, Micros]:
@@ -229,9 +230,9 @@ def prunable(connection: apsw.Connection, before: Micros, limit: int, dead_too: 
     with _one_moment(connection):
         wanted = {**old, **after._asdict(), "limit": limit}
         candidates = [prune_batches.Candidate(*row) for row in connection.execute(SQL["prunable"], wanted)]
-        dag_ids = {**old, "dag_ids": names_text(prune_batches.dags_of(candidates))}
+        dag_ids = {**old, "dag_ids": names_text(prune_batches.dag_ids_of(candidates))}
         sizes: dict[DagId, int] = dict(connection.execute(SQL["prunable_dags"], dag_ids))
-        alone, dags, cursor = prune_batches.piece(candidates, sizes, limit)
+        alone, dags, cursor = prune_batches.choose_batch(candidates, sizes, limit)
         found = _tasks(connection, "load", names_text(alone)) + _tasks(connection, "dag_tasks", names_text(dags))
     return Prunable(tuple(found), cursor)
 
@@ -249,11 +250,11 @@ def find(connection: apsw.Connection, which: Filter, after: int, limit: int) -> 
     asked = {name: value for name, value in wanted.items() if value is not None}
     sql = "\n".join([SQL["find"], *(SQL[f"find_{name}"] for name in asked), SQL["find_newest"]])
     values = {**asked, "workspace": which.workspace, "limit": limit}
-    return [rows.hot(row) for row in connection.execute(sql, values)]
+    return [rows.parse_hot(row) for row in connection.execute(sql, values)]
 
 
 def tally(connection: apsw.Connection, workspace: str) -> dict[tuple[Status, str], int]:
-    return {(rows.STATUSES[status], type_): number for status, type_, number in _ask(connection, "tally", workspace)}
+    return {(rows.STATUSES[status], type_): number for status, type_, number in _query(connection, "tally", workspace)}
 
 
 def depth(connection: apsw.Connection, workspace: str) -> dict[Status, int]:
@@ -278,23 +279,23 @@ def events(
         if 0 < after < gone:
             raise EventsGone(gone + 1)
         if task_id is not None:
-            found = _ask(connection, "events_of_task", after, task_id, limit)
+            found = _query(connection, "events_of_task", after, task_id, limit)
         elif workspace is not None:
-            found = _ask(connection, "events_of_workspace", after, workspace, limit)
+            found = _query(connection, "events_of_workspace", after, workspace, limit)
         else:
-            found = _ask(connection, "events", after, limit)
-        read = [rows.stored_event(row) for row in found]
+            found = _query(connection, "events", after, limit)
+        read = [rows.parse_event(row) for row in found]
     return [each for each in read if workspace in (None, each.event.workspace)]
 
 
 def outbox(connection: apsw.Connection, topic: str, limit: int) -> list[tuple[int, Outbox]]:
-    return [(number, Outbox._make(row)) for number, *row in _ask(connection, "outbox", topic, limit)]
+    return [(number, Outbox._make(row)) for number, *row in _query(connection, "outbox", topic, limit)]
 
 
 def health(connection: apsw.Connection) -> dict[str, Json]:
     """The file's figures. What is free in it is used before it grows; the log is copied into it when writes pause."""
     path = Path(connection.filename)
-    size, free = _ask(connection, "sizes").get
+    size, free = _query(connection, "sizes").get
     log = Path(connection.filename_wal)
     return {
         "engine": "sqlite",
@@ -303,7 +304,7 @@ def health(connection: apsw.Connection) -> dict[str, Json]:
         "free_bytes": free,
         "wal_bytes": log.stat().st_size if log.exists() else 0,
         "disk_free_bytes": shutil.disk_usage(path.parent).free,
-        "clock_jump_sec": _ask(connection, "last_jump").get / SECOND,
+        "clock_jump_sec": _query(connection, "last_jump").get / SECOND,
     }
 
 
@@ -312,5 +313,5 @@ _CHECKS = ("without_definition", "definition_without_task", "numbers_behind")
 
 def checks(connection: apsw.Connection) -> list[str]:
     with _one_moment(connection):
-        found = [row[0] for row in _ask(connection, "integrity") if row[0] != "ok"]
-        return [*found, *(row[0] for name in _CHECKS for row in _ask(connection, name))]
+        found = [row[0] for row in _query(connection, "integrity") if row[0] != "ok"]
+        return [*found, *(row[0] for name in _CHECKS for row in _query(connection, name))]

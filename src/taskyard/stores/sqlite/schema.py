@@ -36,13 +36,13 @@ def prepare(connection: apsw.Connection, *, migrates: bool = True, call_timeout:
 
 
 def schema(connection: apsw.Connection) -> migrations.State:
-    return migrations.State(_stored(connection), migrations.migrations(MIGRATIONS))
+    return migrations.State(_stored(connection), migrations.read_migrations(MIGRATIONS))
 
 
 def schema_of(path: Path, call_timeout: float = CALL_TIMEOUT) -> migrations.State:
     """That of a file nobody here has open; of none, where there is none yet."""
     if not path.exists():
-        return migrations.State(migrations.EMPTY, migrations.migrations(MIGRATIONS))
+        return migrations.State(migrations.EMPTY, migrations.read_migrations(MIGRATIONS))
     with closing(connect(path, writes=False, call_timeout=call_timeout)) as connection:
         return schema(connection)
 

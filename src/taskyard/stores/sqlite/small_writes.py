@@ -27,7 +27,7 @@ def lanes(transaction: Transaction, lanes: Sequence[Lane]) -> dict[Lane, LaneId]
     known = queries.lane_ids(transaction.connection, lanes)
     for lane in dict.fromkeys(lanes):
         if lane not in known:
-            transaction.run("insert_lane", lane.workspace, rows.lane_text(lane))
+            transaction.run("insert_lane", lane.workspace, rows.format_lane(lane))
             transaction.bump_epoch(lane.workspace)
     return queries.lane_ids(transaction.connection, lanes)
 

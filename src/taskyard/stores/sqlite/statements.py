@@ -16,9 +16,16 @@ from typing import Any
 
 import apsw
 
+from taskyard.core.jsonvalue import compact
 from taskyard.core.task import Hot
-from taskyard.stores.shared.rows import Row, to_text
-from taskyard.stores.shared.sql_files import Differing, by_difference, differing, named, text_of
+from taskyard.stores.shared.rows import Row
+from taskyard.stores.shared.sql_files import (
+    ChangedColumns,
+    group_by_changes,
+    parse_statements,
+    positions_of,
+    read_files,
+)
 
 _FILES = ("writing.sql", "removing.sql", "reading.sql")
 
@@ -29,7 +36,7 @@ _LONGEST = 16_000  # apsw does not keep longer statements prepared
 
 
 def _statements() -> dict[str, str]:
-    text = text_of(Path(__file__).parent, _FILES)
+    text = read_files(Path(__file__).parent, _FILES)
     names = {
         "{hot}": ", ".join(f"task.{name}" for name in Hot._fields),
         "{hot_names}": ", ".join(Hot._fields),
@@ -37,7 +44,7 @@ def _statements() -> dict[str, str]:
     }
     for mark, meant in names.items():
         text = text.replace(mark, meant)
-    return named(text)
+    return parse_statements(text)
 
 
 def _marks(number: int) -> str:
@@ -49,7 +56,7 @@ SQL = _statements()
 
 def names_text(names: Iterable[str | int]) -> str:
     """A list of names or numbers as one parameter: `in (select value from json_each(?))`."""
-    return to_text(list(names))
+    return compact(list(names))
 
 
 class Wide:
@@ -91,9 +98,9 @@ def wide(name: str) -> Wide:
 
 
 @cache
-def _mover(differs: Differing) -> tuple[Wide, itemgetter[Any]] | None:
+def _mover(differs: ChangedColumns) -> tuple[Wide, itemgetter[Any]] | None:
     """The update of just these columns, and what takes its values from the row after."""
-    places = differing(differs)
+    places = positions_of(differs)
     if not places:
         return None
     names = [Hot._fields[place] for place in places]
@@ -108,7 +115,7 @@ def _mover(differs: Differing) -> tuple[Wide, itemgetter[Any]] | None:
 
 def move(connection: apsw.Connection, steps: Iterable[tuple[Hot, Hot]]) -> None:
     """Write of each row after a step what differs from the row before it, and nothing else."""
-    for differs, rows in by_difference(steps).items():
+    for differs, rows in group_by_changes(steps).items():
         if (mover := _mover(differs)) is not None:
             statement, values = mover
             statement.run(connection, list(map(values, rows)))

@@ -21,12 +21,12 @@ from taskyard.core.errors import InvalidInput, StoreUnavailable, YardClosed
 from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Extended, Stale
-from taskyard.stores.shared.commits.change_sets import refuse_nonsense
+from taskyard.stores.shared.commits.change_sets import check_consistency
 from taskyard.stores.shared.migrations import State
 from taskyard.stores.shared.reads import Reads
-from taskyard.stores.shared.store_clock import StoreTime
+from taskyard.stores.shared.store_clock import StoreClock
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT
-from taskyard.stores.shared.waiters import Waiting
+from taskyard.stores.shared.waiters import Waiters
 from taskyard.stores.sqlite import claims, queries, schema, small_writes
 from taskyard.stores.sqlite.connection import refusal_of
 from taskyard.stores.sqlite.external_transaction import SqliteGuest
@@ -48,11 +48,11 @@ class SqliteStore(Reads):
         self._migrates = migrates
         self._call_timeout = call_timeout
         self._clock = clock
-        self._time = StoreTime(clock)
+        self._time = StoreClock(clock)
         self._writer: Writer | None = None
         self._readers: Readers | None = None
         self._process = 0
-        self._waiting = Waiting()
+        self._waiting = Waiters()
 
     def twin(self) -> SqliteStore:
         return SqliteStore(self._path, clock=self._clock, migrates=self._migrates, call_timeout=self._call_timeout)
@@ -112,7 +112,7 @@ class SqliteStore(Reads):
 
     async def commit(self, sets: Sequence[ChangeSet]) -> list[Committed | Conflict | Taken]:
         for each in sets:
-            refuse_nonsense(each)
+            check_consistency(each)
         return await self._open_writer().commit(sets)
 
     async def claim(self, plan: ClaimPlan) -> Claimed | Stale:
@@ -130,7 +130,7 @@ class SqliteStore(Reads):
         await self._write(small_writes.pulse, names)
 
     async def lanes(self, lanes: Sequence[Lane]) -> list[LaneId]:
-        known: dict[Lane, LaneId] = await self._ask("lane_ids", lanes)
+        known: dict[Lane, LaneId] = await self._query("lane_ids", lanes)
         if any(lane not in known for lane in lanes):
             known = await self._write(small_writes.lanes, lanes)
         return [known[lane] for lane in lanes]
@@ -160,7 +160,7 @@ class SqliteStore(Reads):
     ) -> Answer:
         return await self._open_writer().do(lambda transaction: work(transaction, *given, **named))
 
-    async def _ask(self, name: str, *given: object) -> Any:
+    async def _query(self, name: str, *given: object) -> Any:
         self._open_writer()
         assert self._readers is not None
         read = getattr(queries, name)

@@ -15,7 +15,7 @@ from taskyard.core.task import Hot
 from taskyard.core.units import Micros
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits.batching import Key
-from taskyard.stores.shared.store_clock import StoreTime
+from taskyard.stores.shared.store_clock import StoreClock
 from taskyard.stores.sqlite.statements import SQL, move, wide
 
 PIECE = 128  # new tasks that are written without a look at who waits
@@ -27,12 +27,12 @@ class GaveWay(Exception):
 
 class Transaction:
     def __init__(
-        self, connection: apsw.Connection, time: StoreTime, must_give_way: Callable[[], bool] | None = None
+        self, connection: apsw.Connection, time: StoreClock, must_give_way: Callable[[], bool] | None = None
     ) -> None:
         self.connection = connection
         self._must_give_way = must_give_way  # None: this one is done before anybody else's
         mark, self._task_seq, self._event_seq = connection.execute(SQL["numbers"]).get
-        is_believed = time.hear(mark)
+        is_believed = time.observe(mark)
         self.now = time.now()
         self.went_back = Micros(0) if is_believed else Micros(mark - self.now)  # how far, since the last write
         self._begun = connection.total_changes()
@@ -67,14 +67,14 @@ class Transaction:
         first = self._task_seq + 1
         self._task_seq += len(tasks)
         numbered = list(enumerate(tasks, first))
-        defined = rows.definition_rows([task.definition for task in tasks])
+        defined = rows.format_definitions([task.definition for task in tasks])
         self.write("insert_tasks", [(task.hot[0], seq, *task.hot[2:]) for seq, task in numbered])
         self.write("insert_definitions", [(seq, *row) for seq, row in enumerate(defined, first)])
         tags = [(task.definition.workspace, tag, seq) for seq, task in numbered for tag in task.definition.tags]
         self.write("insert_tags", tags)
 
     def load(self, name: str, *values: Any) -> list[Hot]:
-        return [rows.hot(row) for row in self.connection.execute(SQL[name], values)]
+        return [rows.parse_hot(row) for row in self.connection.execute(SQL[name], values)]
 
     # Events.
 

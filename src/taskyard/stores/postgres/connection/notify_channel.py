@@ -24,7 +24,7 @@ from taskyard.stores.postgres.connection.pool import connect
 from taskyard.stores.postgres.connection.wakeups import NONE, News
 from taskyard.stores.postgres.fast.claim_cursors import Floors
 from taskyard.stores.postgres.statements import Statements
-from taskyard.stores.shared.waiters import ANYTHING, Waiting
+from taskyard.stores.shared.waiters import ANYTHING, Waiters
 
 _AFTER_A_HINT = 0.005  # seconds in which what is written is gathered for the next one: few, after a quiet while
 _BETWEEN_HINTS = 0.05  # and so many at last, where there is no end of them: 20 a second from one process
@@ -41,12 +41,12 @@ class Waking:
     def __init__(self, where: Address, sql: Statements, ask: Ask, floors: Floors) -> None:
         self._where = where
         self._sql = sql
-        self._ask = ask  # a statement by its name, on some pooled connection
+        self._query = ask  # a statement by its name, on some pooled connection
         self._floors = floors
         self._name = token_hex(8)  # to know our own hints by
         self._channel = f"taskyard_{sql.schema}"
         self._seen: object = None
-        self._waiting = Waiting()
+        self._waiting = Waiters()
         self._unsent: News | None = None
         self._heard_ourselves = asyncio.Event()
         self._sender: asyncio.Task[None] | None = None
@@ -57,7 +57,7 @@ class Waking:
         return self._waiting.mark
 
     async def open(self) -> None:
-        self._seen = await self._ask("event_count", ())
+        self._seen = await self._query("event_count", ())
 
     async def close(self) -> None:
         self._waiting.wake()  # nobody waits for a write that cannot come
@@ -103,7 +103,7 @@ class Waking:
         hint = json.dumps([self._name, news.fronts, sorted(news.rest)])
         if len(hint) > _LONGEST_HINT:
             hint = json.dumps([self._name, ANYTHING, ANYTHING])
-        await self._ask("notify", (self._channel, hint))
+        await self._query("notify", (self._channel, hint))
 
     async def _listen(self) -> None:
         """For as long as the store is open: listen, and begin again when the connection is lost."""
@@ -147,7 +147,7 @@ class Waking:
 
     async def _look(self, pause: float) -> None:
         with suppress(TaskyardError):
-            self._compare(await self._ask("event_count", ()))
+            self._compare(await self._query("event_count", ()))
         await asyncio.sleep(pause)
 
     def _compare(self, count: object) -> None:

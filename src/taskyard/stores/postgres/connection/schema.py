@@ -33,7 +33,7 @@ async def prepare(connection: Connection, sql: Statements, *, migrates: bool) ->
 
 
 async def schema(connection: Connection, sql: Statements) -> migrations.State:
-    return migrations.State(await _stored(connection, sql), migrations.migrations(MIGRATIONS))
+    return migrations.State(await _stored(connection, sql), migrations.read_migrations(MIGRATIONS))
 
 
 async def _stored(connection: Connection, sql: Statements) -> migrations.Schema:

@@ -25,7 +25,7 @@ from taskyard.stores.postgres.fast.claim_cursors import Place
 from taskyard.stores.postgres.statements import Statements
 from taskyard.stores.postgres.transaction import Transaction
 from taskyard.stores.postgres.transaction_runner import Transactions
-from taskyard.stores.shared.store_clock import StoreTime
+from taskyard.stores.shared.store_clock import StoreClock
 
 ToItsEnd = Callable[
     [Coroutine[Any, Any, Any]], Coroutine[Any, Any, Any]
@@ -36,7 +36,7 @@ _CAREFUL_FOR = 1.0  # seconds after one that could not be made so
 class PlainClaims:
     """Makes them one at a time, on a connection of its own, as long as that goes well."""
 
-    def __init__(self, where: Address, sql: Statements, time: StoreTime, to_its_end: ToItsEnd) -> None:
+    def __init__(self, where: Address, sql: Statements, time: StoreClock, to_its_end: ToItsEnd) -> None:
         self._to_its_end = to_its_end
         self._pool = Pool(where.for_claims)
         self._transactions = Transactions(where, self._pool, sql, time)

@@ -16,7 +16,7 @@ from taskyard.stores.postgres import commits
 from taskyard.stores.postgres.commits import Counts
 from taskyard.stores.postgres.transaction import Transaction
 from taskyard.stores.shared.commits import conflicts
-from taskyard.stores.shared.commits.change_sets import Answer, readied
+from taskyard.stores.shared.commits.change_sets import Answer, newly_ready
 from taskyard.stores.shared.commits.conflicts import takes_key
 
 _BIRTH = frozenset({"at", "good_until", "tasks", "events"})
@@ -59,11 +59,11 @@ def _keeps_its_row(spend: Spend) -> bool:
 
 
 async def land(transaction: Transaction, sets: Sequence[ChangeSet]) -> tuple[list[Answer], Counts]:
-    late = conflicts.late(sets, transaction.now)
+    late = conflicts.find_late(sets, transaction.now)
     timely = [each for place, each in enumerate(sets) if place not in late] if late else sets
     transaction.good_until = min((each.good_until for each in timely if each.good_until is not None), default=None)
     counts = await _write(transaction, timely)
-    answers: list[Answer] = [late.get(place) or Committed({}, readied(each, ())) for place, each in enumerate(sets)]
+    answers: list[Answer] = [late.get(place) or Committed({}, newly_ready(each, ())) for place, each in enumerate(sets)]
     return answers, counts
 
 

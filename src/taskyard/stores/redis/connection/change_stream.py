@@ -20,7 +20,7 @@ from taskyard.stores.redis.connection.hints import HintStreams
 from taskyard.stores.redis.connection.protocol import Connection, Lost, Refusal
 from taskyard.stores.redis.connection.server import Server
 from taskyard.stores.redis.encoding import NONE
-from taskyard.stores.shared.waiters import ANYTHING, Waiting
+from taskyard.stores.shared.waiters import ANYTHING, Waiters
 
 _BLOCK = 5000  # milliseconds that one read waits at most, so that a dead connection is found out
 _PAUSE = 0.25  # seconds before a connection that was soon lost is made again
@@ -32,7 +32,7 @@ class Waking:
         self._server = server
         self._stream = f"{prefix}changed"
         self._seen = 0
-        self._waiting = Waiting()
+        self._waiting = Waiters()
         self._listener: asyncio.Task[None] | None = None
         self._wanted = asyncio.Event()  # somebody waits
         self.hints = HintStreams(server, prefix)

@@ -1,7 +1,7 @@
-"""Which change sets may land together: those that could as well come one after the other.
+"""Which change sets of a commit can be written as one batch: those that do not depend on each other.
 
-In a wave nothing that one set writes is read or written by another, and nothing that one frees is touched by a later
-one.
+In a batch, no set reads or writes what another set writes, and no set touches a task that an earlier set unblocks. The
+result is therefore the same as if the sets were written one after the other.
 """
 
 from __future__ import annotations
@@ -18,61 +18,64 @@ from taskyard.stores.shared.commits.change_sets import owned_key
 Key = tuple[str, str]  # workspace and name
 
 
-class _Reach(NamedTuple):
-    """What some sets touch."""
+class _Footprint(NamedTuple):
+    """Everything that some sets touch."""
 
     read: list[TaskId]
     written: list[object]  # tasks, idempotency keys, records, checkpoints
-    blocking: list[str]  # names of blockers that are put on
-    lifting: list[str]  # names of those that are taken off everything
-    parking: list[str]  # names of those that are taken off as far as there is room
+    added_blockers: list[str]  # names of the blockers that the sets add
+    lifted_blockers: list[str]  # names of the blockers that the sets remove from every task
+    parking_blockers: list[str]  # names of the blockers that the sets remove as far as a ceiling has room
 
 
-class Wave(NamedTuple):
+class Batch(NamedTuple):
     sets: Sequence[ChangeSet]
-    unparks: bool  # the last of them may ease a ceiling that something is parked on
+    unparks: bool  # the last set may ease a ceiling that tasks are parked on
 
 
-class Apart(NamedTuple):
+class Independent(NamedTuple):
     """Sets of which none writes what another reads or writes, and the blockers they name."""
 
     sets: Sequence[ChangeSet]
-    lifting: list[str]
-    parking: list[str]
-    blocking: list[str]
+    lifted_blockers: list[str]
+    parking_blockers: list[str]
+    added_blockers: list[str]
 
 
-def apart(sets: Sequence[ChangeSet]) -> Apart:
-    """As many of the first sets as are apart by what they say themselves: at least one."""
-    reach = _reach(sets)
-    if not _is_apart(reach):
-        sets = sets[: _apart(sets)]
-        reach = _reach(sets)
-    return Apart(sets, reach.lifting, reach.parking, reach.blocking)
+def take_independent(sets: Sequence[ChangeSet]) -> Independent:
+    """As many of the first sets as are independent by their own contents: at least one."""
+    footprint = _footprint_of(sets)
+    if not _is_independent(footprint):
+        sets = sets[: _count_independent(sets)]
+        footprint = _footprint_of(sets)
+    return Independent(sets, footprint.lifted_blockers, footprint.parking_blockers, footprint.added_blockers)
 
 
-def wave(those: Apart, blocked: dict[str, list[TaskId]], parked: set[str]) -> Wave:
-    """As many of these as stay apart, given what the names they lift block now, and which they ease block anything."""
-    parked = parked.union(those.blocking)  # what one set itself puts aside
-    if blocked or not parked.isdisjoint(those.parking):
-        return _undisturbed(those.sets, blocked, parked)
-    return Wave(those.sets, unparks=False)
+def take_batch(independent: Independent, blocked: dict[str, list[TaskId]], parked: set[str]) -> Batch:
+    """As many of these sets as stay independent, given the stored blockers.
+
+    `blocked` has the tasks that each lifted name blocks now; `parked` has the names that block at least one task.
+    """
+    parked = parked.union(independent.added_blockers)  # a set of the batch may park tasks itself
+    if blocked or not parked.isdisjoint(independent.parking_blockers):
+        return _undisturbed(independent.sets, blocked, parked)
+    return Batch(independent.sets, unparks=False)
 
 
-def parking(change_set: ChangeSet) -> list[tuple[Key, str]]:
-    """The ceilings that may have more room after the set and that tasks may be parked on, with the blocker's name."""
+def eased_ceilings(change_set: ChangeSet) -> list[tuple[Key, str]]:
+    """The ceilings that may have more room after the set and that tasks can be parked on, with the blocker's name."""
     eased = [each[:2] for each in change_set.spends if claiming.eases(each)]
     eased += [each[:2] for each in change_set.ceilings]
     named = [(key, name) for key in eased if (name := blocker_for(key[1])) is not None]
     return sorted(set(named)) if len(named) > 1 else named
 
 
-def _reach(sets: Sequence[ChangeSet]) -> _Reach:
-    """Of all of them at once: nearly always they are apart, and each need not be looked at alone."""
+def _footprint_of(sets: Sequence[ChangeSet]) -> _Footprint:
+    """The footprint of all sets at once: they are nearly always independent, and need no look one by one."""
     written: list[object] = [row.before.id for each in sets for row in each.changes]
     written += [row.hot.id for each in sets for row in each.tasks]
-    written += [key for each in sets for row in each.changes for key in _keys(row.before, row.after)]
-    written += [key for each in sets for row in each.tasks for key in _keys(row.hot, row.hot)]
+    written += [key for each in sets for row in each.changes for key in _owned_keys(row.before, row.after)]
+    written += [key for each in sets for row in each.tasks for key in _owned_keys(row.hot, row.hot)]
     written += [row.task_id for each in sets for row in each.blockers]
     written += [row.task_id for each in sets for row in each.lifts if row.task_id is not None]
     written += [row.task_id for each in sets for row in each.rescores]
@@ -80,62 +83,66 @@ def _reach(sets: Sequence[ChangeSet]) -> _Reach:
     written += [row[:3] for each in sets for row in each.records]
     written += [row[:2] for each in sets for row in each.checkpoints]
     written += [task_id for each in sets for task_id in each.removals]
-    return _Reach(
+    return _Footprint(
         [row.task_id for each in sets for row in each.expects],
         written,
         [row.name for each in sets for row in each.blockers],
         [row.name for each in sets for row in each.lifts if row.task_id is None],
-        [name for each in sets for _, name in parking(each)],
+        [name for each in sets for _, name in eased_ceilings(each)],
     )
 
 
-def _keys(before: Hot, after: Hot) -> Iterable[Key]:
-    """The idempotency keys that are the task's own before a step or after it."""
+def _owned_keys(before: Hot, after: Hot) -> Iterable[Key]:
+    """The idempotency keys that the task owns before a change or after it."""
     if before.idempotency_key is None and after.idempotency_key is None:
         return ()
     return {key for hot in (before, after) if (key := owned_key(hot)) is not None}
 
 
-def _is_apart(reach: _Reach) -> bool:
-    """Whether nothing is named twice that only one may touch. It may be one set that does so: then look closer."""
-    written = set(reach.written)
+def _is_independent(footprint: _Footprint) -> bool:
+    """Whether nothing is named twice that only one set may touch.
+
+    A single set may name something twice. Then the answer is False, and the sets are compared one by one.
+    """
+    written = set(footprint.written)
+    removed = (*footprint.lifted_blockers, *footprint.parking_blockers)
     return (
-        len(written) == len(reach.written)
-        and written.isdisjoint(reach.read)
-        and (not reach.blocking or {*reach.lifting, *reach.parking}.isdisjoint(reach.blocking))
+        len(written) == len(footprint.written)
+        and written.isdisjoint(footprint.read)
+        and (not footprint.added_blockers or set(removed).isdisjoint(footprint.added_blockers))
     )
 
 
-def _apart(sets: Sequence[ChangeSet]) -> int:
-    """How many of the first sets are apart from all before them: at least one."""
-    seen = tuple(set[object]() for _ in _Reach._fields)
-    read, written, blocking, lifted, parked = seen
+def _count_independent(sets: Sequence[ChangeSet]) -> int:
+    """How many of the first sets are independent of all sets before them: at least one."""
+    seen = tuple(set[object]() for _ in _Footprint._fields)
+    read, written, added, lifted, parking = seen
     for place, each in enumerate(sets):
-        reach = _reach([each])
+        footprint = _footprint_of([each])
         if not (
-            written.isdisjoint(reach.written)
-            and read.isdisjoint(reach.written)
-            and written.isdisjoint(reach.read)
-            and lifted.isdisjoint(reach.blocking)
-            and parked.isdisjoint(reach.blocking)
-            and blocking.isdisjoint(reach.lifting)
-            and blocking.isdisjoint(reach.parking)
+            written.isdisjoint(footprint.written)
+            and read.isdisjoint(footprint.written)
+            and written.isdisjoint(footprint.read)
+            and lifted.isdisjoint(footprint.added_blockers)
+            and parking.isdisjoint(footprint.added_blockers)
+            and added.isdisjoint(footprint.lifted_blockers)
+            and added.isdisjoint(footprint.parking_blockers)
         ):
             return place
-        for before, more in zip(seen, reach, strict=True):
+        for before, more in zip(seen, footprint, strict=True):
             before.update(more)
     return len(sets)
 
 
-def _undisturbed(sets: Sequence[ChangeSet], blocked: dict[str, list[TaskId]], parked: set[str]) -> Wave:
-    """As many of the first sets as touch nothing that one before them lifts; one that un-parks is the last."""
-    lifted: set[object] = set()
+def _undisturbed(sets: Sequence[ChangeSet], blocked: dict[str, list[TaskId]], parked: set[str]) -> Batch:
+    """As many of the first sets as touch no task that an earlier set unblocks. A set that un-parks comes last."""
+    unblocked: set[object] = set()
     for place, each in enumerate(sets):
-        reach = _reach([each])
-        if not (lifted.isdisjoint(reach.read) and lifted.isdisjoint(reach.written)):
-            return Wave(sets[:place], unparks=False)
-        if not parked.isdisjoint(reach.parking):
-            return Wave(sets[: place + 1], unparks=True)
-        for name in reach.lifting:
-            lifted.update(blocked.get(name, ()))
-    return Wave(sets, unparks=False)
+        footprint = _footprint_of([each])
+        if not (unblocked.isdisjoint(footprint.read) and unblocked.isdisjoint(footprint.written)):
+            return Batch(sets[:place], unparks=False)
+        if not parked.isdisjoint(footprint.parking_blockers):
+            return Batch(sets[: place + 1], unparks=True)
+        for name in footprint.lifted_blockers:
+            unblocked.update(blocked.get(name, ()))
+    return Batch(sets, unparks=False)

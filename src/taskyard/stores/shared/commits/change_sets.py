@@ -1,4 +1,4 @@
-"""What every store asks of a change set before it looks at a row, and answers when it has landed."""
+"""What every store checks in a change set before it reads a row, and what it answers after the commit."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Answer = Committed | Conflict | Taken
 
 
 def owned_key(hot: Hot) -> tuple[str, str] | None:
-    """The idempotency key that is the task's own for as long as it lives."""
+    """The idempotency key that the task owns as long as it lives."""
     if hot.idempotency_key is None or hot.status in KEY_DEAD:
         return None
     return hot.workspace, hot.idempotency_key
 
 
-def refuse_nonsense(change_set: ChangeSet) -> None:
-    """A set at odds with itself is a mistake of the program, not a conflict: nothing of its batch is written."""
+def check_consistency(change_set: ChangeSet) -> None:
+    """Refuse a set that contradicts itself: a bug of the caller and no conflict, so nothing is written."""
     if len(change_set.changes) + len(change_set.tasks) + len(change_set.records) < 2:
         return
     for what, names in (
@@ -32,17 +32,17 @@ def refuse_nonsense(change_set: ChangeSet) -> None:
             raise ValueError(f"in one change set, something is {what}: {names}")
 
 
-def readied(change_set: ChangeSet, freed: Iterable[Change]) -> tuple[TaskId, ...]:
-    """What the set made claimable: its new tasks, those it changed, and those that lifting freed."""
+def newly_ready(change_set: ChangeSet, unblocked: Iterable[Change]) -> tuple[TaskId, ...]:
+    """The tasks that the set made ready: new tasks, changed tasks, and tasks that its lifts unblocked."""
     new = [task.hot.id for task in change_set.tasks if task.hot.status is Status.READY]
-    steps = chain(change_set.changes, freed)
+    steps = chain(change_set.changes, unblocked)
     return (*new, *(after.id for before, after, *_ in steps if Status.READY is after.status is not before.status))
 
 
-def counted(
+def add_counts(
     sets: Sequence[ChangeSet], answers: Sequence[Answer], values: Mapping[tuple[str, str], int]
 ) -> list[Answer]:
-    """The answers with the counters that each set moved, as they are after the batch."""
+    """Add to each answer the counters that its set moved, with their values after the commit."""
     return [
         answer._replace(counts={count.name: values[count.workspace, count.name] for count in each.counts})
         if isinstance(answer, Committed)
@@ -51,6 +51,6 @@ def counted(
     ]
 
 
-def rows_of(sets: Sequence[ChangeSet]) -> int:
-    """About how many rows the sets write: how long that may take goes with it."""
+def count_rows(sets: Sequence[ChangeSet]) -> int:
+    """About how many rows the sets write. The time limit of the commit grows with it."""
     return sum(len(each.changes) + len(each.tasks) + len(each.removals) for each in sets)

@@ -1,4 +1,4 @@
-"""Which sets of a wave may not land, once a store has read what they stand on. In a wave, none depends on another."""
+"""Which sets of a batch are refused, given what a store has read. The sets of a batch are independent of each other."""
 
 from __future__ import annotations
 
@@ -15,58 +15,58 @@ CheckpointKey = tuple[TaskId, str]
 LATE = Conflict("time")
 
 
-def late(wave: Sequence[ChangeSet], now: Micros) -> dict[int, Conflict]:
-    """By the place of the set: those that were decided too long ago for their times to be written."""
-    return {place: LATE for place, each in enumerate(wave) if is_late(each, now)}
+def find_late(batch: Sequence[ChangeSet], now: Micros) -> dict[int, Conflict]:
+    """The sets that were decided too long ago for their times to be written, by place."""
+    return {place: LATE for place, each in enumerate(batch) if is_late(each, now)}
 
 
-def records_of(wave: Sequence[ChangeSet]) -> list[RecordKey]:
-    return [each[:3] for change_set in wave for each in change_set.records]
+def record_keys(batch: Sequence[ChangeSet]) -> list[RecordKey]:
+    return [each[:3] for change_set in batch for each in change_set.records]
 
 
-def moved_records(wave: Sequence[ChangeSet], versions: Mapping[RecordKey, int]) -> dict[int, Conflict]:
-    """By the place of the set, the first that moved. One that has no version is not there."""
-    moved = [[each for each in change_set.records if each.version != versions.get(each[:3], 0)] for change_set in wave]
+def find_moved_records(batch: Sequence[ChangeSet], versions: Mapping[RecordKey, int]) -> dict[int, Conflict]:
+    """The first record of each set that has another version in the store, by place. A missing record has version 0."""
+    moved = [[each for each in change_set.records if each.version != versions.get(each[:3], 0)] for change_set in batch]
     return {place: Conflict(f"{each[0].kind}:{each[0].id}") for place, each in enumerate(moved) if each}
 
 
-def checkpoints_of(wave: Sequence[ChangeSet]) -> list[CheckpointKey]:
-    return [each[:2] for change_set in wave for each in change_set.checkpoints]
+def checkpoint_keys(batch: Sequence[ChangeSet]) -> list[CheckpointKey]:
+    return [each[:2] for change_set in batch for each in change_set.checkpoints]
 
 
-def known_checkpoints(wave: Sequence[ChangeSet], known: Collection[CheckpointKey]) -> dict[int, Conflict]:
-    """A step has one result: the first."""
+def find_known_checkpoints(batch: Sequence[ChangeSet], known: Collection[CheckpointKey]) -> dict[int, Conflict]:
+    """The sets that write a checkpoint again. A step has one result: the first one written."""
     if not known:
         return {}
-    again = [[each for each in change_set.checkpoints if each[:2] in known] for change_set in wave]
-    return {place: Conflict(f"checkpoint:{each[0].name}") for place, each in enumerate(again) if each}
+    repeated = [[each for each in change_set.checkpoints if each[:2] in known] for change_set in batch]
+    return {place: Conflict(f"checkpoint:{each[0].name}") for place, each in enumerate(repeated) if each}
 
 
-def new_ids(wave: Sequence[ChangeSet]) -> list[TaskId]:
-    return [task.hot.id for change_set in wave for task in change_set.tasks]
+def new_task_ids(batch: Sequence[ChangeSet]) -> list[TaskId]:
+    return [task.hot.id for change_set in batch for task in change_set.tasks]
 
 
-def keys_wanted(wave: Sequence[ChangeSet]) -> list[Key]:
-    return [key for change_set in wave for key, _ in _wants(change_set)]
+def wanted_keys(batch: Sequence[ChangeSet]) -> list[Key]:
+    return [key for change_set in batch for key, _ in _newly_owned(change_set)]
 
 
-def taken(wave: Sequence[ChangeSet], known: Collection[TaskId], owners: Mapping[Key, TaskId]) -> dict[int, Taken]:
-    """By the place of the set: the ids that are known already, and the keys that somebody else owns."""
+def find_taken(batch: Sequence[ChangeSet], known: Collection[TaskId], owners: Mapping[Key, TaskId]) -> dict[int, Taken]:
+    """The ids that exist already and the keys that another task owns, by place of the set."""
     if not known and not owners:
         return {}
-    by = {place: _taken_of(each, known, owners) for place, each in enumerate(wave)}
+    by = {place: _taken_of(each, known, owners) for place, each in enumerate(batch)}
     return {place: Taken(owned) for place, owned in by.items() if owned}
 
 
 def takes_key(change: Change) -> bool:
-    """Whether the change makes an idempotency key the task's own that was not before."""
+    """Whether the task owns an idempotency key after the change that it did not own before."""
     if change.after.idempotency_key is None:
         return False
     return owned_key(change.after) not in (None, owned_key(change.before))
 
 
-def _wants(change_set: ChangeSet) -> Iterator[tuple[Key, TaskId]]:
-    """The keys that the set makes somebody's own who did not have them, and whose."""
+def _newly_owned(change_set: ChangeSet) -> Iterator[tuple[Key, TaskId]]:
+    """The keys that tasks own only after the set, each with its task."""
     for change in change_set.changes:
         if takes_key(change) and (key := owned_key(change.after)) is not None:
             yield key, change.after.id
@@ -79,9 +79,9 @@ def _taken_of(change_set: ChangeSet, known: Collection[TaskId], owners: Mapping[
     changed = {change.before.id: owned_key(change.after) for change in change_set.changes}
     kept = {key: task_id for task_id, key in changed.items() if key is not None}
     taken: dict[str, TaskId] = {task.hot.id: task.hot.id for task in change_set.tasks if task.hot.id in known}
-    for key, wanted_by in _wants(change_set):
+    for key, wanted_by in _newly_owned(change_set):
         owner = owners.get(key)
-        # Changes come first: a set may cancel the owner of a key and enqueue its successor.
+        # The changes of a set apply first: a set may cancel the owner of a key and enqueue its successor.
         if owner is None or owner in changed:
             owner = kept.get(key)
         if owner is not None and owner != wanted_by:

@@ -1,6 +1,6 @@
-"""Taking blockers off: which lift of a wave takes which row, and what is ready then, as `transitions.ready` says.
+"""Which lift of a batch removes which blocker, and which tasks become ready then, as `transitions.ready` says.
 
-A store removes the rows and reads which tasks have none left; nothing here speaks to one.
+A store removes the rows and reads which tasks have no blocker left. This module does not access a store.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from taskyard.core.task import Hot, TaskId
 from taskyard.core.units import Micros, MicroUsd
 
 
-class Lifted(NamedTuple):
-    """A lift, and the set it came with."""
+class PlacedLift(NamedTuple):
+    """A lift, and the change set that it is part of."""
 
-    place: int  # of its set in the wave
+    place: int  # of the set in the batch
     at: Micros
     lift: Lift
 
 
-class Aim(NamedTuple):
-    """A lift off one task."""
+class TaskLift(NamedTuple):
+    """A lift that removes blockers of one task."""
 
     number: int
     task_id: TaskId
@@ -31,50 +31,55 @@ class Aim(NamedTuple):
     ends_wait: bool
 
 
-class _Hit(NamedTuple):
-    number: int  # of the lift that took the row
+class _RemovedBlocker(NamedTuple):
+    number: int  # of the lift that removed the blocker
     wait: int
 
 
-def lifts_of(passed: Mapping[int, ChangeSet]) -> list[Lifted]:
-    return [Lifted(place, each.at, lift) for place, each in passed.items() for lift in each.lifts]
+def collect_lifts(passed: Mapping[int, ChangeSet]) -> list[PlacedLift]:
+    return [PlacedLift(place, each.at, lift) for place, each in passed.items() for lift in each.lifts]
 
 
-class Lifting:
-    """The lifts of one wave, and the rows they were found to take."""
+class LiftBatch:
+    """The lifts of one batch, and the blockers that the store found and removed."""
 
-    def __init__(self, lifts: Sequence[Lifted]) -> None:
+    def __init__(self, lifts: Sequence[PlacedLift]) -> None:
         self._lifts = lifts
-        self._hits: dict[TaskId, list[_Hit]] = {}
-        self._named: dict[str, int] = {}
-        self.aimed: list[Aim] = []
+        self._removed: dict[TaskId, list[_RemovedBlocker]] = {}
+        self._number_by_name: dict[str, int] = {}
+        self.of_tasks: list[TaskLift] = []
         for number, (_, _, (name, task_id, ends_wait)) in enumerate(lifts):
             if task_id is None:
-                self._named.setdefault(name, number)  # the first takes all there is
+                self._number_by_name.setdefault(name, number)  # the first lift of a name removes all its blockers
             else:
-                self.aimed.append(Aim(number, task_id, name, ends_wait))
+                self.of_tasks.append(TaskLift(number, task_id, name, ends_wait))
 
     @property
-    def named(self) -> list[str]:
-        """The blockers that are taken off everything."""
-        return list(self._named)
+    def names(self) -> list[str]:
+        """The names whose blockers are removed from every task."""
+        return list(self._number_by_name)
 
     @property
-    def hit(self) -> list[TaskId]:
+    def task_ids(self) -> list[TaskId]:
         """The tasks that lost a blocker."""
-        return list(self._hits)
+        return list(self._removed)
 
-    def took_aimed(self, number: int, task_id: TaskId, wait: int, name: str) -> None:
-        self._took(min(number, self._named.get(name, number)), task_id, wait)
+    def removed_of_task(self, number: int, task_id: TaskId, wait: int, name: str) -> None:
+        """The store removed a blocker for the lift of this number, unless an earlier lift names it too."""
+        self._note(min(number, self._number_by_name.get(name, number)), task_id, wait)
 
-    def took_named(self, name: str, task_id: TaskId, wait: int) -> None:
-        self._took(self._named[name], task_id, wait)
+    def removed_by_name(self, name: str, task_id: TaskId, wait: int) -> None:
+        """The store removed a blocker of this name, which a lift removes from every task."""
+        self._note(self._number_by_name[name], task_id, wait)
 
-    def _took(self, number: int, task_id: TaskId, wait: int) -> None:
-        self._hits.setdefault(task_id, []).append(_Hit(number, wait))
+    def _note(self, number: int, task_id: TaskId, wait: int) -> None:
+        self._removed.setdefault(task_id, []).append(_RemovedBlocker(number, wait))
 
-    def freed(self, tasks: Iterable[Hot]) -> dict[int, list[Change]]:
-        """These have no blocker left: how each becomes ready, by the place of the set that took its last one."""
+    def make_ready(self, tasks: Iterable[Hot]) -> dict[int, list[Change]]:
+        """The changes that make these tasks ready, which have no blocker left.
+
+        They are grouped by the place of the set that removed the last blocker.
+        """
         changes: dict[int, list[Change]] = {}
         for number, hot in sorted(((self._last(hot), hot) for hot in tasks), key=lambda each: (each[0], each[1].id)):
             by = self._lifts[number]
@@ -82,18 +87,18 @@ class Lifting:
         return changes
 
     def _last(self, hot: Hot) -> int:
-        """The lift that took the last blocker of the present wait."""
-        hits = self._hits[hot.id]
-        return max((hit.number for hit in hits if hit.wait == hot.wait), default=min(hit.number for hit in hits))
+        """The number of the lift that removed the last blocker of the task's current wait."""
+        removed = self._removed[hot.id]
+        return max((each.number for each in removed if each.wait == hot.wait), default=min(e.number for e in removed))
 
 
-def unparked(chosen: Iterable[TaskId], free: Iterable[Hot], at: Micros) -> list[Change]:
-    """How those of the chosen that have no blocker left become ready, in the order of the choice."""
-    freed = {hot.id: hot for hot in free}
-    return [transitions.ready(freed[task_id], now=at) for task_id in chosen if task_id in freed]
+def make_unparked(chosen: Iterable[TaskId], unblocked: Iterable[Hot], at: Micros) -> list[Change]:
+    """The changes that make the chosen tasks ready, as far as they have no blocker left, in the order of the choice."""
+    by_id = {hot.id: hot for hot in unblocked}
+    return [transitions.ready(by_id[task_id], now=at) for task_id in chosen if task_id in by_id]
 
 
-def default_reserve(workspace: Record | None) -> MicroUsd:
-    """What a task of the workspace sets aside that says nothing of its own."""
+def default_reserve_of(workspace: Record | None) -> MicroUsd:
+    """What a task of the workspace reserves if its definition names no reserve."""
     reserve = None if workspace is None else workspace.body.get("default_reserve")
     return MicroUsd(reserve if isinstance(reserve, int) else 0)

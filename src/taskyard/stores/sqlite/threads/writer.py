@@ -27,7 +27,7 @@ import apsw
 from taskyard.core.changes import ChangeSet
 from taskyard.core.errors import StoreReplaced
 from taskyard.core.units import SECOND, Micros
-from taskyard.stores.shared.store_clock import StoreTime
+from taskyard.stores.shared.store_clock import StoreClock
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT
 from taskyard.stores.sqlite import clock_rewind
 from taskyard.stores.sqlite.commits import Answer, land
@@ -65,7 +65,7 @@ class Writer:
     def __init__(
         self,
         path: Path,
-        time: StoreTime,
+        time: StoreClock,
         loop: asyncio.AbstractEventLoop,
         wrote: Callable[[], None],
         *,
@@ -167,7 +167,7 @@ class Writer:
         connection = connect(self._path, writes=True, call_timeout=self._call_timeout)
         try:
             secret = prepare(connection, migrates=self._migrates, call_timeout=self._call_timeout)
-            self._time.hear(connection.execute(SQL["numbers"]).get[0])
+            self._time.observe(connection.execute(SQL["numbers"]).get[0])
             self._seen = connection.execute(SQL["data_version"]).get
             self._log = connection.filename_wal
             self._checkpoints.watch(connection)
