@@ -11,7 +11,7 @@ import pytest
 import taskyard
 from taskyard.core.task import Status
 from taskyard.stores.sqlite import SqliteStore
-from taskyard.stores.sqlite.transaction import Transaction
+from taskyard.stores.sqlite.transaction import SqliteTransaction
 from taskyard.worker.runner import Worker
 
 MANY = 1_000_000  # pages
@@ -51,7 +51,7 @@ async def test_a_result_that_meets_a_full_store_is_handed_in_again(tmp_path: Pat
         assert isinstance(store, SqliteStore)
 
         async def room(pages: int) -> None:
-            def limit(transaction: Transaction) -> None:
+            def limit(transaction: SqliteTransaction) -> None:
                 most = transaction.connection.pragma("page_count") + pages
                 transaction.connection.pragma("max_page_count", most)
 

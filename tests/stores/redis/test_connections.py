@@ -11,7 +11,7 @@ import pytest
 from taskyard.core.errors import InvalidInput, StoreUnavailable
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.redis import RedisStore
-from taskyard.stores.redis.connection.address import Host, Login, address
+from taskyard.stores.redis.connection.address import Host, Login, parse_address
 from tests.redis_servers import RedisServer
 from tests.stores.given import a_new_task, commit, given_a_task, given_tasks
 from tests.stores.plans import a_plan
@@ -139,10 +139,10 @@ async def test_a_line_can_be_encrypted(
 
 
 def test_an_address_says_everything():
-    plain = address("redis://h")
-    full = address("rediss://ada:a%40b@h:7/3?yard=mine")
-    cluster = address("redis+cluster://h1:1,h2:2?yard=a.b")
-    sentinel = address("redis+sentinel://:p@h1,h2:7/the%20master/2?sentinel_password=s")
+    plain = parse_address("redis://h")
+    full = parse_address("rediss://ada:a%40b@h:7/3?yard=mine")
+    cluster = parse_address("redis+cluster://h1:1,h2:2?yard=a.b")
+    sentinel = parse_address("redis+sentinel://:p@h1,h2:7/the%20master/2?sentinel_password=s")
 
     assert (plain.hosts, plain.database, plain.login, plain.tls) == ((Host("h", 6379),), 0, None, None)
     assert plain.prefix == "{taskyard}:"
@@ -167,4 +167,4 @@ def test_an_address_says_everything():
 )
 def test_a_broken_address_is_refused(url: str):
     with pytest.raises(InvalidInput):
-        address(url)
+        parse_address(url)

@@ -12,7 +12,7 @@ from taskyard.core.task import Hot, Status, TaskId
 from taskyard.core.units import Micros
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.redis import RedisStore
-from taskyard.stores.redis.connection.address import address
+from taskyard.stores.redis.connection.address import parse_address
 from tests import redis_servers
 from tests.storage import asked_for, url_of
 from tests.stores.given import (
@@ -69,7 +69,7 @@ def client(which: str, url: str) -> Any:
 
 
 def key(url: str, name: str) -> str:
-    return address(url).prefix + name
+    return parse_address(url).prefix + name
 
 
 async def make_old(store: RedisStore, client: Any, url: str, task_ids: Sequence[TaskId]) -> None:

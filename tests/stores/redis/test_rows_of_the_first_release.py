@@ -14,7 +14,7 @@ def test_a_row_without_the_type_of_its_agent_is_one_that_nobody_is_charged_for()
     held: Hot = BLANK._replace(id=TaskId("task_1"), status=Status.RUNNING)
     stored: list[Any] = [getattr(held, name) if name != "type" else "code" for name in FIELDS[:-NEW]]
 
-    read = encoding.hot(stored)
+    read = encoding.parse_hot(stored)
 
     assert read == held
     assert (read.agent_type, read.type_slot) == (None, 0)
@@ -24,7 +24,7 @@ def test_an_attempt_without_the_type_of_its_agent_is_read():
     ended: list[Any] = [1, "ada", None, "lease", 1, 1, 2, "completed", False, *([None] * 4), 0, 0, 0, None]
     ended += ["complete", "", "completed", 3, 0, None]
 
-    read = encoding.attempt(TaskId("task_1"), json.dumps(ended))
+    read = encoding.parse_attempt(TaskId("task_1"), json.dumps(ended))
 
     assert len(ended) == len(Attempt._fields) - NEW
     assert (read.outcome, read.agent_type) == (Outcome.COMPLETED, None)

@@ -13,7 +13,7 @@ from taskyard.core.changes import ChangeSet
 from taskyard.core.task import Hot, TaskId
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.sqlite.threads.writer import Writer
-from taskyard.stores.sqlite.transaction import Transaction
+from taskyard.stores.sqlite.transaction import SqliteTransaction
 from tests.stores.given import a_row, new
 
 
@@ -42,7 +42,7 @@ async def held_back(writer: Writer) -> threading.Event:
     """Keep the thread busy until the event is set: everything asked of it meanwhile waits."""
     begun, go_on = threading.Event(), threading.Event()
 
-    def dawdle(_: Transaction) -> None:
+    def dawdle(_: SqliteTransaction) -> None:
         begun.set()
         assert go_on.wait(30)
 

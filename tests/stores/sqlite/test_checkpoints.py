@@ -30,8 +30,8 @@ def copiers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             return super().wal_checkpoint(*args, **more)
 
     monkeypatch.setattr(apsw, "Connection", Noted)
-    monkeypatch.setattr(checkpoints, "STEP", 50)
-    monkeypatch.setattr(checkpoints, "MOST", 200)
+    monkeypatch.setattr(checkpoints, "COPIED_EVERY", 50)
+    monkeypatch.setattr(checkpoints, "MOST_PAGES", 200)
     return names
 
 
@@ -59,7 +59,7 @@ async def test_the_log_is_copied_by_a_thread_of_its_own(copiers: list[str], writ
 async def test_a_log_that_is_never_copied_beside_the_writer_has_an_end(
     copiers: list[str], path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(checkpoints, "STEP", 1_000_000)
+    monkeypatch.setattr(checkpoints, "COPIED_EVERY", 1_000_000)
     store = SqliteStore(path, clock=clock)
     await store.open()
     for _ in range(ROUND):

@@ -15,7 +15,7 @@ from taskyard.core.changes import Committed, Rescore
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.sqlite import SqliteStore
 from taskyard.stores.sqlite.threads.writer import Writer
-from taskyard.stores.sqlite.transaction import Transaction
+from taskyard.stores.sqlite.transaction import SqliteTransaction
 from taskyard.stores.sqlite.yard_file import refuse_network
 from tests.stores.given import a_new_task, cancelling, commit, given_a_task, row_of
 from tests.stores.sqlite.inside import a_thousand_new, held_back, one_new, opened, tasks_of
@@ -155,7 +155,7 @@ async def test_a_folder_that_is_not_there_is_told(tmp_path: Path, clock: ManualC
 
 
 async def test_every_commit_is_on_the_disk_when_it_is_answered(writer: Writer):
-    def settings(transaction: Transaction) -> list[object]:
+    def settings(transaction: SqliteTransaction) -> list[object]:
         return [transaction.connection.pragma(name) for name in ("journal_mode", "synchronous")]
 
     assert await writer.do(settings) == ["wal", 2]

@@ -15,7 +15,7 @@ from taskyard.core.units import MicroUsd
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.sqlite import SqliteStore, claims
 from taskyard.stores.sqlite.threads.writer import Writer
-from taskyard.stores.sqlite.transaction import Transaction
+from taskyard.stores.sqlite.transaction import SqliteTransaction
 from tests.stores.given import (
     a_beat,
     a_lane,
@@ -165,15 +165,15 @@ class Interruptions:
         self.begun = 0
         self._writer, self._clock = writer, clock
         self._loop = asyncio.get_running_loop()
-        insert = Transaction.insert
+        insert = SqliteTransaction.insert_tasks
 
-        def noted(transaction: Transaction, tasks: Sequence[NewTask]) -> None:
+        def noted(transaction: SqliteTransaction, tasks: Sequence[NewTask]) -> None:
             if len(tasks) > 1:
                 self.begun += 1
                 asyncio.run_coroutine_threadsafe(self._come(), self._loop).result(30)
             insert(transaction, tasks)
 
-        monkeypatch.setattr(Transaction, "insert", noted)
+        monkeypatch.setattr(SqliteTransaction, "insert_tasks", noted)
 
     async def _come(self) -> None:
         self.small.append(asyncio.ensure_future(self._writer.commit([one_new(self._clock)])))

@@ -1,4 +1,4 @@
-"""A yard under one hash tag of a Redis or Valkey server."""
+"""The Redis store: a yard under one hash tag of a Redis or Valkey server."""
 
 from taskyard.stores.redis.store import RedisStore
 

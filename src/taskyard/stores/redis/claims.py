@@ -1,4 +1,4 @@
-"""Claim and extend, as the words that their scripts take; what these do is in `claim.lua` and `extend.lua`."""
+"""The arguments and answers of the scripts `claim.lua` and `extend.lua`."""
 
 from __future__ import annotations
 
@@ -12,48 +12,55 @@ from taskyard.core.transitions import told_of_claim
 from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Claimed, Extended, Stale
 from taskyard.stores.redis import encoding
-from taskyard.stores.redis.encoding import Reply, Word, optional
+from taskyard.stores.redis.encoding import Reply, Word, or_nul
 
-Hints = Sequence[Sequence[str]]  # for each lane of a plan, those this process was woken by
+Hints = Sequence[Sequence[str]]  # for each lane of a plan, the hints that woke this process
 
 
-def claim_words(plan: ClaimPlan, hints: Hints) -> list[Word]:
+def encode_claim(plan: ClaimPlan, hints: Hints) -> list[Word]:
     planned = ceilings_of(plan)
     money = money_of(plan.agent, plan.agent_type, plan.now)
     own = [name for name in own_money(plan) if planned[name] is not None]
     words: list[Word] = [
         *(plan.workspace, plan.epoch, plan.agent, plan.agent_type, int(plan.type_slots is not None)),
-        *(optional(plan.runtime), plan.default_reserve, int(plan.start), optional(plan.claim_ttl), plan.now),
-        *_counted(slots_of(plan)),
-        *_counted(money),
-        *_counted(own),
+        *(or_nul(plan.runtime), plan.default_reserve, int(plan.start), or_nul(plan.claim_ttl), plan.now),
+        *_with_length(slots_of(plan)),
+        *_with_length(money),
+        *_with_length(own),
         *told_of_claim(plan.agent, plan.runtime, started=True),
         *told_of_claim(plan.agent, plan.runtime, started=False),
-        *(int(Trait.KEY_WHILE_WAITING), *_counted(plan.leases), len(planned)),
-        *(word for name, ceiling in planned.items() for word in (name, optional(ceiling))),
+        *(int(Trait.KEY_WHILE_WAITING), *_with_length(plan.leases), len(planned)),
+        *(word for name, ceiling in planned.items() for word in (name, or_nul(ceiling))),
         len(plan.lanes),
     ]
-    for lane, heard in zip(plan.lanes, hints, strict=True):
-        words += (lane.id, aged(lane.boost, plan.now), lane.floor, lane.circuit, optional(lane.probe), *_counted(heard))
+    for lane, lane_hints in zip(plan.lanes, hints, strict=True):
+        words += (
+            lane.id,
+            aged(lane.boost, plan.now),
+            lane.floor,
+            lane.circuit,
+            or_nul(lane.probe),
+            *_with_length(lane_hints),
+        )
     return words
 
 
-def _counted(names: Sequence[str]) -> list[Word]:
+def _with_length(names: Sequence[str]) -> list[Word]:
     return [len(names), *names]
 
 
-def claimed(reply: Reply) -> Claimed | Stale:
+def decode_claim(reply: Reply) -> Claimed | Stale:
     if reply[0] == "stale":
         return Stale(int(reply[1]))
-    return Claimed(tuple(encoding.hots(reply[3::2])), reply[2], tuple(map(decode_definition, reply[4::2])))
+    return Claimed(tuple(encoding.parse_hots(reply[3::2])), reply[2], tuple(map(decode_definition, reply[4::2])))
 
 
-def beat_words(beats: Sequence[Beat]) -> Iterator[Word]:
+def encode_heartbeats(beats: Sequence[Beat]) -> Iterator[Word]:
     yield len(beats)
     for beat in beats:
-        yield from (beat.task_id, beat.lease, optional(beat.workspace), optional(beat.progress))
-        yield from (optional(beat.cost), optional(beat.tokens_in), optional(beat.tokens_out))
+        yield from (beat.task_id, beat.lease, or_nul(beat.workspace), or_nul(beat.progress))
+        yield from (or_nul(beat.cost), or_nul(beat.tokens_in), or_nul(beat.tokens_out))
 
 
-def extended(reply: Reply) -> list[Extended]:
-    return [Extended(encoding.hot(row) if row else None, accepted == "1") for accepted, row in reply]
+def decode_extended(reply: Reply) -> list[Extended]:
+    return [Extended(encoding.parse_hot(row) if row else None, accepted == "1") for accepted, row in reply]

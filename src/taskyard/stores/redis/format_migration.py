@@ -1,8 +1,8 @@
-"""Bringing a yard of an older release to the format of this one.
+"""Migrates a yard of an older release to the format of this release.
 
-Every step is small, looks at one moment and may be done twice, so that several processes may do it at once, and one may
-go on where another was killed. Only when all is done, the yard is said to have the format. Processes of a release that
-the format is too new for must have ended by then: what they write, nobody understands.
+Every step is small, atomic and idempotent, so that several processes can migrate at once, and one can go on where
+another was killed. The yard gets the new format's number only after the last step. Processes of a release that does not
+know the new format must have ended by then: no release can read what they would write.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from taskyard.core.identifiers import is_signal
-from taskyard.stores.redis.queries import Reader
+from taskyard.stores.redis.queries import RedisReader
 from taskyard.stores.redis.scripts import MIGRATE
 
 _PAGE = 500
 
 
-async def to_format_2(reader: Reader) -> None:
-    """Tasks are packed, and lists are kept of the ids of records and of the signals that are waited for."""
+async def to_format_2(reader: RedisReader) -> None:
+    """Pack the tasks, and index the ids of records and the awaited signals."""
     cursor = "0"
     while True:
         cursor, keys = await reader.scan(cursor)
@@ -32,17 +32,17 @@ async def to_format_2(reader: Reader) -> None:
             return
 
 
-async def _list(reader: Reader, step: str, name: str, key: str, scan: str) -> None:
-    """What a hash or a sorted set has, a page at a time."""
+async def _list(reader: RedisReader, step: str, name: str, key: str, scan: str) -> None:
+    """Index the members of a hash or a sorted set, page by page."""
     cursor = "0"
     while True:
-        cursor, flat = await reader.ask(scan, key, cursor, "COUNT", _PAGE)
+        cursor, flat = await reader.execute(scan, key, cursor, "COUNT", _PAGE)
         await _step(reader, step, flat[::2], about=name)
         if cursor == "0":
             return
 
 
-async def _step(reader: Reader, step: str, what: Sequence[str], *, about: str | None = None) -> None:
+async def _step(reader: RedisReader, step: str, what: Sequence[str], *, about: str | None = None) -> None:
     if what:
         first = () if about is None else (about,)
-        await reader.server.run(MIGRATE, step, *first, len(what), *what, twice=True)
+        await reader.server.run(MIGRATE, step, *first, len(what), *what, idempotent=True)

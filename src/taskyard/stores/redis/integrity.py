@@ -1,6 +1,7 @@
-"""Looking through every key of a yard for what it does not account for.
+"""Checks every key of a yard: indexes that lack a task, and entries that belong to no task.
 
-The yard may be at work meanwhile: whatever looks wrong is looked at again, in one moment, before it is said.
+Other processes may write during the check. A script therefore checks each suspect again, atomically, before it is
+reported.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TypeVar
 
 from taskyard.stores.redis.encoding import NONE
-from taskyard.stores.redis.queries import Reader
+from taskyard.stores.redis.queries import RedisReader
 
 Value = TypeVar("Value")
 _PAGE = 500
@@ -20,30 +21,30 @@ _SINGLE = frozenset(
         *("lane-ids", "awaited", "due", "drifting", "held-agents", "held-runtimes", "final", "dead"),
     }
 )
-_PLACES = frozenset({"due", "drifting", "held-agents", "held-runtimes", "final", "dead", "ready", "index", "dag"})
-_LONE = frozenset(
+_INDEXES = frozenset({"due", "drifting", "held-agents", "held-runtimes", "final", "dead", "ready", "index", "dag"})
+_OWNED = frozenset(
     {"papers", "blockers", "blocking", "records", "record-ids", "events", "dag-events", "outbox", "wake", "ready"}
 )
-_KINDS = _PLACES | _LONE | {"task", "types", "keys", "limits", "counts", "lanes"}
+_KINDS = _INDEXES | _OWNED | {"task", "types", "keys", "limits", "counts", "lanes"}
 
 
-async def checks(reader: Reader) -> list[str]:
+async def find_problems(reader: RedisReader) -> list[str]:
     keys = [key async for key in _keys(reader)]
-    stands, missing = await _tasks(reader, [key.partition(":")[2] for key in keys if _kind(key) == "task"])
-    problems = [f"{_shown(key)} is no key of a yard" for key in keys if not _is_known(key)]
+    counts, missing = await _tasks(reader, [key.partition(":")[2] for key in keys if _kind(key) == "task"])
+    problems = [f"{_printable(key)} is no key of a yard" for key in keys if not _is_known(key)]
     problems += missing
     for key in keys:
-        if key in _PLACES or _kind(key) in _PLACES:
-            problems += await _strays(reader, key, stands[key])
+        if key in _INDEXES or _kind(key) in _INDEXES:
+            problems += await _strays(reader, key, counts[key])
         elif _kind(key) == "keys":
-            problems += await _stray_keys(reader, key, stands[key])
-    for page in _pages([key for key in keys if _kind(key) in _LONE]):
-        problems += [f"{_shown(key)} belongs to nothing" for key in await reader.check("lone", *page)]
+            problems += await _stray_keys(reader, key, counts[key])
+    for page in _pages([key for key in keys if _kind(key) in _OWNED]):
+        problems += [f"{_printable(key)} belongs to nothing" for key in await reader.check("lone", *page)]
     return problems
 
 
-async def _keys(reader: Reader) -> AsyncIterator[str]:
-    """All that begin as the yard's do, without that. One may come twice."""
+async def _keys(reader: RedisReader) -> AsyncIterator[str]:
+    """All keys with the yard's prefix, without the prefix. SCAN may return a key twice."""
     cursor, seen = "0", set[str]()
     while True:
         cursor, found = await reader.scan(cursor)
@@ -55,28 +56,28 @@ async def _keys(reader: Reader) -> AsyncIterator[str]:
             return
 
 
-async def _tasks(reader: Reader, task_ids: Sequence[str]) -> tuple[Counter[str], list[str]]:
-    """How many tasks stand in each sorted set; and which do not stand where they should."""
-    stands, missing = Counter[str](), list[str]()
+async def _tasks(reader: RedisReader, task_ids: Sequence[str]) -> tuple[Counter[str], list[str]]:
+    """How many tasks each index should have, and messages about the tasks that an index lacks."""
+    counts, missing = Counter[str](), list[str]()
     for page in _pages(task_ids):
         for task_id, (where, nowhere) in zip(page, await reader.check("tasks", *page), strict=True):
-            stands.update(where)
-            missing += [f"{task_id} is not in {_shown(name)}" for name in nowhere]
-    return stands, missing
+            counts.update(where)
+            missing += [f"{task_id} is not in {_printable(name)}" for name in nowhere]
+    return counts, missing
 
 
-async def _strays(reader: Reader, key: str, expected: int) -> list[str]:
-    if await reader.ask("ZCARD", key) == expected:
+async def _strays(reader: RedisReader, key: str, expected: int) -> list[str]:
+    if await reader.execute("ZCARD", key) == expected:
         return []
-    members = await reader.ask("ZRANGE", key, 0, -1)
+    members = await reader.execute("ZRANGE", key, 0, -1)
     found = [await reader.check("strays", *page, about=key) for page in _pages(members)]
-    return [f"{_shown(member)} is in {_shown(key)} for no task" for page in found for member in page]
+    return [f"{_printable(member)} is in {_printable(key)} for no task" for page in found for member in page]
 
 
-async def _stray_keys(reader: Reader, key: str, expected: int) -> list[str]:
-    if await reader.ask("HLEN", key) == expected:
+async def _stray_keys(reader: RedisReader, key: str, expected: int) -> list[str]:
+    if await reader.execute("HLEN", key) == expected:
         return []
-    flat = await reader.ask("HGETALL", key)
+    flat = await reader.execute("HGETALL", key)
     workspace = key.removeprefix("keys:")
     found = [await reader.check("stray_keys", *page, about=workspace) for page in _pages(flat)]
     return [f"the idempotency key {name} is kept for no task" for page in found for name in page]
@@ -91,7 +92,7 @@ def _is_known(key: str) -> bool:
     return key in _SINGLE or _kind(key) in _KINDS
 
 
-def _shown(name: str) -> str:
+def _printable(name: str) -> str:
     return name.replace(NONE, "/")
 
 

@@ -1,4 +1,4 @@
-"""Making a name a yard, and looking whether the server is one that a yard can be kept on."""
+"""The stored format of a yard: creating it, migrating it, and checking that the server can hold a yard."""
 
 from __future__ import annotations
 
@@ -8,54 +8,54 @@ from typing import NamedTuple
 
 from taskyard.core.errors import StoreUnavailable
 from taskyard.core.units import Micros
-from taskyard.stores.redis.connection.durability import Durability, durability, info
-from taskyard.stores.redis.connection.server import Server
+from taskyard.stores.redis.connection.durability import Durability, read_durability, read_info
+from taskyard.stores.redis.connection.server import RedisServer
 from taskyard.stores.redis.format_migration import to_format_2
-from taskyard.stores.redis.queries import Reader
+from taskyard.stores.redis.queries import RedisReader
 from taskyard.stores.redis.scripts import WRITE
 from taskyard.stores.shared.migrations import EMPTY, Migration, Schema, State
 
-# What is stored has a format. A later release names another here, and what to do to get there.
+# The stored formats. A release that changes the format adds an entry here, and a step to reach it.
 _FORMATS = (
     Migration(Schema(1, 1, 1), "yard", ""),
     Migration(Schema(2, 2, 2), "packed", ""),
     Migration(Schema(3, 3, 3), "agent types", ""),
 )
-_STEPS = {2: to_format_2}  # format 3 has longer rows, and reads the shorter ones as they are
+_STEPS = {2: to_format_2}  # format 3 has longer rows, and reads shorter rows too
 _OLDEST_SERVER = (6, 2)
 
 
-class Founded(NamedTuple):
+class OpenedYard(NamedTuple):
     secret: bytes
-    told: Micros
+    last_time: Micros
     durability: Durability
 
 
-async def prepare(server: Server, prefix: str, *, migrates: bool) -> Founded:
-    """Refuse a server that would lose work; make the name a yard if it is none yet."""
-    facts = await info(server)
+async def prepare(server: RedisServer, prefix: str, *, migrates: bool) -> OpenedYard:
+    """Refuse a server that would lose tasks, migrate the yard, and create it if it does not exist."""
+    facts = await read_info(server)
     _refuse_old(facts)
     _refuse_evicting(facts)
-    state = await schema(server, prefix)
+    state = await read_state(server, prefix)
     if not migrates:
         state.require_current()
     if state.stored == EMPTY:
-        await server.run(WRITE, "found", *_FORMATS[-1].schema, secrets.token_hex(32), facts["run_id"], twice=True)
+        await server.run(WRITE, "found", *_FORMATS[-1].schema, secrets.token_hex(32), facts["run_id"], idempotent=True)
     else:
-        await _bring_up(server, prefix, state)
-    secret, told = await server.ask("HMGET", f"{prefix}meta", "secret", "told")
-    return Founded(bytes.fromhex(secret), Micros(int(told or 0)), await durability(server, facts))
+        await _migrate(server, prefix, state)
+    secret, last_time = await server.execute("HMGET", f"{prefix}meta", "secret", "told")
+    return OpenedYard(bytes.fromhex(secret), Micros(int(last_time or 0)), await read_durability(server, facts))
 
 
-async def _bring_up(server: Server, prefix: str, state: State) -> None:
+async def _migrate(server: RedisServer, prefix: str, state: State) -> None:
     for migration in state.outstanding():
         if (step := _STEPS.get(migration.schema.version)) is not None:
-            await step(Reader(server, prefix))
-        await server.run(WRITE, "reach", *migration.schema, twice=True)
+            await step(RedisReader(server, prefix))
+        await server.run(WRITE, "reach", *migration.schema, idempotent=True)
 
 
-async def schema(server: Server, prefix: str) -> State:
-    stored = await server.ask("HMGET", f"{prefix}meta", *Schema._fields)
+async def read_state(server: RedisServer, prefix: str) -> State:
+    stored = await server.execute("HMGET", f"{prefix}meta", *Schema._fields)
     return State(EMPTY if stored[0] is None else Schema(*map(int, stored)), _FORMATS)
 
 
@@ -68,7 +68,7 @@ def _refuse_old(facts: dict[str, str]) -> None:
 
 
 def _refuse_evicting(facts: dict[str, str]) -> None:
-    """Whatever the limit is now: it may be set at any time, and then live tasks would vanish without an error."""
+    """Refuse eviction even without a memory limit: with a limit set later, Redis would silently drop live tasks."""
     policy = facts["maxmemory_policy"]
     if policy != "noeviction":
         raise StoreUnavailable(

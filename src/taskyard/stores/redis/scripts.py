@@ -1,4 +1,4 @@
-"""The scripts, each put together from what it needs; a server knows one by the digest of its text."""
+"""The Lua scripts, each assembled from its files. A server knows a script by the SHA-1 digest of its text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hashlib import sha1
 from pathlib import Path
 from typing import NamedTuple
 
-from taskyard.stores.redis.encoding import script_of_fields
+from taskyard.stores.redis.encoding import fields_script
 
 
 class Script(NamedTuple):
@@ -16,7 +16,7 @@ class Script(NamedTuple):
 
 def _script(*names: str) -> Script:
     parts = (Path(__file__).with_name(f"{name}.lua").read_text(encoding="utf-8") for name in ("yard", *names))
-    text = "\n".join((script_of_fields(), *parts))
+    text = "\n".join((fields_script(), *parts))
     return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 

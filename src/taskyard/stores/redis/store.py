@@ -1,7 +1,7 @@
 """A yard under one hash tag of a Redis or Valkey server, shared by any number of processes and machines.
 
-Python plans, and short scripts look and write, each in one step (see `yard.lua`); this module only passes on, and tells
-others that something was written.
+Python plans; short Lua scripts read and write, each atomically (see `yard.lua`). This module delegates, and wakes the
+coroutines that wait for writes.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from taskyard.core.task import Hot, Lane, LaneId, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Config, Extended, Guest, Stale
 from taskyard.stores.redis import claims, commits, queries, schema
-from taskyard.stores.redis.connection.address import address
-from taskyard.stores.redis.connection.change_stream import Waking
+from taskyard.stores.redis.connection.address import parse_address
+from taskyard.stores.redis.connection.change_stream import ChangeStream
 from taskyard.stores.redis.connection.durability import Durability
-from taskyard.stores.redis.connection.server import Server
-from taskyard.stores.redis.encoding import Reply, Word, optional
-from taskyard.stores.redis.integrity import checks
-from taskyard.stores.redis.queries import Reader
+from taskyard.stores.redis.connection.server import RedisServer
+from taskyard.stores.redis.encoding import Reply, Word, or_nul
+from taskyard.stores.redis.integrity import find_problems
+from taskyard.stores.redis.queries import RedisReader
 from taskyard.stores.redis.scripts import CLAIM, COMMIT, EXTEND, WRITE, Script
 from taskyard.stores.shared.commits.batching import Key
 from taskyard.stores.shared.commits.change_sets import Answer, check_consistency, newly_ready
@@ -41,8 +41,8 @@ from taskyard.stores.shared.timeouts import CALL_TIMEOUT
 
 class RedisStore(Reads):
     secret: bytes
-    pace = Pace(parts=4, least=25, commits=2)  # a script costs little beside what it does, so small claims are cheap
-    durability: Durability  # as it was found when the yard was opened
+    pace = Pace(parts=4, least=25, commits=2)  # a script has little overhead, so small claims are cheap
+    durability: Durability  # read when the yard was opened
 
     def __init__(
         self,
@@ -56,12 +56,12 @@ class RedisStore(Reads):
         self._call_timeout = call_timeout
         self._clock = clock
         self._migrates = migrates
-        self._where = address(url)
+        self._where = parse_address(url)
         self._time = StoreClock(clock)
-        self._server: Server | None = None
-        self._waking: Waking | None = None
+        self._server: RedisServer | None = None
+        self._changes_or_none: ChangeStream | None = None
         self._measuring: asyncio.Task[None] | None = None
-        self._loading = ReadBatcher[Hot](lambda task_ids: self._query("load", task_ids))
+        self._loads = ReadBatcher[Hot](lambda task_ids: self._query("load", task_ids))
         self._process = 0
 
     def twin(self) -> RedisStore:
@@ -72,50 +72,50 @@ class RedisStore(Reads):
         raise InvalidInput("connection", "must be to a SQLite or PostgreSQL yard: one in Redis has no transactions")
 
     async def schema(self) -> State:
-        async with self._aside() as server:
-            return await schema.schema(server, self._where.prefix)
+        async with self._unopened_server() as server:
+            return await schema.read_state(server, self._where.prefix)
 
     async def migrate(self) -> None:
-        async with self._aside() as server:
+        async with self._unopened_server() as server:
             await schema.prepare(server, self._where.prefix, migrates=True)
 
     @asynccontextmanager
-    async def _aside(self) -> AsyncGenerator[Server]:
-        """For what needs no open yard."""
-        server = Server(self._where, self._call_timeout)
+    async def _unopened_server(self) -> AsyncGenerator[RedisServer]:
+        """A connection for calls that do not need an open yard."""
+        server = RedisServer(self._where, self._call_timeout)
         try:
             yield server
         finally:
             await server.close()
 
     async def open(self) -> None:
-        server = Server(self._where, self._call_timeout)
+        server = RedisServer(self._where, self._call_timeout)
         try:
-            founded = await schema.prepare(server, self._where.prefix, migrates=self._migrates)
-            self.secret, told, self.durability = founded
-            self._time.observe(told)
+            opened = await schema.prepare(server, self._where.prefix, migrates=self._migrates)
+            self.secret, last_time, self.durability = opened
+            self._time.observe(last_time)
             await self._measure(server)
-            waking = Waking(server, self._where.prefix)
-            await waking.open()
+            changes = ChangeStream(server, self._where.prefix)
+            await changes.open()
         except BaseException:
             await server.close()
             raise
         self._process = os.getpid()
-        self._server, self._waking = server, waking
+        self._server, self._changes_or_none = server, changes
         if self._time.uses_server_clock:
             self._measuring = asyncio.create_task(self._keep_measuring(server))
 
     async def close(self) -> None:
-        """Finish the writes that are under way. Afterwards every call is refused."""
-        server, waking, measuring = self._server, self._waking, self._measuring
-        self._server = self._waking = self._measuring = None
+        """Finish the current writes. Afterwards every call is refused."""
+        server, changes, measuring = self._server, self._changes_or_none, self._measuring
+        self._server = self._changes_or_none = self._measuring = None
         if measuring is not None:
             measuring.cancel()
             with suppress(asyncio.CancelledError):
                 await measuring
-        if server is not None and waking is not None:
-            await self._loading.close()
-            await waking.close()
+        if server is not None and changes is not None:
+            await self._loads.close()
+            await changes.close()
             await server.close()
 
     def now(self) -> Micros:
@@ -126,45 +126,47 @@ class RedisStore(Reads):
     async def commit(self, sets: Sequence[ChangeSet]) -> list[Committed | Conflict | Taken]:
         for each in sets:
             check_consistency(each)
-        moved = commits.counters(sets)
-        now, written, answers, counts = await self._run(COMMIT, *commits.batch(sets, moved, now=self._said()))
+        moved = commits.moved_counters(sets)
+        now, written, answers, counts = await self._run(
+            COMMIT, *commits.encode_batch(sets, moved, now=self._given_time())
+        )
         self._time.observe(Micros(int(now)))
-        self._awake.wrote(written)
-        values, said = dict(zip(moved, map(int, counts), strict=True)), dict(answers)
-        return [_answer(each, said.get(place, ()), values) for place, each in enumerate(sets)]
+        self._changes.written(written)
+        values, refusals = dict(zip(moved, map(int, counts), strict=True)), dict(answers)
+        return [_answer(each, refusals.get(place, ()), values) for place, each in enumerate(sets)]
 
     async def claim(self, plan: ClaimPlan) -> Claimed | Stale:
-        waking = self._awake
+        changes = self._changes
         if is_outdated(plan, self.now()):
             return Stale(plan.epoch)
-        reply = await self._run(CLAIM, *claims.claim_words(plan, waking.hints.handed(plan)))
+        reply = await self._run(CLAIM, *claims.encode_claim(plan, changes.hints.take_hints(plan)))
         if reply[0] == "claimed":
-            waking.wrote(reply[1])
-        return claims.claimed(reply)
+            changes.written(reply[1])
+        return claims.decode_claim(reply)
 
     async def extend(self, beats: Sequence[Beat]) -> list[Extended]:
-        now, *answers = await self._run(EXTEND, optional(self._said()), *claims.beat_words(beats))
+        now, *answers = await self._run(EXTEND, or_nul(self._given_time()), *claims.encode_heartbeats(beats))
         self._time.observe(Micros(int(now)))
-        self._awake.moved()
-        return claims.extended(answers)
+        self._changes.wake_local()
+        return claims.decode_extended(answers)
 
     async def touch(self, touches: Sequence[Touch]) -> None:
-        words = (word for touch in touches for word in map(optional, touch))
+        words = (word for touch in touches for word in map(or_nul, touch))
         await self._run(WRITE, "touch", len(touches), *words)
-        self._awake.moved()
+        self._changes.wake_local()
 
     async def pulse(self, names: Sequence[str]) -> None:
         if names:
-            heard = (word for name in names for word in (self.now(), name))
-            await self._open().ask("ZADD", f"{self._where.prefix}pulses", "GT", *heard)
-            self._awake.moved()
+            words = (word for name in names for word in (self.now(), name))
+            await self._open().execute("ZADD", f"{self._where.prefix}pulses", "GT", *words)
+            self._changes.wake_local()
 
     async def lanes(self, lanes: Sequence[Lane]) -> list[LaneId]:
         known: dict[Lane, LaneId] = await self._query("lane_ids", lanes)
         if any(lane not in known for lane in lanes):
             words = (word for lane in lanes for word in (lane.workspace, format_lane(lane)))
             written, ids = await self._run(WRITE, "lanes", len(lanes), *words)
-            self._awake.wrote(written)
+            self._changes.written(written)
             return [LaneId(int(each)) for each in ids]
         return [known[lane] for lane in lanes]
 
@@ -183,10 +185,10 @@ class RedisStore(Reads):
 
     async def load(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:
         self._open()
-        return await self._loading.ask(task_ids)
+        return await self._loads.ask(task_ids)
 
     async def config(self, workspace: str, lanes_above: LaneId) -> Config:
-        """As stored. Where the server was emptied meanwhile, this process learns the secret of what is there now."""
+        """Read the configuration. If the server was emptied meanwhile, read or create the new yard's secret too."""
         found = await super().config(workspace, lanes_above)
         if found.yard == yard_identity(self.secret):
             return found
@@ -194,46 +196,46 @@ class RedisStore(Reads):
         return await super().config(workspace, lanes_above)
 
     async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:
-        waking = self._awake
+        changes = self._changes
         if timeout > 0:
-            await waking.wait(mark, timeout, plan)
+            await changes.wait(mark, timeout, plan)
         self._open()
-        return waking.mark
+        return changes.mark
 
-    # How.
+    # Helpers.
 
-    def _said(self) -> Micros | None:
-        """The time as this process has it; where the server's clock decides, it says itself."""
+    def _given_time(self) -> Micros | None:
+        """This process's time; None where the server's clock decides."""
         return None if self._time.uses_server_clock else self._time.now()
 
     async def _run(self, script: Script, *words: Word) -> Reply:
         return await self._open().run(script, *words)
 
     async def _query(self, name: str, *given: object) -> Any:
-        read = checks if name == "checks" else getattr(queries, name)
-        return await read(Reader(self._open(), self._where.prefix), *given)
+        read = find_problems if name == "checks" else getattr(queries, name)
+        return await read(RedisReader(self._open(), self._where.prefix), *given)
 
     @property
-    def _awake(self) -> Waking:
+    def _changes(self) -> ChangeStream:
         self._open()
-        assert self._waking is not None
-        return self._waking
+        assert self._changes_or_none is not None
+        return self._changes_or_none
 
-    def _open(self) -> Server:
+    def _open(self) -> RedisServer:
         if self._server is None:
             raise YardClosed
         if os.getpid() != self._process:
             raise StoreUnavailable("connections do not survive a fork, so connect again in this process")
         return self._server
 
-    async def _measure(self, server: Server) -> None:
-        async def ask() -> int:
-            seconds, micros = await server.ask("TIME")
+    async def _measure(self, server: RedisServer) -> None:
+        async def execute() -> int:
+            seconds, micros = await server.execute("TIME")
             return int(seconds) * 1_000_000 + int(micros)
 
-        await self._time.measure(ask)
+        await self._time.measure(execute)
 
-    async def _keep_measuring(self, server: Server) -> None:
+    async def _keep_measuring(self, server: RedisServer) -> None:
         while True:
             await asyncio.sleep(MEASURED_EVERY)
             with suppress(Unavailable):
@@ -241,7 +243,7 @@ class RedisStore(Reads):
 
 
 def _answer(change_set: ChangeSet, reply: Reply, counts: Mapping[Key, int]) -> Answer:
-    """With the counters that the set moved, as they are after the batch."""
+    """The answer for one set, with the counters that it moved, as they are after the commit."""
     match reply:
         case ["conflict", what]:
             return Conflict(what)

@@ -1,4 +1,4 @@
-"""A yard in one file, for as many processes of one machine as like."""
+"""The SQLite store: a yard in one file, shared by the processes of one machine."""
 
 from taskyard.stores.sqlite.store import SqliteStore
 

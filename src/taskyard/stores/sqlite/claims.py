@@ -1,4 +1,4 @@
-"""Claim and extend: choosing and taking in one step, by the core's own functions."""
+"""Claim and extend: the core's functions choose and take the tasks, in one transaction."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from taskyard.stores.contract import Claimed, Extended, Stale
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.heartbeat_batches import apply_heartbeats
 from taskyard.stores.sqlite import blockers, queries
-from taskyard.stores.sqlite.statements import SQL, move, names_text
-from taskyard.stores.sqlite.transaction import Transaction
+from taskyard.stores.sqlite.statements import SQL, json_list, update_rows
+from taskyard.stores.sqlite.transaction import SqliteTransaction
 
 _NO_CEILING = 2**62
 
 
-class Taken(NamedTuple):
-    """What a claim has taken. Definitions are read when others may write again."""
+class TakenTasks(NamedTuple):
+    """The tasks of a claim. Their definitions are decoded after the transaction, when others can write again."""
 
     tasks: tuple[Hot, ...]
     parked: int
-    bodies: list[str]  # of their definitions
+    bodies: list[str]  # the encoded definitions
 
 
-def claim(transaction: Transaction, plan: ClaimPlan) -> Taken | Stale:
+def claim(transaction: SqliteTransaction, plan: ClaimPlan) -> TakenTasks | Stale:
     epoch = transaction.epoch(plan.workspace)
     if plan.epoch != epoch or claiming.is_outdated(plan, transaction.now):
         return Stale(epoch)
@@ -40,7 +40,7 @@ def claim(transaction: Transaction, plan: ClaimPlan) -> Taken | Stale:
 
     taken, parked, spends = claiming.choose(plan, _lanes(transaction, plan, limit_of), limit_of)
     changes = [*taken, *(change for change, _ in parked)]
-    transaction.move(changes)
+    transaction.apply_changes(changes)
     transaction.write("insert_blockers", [blocker for _, blocker in parked])
     transaction.write_limits(
         limit._replace(held=limit.held + held, spent=limit.spent + spent)
@@ -48,25 +48,25 @@ def claim(transaction: Transaction, plan: ClaimPlan) -> Taken | Stale:
         if (limit := limit_of(name))
     )
     eased = [limit_of(spend.name) for spend in spends if claiming.eases(spend)]
-    let_go = [change for limit in eased for change in blockers.unpark(transaction, limit, plan.now)]
-    transaction.tell(change.event for change in (*changes, *let_go))
+    unparked = [change for limit in eased for change in blockers.unpark(transaction, limit, plan.now)]
+    transaction.add_events(change.event for change in (*changes, *unparked))
     tasks = tuple(change.after for change in taken)
-    return Taken(tasks, len(parked), queries.bodies(transaction.connection, [hot.id for hot in tasks]))
+    return TakenTasks(tasks, len(parked), queries.bodies(transaction.connection, [hot.id for hot in tasks]))
 
 
-def claimed(taken: Taken) -> Claimed:
+def to_claimed(taken: TakenTasks) -> Claimed:
     return Claimed(taken.tasks, taken.parked, tuple(map(decode_definition, taken.bodies)))
 
 
-def _lanes(transaction: Transaction, plan: ClaimPlan, limit_of: claiming.LimitOf) -> dict[LaneId, Iterator[Hot]]:
-    """The ready tasks of each lane, best first, read only as far as they are asked for."""
+def _lanes(transaction: SqliteTransaction, plan: ClaimPlan, limit_of: claiming.LimitOf) -> dict[LaneId, Iterator[Hot]]:
+    """The ready tasks of each lane, best first. A row is read only when the core asks for it."""
     affordable = claiming.Room(plan, limit_of).affordable()
     allowed = {
         "reserve": plan.default_reserve,
         "affordable": _NO_CEILING if affordable is None else affordable,
         "now": plan.now,
     }
-    wanted = {"lanes": names_text(lane.id for lane in plan.lanes), **allowed}
+    wanted = {"lanes": json_list(lane.id for lane in plan.lanes), **allowed}
     heads = {head.lane: head for head in map(rows.parse_hot, transaction.connection.execute(SQL["heads"], wanted))}
 
     def walk(lane: LaneId) -> Iterator[Hot]:
@@ -78,8 +78,8 @@ def _lanes(transaction: Transaction, plan: ClaimPlan, limit_of: claiming.LimitOf
     return {lane.id: walk(lane.id) for lane in plan.lanes}
 
 
-def extend(transaction: Transaction, beats: Sequence[Beat]) -> list[Extended]:
-    found = transaction.load("load", names_text({beat.task_id for beat in beats}))
+def extend(transaction: SqliteTransaction, beats: Sequence[Beat]) -> list[Extended]:
+    found = transaction.load("load", json_list({beat.task_id for beat in beats}))
     answers, steps = apply_heartbeats(beats, found, transaction.now)
-    move(transaction.connection, steps)
+    update_rows(transaction.connection, steps)
     return answers

@@ -1,4 +1,4 @@
-"""What follows, in the same transaction, when the stored mark of time is given up. What is cut, the core says."""
+"""Cuts stored times after the clock was set back far, in the same transaction. The core decides what is cut."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from taskyard.core.clock_jump import CUT_KINDS, cut, cut_record
 from taskyard.core.task import Hot
 from taskyard.definition.codec import decode_definition
 from taskyard.stores.shared import rows
-from taskyard.stores.sqlite.statements import SQL, move, names_text
-from taskyard.stores.sqlite.transaction import Transaction
+from taskyard.stores.sqlite.statements import SQL, json_list, update_rows
+from taskyard.stores.sqlite.transaction import SqliteTransaction
 
 
-def cut_all(transaction: Transaction) -> None:
-    """Let nothing last longer than it was made for, and write down that the clock went back."""
-    move(transaction.connection, list(_tasks(transaction)))
+def cut_times(transaction: SqliteTransaction) -> None:
+    """Shorten leases, delays and windows to their own lengths, and record that the clock went back."""
+    update_rows(transaction.connection, list(_cut_tasks(transaction)))
     _cut_records(transaction)
     transaction.run("cut_pulses", transaction.now)
     transaction.run("note_jump", transaction.now, transaction.went_back)
 
 
-def _tasks(transaction: Transaction) -> Iterator[tuple[Hot, Hot]]:
+def _cut_tasks(transaction: SqliteTransaction) -> Iterator[tuple[Hot, Hot]]:
     for *row, body in list(transaction.connection.execute(SQL["too_far_ahead"], (transaction.now,))):
         hot = rows.parse_hot(row)
         yield hot, cut(hot, run_after=decode_definition(body).run_after, now=transaction.now)
 
 
-def _cut_records(transaction: Transaction) -> None:
-    found = list(transaction.connection.execute(SQL["windows"], (names_text(CUT_KINDS),)))
+def _cut_records(transaction: SqliteTransaction) -> None:
+    found = list(transaction.connection.execute(SQL["windows"], (json_list(CUT_KINDS),)))
     for kind, workspace, id_, version, text in found:
         body = cut_record(Record(kind, workspace, id_, version, json.loads(text)), transaction.now)
         if body is not None:

@@ -1,7 +1,7 @@
-"""How change sets land: many at once, each as if it were alone and they came one after the other.
+"""Commits change sets in batches, with the result of committing them one after the other.
 
-Sets are taken in waves, in which none depends on another: the guards of a wave are checked together, and its rows are
-written together. Every guard is looked at before anything is written, so a set that is refused leaves no trace.
+The sets of a batch are independent of each other. Their guards are checked together, and their rows are written
+together. All guards are checked before the first write, so a refused set leaves no trace.
 """
 
 from __future__ import annotations
@@ -18,67 +18,67 @@ from taskyard.stores.shared.commits.change_sets import Answer, add_counts, newly
 from taskyard.stores.shared.commits.conflicts import takes_key
 from taskyard.stores.shared.commits.lifts import collect_lifts
 from taskyard.stores.sqlite import blockers, guards
-from taskyard.stores.sqlite.statements import SQL, names_text, wide
-from taskyard.stores.sqlite.transaction import Transaction
+from taskyard.stores.sqlite.statements import SQL, json_list, multi_row
+from taskyard.stores.sqlite.transaction import SqliteTransaction
 
 
-def land(transaction: Transaction, sets: Sequence[ChangeSet]) -> list[Answer]:
+def commit_sets(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> list[Answer]:
     answers: list[Answer] = []
     while len(answers) < len(sets):
-        answers += _land_wave(transaction, _first_wave(transaction, sets[len(answers) :]))
-    return _count(transaction, sets, answers)
+        answers += _commit_batch(transaction, _take_batch(transaction, sets[len(answers) :]))
+    return _move_counters(transaction, sets, answers)
 
 
-def _first_wave(transaction: Transaction, sets: Sequence[ChangeSet]) -> Batch:
-    """As many of the first sets as may land together: at least one."""
+def _take_batch(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> Batch:
+    """As many of the first sets as can be committed together: at least one."""
     independent = batching.take_independent(sets)
     blocked = blockers.blocked_by(transaction, independent.lifted_blockers) if independent.lifted_blockers else {}
     parked = (
-        blockers.blocking(transaction, set(independent.parking_blockers))
+        blockers.blocking_names(transaction, set(independent.parking_blockers))
         if independent.parking_blockers
         else set[str]()
     )
     return batching.take_batch(independent, blocked, parked)
 
 
-def _land_wave(transaction: Transaction, wave: Batch) -> list[Answer]:
-    refused = guards.refused(transaction, wave.sets)
-    passed = {place: each for place, each in enumerate(wave.sets) if place not in refused}
+def _commit_batch(transaction: SqliteTransaction, batch: Batch) -> list[Answer]:
+    refused = guards.find_refused(transaction, batch.sets)
+    passed = {place: each for place, each in enumerate(batch.sets) if place not in refused}
     sets = list(passed.values())
     _write_tasks(transaction, sets)
-    freed = _lift(transaction, passed)
-    _write_papers(transaction, sets)
+    unblocked = _lift_blockers(transaction, passed)
+    _write_history(transaction, sets)
     _remove(transaction, [task_id for each in sets for task_id in each.removals])
     limits = _move_limits(transaction, sets)
-    last = len(wave.sets) - 1
-    if wave.unparks and last in passed:
-        freed.setdefault(last, []).extend(_unpark(transaction, wave.sets[last], limits))
+    last = len(batch.sets) - 1
+    if batch.unparks and last in passed:
+        unblocked.setdefault(last, []).extend(_unpark(transaction, batch.sets[last], limits))
     for place, each in passed.items():
-        transaction.tell([step.event for step in (*each.changes, *each.tasks, *freed.get(place, ()))])
-        transaction.tell(each.events)
+        transaction.add_events([step.event for step in (*each.changes, *each.tasks, *unblocked.get(place, ()))])
+        transaction.add_events(each.events)
     return [
-        refused[place] if place in refused else Committed({}, newly_ready(each, freed.get(place, [])))
-        for place, each in enumerate(wave.sets)
+        refused[place] if place in refused else Committed({}, newly_ready(each, unblocked.get(place, [])))
+        for place, each in enumerate(batch.sets)
     ]
 
 
-def _write_tasks(transaction: Transaction, sets: Sequence[ChangeSet]) -> None:
+def _write_tasks(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> None:
     changes = [change for each in sets for change in each.changes]
-    # Last those that take a key: by then, whoever had it in the same set has let it go.
+    # Changes that take an idempotency key come last: the previous owner of the same set has released it by then.
     taking = [change for change in changes if takes_key(change)]
-    transaction.move(changes if not taking else [change for change in changes if not takes_key(change)])
-    transaction.move(taking)
-    transaction.insert([task for each in sets for task in each.tasks])
+    transaction.apply_changes(changes if not taking else [change for change in changes if not takes_key(change)])
+    transaction.apply_changes(taking)
+    transaction.insert_tasks([task for each in sets for task in each.tasks])
     transaction.write("insert_edges", [edge for each in sets for edge in each.edges])
     transaction.write("insert_blockers", [blocker for each in sets for blocker in each.blockers])
 
 
-def _lift(transaction: Transaction, passed: dict[int, ChangeSet]) -> dict[int, list[Change]]:
+def _lift_blockers(transaction: SqliteTransaction, passed: dict[int, ChangeSet]) -> dict[int, list[Change]]:
     lifts = collect_lifts(passed)
-    return blockers.lift(transaction, lifts) if lifts else {}
+    return blockers.lift_blockers(transaction, lifts) if lifts else {}
 
 
-def _write_papers(transaction: Transaction, sets: Sequence[ChangeSet]) -> None:
+def _write_history(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> None:
     write = transaction.write
     write("insert_attempts", [attempt for each in sets for attempt in each.attempts])
     write("insert_outputs", [rows.format_output(output) for each in sets for output in each.outputs])
@@ -90,18 +90,18 @@ def _write_papers(transaction: Transaction, sets: Sequence[ChangeSet]) -> None:
     _write_records(transaction, sets)
 
 
-def _redefine(transaction: Transaction, definitions: Sequence[Definition]) -> None:
+def _redefine(transaction: SqliteTransaction, definitions: Sequence[Definition]) -> None:
     if not definitions:
         return
-    seqs = dict(transaction.connection.execute(SQL["seqs"], (names_text(each.id for each in definitions),)))
+    seqs = dict(transaction.connection.execute(SQL["seqs"], (json_list(each.id for each in definitions),)))
     for definition in definitions:
         transaction.run("redefine", *rows.format_definition(definition), definition.id)
-    transaction.run("remove_tags", names_text(seqs.values()))
+    transaction.run("remove_tags", json_list(seqs.values()))
     tags = [(each.workspace, tag, seqs[each.id]) for each in definitions if each.id in seqs for tag in each.tags]
     transaction.write("insert_tags", tags)
 
 
-def _write_records(transaction: Transaction, sets: Sequence[ChangeSet]) -> None:
+def _write_records(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> None:
     changes = [record for each in sets for record in each.records]
     transaction.write(
         "write_records",
@@ -118,12 +118,12 @@ def _write_records(transaction: Transaction, sets: Sequence[ChangeSet]) -> None:
             transaction.bump_epoch(workspace)
 
 
-def _remove(transaction: Transaction, task_ids: Sequence[TaskId]) -> None:
-    """Forget the tasks and everything that is only theirs."""
+def _remove(transaction: SqliteTransaction, task_ids: Sequence[TaskId]) -> None:
+    """Remove the tasks and everything that belongs only to them."""
     if not task_ids:
         return
     transaction.flush_events()
-    ids = names_text(task_ids)
+    ids = json_list(task_ids)
     ask = transaction.connection.execute
     dags = list(ask(SQL["doomed_dags"], (ids,)))
     last = [*ask(SQL["last_doomed_events"], (ids,)), *(row for dag in dags for row in ask(SQL["last_dag_event"], dag))]
@@ -140,11 +140,11 @@ def _remove(transaction: Transaction, task_ids: Sequence[TaskId]) -> None:
         transaction.run(f"remove_{what}", ids)
 
 
-# Ceilings and counters: last, and in the order of their names.
+# Ceilings and counters are written last, in the order of their names.
 
 
-def _move_limits(transaction: Transaction, sets: Sequence[ChangeSet]) -> dict[Key, Limit]:
-    """Write spends and ceilings; the limits that moved are answered."""
+def _move_limits(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> dict[Key, Limit]:
+    """Write spends and ceilings. Answers the limits that changed."""
     keys = {row[:2] for each in sets for row in chain(each.spends, each.ceilings)}
     if not keys:
         return {}
@@ -155,8 +155,8 @@ def _move_limits(transaction: Transaction, sets: Sequence[ChangeSet]) -> dict[Ke
     return limits
 
 
-def _unpark(transaction: Transaction, change_set: ChangeSet, limits: dict[Key, Limit]) -> list[Change]:
-    """Let go where there may be more room than before."""
+def _unpark(transaction: SqliteTransaction, change_set: ChangeSet, limits: dict[Key, Limit]) -> list[Change]:
+    """Make parked tasks ready where a ceiling may have more room than before."""
     eased = (limits[key] for key, _ in eased_ceilings(change_set))
     return [change for limit in eased for change in blockers.unpark(transaction, limit, change_set.at)]
 
@@ -169,13 +169,13 @@ def _fold_limits(limits: dict[Key, Limit], change_set: ChangeSet) -> None:
         limits[workspace, name] = limits[workspace, name]._replace(ceiling=ceiling)
 
 
-def _count(transaction: Transaction, sets: Sequence[ChangeSet], answers: list[Answer]) -> list[Answer]:
-    """Move the counters of what landed, and answer each set with those it moved."""
+def _move_counters(transaction: SqliteTransaction, sets: Sequence[ChangeSet], answers: list[Answer]) -> list[Answer]:
+    """Move the counters of the committed sets, and add them to the answers."""
     landed = [each for each, answer in zip(sets, answers, strict=True) if isinstance(answer, Committed)]
     keys = sorted({(count.workspace, count.name) for each in landed for count in each.counts})
     if not keys:
         return answers
-    stored = {(row[0], row[1]): row[2] for row in wide("counters").ask(transaction.connection, keys)}
+    stored = {(row[0], row[1]): row[2] for row in multi_row("counters").ask(transaction.connection, keys)}
     values: dict[Key, int] = {key: stored.get(key, 0) for key in keys}
     for workspace, name, add, clear in chain.from_iterable(each.counts for each in landed):
         values[workspace, name] = add if clear else values[workspace, name] + add

@@ -1,4 +1,4 @@
-"""A connection to the yard's file, as every thread of this store has its own; and what its errors mean to a caller."""
+"""Connections to the yard's file, one for each thread, and the translation of SQLite's errors."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def connect(path: Path, *, writes: bool, call_timeout: float = CALL_TIMEOUT) -> apsw.Connection:
-    """One that waits for another process's write for as long as a call may take."""
+    """Open a connection that waits for another process's lock as long as a call may take."""
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if writes else apsw.SQLITE_OPEN_READONLY
     if writes:
         make_private(path)
     connection = apsw.Connection(str(path), flags=flags, statementcachesize=_STATEMENTS_KEPT)
-    connection.set_busy_handler(_wait_a_little(call_timeout))
-    # Without this, a statement that meets a partial index is prepared anew whenever it is given other values: 50 µs.
+    connection.set_busy_handler(_busy_handler(call_timeout))
+    # Without QPSG, SQLite prepares a statement on a partial index again for each new value: 50 µs.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     connection.pragma("synchronous", "full")
     connection.pragma("temp_store", "memory")
@@ -40,8 +40,8 @@ def connect(path: Path, *, writes: bool, call_timeout: float = CALL_TIMEOUT) -> 
     return connection
 
 
-def _wait_a_little(call_timeout: float) -> Callable[[int], bool]:
-    """SQLite's own busy handler sleeps up to 100 ms, and those who came last as short as those who came first."""
+def _busy_handler(call_timeout: float) -> Callable[[int], bool]:
+    """A busy handler of short sleeps. SQLite's own handler sleeps up to 100 ms, and is unfair to early waiters."""
     until = 0.0
 
     def wait(tries: int) -> bool:
@@ -63,10 +63,10 @@ def _mentions(*given: Any) -> bool:
     return False
 
 
-def refusal_of(error: BaseException, path: Path, connection: apsw.Connection | None = None) -> Unavailable | None:
-    """What an error of the engine means to a caller; None where it is a mistake of this program."""
+def translate_error(error: BaseException, path: Path, connection: apsw.Connection | None = None) -> Unavailable | None:
+    """The error that a caller gets for an error of SQLite; None for a bug of this program."""
     detail = f"{path}: {error}"
-    # SQLite calls a disk full only where it has no space left: a quota or a limit on the file is no less an end.
+    # SQLite reports a full disk only for ENOSPC: quotas and limits of the file size are I/O errors to it.
     if isinstance(error, apsw.IOError) and connection is not None and connection.system_errno in _NO_ROOM:
         return StoreFull(detail)
     match error:

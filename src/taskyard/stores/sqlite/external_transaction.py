@@ -1,7 +1,8 @@
-"""Writing in the caller's own transaction: what is put in commits or vanishes with it.
+"""Enqueueing in the caller's own transaction: the tasks are committed or rolled back with it.
 
-The connection is the caller's, and of apsw, as the yard's own are. The standard library's sqlite3 is another copy of
-SQLite: when one copy closes a file, the system drops the locks that the other holds on it, in the same process.
+The connection belongs to the caller and is of apsw, like the yard's connections. The sqlite3 module of the standard
+library is another copy of SQLite: if one copy closes a file, the system releases the locks of the other copy in the
+same process.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ import apsw
 from taskyard.core.changes import Blocker, NewTask
 from taskyard.core.task import Lane, LaneId, TaskId
 from taskyard.stores.shared import rows
-from taskyard.stores.sqlite.statements import SQL, names_text
+from taskyard.stores.sqlite.statements import SQL, json_list
 
 
-class SqliteGuest:
+class SqliteExternalTransaction:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
     async def lanes(self, lanes: Sequence[Lane]) -> list[LaneId]:
-        """Their ids. New ones are made here too: another connection would wait for this one's transaction to end."""
+        """The ids of these lanes. New lanes are added in this transaction, which others would wait for."""
         known = self._lane_ids(lanes)
         for lane in dict.fromkeys(lanes):
             if lane not in known:
@@ -32,7 +33,7 @@ class SqliteGuest:
         return [known[lane] for lane in lanes]
 
     async def by_key(self, workspace: str, keys: Sequence[str]) -> dict[str, TaskId]:
-        return dict(self._query("by_key", workspace, names_text(keys)))
+        return dict(self._query("by_key", workspace, json_list(keys)))
 
     async def insert(self, tasks: Sequence[NewTask], blockers: Sequence[Blocker]) -> None:
         ((task_seq, event_seq),) = self._query("draw_numbers", len(tasks), len(tasks))
@@ -48,7 +49,7 @@ class SqliteGuest:
 
     def _lane_ids(self, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
         texts = {rows.format_lane(lane): lane for lane in lanes}
-        return {texts[text]: LaneId(lane_id) for text, lane_id in self._query("lane_ids", names_text(texts))}
+        return {texts[text]: LaneId(lane_id) for text, lane_id in self._query("lane_ids", json_list(texts))}
 
     def _query(self, name: str, *values: Any) -> Iterable[Any]:
         return list(self._connection.execute(SQL[name], values))

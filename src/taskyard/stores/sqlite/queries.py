@@ -1,4 +1,4 @@
-"""Every read of the contract, each at one moment. Nothing here writes."""
+"""Every read of the contract. Each read sees one snapshot, and none writes."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
 from taskyard.stores.shared import prune_batches, rows
 from taskyard.stores.shared.identity import yard_identity
 from taskyard.stores.shared.paging import PageRange
-from taskyard.stores.sqlite.statements import SQL, names_text
+from taskyard.stores.sqlite.statements import SQL, json_list
 
 Value = TypeVar("Value")
-_DEFAULT_QUEUE = "default"  # where nearly all is: it has no index
+_DEFAULT_QUEUE = "default"  # most tasks are in it, so the index leaves it out
 
 
 def _query(connection: apsw.Connection, name: str, *values: Any) -> apsw.Cursor:
@@ -47,8 +47,8 @@ def _tasks(connection: apsw.Connection, name: str, *values: Any) -> list[Hot]:
 
 
 @contextmanager
-def _one_moment(connection: apsw.Connection) -> Generator[None]:
-    """Several statements that see the same state."""
+def _snapshot(connection: apsw.Connection) -> Generator[None]:
+    """Run several statements on one snapshot."""
     connection.execute(SQL["begin_read"])
     try:
         yield
@@ -56,31 +56,31 @@ def _one_moment(connection: apsw.Connection) -> Generator[None]:
         connection.execute(SQL["commit"])
 
 
-# Tasks by id, and what belongs to one.
+# Tasks by id, and the data of one task.
 
 
 def load(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:
-    found = {hot.id: hot for hot in _tasks(connection, "load", names_text(task_ids))}
+    found = {hot.id: hot for hot in _tasks(connection, "load", json_list(task_ids))}
     return _in_order(found, task_ids)
 
 
 def definitions(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
-    found = _query(connection, "definitions", names_text(task_ids))
+    found = _query(connection, "definitions", json_list(task_ids))
     return _in_order({task_id: decode_definition(body) for task_id, body in found}, task_ids)
 
 
 def labels(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[TaskId, Labels]:
-    return {task_id: Labels._make(told) for task_id, *told in _query(connection, "labels", names_text(task_ids))}
+    return {task_id: Labels._make(fields) for task_id, *fields in _query(connection, "labels", json_list(task_ids))}
 
 
 def bodies(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> list[str]:
-    """The texts of their definitions. All of these tasks are there."""
-    found: dict[TaskId, str] = dict(_query(connection, "definitions", names_text(task_ids)))
+    """The encoded definitions of these tasks, which all exist."""
+    found: dict[TaskId, str] = dict(_query(connection, "definitions", json_list(task_ids)))
     return [found[task_id] for task_id in task_ids]
 
 
 def outputs(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]:
-    found = map(rows.parse_output, _query(connection, "outputs", names_text(task_ids)))
+    found = map(rows.parse_output, _query(connection, "outputs", json_list(task_ids)))
     return _in_order({output.task_id: output for output in found}, task_ids)
 
 
@@ -93,7 +93,7 @@ def attempts(connection: apsw.Connection, task_id: TaskId) -> list[Attempt]:
 
 
 def histories(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[TaskId, list[Attempt]]:
-    found = [rows.parse_attempt(row) for row in _query(connection, "histories", names_text(task_ids))]
+    found = [rows.parse_attempt(row) for row in _query(connection, "histories", json_list(task_ids))]
     return _in_order(rows.group_by_task(found), task_ids)
 
 
@@ -106,7 +106,7 @@ def signals(connection: apsw.Connection, task_id: TaskId) -> list[Signal]:
 
 
 def blockers(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> list[Blocker]:
-    return [Blocker._make(row) for row in _query(connection, "blockers", names_text(task_ids))]
+    return [Blocker._make(row) for row in _query(connection, "blockers", json_list(task_ids))]
 
 
 def awaited(connection: apsw.Connection, workspace: str, limit: int) -> list[Blocker]:
@@ -114,11 +114,11 @@ def awaited(connection: apsw.Connection, workspace: str, limit: int) -> list[Blo
 
 
 def edges(connection: apsw.Connection, parents: Sequence[TaskId]) -> list[Edge]:
-    return [Edge._make(row) for row in _query(connection, "edges", names_text(parents))]
+    return [Edge._make(row) for row in _query(connection, "edges", json_list(parents))]
 
 
 def graph(connection: apsw.Connection, dag_id: DagId) -> Graph:
-    with _one_moment(connection):
+    with _snapshot(connection):
         tasks = _tasks(connection, "graph_tasks", dag_id)
         return Graph(tuple(tasks), tuple(Edge._make(row) for row in _query(connection, "graph_edges", dag_id)))
 
@@ -128,7 +128,7 @@ def stuck(connection: apsw.Connection, dag_id: DagId) -> bool:
 
 
 def by_key(connection: apsw.Connection, workspace: str, keys: Sequence[str]) -> dict[str, TaskId]:
-    return dict(_query(connection, "by_key", workspace, names_text(keys)))
+    return dict(_query(connection, "by_key", workspace, json_list(keys)))
 
 
 # Records, ceilings, counters.
@@ -140,7 +140,7 @@ def record(connection: apsw.Connection, kind: str, workspace: str, record_id: st
 
 
 def named(connection: apsw.Connection, kind: str, workspace: str, ids: Sequence[str]) -> dict[str, Record]:
-    found = map(rows.parse_record, _query(connection, "named", kind, workspace, names_text(ids)))
+    found = map(rows.parse_record, _query(connection, "named", kind, workspace, json_list(ids)))
     return {record.id: record for record in found}
 
 
@@ -164,12 +164,12 @@ def limits(connection: apsw.Connection, workspace: str, names: Sequence[str] | N
     if names is None:
         found = _query(connection, "limits_all", workspace)
     else:
-        found = _query(connection, "limits_named", workspace, names_text(names))
+        found = _query(connection, "limits_named", workspace, json_list(names))
     return {limit.name: limit for limit in map(Limit._make, found)}
 
 
 def counts(connection: apsw.Connection, workspace: str, names: Sequence[str]) -> dict[str, int]:
-    return dict(_query(connection, "counters_named", workspace, names_text(names)))
+    return dict(_query(connection, "counters_named", workspace, json_list(names)))
 
 
 def duty(connection: apsw.Connection, name: str) -> Micros | None:
@@ -183,7 +183,7 @@ def pruned(connection: apsw.Connection, workspace: str | None) -> int:
 
 
 def config(connection: apsw.Connection, workspace: str, lanes_above: LaneId) -> Config:
-    with _one_moment(connection):
+    with _snapshot(connection):
         secret: bytes | None = _query(connection, "secret").get
         epoch: int = _query(connection, "epoch", workspace).get
         found = [each for kind in sorted(PLANNED_ON) for each in records(connection, kind, workspace)]
@@ -195,16 +195,16 @@ def config(connection: apsw.Connection, workspace: str, lanes_above: LaneId) -> 
 
 
 def lane_ids(connection: apsw.Connection, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
-    """Those that are known."""
+    """The ids of the lanes that are stored already."""
     texts = {rows.format_lane(lane): lane for lane in lanes}
-    return {texts[text]: number for text, number in _query(connection, "lane_ids", names_text(texts))}
+    return {texts[text]: number for text, number in _query(connection, "lane_ids", json_list(texts))}
 
 
 def pulses(connection: apsw.Connection, prefix: str) -> dict[str, Micros]:
     return dict(connection.execute(SQL["pulses"], {"prefix": prefix}))
 
 
-# What sweeps and people look for.
+# Reads for sweeps and lists.
 
 
 def held(connection: apsw.Connection, agent: AgentId | None, runtime: RuntimeId | None) -> list[Hot]:
@@ -227,22 +227,22 @@ def drifting(connection: apsw.Connection, now: Micros, limit: int) -> list[Hot]:
 
 def prunable(connection: apsw.Connection, before: Micros, limit: int, dead_too: bool, after: Cursor) -> Prunable:
     old = {"before": before, "dead_too": dead_too}
-    with _one_moment(connection):
+    with _snapshot(connection):
         wanted = {**old, **after._asdict(), "limit": limit}
         candidates = [prune_batches.Candidate(*row) for row in connection.execute(SQL["prunable"], wanted)]
-        dag_ids = {**old, "dag_ids": names_text(prune_batches.dag_ids_of(candidates))}
+        dag_ids = {**old, "dag_ids": json_list(prune_batches.dag_ids_of(candidates))}
         sizes: dict[DagId, int] = dict(connection.execute(SQL["prunable_dags"], dag_ids))
         alone, dags, cursor = prune_batches.choose_batch(candidates, sizes, limit)
-        found = _tasks(connection, "load", names_text(alone)) + _tasks(connection, "dag_tasks", names_text(dags))
+        found = _tasks(connection, "load", json_list(alone)) + _tasks(connection, "dag_tasks", json_list(dags))
     return Prunable(tuple(found), cursor)
 
 
 def find(connection: apsw.Connection, which: Filter, after: int, limit: int) -> list[Hot]:
     wanted: dict[str, Any] = {
         "after": after or None,
-        "statuses": names_text(which.statuses) if which.statuses else None,
+        "statuses": json_list(which.statuses) if which.statuses else None,
         "type": next(iter(which.types)) if len(which.types) == 1 else None,
-        "types": names_text(which.types) if len(which.types) > 1 else None,
+        "types": json_list(which.types) if len(which.types) > 1 else None,
         "queue": which.queue if which.queue != _DEFAULT_QUEUE else None,
         "default_queue": which.queue if which.queue == _DEFAULT_QUEUE else None,
         **{name: getattr(which, name) for name in ("agent", "subject", "dag_id", "parent_id", "tag", "text")},
@@ -274,7 +274,7 @@ def ahead(connection: apsw.Connection, lane: LaneId, rank: int, seq: int, limit:
 def events(
     connection: apsw.Connection, after: int, limit: int, workspace: str | None, task_id: TaskId | None
 ) -> list[StoredEvent]:
-    with _one_moment(connection):
+    with _snapshot(connection):
         gone = 0 if task_id is not None else pruned(connection, workspace)
         if 0 < after < gone:
             raise EventsGone(gone + 1)
@@ -293,7 +293,7 @@ def outbox(connection: apsw.Connection, topic: str, limit: int) -> list[tuple[in
 
 
 def health(connection: apsw.Connection) -> dict[str, Json]:
-    """The file's figures. What is free in it is used before it grows; the log is copied into it when writes pause."""
+    """Figures of the file. SQLite uses free pages before the file grows; the log is copied into it in pauses."""
     path = Path(connection.filename)
     size, free = _query(connection, "sizes").get
     log = Path(connection.filename_wal)
@@ -312,6 +312,6 @@ _CHECKS = ("without_definition", "definition_without_task", "numbers_behind")
 
 
 def checks(connection: apsw.Connection) -> list[str]:
-    with _one_moment(connection):
+    with _snapshot(connection):
         found = [row[0] for row in _query(connection, "integrity") if row[0] != "ok"]
         return [*found, *(row[0] for name in _CHECKS for row in _query(connection, name))]

@@ -1,4 +1,4 @@
-"""Making a file a yard, and bringing it to this release."""
+"""The schema of the yard's file: creating it, and migrating it to this release."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MIGRATIONS = Path(__file__).with_name("migrations")
 
 
 def prepare(connection: apsw.Connection, *, migrates: bool = True, call_timeout: float = CALL_TIMEOUT) -> bytes:
-    """Bring the file to this release's schema, and make it a yard if it is none yet; its secret is answered."""
+    """Migrate the file to this release's schema; a new file becomes a yard. Answers the yard's secret."""
     if not migrates:
-        schema(connection).require_current()
-    _patiently(lambda: connection.pragma("journal_mode", "wal"), call_timeout)
-    if schema(connection).outstanding():
+        read_state(connection).require_current()
+    _retry_while_busy(lambda: connection.pragma("journal_mode", "wal"), call_timeout)
+    if read_state(connection).outstanding():
         connection.execute(SQL["begin"])
         try:
             _migrate(connection)
@@ -35,42 +35,42 @@ def prepare(connection: apsw.Connection, *, migrates: bool = True, call_timeout:
     return connection.execute(SQL["secret"]).get
 
 
-def schema(connection: apsw.Connection) -> migrations.State:
-    return migrations.State(_stored(connection), migrations.read_migrations(MIGRATIONS))
+def read_state(connection: apsw.Connection) -> migrations.State:
+    return migrations.State(_read_version(connection), migrations.read_migrations(MIGRATIONS))
 
 
-def schema_of(path: Path, call_timeout: float = CALL_TIMEOUT) -> migrations.State:
-    """That of a file nobody here has open; of none, where there is none yet."""
+def read_file_state(path: Path, call_timeout: float = CALL_TIMEOUT) -> migrations.State:
+    """The state of a file that this process has not opened. A missing file has an empty schema."""
     if not path.exists():
         return migrations.State(migrations.EMPTY, migrations.read_migrations(MIGRATIONS))
     with closing(connect(path, writes=False, call_timeout=call_timeout)) as connection:
-        return schema(connection)
+        return read_state(connection)
 
 
-def bring_up(path: Path, call_timeout: float = CALL_TIMEOUT) -> None:
-    """Make the file a yard of this release."""
+def migrate_file(path: Path, call_timeout: float = CALL_TIMEOUT) -> None:
+    """Migrate the file to this release's schema."""
     with closing(connect(path, writes=True, call_timeout=call_timeout)) as connection:
         prepare(connection, call_timeout=call_timeout)
 
 
 def _migrate(connection: apsw.Connection) -> None:
     connection.execute(SQL["schema_table"])
-    # Read again under the lock: another process may have been faster.
-    for step in schema(connection).outstanding():
+    # Read it again under the lock: another process may have migrated meanwhile.
+    for step in read_state(connection).outstanding():
         connection.execute(step.sql)
         connection.execute(SQL["set_schema"], step.schema)
     connection.execute(SQL["found_yard"], (secrets.token_bytes(32),))
 
 
-def _stored(connection: apsw.Connection) -> migrations.Schema:
+def _read_version(connection: apsw.Connection) -> migrations.Schema:
     if not connection.execute(SQL["has_schema"]).get:
         return migrations.EMPTY
     row = connection.execute(SQL["schema"]).get
     return migrations.EMPTY if row is None else migrations.Schema(*row)
 
 
-def _patiently(change: Callable[[], object], call_timeout: float) -> None:
-    """Changing the journal mode is refused at once, past the busy handler, while another process does the same."""
+def _retry_while_busy(change: Callable[[], object], call_timeout: float) -> None:
+    """SQLite refuses to change the journal mode without calling the busy handler while another process changes it."""
     until = time.monotonic() + call_timeout
     while True:
         try:

@@ -1,4 +1,4 @@
-"""The writes that are no change sets: each takes what it is given and looks at next to nothing."""
+"""The writes of the contract that are not change sets."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import Micros
 from taskyard.stores.shared import rows
 from taskyard.stores.sqlite import queries
-from taskyard.stores.sqlite.statements import SQL, names_text
-from taskyard.stores.sqlite.transaction import Transaction
+from taskyard.stores.sqlite.statements import SQL, json_list
+from taskyard.stores.sqlite.transaction import SqliteTransaction
 
 
-def touch(transaction: Transaction, touches: Sequence[Touch]) -> None:
+def touch(transaction: SqliteTransaction, touches: Sequence[Touch]) -> None:
     transaction.write("touch", touches)
 
 
-def pulse(transaction: Transaction, names: Sequence[str]) -> None:
+def pulse(transaction: SqliteTransaction, names: Sequence[str]) -> None:
     transaction.write("write_pulses", [(name, transaction.now) for name in names])
 
 
-def lanes(transaction: Transaction, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
-    """Their ids, in the order they are given where they are new."""
+def lanes(transaction: SqliteTransaction, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
+    """The ids of these lanes. New lanes get their ids in the given order."""
     known = queries.lane_ids(transaction.connection, lanes)
     for lane in dict.fromkeys(lanes):
         if lane not in known:
@@ -32,7 +32,7 @@ def lanes(transaction: Transaction, lanes: Sequence[Lane]) -> dict[Lane, LaneId]
     return queries.lane_ids(transaction.connection, lanes)
 
 
-def take_duty(transaction: Transaction, name: str, now: Micros, until: Micros) -> Micros | None:
+def take_duty(transaction: SqliteTransaction, name: str, now: Micros, until: Micros) -> Micros | None:
     stored = transaction.connection.execute(SQL["duty"], (name,)).get
     last = Micros(0) if stored is None else stored
     if not is_due(last, now, until):
@@ -41,12 +41,12 @@ def take_duty(transaction: Transaction, name: str, now: Micros, until: Micros) -
     return last
 
 
-def settle(transaction: Transaction, outbox_ids: Sequence[int]) -> None:
-    transaction.run("settle", names_text(outbox_ids))
+def settle(transaction: SqliteTransaction, outbox_ids: Sequence[int]) -> None:
+    transaction.run("settle", json_list(outbox_ids))
 
 
-def prune_events(transaction: Transaction, before: Micros, after: int, limit: int) -> int | None:
+def prune_events(transaction: SqliteTransaction, before: Micros, after: int, limit: int) -> int | None:
     found = list(transaction.connection.execute(SQL["prunable_events"], (after, before, limit)))
     transaction.write("write_pruned", list({workspace: (workspace, seq) for seq, workspace in found}.values()))
-    transaction.run("remove_events_by_number", names_text([seq for seq, _ in found]))
+    transaction.run("remove_events_by_number", json_list([seq for seq, _ in found]))
     return found[-1][0] if len(found) == limit else None

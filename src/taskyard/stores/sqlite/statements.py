@@ -1,7 +1,7 @@
-"""The statements of the .sql files by name, and how one statement takes many rows.
+"""The statements of the .sql files by name, and statements that write many rows at once.
 
-A statement is stepped without the interpreter's lock, and taking the lock again waits for whatever else runs: under
-load a millisecond each time. So many rows are written by few statements, not by many.
+SQLite runs a statement without the interpreter's lock, and taking the lock back waits for other threads: under load a
+millisecond for each statement. Few statements of many rows are therefore faster than many statements.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import apsw
 
-from taskyard.core.jsonvalue import compact
+from taskyard.core.json_value import compact
 from taskyard.core.task import Hot
 from taskyard.stores.shared.rows import Row
 from taskyard.stores.shared.sql_files import (
@@ -29,41 +29,41 @@ from taskyard.stores.shared.sql_files import (
 
 _FILES = ("writing.sql", "removing.sql", "reading.sql")
 
-# How many rows one statement takes: few widths, so that each is prepared once and found again.
+# How many rows one statement writes. There are few sizes, so that each statement is prepared once and reused.
 _WIDTHS = (128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1)
-_MARKS = re.compile(r"\(\?(?:, \?)*\)")
-_LONGEST = 16_000  # apsw does not keep longer statements prepared
+_PLACEHOLDERS = re.compile(r"\(\?(?:, \?)*\)")
+_LONGEST = 16_000  # characters; apsw does not cache longer statements
 
 
-def _statements() -> dict[str, str]:
+def _read_statements() -> dict[str, str]:
     text = read_files(Path(__file__).parent, _FILES)
     names = {
         "{hot}": ", ".join(f"task.{name}" for name in Hot._fields),
         "{hot_names}": ", ".join(Hot._fields),
-        "({hot_marks})": _marks(len(Hot._fields)),
+        "({hot_marks})": _placeholders(len(Hot._fields)),
     }
     for mark, meant in names.items():
         text = text.replace(mark, meant)
     return parse_statements(text)
 
 
-def _marks(number: int) -> str:
+def _placeholders(number: int) -> str:
     return f"({', '.join('?' * number)})"
 
 
-SQL = _statements()
+SQL = _read_statements()
 
 
-def names_text(names: Iterable[str | int]) -> str:
-    """A list of names or numbers as one parameter: `in (select value from json_each(?))`."""
+def json_list(names: Iterable[str | int]) -> str:
+    """Names or numbers as one parameter, for `in (select value from json_each(?))`."""
     return compact(list(names))
 
 
-class Wide:
-    """A statement that takes any number of rows."""
+class MultiRowStatement:
+    """A statement for any number of rows."""
 
     def __init__(self, sql: str) -> None:
-        marks = _MARKS.search(sql)
+        marks = _PLACEHOLDERS.search(sql)
         assert marks is not None, f"there is no group of question marks to repeat in: {sql}"
         self._before, self._after = sql[: marks.start()], sql[marks.end() :]
         self._row = marks[0].replace(" ", "")
@@ -72,14 +72,14 @@ class Wide:
         self._texts: dict[int, str] = {}
 
     def run(self, connection: apsw.Connection, rows: Sequence[Row]) -> None:
-        for text, values in self._pieces(rows):
+        for text, values in self._chunks(rows):
             connection.execute(text, values)
 
     def ask(self, connection: apsw.Connection, rows: Sequence[Row]) -> Iterator[Row]:
-        for text, values in self._pieces(rows):
+        for text, values in self._chunks(rows):
             yield from connection.execute(text, values)
 
-    def _pieces(self, rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+    def _chunks(self, rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
         start, left = 0, len(rows)
         while left:
             width = next(width for width in self._widths if width <= left)
@@ -93,29 +93,29 @@ class Wide:
 
 
 @cache
-def wide(name: str) -> Wide:
-    return Wide(SQL[name])
+def multi_row(name: str) -> MultiRowStatement:
+    return MultiRowStatement(SQL[name])
 
 
 @cache
-def _mover(differs: ChangedColumns) -> tuple[Wide, itemgetter[Any]] | None:
-    """The update of just these columns, and what takes its values from the row after."""
-    places = positions_of(differs)
+def _update_of(changed: ChangedColumns) -> tuple[MultiRowStatement, itemgetter[Any]] | None:
+    """The update of only these columns, and the getter of their values from the row after the change."""
+    places = positions_of(changed)
     if not places:
         return None
     names = [Hot._fields[place] for place in places]
     sql = (
         SQL["change_tasks"]
         .replace("{columns}", ", ".join(names))
-        .replace("(?, {marks})", _marks(len(names) + 1))
+        .replace("(?, {marks})", _placeholders(len(names) + 1))
         .replace("{assignments}", ", ".join(f"{name} = moved.{name}" for name in names))
     )
-    return Wide(sql), itemgetter(0, *places)
+    return MultiRowStatement(sql), itemgetter(0, *places)
 
 
-def move(connection: apsw.Connection, steps: Iterable[tuple[Hot, Hot]]) -> None:
-    """Write of each row after a step what differs from the row before it, and nothing else."""
-    for differs, rows in group_by_changes(steps).items():
-        if (mover := _mover(differs)) is not None:
-            statement, values = mover
+def update_rows(connection: apsw.Connection, steps: Iterable[tuple[Hot, Hot]]) -> None:
+    """Write of each row only the columns that differ from the row before."""
+    for changed, rows in group_by_changes(steps).items():
+        if (update := _update_of(changed)) is not None:
+            statement, values = update
             statement.run(connection, list(map(values, rows)))

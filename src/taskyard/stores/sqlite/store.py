@@ -1,7 +1,7 @@
 """A yard in one SQLite file, shared by any number of processes of one machine.
 
-Writes go to one thread and come back after the commit; reads go to others and do not wait for it. What is in the file
-is decided in `landing`, `lifting` and `claims`, by the functions of the core; this module only passes on.
+One thread writes and answers after the commit; other threads read and do not wait for it. This module only delegates:
+`commits`, `blockers` and `claims` decide what is written, by the functions of the core.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from taskyard.stores.shared.store_clock import StoreClock
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT
 from taskyard.stores.shared.waiters import Waiters
 from taskyard.stores.sqlite import claims, queries, schema, small_writes
-from taskyard.stores.sqlite.connection import refusal_of
-from taskyard.stores.sqlite.external_transaction import SqliteGuest
+from taskyard.stores.sqlite.connection import translate_error
+from taskyard.stores.sqlite.external_transaction import SqliteExternalTransaction
 from taskyard.stores.sqlite.threads.readers import Readers
 from taskyard.stores.sqlite.threads.writer import Writer
-from taskyard.stores.sqlite.transaction import Transaction
+from taskyard.stores.sqlite.transaction import SqliteTransaction
 from taskyard.stores.sqlite.yard_file import refuse_network
 
-Given = ParamSpec("Given")
+Params = ParamSpec("Params")
 Answer = TypeVar("Answer")
 
 
@@ -52,30 +52,30 @@ class SqliteStore(Reads):
         self._writer: Writer | None = None
         self._readers: Readers | None = None
         self._process = 0
-        self._waiting = Waiters()
+        self._waiters = Waiters()
 
     def twin(self) -> SqliteStore:
         return SqliteStore(self._path, clock=self._clock, migrates=self._migrates, call_timeout=self._call_timeout)
 
-    def join(self, connection: Any) -> SqliteGuest:
+    def join(self, connection: Any) -> SqliteExternalTransaction:
         if not isinstance(connection, apsw.Connection):
             rule = "must be an apsw.Connection: another copy of SQLite in this process would break the yard's locks"
             raise InvalidInput("connection", rule)
-        return SqliteGuest(connection)
+        return SqliteExternalTransaction(connection)
 
     async def schema(self) -> State:
-        return await self._aside(schema.schema_of)
+        return await self._run_unopened(schema.read_file_state)
 
     async def migrate(self) -> None:
         refuse_network(self._path)
-        await self._aside(schema.bring_up)
+        await self._run_unopened(schema.migrate_file)
 
-    async def _aside(self, act: Callable[[Path, float], Answer]) -> Answer:
-        """Do something to the file that needs no open yard."""
+    async def _run_unopened(self, act: Callable[[Path, float], Answer]) -> Answer:
+        """Run a function on the file without opening the yard."""
         try:
             return await asyncio.to_thread(act, self._path, self._call_timeout)
         except apsw.Error as error:
-            raise refusal_of(error, self._path) or error from error
+            raise translate_error(error, self._path) or error from error
 
     async def open(self) -> None:
         refuse_network(self._path)
@@ -84,7 +84,7 @@ class SqliteStore(Reads):
             self._path,
             self._time,
             loop,
-            self._waiting.wake,
+            self._waiters.wake,
             migrates=self._migrates,
             call_timeout=self._call_timeout,
         )
@@ -96,12 +96,12 @@ class SqliteStore(Reads):
         self._writer, self._readers = writer, readers
 
     async def close(self) -> None:
-        """Finish the writes that are waiting. Afterwards every call is refused."""
+        """Finish the waiting writes. Afterwards every call is refused."""
         writer, readers = self._writer, self._readers
         self._writer = self._readers = None
-        self._waiting.wake()  # nobody waits for a write that cannot come
+        self._waiters.wake()  # no write can follow, so wake all waiters
         if writer is not None and readers is not None:
-            # The writer last: only a connection that may write brings what is in the log into the file when it closes.
+            # The writer closes last: only a connection that can write copies the log into the file when it closes.
             await readers.stop()
             await writer.stop()
 
@@ -117,7 +117,7 @@ class SqliteStore(Reads):
 
     async def claim(self, plan: ClaimPlan) -> Claimed | Stale:
         taken = await self._write(claims.claim, plan)
-        return taken if isinstance(taken, Stale) else claims.claimed(taken)
+        return taken if isinstance(taken, Stale) else claims.to_claimed(taken)
 
     async def extend(self, beats: Sequence[Beat]) -> list[Extended]:
         work = partial(claims.extend, beats=beats)
@@ -144,19 +144,22 @@ class SqliteStore(Reads):
     async def settle(self, outbox_ids: Sequence[int]) -> None:
         await self._write(small_writes.settle, outbox_ids)
 
-    async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:  # noqa: ARG002 - all is told
+    async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:  # noqa: ARG002 - every write wakes
         writer = self._open_writer()
-        if mark == self._waiting.mark:
-            writer.watch()  # other processes too, but only while somebody waits
+        if mark == self._waiters.mark:
+            writer.watch()  # poll for writes of other processes, but only while a coroutine waits
             try:
-                await self._waiting.wait(mark, timeout)
+                await self._waiters.wait(mark, timeout)
             finally:
                 writer.unwatch()
         self._open_writer()
-        return self._waiting.mark
+        return self._waiters.mark
 
     async def _write(
-        self, work: Callable[Concatenate[Transaction, Given], Answer], *given: Given.args, **named: Given.kwargs
+        self,
+        work: Callable[Concatenate[SqliteTransaction, Params], Answer],
+        *given: Params.args,
+        **named: Params.kwargs,
     ) -> Answer:
         return await self._open_writer().do(lambda transaction: work(transaction, *given, **named))
 

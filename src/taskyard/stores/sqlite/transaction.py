@@ -1,6 +1,6 @@
-"""A write transaction under way: the numbers it gives out, and the rows that are written as they come.
+"""An open write transaction: it assigns sequence numbers and writes rows.
 
-It knows no change set and no guard; those who use it have looked first.
+It knows no change set and checks no guard; its callers have done that.
 """
 
 from __future__ import annotations
@@ -16,30 +16,31 @@ from taskyard.core.units import Micros
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits.batching import Key
 from taskyard.stores.shared.store_clock import StoreClock
-from taskyard.stores.sqlite.statements import SQL, move, wide
+from taskyard.stores.sqlite.statements import SQL, multi_row, update_rows
 
-PIECE = 128  # new tasks that are written without a look at who waits
-
-
-class GaveWay(Exception):
-    """The transaction is to be rolled back and done again: somebody waits who is to go first."""
+CHUNK = 128  # new tasks that are written between two checks for small jobs
 
 
-class Transaction:
+class Preempted(Exception):
+    """A small job waits: roll this large transaction back, and begin it again later."""
+
+
+class SqliteTransaction:
     def __init__(
-        self, connection: apsw.Connection, time: StoreClock, must_give_way: Callable[[], bool] | None = None
+        self, connection: apsw.Connection, time: StoreClock, should_yield: Callable[[], bool] | None = None
     ) -> None:
         self.connection = connection
-        self._must_give_way = must_give_way  # None: this one is done before anybody else's
+        self._should_yield = should_yield  # None: this transaction does not yield
         mark, self._task_seq, self._event_seq = connection.execute(SQL["numbers"]).get
-        is_believed = time.observe(mark)
+        is_plausible = time.observe(mark)
         self.now = time.now()
-        self.went_back = Micros(0) if is_believed else Micros(mark - self.now)  # how far, since the last write
+        # How far the clock is behind the last write, if so far that it was set back.
+        self.went_back = Micros(0) if is_plausible else Micros(mark - self.now)
         self._begun = connection.total_changes()
         self._events: list[tuple[object, ...]] = []
 
     def finish(self) -> bool:
-        """Write what is still to be written; whether anything was."""
+        """Write the pending events and the new sequence numbers. False: the transaction changed nothing."""
         self.flush_events()
         if self.connection.total_changes() == self._begun:
             return False
@@ -50,20 +51,20 @@ class Transaction:
         self.connection.execute(SQL[name], values)
 
     def write(self, name: str, values: Sequence[rows.Row]) -> None:
-        wide(name).run(self.connection, values)
+        multi_row(name).run(self.connection, values)
 
     # Tasks.
 
-    def move(self, changes: Iterable[Change]) -> None:
-        move(self.connection, ((change.before, change.after) for change in changes))
+    def apply_changes(self, changes: Iterable[Change]) -> None:
+        update_rows(self.connection, ((change.before, change.after) for change in changes))
 
-    def insert(self, tasks: Sequence[NewTask]) -> None:
-        for start in range(0, len(tasks), PIECE):
-            if self._must_give_way is not None and self._must_give_way():
-                raise GaveWay
-            self._insert(tasks[start : start + PIECE])
+    def insert_tasks(self, tasks: Sequence[NewTask]) -> None:
+        for start in range(0, len(tasks), CHUNK):
+            if self._should_yield is not None and self._should_yield():
+                raise Preempted
+            self._insert_chunk(tasks[start : start + CHUNK])
 
-    def _insert(self, tasks: Sequence[NewTask]) -> None:
+    def _insert_chunk(self, tasks: Sequence[NewTask]) -> None:
         first = self._task_seq + 1
         self._task_seq += len(tasks)
         numbered = list(enumerate(tasks, first))
@@ -78,7 +79,7 @@ class Transaction:
 
     # Events.
 
-    def tell(self, events: Iterable[Event]) -> None:
+    def add_events(self, events: Iterable[Event]) -> None:
         for seq, event in enumerate(events, self._event_seq + 1):
             self._events.append((seq, *event))
             self._event_seq = seq
@@ -87,19 +88,19 @@ class Transaction:
         self.write("insert_events", self._events)
         self._events = []
 
-    # Ceilings, counters and what claims are planned on.
+    # Ceilings, and the epoch of what claims are planned on.
 
     def limit(self, workspace: str, name: str) -> Limit:
         row = self.connection.execute(SQL["limit"], (workspace, name)).get
         return Limit(workspace, name, None, 0, 0) if row is None else Limit._make(row)
 
     def limits(self, keys: Sequence[Key]) -> dict[Key, Limit]:
-        """All of them: one that has no row is unlimited and unused."""
-        found = {(row[0], row[1]): Limit._make(row) for row in wide("limits").ask(self.connection, keys)}
+        """All limits of these keys. A limit without a row is unlimited and unused."""
+        found = {(row[0], row[1]): Limit._make(row) for row in multi_row("limits").ask(self.connection, keys)}
         return {key: found.get(key, Limit(*key, None, 0, 0)) for key in keys}
 
     def write_limits(self, limits: Iterable[Limit]) -> None:
-        """In the order of their names. One that limits nothing and holds nothing has no row."""
+        """Write the limits in the order of their names. A limit without ceiling, holders and spend has no row."""
         ordered = sorted(limits)
         self.write("write_limits", [each for each in ordered if each[2:] != (None, 0, 0)])
         self.write("remove_limits", [each[:2] for each in ordered if each[2:] == (None, 0, 0)])

@@ -1,4 +1,4 @@
-"""The yard's file on the disk: whether it is still the same file, on a disk of this machine, and private."""
+"""The yard's file: whether it is still the same file, on a local disk, and readable by its owner only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from taskyard.core.errors import InvalidInput, StoreReplaced
 
 _MOUNTS = Path("/proc/self/mounts")
 
-# Their locks and shared memory do not reach other machines, or not reliably: the file would be corrupted.
+# File systems whose locks and shared memory do not work across machines: the file would be corrupted.
 _NETWORKED = frozenset(
     {
         *("nfs", "nfs4", "cifs", "smbfs", "smb3", "ncpfs", "afs", "coda", "ceph", "glusterfs", "lustre", "gpfs"),
@@ -20,54 +20,54 @@ _NETWORKED = frozenset(
 )
 
 
-class SameFile:
-    """Whether a path still names the file that it named at first.
+class FileIdentity:
+    """Checks that a path still names the same file.
 
-    A file that was deleted or replaced goes on being written by whoever has it open, and all of that is lost with the
-    last of them. To ask takes two microseconds.
+    Processes that have a deleted or replaced file open can still write to it, and all of that is lost when the last one
+    closes it. The check takes two microseconds.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = self._found()
+        self._identity = self._read_identity()
 
     def check(self) -> None:
-        if self._found() != self._file:
+        if self._read_identity() != self._identity:
             raise StoreReplaced(str(self._path))
 
-    def _found(self) -> tuple[int, int] | None:
+    def _read_identity(self) -> tuple[int, int] | None:
         try:
-            found = os.stat(self._path)  # noqa: PTH116 - half as long as by the path's own method
+            stat = os.stat(self._path)  # noqa: PTH116 - takes half the time of Path.stat
         except OSError:
             return None
-        return found.st_dev, found.st_ino
+        return stat.st_dev, stat.st_ino
 
 
 def refuse_network(path: Path, mounts: str | None = None) -> None:
-    """Only a disk of this machine will do."""
+    """Refuse a file on a network file system."""
     if mounts is None:
         mounts = _MOUNTS.read_text(encoding="utf-8", errors="replace") if _MOUNTS.exists() else ""
-    kind = _file_system(path.resolve(), mounts)
+    kind = _file_system_of(path.resolve(), mounts)
     if kind in _NETWORKED:
         raise InvalidInput("path", f"must be on a disk of this machine, and {path} is on {kind}")
 
 
-def _file_system(path: Path, mounts: str) -> str | None:
-    """The kind of the mount that the path is under: the longest, and of equals the last, which covers the others."""
-    found: tuple[int, str] | None = None
+def _file_system_of(path: Path, mounts: str) -> str | None:
+    """The type of the mount with the longest path that contains the file. Of equal paths the last mount is visible."""
+    stat: tuple[int, str] | None = None
     for line in mounts.splitlines():
         _, where, kind, *_ = line.split(" ")
-        # Blanks in a path are written as \040.
+        # /proc writes blanks in a path as \040.
         where = where.encode().decode("unicode_escape")
-        if path.is_relative_to(where) and (found is None or len(where) >= found[0]):
-            found = len(where), kind
-    return None if found is None else found[1]
+        if path.is_relative_to(where) and (stat is None or len(where) >= stat[0]):
+            stat = len(where), kind
+    return None if stat is None else stat[1]
 
 
 def make_private(path: Path) -> None:
-    """A new file is its owner's alone: prompts, outputs and the yard's secret are in it.
+    """Create the file with mode 0600: it contains prompts, outputs and the yard's secret.
 
-    SQLite gives its WAL and its shared memory the mode of the file. One that is there keeps the mode its owner gave it.
+    SQLite gives its WAL and shared memory the mode of the file. An existing file keeps its mode.
     """
-    with suppress(OSError):  # where it cannot be made, SQLite says why
+    with suppress(OSError):  # if it cannot be created, SQLite reports the reason
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))

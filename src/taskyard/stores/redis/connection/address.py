@@ -1,4 +1,4 @@
-"""Where a yard is: what its URL says.
+"""The address of a yard, parsed from its URL.
 
 redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?yard=NAME]      one server; a cluster, where it is one
 rediss://…                                                         the same over TLS
@@ -44,9 +44,9 @@ class Login(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class RedisAddress:
     hosts: tuple[Host, ...]
-    master: str | None  # the hosts are Sentinels, and this is what they call it
+    master: str | None  # set if the hosts are Sentinels: their name of the master
     database: int
     login: Login | None
     sentinel_login: Login | None
@@ -55,16 +55,16 @@ class Address:
 
     @property
     def name(self) -> str:
-        """For messages: without the password."""
+        """The address for messages, without the password."""
         return ",".join(map(str, self.hosts)) + (f"/{self.master}" if self.master else "")
 
     @property
     def prefix(self) -> str:
-        """What every key of the yard begins with. In braces: on a cluster, all of them are on one server."""
+        """The prefix of every key of the yard. The braces make a cluster keep all of them on one server."""
         return f"{{{self.yard}}}:"
 
 
-def address(url: str) -> Address:
+def parse_address(url: str) -> RedisAddress:
     parts = urlsplit(url)
     scheme, _, kind = parts.scheme.partition("+")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -78,7 +78,7 @@ def address(url: str) -> Address:
     sentinel = kind == "sentinel"
     if sentinel and not path:
         raise InvalidInput("url", "must name the master after the Sentinels: redis+sentinel://HOST:PORT/MASTER")
-    return Address(
+    return RedisAddress(
         hosts=tuple(_host(each, _SENTINEL_PORT if sentinel else _PORT) for each in hosts.split(",")),
         master=path.pop(0) if sentinel else None,
         database=_database(path),
@@ -93,7 +93,7 @@ def _host(text: str, port: int) -> Host:
     parts = urlsplit(f"//{text}")
     try:
         return Host(parts.hostname or "localhost", parts.port or port)
-    except ValueError:  # which repeats what it was given: perhaps a part of a password
+    except ValueError:  # its message repeats the text, which may be part of a password
         raise InvalidInput("url", "must have hosts and ports") from None
 
 

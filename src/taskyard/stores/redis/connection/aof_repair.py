@@ -1,33 +1,33 @@
-"""What a crash may leave in a server's append-only file, and how it is got rid of.
+"""Removes what a crash may leave in a server's append-only file.
 
-What a script writes stands in the file between MULTI and EXEC. A server that was killed in the middle of that drops the
-torn end when it starts again, but only back to the last whole command: a MULTI without its EXEC stays, and what comes
-later is appended to it. So it is not carried out now, but when the file is loaded the next time, together with whatever
-was written since (seen on Redis 6.2 and 7.0). Work that was refused, or never acknowledged, would come to life then.
-Therefore, when a yard is met on a server that was started anew, its file is written anew, from what is in memory.
+Redis writes the effects of a script between MULTI and EXEC. A server that was killed in between truncates the file when
+it restarts, but only to the last complete command: a MULTI without EXEC stays, and later writes are appended to it. The
+next load of the file then executes the incomplete transaction together with the later writes (seen on Redis 6.2 and
+7.0), and tasks that were refused or never acknowledged would appear. A process that finds a yard on a restarted server
+therefore lets the server rewrite its file from memory.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 
-from taskyard.stores.redis.connection.protocol import Connection, Refusal
+from taskyard.stores.redis.connection.protocol import ErrorReply, RedisConnection
 
 
-async def heal(connection: Connection, prefix: str) -> None:
-    """Where the server is not the one that the yard was last met on. Whoever may not do this leaves it to others."""
-    with suppress(Refusal):
-        secret, last = await connection.ask("HMGET", f"{prefix}meta", "secret", "run_id")
+async def repair_aof(connection: RedisConnection, prefix: str) -> None:
+    """Rewrite the file if the server was restarted since the yard was last opened. Without permission, do nothing."""
+    with suppress(ErrorReply):
+        secret, last = await connection.execute("HMGET", f"{prefix}meta", "secret", "run_id")
         if secret is None:
-            return  # there is no yard yet
-        facts: str = await connection.ask("INFO", "server")
+            return  # the yard does not exist yet
+        facts: str = await connection.execute("INFO", "server")
         run_id = facts.partition("run_id:")[2].partition("\r")[0]
         if last != run_id:
             await _rewrite(connection)
-            await connection.ask("HSET", f"{prefix}meta", "run_id", run_id)
+            await connection.execute("HSET", f"{prefix}meta", "run_id", run_id)
 
 
-async def _rewrite(connection: Connection) -> None:
-    persistence: str = await connection.ask("INFO", "persistence")
+async def _rewrite(connection: RedisConnection) -> None:
+    persistence: str = await connection.execute("INFO", "persistence")
     if "aof_enabled:1" in persistence and "aof_rewrite_in_progress:1" not in persistence:
-        await connection.ask("BGREWRITEAOF")
+        await connection.execute("BGREWRITEAOF")

@@ -1,9 +1,9 @@
-"""Who waits for a change is woken by one, of this process or another.
+"""Wakes coroutines that wait for changes, of this process or another.
 
-Every commit and claim adds an entry to one stream of the yard, which says what of it is news. While somebody waits, a
-connection of its own stands at the end of that stream; who waits with a plan also stands at the streams of its lanes
-(see `hints`). These are hints: what they missed is found when the stream is read on, and the last ones are kept. Nobody
-stands there while nobody waits: the server would tell him of a claim before it answers whoever has made it.
+Every commit and claim adds an entry with its topics to one Redis stream of the yard. While a coroutine waits, another
+connection blocks at the end of that stream; a coroutine that waits with a claim plan also blocks at the streams of the
+plan's lanes (see `hints`). A missed entry is found later, since the stream keeps the last entries. While no coroutine
+waits, nothing blocks at the stream: the server would report a claim to it before it answers the claimer.
 """
 
 from __future__ import annotations
@@ -17,105 +17,105 @@ from time import monotonic
 from taskyard.core.claiming import ClaimPlan, own_ceilings
 from taskyard.core.errors import TaskyardError
 from taskyard.stores.redis.connection.hints import HintStreams
-from taskyard.stores.redis.connection.protocol import Connection, Lost, Refusal
-from taskyard.stores.redis.connection.server import Server
+from taskyard.stores.redis.connection.protocol import ConnectionLost, ErrorReply, RedisConnection
+from taskyard.stores.redis.connection.server import RedisServer
 from taskyard.stores.redis.encoding import NONE
 from taskyard.stores.shared.waiters import ANYTHING, Waiters
 
-_BLOCK = 5000  # milliseconds that one read waits at most, so that a dead connection is found out
-_PAUSE = 0.25  # seconds before a connection that was soon lost is made again
-_SHORT = 1.0  # seconds; one that was idle for longer may have been hung up on
+_BLOCK = 5000  # milliseconds of one blocking read, so that a dead connection is detected
+_PAUSE = 0.25  # seconds before the next connection, if one was lost soon
+_SHORT = 1.0  # seconds; the server may close a connection that was idle for longer
 
 
-class Waking:
-    def __init__(self, server: Server, prefix: str) -> None:
+class ChangeStream:
+    def __init__(self, server: RedisServer, prefix: str) -> None:
         self._server = server
         self._stream = f"{prefix}changed"
         self._seen = 0
-        self._waiting = Waiters()
+        self._waiters = Waiters()
         self._listener: asyncio.Task[None] | None = None
-        self._wanted = asyncio.Event()  # somebody waits
+        self._has_waiters = asyncio.Event()  # set while a coroutine waits
         self.hints = HintStreams(server, prefix)
 
     @property
     def mark(self) -> int:
-        return self._waiting.mark
+        return self._waiters.mark
 
     async def open(self) -> None:
-        last = await self._server.ask("XREVRANGE", self._stream, "+", "-", "COUNT", 1)
+        last = await self._server.execute("XREVRANGE", self._stream, "+", "-", "COUNT", 1)
         if last:
             self._seen = _number(last[0][0])
 
     async def close(self) -> None:
-        self._waiting.wake()  # nobody waits for a write that cannot come
+        self._waiters.wake()  # no write can follow, so wake all waiters
         listener, self._listener = self._listener, None
         if listener is not None:
-            await _cancelled(listener)
+            await _cancel(listener)
         await self.hints.close()
 
-    def wrote(self, announced: Sequence[str]) -> None:
-        """This process has written: the number of that change, and what of it is news."""
-        if announced:
-            number, *news = announced
+    def written(self, announcement: Sequence[str]) -> None:
+        """This process has written. The announcement is the number of the entry and its topics."""
+        if announcement:
+            number, *topics = announcement
             if int(number) == self._seen + 1:
-                self._seen += 1  # it need not be told to us again
-            self._waiting.wake(frozenset(news))
+                self._seen += 1  # the listener does not need to read it
+            self._waiters.wake(frozenset(topics))
 
-    def moved(self) -> None:
-        """This process has written what is no news to others."""
-        self._waiting.wake(frozenset())
+    def wake_local(self) -> None:
+        """This process has written something that other processes do not wait for."""
+        self._waiters.wake(frozenset())
 
     async def wait(self, mark: int, timeout: float, plan: ClaimPlan | None) -> None:
         if self._listener is None or self._listener.done():
             self._listener = asyncio.create_task(self._listen())
-        self._wanted.set()
+        self._has_waiters.set()
         if plan is None:
-            await self._waiting.wait(mark, timeout)
+            await self._waiters.wait(mark, timeout)
         else:
             await self._wait_for_work(mark, timeout, plan)
 
     async def _wait_for_work(self, mark: int, timeout: float, plan: ClaimPlan) -> None:
-        standing = asyncio.create_task(self._stand(plan, timeout)) if plan.lanes else None
+        hinted = asyncio.create_task(self._wait_for_hint(plan, timeout)) if plan.lanes else None
         try:
-            await self._waiting.wait(mark, timeout, _wanted_by(plan))
+            await self._waiters.wait(mark, timeout, _wanted_by(plan))
         finally:
-            if standing is not None:
-                await _cancelled(standing)
+            if hinted is not None:
+                await _cancel(hinted)
 
-    async def _stand(self, plan: ClaimPlan, timeout: float) -> None:
-        """Where a connection is lost, whoever waits looks again, and stands there anew."""
-        with suppress(Lost, OSError, TimeoutError, TaskyardError):
+    async def _wait_for_hint(self, plan: ClaimPlan, timeout: float) -> None:
+        """Wait for a hint and wake the waiters, also if the connection is lost: they claim and wait again."""
+        with suppress(ConnectionLost, OSError, TimeoutError, TaskyardError):
             await self.hints.wait(plan, timeout)
-        self._waiting.wake(frozenset(str(lane.id) for lane in plan.lanes))
+        self._waiters.wake(frozenset(str(lane.id) for lane in plan.lanes))
 
     async def _listen(self) -> None:
-        """For as long as the store is open: listen, and begin again when the connection is lost."""
+        """Listen while the store is open, on a new connection when one is lost."""
         while True:
             began = monotonic()
-            with suppress(Lost, Refusal, OSError, TimeoutError, TaskyardError):
+            with suppress(ConnectionLost, ErrorReply, OSError, TimeoutError, TaskyardError):
                 await self._listen_once(await self._server.open_another())
             if monotonic() - began < _SHORT:
                 await asyncio.sleep(random.uniform(0.5, 1.5) * _PAUSE)
 
-    async def _listen_once(self, connection: Connection) -> None:
+    async def _listen_once(self, connection: RedisConnection) -> None:
         try:
             while True:
-                if not self._waiting.is_awaited:
-                    self._wanted.clear()
-                    await self._wanted.wait()
+                if not self._waiters.is_awaited:
+                    self._has_waiters.clear()
+                    await self._has_waiters.wait()
                 asked = ("XREAD", "BLOCK", _BLOCK, "STREAMS", self._stream, f"{self._seen}-0")
-                found = await connection.ask(*asked, waits=_BLOCK / 1000)
-                for number, (_, news) in found[0][1] if found else ():
-                    self._hear(_number(number), news)
+                found = await connection.execute(*asked, waits=_BLOCK / 1000)
+                for number, (_, topics) in found[0][1] if found else ():
+                    self._read_entry(_number(number), topics)
         finally:
             await connection.end()
 
-    def _hear(self, number: int, news: str) -> None:
-        """Of entries that are gone by now, nobody knows what they said."""
+    def _read_entry(self, number: int, topics: str) -> None:
+        """Wake the waiters of the entry's topics. After a gap in the numbers, entries are gone: wake all waiters."""
         if number > self._seen:
-            missed = number > self._seen + 1
+            is_gap = number > self._seen + 1
             self._seen = number
-            self._waiting.wake(ANYTHING if missed else frozenset(news.split(NONE)))
+            self._waiters.wake(ANYTHING if is_gap else frozenset(topics.split(NONE)))
 
 
 def _number(entry: str) -> int:
@@ -123,12 +123,12 @@ def _number(entry: str) -> int:
 
 
 def _wanted_by(plan: ClaimPlan) -> frozenset[str]:
-    """What may change the answer to the claim: ready tasks of its lanes, its plan, and the agent's own ceilings."""
+    """The topics that may change the claim's answer: its lanes, what it is planned on, and the agent's own ceilings."""
     own = (f"{plan.workspace}/{name}" for name in own_ceilings(plan))
     return frozenset((f"{plan.workspace}/", *own, *(str(lane.id) for lane in plan.lanes)))
 
 
-async def _cancelled(task: asyncio.Task[None]) -> None:
+async def _cancel(task: asyncio.Task[None]) -> None:
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task

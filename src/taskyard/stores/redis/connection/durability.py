@@ -1,12 +1,12 @@
-"""What the server says of itself: which it is, and what of the acknowledged a crash of it may cost."""
+"""The server's settings of durability: which acknowledged writes a crash may lose."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from taskyard.core.errors import StoreUnavailable
-from taskyard.stores.redis.connection.protocol import Refusal
-from taskyard.stores.redis.connection.server import Server
+from taskyard.stores.redis.connection.protocol import ErrorReply
+from taskyard.stores.redis.connection.server import RedisServer
 
 _MEANING = {
     "always": "what was acknowledged survives a crash",
@@ -18,26 +18,26 @@ _MEANING = {
 
 class Durability(NamedTuple):
     appendonly: str  # yes or no
-    appendfsync: str  # always, everysec, no; unknown where the server does not let us look
-    aof_load_truncated: str  # yes: what a crash tore is repaired when the server starts (see `healing`)
-    durability: str  # what a crash costs
+    appendfsync: str  # always, everysec, no; unknown if the server does not permit CONFIG GET
+    aof_load_truncated: str  # yes: the server truncates a torn file when it starts (see `aof_repair`)
+    durability: str  # what a crash loses, as a sentence
 
 
-async def info(server: Server) -> dict[str, str]:
-    text: str = await server.ask("INFO")
+async def read_info(server: RedisServer) -> dict[str, str]:
+    text: str = await server.execute("INFO")
     return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
 
 
-async def durability(server: Server, info: dict[str, str]) -> Durability:
+async def read_durability(server: RedisServer, info: dict[str, str]) -> Durability:
     if info["aof_enabled"] != "1":
         return Durability("no", "none", "no", "a crash costs everything since the last snapshot, if there is one")
     fsync = await _setting(server, "appendfsync")
     return Durability("yes", fsync, await _setting(server, "aof-load-truncated"), _MEANING[fsync])
 
 
-async def _setting(server: Server, name: str) -> str:
+async def _setting(server: RedisServer, name: str) -> str:
     try:
-        found: list[str] = await server.ask("CONFIG", "GET", name)
-    except (StoreUnavailable, Refusal):
-        return "unknown"  # one that others run for us
+        found: list[str] = await server.execute("CONFIG", "GET", name)
+    except (StoreUnavailable, ErrorReply):
+        return "unknown"  # a managed server
     return found[1] if found else "unknown"

@@ -1,4 +1,4 @@
-"""How a thread answers those who wait on the event loop."""
+"""How a thread sets the results of futures that coroutines of the event loop wait for."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from contextlib import suppress
 from typing import Any
 
 
-def tell(loop: asyncio.AbstractEventLoop, callback: Callable[..., object], *values: object) -> None:
-    """Call it on the loop, soon."""
-    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+def call_on_loop(loop: asyncio.AbstractEventLoop, callback: Callable[..., object], *values: object) -> None:
+    """Call the function on the event loop, soon."""
+    with suppress(RuntimeError):  # the loop is closed, so no coroutine waits
         loop.call_soon_threadsafe(callback, *values)
 
 
-def answer(waiting: Iterable[tuple[asyncio.Future[Any], object]]) -> None:
-    """Give each its own. Called on the loop."""
+def resolve(waiting: Iterable[tuple[asyncio.Future[Any], object]]) -> None:
+    """Set each future's result. Runs on the event loop."""
     for future, result in waiting:
         if not future.done():
             future.set_result(result)
 
 
-def refuse(waiting: Iterable[asyncio.Future[Any]], error: BaseException) -> None:
-    """Give all of them the same error. Called on the loop."""
+def reject(waiting: Iterable[asyncio.Future[Any]], error: BaseException) -> None:
+    """Set the same error for all futures. Runs on the event loop."""
     for future in waiting:
         if not future.done():
             future.set_exception(error)

@@ -1,4 +1,4 @@
-"""Threads that read, each on a connection of its own, so that no read waits for a write."""
+"""Threads that read, each on its own connection, so that no read waits for a write."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 import apsw
 
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT
-from taskyard.stores.sqlite.connection import connect, refusal_of
-from taskyard.stores.sqlite.threads.futures import answer, refuse, tell
-from taskyard.stores.sqlite.yard_file import SameFile
+from taskyard.stores.sqlite.connection import connect, translate_error
+from taskyard.stores.sqlite.threads.futures import call_on_loop, reject, resolve
+from taskyard.stores.sqlite.yard_file import FileIdentity
 
 Read = Callable[[apsw.Connection], Any]
 _THREADS = 2
 
 
-class _Wanted(NamedTuple):
+class _ReadJob(NamedTuple):
     future: asyncio.Future[Any]
     read: Read
 
@@ -30,14 +30,14 @@ class Readers:
         self._path = path
         self._call_timeout = call_timeout
         self._loop = loop
-        self._same = SameFile(path)  # as it is when reading begins
-        self._wanted: SimpleQueue[_Wanted | None] = SimpleQueue()
+        self._identity = FileIdentity(path)  # read again when the threads start
+        self._jobs: SimpleQueue[_ReadJob | None] = SimpleQueue()
         self._threads: dict[asyncio.Future[None], Thread] = {}
 
-    # Called on the loop.
+    # These run on the event loop.
 
     def start(self) -> None:
-        self._same = SameFile(self._path)
+        self._identity = FileIdentity(self._path)
         for _ in range(_THREADS):
             ended: asyncio.Future[None] = self._loop.create_future()
             thread = Thread(target=self._run, args=(ended,), name=f"taskyard reads {self._path.name}", daemon=True)
@@ -46,31 +46,31 @@ class Readers:
 
     async def stop(self) -> None:
         for _ in self._threads:
-            self._wanted.put(None)
+            self._jobs.put(None)
         for ended, thread in self._threads.items():
             await ended
             thread.join()
 
     async def do(self, read: Read) -> Any:
-        wanted = _Wanted(self._loop.create_future(), read)
-        self._wanted.put(wanted)
-        return await wanted.future
+        job = _ReadJob(self._loop.create_future(), read)
+        self._jobs.put(job)
+        return await job.future
 
-    # The threads.
+    # This runs in the threads.
 
     def _run(self, ended: asyncio.Future[None]) -> None:
         connection: apsw.Connection | None = None
-        while (wanted := self._wanted.get()) is not None:
+        while (job := self._jobs.get()) is not None:
             try:
-                # Made when first needed, and again after it could not be.
+                # The connection is opened with the first read, and again if opening it failed.
                 connection = connection or connect(self._path, writes=False, call_timeout=self._call_timeout)
-                self._same.check()
-                found = wanted.read(connection)
+                self._identity.check()
+                found = job.read(connection)
             except BaseException as error:
-                tell(self._loop, refuse, [wanted.future], refusal_of(error, self._path) or error)
+                call_on_loop(self._loop, reject, [job.future], translate_error(error, self._path) or error)
             else:
-                tell(self._loop, answer, [(wanted.future, found)])
-            del wanted  # so that what was asked and answered does not live until the next read
+                call_on_loop(self._loop, resolve, [(job.future, found)])
+            del job  # otherwise the job and its result would stay in memory until the next read
         if connection is not None:
             connection.close()
-        tell(self._loop, answer, [(ended, None)])
+        call_on_loop(self._loop, resolve, [(ended, None)])

@@ -1,11 +1,11 @@
-"""The one thread of this process that writes.
+"""The one thread of this process that writes to the file: a group commit.
 
-It takes whatever is waiting and makes one transaction of it, so that many calls share one flush to the disk. Nobody is
-answered before the commit. While idle it looks whether other processes have written, for as long as anybody waits to
-hear of that: closely when the log is heard to be written to, seldom otherwise.
+It takes all waiting jobs and runs them in one transaction, so that many calls share one flush to the disk. No caller
+gets an answer before the commit. While idle, and while a coroutine waits for writes, the thread polls for commits of
+other processes: often after a write to the log, rarely otherwise.
 
-What is small goes first: a large set is rolled back and begun again when something small comes while it is being
-written, a few times at most.
+Small jobs go first: if one arrives while a large set is written, the large set is rolled back and begun again, a few
+times at most.
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ from taskyard.core.units import SECOND, Micros
 from taskyard.stores.shared.store_clock import StoreClock
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT
 from taskyard.stores.sqlite import clock_rewind
-from taskyard.stores.sqlite.commits import Answer, land
-from taskyard.stores.sqlite.connection import connect, refusal_of
+from taskyard.stores.sqlite.commits import Answer, commit_sets
+from taskyard.stores.sqlite.connection import connect, translate_error
+from taskyard.stores.sqlite.fast.log_watch import LogWatch, PollSchedule, watch_log
 from taskyard.stores.sqlite.schema import prepare
 from taskyard.stores.sqlite.statements import SQL
 from taskyard.stores.sqlite.threads.checkpoints import Checkpoints
-from taskyard.stores.sqlite.threads.futures import answer, refuse, tell
-from taskyard.stores.sqlite.threads.log_watch import Ear, Lookout, ear_at
-from taskyard.stores.sqlite.transaction import GaveWay, Transaction
-from taskyard.stores.sqlite.yard_file import SameFile
+from taskyard.stores.sqlite.threads.futures import call_on_loop, reject, resolve
+from taskyard.stores.sqlite.transaction import Preempted, SqliteTransaction
+from taskyard.stores.sqlite.yard_file import FileIdentity
 
 logger = logging.getLogger("taskyard")
-Work = Callable[[Transaction], Any]
-_MOST_JOBS = 256  # of one transaction, so that the first of them is not kept waiting by the last
+Work = Callable[[SqliteTransaction], Any]
+_MOST_JOBS = 256  # in one transaction, so that the first job does not wait long for the last
 _MOST_SETS = 2_000
-_LARGE = 200  # rows from which on a set has a transaction of its own, so that nobody else waits for its commit
-_MOST_WAYS = 2  # times that a large set is begun again, because something small came while it was being written
-REPORTED_EVERY = 60.0  # seconds from one message about a clock that went back to the next
+_LARGE = 200  # rows above which a set gets its own transaction, so that no other call waits for its commit
+_MOST_PREEMPTIONS = 2  # times that a large set is rolled back for small jobs and begun again
+REPORTED_EVERY = 60.0  # seconds between log messages about a clock that went back
 
 
 @dataclass(slots=True, eq=False)
-class Job:
-    """Something to be done in a transaction, and who waits for it."""
+class WriteJob:
+    """Work for a transaction, and the future that its caller waits for."""
 
     future: asyncio.Future[Any]
     work: Work | None = None
-    sets: Sequence[ChangeSet] = ()  # instead of work: sets of several jobs may land together
+    sets: Sequence[ChangeSet] = ()  # instead of work: the sets of adjacent jobs are committed together
     urgent: bool = False
     is_large: bool = False
-    gave_way: int = 0  # times
+    preemptions: int = 0  # times that it was rolled back for small jobs
 
 
 class Writer:
@@ -77,26 +77,26 @@ class Writer:
         self._migrates = migrates
         self._time = time
         self._loop = loop
-        self._wrote = wrote  # called on the loop after a commit, of this process or another
-        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
-        self._large: deque[Job] = deque()  # each waits for the small ones that came in while the one before it ran
-        self._came = 0  # small jobs so far, counted on the loop
-        self._taken = 0  # of them, counted on the thread
+        self._wrote = wrote  # called on the event loop after a commit of this process or another
+        self._jobs: SimpleQueue[WriteJob | None] = SimpleQueue()
+        self._large: deque[WriteJob] = deque()  # one at a time, between batches of small jobs
+        self._arrived = 0  # number of small jobs, counted on the event loop
+        self._taken = 0  # number of small jobs taken, counted in the thread
         self._checkpoints = Checkpoints(path, call_timeout)
         self._stopping = False
         self._seen = 0
         self._thread = Thread(target=self._run, name=f"taskyard writes {path.name}", daemon=True)
         self._ready: asyncio.Future[bytes] = loop.create_future()
         self._ended: asyncio.Future[None] = loop.create_future()
-        self._watched = 0  # how many wait for the writes of other processes
-        self._lookout = Lookout()
-        self._log = ""  # the file that every commit is written to first
-        self._ear: Ear | None = None
+        self._watchers = 0  # how many coroutines wait for writes of other processes
+        self._polling = PollSchedule()
+        self._log = ""  # path of the write-ahead log
+        self._watch: LogWatch | None = None
         self._reported = -REPORTED_EVERY
-        self._same = SameFile(path)  # until it is open
+        self._identity = FileIdentity(path)  # read again when the file is open
         self.secret = b""
 
-    # Called on the loop.
+    # These run on the event loop.
 
     async def start(self) -> None:
         self._thread.start()
@@ -107,61 +107,61 @@ class Writer:
             raise
 
     async def stop(self) -> None:
-        """Finish what is waiting, then end."""
+        """Finish the waiting jobs, then end the thread."""
         self._stopping = True
         self._jobs.put(None)
-        if self._ear is not None:
-            self._ear.close()
-            self._ear = None  # those who still wait have their end to come
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None  # waiting coroutines still call `unwatch`
         await self._ended
         self._thread.join()
 
     async def do(self, work: Work, *, urgent: bool = False) -> Any:
-        return await self._put(Job(self._loop.create_future(), work=work, urgent=urgent))
+        return await self._put(WriteJob(self._loop.create_future(), work=work, urgent=urgent))
 
     async def commit(self, sets: Sequence[ChangeSet]) -> list[Answer]:
         is_large = any(len(each.tasks) + len(each.changes) > _LARGE for each in sets)
-        return await self._put(Job(self._loop.create_future(), sets=sets, is_large=is_large))
+        return await self._put(WriteJob(self._loop.create_future(), sets=sets, is_large=is_large))
 
-    async def _put(self, job: Job) -> Any:
-        self._came += not job.is_large
+    async def _put(self, job: WriteJob) -> Any:
+        self._arrived += not job.is_large
         self._jobs.put(job)
         return await job.future
 
     def watch(self) -> None:
-        """Look for other processes' writes: now, and until nobody waits any more."""
-        self._watched += 1
-        if self._watched == 1:
+        """Poll for writes of other processes: now, and until the last `unwatch`."""
+        self._watchers += 1
+        if self._watchers == 1:
             self._listen()
         self._jobs.put(None)
 
     def unwatch(self) -> None:
-        self._watched -= 1
-        if not self._watched and self._ear is not None:
-            self._ear.rest()
+        self._watchers -= 1
+        if not self._watchers and self._watch is not None:
+            self._watch.pause_watch()
 
     def _listen(self) -> None:
-        # Not before somebody waits: there are few ears, and most who open a yard only write.
-        self._ear = self._ear or ear_at(self._log, self._loop, self._stirred)
-        self._lookout.hears = self._ear is not None
-        if self._ear is not None:
-            self._ear.listen()
+        # Only when a coroutine waits: inotify instances are few, and most processes that open a yard only write.
+        self._watch = self._watch or watch_log(self._log, self._loop, self._on_log_write)
+        self._polling.is_watched = self._watch is not None
+        if self._watch is not None:
+            self._watch.listen()
 
-    def _stirred(self) -> None:
-        if self._lookout.stirred():
+    def _on_log_write(self) -> None:
+        if self._polling.note_log_write():
             self._jobs.put(None)
 
-    # The thread.
+    # These run in the thread.
 
     def _run(self) -> None:
         try:
             with closing(self._connect()) as connection, closing(self._checkpoints):
                 while not self._stopping or self._large or not self._jobs.empty():
-                    self._turn(connection)
+                    self._run_once(connection)
         except BaseException as error:
-            tell(self._loop, refuse, [self._ready], refusal_of(error, self._path) or error)
+            call_on_loop(self._loop, reject, [self._ready], translate_error(error, self._path) or error)
         finally:
-            tell(self._loop, answer, [(self._ended, None)])
+            call_on_loop(self._loop, resolve, [(self._ended, None)])
 
     def _connect(self) -> apsw.Connection:
         connection = connect(self._path, writes=True, call_timeout=self._call_timeout)
@@ -171,30 +171,30 @@ class Writer:
             self._seen = connection.execute(SQL["data_version"]).get
             self._log = connection.filename_wal
             self._checkpoints.watch(connection)
-            self._same = SameFile(self._path)
+            self._identity = FileIdentity(self._path)
         except BaseException:
             connection.close()
             raise
-        tell(self._loop, answer, [(self._ready, secret)])
+        call_on_loop(self._loop, resolve, [(self._ready, secret)])
         return connection
 
-    def _turn(self, connection: apsw.Connection) -> None:
-        jobs = self._next()
+    def _run_once(self, connection: apsw.Connection) -> None:
+        jobs = self._take_jobs()
         if jobs:
-            self._do(connection, jobs)
+            self._run_jobs(connection, jobs)
         if self._large:
-            self._do(connection, [self._large.popleft()])
-        self._checkpoints.bring_to_end(connection)
-        if self._watched and (seen := connection.execute(SQL["data_version"]).get) != self._seen:
+            self._run_jobs(connection, [self._large.popleft()])
+        self._checkpoints.finish_log(connection)
+        if self._watchers and (seen := connection.execute(SQL["data_version"]).get) != self._seen:
             self._seen = seen
-            self._lookout.committed()
-            tell(self._loop, self._wrote)
+            self._polling.note_commit()
+            call_on_loop(self._loop, self._wrote)
 
-    def _next(self) -> list[Job]:
-        """Whatever small is waiting, heartbeats first; nothing when it is time to look about."""
-        jobs: list[Job] = []
+    def _take_jobs(self) -> list[WriteJob]:
+        """Take all small jobs that wait, heartbeats first. Empty: it is time to poll."""
+        jobs: list[WriteJob] = []
         try:
-            pause = self._lookout.pause() if self._watched else None
+            pause = self._polling.pause() if self._watchers else None
             job = self._jobs.get(block=not self._large, timeout=pause)
             sets = 0
             while True:
@@ -208,45 +208,47 @@ class Writer:
             pass
         return sorted(jobs, key=lambda job: not job.urgent)
 
-    def _take(self, job: Job, small: list[Job]) -> None:
+    def _take(self, job: WriteJob, small: list[WriteJob]) -> None:
         self._taken += not job.is_large
         if not job.future.cancelled():
             (self._large if job.is_large else small).append(job)
 
-    def _do(self, connection: apsw.Connection, jobs: Sequence[Job]) -> None:
+    def _run_jobs(self, connection: apsw.Connection, jobs: Sequence[WriteJob]) -> None:
         try:
             answers, wrote = self._transact(connection, jobs)
-        except GaveWay:
-            jobs[0].gave_way += 1
+        except Preempted:
+            jobs[0].preemptions += 1
             self._large.appendleft(jobs[0])
             return
         except BaseException as error:
-            refusal = refusal_of(error, self._path, connection)
+            refusal = translate_error(error, self._path, connection)
             if len(jobs) == 1 or isinstance(error, apsw.BusyError | StoreReplaced):
-                tell(self._loop, refuse, [job.future for job in jobs], refusal or error)
+                call_on_loop(self._loop, reject, [job.future for job in jobs], refusal or error)
                 return
-            # One of them is at fault, or all of them together are too large: none shall suffer for another.
+            # One job is at fault, or the jobs together are too large: run each alone, so that no job fails for another.
             for job in jobs:
-                self._do(connection, [job])
+                self._run_jobs(connection, [job])
             return
-        tell(self._loop, answer, list(zip((job.future for job in jobs), answers, strict=True)))
+        call_on_loop(self._loop, resolve, list(zip((job.future for job in jobs), answers, strict=True)))
         if wrote:
-            self._lookout.committed()
-            tell(self._loop, self._wrote)
+            self._polling.note_commit()
+            call_on_loop(self._loop, self._wrote)
 
-    def _transact(self, connection: apsw.Connection, jobs: Sequence[Job]) -> tuple[list[Any], bool]:
+    def _transact(self, connection: apsw.Connection, jobs: Sequence[WriteJob]) -> tuple[list[Any], bool]:
         try:
-            self._same.check()
+            self._identity.check()
             connection.execute(SQL["begin"])
-            transaction = Transaction(connection, self._time, self._must_give_way if _gives_way(jobs) else None)
+            transaction = SqliteTransaction(
+                connection, self._time, self._should_yield if _is_preemptible(jobs) else None
+            )
             if transaction.went_back:
-                clock_rewind.cut_all(transaction)
-            answers = _work(transaction, jobs)
+                clock_rewind.cut_times(transaction)
+            answers = _run_work(transaction, jobs)
             wrote = transaction.finish()
             connection.execute(SQL["commit"])
-            self._same.check()
+            self._identity.check()
         except BaseException:
-            # A full disk has rolled it back by itself.
+            # SQLite has rolled back by itself if the disk is full.
             if connection.in_transaction:
                 connection.execute(SQL["rollback"])
             raise
@@ -254,11 +256,11 @@ class Writer:
             self._report_jump(transaction.went_back)
         return answers, wrote
 
-    def _must_give_way(self) -> bool:
-        return self._came != self._taken
+    def _should_yield(self) -> bool:
+        return self._arrived != self._taken
 
     def _report_jump(self, back: Micros) -> None:
-        """Seldom: two processes whose clocks disagree would fill the log."""
+        """Log the jump, at most once a minute: two processes whose clocks disagree would fill the log."""
         if monotonic() - self._reported > REPORTED_EVERY:
             self._reported = monotonic()
             logger.warning(
@@ -269,12 +271,12 @@ class Writer:
             )
 
 
-def _gives_way(jobs: Sequence[Job]) -> bool:
-    return len(jobs) == 1 and jobs[0].is_large and jobs[0].gave_way < _MOST_WAYS
+def _is_preemptible(jobs: Sequence[WriteJob]) -> bool:
+    return len(jobs) == 1 and jobs[0].is_large and jobs[0].preemptions < _MOST_PREEMPTIONS
 
 
-def _work(transaction: Transaction, jobs: Sequence[Job]) -> list[Any]:
-    """Do each; the sets of jobs that follow each other land together."""
+def _run_work(transaction: SqliteTransaction, jobs: Sequence[WriteJob]) -> list[Any]:
+    """Run each job. The sets of adjacent jobs are committed together."""
     answers: list[Any] = []
     place = 0
     while place < len(jobs):
@@ -283,8 +285,8 @@ def _work(transaction: Transaction, jobs: Sequence[Job]) -> list[Any]:
             answers.append(job.work(transaction))
             place += 1
             continue
-        alike = next((n for n in range(place, len(jobs)) if jobs[n].work is not None), len(jobs))
-        landed = iter(land(transaction, [each for job in jobs[place:alike] for each in job.sets]))
-        answers += [[next(landed) for _ in job.sets] for job in jobs[place:alike]]
-        place = alike
+        end = next((n for n in range(place, len(jobs)) if jobs[n].work is not None), len(jobs))
+        answered = iter(commit_sets(transaction, [each for job in jobs[place:end] for each in job.sets]))
+        answers += [[next(answered) for _ in job.sets] for job in jobs[place:end]]
+        place = end
     return answers

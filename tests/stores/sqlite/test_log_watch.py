@@ -9,8 +9,9 @@ import pytest
 from taskyard.core import errors
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.sqlite import SqliteStore
-from taskyard.stores.sqlite.threads import log_watch, writer
-from taskyard.stores.sqlite.threads.log_watch import Lookout, ear_at
+from taskyard.stores.sqlite.fast import log_watch
+from taskyard.stores.sqlite.fast.log_watch import PollSchedule, watch_log
+from taskyard.stores.sqlite.threads import writer
 from tests.stores.sqlite.inside import opened
 from tests.stores.sqlite.test_processes import start
 
@@ -20,7 +21,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who
 @pytest.fixture
 def no_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody looks by themselves for longer than these tests wait."""
-    monkeypatch.setattr(log_watch, "_SELDOMEST", 600)
+    monkeypatch.setattr(log_watch, "_LONGEST_PAUSE", 600)
     monkeypatch.setattr(log_watch, "_BUSY", 0)
 
 
@@ -28,7 +29,7 @@ def no_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 def no_ears(monkeypatch: pytest.MonkeyPatch) -> None:
     def none_at(*_: object) -> None: ...
 
-    monkeypatch.setattr(writer, "ear_at", none_at)
+    monkeypatch.setattr(writer, "watch_log", none_at)
 
 
 async def waiting(store: SqliteStore) -> asyncio.Task[int]:
@@ -101,7 +102,7 @@ async def test_a_closed_yard_leaves_nothing_open(path: Path, clock: ManualClock)
 async def test_there_is_no_ear_where_there_is_no_file(tmp_path: Path):
     before = open_files()
 
-    assert ear_at(str(tmp_path / "nothing"), asyncio.get_running_loop(), lambda: None) is None
+    assert watch_log(str(tmp_path / "nothing"), asyncio.get_running_loop(), lambda: None) is None
     assert open_files() == before
 
 
@@ -121,17 +122,17 @@ def now(monkeypatch: pytest.MonkeyPatch) -> Now:
 
 
 def test_who_hears_looks_seldom_while_it_is_quiet(now: Now):
-    lookout = Lookout()
+    lookout = PollSchedule()
     assert 0.002 <= lookout.pause() <= 0.003
-    lookout.hears = True
+    lookout.is_watched = True
 
     assert lookout.pause() == 0.025
 
 
 def test_looks_are_close_once_somebody_writes_and_grow_apart_while_no_commit_follows(now: Now):
-    lookout = Lookout()
-    lookout.hears = True
-    assert lookout.stirred()
+    lookout = PollSchedule()
+    lookout.is_watched = True
+    assert lookout.note_log_write()
 
     assert lookout.pause() == 0.000_1
     pauses: list[float] = []
@@ -143,12 +144,12 @@ def test_looks_are_close_once_somebody_writes_and_grow_apart_while_no_commit_fol
 
 
 def test_after_a_commit_looks_are_regular_for_a_while(now: Now):
-    lookout = Lookout()
-    lookout.hears = True
-    lookout.committed()
+    lookout = PollSchedule()
+    lookout.is_watched = True
+    lookout.note_commit()
 
-    assert not lookout.stirred(), "the pause that is under way is short enough"
+    assert not lookout.note_log_write(), "the pause that is under way is short enough"
     assert 0.002 <= lookout.pause() <= 0.003
     now.at += 0.011
-    assert lookout.stirred()
+    assert lookout.note_log_write()
     assert lookout.pause() == 0.000_1
