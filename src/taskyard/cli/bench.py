@@ -8,11 +8,10 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from statistics import median
 from time import perf_counter, process_time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from taskyard.app import Yard, connect
 from taskyard.cli.session import AsJson, chosen, show
@@ -22,6 +21,9 @@ from taskyard.core.errors import InvalidInput
 from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
 from taskyard.worker.runner import Worker
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 WORKSPACE = "taskyard-bench"
 AGENT = "bench"
@@ -103,6 +105,8 @@ def _round(number: float) -> str:
 
 
 def _progress() -> Progress:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415 - slow to import
+
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),

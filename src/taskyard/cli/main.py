@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -41,6 +40,8 @@ app = typer.Typer(
 
 def _show_version(asked: bool) -> None:
     if asked:
+        from importlib.metadata import version  # noqa: PLC0415 - slow to import, and other commands need it not
+
         Terminal().print(Text(f"taskyard {version('taskyard')}"))
         raise typer.Exit
 

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import socket
-from importlib.metadata import version
 
 from taskyard.core.errors import NotFound, TaskyardError, Unavailable
 from taskyard.worker.runtime_files import Process, dead_processes
@@ -37,6 +36,8 @@ async def _heard(yard: Yard, process: Process) -> None:
         # Each task has heartbeats of its own: an attempt that this process forgot must not be kept by this one.
         await yard.runtime_heartbeat(process.runtime, incarnation=process.incarnation, keep_leases=False)
     except NotFound:
+        from importlib.metadata import version  # noqa: PLC0415 - slow to import, and once is enough
+
         await yard.register_runtime(
             process.runtime,
             incarnation=process.incarnation,

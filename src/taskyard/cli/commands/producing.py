@@ -11,7 +11,6 @@ import typer
 from taskyard.app import Yard
 from taskyard.cli import completion
 from taskyard.cli.dag_file import SCHEMA
-from taskyard.cli.dag_text import dag_file
 from taskyard.cli.session import AsJson, By, TaskArgument, find_task, in_yard, json_given, show, text_given
 from taskyard.cli.tables import Terminal, Text, counted, short
 from taskyard.core.errors import InvalidInput
@@ -115,6 +114,8 @@ def submit(
     as_json: AsJson = False,
 ) -> None:
     """Put a whole DAG in, or nothing. `taskyard schema` prints the format."""
+    from taskyard.cli.dag_text import dag_file  # noqa: PLC0415 - YAML is slow to import
+
     dag = in_yard(context, lambda yard: yard.submit(dag_file(file), created_by=by))
     ids = {name: task.id for name, task in dag.tasks.items()}
     lines = Text.assemble(

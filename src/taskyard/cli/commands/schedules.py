@@ -10,7 +10,6 @@ from rich.console import RenderableType
 from taskyard.api.codec import write
 from taskyard.app import Yard
 from taskyard.cli import completion
-from taskyard.cli.dag_text import dag_file
 from taskyard.cli.session import AsJson, By, carry_out, in_yard, json_given, show, text_given
 from taskyard.cli.tables import Text, age, counted, short, table
 from taskyard.core.json_value import Json
@@ -165,6 +164,8 @@ def work_given(
 ) -> dict[str, Any]:
     """What is to be made: a DAG file, a whole task, or a task of the options given."""
     if dag is not None:
+        from taskyard.cli.dag_text import dag_file  # noqa: PLC0415 - YAML is slow to import
+
         return {"dag": dag_file(dag)}
     given: dict[str, Any] = dict(cast(dict[str, Json], json_given("task", task) or {}))
     given |= {} if type is None else {"type": type}
