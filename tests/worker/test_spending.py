@@ -2,13 +2,18 @@
 
 import asyncio
 import logging
+import threading
+from typing import Any
 from uuid import uuid4
 
+import genai_prices
 import pytest
 
 from taskyard.app import Yard
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Outcome, Status
+from taskyard.features.budgets import prices
+from taskyard.features.budgets.views import Spent
 from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
 from taskyard.worker.control import Stopped
@@ -128,6 +133,43 @@ async def test_the_cost_of_a_known_model_is_looked_up(yard: Yard):
     (attempt,) = await yard.history(task.id)
     assert attempt.cost == 2_510_000 + 2_500
     assert (attempt.tokens_in, attempt.model) == (1_001_000, "openai:gpt-4o")
+
+
+@pytest.mark.parametrize("way", ["heartbeat", "complete", "fail", "checkpoint", "spend", "step"])
+async def test_the_price_list_is_loaded_beside_the_loop(yard: Yard, way: str, monkeypatch: pytest.MonkeyPatch):
+    looked_up: list[bool] = []
+    look_up = genai_prices.calc_price
+
+    def noted(*args: Any, **more: Any) -> Any:
+        looked_up.append(threading.current_thread() is threading.main_thread())
+        return look_up(*args, **more)
+
+    monkeypatch.setattr(genai_prices, "calc_price", noted)
+    getattr(prices, "_list").cache_clear()  # noqa: B009 - it is not ours
+    agent = Agent("worker")
+    spent: Spent = {"model": "gpt-4o", "tokens_input": 1000}
+
+    @agent.handles("ask")
+    async def ask(task: Context) -> None:
+        match way:
+            case "spend":
+                await task.spend(model="gpt-4o", input_tokens=1000)
+            case "step":
+                await task.step("one", lambda: 1, spend={"model": "gpt-4o", "input_tokens": 1000})
+            case "heartbeat":
+                await yard.heartbeat(task.id, task.lease, **spent)
+            case "complete":
+                await yard.complete(task.id, task.lease, output=1, **spent)
+            case "fail":
+                await yard.fail(task.id, task.lease, reason="mine", error="", **spent)
+            case _:
+                await yard.checkpoint(task.id, task.lease, "one", 1, **spent)
+
+    await yard.enqueue("ask", max_attempts=1)
+    await yard.drain(agent)
+
+    assert looked_up[0] is False
+    assert True in looked_up
 
 
 async def test_an_unknown_model_is_recorded_without_a_cost_and_named_once(yard: Yard, caplog: pytest.LogCaptureFixture):

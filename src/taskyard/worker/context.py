@@ -21,6 +21,7 @@ from taskyard.core.units import MicroUsd
 from taskyard.features.attempts import step_results
 from taskyard.features.attempts.conversation import resumable
 from taskyard.features.attempts.views import Child, Input, Told
+from taskyard.features.budgets import prices
 from taskyard.features.budgets.views import Spent
 from taskyard.features.subagents.views import StartedSubagent
 from taskyard.features.tasks.views import Held, Task, attempt_view, spec_of
@@ -179,6 +180,7 @@ class Context:
         try:
             call = call_of(spend, result)
             if call is not None:
+                await prices.load([call.model])
                 self._count(call, ran)
         except Exception:
             # It is done and paid for: what is wrong with its price must not have it done again.
@@ -284,6 +286,7 @@ class Context:
             cache_write_tokens=cache_write_tokens,
             model=model,
         )
+        await prices.load([call.model])
         self._count(call)
         await self._tell()
 

@@ -28,6 +28,7 @@ from taskyard.features.attempts.handed_out import HandedOut
 from taskyard.features.attempts.notes import Notes
 from taskyard.features.attempts.planner import Planner
 from taskyard.features.attempts.views import Heartbeat, Receipt, Told
+from taskyard.features.budgets import prices
 from taskyard.features.budgets.spend import reported
 from taskyard.features.budgets.views import Spent
 from taskyard.features.tasks.views import Held
@@ -212,6 +213,7 @@ class Claims:
         return told
 
     async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[Told]:
+        await prices.load(heartbeat.model for heartbeat in heartbeats)
         beats = [_beat(heartbeat, self._workspace) for heartbeat in heartbeats]
         extended = await self._store.extend(beats)
         self._handed_out.keep(

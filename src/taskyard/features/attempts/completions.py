@@ -32,6 +32,7 @@ from taskyard.features.attempts.output_checks import objection
 from taskyard.features.attempts.validators import Validators
 from taskyard.features.attempts.views import Receipt
 from taskyard.features.breakers.trips import BreakerTrips
+from taskyard.features.budgets import prices
 from taskyard.features.budgets.spend import reported
 from taskyard.features.budgets.views import Spent
 from taskyard.ledger.batcher import Batcher
@@ -97,6 +98,7 @@ class Completions:
             )
         made = arguments.names("artifacts", artifacts, longest=1000)
         digest = call_digest("complete", output, list(made), decision_report)
+        await prices.load([spent.get("model")])
         report = Report("complete", digest, *reported(**spent))
         handed_in = _HandedIn(TaskId(task_id), seal(lease), output, text, made, explained, report)
         return await self._batches.ask(handed_in)

@@ -25,6 +25,7 @@ from taskyard.features.attempts.failure_path import receipt
 from taskyard.features.attempts.keys import ReturnedKeys
 from taskyard.features.attempts.validators import Validators
 from taskyard.features.attempts.views import Receipt
+from taskyard.features.budgets import prices
 from taskyard.features.budgets.spend import reported
 from taskyard.features.budgets.views import Spent
 from taskyard.ledger.ledger import Ledger
@@ -52,6 +53,7 @@ class Failures:
         encode(details, field="details", max_bytes=self._ledger.options.sizes.max_output_bytes)
         failure = Failure(reason=fields.text(reason, "reason", most=100), error=_printable(error), details=details)
         digest = call_digest("fail", failure.reason, failure.error, details)
+        await prices.load([spent.get("model")])
         report = Report("fail", digest, *reported(**spent))
         wait = None if retry_after_sec is None else arguments.duration("retry_after_sec", retry_after_sec)
         return await self.fail_attempt(TaskId(task_id), seal(lease), failure, report, retry_after=wait)

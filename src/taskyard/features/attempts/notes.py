@@ -16,6 +16,7 @@ from taskyard.core.task import (
 )
 from taskyard.definition import arguments
 from taskyard.features.artifacts.service import Artifacts
+from taskyard.features.budgets import prices
 from taskyard.features.budgets.spend import NOTHING, Reported, reported
 from taskyard.features.budgets.views import Spent
 from taskyard.ledger.ledger import Ledger
@@ -33,6 +34,7 @@ class Notes:
         What the attempt has cost so far is stored in the same change.
         """
         name = arguments.name("name", name)
+        await prices.load([spent.get("model")])
         totals = reported(**spent)
         text = await self._artifacts.fitting(task_id, lease, name, data)
 

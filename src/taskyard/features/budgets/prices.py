@@ -6,7 +6,9 @@ named once in the log.
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -15,18 +17,36 @@ from taskyard.features.budgets.token_counts import Tokens
 
 if TYPE_CHECKING:
     from decimal import Decimal
+    from types import ModuleType
 
 logger = logging.getLogger("taskyard.prices")
 
 
-def price(model: str, tokens: Tokens) -> MicroUsd | None:
-    """What these tokens cost, rounded up to a micro-dollar; None where nobody knows."""
+async def load(models: Iterable[str | None]) -> None:
+    """Load the list beside the loop, where a price of one of these may be asked for next: it takes a second."""
+    if not _list.cache_info().currsize and any(model is not None for model in models):
+        await asyncio.to_thread(_list)
+
+
+@cache
+def _list() -> ModuleType | None:
     try:
-        from genai_prices import Usage, calc_price  # noqa: PLC0415 - an extra, and it takes a while to load
+        import genai_prices  # noqa: PLC0415 - an extra, and it takes a while to load
     except ImportError:
         _warn("the cost of model calls is not looked up: genai-prices is missing (pip install 'taskyard[prices]')")
         return None
-    usage = Usage(
+    genai_prices.calc_price(
+        genai_prices.Usage(), model_ref="gpt-4o"
+    )  # the prices themselves are read by the first look
+    return genai_prices
+
+
+def price(model: str, tokens: Tokens) -> MicroUsd | None:
+    """What these tokens cost, rounded up to a micro-dollar; None where nobody knows."""
+    prices = _list()
+    if prices is None:
+        return None
+    usage = prices.Usage(
         input_tokens=tokens.input,
         output_tokens=tokens.output,
         cache_read_tokens=tokens.cache_read,
@@ -34,7 +54,7 @@ def price(model: str, tokens: Tokens) -> MicroUsd | None:
     )
 
     def total(name: str, provider: str | None) -> Decimal:
-        return calc_price(usage, model_ref=name, provider_id=provider).total_price
+        return prices.calc_price(usage, model_ref=name, provider_id=provider).total_price
 
     for provider, name in _readings(model):
         try:
