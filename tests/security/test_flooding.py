@@ -43,6 +43,33 @@ async def test_a_call_costs_what_it_carries_and_only_who_makes_it_pays(yard: Yar
     assert others == [200] * 10
 
 
+CLAIM = ("/api/tasks/claim", {"agent_id": "coder", "count": 20})
+MOVED = ("/api/tasks/bulk", {"action": "priority", "priority": 1, "filter": {"type": ["code"]}})
+LOOKED_AT = ("/api/tasks/bulk", {"action": "cancel", "dry_run": True, "filter": {"type": ["code"]}})
+
+
+@pytest.mark.parametrize("call", [CLAIM, MOVED, LOOKED_AT])
+async def test_a_call_that_comes_to_many_costs_as_many(yard: Yard, call: tuple[str, dict[str, Any]]):
+    await yard.register("coder", max_concurrent_tasks=20)
+    await yard.enqueue_many(tasks(20)["tasks"])
+    ann = (await yard.create_token("ann", "admin")).text
+    async with served(yard, calls=Limiter(TEN)) as server, client_of(server.port, ann) as client:
+        first = await client.post(call[0], json=call[1])
+        after = await client.get("/api/stats")
+
+    assert (first.status_code, after.status_code) == (200, 429)
+    assert 100 < int(after.headers["retry-after"]) <= 120
+
+
+async def test_claims_that_come_to_nothing_cost_one_each(yard: Yard):
+    await yard.register("coder", max_concurrent_tasks=20)
+    ann = (await yard.create_token("ann", "admin")).text
+    async with served(yard, calls=Limiter(TEN)) as server, client_of(server.port, ann) as client:
+        answers = [(await client.post(CLAIM[0], json=CLAIM[1])).status_code for _ in range(11)]
+
+    assert answers == [200] * 10 + [429]
+
+
 async def test_of_batches_sent_at_once_no_more_are_made_than_there_is_room_for(yard: Yard):
     token = (await yard.create_token("ann", "orchestrator")).text
     async with served(yard, calls=Limiter(TEN)) as server, client_of(server.port, token) as client:

@@ -62,6 +62,12 @@ class Caller:
 
     yard: Yard
     token: Token
+    calls: Limiter
+
+    def charge(self, items: int) -> None:
+        """Let a call cost what it came to, where only its end says how much: each item beyond the first like a call."""
+        if self.token.sealed and items > 1:
+            self.calls.charge(self.token.id, items - 1)
 
     @property
     def by(self) -> str:
@@ -112,7 +118,7 @@ async def admitted(connection: HTTPConnection, call: Call) -> Caller:
     check_origin(connection, serving)
     if call.roles is None:
         _count_stranger(connection, call, serving)
-        return Caller(yard=serving.yards.first, token=_stranger(serving.yards.first.workspace))
+        return Caller(yard=serving.yards.first, token=_stranger(serving.yards.first.workspace), calls=serving.calls)
     caller = await identified(connection, serving)
     count_call(caller, connection, serving)
     if not call.allows(caller.token.role):
@@ -182,11 +188,11 @@ async def caller_with(shown: str, serving: Serving) -> Caller:
     """Whoever shows this; nothing is enough where no token is needed."""
     first = serving.yards.first
     if not shown and serving.is_open and not await first.has_tokens():
-        return Caller(yard=first, token=_owner(first.workspace))
+        return Caller(yard=first, token=_owner(first.workspace), calls=serving.calls)
     token = await first.known_by(shown)
     if token is None:
         raise Unauthorized
-    return Caller(yard=serving.yards.of(token.workspace), token=token)
+    return Caller(yard=serving.yards.of(token.workspace), token=token, calls=serving.calls)
 
 
 def listening_as(caller: Caller) -> str | None:

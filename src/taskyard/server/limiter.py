@@ -34,15 +34,27 @@ class Limiter:
 
     def check(self, caller: str, *, cost: int = 1) -> None:
         """Count a call, or refuse it. One that costs nothing only asks whether there is room."""
-        now = self._clock()
-        before = self._buckets.pop(caller, _Bucket(self._rate.burst, now))
-        left = min(self._rate.burst, before.left + (now - before.at) * self._rate.per_sec)
+        left = self._left(caller)
         is_allowed = left >= 1
-        self._buckets[caller] = _Bucket(left - cost if is_allowed else left, now)
-        if len(self._buckets) > MOST_CALLERS:
-            self._buckets.popitem(last=False)
+        self._set(caller, left - cost if is_allowed else left)
         if not is_allowed:
             raise TooManyRequests(round((1 - left) / self._rate.per_sec, 3))
+
+    def charge(self, caller: str, cost: int) -> None:
+        """Count what was done already: it is missing for the calls that come next."""
+        self._set(caller, self._left(caller) - cost)
+
+    def _left(self, caller: str) -> float:
+        before = self._buckets.get(caller)
+        if before is None:
+            return self._rate.burst
+        return min(self._rate.burst, before.left + (self._clock() - before.at) * self._rate.per_sec)
+
+    def _set(self, caller: str, left: float) -> None:
+        self._buckets[caller] = _Bucket(left, self._clock())
+        self._buckets.move_to_end(caller)
+        if len(self._buckets) > MOST_CALLERS:
+            self._buckets.popitem(last=False)
 
 
 class OneAtATime:

@@ -234,6 +234,7 @@ async def act_on_all(caller: Calling, asked: requests.BulkAction) -> Response:
     done = await caller.yard.act_on_all(
         asked.action, by=caller.by, dry_run=asked.dry_run, priority=asked.priority, note=asked.note, **which
     )
+    caller.charge(len(done.task_ids) + len(done.refused))
     return answer(write(done))
 
 

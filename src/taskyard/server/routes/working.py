@@ -39,17 +39,26 @@ async def claim(caller: Calling, asked: requests.Claim, view: View = None) -> Re
 async def claimed(caller: Caller, asked: requests.Claim) -> list[Held]:
     if (asked.agent_id is None) == (asked.runtime_id is None):
         raise InvalidInput("agent_id", "or runtime_id must be given, and not both")
-    if asked.agent_id is not None:
-        await caller.must_work_as(asked.agent_id)
-        return await caller.yard.claim(
-            asked.agent_id,
-            count=asked.count,
-            queues=asked.queues,
-            types=asked.types,
-            start=asked.start,
-            wait_sec=asked.wait_sec,
-            request_id=asked.request_id,
-        )
+    held = await (_claimed_by_agent if asked.agent_id is not None else _claimed_by_runtime)(caller, asked)
+    caller.charge(len(held))
+    return held
+
+
+async def _claimed_by_agent(caller: Caller, asked: requests.Claim) -> list[Held]:
+    agent_id = asked.agent_id or ""
+    await caller.must_work_as(agent_id)
+    return await caller.yard.claim(
+        agent_id,
+        count=asked.count,
+        queues=asked.queues,
+        types=asked.types,
+        start=asked.start,
+        wait_sec=asked.wait_sec,
+        request_id=asked.request_id,
+    )
+
+
+async def _claimed_by_runtime(caller: Caller, asked: requests.Claim) -> list[Held]:
     return await caller.yard.claim_for_runtime(
         asked.runtime_id or "",
         count=asked.count,
