@@ -1,6 +1,7 @@
 """The rules about the code are themselves tested: each must catch what it is there to catch."""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -124,6 +125,38 @@ def imported_packages(source: str) -> Iterator[str]:
                 yield module.partition(".")[0]
             case _:
                 pass
+
+
+def reading_order() -> list[str]:
+    """The modules of the core, in the order in which its README lists them."""
+    return re.findall(r"^\d+\. `(\w+)`", (CORE / "README.md").read_text(), re.MULTILINE)
+
+
+def core_imports(source: str) -> Iterator[str]:
+    """The modules of the core that a source imports, for types or at run time."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.ImportFrom(module="taskyard.core", names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str(module)) if module.startswith("taskyard.core."):
+                yield module.split(".")[2]
+            case _:
+                pass
+
+
+def test_the_readme_of_the_core_lists_every_module_once():
+    assert sorted(reading_order()) == sorted(path.stem for path in CORE.glob("*.py") if path.stem != "__init__")
+
+
+def test_each_module_of_the_core_imports_only_what_stands_before_it():
+    order = reading_order()
+    later = {
+        f"{name} imports {other}"
+        for place, name in enumerate(order)
+        for other in core_imports((CORE / f"{name}.py").read_text())
+        if other not in order[:place]
+    }
+    assert later == set()
 
 
 def test_the_core_imports_only_the_standard_library_and_itself():
