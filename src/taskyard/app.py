@@ -25,7 +25,7 @@ from taskyard.stores.shared import store_url
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT, LEAST_CALL_TIMEOUT, MOST_CALL_TIMEOUT
 from taskyard.stores.sqlite import SqliteStore
 from taskyard.sync import SyncYard
-from taskyard.worker import file_watcher
+from taskyard.worker import file_watcher, sources
 from taskyard.worker.agent import Agent
 from taskyard.worker.drain import drain
 from taskyard.worker.runner import GRACE, run_all
@@ -170,6 +170,14 @@ async def served(yard: service.Yard, *, port: int = 0) -> AsyncGenerator[str | N
         return
     async with serving.served(yard, port=port) as server:
         yield f"http://127.0.0.1:{server.port}"
+
+
+async def listen(yard: service.Yard | RemoteYard, source: str, places: Iterable[str], stop: asyncio.Event) -> None:
+    """Let a source fire the triggers that wait for it, until told to stop: `files`, or one of an installed package.
+
+    `places` are what this process may listen to, in the words of the source; for files they are folders.
+    """
+    await sources.listen(cast(Yard, yard), source, list(places), stop)
 
 
 async def watch_files(

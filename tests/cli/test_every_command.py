@@ -15,6 +15,7 @@ from tests.remote import served_beside
 WITHOUT_JSON = {
     "schema": "prints JSON as it is",
     "watch": "draws on a terminal until it is ended",
+    "triggers listen": "stays until it is ended, and logs; see --log-format",
     "triggers watch": "stays until it is ended, and logs; see --log-format",
     "work": "stays until it is ended, and logs; see --log-format",
     "serve": "stays until it is ended, and logs; see --log-format",

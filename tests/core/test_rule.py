@@ -7,7 +7,7 @@ import pytest
 from taskyard.core.changes import Event, Record, StoredEvent
 from taskyard.core.units import HOUR, Micros
 from taskyard.features.triggers.figures import Rule, Seen, is_bad, quiet_until, rule_of, seen_in, watched
-from taskyard.features.triggers.rules import Measure, Source, settings
+from taskyard.features.triggers.rules import Measure, SourceName, settings
 
 RULE = Rule(measure=Measure.FAILURE_RATE, type="code", above=0.4, over=5, window=HOUR)
 
@@ -72,4 +72,4 @@ def test_what_was_seen_is_stored_whole():
 
     assert seen_in(Record("listening", "default", "r", 1, seen.body())) == seen
     assert seen_in(None) == Seen()
-    assert rule_of(settings(Source.RULE, {"above": 0.4, "type": "code", "over": 5, "window_sec": 3600})) == RULE
+    assert rule_of(settings(SourceName.RULE, {"above": 0.4, "type": "code", "over": 5, "window_sec": 3600})) == RULE

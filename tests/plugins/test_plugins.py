@@ -1,4 +1,4 @@
-"""A package outside of this tree adds a store, an object store, a channel and an adapter, by entry points alone."""
+"""A package outside of this tree adds a store, an object store, a channel, a source and an adapter, by entry points."""
 
 import asyncio
 import json
@@ -110,16 +110,52 @@ async def test_a_worker_speaks_to_a_program_by_the_adapter_of_an_installed_packa
             await worker.wait()
 
 
+ADD_TRIGGER = """
+async def main():
+    async with taskyard.connect(sys.argv[1]) as yard:
+        task = {"type": "greet", "prompt": "{{ greeting }}"}
+        added = await yard.add_trigger("greeter", "toy", settings={"word": "hello"}, task=task)
+        try:
+            await yard.add_trigger("other", "toy", settings={}, task=task)
+        except InvalidInput as refused:
+            show([added.view.trigger.source, str(refused)])
+asyncio.run(main())
+"""
+
+
+async def test_a_source_of_an_installed_package_fires_its_triggers(installed: dict[str, str], tmp_path: Path):
+    url = f"sqlite:///{tmp_path / 'yard.db'}"
+    source, refused = await run(ADD_TRIGGER, installed, url)
+    assert source == "toy"
+    assert "settings.word" in refused
+
+    words = ["--url", url, "triggers", "listen", "toy", "moon"]
+    listener = await asyncio.create_subprocess_exec(BIN, *words, env=installed)
+    try:
+        # This process has no such package, and works on what the trigger made.
+        async with taskyard.connect(url) as yard:
+            await yard.register("me", max_concurrent_tasks=2)
+            (held,) = await yard.claim("me", count=2, wait_sec=60)
+            assert (await yard.get(held.id)).prompt == "hello moon"
+            assert [view.trigger.source for view in await yard.triggers()] == ["toy"]
+    finally:
+        listener.terminate()
+        await listener.wait()
+    assert listener.returncode == 0
+
+
 async def test_an_error_names_what_is_built_in_and_what_is_installed(installed: dict[str, str]):
     calls = {
         'taskyard.connect("nobody://x")': ["sqlite:///", "toy://", "https://"],
         'taskyard.connect("memory://", artifacts="nobody://x")': ["s3://", "toy://"],
         'channels.target_of("nobody://x")': ["slack://", "toy://"],
         'adapter("nobody")': ["claude", "toy"],
+        'source.settings("nobody", {})': ["webhook", "files", "toy"],
         'channels.target_of("unfit://x")': ["unfit is no channel", "toyard", "taskyard.channels"],
         'adapter("broken")': ["broken of toyard cannot be loaded", "ModuleNotFoundError"],
     }
     program = """
+from taskyard.features.triggers import source
 from taskyard.outbound import channels
 from taskyard.worker.adapters import adapter
 

@@ -80,6 +80,29 @@ ADAPTER = Adapter(
 )
 '''
 
+SOURCE = '''"""A source that hears one greeting from each place."""
+
+from taskyard.core.errors import InvalidInput
+
+
+class ToySource:
+    def settings(self, given):
+        if set(given) != {"word"}:
+            raise InvalidInput("settings.word", "must be given, and nothing else")
+        return {"word": str(given["word"])}
+
+    async def listen(self, listening, places):
+        for trigger in await listening.triggers():
+            for place in places:
+                data = {"greeting": f"{trigger.settings['word']} {place}"}
+                await listening.fire(trigger, data, key=place)
+                await listening.fire(trigger, data, key=place)  # heard twice
+        await listening.stop.wait()
+
+
+SOURCE = ToySource()
+'''
+
 ENTRY_POINTS = """[taskyard.stores]
 toy = toyard.store:open_store
 
@@ -90,12 +113,22 @@ toy = toyard.objects:ToyObjects
 toy = toyard.channel:CHANNEL
 unfit = toyard.channel:__doc__
 
+[taskyard.sources]
+toy = toyard.source:SOURCE
+
 [taskyard.adapters]
 toy = toyard.adapter:ADAPTER
 broken = toyard.nowhere:ADAPTER
 """
 
-MODULES = {"__init__": '"""A toy."""\n', "store": STORE, "objects": OBJECTS, "channel": CHANNEL, "adapter": ADAPTER}
+MODULES = {
+    "__init__": '"""A toy."""\n',
+    "store": STORE,
+    "objects": OBJECTS,
+    "channel": CHANNEL,
+    "source": SOURCE,
+    "adapter": ADAPTER,
+}
 
 
 def install(folder: Path, name: str = "toyard", entry_points: str = ENTRY_POINTS) -> Path:

@@ -62,7 +62,7 @@ class TriggerDraft(Request):
     )
 
     id: SourceId
-    source: Literal["webhook", "files", "dag", "rule"]
+    source: Annotated[str, Field(max_length=255, description="webhook, files, dag, rule, or an installed source.")]
     settings: dict[str, Any] = Field(default={}, description="What it listens to, in the words of its source.")
     only: dict[str, Any] | None = Field(None, description='path -> value, values, or {"exists": true}.')
     task: Template = None

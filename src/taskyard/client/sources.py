@@ -105,7 +105,8 @@ class Sources(Calling):
         replace: bool = False,
         by: str = LOCAL,
     ) -> AddedTrigger:
-        """Make a task or a DAG from a template when something happens: webhook, files, dag or rule.
+        """Make a task or a DAG from a template when something happens: webhook, files, dag, rule or an
+        installed source.
 
         `ready_made` gives conditions and a template where none are given: pull-request-opened, json.
         """

@@ -19,14 +19,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from taskyard.core.errors import InvalidInput, NotFound, TaskyardError, Unavailable
-from taskyard.features.triggers.rules import Change, Source, Trigger, matches_file
-from taskyard.features.triggers.views import TriggerView
+from taskyard.core.errors import InvalidInput, TaskyardError
+from taskyard.features.triggers.rules import Change, SourceName, Trigger, matches_file
 from taskyard.visible_text import visible
+from taskyard.worker.listener import Listener
 from taskyard.yard import Yard
 
 logger = logging.getLogger("taskyard.sources")
-AGAIN_AFTER = 1.0  # seconds, where the yard cannot be reached, or a folder cannot be watched
+AGAIN_AFTER = 1.0  # seconds, where a folder cannot be watched
 
 OVERLAP_NS = 2_000_000_000  # looked at again after a failure: what a change is fired for is known by its key
 
@@ -63,6 +63,7 @@ class Watcher:
 
     def __init__(self, yard: Yard, folders: Iterable[Path], stop: asyncio.Event, *, debounce_ms: int = 400) -> None:
         self._yard = yard
+        self._listener = Listener(yard, SourceName.FILES, stop)
         self._roots = checked(folders)
         self._stop = stop
         self._debounce_ms = debounce_ms
@@ -106,14 +107,18 @@ class Watcher:
                 return  # the system watches what was there before: begin again with what is there now
 
     async def _tell(self, changes: Iterable[tuple[Change, str]]) -> None:
-        listening = [view.trigger for view in await _asked(self._yard, self._stop)] if changes else []
+        listening = await self._listener.triggers() if changes else []
         for change, name in changes:
             try:
                 seen = _looked_at(Path(name), change)
                 if seen is not None:
-                    await _fire_all(self._yard, seen, _meant(seen, listening, self._roots), self._stop)
+                    await self._fire(seen, _meant(seen, listening, self._roots))
             except (OSError, ValueError, InvalidInput) as error:  # a link to itself, a name that is no text, too long
                 logger.warning("skipped %s: %s", visible(name[:300]), error)
+
+    async def _fire(self, seen: Seen, triggers: Iterable[Trigger]) -> None:
+        for trigger in triggers:
+            await self._listener.fire(trigger, seen.data(_base(trigger)), key=seen.key)
 
     async def _note(self, problem: str | None) -> None:
         """Keep how it stands where `doctor` finds it. A remote yard keeps nothing of this process."""
@@ -156,43 +161,12 @@ def _identity(root: Path) -> tuple[int, int] | None:
     return (found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else None
 
 
-async def _fire_all(yard: Yard, seen: Seen, triggers: Sequence[Trigger], stop: asyncio.Event) -> None:
-    for trigger in triggers:
-        data = seen.data(_base(trigger))
-        while not stop.is_set():
-            try:
-                await yard.fire_trigger(trigger.id, data, key=seen.key)
-            except NotFound:
-                logger.info("trigger %s was removed before it could fire", trigger.id)
-            except Unavailable as away:
-                await _wait(away, stop)
-                continue
-            break
-
-
-async def _asked(yard: Yard, stop: asyncio.Event) -> list[TriggerView]:
-    while not stop.is_set():
-        try:
-            return await yard.triggers()
-        except Unavailable as away:
-            await _wait(away, stop)
-    return []
-
-
-async def _wait(away: Unavailable, stop: asyncio.Event) -> None:
-    logger.warning("the yard cannot be told of changed files, and is tried again: %s", away)
-    with suppress(TimeoutError):
-        await asyncio.wait_for(stop.wait(), AGAIN_AFTER)
-
-
 def _meant(seen: Seen, triggers: Iterable[Trigger], roots: Sequence[Path]) -> list[Trigger]:
     """The triggers that wait for such a change, of those whose folder is watched here."""
     return [
         trigger
         for trigger in triggers
-        if trigger.source is Source.FILES
-        and not trigger.paused
-        and any(_base(trigger).is_relative_to(root) for root in roots)
+        if any(_base(trigger).is_relative_to(root) for root in roots)
         and seen.path.is_relative_to(_base(trigger))
         and matches_file(trigger, seen.path.relative_to(_base(trigger)).as_posix(), seen.change.value)
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -13,6 +13,7 @@ import typer
 from taskyard.api.calls import DELIVER
 from taskyard.api.codec import write
 from taskyard.app import Yard, watch_files
+from taskyard.app import listen as listen_to
 from taskyard.cli import completion
 from taskyard.cli.commands.schedules import (
     DagOption,
@@ -28,7 +29,7 @@ from taskyard.cli.session import AsJson, By, carry_out, console_for_people, in_y
 from taskyard.cli.tables import Text, age, table
 from taskyard.core.json_value import Json
 from taskyard.core.units import Micros
-from taskyard.features.triggers.rules import Source
+from taskyard.features.triggers.rules import SourceName
 from taskyard.features.triggers.views import AddedTrigger, TriggerView
 
 app = typer.Typer(help="Work that is made by events.", no_args_is_help=True)
@@ -65,7 +66,7 @@ def add_dag(
     """When a DAG ends: {{ output }}, {{ outputs.0 }}, {{ refs }} and {{ dag.title }} are filled in."""
     settings = {"status": status, "tag": tag, "title": title, "type": ends_in}
     work = work_given(type=type, prompt=prompt, payload=payload, task=task, dag=dag)
-    _add(context, trigger, Source.DAG, settings, work, only, replace, by, as_json)
+    _add(context, trigger, SourceName.DAG, settings, work, only, replace, by, as_json)
 
 
 @adding.command("files")
@@ -88,7 +89,7 @@ def add_files(
     """When a file changes: {{ file.path }}, {{ file.name }}, {{ file.change }} are filled in. See `watch`."""
     settings = {"path": str(folder.absolute()), "patterns": pattern, "changes": change}
     work = work_given(type=type, prompt=prompt, payload=payload, task=task, dag=dag)
-    _add(context, trigger, Source.FILES, settings, work, only, replace, by, as_json)
+    _add(context, trigger, SourceName.FILES, settings, work, only, replace, by, as_json)
 
 
 @adding.command("rule")
@@ -114,7 +115,7 @@ def add_rule(
     """When a figure turns bad: {{ rule.why }}, {{ rule.mean }}, {{ rule.type }} are filled in."""
     settings = {"measure": measure, "type": of_type, "above": above, "over": over, "window_sec": window}
     work = work_given(type=type, prompt=prompt, payload=payload, task=task, dag=dag)
-    _add(context, trigger, Source.RULE, settings, work, None, replace, by, as_json)
+    _add(context, trigger, SourceName.RULE, settings, work, None, replace, by, as_json)
 
 
 @app.command("ls")
@@ -187,13 +188,26 @@ def watch(
     def tell(roots: Iterable[Path]) -> None:
         console_for_people().print(Text(f"watching {', '.join(map(str, roots))}"))
 
-    async def use(yard: Yard) -> None:
-        stop = asyncio.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        await watch_files(yard, folder, stop, on_up=tell)
+    in_yard(context, lambda yard: _until_told(lambda stop: watch_files(yard, folder, stop, on_up=tell)))
 
-    in_yard(context, use)
+
+@app.command()
+def listen(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(help="files, or a source that an installed package adds.")],
+    place: Annotated[list[str] | None, typer.Argument(help="What it may listen to, in its own words.")] = None,
+    log_format: LogFormatOption = LogFormat.TEXT,
+) -> None:
+    """Let a source fire the triggers that wait for it, until told to stop."""
+    set_up_logs(log_format)
+    in_yard(context, lambda yard: _until_told(lambda stop: listen_to(yard, source, place or [], stop)))
+
+
+async def _until_told(run: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await run(stop)
 
 
 # Hooks
@@ -220,13 +234,13 @@ def add_hook(
     work = work_given(type=type, prompt=prompt, payload=payload, task=task, dag=dag)
     if ready_made is not None:
         work["ready_made"] = ready_made
-    _add(context, hook, Source.WEBHOOK, settings, work, only, replace, by, as_json)
+    _add(context, hook, SourceName.WEBHOOK, settings, work, only, replace, by, as_json)
 
 
 @hooks.command("ls")
 def hooks_listed(context: typer.Context, as_json: AsJson = False) -> None:
     """Hooks, without their secrets."""
-    _list(context, as_json, Source.WEBHOOK, "no hooks: add one with `taskyard hooks add`")
+    _list(context, as_json, SourceName.WEBHOOK, "no hooks: add one with `taskyard hooks add`")
 
 
 @hooks.command("rotate")
@@ -249,7 +263,7 @@ hooks.command("rm")(removed)
 def _add(
     context: typer.Context,
     trigger: str,
-    source: Source,
+    source: SourceName,
     settings: dict[str, Any],
     work: dict[str, Any],
     only: str | None,
@@ -273,7 +287,7 @@ def _add(
     show(as_json, value, *lines)
 
 
-def _list(context: typer.Context, as_json: bool, source: Source | None, empty: str) -> None:
+def _list(context: typer.Context, as_json: bool, source: SourceName | None, empty: str) -> None:
     async def use(yard: Yard) -> tuple[list[TriggerView], Micros]:
         return await yard.triggers(), yard.now()
 
@@ -289,7 +303,7 @@ def _listens(view: TriggerView) -> str:
     if view.trigger.path is not None:
         said["at"] = DELIVER.to(path=view.trigger.path)
     shown = {name: "|".join(map(str, value)) if isinstance(value, list) else value for name, value in said.items()}
-    return f"{view.trigger.source.value}: {', '.join(f'{name} {value}' for name, value in shown.items())}"
+    return f"{view.trigger.source}: {', '.join(f'{name} {value}' for name, value in shown.items())}"
 
 
 def _standing(view: TriggerView, now: Micros) -> str:

@@ -20,7 +20,7 @@ from taskyard.core.units import SECOND, Micros, to_iso
 from taskyard.features.sources import fires
 from taskyard.features.triggers import figures
 from taskyard.features.triggers.firing import Happened, TriggerFiring
-from taskyard.features.triggers.rules import KIND, Source, Trigger, trigger_of
+from taskyard.features.triggers.rules import KIND, SourceName, Trigger, trigger_of
 from taskyard.features.triggers.service import LISTENING
 from taskyard.ledger.ledger import Ledger
 
@@ -51,30 +51,30 @@ class EventTriggers:
         self._trigger_firing = trigger_firing
         self._listening: tuple[Micros, list[Trigger]] = (Micros(0), [])
 
-    async def _listeners(self, source: Source) -> list[Trigger]:
+    async def _listeners(self, source: SourceName) -> list[Trigger]:
         """The triggers that listen to this, as read lately."""
         until, known = self._listening
         if self._ledger.now() >= until:
             known = [trigger_of(record) for record in await self._store.records(KIND, self._workspace)]
             self._listening = Micros(self._ledger.now() + GOOD_FOR), known
-        return [trigger for trigger in known if trigger.is_listening and trigger.source is source]
+        return [trigger for trigger in known if trigger.is_listening and trigger.source == source]
 
     async def follow(self, events: Sequence[StoredEvent]) -> int:
         """Fire what these events of this workspace set off, where nobody has. They may be handed over again."""
         self._listening = (Micros(0), [])  # what was added before an event happened must not be missed
         fired = 0
         passed: dict[str, str] = {}
-        if await self._listeners(Source.DAG):
+        if await self._listeners(SourceName.DAG):
             for ended in filter(None, map(_ended, events)):
                 fired += await self._notice_end(ended, passed)
         for trigger_id, why in passed.items():
             await self._pass_over(trigger_id, why)
-        for trigger in await self._listeners(Source.RULE):
+        for trigger in await self._listeners(SourceName.RULE):
             fired += await self._watch(trigger, events)
         return fired
 
     async def dag_ended(self, dag_id: DagId) -> None:
-        if not await self._listeners(Source.DAG):
+        if not await self._listeners(SourceName.DAG):
             return
         record = await self._store.record("dag", self._workspace, dag_id)
         if record is not None and record.body["ended_at"] is not None:
@@ -85,7 +85,7 @@ class EventTriggers:
         """Fire who listens to such an end; `passed` is told why others do not."""
         fired = 0
         end: _End | None = None
-        for trigger in await self._listeners(Source.DAG):
+        for trigger in await self._listeners(SourceName.DAG):
             if ended.at < trigger.created_at or ended.status.value not in cast(list[str], trigger.settings["status"]):
                 continue
             end = end or await self._end_of(ended)

@@ -98,7 +98,7 @@ class TriggerFiring:
 
 
 def cause_of(trigger: Trigger, ref: str, why: str) -> Cause:
-    return Cause(f"event:{trigger.id}", trigger.source.value, ref, why or trigger.id)
+    return Cause(f"event:{trigger.id}", trigger.source, ref, why or trigger.id)
 
 
 def told_of(trigger: Trigger, happened: Happened, outcome: Outcome, why: str) -> Fire:

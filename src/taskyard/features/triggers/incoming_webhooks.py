@@ -17,7 +17,7 @@ from taskyard.core.json_value import Json, check_values, decode
 from taskyard.core.units import Micros, to_iso
 from taskyard.features.tokens.rules import EVERYWHERE
 from taskyard.features.triggers.firing import DELIVERY, Happened, TriggerFiring
-from taskyard.features.triggers.rules import KIND, Source, Trigger, trigger_of
+from taskyard.features.triggers.rules import KIND, SourceName, Trigger, trigger_of
 from taskyard.features.triggers.service import HOOK
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.signing import Delivery, Scheme, Unsound, delivered
@@ -101,7 +101,7 @@ class IncomingWebhooks:
 # What a delivery to nobody is held against. No secret belongs to it, so that none is ever good.
 _NOBODYS = Trigger(
     id="(nobody's)",
-    source=Source.WEBHOOK,
+    source=SourceName.WEBHOOK,
     settings={"scheme": Scheme.STANDARD.value},
     only={},
     template={},

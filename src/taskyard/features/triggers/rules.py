@@ -27,7 +27,9 @@ MOST_CONDITIONS = 50
 MOST_ATTEMPTS = 1000  # that a rule looks at
 
 
-class Source(StrEnum):
+class SourceName(StrEnum):
+    """The sources that are built in. Installed packages add others: `source`."""
+
     WEBHOOK = "webhook"  # a signed delivery to /api/hooks/PATH
     FILES = "files"  # a file that was added, modified or deleted
     DAG = "dag"  # a graph, or a lone task, that ended
@@ -51,7 +53,7 @@ class Measure(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
     id: str
-    source: Source
+    source: str  # a `SourceName`, or the name of an installed source
     settings: Mapping[str, Json]  # what it listens to, in the words of its source
     only: Mapping[str, Json]  # conditions on what came: path -> value, values, or {"exists": …}
     template: Mapping[str, Json]
@@ -74,7 +76,7 @@ class Trigger:
 
     def body(self) -> dict[str, Json]:
         return {
-            "source": self.source.value,
+            "source": self.source,
             "settings": dict(self.settings),
             "only": dict(self.only),
             "template": dict(self.template),
@@ -89,9 +91,9 @@ class Trigger:
 
 def trigger_of(record: Record) -> Trigger:
     body = cast(Mapping[str, Any], record.body)
-    source = Source(body["source"])
+    source = str(body["source"])
     # Before hooks had paths of their own, deliveries came to their names.
-    usual = record.id if source is Source.WEBHOOK else None
+    usual = record.id if source == SourceName.WEBHOOK else None
     return Trigger(
         id=record.id,
         source=source,
@@ -103,7 +105,7 @@ def trigger_of(record: Record) -> Trigger:
 # What it listens to
 
 
-def settings(source: Source, given: Mapping[str, object]) -> dict[str, Json]:
+def settings(source: SourceName, given: Mapping[str, object]) -> dict[str, Json]:
     """What was said of the source, complete; InvalidInput names the field and the rule."""
     read = _SETTINGS[source]
     for name in given:
@@ -152,20 +154,20 @@ def _whole(least: int, most: int) -> fields.Read:
 
 
 _ENDS = [status.value for status in DagStatus if status.is_final]
-_SETTINGS: Mapping[Source, Mapping[str, fields.Read]] = {
-    Source.WEBHOOK: {"scheme": _or(_word(Scheme), Scheme.STANDARD.value)},
-    Source.FILES: {
+_SETTINGS: Mapping[SourceName, Mapping[str, fields.Read]] = {
+    SourceName.WEBHOOK: {"scheme": _or(_word(Scheme), Scheme.STANDARD.value)},
+    SourceName.FILES: {
         "path": _needed(_text(4096)),
         "patterns": _or(_texts, ["*"]),
         "changes": _or(_words_of(Change), [Change.ADDED.value, Change.MODIFIED.value]),
     },
-    Source.DAG: {
+    SourceName.DAG: {
         "status": _or(_words_of(DagStatus), [DagStatus.COMPLETED.value]),
         "tag": fields.optional(_text(100)),
         "title": fields.optional(_text(1000)),
         "type": fields.optional(_text(255)),
     },
-    Source.RULE: {
+    SourceName.RULE: {
         "measure": _or(_word(Measure), Measure.FAILURE_RATE.value),
         "type": fields.optional(_text(255)),
         "above": _needed(_number(0, 10**9)),

@@ -25,7 +25,8 @@ from taskyard.features.tokens.rules import EVERYWHERE
 from taskyard.features.triggers import figures
 from taskyard.features.triggers import rules as triggers
 from taskyard.features.triggers.firing import Happened, TriggerFiring, cause_of, told_of
-from taskyard.features.triggers.rules import KIND, READY_MADE, ReadyMade, Source, Trigger, trigger_of
+from taskyard.features.triggers.rules import KIND, READY_MADE, ReadyMade, SourceName, Trigger, trigger_of
+from taskyard.features.triggers.source import settings as source_settings
 from taskyard.features.triggers.views import AddedTrigger, TriggerView, Watched
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.options import LOCAL
@@ -60,15 +61,16 @@ class Triggers:
         replace: bool = False,
         by: str = LOCAL,
     ) -> AddedTrigger:
-        """Make a task or a DAG from a template when something happens: webhook, files, dag or rule.
+        """Make a task or a DAG from a template when something happens: webhook, files, dag, rule or an
+        installed source.
 
         `ready_made` gives conditions and a template where none are given: pull-request-opened, json.
         """
         given = ReadyMade({}, None) if ready_made is None else _ready_made(ready_made)
         trigger = Trigger(
             id=source_id("id", trigger_id),
-            source=fields.choice(Source)(source, "source"),
-            settings=triggers.settings(fields.choice(Source)(source, "source"), settings or {}),
+            source=arguments.name("source", source),
+            settings=source_settings(source, settings or {}),
             only=triggers.conditions(given.only if only is None else only),
             template=template_of(given.task if task is None and dag is None else task, dag),
             created_at=self._ledger.now(),
@@ -84,9 +86,9 @@ class Triggers:
             before = None if record is None or trigger_of(record).removed_at is not None else trigger_of(record)
             if before is not None and not replace:
                 raise InvalidInput("id", "is that of another trigger; say that it is to be replaced, if so")
-            if before is not None and before.source is not trigger.source:
-                raise InvalidInput("source", f"must stay {before.source.value}; remove the trigger to make it another")
-            is_hook = trigger.source is Source.WEBHOOK
+            if before is not None and before.source != trigger.source:
+                raise InvalidInput("source", f"must stay {before.source}; remove the trigger to make it another")
+            is_hook = trigger.source == SourceName.WEBHOOK
             # One that is replaced keeps its secret and its path: who sends to it need not be told.
             nonces = before.nonces if before is not None and before.nonces else {token_hex(16): None}
             path = token_hex(16) if before is None else before.path
@@ -95,7 +97,7 @@ class Triggers:
             return self._moved(record, after, "added", by, *owned), after
 
         stored = await self._ledger.commit(decide)
-        is_new = stored.source is Source.WEBHOOK and not replace
+        is_new = stored.source == SourceName.WEBHOOK and not replace
         return AddedTrigger(TriggerView(stored), self._trigger_firing.hook_secrets(stored)[0] if is_new else None)
 
     async def list(self) -> list[TriggerView]:
@@ -134,7 +136,7 @@ class Triggers:
 
         async def decide() -> tuple[ChangeSet, Trigger]:
             record, trigger = await self._trigger_firing.stored(trigger_id)
-            if trigger.source is not Source.WEBHOOK:
+            if trigger.source != SourceName.WEBHOOK:
                 raise InvalidInput("id", "must be that of a webhook: no other trigger has a secret")
             current = next(nonce for nonce, end in trigger.nonces.items() if end is None)
             after = changed(trigger, nonces={token_hex(16): None, **({current: until} if grace_sec else {})})
@@ -178,7 +180,7 @@ class Triggers:
     def _moved(self, record: Record | None, trigger: Trigger, verb: str, by: str, *more: RecordChange) -> ChangeSet:
         version = 0 if record is None else record.version
         row = RecordChange(KIND, self._workspace, trigger.id, version, trigger.body())
-        told = self._ledger.audit(f"trigger.{verb}", by, {"trigger": trigger.id, "source": trigger.source.value})
+        told = self._ledger.audit(f"trigger.{verb}", by, {"trigger": trigger.id, "source": trigger.source})
         return ChangeSet(records=(row, *more), events=(told,), at=self._ledger.now())
 
     def _owned_hook(self, hook: Trigger) -> tuple[RecordChange, ...]:
@@ -202,7 +204,7 @@ def _digest(text: str) -> str:
 
 
 def _watched(trigger: Trigger, record: Record | None) -> Watched | None:
-    if trigger.source is not Source.RULE:
+    if trigger.source != SourceName.RULE:
         return None
     seen = figures.seen_in(record)
     return Watched(seen.mean, len(seen.values), figures.quiet_until(figures.rule_of(trigger.settings), seen))
