@@ -23,6 +23,7 @@ from taskyard.core.changes import (
 from taskyard.core.clock_jump import TOLERANCE
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import IllegalTransition, LeaseLost, NotFound, StoreFull
+from taskyard.core.identifiers import DAY_BLOCKER
 from taskyard.core.runtime import incarnation_of
 from taskyard.core.task import FINAL, KEY_DEAD, DagId, Hot, Reason, RuntimeId, lone_dag, next_due
 from taskyard.core.units import DAY, HOUR, SECOND, Micros
@@ -167,7 +168,7 @@ class Sweeper:
 
         async def lift() -> int:
             await self._here.metrics.forget_old_days()
-            landed = await self._ledger.commit_set(ChangeSet(lifts=(Lift("budget:day"),), at=now))
+            landed = await self._ledger.commit_set(ChangeSet(lifts=(Lift(DAY_BLOCKER),), at=now))
             return len(landed.readied) if isinstance(landed, Committed) else 0
 
         return await self.on_duty("day", Micros(midnight + DAY - now), lift)

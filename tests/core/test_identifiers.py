@@ -61,7 +61,8 @@ def test_a_blocker_names_the_task_or_the_dag_it_is_about():
 def test_every_ceiling_is_known_by_its_kind(kind: CeilingKind):
     (made,) = (text for text in TEXTS if text.startswith(f"{kind.value}:") and text != "dag:dag_1:live")
 
-    assert names.ceiling_kind(made) is kind
+    assert names.ceiling_kind(made) is names.ceiling_name(made).kind is kind
+    assert f"{kind.value}:{names.ceiling_name(made).rest}" == made
 
 
 def test_tasks_wait_only_for_ceilings_that_more_than_one_agent_stands_under():
@@ -80,8 +81,8 @@ def test_a_counter_is_taken_apart_though_a_type_may_have_a_colon():
     assert names.counter_name("dag:dag_1:live") == CounterName(CounterKind.DAG, "dag_1", "live")
 
 
-# Until the use cases of the service are features, they spell some names out. Redis has such fields in a hash.
-ELSEWHERE = ("core/identifiers.py", "service/", "stores/redis/queries.py")
+# Redis has such fields in a hash, and arrivals tell idempotency keys from ids by a prefix of their own.
+ELSEWHERE = ("core/identifiers.py", "stores/redis/queries.py", "features/tasks/arrivals.py")
 SPELLED = re.compile(r"[\"'](?:slots|type-slots|type-day|type-month|probe|child|signal|day|budget|breaker|key):")
 
 

@@ -53,6 +53,11 @@ class CeilingKind(StrEnum):
     TYPE_MONTH = "type-month"  # type-month:MONTH:TYPE, money
 
 
+class CeilingName(NamedTuple):
+    kind: CeilingKind | None
+    rest: str
+
+
 class CounterKind(StrEnum):
     DAG = "dag"  # dag:ID:WORD, how many tasks of the DAG are in a group of states
     BREAKER = "breaker"  # breaker:TYPE:GENERATION, failures in a row
@@ -93,6 +98,10 @@ def child_blocker(task_id: str) -> str:
 
 def signal_blocker(name: str) -> str:
     return f"signal:{name}"
+
+
+def budget_blocker(ceiling: str) -> str:
+    return f"budget:{ceiling}"
 
 
 def blocker_name(text: str) -> BlockerName:
@@ -149,6 +158,11 @@ def ceiling_kind(text: str) -> CeilingKind | None:
     return _CEILINGS.get(text.partition(":")[0])
 
 
+def ceiling_name(text: str) -> CeilingName:
+    kind, _, rest = text.partition(":")
+    return CeilingName(_CEILINGS.get(kind), rest)
+
+
 def is_own_ceiling(ceiling: str) -> bool:
     """Whether the ceiling keeps only an agent or its type away, so that no task is parked on it."""
     return ceiling.startswith(_OWN)
@@ -172,7 +186,7 @@ def blocker_for(ceiling: str) -> str | None:
         case CeilingKind.DAY:
             return DAY_BLOCKER
         case CeilingKind.DAG:
-            return f"budget:{ceiling}"
+            return budget_blocker(ceiling)
         case _:
             return None
 

@@ -230,7 +230,7 @@ class Agents:
         pulses = await self._store.pulses("agent:")
         money = {name: planning.agent_type(name) for name in planning.type_names()}
         rows = [type_money(name, type_.budget.per, now) for name, type_ in money.items()]
-        names = [f"{kind}:{agent}" for agent in planning.agents for kind in ("slots", "agent")]
+        names = [name(agent) for agent in planning.agents for name in (slots_ceiling, agent_ceiling)]
         limits = await self._store.limits(self._workspace, [*names, *rows])
         known = sorted(planning.agents.values(), key=lambda agent: (agent.type, agent.id))
         return [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from taskyard.core import transitions
 from taskyard.core.changes import ChangeSet, Lift, Signal
+from taskyard.core.identifiers import blocker_name, signal_blocker
 from taskyard.core.json_value import Json, encode
 from taskyard.core.task import Status, TaskId
 from taskyard.definition import arguments
@@ -31,7 +32,7 @@ class Approvals:
             hot, now = await self._ledger.load(TaskId(task_id)), self._ledger.now()
             change = transitions.signal(hot, name=name, by=sent_by, now=now)
             row = Signal(hot.id, name, text, sent_by, now)
-            lift = Lift(f"signal:{name}", hot.id)
+            lift = Lift(signal_blocker(name), hot.id)
             return ChangeSet(changes=(change,), signals=(row,), lifts=(lift,), at=now), receipt(change.after)
 
         return await self._ledger.commit(decide)
@@ -42,7 +43,7 @@ class Approvals:
         hots = await self._store.load(list(dict.fromkeys(blocker.task_id for blocker in awaited)))
         tasks = {task.id: task for task in await self._queries.tasks(list(hots.values()))}
         return [
-            Approval(task, blocker.name.removeprefix("signal:"), task.hot.updated_at, task.hot.wake_at)
+            Approval(task, blocker_name(blocker.name).rest, task.hot.updated_at, task.hot.wake_at)
             for blocker in awaited
             # Each is read at its own moment: by now, the signal may have come.
             if (task := tasks.get(blocker.task_id)) is not None

@@ -9,6 +9,7 @@ from typing import cast
 from taskyard.core import outcomes
 from taskyard.core.changes import ChangeSet, Checkpoint, Outbox, Signal
 from taskyard.core.errors import InvalidInput
+from taskyard.core.identifiers import TIME_BLOCKER, signal_blocker
 from taskyard.core.json_value import Json, compact
 from taskyard.core.lease import Lease, seal
 from taskyard.core.notice import Notice, notice_row
@@ -42,7 +43,9 @@ class Suspension:
             until = Micros(self._ledger.now() + duration) if noted is None else cast(Micros, noted["until"])
             if until <= self._ledger.now():
                 return None if noted else self._notes.noted(hot, name, compact({"until": until})), Waited(True)
-            return await self.suspended(hot, ["time"], until, name, {"until": until}, new=noted is None), Waited(False)
+            return await self.suspended(hot, [TIME_BLOCKER], until, name, {"until": until}, new=noted is None), Waited(
+                False
+            )
 
         return await self._ledger.commit(decide)
 
@@ -60,7 +63,7 @@ class Suspension:
                 hot,
                 Report("snooze", digest),
                 type_=await self._ledger.type_of(hot),
-                blockers=["time"],
+                blockers=[TIME_BLOCKER],
                 wake_at=until,
                 now=self._ledger.now(),
             )
@@ -88,7 +91,7 @@ class Suspension:
             until = cast(Micros | None, note["until"])
             heard = _heard(note, sent)
             if heard is None and (until is None or until > now):
-                blockers = [f"signal:{signal}"]
+                blockers = [signal_blocker(signal)]
                 return await self.suspended(hot, blockers, until, name, note, new=noted is None), Waited(False)
             answer = Waited(True, timed_out=True) if heard is None else Waited(True, json.loads(heard.data))
             return None if noted else self._notes.noted(hot, name, compact(dict(note))), answer

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from taskyard.core.changes import Lift, Limit
 from taskyard.core.changes import Spend as StoredSpend
 from taskyard.core.claiming import type_money
+from taskyard.core.identifiers import DAY_BLOCKER, CeilingKind, ceiling_kind, ceiling_name
 from taskyard.core.task import TaskId
 from taskyard.core.units import DAY, Micros, MicroUsd, to_usd, utc_date
 from taskyard.definition import arguments
@@ -20,6 +21,7 @@ from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.options import LOCAL
 
 MOST_SHARES = 20
+_SHOWN = frozenset({CeilingKind.AGENT, CeilingKind.DAG, CeilingKind.DAY})
 
 
 class Budgets:
@@ -41,7 +43,11 @@ class Budgets:
         daily = arguments.money("daily_budget_usd", daily_budget_usd)
         reserve = arguments.money("default_reserve_usd", default_reserve_usd) or 0
         limits = await self._store.limits(self._workspace, None)
-        dags = [limit.name for limit in limits.values() if limit.name.startswith("dag:") and limit.ceiling is not None]
+        dags = [
+            limit.name
+            for limit in limits.values()
+            if ceiling_kind(limit.name) is CeilingKind.DAG and limit.ceiling is not None
+        ]
         # With more money today nothing has to wait for tomorrow's; a claim parks anew what it still cannot pay for. And
         # what reserves less than before may fit into its DAG's.
         await self._ledger.configure(
@@ -50,7 +56,7 @@ class Budgets:
             {"daily_budget": daily, "default_reserve": reserve},
             "workspace.budget",
             by,
-            lifts=(Lift("budget:day"),),
+            lifts=(Lift(DAY_BLOCKER),),
             spends=tuple(StoredSpend(self._workspace, name, 0) for name in dags),
         )
         return settings_view((await self._ledger.configuration.fresh()).settings)
@@ -62,7 +68,7 @@ class Budgets:
     async def spending(self) -> list[Spend]:
         """What is reserved and was spent, by agent, by graph and by day; and by type of agents that has a budget."""
         limits = await self._store.limits(self._workspace, None)
-        stored = (limit for limit in limits.values() if limit.name.startswith(("agent:", "dag:", "day:")))
+        stored = (limit for limit in limits.values() if ceiling_kind(limit.name) in _SHOWN)
         return [spend_of(limit) for limit in sorted((*stored, *await self._type_budgets(limits)))]
 
     async def _type_budgets(self, limits: Mapping[str, Limit]) -> list[Limit]:
@@ -97,7 +103,7 @@ class Budgets:
         )
 
     async def _dag_shares(self) -> list[DagShare]:
-        limits = [each for each in await self.spending() if each.name.startswith("dag:") and each.spent]
+        limits = [each for each in await self.spending() if ceiling_kind(each.name) is CeilingKind.DAG and each.spent]
         dearest = sorted(limits, key=lambda limit: -limit.spent)[:MOST_SHARES]
         titles = await self._store.named("dag", self._workspace, [_dag_of(limit) for limit in dearest])
         return [
@@ -115,4 +121,4 @@ def _shares(total: Totals, label: Callable[[metric_rules.CostLabels], str]) -> l
 
 
 def _dag_of(limit: Spend) -> str:
-    return limit.name.removeprefix("dag:")
+    return ceiling_name(limit.name).rest

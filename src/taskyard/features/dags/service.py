@@ -16,6 +16,7 @@ from taskyard.core.changes import (
 )
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import InvalidInput, NotFound
+from taskyard.core.identifiers import budget_blocker, dag_ceiling
 from taskyard.core.json_value import Json
 from taskyard.core.policy import preset
 from taskyard.core.task import DagId, Hot, Status, TaskId, lone_task
@@ -113,7 +114,7 @@ class Dags:
         if record is None:
             return await self._lone(DagId(dag_id))
         graph = await self._store.graph(DagId(dag_id))
-        limit = (await self._store.limits(self._workspace, [f"dag:{dag_id}"])).get(f"dag:{dag_id}")
+        limit = (await self._store.limits(self._workspace, [dag_ceiling(dag_id)])).get(dag_ceiling(dag_id))
         return _dag_view(
             DagId(dag_id),
             record.body,
@@ -186,12 +187,12 @@ class Dags:
     async def set_budget(self, dag_id: str, ceiling_usd: str | float | None, *, by: str = LOCAL) -> None:
         """What a graph may spend in all; nothing: no limit. What waited for its money gets another chance."""
         ceiling = arguments.money("ceiling_usd", ceiling_usd)
-        name = f"dag:{dag_id}"
+        name = dag_ceiling(dag_id)
 
         async def decide() -> tuple[ChangeSet, None]:
             if await self._store.record("dag", self._workspace, dag_id) is None:
                 raise NotFound("dag", dag_id)
-            freed = (Lift(f"budget:{name}"),) if ceiling is None else ()
+            freed = (Lift(budget_blocker(name)),) if ceiling is None else ()
             told = self._ledger.audit("dag.budget", by, {"budget_ceiling": ceiling}, DagId(dag_id))
             ceilings = (Ceiling(self._workspace, name, ceiling),)
             return ChangeSet(ceilings=ceilings, lifts=freed, events=(told,), at=self._ledger.now()), None

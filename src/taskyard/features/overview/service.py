@@ -7,6 +7,7 @@ from typing import NamedTuple, cast
 
 from taskyard.core.breaker import BreakerState
 from taskyard.core.errors import InvalidInput
+from taskyard.core.identifiers import day_ceiling
 from taskyard.core.json_value import Json
 from taskyard.core.task import Status
 from taskyard.core.units import DAY, SECOND, Micros, MicroUsd, from_iso, to_iso, to_usd, utc_date
@@ -97,7 +98,7 @@ class Overviews:
 
     async def _day(self, now: Micros) -> DayMoney:
         date = utc_date(now)
-        limit = (await self._store.limits(self._workspace, [f"day:{date}"])).get(f"day:{date}")
+        limit = (await self._store.limits(self._workspace, [day_ceiling(date)])).get(day_ceiling(date))
         spent, held = (0, 0) if limit is None else (limit.spent, limit.held)
         budget = (await self._budgets.show()).daily_budget
         return DayMoney(

@@ -10,6 +10,7 @@ from taskyard.core import dag as dags
 from taskyard.core import outcomes, transitions
 from taskyard.core.changes import ChangeSet, Checkpoint, Count, Expect, Record, Spend, merged
 from taskyard.core.errors import InvalidInput
+from taskyard.core.identifiers import child_blocker, dag_ceiling
 from taskyard.core.json_value import Json, compact
 from taskyard.core.lease import Lease
 from taskyard.core.outcomes import Report
@@ -112,7 +113,7 @@ class Children:
             grown = guarded(grown, await self._growth.unclosed(hot.id, {draft.id: draft.depends_on for draft in mine}))
         note = Checkpoint(hot.id, name, hot.attempt, compact({"children": [draft.id for draft in mine]}))
         if wait:
-            blockers = [f"child:{draft.id}" for draft in mine]
+            blockers = [child_blocker(draft.id) for draft in mine]
             step = outcomes.suspended(
                 hot,
                 Report("suspend", name),
@@ -128,7 +129,7 @@ class Children:
             step = ChangeSet(expects=(Expect(hot.id, hot.version),), at=now)
         if wait and hot.dag_id is None:
             # A lone task becomes part of a graph in the same step that suspends it, and brings its costs along.
-            spent = Spend(hot.workspace, f"dag:{dag_id}", 0, await self._ledger.spent(hot) + hot.spent)
+            spent = Spend(hot.workspace, dag_ceiling(dag_id), 0, await self._ledger.spent(hot) + hot.spent)
             step = step._replace(spends=(*step.spends, spent) if spent.spent else step.spends)
         if hot.dag_id is None and hot.traits & Trait.NEEDED:
             grown = grown._replace(counts=(*grown.counts, Count(hot.workspace, dags.needed_name(dag_id), 1)))
@@ -155,7 +156,7 @@ class Children:
     async def _waiting_for(self, hot: Hot, name: str, children: Sequence[TaskId]) -> ChangeSet | None:
         """Suspend for children that were spawned before, while one of them is not done."""
         ended = await self._store.load(children)
-        blockers = [f"child:{child}" for child in children if not ended[child].status.is_final]
+        blockers = [child_blocker(child) for child in children if not ended[child].status.is_final]
         if not blockers:
             return None
         expects = tuple(Expect(child, ended[child].version) for child in children)

@@ -22,7 +22,7 @@ from taskyard.core.changes import (
 )
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import InvalidInput
-from taskyard.core.identifiers import dag_counter
+from taskyard.core.identifiers import dag_ceiling, dag_counter
 from taskyard.core.json_value import Json, compact
 from taskyard.core.planning import Planning
 from taskyard.core.task import WAITING, DagId, Definition, Hot, Status, TaskId
@@ -185,7 +185,7 @@ class Growth:
         drafts = list(named.values())
         stored = await self.dependencies(drafts)
         births = await self.new_dag(record, drafts, planning, stored, now)
-        ceilings = () if ceiling is None else (Ceiling(self._workspace, f"dag:{dag_id}", ceiling),)
+        ceilings = () if ceiling is None else (Ceiling(self._workspace, dag_ceiling(dag_id), ceiling),)
         change_set = self.depending(births, stored)._replace(ceilings=ceilings)
         hots = {task.hot.id: task.hot for task in births.tasks}
         tasks = {name: Task(hots[draft.id], draft, created=True) for name, draft in named.items()}

@@ -9,6 +9,7 @@ from taskyard.core.changes import (
     Lift,
     Touch,
 )
+from taskyard.core.identifiers import TIME_BLOCKER, is_signal
 from taskyard.core.task import Hot, Status
 from taskyard.core.units import Micros
 from taskyard.features.tasks.cancellation import Cancellation
@@ -46,9 +47,9 @@ class WakeUps:
         names = {blocker.name for blocker in await self._store.blockers([hot.id]) if blocker.wait == hot.wait}
         # A time among other blockers only lifts itself; that of a wait for a signal is the wait's end. What waits for
         # neither was woken before, by a sweep that did not live to move its due time.
-        if "time" in names:
-            lift = Lift("time", hot.id)
-        elif any(name.startswith("signal:") for name in names):
+        if TIME_BLOCKER in names:
+            lift = Lift(TIME_BLOCKER, hot.id)
+        elif any(map(is_signal, names)):
             lift = Lift("", hot.id, ends_wait=True)
         else:
             return None
