@@ -151,3 +151,24 @@ async def test_a_sweep_in_the_middle_of_a_registration_does_not_forget_it(
     await given_an_agent(elsewhere, "newcomer")
 
     assert [str(view.id) for view in await yard.agents()] == ["newcomer"]
+
+
+async def test_heartbeats_note_their_agent_once_in_a_while_and_not_each_time(
+    yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+):
+    await yard.register("coder")
+    await yard.enqueue("code")
+    (held,) = await yard.claim("coder", start=True)
+    noted: list[str] = []
+    pulse = yard.store.pulse
+
+    async def note(names: Sequence[str]) -> None:
+        noted.extend(names)
+        await pulse(names)
+
+    monkeypatch.setattr(yard.store, "pulse", note)
+    for _ in range(12):
+        clock.advance(seconds=1)
+        await yard.heartbeat(held.id, held.lease)
+
+    assert len(noted) == 2

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import threading
 from typing import Any
 from uuid import uuid4
 
@@ -135,13 +134,21 @@ async def test_the_cost_of_a_known_model_is_looked_up(yard: Yard):
     assert (attempt.tokens_in, attempt.model) == (1_001_000, "openai:gpt-4o")
 
 
+def is_on_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 @pytest.mark.parametrize("way", ["heartbeat", "complete", "fail", "checkpoint", "spend", "step"])
 async def test_the_price_list_is_loaded_beside_the_loop(yard: Yard, way: str, monkeypatch: pytest.MonkeyPatch):
     looked_up: list[bool] = []
     look_up = genai_prices.calc_price
 
     def noted(*args: Any, **more: Any) -> Any:
-        looked_up.append(threading.current_thread() is threading.main_thread())
+        looked_up.append(is_on_a_loop())
         return look_up(*args, **more)
 
     monkeypatch.setattr(genai_prices, "calc_price", noted)

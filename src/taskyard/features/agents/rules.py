@@ -10,7 +10,7 @@ from taskyard.core.json_value import Json
 from taskyard.core.units import DAY, SECOND, Micros, seconds, to_usd
 
 SILENCE = Micros(75 * SECOND)  # from which on an agent counts as gone; one that asks seldom has three of its intervals
-PULSE_EVERY = Micros(20 * SECOND)  # an agent that claims is noted as heard of at most so often by each process
+PULSE_EVERY = Micros(5 * SECOND)  # an agent is noted as heard of at most so often by each process
 MOST_IDS = 1000  # of a type, where they register with tokens
 FORGOTTEN_AFTER = Micros(7 * DAY)  # of silence, with nothing to do and nothing meant for it
 

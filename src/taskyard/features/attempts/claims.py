@@ -51,7 +51,7 @@ class Claims:
         self._notes = notes
         self._conversations = conversations
         self._planner = Planner(ledger.configuration)
-        self._heard_of: dict[AgentId, Micros] = {}  # when an agent that asks for work was last noted as heard of
+        self._heard_of: dict[AgentId, Micros] = {}  # when an agent was last noted as heard of
 
     async def claim(
         self,
@@ -159,13 +159,19 @@ class Claims:
 
     async def _hear(self, agent_id: AgentId, planning: Planning) -> None:
         """Who asks for work is there, also where nothing comes of it."""
-        now = self._ledger.now()
-        if 0 <= now - self._heard_of.get(agent_id, Micros(0)) < PULSE_EVERY:
-            return
-        await self._known_agent(agent_id, planning)
-        self._heard_of[agent_id] = now
-        with suppress(Unavailable):  # the claim is what counts
-            await self._store.pulse([pulse("agent", self._workspace, agent_id)])
+        if self._is_to_be_noted(agent_id):
+            await self._known_agent(agent_id, planning)
+            await self._note([agent_id])
+
+    def _is_to_be_noted(self, agent_id: AgentId) -> bool:
+        """Whether it was not noted a moment ago that the agent was heard of."""
+        return not 0 <= self._ledger.now() - self._heard_of.get(agent_id, Micros(0)) < PULSE_EVERY
+
+    async def _note(self, agent_ids: Sequence[AgentId]) -> None:
+        """Store that these were heard of now."""
+        self._heard_of.update(dict.fromkeys(agent_ids, self._ledger.now()))
+        with suppress(Unavailable):  # what they called for counts more
+            await self._store.pulse([pulse("agent", self._workspace, agent_id) for agent_id in agent_ids])
 
     async def _known_agent(self, agent_id: AgentId, planning: Planning) -> Agent:
         agent = planning.agents.get(agent_id) or (await self._ledger.configuration.fresh()).agents.get(agent_id)
@@ -223,8 +229,8 @@ class Claims:
             if not each.accepted:
                 self._handed_out.take(beat.lease)
         agents = {each.hot.agent for each in extended if each.hot and each.accepted and each.hot.agent}
-        with suppress(Unavailable):  # the leases are kept: that an agent was heard of now is worth less than saying so
-            await self._store.pulse(sorted(pulse("agent", self._workspace, agent) for agent in agents))
+        if unnoted := sorted(filter(self._is_to_be_noted, agents)):
+            await self._note(unnoted)
         planning = await self._ledger.configuration.current()
         told: list[Told] = []
         for beat, each in zip(beats, extended, strict=True):
