@@ -12,7 +12,7 @@ import redis
 
 from bench.runner import Count, Counts
 from taskyard.core.task import Hot
-from taskyard.stores.postgres.transaction import Transaction
+from taskyard.stores.postgres.transaction import PostgresTransaction
 
 
 class Counted(Protocol):
@@ -73,7 +73,7 @@ class _Pages:
     def counts(self, *, most_rows: int) -> Counts:  # noqa: ARG002 - rows that are looked at are not told
         return {"pages": Count(self._pages), "sequential scans": Count(self._whole_tables, 0)}
 
-    async def explain(self, transaction: Transaction, name: str, *values: Any) -> None:
+    async def explain(self, transaction: PostgresTransaction, name: str, *values: Any) -> None:
         sql = f"explain (analyze, buffers, format json) {transaction.sql[name]}"
         plan = json.loads(await transaction.connection.fetchval(sql, *values))[0]["Plan"]
         self._pages += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
@@ -89,18 +89,18 @@ def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 @contextmanager
 def postgres_pages() -> Generator[Counted]:
     pages = _Pages()
-    ask = Transaction.ask
+    query = PostgresTransaction.query
 
-    async def explained(self: Transaction, name: str, *values: Any) -> Any:
+    async def explained(self: PostgresTransaction, name: str, *values: Any) -> Any:
         if name in ("pick", "look"):
             await pages.explain(self, name, *values)
-        return await ask(self, name, *values)
+        return await query(self, name, *values)
 
-    Transaction.ask = explained
+    PostgresTransaction.query = explained
     try:
         yield pages
     finally:
-        Transaction.ask = ask
+        PostgresTransaction.query = query
 
 
 class _Commands:

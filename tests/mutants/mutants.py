@@ -56,14 +56,14 @@ class Mutant:
         return {store for layer, store, *rest in folders if layer == "stores" and rest}
 
 
-MEMORY_LANDING, MEMORY_TABLES, MEMORY_STORE = (f"stores/memory/{name}.py" for name in ("landing", "tables", "store"))
+MEMORY_COMMITS, MEMORY_TABLES, MEMORY_STORE = (f"stores/memory/{name}.py" for name in ("commits", "tables", "store"))
 SQLITE_SQL, SQLITE_CLAIMS, SQLITE_GUARDS = (
     f"stores/sqlite/{name}" for name in ("writing.sql", "claims.py", "guards.py")
 )
 
 POSTGRES_GUARDS = "stores/postgres/guards.py"
 INTERLEAVINGS = "tests/stores/postgres/test_interleavings.py"
-PLAIN = "tests/stores/postgres/test_plain.py"
+PLAIN = "tests/stores/postgres/test_single_statement.py"
 BREAKERS = "tests/guarantees/test_breakers.py"
 BY_PRESET = "tests/guarantees/test_breakers_by_preset.py"
 _PROBE_OF_LOKI = "test_in_loki_a_probe_that_fails_opens_the_breaker_again_though_it_will_be_retried"
@@ -75,7 +75,7 @@ MUTANTS = (
         trap="A zombie's write, decided on what was there before, lands on its successor's.",
         edits=(
             Edit(
-                MEMORY_LANDING,
+                MEMORY_COMMITS,
                 "if stored is None or stored.version != before.version or (",
                 "if stored is None or (",
             ),
@@ -91,7 +91,7 @@ MUTANTS = (
     Mutant(
         name="version_guard_dropped_in_postgres",
         trap="A zombie's write, decided on what was there before, lands on its successor's.",
-        edits=(Edit(POSTGRES_GUARDS, "if version != before.version or is_beaten", "if version < 0 or is_beaten"),),
+        edits=(Edit(POSTGRES_GUARDS, "if version != before.version or is_renewed", "if version < 0 or is_renewed"),),
         caught_by=Hunt("postgres", seeds=4),
     ),
     Mutant(
@@ -233,8 +233,8 @@ MUTANTS = (
         edits=(
             Edit(
                 "stores/shared/sql_files.py",
-                "alike.setdefault(tuple(map(ne, before, after)), []).append(after)",
-                "alike.setdefault(tuple(True for _ in after), []).append(after)",
+                "groups.setdefault(tuple(map(ne, before, after)), []).append(after)",
+                "groups.setdefault(tuple(True for _ in after), []).append(after)",
             ),
         ),
         caught_by=Hunt("sqlite", "a_heartbeat_comes_while_a_late_change_is_on_its_way"),
@@ -242,7 +242,7 @@ MUTANTS = (
     Mutant(
         name="expiry_without_a_second_look_in_memory",
         trap="Reaper reads, then writes without re-checking.",
-        edits=(Edit(MEMORY_LANDING, " or (expiring and not _expired(stored, before, now)):", ":"),),
+        edits=(Edit(MEMORY_COMMITS, " or (expiring and not _expired(stored, before, now)):", ":"),),
         caught_by=Hunt("memory", "a_heartbeat_comes_while_its_lease_expires"),
     ),
     Mutant(
@@ -260,7 +260,7 @@ MUTANTS = (
     Mutant(
         name="expiry_without_a_second_look_in_postgres",
         trap="Reaper reads, then writes without re-checking.",
-        edits=(Edit(POSTGRES_GUARDS, " or is_beaten or is_early:", ":"),),
+        edits=(Edit(POSTGRES_GUARDS, " or is_renewed or is_early:", ":"),),
         caught_by=Hunt("postgres", "a_heartbeat_comes_while_its_lease_expires"),
     ),
     Mutant(
@@ -320,7 +320,7 @@ MUTANTS = (
     Mutant(
         name="key_checked_and_then_inserted_in_memory",
         trap="Idempotency by check-then-insert races.",
-        edits=(Edit(MEMORY_LANDING, "if owner not in (None, hot.id):", "if owner in ():"),),
+        edits=(Edit(MEMORY_COMMITS, "if owner not in (None, hot.id):", "if owner in ():"),),
         caught_by=Hunt("memory", "two_producers_use_one_key_at_once"),
     ),
     Mutant(
@@ -358,8 +358,8 @@ MUTANTS = (
         trap="A task becomes ready, and no event tells of it.",
         edits=(
             Edit(
-                MEMORY_LANDING,
-                "(*change_set.changes, *change_set.tasks, *let_go))",
+                MEMORY_COMMITS,
+                "(*change_set.changes, *change_set.tasks, *unblocked))",
                 "(*change_set.changes, *change_set.tasks))",
             ),
         ),

@@ -1,1 +1,1 @@
-"""Where tasks are kept: the contract, and the stores that fulfil it."""
+"""The stores of tasks: the contract, its implementations, and the modules that they share."""

@@ -1,7 +1,7 @@
 """What every store promises.
 
-The core decides; a store checks that nothing has moved, and writes. A store names no verb and knows no rule but three:
-claim, extend and lift, where choosing and taking must be one step. Each of these leaves a task exactly as its pure
+The core decides; a store checks that nothing has changed, and writes. A store contains no rule about tasks but three:
+claim, extend and lift, where the choice and the write must be atomic. Each of these leaves a task exactly as its pure
 function in `core.transitions` would, and calls that function where it can.
 """
 
@@ -39,7 +39,7 @@ from taskyard.stores.shared.migrations import State
 
 
 class OutcomeUnknown(StoreUnavailable):
-    """The answer to a write was lost: it may have been stored, and then it is there to be read."""
+    """The answer to a write was lost. The write may be stored; a read shows whether it is."""
 
 
 class Clock(Protocol):
@@ -47,21 +47,21 @@ class Clock(Protocol):
 
 
 class Stale(NamedTuple):
-    """The plan was made on configuration or lanes that have changed: read them again."""
+    """The claim was planned on configuration or lanes that have changed since. Read them again."""
 
     epoch: int
 
 
 class Claimed(NamedTuple):
     tasks: tuple[Hot, ...]  # in the order of plan.leases: the n-th has the n-th lease
-    parked: int  # met and put aside, because a key is held or money is gone
-    definitions: tuple[Definition, ...] = ()  # of these tasks, read in the same step
+    parked: int  # tasks that the claim parked, because a key is held or a budget is spent
+    definitions: tuple[Definition, ...] = ()  # of these tasks, read in the same transaction
 
 
 class Extended(NamedTuple):
-    """What a heartbeat found: the row after it, or the row as it is where the lease is not its own."""
+    """The result of a heartbeat: the row after it, or the unchanged row if the lease is another's."""
 
-    hot: Hot | None  # None: no such task
+    hot: Hot | None  # None: the task does not exist
     accepted: bool
 
 
@@ -76,10 +76,10 @@ FROM_THE_OLDEST = Cursor(Micros(0), 0)
 
 
 class Prunable(NamedTuple):
-    """A piece of what may be removed, and where the next piece begins."""
+    """A batch of tasks that may be removed, and where the next batch begins."""
 
     tasks: tuple[Hot, ...]
-    cursor: Cursor | None  # None: every final task that is old enough has been looked at
+    cursor: Cursor | None  # None: no final task that is old enough follows
 
 
 class Graph(NamedTuple):
@@ -88,17 +88,17 @@ class Graph(NamedTuple):
 
 
 class Config(NamedTuple):
-    """Everything a claim is planned on, read at one moment."""
+    """Everything that a claim is planned on, read on one snapshot."""
 
     epoch: int
     records: tuple[Record, ...]  # of the kinds in changes.PLANNED_ON
-    lanes: Mapping[LaneId, Lane]  # those with an id above the one asked for
-    yard: str  # which one this is: another where the store was emptied, restored from nothing or replaced since
+    lanes: Mapping[LaneId, Lane]  # the lanes with an id above the given one
+    yard: str  # the yard's identity: it differs after the store was emptied or replaced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which tasks to list. Everything given must match."""
+    """Which tasks to list. All given conditions must match."""
 
     workspace: str
     statuses: frozenset[Status] = frozenset()
@@ -112,8 +112,8 @@ class Filter:
     text: str | None = None  # found in title, prompt or payload
 
 
-class Guest(Protocol):
-    """The caller's own transaction on the yard's database. Nothing here begins, commits or rolls back."""
+class ExternalTransaction(Protocol):
+    """The caller's own transaction on the yard's database. These methods never begin, commit or roll back."""
 
     async def lanes(self, lanes: Sequence[Lane]) -> list[LaneId]: ...
     async def by_key(self, workspace: str, keys: Sequence[str]) -> dict[str, TaskId]: ...
@@ -121,49 +121,49 @@ class Guest(Protocol):
 
 
 class Store(Protocol):
-    """One yard's data. Safe to share between tasks of one event loop; other processes may have it open too."""
+    """The data of one yard. Coroutines of one event loop may share it; other processes may have the yard open too."""
 
-    secret: bytes  # made when the yard was, known to every process of it
+    secret: bytes  # created with the yard, and known to all its processes
     pace: Pace
 
     def twin(self) -> Store | None:
-        """Another connection to the same yard, not yet open, for another thread; None where there can be none."""
+        """Another store object for the same yard, not yet open, for another thread; None if that is not possible."""
         ...
 
-    def join(self, connection: Any) -> Guest:
-        """Take part in a transaction of the caller's; `InvalidInput` where this store cannot."""
+    def join(self, connection: Any) -> ExternalTransaction:
+        """Take part in a transaction of the caller; `InvalidInput` if this store cannot."""
         ...
 
     async def schema(self) -> State:
-        """What is stored and what this release knows. May be asked before `open`, and changes nothing."""
+        """The stored schema and the schema of this release. It works before `open`, and changes nothing."""
         ...
 
     async def migrate(self) -> None:
-        """Bring what is stored to this release, before `open`. Many may do so at once."""
+        """Migrate the stored schema to this release, before `open`. Several processes may do so at once."""
         ...
 
     async def open(self) -> None:
-        """Migrate where that is outstanding; a store that was told not to raises `SchemaTooOld` instead."""
+        """Open the store, migrating it first. A store with `migrates=False` raises `SchemaTooOld` instead."""
         ...
 
     async def close(self) -> None: ...
 
     def now(self) -> Micros:
-        """The time that counts. It goes back only where the clock was set back by more than `clock_jump.TOLERANCE`."""
+        """The store's time. It goes back only if the clock was set back by more than `clock_jump.TOLERANCE`."""
         ...
 
     async def commit(self, sets: Sequence[ChangeSet]) -> list[Committed | Conflict | Taken]:
-        """Apply each set whose rows are all still at the version it was decided on; say which were.
+        """Apply each set whose rows are all still at the version it was decided on. Answers the outcome of each set.
 
         Sets stand or fall alone. A set that is applied is applied whole: rows, events, blockers, counters, or none.
         New tasks get their `seq` in the order given. Order within a set: guards, changes, new tasks, edges, blockers,
-        lifts, the rest; limits and counters last, in the order of their names, and after a limit has room again, what
-        is parked on it is un-parked by `claiming.unpark`.
+        lifts, the rest; limits and counters last, in the order of their names. When a limit has room again, tasks that
+        are parked on it are un-parked by `claiming.unpark`.
         """
         ...
 
     async def claim(self, plan: ClaimPlan) -> Claimed | Stale:
-        """Take the best tasks of the plan's lanes that every ceiling allows, in one step.
+        """Take the best tasks of the plan's lanes that every ceiling allows, atomically.
 
         Reads no more rows than lanes + tasks taken + tasks set aside. Same choice as `claiming.choose`. A plan that
         `claiming.is_outdated` is stale: no claim is written whose lease began long before.
@@ -179,46 +179,46 @@ class Store(Protocol):
         ...
 
     async def pulse(self, names: Sequence[str]) -> None:
-        """Note that these (agent:ID, runtime:ID) were heard of now."""
+        """Record that these agents and runtimes (agent:ID, runtime:ID) are alive now."""
         ...
 
     async def pulses(self, prefix: str) -> dict[str, Micros]: ...
 
     async def lanes(self, lanes: Sequence[Lane]) -> list[LaneId]:
-        """The ids of these lanes; new ones are added, which makes claim plans stale."""
+        """The ids of these lanes. New lanes are added, which makes claim plans stale."""
         ...
 
     async def config(self, workspace: str, lanes_above: LaneId) -> Config: ...
 
     async def duty(self, name: str) -> Micros | None:
-        """When the duty was last due; None where nobody has ever taken it."""
+        """When the duty was last due; None if no process has taken it yet."""
         ...
 
     async def take_duty(self, name: str, now: Micros, until: Micros) -> Micros | None:
-        """Become the holder of a sweep's duty: its last time is answered to the one caller that moved it on.
+        """Take a sweep's duty. Only the one caller that moved its time on gets an answer: the time before.
 
-        A next time that lies beyond `until`, by more than `clock_jump.TOLERANCE`, a wrong clock has set: it is past.
+        A stored time beyond `until` by more than `clock_jump.TOLERANCE` came from a wrong clock, and counts as past.
         """
         ...
 
-    # Reads. Each sees one moment; two reads may see different ones, which is what versions are for.
+    # Reads. Each read sees one snapshot. Two reads may see different ones; versions detect that.
     async def load(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]: ...
     async def definitions(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]: ...
     async def labels(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Labels]:
-        """What events are filtered by, without the rest of the definitions, which may be large."""
+        """The fields that events are filtered by, without the rest of the definitions, which may be large."""
         ...
 
     async def outputs(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]: ...
     async def attempts(self, task_id: TaskId) -> list[Attempt]: ...
     async def histories(self, task_ids: Sequence[TaskId]) -> dict[TaskId, list[Attempt]]:
-        """The attempts at many tasks; one without any is left out."""
+        """The attempts of many tasks. A task without attempts is left out."""
         ...
 
     async def checkpoints(self, task_id: TaskId) -> list[Checkpoint]: ...
     async def signals(self, task_id: TaskId) -> list[Signal]: ...
     async def blockers(self, task_ids: Sequence[TaskId]) -> list[Blocker]: ...
     async def awaited(self, workspace: str, limit: int) -> list[Blocker]:
-        """The signals that pending tasks wait for, the longest wait first. Reads no task that waits for none."""
+        """The signals that pending tasks wait for, the longest wait first. Reads no other task."""
         ...
 
     async def edges(self, parents: Sequence[TaskId]) -> list[Edge]:
@@ -237,40 +237,40 @@ class Store(Protocol):
 
     async def record(self, kind: str, workspace: str, record_id: str) -> Record | None: ...
     async def named(self, kind: str, workspace: str, ids: Sequence[str]) -> dict[str, Record]:
-        """Those of these records that are there, by their ids."""
+        """Those of these records that exist, by id."""
         ...
 
     async def records(self, kind: str, workspace: str | None = None) -> list[Record]:
-        """All of a kind. For kinds of which there are few: those that grow are read with `page`."""
+        """All records of a kind, for kinds with few records. Kinds that grow are read with `page`."""
         ...
 
     async def page(
         self, kind: str, workspace: str, *, prefix: str = "", below: str | None = None, limit: int
     ) -> list[Record]:
-        """Those whose id begins so and comes before `below`, the highest id first, in the order of code points.
+        """The records whose id begins with the prefix and comes before `below`, highest id first, by code points.
 
-        Reads no more rows than it answers with: the next page is that below the last id of this one.
+        Reads no more rows than it answers. The next page is the one below the last id of this page.
         """
         ...
 
     async def limits(self, workspace: str, names: Sequence[str] | None) -> dict[str, Limit]:
-        """Those of these names that are stored; all of the workspace's where none are named."""
+        """The stored limits of these names, or all limits of the workspace."""
         ...
 
     async def counts(self, workspace: str, names: Sequence[str]) -> dict[str, int]: ...
     async def held(self, *, agent: AgentId | None = None, runtime: RuntimeId | None = None) -> list[Hot]: ...
     async def due(self, now: Micros, limit: int) -> list[Hot]: ...
     async def drifting(self, now: Micros, limit: int) -> list[Hot]:
-        """Waiting tasks whose rank must be computed again."""
+        """Waiting tasks whose rank must be recomputed."""
         ...
 
     async def prunable(
         self, before: Micros, limit: int, *, dead_too: bool, after: Cursor = FROM_THE_OLDEST
     ) -> Prunable:
-        """All tasks of some DAGs, and lone tasks, that have been final since before then, those that ended first first.
+        """Tasks that have been final since before then, as whole DAGs and single tasks, the oldest end first.
 
-        Looks at no more than `limit` final tasks behind the cursor and at the DAGs that these belong to, and answers
-        with whole DAGs, so with more than `limit` tasks only where the last DAG is larger than what was left.
+        Reads no more than `limit` final tasks behind the cursor, and the DAGs that these belong to. DAGs are answered
+        whole, so the answer exceeds `limit` only by the rest of its last DAG.
         """
         ...
 
@@ -283,11 +283,11 @@ class Store(Protocol):
         ...
 
     async def depth(self, workspace: str) -> dict[Status, int]:
-        """How many tasks have not ended, by status. Reads none that has: it costs the same whatever the history is."""
+        """The number of unfinished tasks by status. Its cost does not grow with finished tasks."""
         ...
 
     async def longest_ready(self, workspace: str) -> Hot | None:
-        """Of the tasks that may be claimed, the one that came first."""
+        """The ready task that was enqueued first."""
         ...
 
     async def ahead(self, lane: LaneId, rank: int, seq: int, limit: int) -> int:
@@ -297,21 +297,21 @@ class Store(Protocol):
     async def events(
         self, *, after: int, limit: int, workspace: str | None = None, task_id: TaskId | None = None
     ) -> list[StoredEvent]:
-        """In order of sequence, none skipped. `EventsGone` where some of the workspace's after `after` were pruned.
+        """Events in order of sequence, none skipped. `EventsGone` if events of the workspace after `after` were pruned.
 
-        From 0 on, a reader gets what is kept. A task's events are kept for as long as the task is.
+        With `after` 0, a reader gets all kept events. A task's events are kept as long as the task.
         """
         ...
 
     async def pruned(self, workspace: str | None = None) -> int:
-        """The highest sequence number of an event that was pruned, there or anywhere; 0 where none was."""
+        """The highest sequence number of a pruned event, of the workspace or of all; 0 if none was pruned."""
         ...
 
     async def outbox(self, topic: str, limit: int) -> list[tuple[int, Outbox]]: ...
     async def prune_events(self, before: Micros, after: int, limit: int) -> int | None:
-        """Remove events from before that time that are of no task and no DAG, of the next after the number `after`.
+        """Remove events from before that time that belong to no task and no DAG, beginning after the number `after`.
 
-        At most so many of a workspace are looked at. The answer is the number to go on after; None: there are no more.
+        It reads at most `limit` events. Answers the number to continue after; None: no such event follows.
         """
         ...
 
@@ -320,21 +320,21 @@ class Store(Protocol):
         ...
 
     async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:
-        """Return when something may have been written since `mark`, by any process, or at the time-out.
+        """Return when any process may have written something since `mark`, or at the time-out.
 
-        With the plan of a claim that found nothing, what cannot change its answer may be passed over.
+        With the plan of a claim that found nothing, writes that cannot change its answer may be ignored.
         """
         ...
 
     async def health(self) -> dict[str, Json]:
-        """Figures that whoever runs the store watches. `engine` names it; what it cannot tell is left out.
+        """Figures for operators. `engine` names the store; figures that it does not know are left out.
 
         Names end with their unit: `_bytes`, `_sec`, `_share` (from 0 to 1). The guide to operating explains them.
         """
         ...
 
     async def checks(self) -> list[str]:
-        """What is wrong with the stored data as the engine sees it; empty when sound."""
+        """Problems of the stored data that the store finds; empty if there are none."""
         ...
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
-from taskyard.stores.postgres.connection.address import address
+from taskyard.stores.postgres.connection.address import parse_address
 from tests import servers
 
 VERSION = 16
@@ -86,7 +86,7 @@ class Gate:
 
 @pytest.fixture
 async def gate(url: str, store: PostgresStore) -> AsyncIterator[Gate]:
-    where = address(url, "")
+    where = parse_address(url, "")
     connections = [await asyncpg.connect(where.url) for _ in range(2)]
     yield Gate(connections[0], connections[1], where.schema)
     for connection in connections:
@@ -96,6 +96,6 @@ async def gate(url: str, store: PostgresStore) -> AsyncIterator[Gate]:
 @pytest.fixture
 async def mine(url: str, store: PostgresStore) -> AsyncIterator[asyncpg.Connection]:
     """A connection of the caller's own."""
-    connection = await asyncpg.connect(address(url, "").url)
+    connection = await asyncpg.connect(parse_address(url, "").url)
     yield connection
     await connection.close()

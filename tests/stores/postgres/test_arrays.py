@@ -5,7 +5,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from taskyard.stores.postgres.arrays import by_columns
+from taskyard.stores.postgres.arrays import to_columns
 
 ROWS = "select * from unnest($1::bigint[], $2::text[], $3::bigint[], $4::boolean[]) as given (a, b, c, d)"
 NUMBERED = "select * from unnest($1::text[], $2::text[]) with ordinality as given (a, b, place) order by place desc"
@@ -15,7 +15,7 @@ Rows = list[tuple[Any, ...]]
 
 
 async def sent(connection: asyncpg.Connection, sql: str, rows: Rows) -> Rows:
-    statement = by_columns(sql)
+    statement = to_columns(sql)
     found = await connection.fetch(statement.sql, *statement.values(zip(*rows, strict=True)))
     return [tuple(row) for row in found]
 
@@ -48,6 +48,6 @@ async def test_rows_keep_the_order_they_were_given_in(mine: asyncpg.Connection):
 
 
 def test_what_all_rows_have_in_common_is_sent_once():
-    values = by_columns(ROWS).values([(1, 2, 3), ("same",) * 3, (None,) * 3, (True, False, True)])
+    values = to_columns(ROWS).values([(1, 2, 3), ("same",) * 3, (None,) * 3, (True, False, True)])
 
     assert values == ["{1,2,3}", "{}", "same", "{}", None, "{1,0,1}", None]

@@ -9,7 +9,7 @@ from taskyard.core.errors import InvalidInput, SchemaTooNew, StoreFull, StoreRea
 from taskyard.core.units import SECOND
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
-from taskyard.stores.postgres.connection.address import address
+from taskyard.stores.postgres.connection.address import parse_address
 from tests.stores.given import a_new_task, given_a_task, land
 from tests.stores.postgres.conftest import Gate
 
@@ -87,7 +87,7 @@ def test_the_name_of_a_schema_is_plain():
 
 
 def test_options_of_ours_do_not_reach_the_driver():
-    where = address("postgres://h1:1/db?schema=s&pool_size=3&application_name=me", "taskyard")
+    where = parse_address("postgres://h1:1/db?schema=s&pool_size=3&application_name=me", "taskyard")
 
     assert where.url == "postgresql://h1:1/db?application_name=me"
     assert (where.schema, where.connections, where.direct_url) == ("s", 3, where.url)
@@ -98,7 +98,7 @@ def test_of_several_servers_the_one_that_takes_writes_is_meant(asked: str | None
     url = "postgresql://h1:1,h2:2/db"
     given = url if asked is None else f"{url}?target_session_attrs={asked}"
 
-    assert address(given, "taskyard").url == f"{url}?target_session_attrs={asked or 'primary'}"
+    assert parse_address(given, "taskyard").url == f"{url}?target_session_attrs={asked or 'primary'}"
 
 
 async def test_people_find_tasks_in_plain_words(store: PostgresStore, gate: Gate):

@@ -17,7 +17,7 @@ from taskyard.stores.postgres.connection import notify_channel
 from taskyard.yard import Yard
 from tests import bouncing, servers
 from tests.stores.postgres.conftest import VERSION, Gate
-from tests.stores.postgres.test_waking import listening
+from tests.stores.postgres.test_notify_channel import listening
 
 logger = logging.getLogger(__name__)
 TASKS = 400
@@ -65,7 +65,7 @@ async def test_a_yard_that_was_not_told_of_the_pooler_is_refused_and_says_what_t
 
 
 async def test_hints_come_by_the_direct_connection(pooled: str, gate: Gate, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(notify_channel, "_LOOK", 3600.0)
+    monkeypatch.setattr(notify_channel, "_POLL_EVERY", 3600.0)
     async with taskyard.connect(pooled, sweeps=False) as one, taskyard.connect(pooled, sweeps=False) as other:
         woken = asyncio.create_task(one.changed(await one.mark(), 60))
         await gate.until(f"select count(*) {listening(gate)}", 1)
@@ -76,8 +76,8 @@ async def test_hints_come_by_the_direct_connection(pooled: str, gate: Gate, monk
 
 
 async def test_a_pooler_that_passes_no_hints_on_is_noticed(pooled: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(notify_channel, "_LOOK", 3600.0)
-    monkeypatch.setattr(notify_channel, "_PATIENCE", 0.5)
+    monkeypatch.setattr(notify_channel, "_POLL_EVERY", 3600.0)
+    monkeypatch.setattr(notify_channel, "_ANSWER_WITHIN", 0.5)
     indirect = urlsplit(pooled)._replace(query="").geturl()
     options = dict(parse_qsl(urlsplit(pooled).query)) | {"listen_url": indirect}
     url = f"{indirect}?{urlencode(options)}"

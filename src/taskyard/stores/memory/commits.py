@@ -1,4 +1,4 @@
-"""How one change set lands: every guard is looked at first, then everything is written."""
+"""Commits one change set: all guards are checked before the first write."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from taskyard.stores.shared.commits.change_sets import Answer, newly_ready, owne
 from taskyard.stores.shared.commits.conflicts import LATE
 
 
-def land(tables: Tables, change_set: ChangeSet, now: Micros) -> Answer:
-    """Write the set, or say why not. The counts are for the caller to fill in: they are those after the batch."""
+def commit_set(tables: Tables, change_set: ChangeSet, now: Micros) -> Answer:
+    """Write the set, or answer why it is refused. The caller adds the counters, as they are after the whole commit."""
     if is_late(change_set, now):
         return LATE
     moved = next(_moved(tables, change_set, now), None)
@@ -26,7 +26,7 @@ def land(tables: Tables, change_set: ChangeSet, now: Micros) -> Answer:
 
 
 def _moved(tables: Tables, change_set: ChangeSet, now: Micros) -> Iterator[str]:
-    """What is no longer as it was when the set was decided."""
+    """What has changed since the set was decided."""
     for before, _, _, expiring, unbeaten in change_set.changes:
         stored = tables.hot.get(before.id)
         if stored is None or stored.version != before.version or (expiring and not _expired(stored, before, now)):
@@ -63,7 +63,7 @@ def _taken(tables: Tables, change_set: ChangeSet) -> dict[str, TaskId]:
         if (key := owned_key(hot)) is None:
             continue
         owner = tables.keys.get(key)
-        # Changes come first: a set may cancel the owner of a key and enqueue its successor.
+        # The changes of a set apply first: a set may cancel the owner of a key and enqueue its successor.
         if owner is None or owner in changed:
             owner = kept.get(key)
         if owner not in (None, hot.id):
@@ -72,7 +72,7 @@ def _taken(tables: Tables, change_set: ChangeSet) -> dict[str, TaskId]:
 
 
 def _write(tables: Tables, change_set: ChangeSet) -> tuple[TaskId, ...]:
-    """Write everything; what became claimable is answered."""
+    """Write the set. Answers the tasks that became ready."""
     for change in change_set.changes:
         tables.apply(change)
     for task in change_set.tasks:
@@ -81,26 +81,28 @@ def _write(tables: Tables, change_set: ChangeSet) -> tuple[TaskId, ...]:
         tables.edges.setdefault(edge.parent, set()).add(edge)
     for blocker in change_set.blockers:
         tables.block(blocker)
-    let_go = [change for lift in change_set.lifts for change in tables.lift(_off(tables, lift), change_set.at)]
-    _write_papers(tables, change_set)
+    unblocked = [
+        change for lift in change_set.lifts for change in tables.lift(_lifted_blockers(tables, lift), change_set.at)
+    ]
+    _write_history(tables, change_set)
     if change_set.removals:
         tables.remove(change_set.removals)
-    let_go += _move_limits(tables, change_set)
+    unblocked += _move_limits(tables, change_set)
     for count in change_set.counts:
         tables.count(count)
-    tables.tell(each.event for each in (*change_set.changes, *change_set.tasks, *let_go))
-    tables.tell(change_set.events)
-    return newly_ready(change_set, let_go)
+    tables.add_events(each.event for each in (*change_set.changes, *change_set.tasks, *unblocked))
+    tables.add_events(change_set.events)
+    return newly_ready(change_set, unblocked)
 
 
-def _off(tables: Tables, lift: Lift) -> list[Blocker]:
-    """The rows that a lift takes away."""
+def _lifted_blockers(tables: Tables, lift: Lift) -> list[Blocker]:
+    """The blockers that a lift removes."""
     if lift.task_id is None:
         return list(tables.blocking.get(lift.name, ()))
     return [each for each in tables.waits_for(lift.task_id) if lift.ends_wait or each.name == lift.name]
 
 
-def _write_papers(tables: Tables, change_set: ChangeSet) -> None:
+def _write_history(tables: Tables, change_set: ChangeSet) -> None:
     for attempt in change_set.attempts:
         tables.attempts.setdefault(attempt.task_id, {})[attempt.number] = attempt
     for output in change_set.outputs:
@@ -114,15 +116,15 @@ def _write_papers(tables: Tables, change_set: ChangeSet) -> None:
     for definition in change_set.redefined:
         tables.definitions[definition.id] = definition
     for outbox in change_set.outbox:
-        tables.post(outbox)
+        tables.add_outbox(outbox)
     for task_id, rank, height, rescore_at in change_set.rescores:
         hot = tables.hot.get(task_id)
         if hot is not None and hot.status in WAITING:
-            tables.put(hot._replace(rank=rank, height=height, rescore_at=rescore_at))
+            tables.put_task(hot._replace(rank=rank, height=height, rescore_at=rescore_at))
 
 
 def _move_limits(tables: Tables, change_set: ChangeSet) -> list[Change]:
-    """Write spends and ceilings, then un-park where there may be more room than before."""
+    """Write spends and ceilings, then make parked tasks ready where a ceiling may have more room than before."""
     for spend in change_set.spends:
         tables.spend(spend)
     for workspace, name, ceiling in change_set.ceilings:

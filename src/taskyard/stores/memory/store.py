@@ -1,7 +1,7 @@
 """A yard in the memory of one process.
 
-The model that the other stores are compared with, so it is plain before it is fast. Every operation runs from its first
-read to its last write without awaiting: on one event loop that makes it one step, and each read one moment.
+The other stores are compared with this one, so it is simple before it is fast. No operation awaits between its first
+read and its last write, which makes it atomic on one event loop.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ from taskyard.stores.contract import (
     Config,
     Cursor,
     Extended,
+    ExternalTransaction,
     Filter,
     Graph,
-    Guest,
     Prunable,
     Stale,
 )
-from taskyard.stores.memory.commits import land
+from taskyard.stores.memory.commits import commit_set
 from taskyard.stores.memory.tables import Tables, copied
 from taskyard.stores.shared import prune_batches
 from taskyard.stores.shared.commits.change_sets import check_consistency
@@ -87,10 +87,10 @@ class MemoryStore(Schemaless):
     def __init__(self, *, clock: Clock, secret: bytes | None = None) -> None:
         self.secret = secrets.token_bytes(32) if secret is None else secret
         self._clock = clock
-        self._told = Micros(0)
+        self._latest = Micros(0)
         self._rows = Tables()
         self._closed = False
-        self._written = asyncio.Event()  # a new one for each write: it wakes those who waited for this one
+        self._written = asyncio.Event()  # replaced at each write, which wakes the coroutines that wait for it
 
     @property
     def _tables(self) -> Tables:
@@ -99,10 +99,10 @@ class MemoryStore(Schemaless):
         return self._rows
 
     def twin(self) -> None:
-        """There is none: its tables belong to one loop."""
+        """None: the tables belong to one event loop."""
         return
 
-    def join(self, connection: object) -> Guest:
+    def join(self, connection: object) -> ExternalTransaction:
         del connection
         raise InvalidInput("connection", "must be to a SQLite or PostgreSQL yard: one in memory has no transactions")
 
@@ -111,17 +111,17 @@ class MemoryStore(Schemaless):
 
     async def close(self) -> None:
         self._closed = True
-        self._wrote()  # nobody waits for a write that cannot come
+        self._wrote()  # no write can follow, so wake all waiters
 
     def now(self) -> Micros:
-        self._told = time_of(self._told, self._clock.now())
-        return self._told
+        self._latest = time_of(self._latest, self._clock.now())
+        return self._latest
 
     async def commit(self, sets: Sequence[ChangeSet]) -> list[Committed | Conflict | Taken]:
         tables, now = self._tables, self.now()
         for each in sets:
             check_consistency(each)
-        answers = [land(tables, each, now) for each in sets]
+        answers = [commit_set(tables, each, now) for each in sets]
         if any(isinstance(answer, Committed) for answer in answers):
             self._wrote()
         return [
@@ -143,8 +143,8 @@ class MemoryStore(Schemaless):
         for spend in spends:
             tables.spend(spend)
         eased = [tables.limit(plan.workspace, spend.name) for spend in spends if claiming.eases(spend)]
-        let_go = [change for limit in eased for change in tables.unpark(limit, plan.now)]
-        tables.tell(change.event for change in (*taken, *(change for change, _ in parked), *let_go))
+        unparked = [change for limit in eased for change in tables.unpark(limit, plan.now)]
+        tables.add_events(change.event for change in (*taken, *(change for change, _ in parked), *unparked))
         if taken or parked:
             self._wrote()
         return claimed
@@ -162,7 +162,7 @@ class MemoryStore(Schemaless):
             hot = tables.hot.get(touch.task_id)
             if hot is not None and hot.due_at == touch.seen:
                 expires = hot.lease_expires_at if touch.lease_expires_at is None else touch.lease_expires_at
-                tables.put(hot._replace(due_at=touch.due_at, lease_expires_at=expires))
+                tables.put_task(hot._replace(due_at=touch.due_at, lease_expires_at=expires))
         self._wrote()
 
     async def pulse(self, names: Sequence[str]) -> None:
@@ -205,17 +205,17 @@ class MemoryStore(Schemaless):
     # Reads.
 
     async def load(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:
-        return _those(self._tables.hot, task_ids)
+        return _select(self._tables.hot, task_ids)
 
     async def definitions(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
-        return _those(self._tables.definitions, task_ids)
+        return _select(self._tables.definitions, task_ids)
 
     async def labels(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Labels]:
-        found = _those(self._tables.definitions, task_ids)
+        found = _select(self._tables.definitions, task_ids)
         return {task_id: Labels(each.type, each.subject, each.agent) for task_id, each in found.items()}
 
     async def outputs(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]:
-        return _those(self._tables.outputs, task_ids)
+        return _select(self._tables.outputs, task_ids)
 
     async def attempts(self, task_id: TaskId) -> list[Attempt]:
         return sorted(self._tables.attempts.get(task_id, {}).values(), key=lambda attempt: attempt.number)
@@ -250,12 +250,12 @@ class MemoryStore(Schemaless):
         return sorted(edge for parent in set(parents) for edge in edges.get(parent, ()))
 
     async def graph(self, dag_id: DagId) -> Graph:
-        tasks = self._those_where(lambda hot: hot.dag_id == dag_id)
+        tasks = self._tasks_where(lambda hot: hot.dag_id == dag_id)
         return Graph(tuple(tasks), tuple(await self.edges([hot.id for hot in tasks])))
 
     async def stuck(self, dag_id: DagId) -> bool:
         tables = self._tables
-        tasks = self._those_where(lambda hot: hot.dag_id == dag_id and not hot.status.is_final)
+        tasks = self._tasks_where(lambda hot: hot.dag_id == dag_id and not hot.status.is_final)
         return all(hot.status is Status.PENDING and _waits_for_tasks(tables, hot) for hot in tasks)
 
     async def by_key(self, workspace: str, keys: Sequence[str]) -> dict[str, TaskId]:
@@ -293,7 +293,7 @@ class MemoryStore(Schemaless):
         return {name: counters[workspace, name] for name in names if (workspace, name) in counters}
 
     async def held(self, *, agent: AgentId | None = None, runtime: RuntimeId | None = None) -> list[Hot]:
-        return self._those_where(
+        return self._tasks_where(
             lambda hot: hot.status in HELD and agent in (None, hot.agent) and runtime in (None, hot.runtime)
         )
 
@@ -302,14 +302,14 @@ class MemoryStore(Schemaless):
         return [hot for _, _, hot in sorted(found)[:limit]]
 
     async def drifting(self, now: Micros, limit: int) -> list[Hot]:
-        waiting = self._those_where(lambda hot: hot.status in WAITING and _is_past(hot.rescore_at, now))
+        waiting = self._tasks_where(lambda hot: hot.status in WAITING and _is_past(hot.rescore_at, now))
         return [hot for _, _, hot in sorted((hot.rescore_at, hot.seq, hot) for hot in waiting)[:limit]]
 
     async def prunable(
         self, before: Micros, limit: int, *, dead_too: bool, after: Cursor = FROM_THE_OLDEST
     ) -> Prunable:
         ends = FINAL if dead_too else FINAL - {Status.DEAD_LETTERED}
-        old = self._those_where(lambda hot: hot.status in ends and hot.updated_at < before)
+        old = self._tasks_where(lambda hot: hot.status in ends and hot.updated_at < before)
         behind = sorted((hot.updated_at, hot.seq, hot) for hot in old if (hot.updated_at, hot.seq) > after)
         dags: dict[DagId, list[Hot]] = {}
         for hot in self._tables.hot.values():
@@ -329,22 +329,22 @@ class MemoryStore(Schemaless):
 
     async def find(self, which: Filter, *, after: int, limit: int) -> list[Hot]:
         definitions = self._tables.definitions
-        found = self._those_where(
+        found = self._tasks_where(
             lambda hot: (after == 0 or hot.seq < after) and matches(which, hot, definitions[hot.id])
         )
         return found[::-1][:limit]
 
     async def tally(self, workspace: str) -> dict[tuple[Status, str], int]:
         definitions = self._tables.definitions
-        tasks = self._those_where(lambda hot: hot.workspace == workspace)
+        tasks = self._tasks_where(lambda hot: hot.workspace == workspace)
         return dict(Counter((hot.status, definitions[hot.id].type) for hot in tasks))
 
     async def depth(self, workspace: str) -> dict[Status, int]:
-        live = self._those_where(lambda hot: hot.workspace == workspace and not hot.status.is_final)
+        live = self._tasks_where(lambda hot: hot.workspace == workspace and not hot.status.is_final)
         return dict(Counter(hot.status for hot in live))
 
     async def longest_ready(self, workspace: str) -> Hot | None:
-        ready = self._those_where(lambda hot: hot.workspace == workspace and hot.status is Status.READY)
+        ready = self._tasks_where(lambda hot: hot.workspace == workspace and hot.status is Status.READY)
         return min(ready, key=lambda hot: hot.seq, default=None)
 
     async def ahead(self, lane: LaneId, rank: int, seq: int, limit: int) -> int:
@@ -402,12 +402,12 @@ class MemoryStore(Schemaless):
         self._written.set()
         self._written = asyncio.Event()
 
-    def _those_where(self, wanted: Callable[[Hot], bool]) -> list[Hot]:
-        """In the order of seq."""
+    def _tasks_where(self, wanted: Callable[[Hot], bool]) -> list[Hot]:
+        """The matching tasks in the order of seq."""
         return [hot for hot in self._tables.hot.values() if wanted(hot)]
 
     def _records(self, wanted: Callable[[Record], bool]) -> list[Record]:
-        """Copies, as from a database: a reader may do with a body what it likes."""
+        """Copies, as from a database: a reader may change them."""
         found = [record for record in self._tables.records.values() if wanted(record)]
         return [copied(each) for each in sorted(found, key=lambda record: (record.kind, record.workspace, record.id))]
 
@@ -421,7 +421,7 @@ def _extend(tables: Tables, beat: Beat, now: Micros) -> Extended:
     if hot is None or not transitions.may_beat(hot, beat):
         return Extended(hot, False)
     after = transitions.beat(hot, beat, now=now)
-    tables.put(after)
+    tables.put_task(after)
     return Extended(after, True)
 
 
@@ -429,7 +429,7 @@ def _waits_for_tasks(tables: Tables, hot: Hot) -> bool:
     return any(blocker_name(blocker.name).task_id is not None for blocker in tables.waits_for(hot.id))
 
 
-def _those(table: Mapping[TaskId, Value], task_ids: Sequence[TaskId]) -> dict[TaskId, Value]:
+def _select(table: Mapping[TaskId, Value], task_ids: Sequence[TaskId]) -> dict[TaskId, Value]:
     return {task_id: table[task_id] for task_id in task_ids if task_id in table}
 
 

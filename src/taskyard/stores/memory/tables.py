@@ -1,6 +1,7 @@
-"""The rows of a yard in plain dicts, and the ways to write one.
+"""The rows of a yard in dicts, and the functions that write them.
 
-Nothing here checks a guard, reads a clock or awaits: who calls has looked first, and nobody sees a half-written set.
+This module checks no guard, reads no clock and never awaits. Its callers check first, so no reader sees a set that is
+partly written.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 from taskyard.core import claiming, transitions
 from taskyard.core.changes import (
@@ -36,8 +37,8 @@ from taskyard.stores.shared.commits.change_sets import owned_key
 
 
 def copied(record: Record) -> Record:
-    """One that a reader may do with what it likes. `copy.deepcopy` takes several times as long: it knows no JSON."""
-    return record._replace(body=cast(dict[str, Json], _copied(record.body)))
+    """A copy that the reader may change. `copy.deepcopy`, which is not limited to JSON, takes several times as long."""
+    return record._replace(body={name: _copied(each) for name, each in record.body.items()})
 
 
 def _copied(value: Json) -> Json:
@@ -63,11 +64,11 @@ class Tables:
         self.pulses: dict[str, Micros] = {}
         self.duties: dict[str, Micros] = {}
         self.events: list[StoredEvent] = []
-        self.pruned: dict[str, int] = {}  # by workspace: the last of its events that was removed
+        self.pruned: dict[str, int] = {}  # by workspace: the number of the last removed event
         self.outbox: dict[int, Outbox] = {}
         self.mark = 0  # grows with each write
 
-        # Found by something else than their id. Written by put, block, write_record and what undoes these.
+        # Indexes. Written by put_task, block, write_record and the functions that undo these.
         self.keys: dict[tuple[str, str], TaskId] = {}
         self.ready: defaultdict[LaneId, list[tuple[int, int, TaskId]]] = defaultdict(list)  # by rank, then seq
         self.blocking: dict[str, set[Blocker]] = {}
@@ -78,7 +79,7 @@ class Tables:
         self._last_event = 0
         self._last_outbox = 0
 
-    def put(self, hot: Hot) -> None:
+    def put_task(self, hot: Hot) -> None:
         if (stored := self.hot.get(hot.id)) is not None:
             self._unindex(stored)
         self.hot[hot.id] = hot
@@ -88,24 +89,24 @@ class Tables:
             insort(self.ready[hot.lane], (hot.rank, hot.seq, hot.id))
 
     def apply(self, change: Change) -> Hot:
-        """Write what the change changed, and nothing else: a heartbeat since it was decided stays."""
+        """Write only the fields that the change differs in, so that a heartbeat since the decision is kept."""
         pairs = zip(Hot._fields, change.before, change.after, strict=True)
         moved: dict[str, Any] = {name: value for name, was, value in pairs if value != was}
         after = self.hot[change.before.id]._replace(**moved)
-        self.put(after)
+        self.put_task(after)
         return after
 
     def insert(self, hot: Hot, definition: Definition) -> None:
         self._last_seq += 1
-        self.put(hot._replace(seq=self._last_seq))
+        self.put_task(hot._replace(seq=self._last_seq))
         self.definitions[hot.id] = definition
 
-    def tell(self, events: Iterable[Event]) -> None:
+    def add_events(self, events: Iterable[Event]) -> None:
         for event in events:
             self._last_event += 1
             self.events.append(StoredEvent(self._last_event, event))
 
-    def post(self, outbox: Outbox) -> None:
+    def add_outbox(self, outbox: Outbox) -> None:
         self._last_outbox += 1
         self.outbox[self._last_outbox] = outbox
 
@@ -122,7 +123,7 @@ class Tables:
         else:
             if key not in self.records:
                 insort(self.record_ids[change.kind, change.workspace], change.id)
-            # Copied, as a database would: what the caller does with its dict later is not stored.
+            # A copy, as in a database: later changes of the caller's dict are not stored.
             self.records[key] = copied(Record(*key, change.version + 1, change.body))
         if change.kind in PLANNED_ON:
             self.epochs[change.workspace] += 1
@@ -144,7 +145,7 @@ class Tables:
         return [] if hot is None else [each for each in self.blocked.get(task_id, ()) if each.wait == hot.wait]
 
     def lift(self, blockers: Iterable[Blocker], at: Micros) -> list[Change]:
-        """Take these off. What was pending on them and has none left becomes ready."""
+        """Remove these blockers. A pending task without a blocker becomes ready."""
         lifted = sorted(blockers)
         for blocker in lifted:
             self._unblock(blocker)
@@ -153,15 +154,15 @@ class Tables:
             hot = self.hot.get(task_id)
             if hot is not None and hot.status is Status.PENDING and not self.waits_for(task_id):
                 changes.append(transitions.ready(hot, now=at))
-                self.put(changes[-1].after)
+                self.put_task(changes[-1].after)
         return changes
 
     def unpark(self, limit: Limit, at: Micros) -> list[Change]:
-        """Let go what is parked on this ceiling, as far as it has room."""
+        """Make parked tasks ready, as far as the ceiling has room."""
         name = blocker_for(limit.name)
         if name is None:
             return []
-        # The name of a key or a budget does not say its workspace: others may have one that is called the same.
+        # The name of a key or a budget does not contain the workspace: another workspace may use the same name.
         parked = {
             each.task_id: each
             for each in self.blocking.get(name, ())
@@ -198,7 +199,7 @@ class Tables:
     # Removal.
 
     def remove(self, task_ids: Collection[TaskId]) -> None:
-        """Forget the tasks and everything that is only theirs."""
+        """Remove the tasks and everything that belongs only to them."""
         gone = {task_id: self.hot.pop(task_id) for task_id in task_ids if task_id in self.hot}
         for hot in gone.values():
             self._remove_rows(hot)
@@ -245,7 +246,7 @@ class Tables:
 
     def _unindex(self, hot: Hot) -> None:
         key = owned_key(hot)
-        # Another task of the same set may have taken the key over by now.
+        # Another task of the same set may own the key already.
         if key is not None and self.keys.get(key) == hot.id:
             del self.keys[key]
         if hot.status is Status.READY:

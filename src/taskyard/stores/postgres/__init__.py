@@ -1,4 +1,4 @@
-"""A yard in a PostgreSQL database, for as many machines as like."""
+"""The PostgreSQL store: a yard in a schema, shared by any number of machines."""
 
 from taskyard.stores.postgres.store import PostgresStore
 

@@ -1,7 +1,7 @@
-"""Taking blockers off: everything a wave lifts in one go, and what is parked under a ceiling.
+"""Removing blockers: all lifts of a batch at once, and the blockers of tasks that are parked on a ceiling.
 
-Three statements, in this order: lock the tasks, delete the blockers, and only then look which tasks have none left.
-What has none becomes ready as `transitions.ready` says, at the time its set was decided.
+There are three statements, in this order: lock the tasks, delete the blockers, and only then read which tasks have none
+left. Such a task becomes ready as `transitions.ready` says, at the time of the set that removed the last blocker.
 """
 
 from __future__ import annotations
@@ -13,57 +13,59 @@ from taskyard.core.changes import Change, Limit
 from taskyard.core.identifiers import blocker_for
 from taskyard.core.task import Hot, TaskId
 from taskyard.core.units import Micros, MicroUsd
-from taskyard.stores.postgres.statements import columns
-from taskyard.stores.postgres.transaction import Transaction
+from taskyard.stores.postgres.statements import transpose
+from taskyard.stores.postgres.transaction import PostgresTransaction
 from taskyard.stores.shared.commits.lifts import LiftBatch, PlacedLift, default_reserve_of, make_unparked
 from taskyard.stores.shared.rows import parse_record
 
 
-async def lift(transaction: Transaction, placed: Sequence[PlacedLift]) -> dict[int, list[Change]]:
-    """Take them all off; what became ready, by the place of the set that took its last blocker."""
+async def lift_blockers(transaction: PostgresTransaction, placed: Sequence[PlacedLift]) -> dict[int, list[Change]]:
+    """Remove the blockers. Answers the changes to ready, by the place of the set that removed the last blocker."""
     lifts = LiftBatch(placed)
     await _remove(transaction, lifts)
     if not lifts.task_ids:
         return {}
-    # A task that was blocked only after the others were locked.
+    # A task may have been blocked only after the other tasks were locked.
     await transaction.lock_more(lifts.task_ids)
     changes = lifts.make_ready(await transaction.load("freed", lifts.task_ids))
-    transaction.move(change for each in changes.values() for change in each)
+    transaction.apply_changes(change for each in changes.values() for change in each)
     return changes
 
 
-async def _remove(transaction: Transaction, lifts: LiftBatch) -> None:
+async def _remove(transaction: PostgresTransaction, lifts: LiftBatch) -> None:
     if lifts.of_tasks:
-        for number, task_id, wait, name in await transaction.ask("take_off_aimed", *columns(lifts.of_tasks, 4)):
+        for number, task_id, wait, name in await transaction.query("take_off_aimed", *transpose(lifts.of_tasks, 4)):
             lifts.removed_of_task(number, task_id, wait, name)
     if lifts.names:
-        for name, task_id, wait in await transaction.ask("take_off_named", lifts.names):
+        for name, task_id, wait in await transaction.query("take_off_named", lifts.names):
             lifts.removed_by_name(name, task_id, wait)
-    transaction.wrote = transaction.wrote or bool(lifts.task_ids)
+    transaction.has_written = transaction.has_written or bool(lifts.task_ids)
 
 
-async def blocking(transaction: Transaction, names: Collection[str]) -> set[str]:
-    """Those of the names that block anything."""
-    return {row[0] for row in await transaction.ask("names_that_block", list(names))} if names else set()
+async def blocking_names(transaction: PostgresTransaction, names: Collection[str]) -> set[str]:
+    """The names that block at least one task."""
+    return {row[0] for row in await transaction.query("names_that_block", list(names))} if names else set()
 
 
-async def unpark(transaction: Transaction, limit: Limit, at: Micros) -> list[Change]:
-    """Let go what is parked on this ceiling, as far as it has room. Its row is locked: nobody parks meanwhile."""
+async def unpark(transaction: PostgresTransaction, limit: Limit, at: Micros) -> list[Change]:
+    """Make parked tasks ready, as far as the ceiling has room. Its row is locked, so no claim parks a task."""
     name = blocker_for(limit.name)
     if name is None:
         return []
-    parked, chosen = await _up_for_it(transaction, limit, name)
+    parked, chosen = await _choose_parked(transaction, limit, name)
     if not chosen:
         return []
-    await transaction.run("remove_blockers", *columns([(each, parked[each].wait, name) for each in chosen], 3))
+    await transaction.run("remove_blockers", *transpose([(each, parked[each].wait, name) for each in chosen], 3))
     changes = make_unparked(chosen, await transaction.load("freed", chosen), at)
-    transaction.move(changes)
+    transaction.apply_changes(changes)
     await transaction.flush()
     return changes
 
 
-async def _up_for_it(transaction: Transaction, limit: Limit, name: str) -> tuple[dict[TaskId, Hot], list[TaskId]]:
-    """What is parked there, and which of it is to go: chosen among rows that do not move any more."""
+async def _choose_parked(
+    transaction: PostgresTransaction, limit: Limit, name: str
+) -> tuple[dict[TaskId, Hot], list[TaskId]]:
+    """The parked tasks, and which of them become ready. The chosen rows are locked."""
     reserve: MicroUsd | None = None
     while True:
         parked = {hot.id: hot for hot in await transaction.load("parked", name, limit.workspace)}
@@ -72,10 +74,10 @@ async def _up_for_it(transaction: Transaction, limit: Limit, name: str) -> tuple
         chosen = claiming.unpark(limit, parked.values(), reserve or MicroUsd(0))
         if transaction.locked.issuperset(chosen):
             return parked, chosen
-        # They were read unlocked: one that was cancelled meanwhile must not keep its place in the choice.
+        # The rows were read without locks. A task that was cancelled meanwhile must not keep its place in the choice.
         await transaction.lock_more(chosen)
 
 
-async def _default_reserve(transaction: Transaction, workspace: str) -> MicroUsd:
-    found = await transaction.ask("record", "workspace", workspace, workspace)
+async def _default_reserve(transaction: PostgresTransaction, workspace: str) -> MicroUsd:
+    found = await transaction.query("record", "workspace", workspace, workspace)
     return default_reserve_of(parse_record(found[0]) if found else None)

@@ -1,8 +1,8 @@
-"""Claim and extend: choosing and taking in one step, by the core's own functions.
+"""Claim and extend: the core's functions choose and take the tasks, in one transaction.
 
-The best tasks of the lanes are read unlocked, merged and locked in one statement, passing over what others have. The
-core chooses among them by the ceilings as they were read; then all is written in one statement, which locks the
-ceilings and says what they were. Where they were not what the choice was made on, it is made again under their locks.
+One statement reads the best tasks of the lanes, merges and locks them, and skips tasks that others have locked. The
+core chooses among them by the ceilings as they were read. One statement then writes everything, locks the ceilings and
+answers their values before. If these differ from those that the choice used, the choice is made again under the locks.
 """
 
 from __future__ import annotations
@@ -20,106 +20,110 @@ from taskyard.core.task import Hot, LaneId, TaskId
 from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Claimed, Extended, Stale
 from taskyard.stores.postgres import blockers
-from taskyard.stores.postgres.commits import remove_idle
+from taskyard.stores.postgres.commits import remove_idle_limits
 from taskyard.stores.postgres.fast.claim_cursors import Place
-from taskyard.stores.postgres.transaction import CeilingsMoved, Transaction, limit_of
+from taskyard.stores.postgres.transaction import CeilingsChanged, PostgresTransaction, parse_limit
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.heartbeat_batches import apply_heartbeats
 
 _NO_CEILING = 2**62
-_FIRST = (-(2**62), 0)  # a place before every rank
-_EACH = 8  # tasks of one lane that are read at once at least, where more than one is wanted
+_FIRST = (-(2**62), 0)  # the place before every rank
+_EACH = 8  # the least number of tasks that are read of a lane at once, if a claim wants several
 
 
 @dataclass(slots=True)
-class Found:
-    """What is known so far of the lanes and the ceilings."""
+class SearchState:
+    """What a claim has read of the lanes and the ceilings so far."""
 
     tasks: dict[LaneId, list[Hot]] = field(default_factory=dict[LaneId, list[Hot]])
     bodies: dict[TaskId, str] = field(default_factory=dict[TaskId, str])
     places: dict[LaneId, tuple[int, int]] = field(default_factory=dict[LaneId, tuple[int, int]])
     limits: dict[str, Limit] = field(default_factory=dict[str, Limit])
-    asked: set[str] = field(default_factory=set[str])  # the ceilings that the choice looked at
-    beyond: set[LaneId] = field(default_factory=set[LaneId])  # where the choice asked for more than is known
-    more: bool = True  # whether there may be tasks that were not looked at
+    asked: set[str] = field(default_factory=set[str])  # the ceilings that the choice used
+    exhausted: set[LaneId] = field(
+        default_factory=set[LaneId]
+    )  # lanes of which the choice wanted more tasks than were read
+    more: bool = True  # whether there may be unread tasks
 
     def walk(self, lane: LaneId) -> Iterator[Hot]:
         yield from self.tasks.get(lane, ())
-        self.beyond.add(lane)
+        self.exhausted.add(lane)
 
-    def limit_of(self, name: str) -> Limit:
+    def parse_limit(self, name: str) -> Limit:
         self.asked.add(name)
         return self.limits[name]
 
 
 async def claim(
-    transaction: Transaction, plan: ClaimPlan, lock_first: Collection[str], behind: dict[LaneId, Place]
+    transaction: PostgresTransaction, plan: ClaimPlan, lock_first: Collection[str], cursors: dict[LaneId, Place]
 ) -> Claimed | Stale:
-    seen = await search(transaction, plan, lock_first, behind)
+    seen = await search(transaction, plan, lock_first, cursors)
     if isinstance(seen, Stale):
         return seen
     choice, found = seen
     if choice.taken or choice.parked:
         await _write(transaction, plan, choice, found)
-    return claimed(choice, found)
+    return to_claimed(choice, found)
 
 
 async def search(
-    transaction: Transaction, plan: ClaimPlan, lock_first: Collection[str], behind: dict[LaneId, Place]
-) -> tuple[Choice, Found] | Stale:
-    """What the core chooses, and what from. It is locked, unless the transaction is to be one statement to come.
+    transaction: PostgresTransaction, plan: ClaimPlan, lock_first: Collection[str], cursors: dict[LaneId, Place]
+) -> tuple[Choice, SearchState] | Stale:
+    """The core's choice, and what it was made from. The tasks are locked, unless the transaction is a fast path's.
 
-    In some lanes only what is behind a place is looked at, as long as there is enough; else that is forgotten.
+    Lanes with a cursor are read behind it only. If that is not enough, the search starts again without cursors.
     """
-    found = Found(places=dict(behind))
-    epoch = await _look(transaction, plan, plan.lanes, found)
+    found = SearchState(places=dict(cursors))
+    epoch = await _read_more(transaction, plan, plan.lanes, found)
     if epoch != plan.epoch or claiming.is_outdated(plan, transaction.now):
         return Stale(epoch)
     if lock_first:
         await _lock_limits(transaction, plan, found, lock_first)
     choice = _choose(plan, found)
-    while _is_short(plan, choice, found):
-        # Not into lanes that the choice has closed: their backlog costs nothing.
-        await _look(transaction, plan, [lane for lane in plan.lanes if lane.id in found.beyond], found)
+    while _needs_more(plan, choice, found):
+        # Only lanes that the choice still uses: the backlog of other lanes is not read.
+        await _read_more(transaction, plan, [lane for lane in plan.lanes if lane.id in found.exhausted], found)
         choice = _choose(plan, found)
-    if behind and not _is_enough(plan, choice, found):
-        behind.clear()
-        return await search(transaction, plan, lock_first, behind)
+    if cursors and not _is_enough(plan, choice, found):
+        cursors.clear()
+        return await search(transaction, plan, lock_first, cursors)
     return choice, found
 
 
-def claimed(choice: Choice, found: Found) -> Claimed:
+def to_claimed(choice: Choice, found: SearchState) -> Claimed:
     taken, parked, _ = choice
     definitions = tuple(decode_definition(found.bodies[change.before.id]) for change in taken)
     return Claimed(tuple(change.after for change in taken), len(parked), definitions)
 
 
-def _choose(plan: ClaimPlan, found: Found) -> Choice:
-    found.beyond.clear()
+def _choose(plan: ClaimPlan, found: SearchState) -> Choice:
+    found.exhausted.clear()
     found.asked.clear()
-    return claiming.choose(plan, {lane.id: found.walk(lane.id) for lane in plan.lanes}, found.limit_of)
+    return claiming.choose(plan, {lane.id: found.walk(lane.id) for lane in plan.lanes}, found.parse_limit)
 
 
-def _is_short(plan: ClaimPlan, choice: Choice, found: Found) -> bool:
-    """Whether the choice came to an end only because it was not given more."""
-    return found.more and bool(found.beyond) and not _is_enough(plan, choice, found)
+def _needs_more(plan: ClaimPlan, choice: Choice, found: SearchState) -> bool:
+    """Whether the choice ended only because too few tasks were read."""
+    return found.more and bool(found.exhausted) and not _is_enough(plan, choice, found)
 
 
-def _is_enough(plan: ClaimPlan, choice: Choice, found: Found) -> bool:
+def _is_enough(plan: ClaimPlan, choice: Choice, found: SearchState) -> bool:
     planned = claiming.ceilings_of(plan)
     free = min((planned[name] or 0) - found.limits[name].held for name in claiming.slots_of(plan))
     return len(choice.taken) >= min(len(plan.leases), free) or len(choice.parked) == claiming.PARKED_PER_CLAIM
 
 
-async def _look(transaction: Transaction, plan: ClaimPlan, lanes: Sequence[PlannedLane], found: Found) -> int:
-    """Lock some more of the best tasks, and read the ceilings they stand under. The epoch is answered."""
+async def _read_more(
+    transaction: PostgresTransaction, plan: ClaimPlan, lanes: Sequence[PlannedLane], found: SearchState
+) -> int:
+    """Read and lock more of the best tasks, and read their ceilings. Answers the epoch."""
     wanted = min(len(plan.leases), max(plan.slots, 1))
     each = min(wanted, max(_EACH, 4 * wanted // max(len(lanes), 1)))
     places = [found.places.get(lane.id, _FIRST) for lane in lanes]
     own, planned = _own_ceilings(plan), claiming.ceilings_of(plan)
     money = [ceiling for name in claiming.own_money(plan) if (ceiling := planned[name]) is not None]
-    answer = await transaction.ask(
-        "look" if transaction.whole else "pick",
+    answer = await transaction.query(
+        transaction.claim_query,
         [lane.id for lane in lanes],
         [aged(lane.boost, plan.now) for lane in lanes],
         [rank for rank, _ in places],
@@ -146,12 +150,14 @@ async def _look(transaction: Transaction, plan: ClaimPlan, lanes: Sequence[Plann
 
 
 def _own_ceilings(plan: ClaimPlan) -> list[str]:
-    """Those that do not depend on the task."""
+    """The ceilings that do not depend on the task."""
     probes = {lane.probe for lane in plan.lanes if lane.probe is not None}
     return [*(name for name, ceiling in claiming.ceilings_of(plan).items() if ceiling is not None), *probes]
 
 
-async def _read_limits(transaction: Transaction, plan: ClaimPlan, found: Found, tasks: Sequence[Hot]) -> None:
+async def _read_limits(
+    transaction: PostgresTransaction, plan: ClaimPlan, found: SearchState, tasks: Sequence[Hot]
+) -> None:
     names = {key_ceiling(hot.key) for hot in tasks if hot.key is not None}
     names |= {dag_ceiling(hot.dag_id) for hot in tasks if hot.dag_id is not None}
     names -= found.limits.keys()
@@ -159,58 +165,60 @@ async def _read_limits(transaction: Transaction, plan: ClaimPlan, found: Found, 
         found.limits |= await transaction.limits(plan.workspace, names)
 
 
-async def _lock_limits(transaction: Transaction, plan: ClaimPlan, found: Found, names: Collection[str]) -> None:
-    """Wait for these, before any choice is made."""
+async def _lock_limits(
+    transaction: PostgresTransaction, plan: ClaimPlan, found: SearchState, names: Collection[str]
+) -> None:
+    """Lock these ceilings before the choice is made."""
     transaction.move_limits([(plan.workspace, name, 0, 0) for name in names])
     read = await transaction.flush(["move_limits"])
-    found.limits |= {row[1]: limit_of(row)[1] for row in read}
+    found.limits |= {row[1]: parse_limit(row)[1] for row in read}
 
 
-async def _write(transaction: Transaction, plan: ClaimPlan, choice: Choice, found: Found) -> None:
+async def _write(transaction: PostgresTransaction, plan: ClaimPlan, choice: Choice, found: SearchState) -> None:
     taken, parked, spends = choice
     changes = [*taken, *(change for change, _ in parked)]
     moved = {spend.name: spend.held for spend in spends}
-    # Also those that were only looked at, where they limit something: that they have no room must stay true.
-    looked_at = limiting(plan, found)
+    # Ceilings that were only read are locked too, if they limit something: they must not get room meanwhile.
+    looked_at = limiting_ceilings(plan, found)
     names = sorted(looked_at | moved.keys())
     eased = [spend.name for spend in spends if claiming.eases(spend)]
-    transaction.move(changes)
+    transaction.apply_changes(changes)
     transaction.write("insert_blockers", [blocker for _, blocker in parked])
     transaction.move_limits([(plan.workspace, name, moved.get(name, 0), 0) for name in names])
-    transaction.tell(change.event for change in changes)
+    transaction.add_events(change.event for change in changes)
     if not eased:
-        transaction.tell_now()
-    after = dict(limit_of(row) for row in await transaction.flush(["move_limits"]))
+        transaction.queue_events()
+    after = dict(parse_limit(row) for row in await transaction.flush(["move_limits"]))
     stored = {name: limit for (_, name), limit in after.items()}
     before = {name: limit._replace(held=limit.held - moved.get(name, 0)) for name, limit in stored.items()}
     if any(before[name][2:] != found.limits[name][2:] for name in looked_at):
-        # They moved in between, but are locked now: perhaps the choice would have been the same.
+        # The ceilings changed in between, but are locked now. The choice may still be the same.
         found.limits |= before
         if _choose(plan, found) != choice:
-            raise CeilingsMoved(names)
-    await remove_idle(transaction, stored.values())
+            raise CeilingsChanged(names)
+    await remove_idle_limits(transaction, stored.values())
     for name in eased:
-        let_go = await blockers.unpark(transaction, stored[name], plan.now)
-        transaction.tell(change.event for change in let_go)
+        unparked = await blockers.unpark(transaction, stored[name], plan.now)
+        transaction.add_events(change.event for change in unparked)
     if eased:
-        transaction.tell_now()
+        transaction.queue_events()
         await transaction.flush()
 
 
-def limiting(plan: ClaimPlan, found: Found) -> set[str]:
-    """The names that the choice looked at, and that have a ceiling."""
+def limiting_ceilings(plan: ClaimPlan, found: SearchState) -> set[str]:
+    """The names that the choice used and that have a ceiling."""
     return {name for name in found.asked if _limits(plan, found.limits[name])}
 
 
 def _limits(plan: ClaimPlan, limit: Limit) -> bool:
-    """Whether there is a ceiling under this name, stored, planned or understood."""
+    """Whether the name has a ceiling: stored, planned or implied."""
     planned = claiming.ceilings_of(plan)
     return planned.get(limit.name, claiming.ceiling_of(limit)) is not None
 
 
-async def extend(transaction: Transaction, beats: Sequence[Beat]) -> list[Extended]:
+async def extend(transaction: PostgresTransaction, beats: Sequence[Beat]) -> list[Extended]:
     found = await transaction.load("lock_hot", list({beat.task_id for beat in beats}))
     answers, steps = apply_heartbeats(beats, found, transaction.now)
-    transaction.move_hot(steps)
+    transaction.update_rows(steps)
     await transaction.flush()
     return answers

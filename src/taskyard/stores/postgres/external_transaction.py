@@ -1,7 +1,7 @@
-"""Writing in the caller's own transaction: what is put in commits or vanishes with it.
+"""Enqueueing in the caller's own transaction: the tasks are committed or rolled back with it.
 
-The connection is the caller's, of asyncpg, psycopg 3 or SQLAlchemy over one of these, with a transaction open. It is
-neither committed nor rolled back here.
+The connection belongs to the caller: asyncpg, psycopg 3 or SQLAlchemy over one of these, with an open transaction. This
+module neither commits nor rolls back.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from typing import Any
 from taskyard.core.changes import Blocker, NewTask
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Lane, LaneId, TaskId
-from taskyard.stores.postgres.statements import Part, Statements, new_rows, number_of
+from taskyard.stores.postgres.statements import StatementPart, Statements, format_new_tasks, lock_number
 from taskyard.stores.shared import rows
 
 _PARAMETER = re.compile(r"\$(\d+)")
-_IDLE = 0  # psycopg's word for a connection without a transaction
+_IDLE = 0  # psycopg's status of a connection without a transaction
 
 
-class PostgresGuest:
+class PostgresExternalTransaction:
     def __init__(self, connection: Any, sql: Statements) -> None:
         self._connection = connection
         self._sql = sql
 
     async def lanes(self, lanes: Sequence[Lane]) -> list[LaneId]:
-        """Their ids. New ones are made here too: until the caller's transaction ends, the workspace has no claims."""
+        """The ids of these lanes. Adding a lane blocks claims in its workspace until the caller's transaction ends."""
         known = await self._lane_ids(lanes)
         new = [lane for lane in dict.fromkeys(lanes) if lane not in known]
         if new:
-            await self._query("let_no_claim_in", sorted({number_of(lane.workspace) for lane in new}))
+            await self._query("let_no_claim_in", sorted({lock_number(lane.workspace) for lane in new}))
             known = await self._lane_ids(lanes)
             for lane in new:
                 if lane not in known:
@@ -44,9 +44,9 @@ class PostgresGuest:
         return {row[0]: row[1] for row in await self._query("by_key", workspace, list(keys))}
 
     async def insert(self, tasks: Sequence[NewTask], blockers: Sequence[Blocker]) -> None:
-        """The tail of events waits for the caller's transaction from here on, for the number that was drawn in it."""
-        parts = [self._sql.part("new_tasks", new_rows(tasks))]
-        parts += [Part(name, self._sql[name], ()) for name in ("insert_tasks", "insert_definitions")]
+        """Insert the tasks. Readers of events wait for the caller's transaction from here on."""
+        parts = [self._sql.part("new_tasks", format_new_tasks(tasks))]
+        parts += [StatementPart(name, self._sql[name], ()) for name in ("insert_tasks", "insert_definitions")]
         tags = [(place, tag) for place, task in enumerate(tasks, 1) for tag in task.definition.tags]
         for name, values in (
             ("insert_new_tags", tags),
@@ -74,16 +74,16 @@ class PostgresGuest:
             return await connection.fetch(sql, *values)
         if connection.autocommit and connection.info.transaction_status == _IDLE:
             raise InvalidInput("connection", "must have a transaction open")
-        # psycopg counts its parameters by place or by name, and knows arrays as lists only.
+        # psycopg takes parameters by place or by name, and arrays only as lists.
         named = {f"p{number}": _listed(value) for number, value in enumerate(values, 1)}
         cursor = await _awaited(connection.execute(_PARAMETER.sub(r"%(p\1)s", sql.replace("%", "%%")), named))
         return await _awaited(cursor.fetchall()) if cursor.description is not None else ()
 
     async def _drivers(self) -> Any:
-        """The driver's own connection, where SQLAlchemy's was handed in."""
+        """The driver's connection, also if the caller passed one of SQLAlchemy."""
         connection = self._connection
         if hasattr(connection, "exec_driver_sql"):
-            # It begins a transaction only with the first statement that it is asked for itself.
+            # SQLAlchemy begins a transaction only with its own first statement.
             await _awaited(connection.exec_driver_sql("select 1"))
             pooled = await connection.get_raw_connection() if _is_async(connection) else connection.connection
             return pooled.driver_connection
@@ -95,7 +95,7 @@ def _is_async(connection: Any) -> bool:
 
 
 async def _awaited(answer: Any) -> Any:
-    """Of a synchronous connection the answer is there already."""
+    """A synchronous connection answers at once."""
     return await answer if isawaitable(answer) else answer
 
 

@@ -1,4 +1,4 @@
-"""Every read of the contract. Each statement sees one moment; where one needs several, they share a snapshot."""
+"""Every read of the contract. A read of several statements runs them on one snapshot."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Lane, L
 from taskyard.core.units import Micros
 from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
-from taskyard.stores.postgres.connection.pool import Connection
+from taskyard.stores.postgres.connection.session import PostgresSession
 from taskyard.stores.postgres.statements import Statements
 from taskyard.stores.shared import prune_batches, rows
 from taskyard.stores.shared.filters import is_verbatim_in_json, may_mention
@@ -35,13 +35,13 @@ from taskyard.stores.shared.paging import PageRange
 
 Value = TypeVar("Value")
 _WIDTH = len(Hot._fields)
-_PAGE = 500  # tasks whose text is looked through at once
+_PAGE = 500  # tasks whose texts one statement reads
 
 
-class Reader:
-    """A connection to read on."""
+class PostgresReader:
+    """Reads by named statements on one connection."""
 
-    def __init__(self, connection: Connection, sql: Statements) -> None:
+    def __init__(self, connection: PostgresSession, sql: Statements) -> None:
         self.connection = connection
         self.sql = sql
 
@@ -55,30 +55,30 @@ class Reader:
         return [rows.parse_hot(row) for row in await self.ask(name, *values)]
 
     @asynccontextmanager
-    async def one_moment(self) -> AsyncGenerator[None]:
-        """Several statements that see the same state."""
+    async def snapshot(self) -> AsyncGenerator[None]:
+        """Run several statements on one snapshot."""
         async with self.connection.transaction(isolation="repeatable_read", readonly=True):
             yield
 
 
-# Tasks by id, and what belongs to one.
+# Tasks by id, and the data of one task.
 
 
-async def load(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:
+async def load(reader: PostgresReader, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:
     found = {hot.id: hot for hot in await reader.tasks("load", list(task_ids))}
     return _in_order(found, task_ids)
 
 
-async def definitions(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
+async def definitions(reader: PostgresReader, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
     found = await reader.ask("definitions", list(task_ids))
     return _in_order({task_id: decode_definition(body) for task_id, body in found}, task_ids)
 
 
-async def labels(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Labels]:
-    return {task_id: Labels._make(told) for task_id, *told in await reader.ask("labels", list(task_ids))}
+async def labels(reader: PostgresReader, task_ids: Sequence[TaskId]) -> dict[TaskId, Labels]:
+    return {task_id: Labels._make(fields) for task_id, *fields in await reader.ask("labels", list(task_ids))}
 
 
-async def outputs(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]:
+async def outputs(reader: PostgresReader, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]:
     found = map(rows.parse_output, await reader.ask("outputs", list(task_ids)))
     return _in_order({output.task_id: output for output in found}, task_ids)
 
@@ -87,63 +87,63 @@ def _in_order(found: dict[TaskId, Value], task_ids: Sequence[TaskId]) -> dict[Ta
     return {task_id: found[task_id] for task_id in task_ids if task_id in found}
 
 
-async def attempts(reader: Reader, task_id: TaskId) -> list[Attempt]:
+async def attempts(reader: PostgresReader, task_id: TaskId) -> list[Attempt]:
     return [rows.parse_attempt(row) for row in await reader.ask("attempts", task_id)]
 
 
-async def histories(reader: Reader, task_ids: Sequence[TaskId]) -> dict[TaskId, list[Attempt]]:
+async def histories(reader: PostgresReader, task_ids: Sequence[TaskId]) -> dict[TaskId, list[Attempt]]:
     found = [rows.parse_attempt(row) for row in await reader.ask("histories", list(task_ids))]
     return _in_order(rows.group_by_task(found), task_ids)
 
 
-async def checkpoints(reader: Reader, task_id: TaskId) -> list[Checkpoint]:
+async def checkpoints(reader: PostgresReader, task_id: TaskId) -> list[Checkpoint]:
     return [Checkpoint._make(row) for row in await reader.ask("checkpoints", task_id)]
 
 
-async def signals(reader: Reader, task_id: TaskId) -> list[Signal]:
+async def signals(reader: PostgresReader, task_id: TaskId) -> list[Signal]:
     return [Signal._make(row) for row in await reader.ask("signals", task_id)]
 
 
-async def blockers(reader: Reader, task_ids: Sequence[TaskId]) -> list[Blocker]:
+async def blockers(reader: PostgresReader, task_ids: Sequence[TaskId]) -> list[Blocker]:
     return [Blocker._make(row) for row in await reader.ask("blockers", list(task_ids))]
 
 
-async def awaited(reader: Reader, workspace: str, limit: int) -> list[Blocker]:
+async def awaited(reader: PostgresReader, workspace: str, limit: int) -> list[Blocker]:
     return [Blocker._make(row) for row in await reader.ask("awaited", workspace, limit)]
 
 
-async def edges(reader: Reader, parents: Sequence[TaskId]) -> list[Edge]:
+async def edges(reader: PostgresReader, parents: Sequence[TaskId]) -> list[Edge]:
     return [Edge._make(row) for row in await reader.ask("edges", list(parents))]
 
 
-async def graph(reader: Reader, dag_id: DagId) -> Graph:
-    async with reader.one_moment():
+async def graph(reader: PostgresReader, dag_id: DagId) -> Graph:
+    async with reader.snapshot():
         tasks = await reader.tasks("graph_tasks", dag_id)
         return Graph(tuple(tasks), tuple(Edge._make(row) for row in await reader.ask("graph_edges", dag_id)))
 
 
-async def stuck(reader: Reader, dag_id: DagId) -> bool:
+async def stuck(reader: PostgresReader, dag_id: DagId) -> bool:
     return not await reader.value("can_proceed", dag_id)
 
 
-async def by_key(reader: Reader, workspace: str, keys: Sequence[str]) -> dict[str, TaskId]:
+async def by_key(reader: PostgresReader, workspace: str, keys: Sequence[str]) -> dict[str, TaskId]:
     return {row[0]: row[1] for row in await reader.ask("by_key", workspace, list(keys))}
 
 
 # Records, ceilings, counters.
 
 
-async def record(reader: Reader, kind: str, workspace: str, record_id: str) -> Record | None:
+async def record(reader: PostgresReader, kind: str, workspace: str, record_id: str) -> Record | None:
     found = await reader.ask("record", kind, workspace, record_id)
     return rows.parse_record(found[0]) if found else None
 
 
-async def named(reader: Reader, kind: str, workspace: str, ids: Sequence[str]) -> dict[str, Record]:
+async def named(reader: PostgresReader, kind: str, workspace: str, ids: Sequence[str]) -> dict[str, Record]:
     found = map(rows.parse_record, await reader.ask("named", kind, workspace, list(ids)))
     return {record.id: record for record in found}
 
 
-async def records(reader: Reader, kind: str, workspace: str | None) -> list[Record]:
+async def records(reader: PostgresReader, kind: str, workspace: str | None) -> list[Record]:
     if workspace is None:
         found = await reader.ask("records", kind)
     else:
@@ -151,7 +151,7 @@ async def records(reader: Reader, kind: str, workspace: str | None) -> list[Reco
     return [rows.parse_record(row) for row in found]
 
 
-async def page(reader: Reader, kind: str, workspace: str, which: PageRange) -> list[Record]:
+async def page(reader: PostgresReader, kind: str, workspace: str, which: PageRange) -> list[Record]:
     if which.end is None:
         found = await reader.ask("last_page", kind, workspace, which.first, which.limit)
     else:
@@ -159,7 +159,7 @@ async def page(reader: Reader, kind: str, workspace: str, which: PageRange) -> l
     return [rows.parse_record(row) for row in found]
 
 
-async def limits(reader: Reader, workspace: str, names: Sequence[str] | None) -> dict[str, Limit]:
+async def limits(reader: PostgresReader, workspace: str, names: Sequence[str] | None) -> dict[str, Limit]:
     if names is None:
         found = await reader.ask("limits_all", workspace)
     else:
@@ -167,22 +167,22 @@ async def limits(reader: Reader, workspace: str, names: Sequence[str] | None) ->
     return {limit.name: limit for limit in map(Limit._make, found)}
 
 
-async def counts(reader: Reader, workspace: str, names: Sequence[str]) -> dict[str, int]:
+async def counts(reader: PostgresReader, workspace: str, names: Sequence[str]) -> dict[str, int]:
     return {row[0]: row[1] for row in await reader.ask("counters_named", workspace, list(names))}
 
 
-async def duty(reader: Reader, name: str) -> Micros | None:
+async def duty(reader: PostgresReader, name: str) -> Micros | None:
     return await reader.value("duty", name)
 
 
-async def pruned(reader: Reader, workspace: str | None) -> int:
+async def pruned(reader: PostgresReader, workspace: str | None) -> int:
     if workspace is None:
         return await reader.value("pruned")
     return await reader.value("pruned_of_workspace", workspace)
 
 
-async def config(reader: Reader, workspace: str, lanes_above: LaneId) -> Config:
-    async with reader.one_moment():
+async def config(reader: PostgresReader, workspace: str, lanes_above: LaneId) -> Config:
+    async with reader.snapshot():
         secret: bytes | None = await reader.value("secret")
         epoch: int = await reader.value("epoch", workspace)
         found = await reader.ask("records_of_workspace", sorted(PLANNED_ON), workspace)
@@ -193,20 +193,20 @@ async def config(reader: Reader, workspace: str, lanes_above: LaneId) -> Config:
     return Config(epoch, tuple(rows.parse_record(row) for row in found), lanes, yard_identity(secret))
 
 
-async def lane_ids(reader: Reader, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
-    """Those that are known."""
+async def lane_ids(reader: PostgresReader, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
+    """The ids of the lanes that are stored already."""
     digests = {rows.digest_lane(lane): lane for lane in lanes}
     return {digests[digest]: LaneId(number) for digest, number in await reader.ask("lane_ids", list(digests))}
 
 
-async def pulses(reader: Reader, prefix: str) -> dict[str, Micros]:
+async def pulses(reader: PostgresReader, prefix: str) -> dict[str, Micros]:
     return {row[0]: row[1] for row in await reader.ask("pulses", prefix)}
 
 
-# What sweeps and people look for.
+# Reads for sweeps and lists.
 
 
-async def held(reader: Reader, agent: AgentId | None, runtime: RuntimeId | None) -> list[Hot]:
+async def held(reader: PostgresReader, agent: AgentId | None, runtime: RuntimeId | None) -> list[Hot]:
     if agent is not None:
         found = await reader.tasks("held_by_agent", agent)
     elif runtime is not None:
@@ -216,16 +216,16 @@ async def held(reader: Reader, agent: AgentId | None, runtime: RuntimeId | None)
     return [hot for hot in found if runtime in (None, hot.runtime)]
 
 
-async def due(reader: Reader, now: Micros, limit: int) -> list[Hot]:
+async def due(reader: PostgresReader, now: Micros, limit: int) -> list[Hot]:
     return await reader.tasks("due", now, limit)
 
 
-async def drifting(reader: Reader, now: Micros, limit: int) -> list[Hot]:
+async def drifting(reader: PostgresReader, now: Micros, limit: int) -> list[Hot]:
     return await reader.tasks("drifting", now, limit)
 
 
-async def prunable(reader: Reader, before: Micros, limit: int, dead_too: bool, after: Cursor) -> Prunable:
-    async with reader.one_moment():
+async def prunable(reader: PostgresReader, before: Micros, limit: int, dead_too: bool, after: Cursor) -> Prunable:
+    async with reader.snapshot():
         found = await reader.ask("prunable", before, limit, dead_too, *after)
         candidates = [prune_batches.Candidate(*row) for row in found]
         dag_ids = prune_batches.dag_ids_of(candidates)
@@ -236,7 +236,7 @@ async def prunable(reader: Reader, before: Micros, limit: int, dead_too: bool, a
     return Prunable(tuple(tasks), cursor)
 
 
-async def find(reader: Reader, which: Filter, after: int, limit: int) -> list[Hot]:
+async def find(reader: PostgresReader, which: Filter, after: int, limit: int) -> list[Hot]:
     if which.text is None:
         return [rows.parse_hot(row[:_WIDTH]) for row in await _found(reader, which, after, limit)]
     # PostgreSQL before 18 cannot fold case as Python does, and every store must find the same.
@@ -247,7 +247,7 @@ async def find(reader: Reader, which: Filter, after: int, limit: int) -> list[Ho
     return found[:limit]
 
 
-async def _found(reader: Reader, which: Filter, after: int, limit: int) -> list[rows.Row]:
+async def _found(reader: PostgresReader, which: Filter, after: int, limit: int) -> list[rows.Row]:
     wanted: dict[str, Any] = {
         "after": after or None,
         "statuses": list(which.statuses) or None,
@@ -275,36 +275,36 @@ def _mentions(body: str, text: str) -> bool:
     return any(text in each.casefold() for each in (definition.title, definition.prompt, definition.payload))
 
 
-async def tally(reader: Reader, workspace: str) -> dict[tuple[Status, str], int]:
+async def tally(reader: PostgresReader, workspace: str) -> dict[tuple[Status, str], int]:
     return {(rows.STATUSES[row[0]], row[1]): row[2] for row in await reader.ask("tally", workspace)}
 
 
-async def depth(reader: Reader, workspace: str) -> dict[Status, int]:
+async def depth(reader: PostgresReader, workspace: str) -> dict[Status, int]:
     return {rows.STATUSES[row[0]]: row[1] for row in await reader.ask("depth", workspace) if row[1]}
 
 
-async def longest_ready(reader: Reader, workspace: str) -> Hot | None:
+async def longest_ready(reader: PostgresReader, workspace: str) -> Hot | None:
     return next(iter(await reader.tasks("longest_ready", workspace)), None)
 
 
-async def ahead(reader: Reader, lane: LaneId, rank: int, seq: int, limit: int) -> int:
+async def ahead(reader: PostgresReader, lane: LaneId, rank: int, seq: int, limit: int) -> int:
     return await reader.value("ahead", lane, rank, seq, limit)
 
 
 async def events(
-    reader: Reader, after: int, limit: int, workspace: str | None, task_id: TaskId | None
+    reader: PostgresReader, after: int, limit: int, workspace: str | None, task_id: TaskId | None
 ) -> list[StoredEvent]:
-    """Up to the horizon only: beyond it, a number may be missing because its transaction is still under way."""
+    """Read events up to the horizon only: beyond it, an open transaction may still add a smaller number."""
     if task_id is not None:
         found = await reader.ask("events_of_task", after, task_id, limit)
     else:
-        # Before the events are read, and not in one snapshot with them: what it calls settled must be there to see.
+        # The horizon is read before the events, and not on one snapshot with them: all events up to it must be visible.
         horizon = await reader.value("event_horizon")
         if workspace is not None:
             found = await reader.ask("events_of_workspace", after, horizon, limit, workspace)
         else:
             found = await reader.ask("events", after, horizon, limit)
-    # After the events: what was pruned while they were read is told, not skipped.
+    # Read after the events, so that pruning during the read is reported.
     gone = 0 if task_id is not None or after == 0 else await pruned(reader, workspace)
     if after < gone:
         raise EventsGone(gone + 1)
@@ -312,12 +312,12 @@ async def events(
     return [each for each in read if workspace in (None, each.event.workspace)]
 
 
-async def outbox(reader: Reader, topic: str, limit: int) -> list[tuple[int, Outbox]]:
+async def outbox(reader: PostgresReader, topic: str, limit: int) -> list[tuple[int, Outbox]]:
     return [(number, Outbox._make(row)) for number, *row in await reader.ask("outbox", topic, limit)]
 
 
-async def health(reader: Reader) -> dict[str, Json]:
-    """The server's figures. Dead rows are those that no transaction needs any more and nothing has removed yet."""
+async def health(reader: PostgresReader) -> dict[str, Json]:
+    """Figures of the server. Dead rows are old versions that vacuum has not removed yet."""
     [figures] = await reader.ask("health")
     count_rows = {name: (dead, live) for name, dead, live in await reader.ask("dead_rows")}
     every = sum(dead + live for dead, live in count_rows.values())
@@ -336,6 +336,6 @@ _HEALTH = (
 _CHECKS = ("without_definition", "definition_without_task", "numbers_behind")
 
 
-async def checks(reader: Reader) -> list[str]:
-    async with reader.one_moment():
+async def checks(reader: PostgresReader) -> list[str]:
+    async with reader.snapshot():
         return [row[0] for name in _CHECKS for row in await reader.ask(name)]

@@ -1,12 +1,12 @@
-"""Forgetting tasks and everything that is only theirs."""
+"""Removes tasks and everything that belongs only to them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from taskyard.core.task import TaskId
-from taskyard.stores.postgres.statements import columns
-from taskyard.stores.postgres.transaction import Transaction
+from taskyard.stores.postgres.statements import transpose
+from taskyard.stores.postgres.transaction import PostgresTransaction
 
 _PARTS = (
     *("definitions", "tags_of", "events", "outputs", "attempts", "checkpoints", "signals", "blockers_of"),
@@ -14,12 +14,12 @@ _PARTS = (
 )
 
 
-async def remove(transaction: Transaction, task_ids: Sequence[TaskId]) -> None:
+async def remove(transaction: PostgresTransaction, task_ids: Sequence[TaskId]) -> None:
     if not task_ids:
         return
     await transaction.flush()
     ids = list(task_ids)
-    dags = columns(await transaction.ask("doomed_dags", ids), 2)
+    dags = transpose(await transaction.query("doomed_dags", ids), 2)
     await transaction.run("note_doomed_events", ids, *dags)
     if dags[0]:
         for what in ("events", "records", "limits", "counters"):

@@ -1,7 +1,7 @@
 """A yard in a schema of a PostgreSQL database, shared by any number of processes and machines.
 
-What is stored is decided in `landing`, `lifting` and `claims`, by the functions of the core; this module only passes
-on, and tells others that something was written.
+This module delegates, and wakes the coroutines that wait for writes: `commits`, `blockers` and `claims` decide what is
+written, by the functions of the core. The modules of `fast` come first where they apply.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Extended, Stale
 from taskyard.stores.postgres import claims, commits, queries, small_writes
 from taskyard.stores.postgres.connection import schema, wakeups
-from taskyard.stores.postgres.connection.address import address
-from taskyard.stores.postgres.connection.notify_channel import Waking
+from taskyard.stores.postgres.connection.address import parse_address
+from taskyard.stores.postgres.connection.notify_channel import NotifyChannel
 from taskyard.stores.postgres.connection.pool import Pool
-from taskyard.stores.postgres.connection.wakeups import News
-from taskyard.stores.postgres.external_transaction import PostgresGuest
+from taskyard.stores.postgres.connection.wakeups import Wakeup
+from taskyard.stores.postgres.external_transaction import PostgresExternalTransaction
 from taskyard.stores.postgres.fast import single_statement
-from taskyard.stores.postgres.fast.claim_cursors import Floors, Place
-from taskyard.stores.postgres.fast.optimistic_claim import PlainClaims
-from taskyard.stores.postgres.queries import Reader
+from taskyard.stores.postgres.fast.claim_cursors import ClaimCursors, Place
+from taskyard.stores.postgres.fast.optimistic_claim import OptimisticClaims
+from taskyard.stores.postgres.fast.statement_runner import StatementRunner
+from taskyard.stores.postgres.queries import PostgresReader
 from taskyard.stores.postgres.statements import statements
-from taskyard.stores.postgres.transaction import Transaction
-from taskyard.stores.postgres.transaction_runner import Met, Transactions
+from taskyard.stores.postgres.transaction import PostgresTransaction
+from taskyard.stores.postgres.transaction_runner import Obstacles
 from taskyard.stores.shared.commits.change_sets import add_counts, check_consistency, count_rows
 from taskyard.stores.shared.migrations import State
 from taskyard.stores.shared.read_batching import ReadBatcher
@@ -40,7 +41,7 @@ from taskyard.stores.shared.store_clock import MEASURED_EVERY, StoreClock
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT, SLOW_CALL_TIMEOUT
 from taskyard.stores.shared.waiters import ANYTHING
 
-Given = ParamSpec("Given")
+Params = ParamSpec("Params")
 Answer = TypeVar("Answer")
 
 
@@ -60,17 +61,17 @@ class PostgresStore(Reads):
         self._url = url
         self._clock = clock
         self._migrates = migrates
-        self._where = address(url, schema, call_timeout)
+        self._where = parse_address(url, schema, call_timeout)
         self._sql = statements(self._where.schema)
         self._time = StoreClock(clock)
         self._pool: Pool | None = None
-        self._transactions: Transactions | None = None
-        self._waking: Waking | None = None
+        self._runner: StatementRunner | None = None
+        self._channel: NotifyChannel | None = None
         self._measuring: asyncio.Task[None] | None = None
         self._writing: set[asyncio.Task[Any]] = set()
-        self._loading = ReadBatcher[Hot](lambda task_ids: self._query("load", task_ids))
-        self._floors = Floors()
-        self._plain_claims: PlainClaims | None = None
+        self._loads = ReadBatcher[Hot](lambda task_ids: self._query("load", task_ids))
+        self._cursors = ClaimCursors()
+        self._optimistic_claims: OptimisticClaims | None = None
         self._process = 0
 
     def twin(self) -> PostgresStore:
@@ -82,70 +83,75 @@ class PostgresStore(Reads):
             call_timeout=self._where.call_timeout,
         )
 
-    def join(self, connection: Any) -> PostgresGuest:
-        return PostgresGuest(connection, self._sql)
+    def join(self, connection: Any) -> PostgresExternalTransaction:
+        return PostgresExternalTransaction(connection, self._sql)
 
     async def schema(self) -> State:
-        return await self._aside(self._schema)
+        return await self._run_unopened(self._schema)
 
     async def migrate(self) -> None:
-        async def act(transactions: Transactions) -> bytes:
-            return await self._prepare(transactions, migrates=True)
+        async def act(runner: StatementRunner) -> bytes:
+            return await self._prepare(runner, migrates=True)
 
-        await self._aside(act)
+        await self._run_unopened(act)
 
-    async def _aside(self, act: Callable[[Transactions], Awaitable[Answer]]) -> Answer:
-        """Do something to the database that needs no open yard."""
+    async def _run_unopened(self, act: Callable[[StatementRunner], Awaitable[Answer]]) -> Answer:
+        """Run a function on the database without opening the yard."""
         pool = Pool(self._where)
         try:
-            return await act(Transactions(self._where, pool, self._sql, self._time))
+            return await act(StatementRunner(self._where, pool, self._sql, self._time))
         finally:
             await pool.close()
 
-    async def _schema(self, transactions: Transactions) -> State:
-        return await transactions.read(lambda reader: schema.schema(reader.connection, self._sql))
+    async def _schema(self, runner: StatementRunner) -> State:
+        return await runner.read(lambda reader: schema.read_state(reader.connection, self._sql))
 
-    async def _prepare(self, transactions: Transactions, *, migrates: bool) -> bytes:
-        # A migration may take long; a line that is silent is found out before it begins.
-        state = await self._schema(transactions)
-        return await transactions.read(
+    async def _prepare(self, runner: StatementRunner, *, migrates: bool) -> bytes:
+        # A migration may take long. This short read detects a dead connection before it begins.
+        state = await self._schema(runner)
+        return await runner.read(
             lambda reader: schema.prepare(reader.connection, self._sql, migrates=migrates),
             within=SLOW_CALL_TIMEOUT if migrates and not state.is_too_new and state.outstanding() else None,
         )
 
     async def open(self) -> None:
-        pool = Pool(self._where.for_all_else)
-        transactions = Transactions(self._where, pool, self._sql, self._time)
+        pool = Pool(self._where.for_other_calls)
+        runner = StatementRunner(self._where, pool, self._sql, self._time)
         try:
-            self.secret = await self._prepare(transactions, migrates=self._migrates)
-            await self._measure(transactions)
-            self._time.observe(await transactions.read(lambda reader: reader.value("last_told")))
-            waking = Waking(
-                self._where, self._sql, lambda name, values: self._value(transactions, name, values), self._floors
+            self.secret = await self._prepare(runner, migrates=self._migrates)
+            await self._measure(runner)
+            self._time.observe(await runner.read(lambda reader: reader.value("last_told")))
+            channel = NotifyChannel(
+                self._where, self._sql, lambda name, values: self._value(runner, name, values), self._cursors
             )
-            await waking.open()
+            await channel.open()
         except BaseException:
             await pool.close()
             raise
         self._process = os.getpid()
-        self._plain_claims = PlainClaims(self._where, self._sql, self._time, self._to_its_end)
-        self._pool, self._transactions, self._waking = pool, transactions, waking
+        self._optimistic_claims = OptimisticClaims(self._where, self._sql, self._time, self._shielded)
+        self._pool, self._runner, self._channel = pool, runner, channel
         if self._time.uses_server_clock:
-            self._measuring = asyncio.create_task(self._keep_measuring(transactions))
+            self._measuring = asyncio.create_task(self._keep_measuring(runner))
 
     async def close(self) -> None:
-        """Finish the writes that are under way. Afterwards every call is refused."""
-        pool, waking, measuring, plain_claims = self._pool, self._waking, self._measuring, self._plain_claims
-        self._pool = self._transactions = self._waking = self._measuring = self._plain_claims = None
+        """Finish the current writes. Afterwards every call is refused."""
+        pool, channel, measuring, optimistic_claims = (
+            self._pool,
+            self._channel,
+            self._measuring,
+            self._optimistic_claims,
+        )
+        self._pool = self._runner = self._channel = self._measuring = self._optimistic_claims = None
         if measuring is not None:
             measuring.cancel()
             with suppress(asyncio.CancelledError):
                 await measuring
-        if pool is not None and waking is not None and plain_claims is not None:
+        if pool is not None and channel is not None and optimistic_claims is not None:
             await asyncio.gather(*self._writing, return_exceptions=True)
-            await self._loading.close()
-            await waking.close()
-            await plain_claims.close()
+            await self._loads.close()
+            await channel.close()
+            await optimistic_claims.close()
             await pool.close()
 
     def now(self) -> Micros:
@@ -159,49 +165,53 @@ class PostgresStore(Reads):
         answers: list[commits.Answer] = []
         counts: commits.Counts = {}
         while len(answers) < len(sets):
-            landed, moved = await self._land(sets[len(answers) :])
-            answers += landed
+            committed, moved = await self._commit_some(sets[len(answers) :])
+            answers += committed
             counts |= moved
         return add_counts(sets, answers, counts)
 
-    async def _land(self, sets: Sequence[ChangeSet]) -> tuple[list[commits.Answer], commits.Counts]:
-        if self._where.prepared and single_statement.is_plain(sets):
-            writing = self._open().write_at_once(lambda on: single_statement.land(on, sets), rows=count_rows(sets))
-            at_once = await self._to_its_end(writing)
-            if at_once is not None:
-                answer, written = at_once
-                self._wrote(written, tell=True)
+    async def _commit_some(self, sets: Sequence[ChangeSet]) -> tuple[list[commits.Answer], commits.Counts]:
+        if self._where.prepared and single_statement.is_applicable(sets):
+            writing = self._open().write_once(lambda on: single_statement.commit_once(on, sets), rows=count_rows(sets))
+            fast = await self._shielded(writing)
+            if fast is not None:
+                answer, written = fast
+                self._announce(written, notify=True)
                 return answer
 
-        async def work(transaction: Transaction, met: Met) -> tuple[list[commits.Answer], commits.Counts]:
-            return await commits.land(transaction, sets, met.task_ids, wary=met.wary)
+        async def work(
+            transaction: PostgresTransaction, obstacles: Obstacles
+        ) -> tuple[list[commits.Answer], commits.Counts]:
+            return await commits.commit_batch(
+                transaction, sets, obstacles.task_ids, check_new_ids=obstacles.check_new_ids
+            )
 
         return await self._transact(work, rows=count_rows(sets))
 
     async def claim(self, plan: ClaimPlan) -> Claimed | Stale:
-        behind = self._floors.places(lane.id for lane in plan.lanes)
-        mark = self._floors.mark
+        cursors = self._cursors.positions(lane.id for lane in plan.lanes)
+        mark = self._cursors.mark
 
-        answer = await self._claim_at_once(plan, behind) or await self._claim_carefully(plan, behind)
+        answer = await self._claim_optimistically(plan, cursors) or await self._claim_locked(plan, cursors)
         if isinstance(answer, Claimed):
-            self._floors.took(answer.tasks, behind, mark)
-        if behind and self._waking is not None:
-            self._waking.listen()
+            self._cursors.note_taken(answer.tasks, cursors, mark)
+        if cursors and self._channel is not None:
+            self._channel.listen()
         return answer
 
-    async def _claim_at_once(self, plan: ClaimPlan, behind: dict[LaneId, Place]) -> Claimed | Stale | None:
+    async def _claim_optimistically(self, plan: ClaimPlan, cursors: dict[LaneId, Place]) -> Claimed | Stale | None:
         self._open()
-        assert self._plain_claims is not None
-        made = await self._plain_claims.claim(plan, behind)
+        assert self._optimistic_claims is not None
+        made = await self._optimistic_claims.claim(plan, cursors)
         if made is None:
             return None
         answer, written = made
-        self._wrote(written, tell=True)
+        self._announce(written, notify=True)
         return answer
 
-    async def _claim_carefully(self, plan: ClaimPlan, behind: dict[LaneId, Place]) -> Claimed | Stale:
-        async def work(transaction: Transaction, met: Met) -> Claimed | Stale:
-            return await claims.claim(transaction, plan, met.limits, behind)
+    async def _claim_locked(self, plan: ClaimPlan, cursors: dict[LaneId, Place]) -> Claimed | Stale:
+        async def work(transaction: PostgresTransaction, obstacles: Obstacles) -> Claimed | Stale:
+            return await claims.claim(transaction, plan, obstacles.limits, cursors)
 
         return await self._transact(work, begin=self._sql.begin_claim(plan.workspace))
 
@@ -218,7 +228,7 @@ class PostgresStore(Reads):
         known: dict[Lane, LaneId] = await self._query("lane_ids", lanes)
         if any(lane not in known for lane in lanes):
 
-            async def work(transaction: Transaction, _: Met) -> dict[Lane, LaneId]:
+            async def work(transaction: PostgresTransaction, _: Obstacles) -> dict[Lane, LaneId]:
                 return await small_writes.lanes(transaction, lanes)
 
             known = await self._transact(work)
@@ -237,48 +247,48 @@ class PostgresStore(Reads):
 
     async def load(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:
         self._open()
-        return await self._loading.ask(task_ids)
+        return await self._loads.ask(task_ids)
 
     async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:
         self._open()
-        waking = self._waking
-        assert waking is not None
+        channel = self._channel
+        assert channel is not None
         if timeout > 0:
-            await waking.wait(mark, timeout, ANYTHING if plan is None else wakeups.wanted_by(plan))
+            await channel.wait(mark, timeout, ANYTHING if plan is None else wakeups.wanted_topics(plan))
         self._open()
-        return waking.mark
+        return channel.mark
 
-    # How.
+    # Helpers.
 
     async def _transact(
-        self, work: Callable[[Transaction, Met], Awaitable[Answer]], *, begin: str = "", rows: int = 0
+        self, work: Callable[[PostgresTransaction, Obstacles], Awaitable[Answer]], *, begin: str = "", rows: int = 0
     ) -> Answer:
-        """Write, and have others hear of it."""
-        answer, written = await self._to_its_end(self._open().write(work, begin=begin, rows=rows))
-        self._wrote(written, tell=True)
+        """Write, and notify other processes."""
+        answer, written = await self._shielded(self._open().write(work, begin=begin, rows=rows))
+        self._announce(written, notify=True)
         return answer
 
     async def _write(
         self,
-        work: Callable[Concatenate[Transaction, Given], Awaitable[Answer]],
-        *given: Given.args,
-        **named: Given.kwargs,
+        work: Callable[Concatenate[PostgresTransaction, Params], Awaitable[Answer]],
+        *given: Params.args,
+        **named: Params.kwargs,
     ) -> Answer:
-        """Write what no other process waits for."""
+        """Write something that other processes do not wait for."""
 
-        async def on(transaction: Transaction, _: Met) -> Answer:
+        async def on(transaction: PostgresTransaction, _: Obstacles) -> Answer:
             return await work(transaction, *given, **named)
 
-        answer, written = await self._to_its_end(self._open().write(on))
-        self._wrote(written, tell=False)
+        answer, written = await self._shielded(self._open().write(on))
+        self._announce(written, notify=False)
         return answer
 
-    def _wrote(self, written: News | None, *, tell: bool) -> None:
-        if written is not None and self._waking is not None:
-            self._waking.wrote(written, tell=tell)
+    def _announce(self, written: Wakeup | None, *, notify: bool) -> None:
+        if written is not None and self._channel is not None:
+            self._channel.written(written, notify=notify)
 
-    async def _to_its_end(self, writing: Coroutine[Any, Any, Answer]) -> Answer:
-        """A caller that goes away breaks nothing off: a commit that waits for a standby would be half done."""
+    async def _shielded(self, writing: Coroutine[Any, Any, Answer]) -> Answer:
+        """Run a write to its end even if the caller is cancelled: its commit may be waiting for a standby."""
         task = asyncio.create_task(writing)
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
@@ -289,24 +299,24 @@ class PostgresStore(Reads):
         within = SLOW_CALL_TIMEOUT if name == "checks" else None
         return await self._open().read(lambda reader: read(reader, *given), within=within)
 
-    def _open(self) -> Transactions:
-        if self._transactions is None:
+    def _open(self) -> StatementRunner:
+        if self._runner is None:
             raise YardClosed
         if os.getpid() != self._process:
             raise StoreUnavailable("connections do not survive a fork, so connect again in this process")
-        return self._transactions
+        return self._runner
 
-    async def _value(self, transactions: Transactions, name: str, values: tuple[object, ...]) -> object:
-        return await transactions.read(lambda reader: reader.value(name, *values))
+    async def _value(self, runner: StatementRunner, name: str, values: tuple[object, ...]) -> object:
+        return await runner.read(lambda reader: reader.value(name, *values))
 
-    async def _measure(self, transactions: Transactions) -> None:
-        async def measure(reader: Reader) -> None:
+    async def _measure(self, runner: StatementRunner) -> None:
+        async def measure(reader: PostgresReader) -> None:
             await self._time.measure(lambda: reader.value("clock"))
 
-        await transactions.read(measure)
+        await runner.read(measure)
 
-    async def _keep_measuring(self, transactions: Transactions) -> None:
+    async def _keep_measuring(self, runner: StatementRunner) -> None:
         while True:
             await asyncio.sleep(MEASURED_EVERY)
             with suppress(Unavailable):
-                await self._measure(transactions)
+                await self._measure(runner)

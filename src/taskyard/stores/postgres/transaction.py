@@ -1,7 +1,6 @@
-"""A write transaction under way: what it has locked, and the rows that are still to be written.
+"""An open write transaction: the rows it has locked, and the rows that it will write.
 
-It knows no change set and no guard; those who use it have looked first. Only where one statement is to be the whole of
-it does that look itself whether the tasks it moves have moved.
+It knows no change set and checks no guard; its callers have done that.
 """
 
 from __future__ import annotations
@@ -14,133 +13,129 @@ from taskyard.core.identifiers import is_own_ceiling
 from taskyard.core.task import Hot, LaneId, Status, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.postgres.connection import wakeups
-from taskyard.stores.postgres.connection.pool import Connection
-from taskyard.stores.postgres.connection.wakeups import News
+from taskyard.stores.postgres.connection.session import PostgresSession
+from taskyard.stores.postgres.connection.wakeups import Wakeup
 from taskyard.stores.postgres.fast.claim_cursors import LAST, Place
-from taskyard.stores.postgres.statements import Part, Statements, new_rows, number_of
+from taskyard.stores.postgres.statements import StatementPart, Statements, format_new_tasks, lock_number
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits.batching import Key
 
 
-class Contended(Exception):
-    """Rows were wanted out of order that others have. Roll back, and begin by waiting for them."""
+class RowsLocked(Exception):
+    """Other transactions have locked rows that are needed out of order. Roll back, and begin by waiting for them."""
 
     def __init__(self, task_ids: Collection[TaskId]) -> None:
         super().__init__()
         self.task_ids = frozenset(task_ids)
 
 
-class CeilingsMoved(Exception):
-    """Between reading them and writing. Roll back, and begin by locking these."""
+class CeilingsChanged(Exception):
+    """Ceilings changed between the read and the write. Roll back, and begin by locking them."""
 
     def __init__(self, names: Collection[str]) -> None:
         super().__init__()
         self.names = frozenset(names)
 
 
-class Transaction:
-    def __init__(
-        self, connection: Connection, sql: Statements, now: Micros, *, store_clock: bool, whole: bool = False
-    ) -> None:
+class PostgresTransaction:
+    claim_query = "pick"  # the query that finds and locks the tasks of a claim
+
+    def __init__(self, connection: PostgresSession, sql: Statements, now: Micros, *, store_clock: bool) -> None:
         self.connection = connection
         self.sql = sql
         self.now = now
-        self.whole = whole  # whether all of it goes out in one statement, which has locked nothing before
-        self.good_until: Micros | None = None  # of one statement: by then it must have its locks
-        self._steps = 0
         self.locked: set[TaskId] = set()
-        self.wrote = False
-        self._news: set[str] = set()
-        self._fronts: dict[LaneId, Place] = {}
-        self._store_clock = store_clock  # whether the database's own clock decides, and not a given one
-        self._parts: list[Part] = []
+        self.has_written = False
+        self._topics: set[str] = set()
+        self._ready_from: dict[LaneId, Place] = {}
+        self._store_clock = store_clock  # whether the database's clock decides, and not a given one
+        self._parts: list[StatementPart] = []
         self._events: list[Event] = []
 
-    async def ask(self, name: str, *values: Any) -> list[rows.Row]:
+    async def query(self, name: str, *values: Any) -> list[rows.Row]:
         return await self.connection.fetch(self.sql[name], *values)
 
     async def run(self, name: str, *values: Any) -> None:
         await self.connection.execute(self.sql[name], *values)
-        self.wrote = True
+        self.has_written = True
 
     async def bump_epoch(self, workspace: str) -> None:
-        """What claims are planned on there has changed."""
+        """Note that what claims are planned on has changed in the workspace."""
         await self.run("bump_epochs", [workspace])
-        self._news.add(wakeups.of_plans(workspace))
+        self._topics.add(wakeups.plan_topic(workspace))
 
     # Locks.
 
-    async def keep_claims_out(self, workspaces: Collection[str]) -> None:
-        """Until this transaction ends no claim is made there, and none is under way."""
-        await self.ask("let_no_claim_in", sorted({number_of(workspace) for workspace in workspaces}))
+    async def block_claims(self, workspaces: Collection[str]) -> None:
+        """Block claims in these workspaces until this transaction ends, and wait for current ones."""
+        await self.query("let_no_claim_in", sorted({lock_number(workspace) for workspace in workspaces}))
 
     async def lock(self, task_ids: Collection[TaskId]) -> dict[TaskId, tuple[int, Micros | None]]:
-        """Wait for these rows, in the order of their ids; version and end of the lease of those that are there."""
+        """Lock these rows in the order of their ids. Answers version and end of the lease of those that exist."""
         if not task_ids:
             return {}
-        found = await self.ask("lock_tasks", list(task_ids))
+        found = await self.query("lock_tasks", list(task_ids))
         self.locked.update(row[0] for row in found)
         if self._store_clock and found:
             self.now = Micros(max(self.now, *(row[3] for row in found)))
         return {row[0]: (row[1], row[2]) for row in found}
 
     async def lock_more(self, task_ids: Iterable[TaskId]) -> None:
-        """Rows that nobody knew of when the others were locked: without waiting, for that might be for ever."""
+        """Lock rows that were not known at the first lock. It does not wait for them, which could be a deadlock."""
         wanted = set(task_ids) - self.locked
         if wanted:
-            self.locked.update(row[0] for row in await self.ask("lock_more_tasks", list(wanted)))
+            self.locked.update(row[0] for row in await self.query("lock_more_tasks", list(wanted)))
         if missing := wanted - self.locked:
-            raise Contended(missing)
+            raise RowsLocked(missing)
 
-    # What is to be written goes out together, when something has to be known that depends on it.
+    # Rows to write are collected, and sent together when an answer depends on them.
 
     def write(self, name: str, values: Sequence[rows.Row]) -> None:
         if values:
             self._parts.append(self.sql.part(name, values))
 
     def move_limits(self, moves: Sequence[tuple[str, str, int, int]]) -> None:
-        """By workspace and name: what is held and spent more, or less."""
+        """Move limits, each by workspace, name, and the differences of held and spent."""
         self.write("move_limits", moves)
         eased = [(workspace, name) for workspace, name, held, _ in moves if held < 0]
-        self._news |= {wakeups.of_room(*key) for key in eased if is_own_ceiling(key[1])}
+        self._topics |= {wakeups.ceiling_topic(*key) for key in eased if is_own_ceiling(key[1])}
 
-    def move(self, changes: Iterable[Change]) -> None:
+    def apply_changes(self, changes: Iterable[Change]) -> None:
         changes = list(changes)
-        if self.whole:
-            self._steps += len(changes)
-            self._parts += self.sql.guarded_moves(changes)
-        else:
-            self.move_hot((change.before, change.after) for change in changes)
+        self.update_rows((change.before, change.after) for change in changes)
+        self._note_ready_changes(changes)
+
+    def _note_ready_changes(self, changes: Iterable[Change]) -> None:
         ready = (change.after for change in changes if change.after.status is Status.READY)
-        self._readied((hot.lane, (hot.rank, hot.seq)) for hot in ready)
+        self._note_ready((hot.lane, (hot.rank, hot.seq)) for hot in ready)
 
-    def move_hot(self, steps: Iterable[tuple[Hot, Hot]]) -> None:
-        self._parts += self.sql.moves(steps)
+    def update_rows(self, steps: Iterable[tuple[Hot, Hot]]) -> None:
+        self._parts += self.sql.updates(steps)
 
-    def insert(self, tasks: Sequence[NewTask]) -> None:
+    def insert_tasks(self, tasks: Sequence[NewTask]) -> None:
         if not tasks:
             return
-        self.write("new_tasks", new_rows(tasks))
+        self.write("new_tasks", format_new_tasks(tasks))
         ready = (task.hot for task in tasks if task.hot.status is Status.READY)
-        self._readied((hot.lane, (hot.rank, LAST)) for hot in ready)
-        self._parts += [Part(name, self.sql[name], ()) for name in ("insert_tasks", "insert_definitions")]
+        self._note_ready((hot.lane, (hot.rank, LAST)) for hot in ready)
+        self._parts += [StatementPart(name, self.sql[name], ()) for name in ("insert_tasks", "insert_definitions")]
         tags = [(place, tag) for place, task in enumerate(tasks, 1) for tag in task.definition.tags]
         self.write("insert_new_tags", tags)
 
-    def _readied(self, places: Iterable[tuple[LaneId, Place]]) -> None:
+    def _note_ready(self, places: Iterable[tuple[LaneId, Place]]) -> None:
         for lane, place in places:
-            self._fronts[lane] = min(self._fronts.get(lane, place), place)
+            self._ready_from[lane] = min(self._ready_from.get(lane, place), place)
 
     @property
-    def news(self) -> News:
-        """For those who wait, and for the claims of other processes."""
-        return News(self._fronts, frozenset(self._news))
+    def wakeup(self) -> Wakeup:
+        """The wake-up for waiting coroutines and for the claims of other processes."""
+        return Wakeup(self._ready_from, frozenset(self._topics))
 
-    def tell(self, events: Iterable[Event]) -> None:
+    def add_events(self, events: Iterable[Event]) -> None:
         self._events += events
 
-    def tell_now(self) -> None:
-        """Put the events into what goes out next."""
+    def queue_events(self) -> None:
+        """Add the collected events to the rows to write."""
         events, self._events = self._events, []
         self.write("insert_events", events)
 
@@ -149,35 +144,26 @@ class Transaction:
         return bool(self._parts)
 
     async def flush(self, answering: Sequence[str] = ()) -> list[rows.Row]:
-        """Send what is to be written, in one statement."""
+        """Send the collected rows in one statement."""
         parts, self._parts = self._parts, []
         if not parts:
             return []
-        if self.whole:
-            until = self.good_until if self._store_clock else None
-            sql, values = self.sql.whole(parts, answering, self._steps, until)
-        else:
-            sql, values = self.sql.bundle(parts, answering)
+        sql, values = self._bundle(parts, answering)
         found = await self.connection.fetch(sql, *values)
-        self.wrote = True
+        self.has_written = True
         return [row for row in found if row[0] is not None]
 
-    async def take(self, tasks: Iterable[Hot], workspace: str, epoch: int, slots: int) -> bool:
-        """Send it as all of a claim, and say whether it was made: not where one of the tasks has moved."""
-        parts, self._parts = self._parts, []
-        seen = [(hot.id, hot.version) for hot in tasks]
-        sql, values = self.sql.taking(parts, seen, workspace, epoch, slots)
-        self.wrote = await self.connection.run_behind(self.sql.lock_plan(workspace), sql, values) > 0
-        return self.wrote
+    def _bundle(self, parts: Sequence[StatementPart], answering: Sequence[str]) -> tuple[str, list[str | None]]:
+        return self.sql.bundle(parts, answering)
 
     async def load(self, name: str, *values: Any) -> list[Hot]:
-        return [rows.parse_hot(row) for row in await self.ask(name, *values)]
+        return [rows.parse_hot(row) for row in await self.query(name, *values)]
 
     async def limits(self, workspace: str, names: Collection[str]) -> dict[str, Limit]:
-        """As they are now, unlocked. One that has no row is unlimited and unused."""
-        found = {row[1]: Limit._make(row) for row in await self.ask("limits", workspace, list(names))}
+        """Read limits without locks. A limit without a row is unlimited and unused."""
+        found = {row[1]: Limit._make(row) for row in await self.query("limits", workspace, list(names))}
         return {name: found.get(name, Limit(workspace, name, None, 0, 0)) for name in names}
 
 
-def limit_of(row: rows.Row) -> tuple[Key, Limit]:
+def parse_limit(row: rows.Row) -> tuple[Key, Limit]:
     return (row[0], row[1]), Limit(*row[:5])

@@ -1,4 +1,4 @@
-"""Beginning and ending transactions, and doing again what others were in the way of."""
+"""Runs transactions on pooled connections, and repeats those that conflict with other transactions."""
 
 from __future__ import annotations
 
@@ -14,166 +14,140 @@ import asyncpg
 from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import TaskId
 from taskyard.stores.contract import OutcomeUnknown
-from taskyard.stores.postgres.connection.address import Address
-from taskyard.stores.postgres.connection.driver_errors import CONTENDED, GONE, UNHEARD, refusal_of
-from taskyard.stores.postgres.connection.pool import Connection, Pool
-from taskyard.stores.postgres.connection.wakeups import News
-from taskyard.stores.postgres.queries import Reader
+from taskyard.stores.postgres.connection.address import PostgresAddress
+from taskyard.stores.postgres.connection.driver_errors import CONNECTION_LOST, RETRYABLE, translate_error
+from taskyard.stores.postgres.connection.pool import Pool
+from taskyard.stores.postgres.connection.session import PostgresSession
+from taskyard.stores.postgres.connection.wakeups import Wakeup
+from taskyard.stores.postgres.queries import PostgresReader
 from taskyard.stores.postgres.statements import Statements
-from taskyard.stores.postgres.transaction import CeilingsMoved, Contended, Transaction
+from taskyard.stores.postgres.transaction import CeilingsChanged, PostgresTransaction, RowsLocked
 from taskyard.stores.shared.store_clock import StoreClock
 from taskyard.stores.shared.timeouts import PER_ROW
 
 Answer = TypeVar("Answer")
 
-_TRIES = 50  # of one transaction that others are in the way of
-_CONNECTIONS = 3  # that may be found dead before it is said that the store does not answer
+_TRIES = 50  # of one transaction that conflicts with others
+_CONNECTIONS = 3  # dead connections before the store counts as unavailable
 
 
 @dataclass(slots=True)
-class Met:
-    """What earlier tries of a transaction found in their way: the next begins by waiting for it."""
+class Obstacles:
+    """What earlier tries of a transaction conflicted with: the next try begins by waiting for it."""
 
     task_ids: frozenset[TaskId] = frozenset()
     limits: frozenset[str] = frozenset()
-    wary: bool = False  # something was new that is there already
+    check_new_ids: bool = False  # an insert met an existing id or key
 
 
 @dataclass(slots=True)
-class Fate:
-    """What is known of a write that takes too long."""
+class WriteOutcome:
+    """Whether the outcome of a write is known, if it takes too long."""
 
-    is_unknown: bool = False  # it may be stored: its last statement was sent
-
-
-Work = Callable[[Transaction, Met], Awaitable[Answer]]
-Statement = Callable[[Transaction], Awaitable[Answer]]
+    is_unknown: bool = False  # its last statement was sent, so it may be stored
 
 
-class Transactions:
-    def __init__(self, where: Address, pool: Pool, sql: Statements, time: StoreClock) -> None:
+Work = Callable[[PostgresTransaction, Obstacles], Awaitable[Answer]]
+Kind = TypeVar("Kind", bound=PostgresTransaction)
+
+
+class TransactionRunner:
+    def __init__(self, where: PostgresAddress, pool: Pool, sql: Statements, time: StoreClock) -> None:
         self._where = where
         self._pool = pool
         self._sql = sql
         self._time = time
 
-    async def read(self, read: Callable[[Reader], Awaitable[Answer]], *, within: float | None = None) -> Answer:
-        async def on(connection: Connection) -> Answer:
-            return await read(Reader(connection, self._sql))
+    async def read(self, read: Callable[[PostgresReader], Awaitable[Answer]], *, within: float | None = None) -> Answer:
+        async def on(connection: PostgresSession) -> Answer:
+            return await read(PostgresReader(connection, self._sql))
 
-        async with self._in_time(within or self._where.call_timeout):
-            return await self._on_some_connection(on)
+        async with self._within(within or self._where.call_timeout):
+            return await self._on_connection(on)
 
-    async def write(self, work: Work[Answer], *, begin: str = "", rows: int = 0) -> tuple[Answer, News | None]:
-        """Do the work in a transaction, again until nobody is in the way; and the news, where anything was written."""
-        async with self._in_time(self._where.call_timeout + rows * PER_ROW) as fate:
-            return await self._write(work, begin, fate)
+    async def write(self, work: Work[Answer], *, begin: str = "", rows: int = 0) -> tuple[Answer, Wakeup | None]:
+        """Run the work in a transaction, again after conflicts. Answers also the wake-up, if something was written."""
+        async with self._within(self._where.call_timeout + rows * PER_ROW) as outcome:
+            return await self._write(work, begin, outcome)
 
-    async def _write(self, work: Work[Answer], begin: str, fate: Fate) -> tuple[Answer, News | None]:
-        met, begin = Met(), f"{begin or self._sql['begin']}{self._where.settings_each_time}"
+    async def _write(self, work: Work[Answer], begin: str, outcome: WriteOutcome) -> tuple[Answer, Wakeup | None]:
+        obstacles, begin = Obstacles(), f"{begin or self._sql['begin']}{self._where.settings_per_transaction}"
 
-        async def on(connection: Connection) -> tuple[Answer, News | None]:
-            return await self._transact(connection, begin, work, met, fate)
+        async def on(connection: PostgresSession) -> tuple[Answer, Wakeup | None]:
+            return await self._run_transaction(connection, begin, work, obstacles, outcome)
 
         for tried in range(_TRIES):
             try:
-                return await self._on_some_connection(on)
-            except Contended as contended:
-                met.task_ids |= contended.task_ids
-            except CeilingsMoved as moved:
-                met.limits |= moved.names
-            except CONTENDED as error:
+                return await self._on_connection(on)
+            except RowsLocked as contended:
+                obstacles.task_ids |= contended.task_ids
+            except CeilingsChanged as moved:
+                obstacles.limits |= moved.names
+            except RETRYABLE as error:
                 if tried == _TRIES - 1:
                     raise
-                met.wary = met.wary or isinstance(error, asyncpg.UniqueViolationError)
+                obstacles.check_new_ids = obstacles.check_new_ids or isinstance(error, asyncpg.UniqueViolationError)
                 await asyncio.sleep(random.uniform(0, 0.001 * min(2**tried, 50)))
         raise StoreUnavailable(f"{self._where.name}: others were in the way {_TRIES} times")
 
-    async def look(self, work: Statement[Answer]) -> Answer:
-        """Read what is to be written in one statement later."""
-
-        async def on(connection: Connection) -> Answer:
-            return await work(await self._begun(connection, whole=True))
-
-        async with self._in_time(self._where.call_timeout):
-            return await self._on_some_connection(on)
-
-    async def write_at_once(self, work: Statement[Answer], *, rows: int = 0) -> tuple[Answer, News | None] | None:
-        """Do the work in one statement, a transaction by itself. None: something is in the way, nothing was written."""
-        try:
-            async with self._in_time(self._where.call_timeout + rows * PER_ROW) as fate:
-                return await self._on_some_connection(lambda connection: self._state(connection, work, fate))
-        except (asyncpg.DivisionByZeroError, *CONTENDED):
-            return None
-
     @asynccontextmanager
-    async def _in_time(self, within: float) -> AsyncGenerator[Fate]:
-        """End what takes longer. Its connection is given up with those that are idle: the line may be silent."""
-        fate = Fate()
+    async def _within(self, within: float) -> AsyncGenerator[WriteOutcome]:
+        """End work that takes longer. Its connection and all idle ones are closed: the network may be dead."""
+        outcome = WriteOutcome()
         try:
             async with asyncio.timeout(within):
-                yield fate
+                yield outcome
         except TimeoutError as late:
-            self._pool.forget_idle()
+            self._pool.drop_idle()
             silence = TimeoutError(f"no answer within {within:g} s")
-            if fate.is_unknown:
-                raise self._unknown(silence) from late
-            raise refusal_of(silence, self._where) or silence from late
+            if outcome.is_unknown:
+                raise self._outcome_unknown(silence) from late
+            raise translate_error(silence, self._where) or silence from late
 
-    async def _on_some_connection(self, use: Callable[[Connection], Awaitable[Answer]]) -> Answer:
-        """One that was lost while idle is noticed only when it is used: then all that are idle are given up."""
+    async def _on_connection(self, use: Callable[[PostgresSession], Awaitable[Answer]]) -> Answer:
+        """Use a connection. One that was lost while idle fails only now: then close all idle ones, and try another."""
         for tried in range(_CONNECTIONS):
             try:
                 async with self._pool.connection() as connection:
                     return await use(connection)
-            except (*GONE, asyncpg.PostgresError) as error:
-                if isinstance(error, CONTENDED):
+            except (*CONNECTION_LOST, asyncpg.PostgresError) as error:
+                if isinstance(error, RETRYABLE):
                     raise
-                refusal = refusal_of(error, self._where)
+                refusal = translate_error(error, self._where)
                 if refusal is None:
                     raise
                 if not isinstance(refusal, StoreUnavailable) or tried == _CONNECTIONS - 1:
                     raise refusal from error
-                self._pool.forget_idle()
+                self._pool.drop_idle()
         raise AssertionError("the last try raises")
 
-    async def _state(self, connection: Connection, work: Statement[Answer], fate: Fate) -> tuple[Answer, News | None]:
-        transaction = await self._begun(connection, whole=True)
-        fate.is_unknown = True
-        try:
-            answer = await work(transaction)
-        except UNHEARD as error:
-            raise self._unknown(error) from error
-        self._time.observe(transaction.now)
-        return answer, transaction.news if transaction.wrote else None
-
-    async def _transact(
-        self, connection: Connection, begin: str, work: Work[Answer], met: Met, fate: Fate
-    ) -> tuple[Answer, News | None]:
-        fate.is_unknown = False
+    async def _run_transaction(
+        self, connection: PostgresSession, begin: str, work: Work[Answer], obstacles: Obstacles, outcome: WriteOutcome
+    ) -> tuple[Answer, Wakeup | None]:
+        outcome.is_unknown = False
         await connection.execute(begin)
-        transaction = await self._begun(connection)
+        transaction = await self._begin(connection, PostgresTransaction)
         try:
-            answer = await work(transaction, met)
+            answer = await work(transaction, obstacles)
         except Exception:
-            with suppress(*GONE, asyncpg.PostgresError):
+            with suppress(*CONNECTION_LOST, asyncpg.PostgresError):
                 await connection.execute(self._sql["rollback"])
             raise
-        fate.is_unknown = True
+        outcome.is_unknown = True
         try:
             await connection.execute(self._sql["commit"])
-        except GONE as error:
-            raise self._unknown(error) from error
+        except CONNECTION_LOST as error:
+            raise self._outcome_unknown(error) from error
         self._time.observe(transaction.now)
-        return answer, transaction.news if transaction.wrote else None
+        return answer, transaction.wakeup if transaction.has_written else None
 
-    async def _begun(self, connection: Connection, *, whole: bool = False) -> Transaction:
+    async def _begin(self, connection: PostgresSession, kind: type[Kind]) -> Kind:
         uses_server_clock = self._time.uses_server_clock
         if not uses_server_clock:
-            # Clocks of several processes may differ; that of the database is one for all.
+            # The given clocks of several processes may differ, so the last stored time counts too.
             self._time.observe(await connection.fetchval(self._sql["last_told"]))
-        return Transaction(connection, self._sql, self._time.now(), store_clock=uses_server_clock, whole=whole)
+        return kind(connection, self._sql, self._time.now(), store_clock=uses_server_clock)
 
-    def _unknown(self, error: Exception) -> OutcomeUnknown:
-        """It may have been stored or not: to do it again would be to do it twice."""
+    def _outcome_unknown(self, error: Exception) -> OutcomeUnknown:
+        """The write may be stored or not. Repeating it could store it twice."""
         return OutcomeUnknown(f"{self._where.name}: the answer to a commit was lost ({error})")

@@ -18,7 +18,7 @@ from taskyard.core.clock_jump import TOLERANCE
 from taskyard.core.errors import InvalidInput, StoreUnavailable, Unavailable, YardClosed
 from taskyard.core.task import Hot, Lane, LaneId, TaskId
 from taskyard.core.units import Micros
-from taskyard.stores.contract import Claimed, Clock, Config, Extended, Guest, Stale
+from taskyard.stores.contract import Claimed, Clock, Config, Extended, ExternalTransaction, Stale
 from taskyard.stores.redis import claims, commits, queries, schema
 from taskyard.stores.redis.connection.address import parse_address
 from taskyard.stores.redis.connection.change_stream import ChangeStream
@@ -67,7 +67,7 @@ class RedisStore(Reads):
     def twin(self) -> RedisStore:
         return RedisStore(self._url, clock=self._clock, migrates=self._migrates, call_timeout=self._call_timeout)
 
-    def join(self, connection: object) -> Guest:
+    def join(self, connection: object) -> ExternalTransaction:
         del connection
         raise InvalidInput("connection", "must be to a SQLite or PostgreSQL yard: one in Redis has no transactions")
 

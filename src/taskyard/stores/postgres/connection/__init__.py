@@ -1,1 +1,1 @@
-"""Connections to a PostgreSQL server: pooled, prepared, migrated, and told of other processes' writes by NOTIFY."""
+"""Connections to a PostgreSQL server: address, pool, schema, and wake-ups by NOTIFY."""

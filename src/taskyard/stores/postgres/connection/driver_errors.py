@@ -1,29 +1,29 @@
-"""What the driver's errors mean: to the next try of a transaction, and to a caller."""
+"""The driver's errors: which ones can be retried, which mean a lost connection, and what a caller gets."""
 
 from __future__ import annotations
 
 import asyncpg
 
 from taskyard.core.errors import StoreCorrupt, StoreFull, StoreReadOnly, StoreReplaced, StoreUnavailable, Unavailable
-from taskyard.stores.postgres.connection.address import Address
+from taskyard.stores.postgres.connection.address import PostgresAddress
 
-# Errors after which the same transaction may do better.
-CONTENDED = (
+# The transaction can be tried again.
+RETRYABLE = (
     asyncpg.DeadlockDetectedError,
     asyncpg.SerializationError,
     asyncpg.UniqueViolationError,
     asyncpg.LockNotAvailableError,
 )
-# Errors after which it is not known what the server has done: it has not said.
-UNHEARD = (
+# The answer is lost: whether the server executed the statement is unknown.
+ANSWER_LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
-    asyncpg.InternalClientError,  # the server said good-bye while nobody asked it anything
+    asyncpg.InternalClientError,  # the server closed the connection while it was idle
     OSError,
 )
-# Errors that say that the connection is of no use any more.
-GONE = (
-    *UNHEARD,
+# The connection is lost.
+CONNECTION_LOST = (
+    *ANSWER_LOST,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.CannotConnectNowError,
@@ -31,13 +31,13 @@ GONE = (
 )
 
 
-def refusal_of(error: BaseException, where: Address) -> Unavailable | None:
-    """What an error of the driver means to a caller; None where it is a mistake of this program."""
+def translate_error(error: BaseException, where: PostgresAddress) -> Unavailable | None:
+    """The error that a caller gets for an error of the driver; None for a bug of this program."""
     detail = f"{where.name}: {error or type(error).__name__}"
     match error:
         case asyncpg.DataCorruptedError() | asyncpg.IndexCorruptedError():
             return StoreCorrupt(detail)
-        case asyncpg.UndefinedTableError():  # of a yard that was open: its schema was dropped
+        case asyncpg.UndefinedTableError():  # the yard was open, so its schema was dropped
             return StoreReplaced(where.name)
         case asyncpg.DiskFullError():
             return StoreFull(detail)

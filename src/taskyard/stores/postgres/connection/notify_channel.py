@@ -1,8 +1,8 @@
-"""Who waits for a change is woken by one, of this process or another.
+"""Wakes coroutines that wait for changes, of this process or another.
 
-Other processes hear of it by NOTIFY, sent after the commit, at once where it has been quiet and otherwise gathered: see
-decision 0020. It names the news, so that nobody looks for what cannot be there. It is a hint: what it missed, a look at
-the number of the last event finds.
+Other processes are notified by NOTIFY after the commit: at once after a quiet time, otherwise several writes together
+(decision 20). A notification names its topics, so that only interested claimers wake. It may get lost: a poll of the
+last event's number finds what it missed.
 """
 
 from __future__ import annotations
@@ -18,134 +18,134 @@ import asyncpg
 
 from taskyard.core.errors import TaskyardError
 from taskyard.core.task import LaneId
-from taskyard.stores.postgres.connection.address import Address
-from taskyard.stores.postgres.connection.driver_errors import GONE
+from taskyard.stores.postgres.connection.address import PostgresAddress
+from taskyard.stores.postgres.connection.driver_errors import CONNECTION_LOST
 from taskyard.stores.postgres.connection.pool import connect
-from taskyard.stores.postgres.connection.wakeups import NONE, News
-from taskyard.stores.postgres.fast.claim_cursors import Floors
+from taskyard.stores.postgres.connection.wakeups import NOTHING, Wakeup
+from taskyard.stores.postgres.fast.claim_cursors import ClaimCursors
 from taskyard.stores.postgres.statements import Statements
 from taskyard.stores.shared.waiters import ANYTHING, Waiters
 
-_AFTER_A_HINT = 0.005  # seconds in which what is written is gathered for the next one: few, after a quiet while
-_BETWEEN_HINTS = 0.05  # and so many at last, where there is no end of them: 20 a second from one process
-_LONGEST_HINT = 7_900  # bytes: PostgreSQL takes less than 8,000
-_LOOK = 2.0  # seconds between looks where hints come
-_LOOK_UNHINTED = 0.25  # and where they cannot
-_LOOKS_UNHINTED = 40  # before it is tried again whether hints come, where they did not
-_PATIENCE = 3.0  # seconds that a listening connection may take to answer before it is thought dead
+_FIRST_PAUSE = 0.005  # seconds after the first notification in which writes are collected for the next
+_LONGEST_PAUSE = 0.05  # and while writes go on: 20 notifications a second from one process
+_LONGEST_PAYLOAD = 7_900  # bytes: PostgreSQL takes less than 8,000
+_POLL_EVERY = 2.0  # seconds between polls while notifications arrive
+_POLL_UNNOTIFIED_EVERY = 0.25  # and while they cannot
+_POLLS_BEFORE_LISTENING = 40  # before the next attempt to listen
+_ANSWER_WITHIN = 3.0  # seconds after which a listening connection without an answer counts as dead
 
 Ask = Callable[[str, tuple[object, ...]], Awaitable[object]]
 
 
-class Waking:
-    def __init__(self, where: Address, sql: Statements, ask: Ask, floors: Floors) -> None:
+class NotifyChannel:
+    def __init__(self, where: PostgresAddress, sql: Statements, ask: Ask, cursors: ClaimCursors) -> None:
         self._where = where
         self._sql = sql
-        self._query = ask  # a statement by its name, on some pooled connection
-        self._floors = floors
-        self._name = token_hex(8)  # to know our own hints by
+        self._query = ask  # runs a statement by name on a pooled connection
+        self._cursors = cursors
+        self._name = token_hex(8)  # to recognize this process's own notifications
         self._channel = f"taskyard_{sql.schema}"
         self._seen: object = None
-        self._waiting = Waiters()
-        self._unsent: News | None = None
-        self._heard_ourselves = asyncio.Event()
+        self._waiters = Waiters()
+        self._unsent: Wakeup | None = None
+        self._echoed = asyncio.Event()
         self._sender: asyncio.Task[None] | None = None
         self._listener: asyncio.Task[None] | None = None
 
     @property
     def mark(self) -> int:
-        return self._waiting.mark
+        return self._waiters.mark
 
     async def open(self) -> None:
         self._seen = await self._query("event_count", ())
 
     async def close(self) -> None:
-        self._waiting.wake()  # nobody waits for a write that cannot come
+        self._waiters.wake()  # no write can follow, so wake all waiters
         if self._sender is not None:
             with suppress(asyncio.CancelledError):
-                await self._sender  # others wait for what was written last
+                await self._sender  # other processes wait for the last writes
         if self._listener is not None:
             self._listener.cancel()
             with suppress(asyncio.CancelledError):
                 await self._listener
         self._sender = self._listener = None
 
-    def wrote(self, news: News, *, tell: bool) -> None:
-        """This process has written. Heartbeats are nothing to tell the others of."""
-        self._floors.hear(news.fronts)
-        self._waiting.wake(news.names)
-        if tell:
-            self._unsent = news | (self._unsent or NONE)
+    def written(self, wakeup: Wakeup, *, notify: bool) -> None:
+        """This process has written. Other processes are not notified of writes such as heartbeats."""
+        self._cursors.note_ready(wakeup.ready_from)
+        self._waiters.wake(wakeup.topics)
+        if notify:
+            self._unsent = wakeup | (self._unsent or NOTHING)
             if self._sender is None or self._sender.done():
                 self._sender = asyncio.create_task(self._send())
 
     def listen(self) -> None:
-        """From now on, if not yet."""
+        """Begin to listen, unless the listener runs already."""
         if self._listener is None or self._listener.done():
             self._listener = asyncio.create_task(self._listen())
 
     async def wait(self, mark: int, timeout: float, wanted: frozenset[str] | None) -> None:
         self.listen()
-        await self._waiting.wait(mark, timeout, wanted)
+        await self._waiters.wait(mark, timeout, wanted)
 
     async def _send(self) -> None:
-        pause = _AFTER_A_HINT
-        if self._unsent is not None and not self._unsent.names:
-            await asyncio.sleep(pause)  # such as a claim: nobody takes anything because of it
+        pause = _FIRST_PAUSE
+        if self._unsent is not None and not self._unsent.topics:
+            await asyncio.sleep(pause)  # a claim, for example: no claimer waits for it
         while self._unsent is not None:
-            news, self._unsent = self._unsent, None
-            with suppress(TaskyardError):  # a hint: the others look by themselves too
-                await self._hint(news)
+            wakeup, self._unsent = self._unsent, None
+            with suppress(TaskyardError):  # other processes also poll
+                await self._notify(wakeup)
             await asyncio.sleep(pause)
-            pause = min(2 * pause, _BETWEEN_HINTS)
+            pause = min(2 * pause, _LONGEST_PAUSE)
 
-    async def _hint(self, news: News) -> None:
-        hint = json.dumps([self._name, news.fronts, sorted(news.rest)])
-        if len(hint) > _LONGEST_HINT:
-            hint = json.dumps([self._name, ANYTHING, ANYTHING])
-        await self._query("notify", (self._channel, hint))
+    async def _notify(self, wakeup: Wakeup) -> None:
+        payload = json.dumps([self._name, wakeup.ready_from, sorted(wakeup.others)])
+        if len(payload) > _LONGEST_PAYLOAD:
+            payload = json.dumps([self._name, ANYTHING, ANYTHING])
+        await self._query("notify", (self._channel, payload))
 
     async def _listen(self) -> None:
-        """For as long as the store is open: listen, and begin again when the connection is lost."""
+        """Listen while the store is open, on a new connection when one is lost."""
         while True:
             if not self._where.direct_url:
-                await self._look(_LOOK_UNHINTED)
+                await self._poll(_POLL_UNNOTIFIED_EVERY)
                 continue
             try:
                 await self._listen_once()
             except TimeoutError:
-                for _ in range(_LOOKS_UNHINTED):
-                    await self._look(_LOOK_UNHINTED)
-            except (*GONE, TaskyardError, asyncpg.PostgresError):
-                await self._look(random.uniform(0.5, 1.5) * _LOOK_UNHINTED)
+                for _ in range(_POLLS_BEFORE_LISTENING):
+                    await self._poll(_POLL_UNNOTIFIED_EVERY)
+            except (*CONNECTION_LOST, TaskyardError, asyncpg.PostgresError):
+                await self._poll(random.uniform(0.5, 1.5) * _POLL_UNNOTIFIED_EVERY)
 
     async def _listen_once(self) -> None:
         connection = await connect(self._where, direct=True)
         lost = asyncio.Event()
         connection.add_termination_listener(lambda _: lost.set())
         try:
-            async with asyncio.timeout(_PATIENCE):
-                await connection.add_listener(self._channel, self._heard)
-                await self._hear_ourselves()
-            self._anything()  # what came before we listened, and left no event
+            async with asyncio.timeout(_ANSWER_WITHIN):
+                await connection.add_listener(self._channel, self._on_notify)
+                await self._await_echo()
+            self._wake_all()  # writes before the LISTEN may have left no event
             while not lost.is_set():
-                # What a hint missed; and whether the connection is alive, which silence does not tell.
-                async with asyncio.timeout(_PATIENCE):
+                # Finds what a notification missed, and whether the connection is alive.
+                async with asyncio.timeout(_ANSWER_WITHIN):
                     self._compare(await connection.fetchval(self._sql["event_count"]))
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(_LOOK):
+                    async with asyncio.timeout(_POLL_EVERY):
                         await lost.wait()
         finally:
             connection.terminate()
         raise ConnectionResetError
 
-    async def _hear_ourselves(self) -> None:
-        """A pooler may take a LISTEN and pass nothing on."""
-        self._heard_ourselves.clear()
-        await self._hint(NONE)
-        await self._heard_ourselves.wait()
+    async def _await_echo(self) -> None:
+        """Wait for this process's own notification: a pooler may accept a LISTEN and deliver nothing."""
+        self._echoed.clear()
+        await self._notify(NOTHING)
+        await self._echoed.wait()
 
-    async def _look(self, pause: float) -> None:
+    async def _poll(self, pause: float) -> None:
         with suppress(TaskyardError):
             self._compare(await self._query("event_count", ()))
         await asyncio.sleep(pause)
@@ -153,19 +153,21 @@ class Waking:
     def _compare(self, count: object) -> None:
         if count != self._seen:
             self._seen = count
-            self._waiting.wake()
+            self._waiters.wake()
 
-    def _anything(self) -> None:
-        self._floors.forget()
-        self._waiting.wake(ANYTHING)
+    def _wake_all(self) -> None:
+        self._cursors.clear()
+        self._waiters.wake(ANYTHING)
 
-    def _heard(self, _connection: asyncpg.Connection, _pid: int, _channel: str, hint: object) -> None:
-        name, fronts, rest = json.loads(str(hint))
+    def _on_notify(self, _connection: asyncpg.Connection, _pid: int, _channel: str, payload: object) -> None:
+        name, ready_from, others = json.loads(str(payload))
         if name == self._name:
-            self._heard_ourselves.set()
-        elif fronts is None:
-            self._anything()
+            self._echoed.set()
+        elif ready_from is None:
+            self._wake_all()
         else:
-            news = News({LaneId(int(lane)): (rank, seq) for lane, (rank, seq) in fronts.items()}, frozenset(rest))
-            self._floors.hear(news.fronts)
-            self._waiting.wake(news.names)
+            wakeup = Wakeup(
+                {LaneId(int(lane)): (rank, seq) for lane, (rank, seq) in ready_from.items()}, frozenset(others)
+            )
+            self._cursors.note_ready(wakeup.ready_from)
+            self._waiters.wake(wakeup.topics)

@@ -1,6 +1,6 @@
 """Connections to the database, pooled.
 
-No session state is kept where it is said that PgBouncer, in transaction mode, stands in between.
+Through PgBouncer in transaction mode (`pgbouncer=true`), no session state is kept.
 """
 
 from __future__ import annotations
@@ -13,21 +13,19 @@ from contextlib import asynccontextmanager, suppress
 import asyncpg
 
 from taskyard.core.errors import InvalidInput, StoreUnavailable, YardClosed
-from taskyard.stores.postgres.connection.address import Address
-from taskyard.stores.postgres.connection.driver_errors import GONE
-from taskyard.stores.postgres.connection.session import Session
+from taskyard.stores.postgres.connection.address import PostgresAddress
+from taskyard.stores.postgres.connection.driver_errors import CONNECTION_LOST
+from taskyard.stores.postgres.connection.session import PostgresSession
 from taskyard.stores.shared import timeouts
 
-Connection = Session
-
-LISTENER = "taskyard, listening"  # how the connection that hints come by is called in pg_stat_activity
+LISTENER = "taskyard, listening"  # application_name of the listening connection, in pg_stat_activity
 
 NOT_UNDERSTOOD = "must be one that PostgreSQL's client understands: look at its host, port, database and options"
-_GOODBYE = 2.0  # seconds that a server may take to end a connection
-_TRIES = 4  # to reach a server, with growing pauses: one may be taking over from another
+_GOODBYE = 2.0  # seconds for closing a connection
+_TRIES = 4  # with growing pauses: a standby may be taking over
 _STATEMENTS_KEPT = 1000
 _LONGEST_KEPT = 256 * 1024
-# A client that is gone without a word must not keep its locks: the server gives it up as soon as we would the server.
+# A client that vanishes must not keep its locks: the server gives it up as soon as the client would give up the server.
 _KEEPALIVE = {
     "tcp_keepalives_idle": str(timeouts.IDLE),
     "tcp_keepalives_interval": str(timeouts.BETWEEN),
@@ -36,103 +34,103 @@ _KEEPALIVE = {
 }
 
 
-async def connect(where: Address, *, direct: bool = False) -> Connection:
-    """One connection, tried a few times: a server that starts or takes over is worth waiting for."""
+async def connect(where: PostgresAddress, *, direct: bool = False) -> PostgresSession:
+    """Open one connection, with a few tries: the server may be starting, or a standby taking over."""
     try:
         async with asyncio.timeout(where.call_timeout):
-            connection = await _tried(where, direct=direct)
+            connection = await _connect_with_retries(where, direct=direct)
     except TimeoutError as late:
         raise StoreUnavailable(f"{where.name}: no connection within {where.call_timeout:g} s") from late
     connection.keep_alive()
     return connection
 
 
-async def _tried(where: Address, *, direct: bool) -> Connection:
-    for tried in range(_TRIES):
+async def _connect_with_retries(where: PostgresAddress, *, direct: bool) -> PostgresSession:
+    for attempt in range(_TRIES):
         try:
             return await asyncpg.connect(
                 where.direct_url if direct else where.url,
                 timeout=where.call_timeout,
-                connection_class=Session,
+                connection_class=PostgresSession,
                 statement_cache_size=_STATEMENTS_KEPT if where.prepared else 0,
                 max_cached_statement_lifetime=0,
                 max_cacheable_statement_size=_LONGEST_KEPT,
                 server_settings=_settings_of(where, direct=direct),
             )
-        except ValueError:  # of asyncpg: it repeats the URL, and with it the password
+        except ValueError:  # asyncpg's message repeats the URL with the password
             raise InvalidInput("url", NOT_UNDERSTOOD) from None
-        except (*GONE, asyncpg.TooManyConnectionsError, TimeoutError) as error:
-            if tried == _TRIES - 1:
-                raise StoreUnavailable(_complaint(where, error)) from error
-            await asyncio.sleep(random.uniform(0.5, 1) * 0.1 * 3**tried)
+        except (*CONNECTION_LOST, asyncpg.TooManyConnectionsError, TimeoutError) as error:
+            if attempt == _TRIES - 1:
+                raise StoreUnavailable(_describe(where, error)) from error
+            await asyncio.sleep(random.uniform(0.5, 1) * 0.1 * 3**attempt)
         except asyncpg.PostgresError as error:
-            raise StoreUnavailable(_complaint(where, error)) from error
+            raise StoreUnavailable(_describe(where, error)) from error
     raise AssertionError("the last try raises")
 
 
-def _settings_of(where: Address, *, direct: bool) -> dict[str, str] | None:
+def _settings_of(where: PostgresAddress, *, direct: bool) -> dict[str, str] | None:
     if direct:
         return {"application_name": LISTENER, **_KEEPALIVE}
     return where.settings | _KEEPALIVE if where.prepared else None
 
 
-def _complaint(where: Address, error: Exception) -> str:
-    told = f"{where.name}: {error or type(error).__name__}"
-    # A pooler takes no settings for a session that it does not keep.
-    return f"{told} (through PgBouncer, say pgbouncer=true in the URL)" if "startup parameter" in told else told
+def _describe(where: PostgresAddress, error: Exception) -> str:
+    text = f"{where.name}: {error or type(error).__name__}"
+    # A pooler without session state refuses settings of a session.
+    return f"{text} (through PgBouncer, say pgbouncer=true in the URL)" if "startup parameter" in text else text
 
 
 class Pool:
-    """As many connections as are in use at once, up to a number. The last one given back is the next one taken."""
+    """Opens connections as needed, up to a number. The connection returned last is reused first."""
 
-    def __init__(self, where: Address) -> None:
+    def __init__(self, where: PostgresAddress) -> None:
         self._where = where
-        self._idle: list[Connection] = []
+        self._idle: list[PostgresSession] = []
         self._free = asyncio.Semaphore(where.connections)
         self._closed = False
 
     @asynccontextmanager
-    async def connection(self) -> AsyncGenerator[Connection]:
+    async def connection(self) -> AsyncGenerator[PostgresSession]:
         async with self._free:
             if self._closed:
                 raise YardClosed
-            connection = self._known() or await connect(self._where)
+            connection = self._take_idle() or await connect(self._where)
             try:
                 yield connection
-            except (*GONE, asyncio.CancelledError, TimeoutError):
-                # Whatever it was in the middle of, it is not to be met by the next one.
+            except (*CONNECTION_LOST, asyncio.CancelledError, TimeoutError):
+                # An unfinished statement must not reach the next user of the connection.
                 connection.terminate()
                 raise
             finally:
-                await self._take_back(connection)
+                await self._give_back(connection)
 
-    def _known(self) -> Connection | None:
+    def _take_idle(self) -> PostgresSession | None:
         while self._idle:
             connection = self._idle.pop()
             if not connection.is_closed():
                 return connection
         return None
 
-    async def _take_back(self, connection: Connection) -> None:
+    async def _give_back(self, connection: PostgresSession) -> None:
         if connection.is_closed():
             return
         if self._closed:
-            await _end(connection)
+            await _close(connection)
         else:
             self._idle.append(connection)
 
     async def close(self) -> None:
         self._closed = True
         idle, self._idle = self._idle, []
-        await asyncio.gather(*map(_end, idle))
+        await asyncio.gather(*map(_close, idle))
 
-    def forget_idle(self) -> None:
-        """When one is found dead or silent, the others are likely to be: none of them is waited for."""
+    def drop_idle(self) -> None:
+        """Close all idle connections at once: if one is dead, the others probably are."""
         idle, self._idle = self._idle, []
         for connection in idle:
             connection.terminate()
 
 
-async def _end(connection: Connection) -> None:
-    with suppress(*GONE, TimeoutError, asyncpg.PostgresError):
+async def _close(connection: PostgresSession) -> None:
+    with suppress(*CONNECTION_LOST, TimeoutError, asyncpg.PostgresError):
         await connection.close(timeout=_GOODBYE)

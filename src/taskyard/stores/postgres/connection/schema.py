@@ -1,4 +1,4 @@
-"""Making a schema a yard, and bringing it to this release."""
+"""The schema of a yard: creating it, and migrating it to this release."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from pathlib import Path
 import asyncpg
 
 from taskyard.core.errors import StoreUnavailable
-from taskyard.stores.postgres.connection.pool import Connection
+from taskyard.stores.postgres.connection.session import PostgresSession
 from taskyard.stores.postgres.statements import Statements
 from taskyard.stores.shared import migrations
 
 OLDEST_SERVER = 14
 MIGRATIONS = Path(__file__).parent.with_name("migrations")
-_TRIES = 20  # of a migration that others keep from a table
+_TRIES = 20  # of a migration that waits for a table
 
 
-async def prepare(connection: Connection, sql: Statements, *, migrates: bool) -> bytes:
-    """Bring the schema to this release, and make it a yard if it is none yet; its secret is answered."""
+async def prepare(connection: PostgresSession, sql: Statements, *, migrates: bool) -> bytes:
+    """Migrate the schema to this release; a new schema becomes a yard. Answers the yard's secret."""
     version = connection.get_server_version().major
     if version < OLDEST_SERVER:
         raise StoreUnavailable(f"PostgreSQL {OLDEST_SERVER} or newer is needed, and this is {version}")
-    state = await schema(connection, sql)
+    state = await read_state(connection, sql)
     if not migrates:
         state.require_current()
     if state.outstanding():
@@ -32,11 +32,11 @@ async def prepare(connection: Connection, sql: Statements, *, migrates: bool) ->
     return await connection.fetchval(sql["secret"])
 
 
-async def schema(connection: Connection, sql: Statements) -> migrations.State:
-    return migrations.State(await _stored(connection, sql), migrations.read_migrations(MIGRATIONS))
+async def read_state(connection: PostgresSession, sql: Statements) -> migrations.State:
+    return migrations.State(await _read_version(connection, sql), migrations.read_migrations(MIGRATIONS))
 
 
-async def _stored(connection: Connection, sql: Statements) -> migrations.Schema:
+async def _read_version(connection: PostgresSession, sql: Statements) -> migrations.Schema:
     try:
         row = await connection.fetchrow(sql["schema"])
     except (asyncpg.UndefinedTableError, asyncpg.InvalidSchemaNameError):
@@ -44,11 +44,11 @@ async def _stored(connection: Connection, sql: Statements) -> migrations.Schema:
     return migrations.EMPTY if row is None else migrations.Schema(*row)
 
 
-async def _migrate(connection: Connection, sql: Statements) -> None:
-    """Apply what is outstanding, in one transaction.
+async def _migrate(connection: PostgresSession, sql: Statements) -> None:
+    """Apply the outstanding migrations in one transaction.
 
-    A lock on a table is waited for only briefly, and then again later. Whoever wants the table meanwhile waits behind
-    us: one session that is idle in a transaction would bring the whole yard to a stand.
+    It waits for the lock of a table only briefly, and tries again later. Other transactions queue behind a waiting
+    migration, so a single session that is idle in a transaction would stop the whole yard.
     """
     for _ in range(_TRIES):
         try:
@@ -62,10 +62,10 @@ async def _migrate(connection: Connection, sql: Statements) -> None:
     raise StoreUnavailable("a migration needs a table that other transactions do not let go of")
 
 
-async def _apply(connection: Connection, sql: Statements) -> None:
+async def _apply(connection: PostgresSession, sql: Statements) -> None:
     await connection.execute(sql["schema_table"])
-    # Read again under the lock: another process may have been faster.
-    for step in (await schema(connection, sql)).outstanding():
+    # Read it again under the lock: another process may have migrated meanwhile.
+    for step in (await read_state(connection, sql)).outstanding():
         await connection.execute(sql.of_schema(step.sql))
         await connection.execute(sql["set_schema"], *step.schema)
     await connection.execute(sql["found_yard"], secrets.token_bytes(32))

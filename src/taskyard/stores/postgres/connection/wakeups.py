@@ -1,4 +1,4 @@
-"""What a write may mean to a claim: named, so that a claimer is woken only for what it may take."""
+"""The topics of a write that a waiting claim may depend on, so that a claimer is woken only for work it may take."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from taskyard.core.task import LaneId
 from taskyard.stores.postgres.fast.claim_cursors import Place
 
 
-class News(NamedTuple):
-    fronts: Mapping[LaneId, Place]  # where something became ready, and the first place of it
-    rest: frozenset[str] = frozenset()
+class Wakeup(NamedTuple):
+    ready_from: Mapping[LaneId, Place]  # lanes where tasks became ready, with the first place
+    others: frozenset[str] = frozenset()
 
-    def __or__(self, other: News) -> News:
-        fronts = dict(self.fronts)
-        for lane, front in other.fronts.items():
-            fronts[lane] = min(fronts.get(lane, front), front)
-        return News(fronts, self.rest | other.rest)
+    def __or__(self, other: Wakeup) -> Wakeup:
+        ready_from = dict(self.ready_from)
+        for lane, place in other.ready_from.items():
+            ready_from[lane] = min(ready_from.get(lane, place), place)
+        return Wakeup(ready_from, self.others | other.others)
 
     @property
-    def names(self) -> frozenset[str]:
-        return self.rest | {of_lane(lane) for lane in self.fronts}
+    def topics(self) -> frozenset[str]:
+        return self.others | {lane_topic(lane) for lane in self.ready_from}
 
 
-NONE = News({})
+NOTHING = Wakeup({})
 
 
-def of_lane(lane: LaneId) -> str:
-    """Something is ready there."""
+def lane_topic(lane: LaneId) -> str:
+    """The topic of ready tasks in a lane."""
     return str(lane)
 
 
-def of_plans(workspace: str) -> str:
-    """What claims are planned on has changed."""
+def plan_topic(workspace: str) -> str:
+    """The topic of changes to what claims are planned on."""
     return f"{workspace}/"
 
 
-def of_room(workspace: str, ceiling: str) -> str:
-    """Something was given back under an agent's own ceiling. The others park tasks, which are ready again then."""
+def ceiling_topic(workspace: str, ceiling: str) -> str:
+    """The topic of room under an agent's own ceiling. Other ceilings park tasks, which become ready again instead."""
     return f"{workspace}/{ceiling}"
 
 
-def wanted_by(plan: ClaimPlan) -> frozenset[str]:
-    own = (of_room(plan.workspace, name) for name in own_ceilings(plan))
-    return frozenset((of_plans(plan.workspace), *own, *(of_lane(lane.id) for lane in plan.lanes)))
+def wanted_topics(plan: ClaimPlan) -> frozenset[str]:
+    own = (ceiling_topic(plan.workspace, name) for name in own_ceilings(plan))
+    return frozenset((plan_topic(plan.workspace), *own, *(lane_topic(lane.id) for lane in plan.lanes)))

@@ -14,7 +14,7 @@ from taskyard.stores.postgres.fast import claim_cursors
 from tests.stores.given import given_a_task, given_tasks, ids, retrying, step
 from tests.stores.plans import a_plan, take
 from tests.stores.postgres.conftest import Gate
-from tests.stores.postgres.test_waking import listening
+from tests.stores.postgres.test_notify_channel import listening
 
 TAKEN = 1000
 

@@ -9,7 +9,7 @@ from taskyard.core.task import Hot
 from taskyard.core.units import SECOND, Micros
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
-from taskyard.stores.postgres.transaction_runner import Transactions
+from taskyard.stores.postgres.transaction_runner import TransactionRunner
 from tests.stores.given import (
     HERE,
     a_beat,
@@ -41,7 +41,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     async def write(*_: object, **__: object) -> None:
         raise AssertionError("a transaction was begun")
 
-    monkeypatch.setattr(Transactions, "write", write)
+    monkeypatch.setattr(TransactionRunner, "write", write)
 
 
 async def test_tasks_come_in_by_one_statement(store: PostgresStore, request: pytest.FixtureRequest):

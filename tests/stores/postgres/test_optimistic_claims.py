@@ -12,8 +12,8 @@ from taskyard.stores.contract import Claimed, Stale
 from taskyard.stores.postgres import PostgresStore
 from taskyard.stores.postgres.connection import session
 from taskyard.stores.postgres.fast import optimistic_claim
-from taskyard.stores.postgres.transaction import Transaction
-from taskyard.stores.postgres.transaction_runner import Transactions
+from taskyard.stores.postgres.fast.guarded_statements import OneStatement
+from taskyard.stores.postgres.transaction_runner import TransactionRunner
 from tests.stores.given import (
     BOB,
     HERE,
@@ -39,13 +39,13 @@ Meanwhile = Callable[[Callable[[], Awaitable[object]]], None]
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The transactions that were begun."""
     begun: list[str] = []
-    write = Transactions.write
+    write = TransactionRunner.write
 
-    async def counted(self: Transactions, work: Any, *, begin: str = "", rows: int = 0) -> Any:
+    async def counted(self: TransactionRunner, work: Any, *, begin: str = "", rows: int = 0) -> Any:
         begun.append(begin)
         return await write(self, work, begin=begin, rows=rows)
 
-    monkeypatch.setattr(Transactions, "write", counted)
+    monkeypatch.setattr(TransactionRunner, "write", counted)
     return begun
 
 
@@ -54,14 +54,14 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
     """Have something happen once, between the next look and its write."""
 
     def meanwhile(act: Callable[[], Awaitable[object]]) -> None:
-        send = Transaction.take
+        send = OneStatement.take
 
-        async def held_up(self: Transaction, *given: Any) -> bool:
-            monkeypatch.setattr(Transaction, "take", send)
+        async def held_up(self: OneStatement, *given: Any) -> bool:
+            monkeypatch.setattr(OneStatement, "take", send)
             await act()
             return await send(self, *given)
 
-        monkeypatch.setattr(Transaction, "take", held_up)
+        monkeypatch.setattr(OneStatement, "take", held_up)
 
     return meanwhile
 

@@ -12,10 +12,10 @@ import pytest
 from taskyard.core.task import LaneId
 from taskyard.stores.postgres import PostgresStore
 from taskyard.stores.postgres.connection import notify_channel
-from taskyard.stores.postgres.connection.address import address
+from taskyard.stores.postgres.connection.address import parse_address
 from taskyard.stores.postgres.connection.pool import LISTENER
-from taskyard.stores.postgres.connection.wakeups import NONE, News
-from taskyard.stores.postgres.fast.claim_cursors import Floors
+from taskyard.stores.postgres.connection.wakeups import NOTHING, Wakeup
+from taskyard.stores.postgres.fast.claim_cursors import ClaimCursors
 from taskyard.stores.postgres.statements import statements
 from tests.stores.given import a_lane, given_a_task, lane_of
 from tests.stores.plans import a_plan
@@ -30,7 +30,7 @@ def listening(gate: Gate) -> str:
 @pytest.fixture
 def by_hints_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once hints come, nobody looks."""
-    monkeypatch.setattr(notify_channel, "_LOOK", 3600.0)
+    monkeypatch.setattr(notify_channel, "_POLL_EVERY", 3600.0)
 
 
 async def waiting(store: PostgresStore, gate: Gate) -> asyncio.Task[int]:
@@ -64,8 +64,8 @@ async def test_hints_come_again_after_the_listening_connection_was_cut(
 async def test_a_listening_connection_that_is_dead_without_a_word_is_noticed(
     store: PostgresStore, other: PostgresStore, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(notify_channel, "_LOOK", 0.1)
-    monkeypatch.setattr(notify_channel, "_PATIENCE", 0.5)
+    monkeypatch.setattr(notify_channel, "_POLL_EVERY", 0.1)
+    monkeypatch.setattr(notify_channel, "_ANSWER_WITHIN", 0.5)
     woken = await waiting(store, gate)
     silent: int = await gate.ask(f"select pid {listening(gate)}")
     os.kill(silent, signal.SIGSTOP)
@@ -119,7 +119,7 @@ async def test_the_first_hint_is_sent_at_once_and_the_rest_are_gathered(
     monkeypatch: pytest.MonkeyPatch,
 ):
     lanes = [await lane_of(other, a_lane(type=f"type {number}")) for number in range(5)]
-    monkeypatch.setattr(notify_channel, "_AFTER_A_HINT", 1.0)
+    monkeypatch.setattr(notify_channel, "_FIRST_PAUSE", 1.0)
     await other.close()  # so that nothing of this is still to be told
     hints: asyncio.Queue[Any] = asyncio.Queue()
     await mine.add_listener(f"taskyard_{gate.schema}", lambda _connection, _pid, _channel, hint: hints.put_nowait(hint))
@@ -142,15 +142,17 @@ async def test_a_quiet_yard_waits_little_between_hints_and_a_busy_one_longer(mon
     async def pause(seconds: float) -> None:
         pauses.append(seconds)
         if len(pauses) < 6:
-            talker.wrote(ready, tell=True)
+            talker.written(ready, notify=True)
         await sleep(0)
 
-    ready = News({LaneId(1): (0, 1)})
+    ready = Wakeup({LaneId(1): (0, 1)})
     monkeypatch.setattr(asyncio, "sleep", pause)
-    talker = notify_channel.Waking(address("postgresql://", "yard"), statements("yard"), ask, Floors())
-    talker.wrote(ready, tell=True)
+    talker = notify_channel.NotifyChannel(
+        parse_address("postgresql://", "yard"), statements("yard"), ask, ClaimCursors()
+    )
+    talker.written(ready, notify=True)
     await talker.close()
-    talker.wrote(ready, tell=True)
+    talker.written(ready, notify=True)
     await talker.close()
 
     assert pauses == [0.005, 0.01, 0.02, 0.04, 0.05, 0.05, 0.005]
@@ -166,12 +168,14 @@ async def test_what_nobody_can_take_anything_for_is_told_with_what_comes_next(mo
 
     async def pause(_: float) -> None:
         if not sent:
-            talker.wrote(News({LaneId(1): (0, 1)}), tell=True)
+            talker.written(Wakeup({LaneId(1): (0, 1)}), notify=True)
         await sleep(0)
 
     monkeypatch.setattr(asyncio, "sleep", pause)
-    talker = notify_channel.Waking(address("postgresql://", "yard"), statements("yard"), ask, Floors())
-    talker.wrote(NONE, tell=True)
+    talker = notify_channel.NotifyChannel(
+        parse_address("postgresql://", "yard"), statements("yard"), ask, ClaimCursors()
+    )
+    talker.written(NOTHING, notify=True)
     await talker.close()
 
     assert [json.loads(hint)[1] for hint in sent] == [{"1": [0, 1]}]
@@ -184,8 +188,10 @@ async def test_a_hint_that_would_be_too_long_says_that_it_may_be_anything():
         sent.append(str(values[1]))
         return None
 
-    talker = notify_channel.Waking(address("postgresql://", "yard"), statements("yard"), ask, Floors())
-    talker.wrote(News({LaneId(number): (0, number) for number in range(5000)}), tell=True)
+    talker = notify_channel.NotifyChannel(
+        parse_address("postgresql://", "yard"), statements("yard"), ask, ClaimCursors()
+    )
+    talker.written(Wakeup({LaneId(number): (0, number) for number in range(5000)}), notify=True)
     await talker.close()
 
     assert json.loads(sent[0])[1] is None

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 import taskyard
 from taskyard.core.errors import InvalidInput
 from taskyard.stores.postgres import PostgresStore
-from taskyard.stores.postgres.connection.address import address
+from taskyard.stores.postgres.connection.address import parse_address
 from tests.stores.given import HERE, a_lane, a_new_task, every_event, new
 from tests.stores.plans import a_plan, take
 
@@ -20,7 +20,7 @@ from tests.stores.plans import a_plan, take
 async def test_with_psycopg(store: PostgresStore, url: str, kept: bool):
     fresh = await a_new_task(store)
     tagged = new(fresh.hot, tags=("100%", "new"))
-    mine: Any = await psycopg.AsyncConnection.connect(address(url, "").url)
+    mine: Any = await psycopg.AsyncConnection.connect(parse_address(url, "").url)
     guest = store.join(mine)
 
     assert await guest.lanes([a_lane()]) == [fresh.hot.lane]
@@ -73,7 +73,7 @@ def test_with_a_synchronous_engine_of_sqlalchemy(url: str, kept: bool):
 
 
 async def test_a_connection_without_a_transaction_is_refused(url: str, mine: asyncpg.Connection):
-    own: Any = await psycopg.AsyncConnection.connect(address(url, "").url, autocommit=True)
+    own: Any = await psycopg.AsyncConnection.connect(parse_address(url, "").url, autocommit=True)
     async with taskyard.connect(url, sweeps=False) as yard:
         for connection in (mine, own):
             with pytest.raises(InvalidInput):
@@ -84,4 +84,4 @@ async def test_a_connection_without_a_transaction_is_refused(url: str, mine: asy
 
 
 def dialect(url: str, driver: str) -> str:
-    return address(url, "").url.replace("postgresql://", f"postgresql+{driver}://")
+    return parse_address(url, "").url.replace("postgresql://", f"postgresql+{driver}://")
