@@ -28,7 +28,7 @@ from taskyard.core.changes import ChangeSet, Committed, Event, NewTask, Output, 
 from taskyard.core.task import Attempt, Status, TaskId
 from taskyard.core.transitions import created_event
 from taskyard.core.units import DAY, SECOND, Micros
-from taskyard.features.tasks.views import Task
+from taskyard.features.tasks.views import Task, stored_task
 from taskyard.yard import Yard
 
 AT_ONCE = 500  # finished tasks of one set
@@ -182,12 +182,11 @@ async def fill(yard: Yard, number: int) -> None:
 
 
 def _copies(serials: list[int], task: Task, attempt: Attempt, output: Output, then: Micros) -> ChangeSet:
-    hots = [task.hot._replace(id=_id(serial), seq=0, updated_at=Micros(then + serial)) for serial in serials]
-    births = [created_event(hot, task.definition.created_by, task.type)._replace(at=then) for hot in hots]
+    row, asked = stored_task(task)
+    hots = [row._replace(id=_id(serial), seq=0, updated_at=Micros(then + serial)) for serial in serials]
+    births = [created_event(hot, asked.created_by, asked.type)._replace(at=then) for hot in hots]
     return ChangeSet(
-        tasks=tuple(
-            NewTask(hot, task.definition._replace(id=hot.id), birth) for hot, birth in zip(hots, births, strict=True)
-        ),
+        tasks=tuple(NewTask(hot, asked._replace(id=hot.id), birth) for hot, birth in zip(hots, births, strict=True)),
         attempts=tuple(attempt._replace(task_id=hot.id) for hot in hots),
         outputs=tuple(output._replace(task_id=hot.id) for hot in hots),
         events=tuple(

@@ -13,7 +13,7 @@ from taskyard.core.changes import ChangeSet, Committed, NewTask
 from taskyard.core.priority import RANK_UNIT
 from taskyard.core.task import TaskId
 from taskyard.core.transitions import created_event
-from taskyard.features.tasks.views import Task
+from taskyard.features.tasks.views import Task, stored_task
 from taskyard.yard import Yard
 
 PAYLOAD = {"text": "x" * 180}  # about 200 bytes as JSON
@@ -57,9 +57,9 @@ async def fill(yard: Yard, number: int, *, lanes: int) -> None:
 def _copies(patterns: Sequence[Task], number: int) -> Iterator[NewTask]:
     dice = Random(1)
     for serial in range(number):
-        pattern = patterns[serial % len(patterns)]
+        row, asked = stored_task(patterns[serial % len(patterns)])
         task_id = TaskId(f"task_{serial:026}")
-        rank = pattern.hot.rank + dice.randrange(100 * RANK_UNIT)
-        hot = pattern.hot._replace(id=task_id, seq=0, rank=rank)
-        definition = pattern.definition._replace(id=task_id)
+        rank = row.rank + dice.randrange(100 * RANK_UNIT)
+        hot = row._replace(id=task_id, seq=0, rank=rank)
+        definition = asked._replace(id=task_id)
         yield NewTask(hot, definition, created_event(hot, definition.created_by, definition.type))

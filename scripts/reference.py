@@ -14,10 +14,19 @@ import taskyard
 from taskyard.cli.main import app
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import PRESETS
+from taskyard.definition.document import fields_of, is_view
 from taskyard.definition.field_meanings import GIVEN, SHOWN
 from taskyard.definition.fields import Field, fields
 from taskyard.definition.names import FLAT, KEPT
 
+GROUPS = {
+    "spec": "What was asked for: prompt, payload, what to read, constraints.",
+    "retry": "When a failed attempt is tried again.",
+    "timeouts": "How long a claim, a heartbeat and a lease last.",
+    "session": "The conversation that the agent resumes.",
+    "trigger": "What the task came from.",
+    "output": "What is to be handed in, and what was.",
+}
 UNSAID = {"help", "install_completion", "show_completion"}
 WITH_METHODS = {"Agent", "Context", "Inbox", "Yard"}
 WITH_ATTRIBUTES = {"Agent", "Context", "Details", "Held", "Receipt", "Task"}
@@ -140,7 +149,15 @@ def _declared(kind: type) -> Iterator[list[str]]:
         for name in names:
             found = re.search(rf"^    {name}: (.+?)(?: = .*?)?(?:  # (.*))?$", source, re.MULTILINE)
             if found and not name.startswith("_") and "field(" not in found[0]:
-                yield [f"`{name}`", f"`{found[1]}`", _sentence(found[2] or "")]
+                noted = re.fullmatch(r"Annotated\[(.+?), (?:.*About\(\"(.+)\"\)|.*)\]", found[1])
+                about = (noted and noted[2]) or _sentence(found[2] or "") or _meaning(kind, name)
+                yield [f"`{name}`", f"`{noted[1] if noted else found[1]}`", about]
+
+
+def _meaning(kind: type, name: str) -> str:
+    """What a field of a task means, by its place in the document."""
+    called = {field.name: field.called for field in fields_of(kind)}.get(name, name) if is_view(kind) else name
+    return {**GROUPS, **GIVEN, **SHOWN}.get(called, "")
 
 
 def _sentence(comment: str) -> str:

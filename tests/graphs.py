@@ -49,9 +49,15 @@ async def status_of(yard: Yard, task_id: str) -> Status:
     return (await yard.get(task_id)).status
 
 
+async def reason_of(yard: Yard, task_id: str) -> str | None:
+    """Why a task was cancelled."""
+    cancelled = (await yard.get(task_id)).cancelled
+    return None if cancelled is None else cancelled.reason
+
+
 async def states(yard: Yard, dag: Dag) -> dict[str, Status]:
     """The tasks of a graph by the names they were submitted under."""
-    rows = {hot.id: hot.status for hot in (await yard.dag(dag.id)).tasks}
+    rows = {task.id: task.status for task in (await yard.dag(dag.id)).tasks}
     return {name: rows[each.id] for name, each in dag.tasks.items()}
 
 

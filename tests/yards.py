@@ -4,7 +4,9 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from taskyard.features.tasks.views import Held
+from taskyard.core.task import Definition, Hot, TaskId
+from taskyard.features.tasks.parts import Claim
+from taskyard.features.tasks.views import Held, Task
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
 
@@ -80,3 +82,19 @@ async def data_of(yard: Yard, event: str) -> list[dict[str, Any]]:
 async def states_of(yard: Yard) -> dict[str, dict[str, int]]:
     """How many tasks of each type are in each state, without the states that none is in."""
     return {status: types for status, types in (await yard.stats()).items() if types}
+
+
+async def row_of(yard: Yard, task_id: TaskId) -> Hot:
+    """What the store has of a task."""
+    return (await yard.store.load([task_id]))[task_id]
+
+
+async def definition_of(yard: Yard, task_id: str) -> Definition:
+    """What the store has of what was asked for."""
+    return (await yard.store.definitions([TaskId(task_id)]))[TaskId(task_id)]
+
+
+def claim_of(task: Task) -> Claim:
+    """Who holds a task, which somebody does."""
+    assert task.claim is not None
+    return task.claim

@@ -13,6 +13,7 @@ from bench.yards import AT_ONCE, Urls, a_yard
 from taskyard.core.changes import ChangeSet, Committed, NewTask
 from taskyard.core.task import TaskId
 from taskyard.core.transitions import created_event
+from taskyard.features.tasks.views import stored_task
 from taskyard.yard import Yard
 
 AT_MOST = 1 / 0.8  # times what a task takes without a history
@@ -57,7 +58,8 @@ async def _finish(yard: Yard, number: int) -> None:
 
 async def _the_only(yard: Yard) -> NewTask:
     (task,) = await yard.find(limit=1)
-    return NewTask(task.hot, task.definition, created_event(task.hot, task.definition.created_by, task.type))
+    hot, definition = stored_task(task)
+    return NewTask(hot, definition, created_event(hot, definition.created_by, definition.type))
 
 
 def _copies(pattern: NewTask, number: int) -> Iterator[NewTask]:

@@ -35,7 +35,7 @@ async def _case(stack: AsyncExitStack, urls: Urls, place: Place) -> Case:
         """Every lease once, as often as a worker must."""
         used = process_time()
         await beat()
-        shares.append(100 * (process_time() - used) / held[0].definition.heartbeat_sec)
+        shares.append(100 * (process_time() - used) / held[0].timeouts.heartbeat_sec)
         return shares[-1]
 
     async def count() -> Counts:

@@ -32,8 +32,7 @@ def _generic(kind: Any, *, empty: bool) -> Any:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (tuple, list, Sequence, frozenset):
         found = [] if empty else [sample(arguments[0])]
-        made: Any = list if origin is Sequence else origin
-        return made(found)
+        return tuple(found) if origin is tuple else frozenset(found) if origin is frozenset else found
     if origin in (dict, Mapping):
         return {} if empty else {sample(arguments[0]): sample(arguments[1])}
     if origin is Literal:
@@ -57,4 +56,4 @@ def sample_of(kind: type, *, empty: bool = False) -> Any:
         for field in fields_of(kind)
         if (hidden := field.note(Hidden)) is not None and hidden.value
     }
-    return kind(**given)
+    return getattr(kind, "of_fields", kind)(**given)

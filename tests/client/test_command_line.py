@@ -49,7 +49,7 @@ async def test_work_is_put_in_done_and_looked_at(local: Yard, shell: Shell):
     assert held["id"] == task["id"]
     assert done["status"] == "completed"
     assert (await shell.json("show", task["id"]))["output"]["data"] == {"ok": True}
-    assert (await local.get(task["id"])).definition.created_by == "human:ops"
+    assert (await local.get(task["id"])).created_by == "human:ops"
 
 
 async def test_a_list_says_how_many_there_are_and_who_ended_what(local: Yard, shell: Shell):

@@ -182,7 +182,7 @@ async def test_a_token_is_shown_and_says_the_workspace(local: Yard, server: Serv
         await taskyard.connect(url_of(server)).open()
     async with taskyard.connect(url_of(server), token=issued.text) as yard:
         assert yard.workspace == "default"
-        assert (await yard.enqueue("code")).definition.created_by == "human:ops"
+        assert (await yard.enqueue("code")).created_by == "human:ops"
     with pytest.raises(InvalidInput, match="this one is for default"):
         await taskyard.connect(url_of(server), token=issued.text, workspace="other").open()
     assert issued.text not in caplog.text

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import taskyard
+from taskyard.api.codec import write
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.features.events.rules import Wanted
 from taskyard.features.tasks.views import Task
@@ -171,15 +172,13 @@ async def test_graphs_decisions_and_approvals_read_the_same(local: Yard, remote:
     task = await a_task_of_a_graph(local)
 
     near, far = await local.dag(task.dag_id), await remote.dag(task.dag_id)
-    assert (far.counts, far.edges, far.roots) == (near.counts, near.edges, near.roots)
+    assert far == near
     assert [each.to_dict() for each in await remote.tasks_of(far)] == [
         each.to_dict() for each in await local.tasks_of(near)
     ]
-    assert [record.body for record in await remote.reviews()] == [record.body for record in await local.reviews()]
-    assert [letter.record.body for letter in await remote.dead_letters()] == [
-        letter.record.body for letter in await local.dead_letters()
-    ]
-    assert [record.body for record in await remote.dags()] == [record.body for record in await local.dags()]
+    assert await remote.reviews() == await local.reviews()
+    assert write(await remote.dead_letters()) == write(await local.dead_letters())
+    assert await remote.dags() == await local.dags()
     [approval] = await remote.approvals()
     assert (approval.task.id, approval.signal) == (asking.id, "approval")
     assert await remote.why(asking.id) == await local.why(asking.id)

@@ -45,7 +45,7 @@ def test_a_dead_letter_is_retried_with_other_models_cost_and_attempts(visit: Vis
     expect(visit.button("Edit and retry")).to_have_count(0)
     task = yard.get(scene.dead)
     assert (task.status, task.prompt, task.models) == ("ready", "Fix the bug", ("sonnet", "haiku"))
-    assert (task.definition.max_cost, task.hot.max_attempts) == (750_000, 4)
+    assert (task.spec.constraints.max_cost, task.max_attempts) == (750_000, 4)
 
 
 def test_a_dead_letter_is_retried_escalated_or_cancelled(visit: Visit, yard: SyncYard):

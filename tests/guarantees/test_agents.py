@@ -11,7 +11,7 @@ from taskyard.core.task import Status
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
-from tests.yards import OpenYard, claim_that, elapse, given_a_running_task, given_an_agent
+from tests.yards import OpenYard, claim_of, claim_that, elapse, given_a_running_task, given_an_agent
 
 
 async def ids_claimed(yard: Yard, agent: str) -> list[str]:
@@ -271,7 +271,7 @@ async def test_in_multica_the_heartbeat_of_a_runtime_extends_what_it_holds(open_
         await elapse(yard, clock, 15)
         await yard.runtime_heartbeat("laptop")
 
-    assert (await yard.get(held.id)).hot.lease_expires_at == yard.now() + 75_000_000
+    assert claim_of(await yard.get(held.id)).lease_expires_at == yard.now() + 75_000_000
     assert (await yard.complete(held.id, held.lease)).status is Status.COMPLETED
 
 
@@ -315,8 +315,8 @@ async def test_a_claim_for_a_runtime_serves_all_its_agents_within_their_limits(y
         await yard.enqueue("code")
 
     held = await yard.claim_for_runtime("laptop", count=5)
-    assert sorted(str(each.hot.agent) for each in held) == ["ada", "bob", "bob"]
-    assert {each.hot.runtime for each in held} == {"laptop"}
+    assert sorted(str(each.worker) for each in held) == ["ada", "bob", "bob"]
+    assert {claim_of(each).runtime_id for each in held} == {"laptop"}
 
 
 async def test_a_claim_for_a_runtime_whose_answer_was_lost_is_answered_again(yard: Yard):
@@ -348,7 +348,7 @@ async def test_a_claim_for_a_runtime_takes_only_the_types_and_queues_that_are_as
         await yard.enqueue(type_, queue=queue)
 
     (held,) = await yard.claim_for_runtime("laptop", count=3, types=["review"], queues=["night"])
-    assert (held.type, held.definition.queue) == ("review", "night")
+    assert (held.type, held.queue) == ("review", "night")
 
 
 async def test_no_agent_gets_anothers_lease_by_using_its_request_id(yard: Yard):
@@ -368,7 +368,7 @@ async def test_an_agents_own_claim_time_counts_where_a_task_has_one(open_yard: O
     slow = await claim_that(yard, (await yard.enqueue("code")).id)
     at_once = await claim_that(yard, (await yard.enqueue("code", timeouts={"claim_ttl_sec": 0})).id)
 
-    assert (slow.hot.lease_expires_at, at_once.status) == (yard.now() + 5_000_000, Status.RUNNING)
+    assert (claim_of(slow).lease_expires_at, at_once.status) == (yard.now() + 5_000_000, Status.RUNNING)
     await elapse(yard, clock, 6)
     assert (await yard.get(slow.id)).attempts[0].reason == "claim_expired"
 

@@ -11,7 +11,7 @@ from taskyard.core.task import Status
 from taskyard.features.tasks.views import Held
 from taskyard.yard import Yard
 from tests.core.hostile import HOSTILE, ID, LONE, NUL, Hostile, circle, nested
-from tests.yards import OpenYard, given_a_running_task
+from tests.yards import OpenYard, given_a_running_task, row_of
 
 FAR = "task_01J8K2M0000000000000000000"
 
@@ -169,12 +169,12 @@ async def test_a_dependency_of_another_workspace_is_unknown(yard: Yard, open_yar
 
 
 async def assert_refused_and_untouched(yard: Yard, held: Held, asking: Awaitable[object], field: str) -> None:
-    before = (await yard.get(held.id)).hot, await yard.events(), await yard.checkpoints(held.id)
+    before = await row_of(yard, held.id), await yard.events(), await yard.checkpoints(held.id)
     told = await refusal(asking)
 
     assert isinstance(told, tuple), told
     assert told[0] == field
-    assert ((await yard.get(held.id)).hot, await yard.events(), await yard.checkpoints(held.id)) == before
+    assert (await row_of(yard, held.id), await yard.events(), await yard.checkpoints(held.id)) == before
 
 
 HOSTILE_JSON: dict[str, Any] = {

@@ -100,7 +100,7 @@ async def test_in_automechanica_a_failure_that_is_reported_waits_for_its_delay(o
     task = await yard.enqueue("code")
     await fail_next(yard, "heartbeat_timeout")  # an agent may use any word
 
-    assert (await yard.get(task.id)).hot.wake_at == yard.now() + 5_000_000
+    assert (await yard.get(task.id)).wake_at == yard.now() + 5_000_000
 
 
 @pytest.mark.parametrize("reason", ["crash", "timeout"])

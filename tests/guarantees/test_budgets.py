@@ -12,7 +12,7 @@ from taskyard.core.units import MicroUsd, to_usd
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
-from tests.yards import OpenYard, claim_that, elapse, given_a_running_task, given_an_agent
+from tests.yards import OpenYard, claim_of, claim_that, elapse, given_a_running_task, given_an_agent
 
 
 async def given_a_dag(yard: Yard, ceiling: object, *costs: object) -> str:
@@ -45,7 +45,7 @@ async def test_what_is_left_of_the_ceiling_decides_and_equal_is_allowed(yard: Ya
     await given_a_dag(yard, "1.00", "0.60", "0.40", "0.000001")
 
     held = await yard.claim("worker", count=3)
-    assert [to_usd(each.hot.reserved) for each in held] == ["0.6", "0.4"]
+    assert [to_usd(claim_of(each).reserved) for each in held] == ["0.6", "0.4"]
 
 
 async def test_what_the_graph_cannot_pay_for_is_parked_until_it_can(yard: Yard):
@@ -199,7 +199,7 @@ async def test_a_completion_that_cost_too_much_is_not_accepted(yard: Yard):
 
     assert receipt.status is Status.DEAD_LETTERED
     assert await yard.complete(held.id, held.lease, {"dear": True}, cost_usd="0.500001") == receipt
-    assert (await yard.get(held.id)).output is None
+    assert (await yard.get(held.id)).output.attempt is None
 
 
 async def test_an_overshoot_is_recorded_and_blocks_further_claims(yard: Yard):
@@ -227,7 +227,7 @@ async def test_where_a_ceiling_exists_a_task_without_a_maximum_reserves_the_defa
 async def test_where_no_ceiling_exists_nothing_is_reserved_and_all_is_recorded(yard: Yard):
     await yard.set_budget(default_reserve_usd="0.40")
     held = await given_a_running_task(yard)
-    assert held.hot.reserved == 0
+    assert claim_of(held).reserved == 0
 
     await yard.complete(held.id, held.lease, cost_usd="123.456789")
     assert (await yard.get(held.id)).to_dict()["cost_usd"] == "123.456789"

@@ -20,6 +20,7 @@ from tests.graphs import (
     fan_out,
     given_a_graph,
     happened,
+    reason_of,
     several,
     states,
     status_of,
@@ -38,10 +39,6 @@ from tests.yards import (
 )
 
 WIDE = 1000
-
-
-async def reason_of(yard: Yard, task_id: str) -> str | None:
-    return (await yard.get(task_id)).hot.why
 
 
 async def test_a_wide_diamond_is_cancelled_in_under_a_second_each_task_once_and_for_its_parent(yard: Yard):
@@ -177,7 +174,7 @@ async def test_the_agent_of_a_cancelled_task_hears_of_it_and_its_late_result_is_
         await yard.complete(held.id, held.lease, {"late": True})
     with pytest.raises(LeaseLost):
         await yard.fail(held.id, held.lease, "crash")
-    assert (await yard.get(held.id)).output is None
+    assert (await yard.get(held.id)).output.attempt is None
 
 
 async def test_a_cancelled_task_lets_go_of_all_it_held(yard: Yard):
@@ -246,7 +243,7 @@ async def test_a_graph_that_was_cancelled_half_when_its_process_died_is_cancelle
     assert sorted((await states(yard, dag)).values()) == [*[Status.CANCELLED] * CHUNK, Status.READY]
     await yard.sweep()
 
-    assert {hot.why for hot in (await yard.dag(dag.id)).tasks} == {"wound up"}
+    assert {await reason_of(yard, task.id) for task in (await yard.dag(dag.id)).tasks} == {"wound up"}
     assert (await yard.dag(dag.id)).status is DagStatus.CANCELLED
 
 

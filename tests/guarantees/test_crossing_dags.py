@@ -12,7 +12,7 @@ from taskyard.features.dags.views import Dag
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
-from tests.graphs import bury, claim_all, dag_history, given_a_graph, several, status_of, task, work_off
+from tests.graphs import bury, claim_all, dag_history, given_a_graph, reason_of, several, status_of, task, work_off
 from tests.interference import ProcessDied, dying_after, while_deciding, while_pruning
 from tests.yards import OpenYard, claim_that, elapse, events_of, given_a_running_task, given_an_agent
 
@@ -101,7 +101,7 @@ async def test_what_depends_on_a_task_of_the_batch_whose_key_is_taken_depends_on
     )
 
     assert (known.id, known.created) == (owner.id, False)
-    assert after.definition.depends_on == (owner.id,)
+    assert after.depends_on == (owner.id,)
     assert await status_of(yard, after.id) is Status.PENDING
 
 
@@ -149,14 +149,14 @@ async def test_what_depends_on_several_dags_is_released_once_when_all_of_it_is_d
 async def test_a_dependency_that_is_completed_does_not_block_and_keeps_its_time(yard: Yard, clock: ManualClock):
     held = await given_a_running_task(yard)
     await yard.complete(held.id, held.lease, {"found": 1})
-    before = (await yard.get(held.id)).hot.updated_at
+    before = (await yard.get(held.id)).updated_at
     clock.advance(seconds=5)
 
     late = await yard.enqueue("code", depends_on=[held.id])
 
     assert late.status is Status.READY
     assert [each.data for each in await yard.inputs(late.id)] == [{"found": 1}]
-    assert (await yard.get(held.id)).hot.updated_at == before
+    assert (await yard.get(held.id)).updated_at == before
 
 
 async def test_a_parent_that_finishes_while_an_edge_to_another_dag_is_drawn_strands_nobody(yard: Yard):
@@ -303,7 +303,7 @@ async def test_a_cancel_cascades_from_dag_to_dag(yard: Yard):
     assert cancelled.task_ids == would.task_ids
     assert len(cancelled.task_ids) == 7
     first = dags[1].tasks["first"].id
-    assert (await yard.get(first)).hot.why == f"parent {dags[0].tasks['between'].id} cancelled"
+    assert await reason_of(yard, first) == f"parent {dags[0].tasks['between'].id} cancelled"
     assert [await dag_status(yard, each.id) for each in dags] == [DagStatus.CANCELLED] * 3
     assert [(await dag_history(yard, each.id))[1:] for each in dags] == [["dag.cancelled"]] * 3
     await work_off(yard)

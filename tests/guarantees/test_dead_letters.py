@@ -13,7 +13,9 @@ from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
 from tests.yards import (
     OpenYard,
+    claim_of,
     claim_that,
+    definition_of,
     elapse,
     events_of,
     given_a_dead_letter,
@@ -39,8 +41,8 @@ async def test_a_dead_letter_has_the_whole_history_and_what_it_cost(yard: Yard, 
     (letter,) = await yard.dead_letters()
     assert [attempt.error for attempt in letter.task.attempts] == ["failure 1", "failure 2", "failure 3"]
     assert letter.task.to_dict()["cost_usd"] == "0.51"
-    assert letter.record.body["reviewed"] is False
-    assert letter.record.body["poison_pill"] is False
+    assert letter.dead.reviewed is False
+    assert letter.dead.poison_pill is False
 
 
 async def test_a_dead_letter_notifies_once(yard: Yard):
@@ -93,8 +95,8 @@ async def test_a_changed_task_is_tried_as_it_was_changed(yard: Yard, clock: Manu
     await given_an_agent(yard, "ada", capabilities=["patience"])
     again = await claim_that(yard, held.id, by="ada", start=True)
     assert again.prompt == "do it gently"
-    assert again.hot.lease_expires_at == yard.now() + 20_000_000
-    assert again.hot.limit_at == yard.now() + 30_000_000
+    assert claim_of(again).lease_expires_at == yard.now() + 20_000_000
+    assert claim_of(again).limit_at == yard.now() + 30_000_000
     beside = await yard.enqueue("code", concurrency_key="china")
     assert await yard.claim("ada") == []
     assert (await yard.get(beside.id)).status is Status.PENDING
@@ -110,9 +112,8 @@ async def test_to_cancel_a_dead_letter_is_to_decide_it(yard: Yard):
     await yard.cancel(held.id, "again")
 
     (review,) = await yard.reviews()
-    facts = {name: review.body[name] for name in ("task_id", "reviewed", "resolution", "note")}
-    assert facts == {"task_id": held.id, "reviewed": True, "resolution": "cancel", "note": "nobody wants it"}
-    assert str(review.body["reviewed_by"]).startswith("human:")
+    assert (review.task_id, review.resolution, review.note) == (held.id, "cancel", "nobody wants it")
+    assert str(review.reviewed_by).startswith("human:")
     shown = (await yard.get(held.id)).to_dict()["dead"]
     assert isinstance(shown, dict)
     assert shown["resolution"] == "cancel"
@@ -126,7 +127,7 @@ async def test_a_revived_task_shows_no_decision_as_current(yard: Yard):
 
     await yard.cancel(held.id)
     assert (await yard.get(held.id)).to_dict()["dead"] is None
-    assert [review.body["resolution"] for review in await yard.reviews()] == ["retry"]
+    assert [review.resolution for review in await yard.reviews()] == ["retry"]
 
 
 async def test_a_letter_is_changed_by_the_spec_that_it_shows(yard: Yard):
@@ -137,7 +138,7 @@ async def test_a_letter_is_changed_by_the_spec_that_it_shows(yard: Yard):
     spec = {**shown, "prompt": "do it well", "constraints": {"max_cost_usd": "0.50", "model_preferences": ["small"]}}
     await yard.resolve(held.id, "modify_and_retry", by="human:ada", spec=spec)
 
-    again = (await yard.get(held.id)).definition
+    again = await definition_of(yard, held.id)
     assert (again.prompt, again.payload, again.context_refs) == ("do it well", '{"n":1}', ("artifact:abc",))
     assert (again.max_cost, again.model_preferences) == (500_000, ("small",))
 
@@ -270,7 +271,7 @@ async def test_a_task_that_dies_twice_keeps_both_decisions(yard: Yard, clock: Ma
     clock.advance(seconds=60)
     await yard.resolve(held.id, "cancel", by="human:bob", note="enough")
 
-    decisions = [cast(tuple[str, str], (each.body["reviewed_by"], each.body["note"])) for each in await yard.reviews()]
+    decisions = [(each.reviewed_by, each.note) for each in await yard.reviews()]
     assert decisions == [("human:ada", "once more"), ("human:bob", "enough")]
 
 

@@ -136,7 +136,7 @@ async def test_waiting_counts_as_no_attempt_and_ends_the_lease(yard: Yard):
     assert (await yard.heartbeat(held.id, held.lease)).words == ("lease_lost",)
 
     details = await yard.get(held.id)
-    assert details.hot.failures == 0
+    assert details.failures == 0
     assert [(attempt.outcome, attempt.counted) for attempt in details.attempts] == [(Outcome.SUSPENDED, False)]
 
 

@@ -232,7 +232,7 @@ async def test_what_fails_three_times_under_two_agents_is_a_poison_pill(yard: Ya
     buried = await yard.get(task.id)
     assert buried.status is Status.DEAD_LETTERED
     assert buried.dead is not None
-    assert buried.dead.body["poison_pill"] is True
+    assert buried.dead.poison_pill is True
 
 
 async def test_what_fails_under_one_agent_alone_is_no_poison_pill(yard: Yard, clock: ManualClock):
@@ -243,7 +243,7 @@ async def test_what_fails_under_one_agent_alone_is_no_poison_pill(yard: Yard, cl
     await fail_by(yard, clock, task.id, "ada")
     buried = await yard.get(task.id)
     assert buried.dead is not None
-    assert buried.dead.body["poison_pill"] is False
+    assert buried.dead.poison_pill is False
 
 
 async def test_a_person_who_retries_a_poison_pill_gives_it_a_new_start(yard: Yard, clock: ManualClock):
@@ -282,11 +282,11 @@ async def test_in_loki_ten_lost_leases_count_for_nothing_and_the_eleventh_counts
         await claim_that(yard, task.id)
         await elapse(yard, clock, 3)
         lost = await yard.get(task.id)
-        assert (lost.status, lost.hot.failures) == (Status.READY, 0)
+        assert (lost.status, lost.failures) == (Status.READY, 0)
 
     await claim_that(yard, task.id)
     await elapse(yard, clock, 3)
-    assert (await yard.get(task.id)).hot.failures == 1
+    assert (await yard.get(task.id)).failures == 1
 
 
 async def test_loki_retries_whatever_the_reason(open_yard: OpenYard):

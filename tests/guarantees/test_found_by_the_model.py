@@ -12,7 +12,7 @@ from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Store
 from taskyard.yard import Yard
 from tests.interference import ProcessDied
-from tests.yards import claim_that, given_a_running_task, given_an_agent
+from tests.yards import claim_that, given_a_running_task, given_an_agent, row_of
 
 
 async def status_of(yard: Yard, task_id: str) -> Status:
@@ -129,7 +129,7 @@ async def test_a_call_that_has_suspended_its_task_is_answered_the_same_when_it_i
     held = await given_a_running_task(yard)
 
     first = await WAITS[wait](yard, held)
-    suspended = await yard.get(held.id)
+    suspended = await row_of(yard, held.id)
 
     assert await WAITS[wait](yard, held) == first
-    assert (await yard.get(held.id)).hot == suspended.hot
+    assert await row_of(yard, held.id) == suspended

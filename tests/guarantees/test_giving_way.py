@@ -31,7 +31,7 @@ async def test_a_retry_gives_way_to_the_task_that_waits(open_yard: OpenYard):
     assert receipt.status is Status.CANCELLED
     assert await yard.fail(held.id, held.lease, "timeout", "too slow") == receipt
     task = await yard.get(held.id)
-    assert f"gave way to {waits}" in str(task.hot.why)
+    assert f"gave way to {waits}" in str(task.cancelled and task.cancelled.reason)
     assert [(attempt.outcome, attempt.reason) for attempt in task.attempts] == [(Outcome.FAILED, "timeout")]
     assert [each.id for each in await yard.claim("worker", count=5)] == [waits]
 

@@ -158,7 +158,7 @@ async def test_an_edge_that_is_drawn_while_its_parent_finishes_does_not_strand_t
     await slow.complete(held.id, held.lease, {"found": 1})
 
     (late,) = await yard.find(status="ready")
-    assert late.definition.depends_on == (held.id,)
+    assert late.depends_on == (held.id,)
     assert [each.data for each in await yard.inputs(late.id)] == [{"found": 1}]
 
 
@@ -201,7 +201,7 @@ async def test_a_spawned_task_belongs_to_the_graph_of_its_parent(yard: Yard):
     (child,) = await yard.spawn(held.id, held.lease, [{"type": "research"}], name="look")
 
     spawned = await yard.get(child)
-    assert (spawned.dag_id, spawned.definition.parent_id, spawned.status) == (dag.id, held.id, Status.READY)
+    assert (spawned.dag_id, spawned.parent_id, spawned.status) == (dag.id, held.id, Status.READY)
     await yard.complete(held.id, held.lease)
     assert (await yard.dag(dag.id)).status is DagStatus.RUNNING
     await work_off(yard)

@@ -12,7 +12,7 @@ from taskyard.features.tasks import growth_limits
 from taskyard.features.tasks.views import Held
 from taskyard.yard import Yard
 from tests.graphs import given_a_graph, task
-from tests.yards import OpenYard, claim_that, given_an_agent
+from tests.yards import OpenYard, claim_that, definition_of, given_an_agent
 
 PARENT: dict[str, Any] = {
     "queue": "slow",
@@ -58,10 +58,10 @@ async def test_what_it_does_not_say_is_that_of_its_own_task(yard: Yard):
 
     plain, own = await spawn(yard, held, {}, {"priority": 70, "max_cost_usd": 1, "required_capabilities": ["gpu"]})
 
-    made = (await yard.get(plain)).definition
+    made = await definition_of(yard, plain)
     assert (made.queue, made.priority, made.boost, made.max_cost) == ("slow", 60, 5, 2_000_000)
     assert made.required_capabilities == ("python",)
-    made = (await yard.get(own)).definition
+    made = await definition_of(yard, own)
     assert (made.priority, made.max_cost, made.required_capabilities) == (70, 1_000_000, ("python", "gpu"))
 
 
@@ -72,7 +72,7 @@ async def test_a_subagent_is_no_better_either(yard: Yard):
         await yard.spawn_subagent(held.id, held.lease, "look", "Look", name="n", fields={"priority": 0})
 
     begun = await yard.spawn_subagent(held.id, held.lease, "look", "Look", name="n")
-    assert (await yard.get(begun.task_id)).definition.queue == "slow"
+    assert (await yard.get(begun.task_id)).queue == "slow"
 
 
 async def test_an_orchestrators_tasks_may_be_better_than_its_own(yard: Yard):
@@ -82,7 +82,7 @@ async def test_an_orchestrators_tasks_may_be_better_than_its_own(yard: Yard):
 
     (child,) = await spawn(yard, held, row)
 
-    made = (await yard.get(child)).definition
+    made = await definition_of(yard, child)
     assert (made.queue, made.priority, made.max_cost, made.required_capabilities) == ("fast", 0, 9_000_000, ())
 
 
@@ -90,7 +90,7 @@ async def test_who_spawned_a_task_is_its_creator(yard: Yard):
     (child,) = await spawn(yard, held := await held_by(yard))
 
     spawned = await yard.get(child)
-    assert (spawned.definition.created_by, spawned.definition.parent_id) == ("agent:coder-1", held.id)
+    assert (spawned.created_by, spawned.parent_id) == ("agent:coder-1", held.id)
 
 
 async def test_an_agent_refers_to_nothing_outside_of_its_dag(open_yard: OpenYard, tmp_path: Any):
@@ -108,7 +108,7 @@ async def test_an_agent_refers_to_nothing_outside_of_its_dag(open_yard: OpenYard
 
     within = ["README.md", "memory:facts", f"task:{held.id}:output", given.reference]
     (child,) = await spawn(yard, held, {"context_refs": within})
-    assert (await yard.get(child)).definition.context_refs == tuple(within)
+    assert (await yard.get(child)).spec.context_refs == tuple(within)
     await yard.complete(held.id, held.lease, {}, artifacts=[given.reference, "https://example.org/log"])
 
 
@@ -166,7 +166,7 @@ async def test_blanks_around_a_name_are_no_part_of_it(yard: Yard, said: str):
 
     held = await claim_that(yard, made.id, by="code", start=True)
 
-    stored = (await yard.get(held.id)).definition
+    stored = await definition_of(yard, held.id)
     assert (stored.type, stored.queue, stored.agent, stored.tags) == ("code", "code", "code", ("code",))
     await yard.signal(held.id, f"{said} ")
     assert (await yard.wait_for(held.id, held.lease, "answer", "code")).over

@@ -84,7 +84,7 @@ async def test_the_key_of_a_payload_is_that_of_its_canonical_json_in_every_proce
     task = await yard.enqueue("code", dedup="payload", payload=payload)
 
     text = json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    assert task.definition.idempotency_key == sha256(text.encode()).hexdigest()
+    assert task.idempotency_key == sha256(text.encode()).hexdigest()
 
 
 async def test_by_payload_the_order_of_keys_makes_no_difference_and_all_else_does(yard: Yard):

@@ -13,7 +13,7 @@ from taskyard.core.task import Status, Validation
 from taskyard.features.tasks.views import Held, Task
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
-from tests.yards import OpenYard, claim_that, data_of, elapse, events_of, given_a_running_task, given_an_agent
+from tests.yards import OpenYard, claim_that, data_of, elapse, events_of, given_a_running_task, given_an_agent, row_of
 
 GOOD: Json = {"passed": True}
 BAD: Json = {"passed": False, "reason": "it does not say why", "score": 0.2}
@@ -74,7 +74,7 @@ async def test_what_is_judged_is_never_part_of_what_the_judge_is_asked_to_do(yar
     validator = await the_validator_of(yard, held)
 
     assert hostile not in validator.prompt
-    assert hostile not in validator.definition.title
+    assert hostile not in validator.title
     assert validator.payload["output"] == hostile
 
 
@@ -108,8 +108,8 @@ async def test_a_validator_has_the_rank_and_the_deadline_of_what_it_judges(yard:
     await yard.complete(held.id, held.lease)
 
     validator = await the_validator_of(yard, held)
-    assert validator.hot.rank == held.hot.rank
-    assert validator.definition.deadline == held.definition.deadline
+    assert (await row_of(yard, validator.id)).rank == (await row_of(yard, held.id)).rank
+    assert validator.deadline == held.deadline
     assert validator.status is Status.READY
 
 
@@ -171,7 +171,7 @@ async def test_a_bad_verdict_is_a_failed_attempt_and_the_next_one_is_told_why(ya
     verdict = await give_verdict(yard, BAD)
 
     task = await yard.get(held.id)
-    assert (task.status, task.hot.failures) == (Status.RETRYING, 1)
+    assert (task.status, task.failures) == (Status.RETRYING, 1)
     (attempt,) = await yard.history(held.id)
     assert (attempt.reason, attempt.error, attempt.counted) == ("invalid_output", "it does not say why", True)
     failure = task.to_dict()["failure"]
@@ -206,7 +206,7 @@ async def test_a_task_whose_outputs_are_refused_too_often_is_a_dead_letter(yard:
 
     (letter,) = await yard.dead_letters()
     assert letter.task.id == held.id
-    assert letter.record.body["reason"] == "invalid_output"
+    assert letter.dead.reason == "invalid_output"
     await yard.resolve(held.id, "retry", by="human:ada")
     assert (await yard.get(held.id)).status is Status.READY
 
@@ -222,7 +222,7 @@ async def test_outputs_refused_under_several_agents_make_a_poison_pill(yard: Yar
         await give_verdict(yard, BAD)
 
     (letter,) = await yard.dead_letters()
-    assert letter.record.body["poison_pill"] is True
+    assert letter.dead.poison_pill is True
 
 
 @pytest.mark.parametrize("said", [None, {"passed": "yes"}, {"passed": False, "reason": " "}])
@@ -343,7 +343,7 @@ async def test_a_task_that_is_judged_can_be_done_again_once_it_has_ended(yard: Y
     await give_verdict(yard, GOOD)
 
     again = await yard.rerun(held.id)
-    assert (await yard.get(again.id)).definition.validation is Validation.LLM_JUDGE
+    assert (await yard.get(again.id)).output.validation is Validation.LLM_JUDGE
 
 
 async def test_an_output_that_nobody_has_accepted_is_nobodys_input(yard: Yard):

@@ -105,7 +105,7 @@ async def test_the_best_of_those_that_wait_goes_next(yard: Yard):
 
     order: list[int] = []
     while claimed := await yard.claim("worker", start=True):
-        order.append(claimed[0].definition.priority)
+        order.append(claimed[0].priority)
         await yard.complete(claimed[0].id, claimed[0].lease)
     assert order == [20, 50, 70]
 
@@ -196,9 +196,9 @@ async def test_keys_of_many_tasks_are_all_served(yard: Yard):
     await yard.enqueue_many([{"type": "code", "concurrency_key": key} for key in keys])
     served: Counter[str] = Counter()
     while held := await yard.claim("worker", count=20, start=True):
-        assert len({each.hot.key for each in held}) == len(held)
+        assert len({each.concurrency_key for each in held}) == len(held)
         for each in held:
-            served[each.hot.key or ""] += 1
+            served[each.concurrency_key or ""] += 1
             await yard.complete(each.id, each.lease)
 
     assert served == Counter(keys)

@@ -60,7 +60,7 @@ async def test_it_may_spawn_for_anybody_who_can_and_for_itself(yard: Yard, to: d
 
     (child,) = await spawn(yard, held, **to)
 
-    assert (await yard.get(child)).definition.agent == to.get("agent")
+    assert (await yard.get(child)).addressed_to == to.get("agent")
 
 
 async def test_it_may_not_address_a_subagent_to_another_either(yard: Yard):
@@ -77,11 +77,11 @@ async def test_an_orchestrator_may_address_work_to_anybody(yard: Yard):
 
     (child,) = await spawn(yard, held, agent="tester")
 
-    assert (await yard.get(child)).definition.agent == "tester"
+    assert (await yard.get(child)).addressed_to == "tester"
 
 
 async def test_a_person_may_address_work_to_anybody(yard: Yard):
-    assert (await yard.enqueue("code", agent="tester", created_by="human:ada")).definition.agent == "tester"
+    assert (await yard.enqueue("code", agent="tester", created_by="human:ada")).addressed_to == "tester"
 
 
 async def test_who_is_an_orchestrator_is_as_it_stands_now(yard: Yard):

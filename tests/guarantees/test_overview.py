@@ -46,7 +46,7 @@ async def test_the_task_that_has_waited_longest_is_named(yard: Yard, clock: Manu
     oldest = (await yard.overview()).oldest_ready
 
     assert oldest is not None
-    assert (oldest.id, oldest.title, from_iso(oldest.ready_since)) == (first.id, "Waits", first.hot.updated_at)
+    assert (oldest.id, oldest.title, from_iso(oldest.ready_since)) == (first.id, "Waits", first.updated_at)
 
 
 async def test_an_agent_that_fell_silent_is_named_unless_it_signed_off(yard: Yard, clock: ManualClock):

@@ -8,7 +8,7 @@ from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
 from tests.graphs import claim_all, given_a_graph, states, status_of, task
-from tests.yards import OpenYard, claim_that, elapse, given_a_claimed_task, given_an_agent
+from tests.yards import OpenYard, claim_that, definition_of, elapse, given_a_claimed_task, given_an_agent
 
 PRESETS = ["standard", "factory", "loki", "multica", "ade", "automechanica"]
 
@@ -97,7 +97,7 @@ async def test_where_there_is_no_claim_time_a_claim_is_a_start(open_yard: OpenYa
     held = await claim_that(yard, waiting.id)
 
     assert held.status is claimed
-    version = (await yard.get(held.id)).hot.version
+    version = (await yard.get(held.id)).version
     receipt = await yard.start(held.id, held.lease)
     assert receipt.version == version + (claimed is Status.CLAIMED)
 
@@ -127,7 +127,7 @@ async def test_a_presets_priorities_keep_their_order_and_are_shown_as_given(
     claimed = [each.id for each in await claim_all(yard, len(made))]
 
     assert claimed == [made[priority].id for priority in first_to_last]
-    assert [made[priority].definition.priority for priority in first_to_last] == inside
+    assert [(await definition_of(yard, made[priority].id)).priority for priority in first_to_last] == inside
     for priority, each in made.items():
         assert (await yard.get(each.id)).to_dict()["priority"] == priority
 
@@ -374,7 +374,7 @@ async def test_a_queue_may_have_a_preset_of_its_own(open_yard: OpenYard):
 
     assert (await yard.enqueue("code", queue="legacy", payload={"n": 1})).id == legacy.id
     assert (await yard.enqueue("code", payload={"n": 1})).created
-    assert [legacy.definition.priority, plain.definition.priority] == [0, 10]
+    assert [(await definition_of(yard, each.id)).priority for each in (legacy, plain)] == [0, 10]
     assert [await state_of(yard, each.id) for each in (legacy, plain)] == ["pending", "ready"]
     with pytest.raises(InvalidInput, match="priority"):
         await yard.enqueue("code", queue="legacy", priority=11)
@@ -396,7 +396,8 @@ async def test_a_queues_preset_can_be_taken_back_and_must_exist(open_yard: OpenY
     await yard.set_queue_preset("legacy", "loki")
     await yard.set_queue_preset("legacy", None)
 
-    assert (await yard.enqueue("code", queue="legacy", priority=50)).definition.priority == 50
+    task = await yard.enqueue("code", queue="legacy", priority=50)
+    assert (await definition_of(yard, task.id)).priority == 50
     with pytest.raises(InvalidInput, match="preset"):
         await yard.set_queue_preset("legacy", "odin")
 
@@ -407,4 +408,5 @@ async def test_a_queue_that_is_paused_keeps_its_preset(open_yard: OpenYard):
     await yard.pause_queue("legacy")
     await yard.resume_queue("legacy")
 
-    assert (await yard.enqueue("code", queue="legacy", priority=10)).definition.priority == 0
+    task = await yard.enqueue("code", queue="legacy", priority=10)
+    assert (await definition_of(yard, task.id)).priority == 0

@@ -29,10 +29,10 @@ def in_minutes(yard: Yard, count: float) -> str:
 
 def effective(each: Task, now: Micros) -> Fraction:
     """The rule book's formula, for a task on its own: what it is worth now. Lower goes first."""
-    spec = each.definition
-    worth = spec.priority - Fraction(spec.boost, 100) * Fraction(now - spec.created_at, MINUTE)
-    if spec.deadline is not None:
-        worth -= Fraction(40 * 2.0 ** -(max(spec.deadline - now, 0) / (30 * MINUTE)))
+    boost = Fraction(each.priority_boost_per_minute).limit_denominator(100)
+    worth = each.priority - boost * Fraction(now - each.created_at, MINUTE)
+    if each.deadline is not None:
+        worth -= Fraction(40 * 2.0 ** -(max(each.deadline - now, 0) / (30 * MINUTE)))
     return worth
 
 

@@ -56,8 +56,8 @@ async def test_a_rerun_of_a_subject_cancels_what_waits_with_all_that_depends_on_
     again = await yard.rerun_subject("issue:1", created_by="human:ada")
 
     assert await states(yard, dag) == {"a": Status.CANCELLED, "b": Status.CANCELLED}
-    assert (again.definition.rerun_of, again.status) == (dag.tasks["a"].id, Status.READY)
-    assert again.definition.created_by == "human:ada"
+    assert (again.rerun_of, again.status) == (dag.tasks["a"].id, Status.READY)
+    assert again.created_by == "human:ada"
 
 
 async def test_of_many_reruns_of_a_subject_at_once_one_is_left_waiting(open_yard: OpenYard):

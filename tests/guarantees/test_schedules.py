@@ -84,7 +84,7 @@ async def test_a_sweep_fires_for_every_workspace(open_yard: OpenYard, clock: Man
     await pass_by(ours, clock, HOUR)
 
     assert await fires(ours) == await fires(theirs) == [("fired", "01-01T01:00")]
-    assert [task.hot.workspace for task in await theirs.find()] == ["theirs"]
+    assert [task.workspace for task in await theirs.find()] == ["theirs"]
 
 
 async def test_more_than_fits_into_one_change_is_caught_up_with(yard: Yard, clock: ManualClock):

@@ -55,4 +55,4 @@ async def test_what_is_to_be_handed_out_in_batches_is_refused_until_there_are_ba
 
     with pytest.raises(InvalidInput, match="not handed out in batches yet"):
         await yard.enqueue("code", coalescable=True)
-    assert not (await yard.enqueue("code", coalescable=False)).definition.coalescable
+    assert not (await yard.enqueue("code", coalescable=False)).coalescable

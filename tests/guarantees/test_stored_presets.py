@@ -10,7 +10,7 @@ from taskyard.definition.definition import lane_of
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
 from tests.graphs import status_of
-from tests.yards import OpenYard, claim_that, elapse, given_an_agent
+from tests.yards import OpenYard, claim_that, definition_of, elapse, given_an_agent, row_of
 
 
 async def state_of(yard: Yard, task_id: str) -> object:
@@ -30,7 +30,7 @@ async def test_an_unused_workspace_takes_the_first_preset_that_is_asked_for(open
     yard = await put_in_by_loki(open_yard)
 
     assert await yard.preset() == "loki"
-    assert (await yard.enqueue("code")).definition.preset == "loki"
+    assert (await yard.enqueue("code")).preset == "loki"
     assert await (await open_yard(preset="loki")).preset() == "loki"
 
 
@@ -55,7 +55,7 @@ async def test_each_workspace_has_its_own(open_yard: OpenYard):
     other = await open_yard(workspace="other")
 
     assert await other.preset() == "standard"
-    assert (await other.enqueue("code")).definition.preset == "standard"
+    assert (await other.enqueue("code")).preset == "standard"
 
 
 async def test_it_may_be_set_at_any_time_and_changes_no_task_that_is_there(open_yard: OpenYard, clock: ManualClock):
@@ -66,7 +66,7 @@ async def test_it_may_be_set_at_any_time_and_changes_no_task_that_is_there(open_
     await yard.set_preset("loki")
     after = await yard.enqueue("code", payload={"n": 2}, priority=10)
 
-    assert [each.definition.preset for each in (before, after)] == ["standard", "loki"]
+    assert [each.preset for each in (before, after)] == ["standard", "loki"]
     assert (await yard.get(before.id)).to_dict()["priority"] == 70
     assert [await state_of(yard, each.id) for each in (before, after)] == ["ready", "pending"]
     held = await claim_that(yard, before.id, start=True)  # though its agent has no capability of that name
@@ -138,7 +138,7 @@ async def test_a_rerun_repeats_the_preset_too(open_yard: OpenYard):
     await yard.cancel(task.id)
     await yard.set_preset("standard")
 
-    assert (await yard.rerun(task.id)).definition.preset == "ade"
+    assert (await yard.rerun(task.id)).preset == "ade"
 
 
 async def test_what_is_dead_is_pruned_where_the_tasks_own_preset_says_so(open_yard: OpenYard, clock: ManualClock):
@@ -161,12 +161,12 @@ async def test_what_is_dead_is_pruned_where_the_tasks_own_preset_says_so(open_ya
 async def given_a_yard_without_a_stored_preset(yard: Yard) -> str:
     """A task of preset loki in the lane in which the release before put it."""
     task = await yard.enqueue("code")
-    plain = lane_of(task.definition, failures=0)._replace(capabilities=())
+    plain = lane_of(await definition_of(yard, task.id), failures=0)._replace(capabilities=())
     (lane,) = await yard.store.lanes([plain])
     record = await yard.store.record("workspace", "default", "default")
     assert record is not None
     body = {name: value for name, value in record.body.items() if name != "preset"}
-    change = transitions.relane(task.hot, lane=lane, now=yard.now())
+    change = transitions.relane(await row_of(yard, task.id), lane=lane, now=yard.now())
     unsettled = RecordChange("workspace", "default", "default", record.version, body)
     (landed,) = await yard.store.commit([ChangeSet(changes=(change,), records=(unsettled,), at=yard.now())])
     assert isinstance(landed, Committed)

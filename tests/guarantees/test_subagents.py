@@ -12,7 +12,7 @@ from taskyard.core.task import Status
 from taskyard.features.subagents.views import StartedSubagent
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
-from tests.yards import claim_that, elapse, fail_once, given_an_agent
+from tests.yards import claim_that, definition_of, elapse, fail_once, given_an_agent
 
 PARENT = ("lead", "c1")
 
@@ -56,8 +56,8 @@ async def test_a_subagent_is_there_at_once_with_its_task_and_its_file(yard: Yard
     begun = await start(yard, model="large", max_turns=7, tool_call_id="call-1", fields={"priority": 5})
 
     task = await yard.get(begun.task_id)
-    assert (task.type, task.prompt, task.definition.priority) == ("explore", "What is here?", 5)
-    assert task.definition.model_preferences == ("large",)
+    assert (task.type, task.prompt, task.priority) == ("explore", "What is here?", 5)
+    assert task.models == ("large",)
     assert task.payload["subagent"] == {
         "subagent_id": begun.subagent_id,
         "description": "Look around",
@@ -71,7 +71,7 @@ async def test_a_subagent_is_there_at_once_with_its_task_and_its_file(yard: Yard
 async def test_an_existing_agent_goes_on_with_an_existing_conversation(yard: Yard):
     begun = await start(yard, agent_id="coder-1", conversation_id="conversation-7")
 
-    definition = (await yard.get(begun.task_id)).definition
+    definition = await definition_of(yard, begun.task_id)
     assert (definition.agent, definition.session_id) == ("coder-1", "conversation-7")
 
 
@@ -246,7 +246,7 @@ async def test_a_task_starts_a_subagent_in_its_graph_and_is_told_in_its_own_inbo
     await yard.complete(child.id, child.lease, "found it")
 
     assert again == begun
-    assert child.definition.parent_id == task.id
+    assert child.parent_id == task.id
     batch = (await yard.inbox_dequeue("coder", task.id)).batch
     assert batch is not None
     assert [item.about for item in batch.items] == [begun.task_id]

@@ -121,7 +121,7 @@ async def test_many_who_sweep_at_once_do_each_thing_once(yard: Yard, open_yard: 
 
     assert await happened(yard, "task.ready") == {each.id: 1 for each in tasks}
     assert (await events_of(yard, held.id)).count("task.retrying") == 1
-    assert (await yard.get(held.id)).hot.failures == 1
+    assert (await yard.get(held.id)).failures == 1
 
 
 async def test_time_passes_in_every_workspace_whoever_sweeps(yard: Yard, open_yard: OpenYard, clock: ManualClock):

@@ -75,7 +75,7 @@ async def test_an_error_that_says_so_is_recognised_and_its_time_is_kept(yard: Ya
 
     assert receipt.wake_at == yard.now() + wait_sec * 1_000_000
     task = await yard.get(held.id)
-    assert (task.attempts[0].reason, task.hot.failures) == ("rate_limit", 0)
+    assert (task.attempts[0].reason, task.failures) == ("rate_limit", 0)
 
 
 @pytest.mark.parametrize(

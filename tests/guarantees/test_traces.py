@@ -123,7 +123,7 @@ async def test_a_batch_has_one_span_and_a_root_that_is_exported(yard: Yard, span
 
     (put_in,) = traced_by_taskyard(spans)
     assert (put_in.name, parent_of(put_in)) == ("enqueue code", None)
-    assert [(await yard.get(task.id)).definition.trace for task in tasks] == [spelled(put_in)] * 3
+    assert [(await yard.get(task.id)).trace for task in tasks] == [spelled(put_in)] * 3
 
 
 async def test_a_call_that_is_refused_names_the_class_of_its_error_only(yard: Yard, spans: InMemorySpanExporter):
@@ -141,7 +141,7 @@ async def test_a_subagent_continues_the_trace(yard: Yard, spans: InMemorySpanExp
 
     (put_in,) = traced_by_taskyard(spans)
     assert (put_in.name, parent_of(put_in)) == ("enqueue explore", ids_of(caller)[1])
-    assert (await yard.get(begun.task_id)).definition.trace == spelled(put_in)
+    assert (await yard.get(begun.task_id)).trace == spelled(put_in)
 
 
 async def test_what_an_agent_without_tracing_spawns_continues_the_trace(yard: Yard):
@@ -149,7 +149,7 @@ async def test_what_an_agent_without_tracing_spawns_continues_the_trace(yard: Ya
 
     (child,) = await yard.spawn(held.id, held.lease, [{"type": "test"}], name="test")
 
-    assert (await yard.get(child)).definition.trace == GIVEN
+    assert (await yard.get(child)).trace == GIVEN
 
 
 @pytest.mark.parametrize(
@@ -169,13 +169,13 @@ async def test_what_an_agent_without_tracing_spawns_continues_the_trace(yard: Ya
 async def test_a_malformed_trace_is_ignored(yard: Yard, malformed: object):
     task = await yard.enqueue("code", trace=malformed)
 
-    assert (await yard.get(task.id)).definition.trace is None
+    assert (await yard.get(task.id)).trace is None
 
 
 async def test_tasks_that_come_in_together_keep_their_own_traces(yard: Yard):
     tasks = await yard.enqueue_many([{"type": "code", "trace": GIVEN}, {"type": "code"}, {"type": "code"}])
 
-    stored = [(await yard.get(task.id)).definition.trace for task in tasks]
+    stored = [(await yard.get(task.id)).trace for task in tasks]
     assert stored == [GIVEN, None, None]
 
 
@@ -187,10 +187,10 @@ async def test_a_rerun_and_a_schedule_are_traced_too(yard: Yard, spans: InMemory
     (put_in,) = traced_by_taskyard(spans)
     assert put_in.name == "enqueue code"
     assert fired.task_id is not None
-    assert (await yard.get(fired.task_id)).definition.trace == spelled(put_in)
+    assert (await yard.get(fired.task_id)).trace == spelled(put_in)
     await drain(yard, [researcher()], clock=clock)
     again = await yard.rerun(fired.task_id)
-    assert (await yard.get(again.id)).definition.trace == spelled(put_in)
+    assert (await yard.get(again.id)).trace == spelled(put_in)
 
 
 def spelled(span: ReadableSpan) -> str:

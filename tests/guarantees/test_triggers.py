@@ -1,7 +1,6 @@
 """Work that is made by events: once for each, and what did not fire says why."""
 
 import asyncio
-import json
 
 import pytest
 
@@ -49,7 +48,7 @@ async def test_a_graph_may_start_another_graph(yard: Yard):
     view = await yard.dag(str(fire.dag_id))
     [root] = view.roots
     assert (view.title, view.created_by) == (f"After {dag_id}", "event:next")
-    assert json.loads((await yard.get(root)).definition.payload) == [{"rows": 7}]
+    assert (await yard.get(root)).payload == [{"rows": 7}]
 
 
 async def test_one_end_fires_once_however_many_look_and_however_often(open_yard: OpenYard, clock: ManualClock):
@@ -100,7 +99,7 @@ async def test_a_figure_that_turns_bad_makes_work(yard: Yard, clock: ManualClock
     await attempts(yard, clock, "xx")
     [task] = await yard.find(type="mend")
     assert task.prompt == "failure_rate is 0.6 over 5 attempts of type code, above 0.4"
-    assert json.loads((await yard.get(task.id)).definition.payload) == {"mean": 0.6}
+    assert (await yard.get(task.id)).payload == {"mean": 0.6}
 
 
 async def test_it_does_so_once_in_its_window_and_on_new_attempts_only(yard: Yard, clock: ManualClock):

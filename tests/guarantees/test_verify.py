@@ -9,7 +9,7 @@ import pytest
 from taskyard.core import transitions
 from taskyard.core.changes import Blocker, Change, ChangeSet, Committed, Count, Edge, NewTask, RecordChange, Spend
 from taskyard.core.json_value import Json
-from taskyard.core.task import Hot, Status, TaskId
+from taskyard.core.task import AgentId, Hot, Status, TaskId
 from taskyard.features.dags.views import Dag
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
@@ -128,7 +128,9 @@ async def an_attempt_number_is_skipped(sound: Sound) -> None:
     told = transitions.created_event(hot, "nobody", "code")._replace(
         event="task.running", version=2, status=Status.RUNNING, attempt=2, data='{"from":"ready","through":["claimed"]}'
     )
-    after = hot._replace(version=2, status=Status.RUNNING, attempt=2, lease="held", agent=sound.running.hot.agent)
+    after = hot._replace(
+        version=2, status=Status.RUNNING, attempt=2, lease="held", agent=AgentId(sound.running.worker or "")
+    )
     await sound.plant(changes=(Change(hot, after, told),))
 
 

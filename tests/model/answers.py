@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
 from taskyard.core.errors import TaskyardError
-from taskyard.core.task import Hot
+from taskyard.core.task import Definition, Hot
 from taskyard.features.dags.views import Dag, DagView
-from taskyard.features.tasks.views import Details, Held, Task
+from taskyard.features.tasks.rows import TaskInShort
+from taskyard.features.tasks.views import Details, Held, Task, stored_task
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,11 @@ def _shown(value: Any) -> Any:
         case Details():
             return value.to_dict() | {"seq": 0}
         case Held():
-            return _shown(value.hot), value.definition, value.lease
+            return *_stored(value), value.lease
         case Task():
-            return _shown(value.hot), value.definition, value.created
+            return *_stored(value), value.created
+        case TaskInShort():
+            return replace(value, seq=0)
         case DagView():
             return {each.name: _shown(getattr(value, each.name)) for each in fields(value)}
         case Dag():
@@ -56,3 +59,8 @@ def _shown(value: Any) -> Any:
             return tuple(_shown(each) for each in cast(list[Any], value))
         case _:
             return value
+
+
+def _stored(task: Task) -> tuple[Hot, Definition]:
+    hot, definition = stored_task(task)
+    return _shown(hot), definition

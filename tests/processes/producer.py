@@ -23,7 +23,7 @@ async def main(url: str) -> None:
             say(
                 ids=sorted({task.id for task in tasks}),
                 created=sum(task.created for task in tasks),
-                key=tasks[0].definition.idempotency_key,
+                key=tasks[0].idempotency_key,
                 order=list(payload),
             )
 

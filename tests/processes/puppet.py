@@ -46,7 +46,7 @@ def _shown(answer: Any) -> Any:
         case Held():
             return {"id": answer.id, "lease": answer.lease, "attempt": answer.attempt}
         case Task():
-            return {"id": answer.id, "created": answer.created, "key": answer.definition.idempotency_key}
+            return {"id": answer.id, "created": answer.created, "key": answer.idempotency_key}
         case tuple():
             return cast(Any, answer)._asdict()  # every answer that is a tuple has names
         case _:

@@ -22,7 +22,7 @@ async def begun(yard: Yard, crew: Crew, url: str, how: str, grace: str) -> tuple
 
 async def given_back(yard: Yard, task_id: str) -> None:
     details = await yard.get(task_id)
-    assert (details.status, details.hot.failures) == (Status.READY, 0)
+    assert (details.status, details.failures) == (Status.READY, 0)
     assert [attempt.outcome for attempt in details.attempts] == ["released"]
 
 

@@ -203,7 +203,7 @@ async def test_the_tasks_of_a_worker_that_is_silent_for_thirty_seconds_are_tried
 
     await given_an_agent(yard, "host:2:aa")
     again = await claim_that(yard, made, by="host:2:aa")
-    assert again.hot.failures == 1
+    assert again.failures == 1
     with pytest.raises(LeaseLost):
         await yard.complete(held.id, held.lease)
 

@@ -131,7 +131,7 @@ async def test_a_heartbeat_extends_the_lease_and_without_one_the_task_is_eligibl
 
     await given_an_agent(yard, "host-2:1", type=AGENT)
     again = await claim_that(yard, held.id, by="host-2:1")
-    assert again.hot.failures == 1
+    assert again.failures == 1
     with pytest.raises(LeaseLost):
         await yard.complete(held.id, held.lease)
 

@@ -116,7 +116,7 @@ async def test_a_dead_letter_has_its_history_waits_for_a_person_and_is_resolved(
     assert [notice.task_id for _, notice in await yard.store.outbox("notify", 10)] == [made.id]
     await yard.resolve(made.id, "modify_and_retry", by="human:adam", spec={"prompt": "Fix it gently"})
     again = await claim_that(yard, made.id, by="agent_coder_01")
-    assert (again.prompt, again.hot.failures) == ("Fix it gently", 0)
+    assert (again.prompt, again.failures) == ("Fix it gently", 0)
 
 
 async def test_a_poison_pill_skips_the_attempts_that_are_left(yard: Yard, clock: ManualClock):

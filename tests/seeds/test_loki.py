@@ -197,7 +197,7 @@ async def test_a_claim_that_has_run_out_is_open_to_others_and_costs_no_retry(yar
 
     (again,) = await yard.claim("agent-2")
 
-    assert (again.id, again.hot.failures) == (held.id, 0)
+    assert (again.id, again.failures) == (held.id, 0)
     with pytest.raises(LeaseLost):
         await succeed(yard, held)
 
@@ -264,7 +264,7 @@ async def test_a_review_reads_what_went_wrong_and_decides_each_task(yard: Yard):
     assert (receipt.status, receipt.failures) == (Status.READY, 0)
     queues = [await queue_of(yard, each) for each in (invalid, agents_bug, undecided)]
     assert queues == ["cancelled", "pending", "dead-letter"]
-    logged = {record.body["task_id"]: record.body["resolution"] for record in await yard.reviews()}
+    logged = {review.task_id: review.resolution for review in await yard.reviews()}
     assert logged == {invalid: "cancel", agents_bug: "retry", undecided: "escalate"}
     again = await take(yard, agents_bug)
     await succeed(yard, again)
@@ -275,11 +275,11 @@ async def test_a_review_reads_what_went_wrong_and_decides_each_task(yard: Yard):
 
 async def test_the_same_content_is_the_same_task_while_it_waits_is_at_work_or_is_completed(yard: Yard):
     first = await yard.enqueue("eng-backend", payload=PAYLOAD)
-    key = first.definition.idempotency_key
+    key = first.idempotency_key
 
     async def once_more() -> tuple[str, bool]:
         again = await yard.enqueue("eng-backend", payload=dict(reversed(PAYLOAD.items())))
-        assert again.definition.idempotency_key == key
+        assert again.idempotency_key == key
         return again.id, again.created
 
     assert await once_more() == (first.id, False)

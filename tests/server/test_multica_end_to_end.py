@@ -144,7 +144,7 @@ async def test_manual_rerun_verify_new_task_with_fresh_session(daemon: Daemon, y
 
     assert (again["status"], again["prompt"], again["attempt"]) == ("queued", "Fix it well", 1)
     assert (again["trigger_type"], again["session_id"]) == ("manual_rerun", None)
-    assert (await yard.get(again["id"])).definition.fresh
+    assert (await yard.get(again["id"])).session.fresh
     assert await daemon.status(task["id"]) == "failed"
     assert await daemon.events(again["id"]) == ["task:queued"]
     assert (await daemon.claim_one())["id"] == again["id"]

@@ -1,7 +1,6 @@
 """Files that change fire the triggers that wait for them, once, and only where a process was told to watch."""
 
 import asyncio
-import json
 import os
 import shutil
 import signal
@@ -85,7 +84,7 @@ async def test_a_file_that_comes_makes_a_task_however_many_watch(yard: Yard, inb
         (inbox / "rows.csv").write_text("a,b,c,d")
         await fired(yard, 2)
 
-    payloads = [json.loads((await yard.get(task.id)).definition.payload) for task in await yard.find(type="read")]
+    payloads = [(await yard.get(task.id)).payload for task in await yard.find(type="read")]
     assert sorted(payload["size"] for payload in payloads) == [3, 7]
 
 

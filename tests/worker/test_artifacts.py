@@ -24,9 +24,7 @@ async def test_a_file_that_a_handler_stores_is_handed_in_with_its_output(yard: Y
     details = await yard.get(task.id)
     found = {each.name: each for each in await yard.artifacts(task_id=task.id)}
     assert details.result == found["page.html"].reference
-    assert sorted(details.output.artifacts if details.output else ()) == sorted(
-        each.reference for each in found.values()
-    )
+    assert sorted(details.output.artifacts) == sorted(each.reference for each in found.values())
     assert await content_of(yard, found["notes.md"].id) == b"# Notes"
     assert await content_of(yard, found["page.html"].id) == b"<h1>Done</h1>"
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -52,8 +52,8 @@ async def test_lines_report_progress_messages_money_session_and_output(yard: Yar
 
     assert details.result == {"answer": 42}
     (attempt,) = details.attempts
-    assert (attempt.cost, attempt.tokens_in, attempt.model) == (30_000, 900, "m")
-    assert json.loads(attempt.session or "")["session_id"] == "s-1"
+    assert (attempt.cost, attempt.tokens.input, attempt.model) == (30_000, 900, "m")
+    assert cast(dict[str, Any], attempt.session)["session_id"] == "s-1"
     said = [stored.event.data for stored in await yard.events() if stored.event.event == "task.message"]
     assert "reading" in (said[0] or "")
 
@@ -81,7 +81,7 @@ async def test_how_a_program_ends_says_what_went_wrong(yard: Yard, text: str, re
 async def test_a_rate_limit_told_by_the_exit_status_uses_up_no_attempt(yard: Yard) -> None:
     details = await outcome(yard, program("import sys; sys.exit(75)"))
 
-    assert (details.status, details.hot.failures) == (Status.RETRYING, 0)
+    assert (details.status, details.failures) == (Status.RETRYING, 0)
 
 
 async def test_a_program_sees_only_what_it_is_allowed_of_the_environment(

@@ -118,8 +118,8 @@ async def test_a_rate_limit_parks_the_task_for_the_time_in_the_headers(yard: Yar
     parked = await yard.get(task.id)
     (attempt,) = await yard.history(task.id)
     assert (parked.status, attempt.reason, attempt.counted) == (Status.RETRYING, "rate_limit", False)
-    assert parked.hot.wake_at is not None
-    assert 890 < (parked.hot.wake_at - attempt.ended_at) / 1_000_000 < 1000
+    assert parked.wake_at is not None
+    assert 890 < (parked.wake_at - attempt.ended_at) / 1_000_000 < 1000
 
 
 @pytest.mark.parametrize("status", [401, 400])

@@ -102,7 +102,7 @@ async def test_the_files_a_handler_names_are_handed_in_with_its_output(yard: Yar
     await yard.drain(agent)
 
     details = await yard.get(task.id)
-    assert (details.result, details.output and details.output.artifacts) == ("built", ("dist/page.html",))
+    assert (details.result, details.output.artifacts) == ("built", ("dist/page.html",))
 
 
 async def test_what_a_handler_raises_fails_the_attempt_with_its_words(yard: Yard) -> None:
@@ -145,7 +145,7 @@ async def test_a_handler_says_how_its_attempt_ends(
     details = await yard.get(task.id)
     assert details.status is status
     assert details.attempts[0].reason == reason
-    assert details.hot.failures == counted
+    assert details.failures == counted
 
 
 async def test_a_handler_for_everything_takes_what_no_other_does(yard: Yard) -> None:

@@ -1,13 +1,13 @@
 """Inboxes as agents use them: callbacks, batches as they come, subagents and graphs from a handler."""
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import taskyard
+from taskyard.api.codec import write
 from taskyard.app import Yard
 from taskyard.core.task import Status
 from taskyard.features.inbox import rules
@@ -128,7 +128,7 @@ async def test_a_handler_starts_a_subagent_and_hears_of_its_end_once(yard: Yard)
         task = await yard.enqueue("lead")
         await until(yard, task.id, Status.COMPLETED)
 
-    output: Any = json.loads((await yard.get(task.id)).output.data)  # pyright: ignore[reportOptionalMemberAccess]
+    output: Any = (await yard.get(task.id)).result
     assert set(output["begun"]) == {output["told"]["task_id"]}
     assert output["told"]["result"] == {"turns": 3}
     events = [line["event"] for line in await yard.transcript(output["told"]["task_id"])]
@@ -150,7 +150,7 @@ async def test_an_orchestrator_submits_its_graph_once_however_often_its_handler_
         await until(yard, goal.id, Status.COMPLETED)
 
     (dag,) = await yard.dags()
-    assert dag.body["inbox"] == {
+    assert write(dag)["inbox"] == {
         "agent": "planner",
         "conversation": goal.id,
         "about": ["ended", "dead_lettered", "escalated"],

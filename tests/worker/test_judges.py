@@ -117,7 +117,7 @@ async def test_an_endpoint_is_asked_in_the_shape_of_chat_completions(yard: Yard)
     quoted = json.loads("\n".join(lines))
     assert (quoted["rule"], quoted["output"]) == ("Is it convincing?", "an essay")
     (attempt,) = (await the_validator_of(yard, task)).attempts
-    assert (attempt.tokens_in, attempt.tokens_out, attempt.model) == (900, 20, "judge-1")
+    assert (attempt.tokens.input, attempt.tokens.output, attempt.model) == (900, 20, "judge-1")
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ async def test_what_is_not_finished_within_the_grace_period_is_given_back_uncoun
         await until(yard, task.id, Status.RUNNING)
 
     details = await yard.get(task.id)
-    assert (details.status, details.hot.failures) == (Status.READY, 0)
+    assert (details.status, details.failures) == (Status.READY, 0)
     assert details.attempts[0].outcome == "released"
 
 
@@ -317,7 +317,7 @@ async def test_a_terminated_process_gives_back_what_it_held_and_goes(tmp_path: P
 
         details = await yard.get(task.id)
         assert process.returncode == 0
-        assert (details.status, details.hot.failures) == (Status.READY, 0)
+        assert (details.status, details.failures) == (Status.READY, 0)
 
 
 async def test_a_process_that_was_stopped_for_two_lease_times_has_its_late_completion_refused(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ async def test_a_call_that_hangs_keeps_no_other_waiting(monkeypatch: pytest.Monk
         held = await yard.claim("worker", count=9, start=True)
         heart, hanging = Heart(), OneHangs(yard, held[0].id, wanted=7)
         for task in held:
-            heart.add(task, monotonic() - task.definition.heartbeat_sec, lambda _word, _why: None)
+            heart.add(task, monotonic() - task.timeouts.heartbeat_sec, lambda _word, _why: None)
 
         beating = asyncio.create_task(heart.beat(cast(service.Yard, hanging)))
         async with asyncio.timeout(10):

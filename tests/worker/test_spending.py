@@ -33,7 +33,7 @@ async def test_spend_is_never_refused_for_its_form(yard: Yard):
 
     (attempt,) = await yard.history(task.id)
     assert (attempt.outcome, attempt.cost) == (Outcome.COMPLETED, 625 + 1 + 1)
-    assert (attempt.tokens_in, attempt.tokens_out) == (900, 200)
+    assert (attempt.tokens.input, attempt.tokens.output) == (900, 200)
 
 
 async def test_a_worker_that_starts_with_nothing_left_says_so_and_how_to_raise_it(
@@ -70,7 +70,7 @@ async def test_a_steps_result_and_its_cost_are_one_stored_change(yard: Yard):
     async with working(yard, agent, grace_sec=0):
         await begun.wait()
         running = await yard.get(task.id)
-        assert (running.hot.spent, running.hot.tokens_in) == (250_000, 900)
+        assert (running.cost, running.tokens_used.input) == (250_000, 900)
     async with working(yard, agent):
         await until(yard, task.id, Status.COMPLETED)
 
@@ -131,7 +131,7 @@ async def test_the_cost_of_a_known_model_is_looked_up(yard: Yard):
 
     (attempt,) = await yard.history(task.id)
     assert attempt.cost == 2_510_000 + 2_500
-    assert (attempt.tokens_in, attempt.model) == (1_001_000, "openai:gpt-4o")
+    assert (attempt.tokens.input, attempt.model) == (1_001_000, "openai:gpt-4o")
 
 
 def is_on_a_loop() -> bool:
@@ -193,7 +193,7 @@ async def test_an_unknown_model_is_recorded_without_a_cost_and_named_once(yard: 
 
     for task in tasks:
         (attempt,) = await yard.history(task.id)
-        assert (attempt.cost, attempt.tokens_in, attempt.model) == (0, 1000, model)
+        assert (attempt.cost, attempt.tokens.input, attempt.model) == (0, 1000, model)
     named = [record.getMessage() for record in caplog.records if model in record.getMessage()]
     assert named == [f"no price is known for model {model}: its tokens are recorded without a cost"]
 
@@ -214,7 +214,7 @@ async def test_a_large_result_of_a_step_is_done_once_and_kept_as_an_artifact(yar
     assert done == [1]
     details = await yard.get(task.id)
     assert details.result == 2_000_000
-    assert details.output is not None
+    assert details.output.attempt is not None
     assert details.output.artifacts == ()
     assert await yard.artifacts(task_id=task.id) == []
 
@@ -263,4 +263,4 @@ async def test_ceilings_are_exact_and_reports_are_not(yard: Yard):
     await yard.complete(held.id, held.lease, cost_usd=0.1 + 0.2, tokens_input=10, model="m")
 
     (attempt,) = await yard.history(held.id)
-    assert (attempt.cost, attempt.tokens_in, attempt.model) == (300_000, 10, "m")
+    assert (attempt.cost, attempt.tokens.input, attempt.model) == (300_000, 10, "m")

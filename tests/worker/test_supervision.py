@@ -140,7 +140,7 @@ async def test_the_task_of_a_handler_that_swallows_its_cancellation_is_given_bac
         await until(yard, task.id, Status.RUNNING)
 
     details = await yard.get(task.id)
-    assert (details.status, details.hot.failures, worker.abandoned) == (Status.READY, 0, 1)
+    assert (details.status, details.failures, worker.abandoned) == (Status.READY, 0, 1)
     go_on.set()
 
 

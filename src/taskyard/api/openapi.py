@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Annotated, Any, Literal, NewType, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, NewType, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -36,6 +36,11 @@ class Problem(BaseModel):
 def answer(name: str, **members: Any) -> type[BaseModel]:
     """The shape of an answer that has views among its members, such as a list with its cursor."""
     return _model(name, None, {called: _noted(*unnoted(kind)) for called, kind in members.items()}, _STRICT)
+
+
+def lists(*kinds: type) -> Any:
+    """A list of one of these, and never of two."""
+    return Union[*(list[model(kind)] for kind in kinds)]
 
 
 def optional(kind: Any) -> Any:

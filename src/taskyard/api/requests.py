@@ -5,12 +5,19 @@ These models check shapes. What a task's fields may hold is decided in `definiti
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
 from taskyard.core.agent import Slots
 from taskyard.core.runtime import INCARNATION
+from taskyard.definition.document import unnoted
+from taskyard.definition.request import TaskFields, TaskRequest
+from taskyard.definition.view import About
 from taskyard.features.tasks import growth_limits
 from taskyard.features.tasks.multica import task_of
 
@@ -30,12 +37,21 @@ class Request(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class TaskDraft(BaseModel):
-    """A task as it is put in: the fields of a task, those of `spec` and `spec.constraints` also by their own names.
+def _sent(hint: Any) -> Any:
+    """A type as JSON can send it: a caller in this process may also give a moment or a decimal."""
+    kind, notes = unnoted(hint)
+    if get_origin(kind) in (Union, UnionType):
+        kinds = [_sent(each) for each in get_args(kind) if each not in (datetime, Decimal)]
+        kind = cast(Any, Union[*kinds])
+    elif get_origin(kind) is Sequence:
+        kind = cast(Any, list[get_args(kind)[0]])
+    elif get_origin(kind) is Mapping:
+        kind = cast(Any, dict[str, Any])
+    abouts = [Field(description=note.text) for note in notes if isinstance(note, About)]
+    return Annotated[kind, *abouts] if abouts else kind
 
-    A preset's own names for them are taken too, where the queue has that preset.
-    """
 
+class _Draft(BaseModel):
     model_config = ConfigDict(
         extra="allow",
         strict=True,
@@ -45,54 +61,32 @@ class TaskDraft(BaseModel):
         },
     )
 
-    type: str | None = Field(
-        None,
-        min_length=1,
-        max_length=255,
-        description="code, research, …; a preset may have another name for it.",
-    )
-    id: str | None = Field(None, description="Minted by the caller, it makes a repeated call harmless.")
-    name: str | None = Field(None, description="In a DAG: what others name it by in `depends_on`.")
-    idempotency_key: str | None = None
-    dedup: Literal["payload", "explicit", "subject", "none"] | None = None
-    queue: str | None = None
-    title: str | None = None
-    agent: str | None = Field(None, description="The agent it is for, by id or by type.")
-    subject: str | None = Field(None, description="What it is about, such as issue:42.")
-    spec: dict[str, Any] | None = None
-    prompt: str | None = None
-    payload: Any = None
-    context_refs: list[str] | None = None
-    max_cost_usd: Money | None = None
-    max_duration_sec: int | None = None
-    required_capabilities: list[str] | None = None
-    model_preferences: list[str] | None = None
-    fallback_models: list[str] | None = None
-    priority: int | None = None
-    priority_boost_per_minute: Money | None = None
-    deadline: str | None = Field(None, description="ISO 8601 with a zone.")
-    run_after: str | None = None
-    expires_at: str | None = None
-    depends_on: list[str] | None = None
-    concurrency_key: str | None = None
-    coalescable: bool | None = None
-    max_attempts: int | None = None
-    retry: dict[str, Any] | None = None
-    timeouts: dict[str, Any] | None = None
-    output: dict[str, Any] | None = None
-    session: dict[str, Any] | None = None
-    trigger: dict[str, Any] | None = None
-    tags: list[str] | None = None
-    trace: Any = Field(
-        None,
-        description="A W3C traceparent, in place of that of the header; one that is malformed is ignored.",
-        json_schema_extra={"type": "string"},
-    )
-
     def fields(self) -> dict[str, Any]:
         """What the caller said, and nothing else."""
         said, given = self.model_fields_set, {**self.__dict__, **(self.__pydantic_extra__ or {})}
         return {name: value for name, value in given.items() if name in said}
+
+
+_TRACE = Field(
+    None,
+    description="A W3C traceparent, in place of that of the header; one that is malformed is ignored.",
+    json_schema_extra={"type": "string"},
+)
+_BOUNDS: dict[str, Any] = {"type": Field(None, min_length=1, max_length=255), "trace": _TRACE}
+_HINTS = get_type_hints(TaskRequest, include_extras=True)
+
+if TYPE_CHECKING:
+
+    class TaskDraft(_Draft):
+        """A task as it is put in: each field of `TaskRequest` as JSON can send it."""
+
+else:
+    TaskDraft = create_model(
+        "TaskDraft",
+        __base__=_Draft,
+        __doc__=TaskFields.__doc__,
+        **{name: (_sent(hint), _BOUNDS.get(name)) for name, hint in _HINTS.items()},
+    )
 
 
 class Batch(Request):

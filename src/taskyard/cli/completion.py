@@ -48,7 +48,7 @@ def dags_and_tasks(context: typer.Context, incomplete: str) -> Offered:
         return tasks(context, incomplete)
 
     async def use(yard: Yard) -> Offered:
-        return [(each.id, str(each.body["status"])) for each in await yard.dags(limit=MOST)]
+        return [(each.id, each.status.value) for each in await yard.dags(limit=MOST)]
 
     return _fitting(_asked(context, use), incomplete)
 

@@ -231,7 +231,7 @@ class Demo:
 def _summary(tasks: Sequence[Details]) -> RenderableType:
     rows = [
         (
-            task.definition.title,
+            task.title,
             state(task.status),
             str(len(task.attempts)),
             ", ".join(dict.fromkeys(attempt.agent.partition("-")[0] for attempt in task.attempts)),
@@ -239,7 +239,7 @@ def _summary(tasks: Sequence[Details]) -> RenderableType:
             dollars(task.cost),
             ", ".join(dict.fromkeys(attempt.reason for attempt in task.attempts if attempt.reason)),
         )
-        for task in sorted(tasks, key=lambda task: task.hot.seq)
+        for task in sorted(tasks, key=lambda task: task.seq)
     ]
     columns = ("task", "state", "tries", "agent", "worked", "cost", "went wrong")
     return table(*columns, rows=rows, right=("tries", "worked", "cost"), wraps=("task",))

@@ -9,15 +9,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
+from taskyard.api.codec import write
 from taskyard.app import Yard
-from taskyard.core.changes import Record
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
-from taskyard.core.task import Attempt
 from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd, utc_date
-from taskyard.features.tasks.views import Details, attempt_view
+from taskyard.features.dead_letters.views import Review
+from taskyard.features.tasks.parts import AttemptView
+from taskyard.features.tasks.views import Details
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
@@ -25,39 +26,37 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 class Decision(NamedTuple):
     """What somebody decided about a dead letter, and what had led to it."""
 
-    record: Record
+    review: Review
     task: Details
 
     @property
     def made_at(self) -> Micros:
-        return Micros(cast(int, self.record.body["reviewed_at"]))
+        return self.review.reviewed_at or Micros(0)
 
     @property
-    def attempts(self) -> list[Attempt]:
+    def attempts(self) -> list[AttemptView]:
         """Those that it died of: what was tried after the decision is no part of it."""
-        last = int(self.record.id.rpartition(".")[2])
-        return [attempt for attempt in self.task.attempts if attempt.number <= last]
+        return [attempt for attempt in self.task.attempts if attempt.number <= self.review.attempt]
 
     @property
     def cost(self) -> MicroUsd:
         return MicroUsd(sum(attempt.cost for attempt in self.attempts))
 
     def to_dict(self) -> dict[str, Json]:
-        body = self.record.body
         return {
             "task_id": self.task.id,
-            "title": self.task.definition.title,
+            "title": self.task.title,
             "type": self.task.type,
-            "decision": body["resolution"],
-            "by": body["reviewed_by"],
+            "decision": self.review.resolution,
+            "by": self.review.reviewed_by,
             "at": to_iso(self.made_at),
-            "why": body["note"],
-            "died_at": to_iso(Micros(cast(int, body["at"]))),
-            "reason": body["reason"],
-            "poison_pill": body["poison_pill"],
+            "why": self.review.note,
+            "died_at": to_iso(self.review.at or Micros(0)),
+            "reason": self.review.reason,
+            "poison_pill": self.review.poison_pill,
             "cost_usd": to_usd(self.cost),
             "status": self.task.status.value,
-            "attempts": [attempt_view(attempt) for attempt in self.attempts],
+            "attempts": write(self.attempts),
         }
 
 
@@ -71,7 +70,7 @@ def day_given(text: str | None, now: Micros) -> str:
 
 async def decisions_of(yard: Yard, day: str) -> list[Decision]:
     """What was decided on that day, in the order it was."""
-    made = [Decision(record, await yard.get(str(record.body["task_id"]))) for record in await yard.reviews()]
+    made = [Decision(review, await yard.get(review.task_id)) for review in await yard.reviews()]
     return [each for each in made if utc_date(each.made_at) == day]
 
 
@@ -79,7 +78,7 @@ def report(day: str, made: Sequence[Decision]) -> str:
     """A page of the review log: who decided what, when and why, what had gone wrong, and what that had cost."""
     if not made:
         return f"# Dead-letter review {day}\n\nNothing was decided.\n"
-    words = Counter(str(each.record.body["resolution"]) for each in made)
+    words = Counter(str(each.review.resolution) for each in made)
     summary = ", ".join(f"{count} {word}" for word, count in sorted(words.items()))
     cost = to_usd(MicroUsd(sum(each.cost for each in made)))
     head = f"# Dead-letter review {day}\n\nDecisions: {len(made)} ({summary}). What had failed had cost ${cost}.\n"
@@ -87,17 +86,17 @@ def report(day: str, made: Sequence[Decision]) -> str:
 
 
 def _section(number: int, decision: Decision) -> str:
-    task, body = decision.task, decision.record.body
-    died = f"{to_iso(Micros(cast(int, body['at'])))}, of {_inline(body['reason'])}"
-    if body["poison_pill"]:
+    task, review = decision.task, decision.review
+    died = f"{to_iso(review.at or Micros(0))}, of {_inline(review.reason)}"
+    if review.poison_pill:
         died += " (poison pill: it had failed under several agents)"
     return "\n".join(
         [
-            f"## {number}. {_inline(task.definition.title or task.type)}",
+            f"## {number}. {_inline(task.title or task.type)}",
             "",
-            f"- Task: `{task.id}`, type {_inline(task.type)}, queue {_inline(task.definition.queue)}",
-            f"- Decision: **{body['resolution']}** by {_inline(body['reviewed_by'])}, {to_iso(decision.made_at)}",
-            f"- Why: {_inline(body['note']) or 'no reason was given'}",
+            f"- Task: `{task.id}`, type {_inline(task.type)}, queue {_inline(task.queue)}",
+            f"- Decision: **{review.resolution}** by {_inline(review.reviewed_by)}, {to_iso(decision.made_at)}",
+            f"- Why: {_inline(review.note) or 'no reason was given'}",
             f"- Died: {died}",
             f"- Cost: ${to_usd(decision.cost)} in {len(decision.attempts)} attempts",
             f"- Now: {task.status.value}",
@@ -107,7 +106,7 @@ def _section(number: int, decision: Decision) -> str:
     )
 
 
-def _history(attempts: Iterable[Attempt]) -> Iterable[str]:
+def _history(attempts: Iterable[AttemptView]) -> Iterable[str]:
     yield "### What had happened"
     yield ""
     for attempt in attempts:

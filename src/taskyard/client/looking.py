@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Any, Unpack
 from taskyard.api import calls
 from taskyard.api.codec import read
 from taskyard.client.long_poll import Calling, shown
-from taskyard.core.changes import Record, StoredEvent
+from taskyard.core.changes import StoredEvent
 from taskyard.core.errors import NotFound
 from taskyard.core.json_value import Json
-from taskyard.core.task import Attempt, lone_task
+from taskyard.core.task import lone_task
 from taskyard.features.agents.views import AgentView, RuntimeView
 from taskyard.features.approvals.views import Approval
 from taskyard.features.attempts.views import Input
 from taskyard.features.breakers.views import BreakerView
 from taskyard.features.budgets.views import Spend
-from taskyard.features.dags.views import DagView
-from taskyard.features.dead_letters.views import DeadLetter
+from taskyard.features.dags.views import DagInShort, DagView
+from taskyard.features.dead_letters.views import DeadLetter, Review
 from taskyard.features.events.feed import EventFeed
 from taskyard.features.events.rules import EventFilter, Wanted
 from taskyard.features.events.views import EventView, stored_event
 from taskyard.features.queues.views import QueueView, ThrottleView
 from taskyard.features.tasks.answers import Why
+from taskyard.features.tasks.parts import AttemptView
 from taskyard.features.tasks.result_views import result_of
 from taskyard.features.tasks.views import Details, Task
 from taskyard.features.verify.views import Verified
-from taskyard.wire import reading, reading_tasks
 
 if TYPE_CHECKING:
     from taskyard.client.connection import Connection
@@ -50,7 +50,7 @@ class Looking(Calling):
     async def get(self, task_id: str, *, wait_sec: float = 0) -> Details:
         """A task with everything that is known of it; with `wait_sec`, once it has ended or that time is over."""
         query = {"wait_sec": wait_sec} if wait_sec else None
-        return reading_tasks.details(await self._ask_about(calls.GET, task_id, query=query, wait_sec=wait_sec))
+        return read(Details, await self._ask_about(calls.GET, task_id, query=query, wait_sec=wait_sec))
 
     async def result(self, task_id: str | Sequence[str], *, timeout: float | None = None) -> Any:
         """The output of a task, once it has ended; a list of outputs, in their order, for a list of tasks.
@@ -60,7 +60,7 @@ class Looking(Calling):
         """
         return await result_of(self.get, task_id, timeout)
 
-    async def history(self, task_id: str) -> list[Attempt]:
+    async def history(self, task_id: str) -> list[AttemptView]:
         """How the attempts at a task ended, in their order."""
         return list((await self.get(task_id)).attempts)
 
@@ -96,7 +96,7 @@ class Looking(Calling):
                 "cursor": cursor,
             },
         )
-        return [reading_tasks.task(each) for each in answer["tasks"]]
+        return read(list[Task], answer["tasks"])
 
     async def why(self, task_id: str) -> Why:
         """What the task waits for, in words and in data."""
@@ -122,42 +122,41 @@ class Looking(Calling):
         The cursor is the `seq` of the last one seen.
         """
         answer = await self._ask(calls.DEAD_LETTERS, query={"reviewed": reviewed, "limit": limit, "cursor": cursor})
-        return [reading.dead_letter(each) for each in answer["tasks"]]
+        return read(list[DeadLetter], answer["tasks"])
 
-    async def reviews(self) -> list[Record]:
+    async def reviews(self) -> list[Review]:
         """Every decision on a dead letter, in the order they were made."""
-        answer = await self._ask(calls.REVIEWS)
-        return [reading.review(each, self.workspace) for each in answer["reviews"]]
+        return read(list[Review], (await self._ask(calls.REVIEWS))["reviews"])
 
     async def approvals(self, *, limit: int = MOST_LISTED) -> list[Approval]:
         """Tasks that wait for a person's word, longest first."""
         answer = await self._ask(calls.APPROVALS, query={"limit": limit})
-        return [reading.approval(each) for each in answer["approvals"]]
+        return read(list[Approval], answer["approvals"])
 
     # Graphs
 
     async def dag(self, dag_id: str) -> DagView:
         """A graph with its tasks. A lone task's graph is the task alone."""
-        return reading.dag(await self._ask(calls.DAG, dag_id=dag_id))
+        return read(DagView, await self._ask(calls.DAG, dag_id=dag_id))
 
-    async def dags(self, *, limit: int = DEFAULT_LISTED, cursor: str | None = None) -> list[Record]:
+    async def dags(self, *, limit: int = DEFAULT_LISTED, cursor: str | None = None) -> list[DagInShort]:
         """Stored graphs, the highest id first: of those that the yard named, the newest.
 
         The cursor is the id of the last one seen.
         """
         answer = await self._ask(calls.DAGS, query={"limit": limit, "cursor": cursor})
-        return [reading.dag_record(each, self.workspace) for each in answer["dags"]]
+        return read(list[DagInShort], answer["dags"])
 
     async def tasks_of(self, dag: DagView) -> list[Task]:
         """The tasks of a graph that was read."""
-        if [hot.id for hot in dag.tasks] == [lone_task(dag.id)]:
+        if [task.id for task in dag.tasks] == [lone_task(dag.id)]:
             return [await self.get(dag.tasks[0].id)]
         found: dict[str, Task] = {}
         cursor = 0
         while page := await self.find(dag_id=dag.id, limit=MOST_LISTED, cursor=cursor):
             found |= {task.id: task for task in page}
-            cursor = page[-1].hot.seq
-        return [found[hot.id] for hot in dag.tasks if hot.id in found]
+            cursor = page[-1].seq
+        return [found[task.id] for task in dag.tasks if task.id in found]
 
     # Events
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from taskyard.api import calls
+from taskyard.api.codec import read
 from taskyard.client.batches import Batches, Item
 from taskyard.client.body import body, draft, listed, parts
 from taskyard.client.showing import Showing
@@ -17,10 +18,8 @@ from taskyard.core.task import DagId
 from taskyard.features.dags.views import Dag
 from taskyard.features.tasks import growth_limits
 from taskyard.features.tasks.result_views import Enqueued
-from taskyard.features.tasks.views import Task
 from taskyard.ledger.ids import mint, mint_task
 from taskyard.ledger.tracing import continued, enqueue_span
-from taskyard.wire import reading, reading_tasks
 
 if TYPE_CHECKING:
     from taskyard.client.connection import Connection
@@ -61,8 +60,7 @@ class Producing(Showing):
     def _enqueued(self, answer: Mapping[str, Any], ours: str | None) -> Enqueued:
         # An earlier try may have made it without our hearing of it.
         created = answer["created"] or answer["task"]["id"] == ours
-        task = reading_tasks.task(answer["task"])
-        return Enqueued(task.hot, task.definition, created=created, result=self.result)
+        return read(Enqueued, answer["task"]).awaited_by(self.result, created=created)
 
     async def enqueue_many(
         self,
@@ -100,7 +98,7 @@ class Producing(Showing):
         minted = _minted(_named(cast(list[object], tasks))) if isinstance(tasks, list) else Minted([], [])
         request = body(**{**given, "tasks": minted.rows if isinstance(tasks, list) else tasks})
         try:
-            return reading.submitted(await self._ask(call, request, dag_id=dag_id))
+            return _made(read(Dag, await self._ask(call, request, dag_id=dag_id)))
         except InvalidInput as refused:
             if refused.facts["field"] not in ("id", "tasks") or not any(minted.ids):
                 raise
@@ -115,12 +113,18 @@ class Producing(Showing):
             tasks = {row["name"]: await self.get(row["id"]) for row in rows}
         except NotFound:
             return None
-        made = {name: Task(task.hot, task.definition, created=True) for name, task in tasks.items()}
-        return Dag(id=DagId(dag_id), tasks=made)
+        return _made(Dag(DagId(dag_id), tasks))
 
     async def enqueue_in(self, connection: Any, type: str, *, created_by: str = LOCAL, **fields: Any) -> Enqueued:
         """Not over HTTP: there is no transaction that both sides could be in."""
         raise InvalidInput("connection", "can only be joined where the store is connected to, not through a server")
+
+
+def _made(dag: Dag) -> Dag:
+    """All of whose tasks are this call's."""
+    for task in dag.tasks.values():
+        task.created = True
+    return dag
 
 
 def _minted(tasks: Sequence[object]) -> Minted:

@@ -24,7 +24,6 @@ from taskyard.features.tasks.answers import Acted, Cancelled
 from taskyard.features.tasks.views import Task
 from taskyard.features.tokens.rules import Token
 from taskyard.features.tokens.views import Issued
-from taskyard.wire import reading_tasks
 
 ISSUE = "issue:"
 _SEVERAL = ("status", "type")  # of which a filter may name some
@@ -55,7 +54,7 @@ class Steering(Working):
 
     async def rerun(self, task_id: str, *, created_by: str = LOCAL) -> Task:
         """Do a finished task again as a new task with a fresh session. The old one stays as it is."""
-        return reading_tasks.task(await self._ask_about(calls.RERUN, task_id), created=True)
+        return _created(read(Task, await self._ask_about(calls.RERUN, task_id)))
 
     async def rerun_subject(self, subject: str, *, task_id: str | None = None, created_by: str = LOCAL) -> Task:
         """Do the latest task about an issue again, or the one given, as a new task with a fresh session."""
@@ -63,7 +62,7 @@ class Steering(Working):
         if issue_id == subject:
             raise InvalidInput("subject", f"must be {ISSUE}ID, where it is asked for over HTTP")
         answer = await self._ask(calls.RERUN_ISSUE, body(task_id=task_id), issue_id=issue_id)
-        return reading_tasks.task(answer, created=True)
+        return _created(read(Task, answer))
 
     async def signal(self, task_id: str, name: str, data: Json = None, *, sent_by: str = LOCAL) -> Receipt:
         """Tell a task something it waits for, or will wait for."""
@@ -329,3 +328,8 @@ class Steering(Working):
     async def revoke_token(self, token_id: str, *, by: str = LOCAL) -> None:
         """End a token. The next call that shows it is refused."""
         await self._ask(calls.REVOKE_TOKEN, token_id=token_id)
+
+
+def _created(task: Task) -> Task:
+    task.created = True
+    return task

@@ -24,7 +24,6 @@ from taskyard.features.attempts.views import Child, Heartbeat, Receipt, Told, Wa
 from taskyard.features.budgets.views import Spent
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.tracing import continued, enqueue_span
-from taskyard.wire import reading_tasks
 
 if TYPE_CHECKING:
     from taskyard.client.connection import Connection
@@ -102,7 +101,7 @@ class Working(Producing):
             wait = max(0.0, min(until - monotonic(), LONGEST_WAIT))
             answer = await self._ask(calls.CLAIM, body(**asked, wait_sec=wait), wait_sec=wait)
             if answer["tasks"] or monotonic() >= until:
-                return [reading_tasks.held(each) for each in answer["tasks"]]
+                return read(list[Held], answer["tasks"])
 
     # While it runs
 

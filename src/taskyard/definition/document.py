@@ -156,7 +156,7 @@ def reader(kind: Any) -> Callable[[Any], Any]:
         return source.compiled("d", source.read(kind, "d", ()))
     members = [(field.name, _member(source, kind, field)) for field in fields_of(kind) if not field.is_shown]
     given = ", ".join(f"{name}={member}" for name, member in members if member is not None)
-    return source.compiled("d", f"{source.keep(kind)}({given})")
+    return source.compiled("d", f"{source.keep(getattr(kind, 'of_fields', kind))}({given})")
 
 
 def _member(source: _Source, kind: type, field: Field) -> str | None:

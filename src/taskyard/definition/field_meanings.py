@@ -69,6 +69,7 @@ SHOWN: Mapping[str, str] = {
     "attempts": "Counted failures since the task was made or a person last resolved it.",
     "attempt": "The number of the latest claim, from 1; 0 before the first.",
     "claim": "Who holds the task, since when, until when, what is reserved, how far it is; `null` when nobody does.",
+    "worker": "Who holds the task, or had it last when it ended.",
     "version": "Grows with every stored change.",
     "seq": "Its place among the tasks of the store, in the order they came in.",
     "blocked_by": "What a pending task waits for: `task:ID`, `signal:NAME`, ….",

@@ -90,7 +90,7 @@ _READ_OTHERWISE: Mapping[tuple[str, str], Read] = {
 KEPT = (
     *("status", "state", "attempts", "claim", "version", "blocked_by", "retry_at", "failure", "dead", "cancelled"),
     *("cost_usd", "tokens_used", "created_at", "started_at", "completed_at", "updated_at", "history", "inputs"),
-    *("previous_attempts", "lease", "progress", "seq", "attempt", "preset", "wake_at", "session.runtime"),
+    *("previous_attempts", "lease", "progress", "seq", "attempt", "preset", "wake_at", "worker", "session.runtime"),
     *("output.data", "output.artifacts", "output.decision_report", "output.attempt"),
 )
 _KEPT_BY_PRESET: Mapping[str, tuple[str, ...]] = {

@@ -111,11 +111,10 @@ async def _run(task: Context, command: Command) -> Any:
 
 async def _request(task: Context) -> dict[str, Json]:
     """What the program is told of its task."""
-    spec = task.task.definition
     return {
         "id": task.id,
         "type": task.type,
-        "title": spec.title,
+        "title": task.task.title,
         "attempt": task.attempt,
         "prompt": task.prompt,
         "payload": task.payload,
@@ -123,8 +122,8 @@ async def _request(task: Context) -> dict[str, Json]:
         "inputs": [{"ref": each.ref, "data": each.data} for each in await task.inputs()],
         "previous_attempts": list[Json](await task.previous_attempts()),
         "session": {"session_id": task.session_id, "work_dir": task.work_dir},
-        "subject": spec.subject,
-        "tags": list[Json](spec.tags),
+        "subject": task.task.subject,
+        "tags": list[Json](task.task.tags),
     }
 
 

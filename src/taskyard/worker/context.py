@@ -13,18 +13,18 @@ from time import monotonic, time_ns
 from typing import Any
 
 from taskyard.api.chunks import Content
+from taskyard.api.codec import write
 from taskyard.core.errors import NotFound
 from taskyard.core.json_value import Json
 from taskyard.core.lease import Lease
 from taskyard.core.task import TaskId
 from taskyard.core.units import MicroUsd
 from taskyard.features.attempts import step_results
-from taskyard.features.attempts.conversation import resumable
 from taskyard.features.attempts.views import Child, Input, Told
 from taskyard.features.budgets import prices
 from taskyard.features.budgets.views import Spent
 from taskyard.features.subagents.views import StartedSubagent
-from taskyard.features.tasks.views import Held, Task, attempt_view, spec_of
+from taskyard.features.tasks.views import Held, Task
 from taskyard.ledger.ids import derived
 from taskyard.worker.agent import plain
 from taskyard.worker.control import Stopped, Suspended
@@ -60,7 +60,7 @@ class Context:
         self.id = task.id
         self.lease = task.lease
         self.attempt = task.attempt
-        self.agent_type = agent_type or task.hot.agent or ""
+        self.agent_type = agent_type or task.agent or ""
         self.spent = Totals(model=next(iter(task.models), None))
         self.artifacts = []
         self._latest_progress: Json = None
@@ -85,7 +85,7 @@ class Context:
     @property
     def spec(self) -> dict[str, Any]:
         """What was asked for, as the task's document has it: prompt, payload, context_refs, constraints."""
-        return spec_of(self.task.definition, self.task.models)
+        return write(self.task.spec)
 
     @property
     def model(self) -> str | None:
@@ -143,7 +143,7 @@ class Context:
 
     async def previous_attempts(self) -> list[dict[str, Json]]:
         """How earlier attempts ended: what went wrong is the best hint at what to do otherwise."""
-        return [attempt_view(attempt) for attempt in await self._yard.history(self.id)]
+        return write(await self._yard.history(self.id))
 
     # What is remembered
 
@@ -238,7 +238,7 @@ class Context:
         try:
             await self._yard.dag(dag_id)
         except NotFound:
-            maker = f"agent:{self.task.hot.agent}"
+            maker = f"agent:{self.task.agent}"
             await self._yard.submit({"inbox": told, **dag, "id": dag_id}, created_by=maker)
         return dag_id
 
@@ -351,7 +351,7 @@ class Context:
 
     @property
     def _is_too_dear(self) -> bool:
-        most = self.task.hot.reserve
+        most = self.task.spec.constraints.max_cost
         return most is not None and self.spent.cost > most
 
     def _check(self) -> None:
@@ -364,7 +364,10 @@ class Context:
         return f"{kind}:{self._ordinals[kind]}"
 
     def _session(self) -> Mapping[str, Any]:
-        return resumable(self.task.hot.session, self.task.hot.runtime)
+        """What this runtime may go on with; nothing, where another one has pinned it."""
+        session, claim = self.task.session, self.task.claim
+        is_ours = session.runtime is None or (claim is not None and session.runtime == claim.runtime_id)
+        return {"session_id": session.session_id, "work_dir": session.work_dir} if is_ours else {}
 
 
 def _derived(task_id: str, name: str) -> str:

@@ -50,9 +50,9 @@ class Beating:
 
     def prolong(self, since: float) -> None:
         """The lease counts from here on."""
-        spec = self.task.definition
-        self.due = since + spec.heartbeat_sec
-        self.expires = since + spec.lease_sec
+        timeouts = self.task.timeouts
+        self.due = since + timeouts.heartbeat_sec
+        self.expires = since + timeouts.lease_sec
 
 
 class Heart:

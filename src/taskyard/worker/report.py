@@ -20,7 +20,7 @@ LONGEST = 200  # characters of a title or an error; the whole is in the yard
 
 def claimed(context: Context) -> None:
     if logger.isEnabledFor(logging.INFO):
-        title = context.task.definition.title
+        title = context.task.title
         named = f' "{_short(title)}"' if title else ""
         logger.info("claimed %s%s, attempt %d", _of(context), named, context.attempt)
 

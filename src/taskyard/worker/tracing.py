@@ -42,15 +42,15 @@ def attempt_span(task: Task, agent: str) -> Span:
         "messaging.system": SYSTEM,
         "messaging.operation.name": "attempt",
         "messaging.operation.type": "process",
-        "messaging.destination.name": task.definition.queue,
+        "messaging.destination.name": task.queue,
         "messaging.message.id": task.id,
         "taskyard.task.id": task.id,
         "taskyard.task.type": task.type,
-        "taskyard.task.attempt": task.hot.attempt,
+        "taskyard.task.attempt": task.attempt,
         "taskyard.agent": agent,
-        "taskyard.workspace": task.hot.workspace,
+        "taskyard.workspace": task.workspace,
     }
-    return _begin(f"attempt {task.type}", facts, within=parse(task.definition.trace) or trace_of(task.id))
+    return _begin(f"attempt {task.type}", facts, within=parse(task.trace) or trace_of(task.id))
 
 
 def step_span(name: str) -> Span:

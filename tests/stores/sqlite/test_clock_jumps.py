@@ -94,7 +94,7 @@ async def test_a_moment_that_was_named_stays_where_it_is(open_at: OpenAt):
 
     await yard.sweep()
 
-    assert (await yard.get(task.id)).hot.wake_at == from_iso(at)
+    assert (await yard.get(task.id)).wake_at == from_iso(at)
 
 
 async def test_a_breaker_and_a_throttle_last_as_long_as_they_were_made_for(open_at: OpenAt):

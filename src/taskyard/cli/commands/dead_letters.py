@@ -46,16 +46,15 @@ def listed(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 def _row(letter: DeadLetter, now: Micros) -> tuple[str | Text, ...]:
-    task, body = letter.task, letter.record.body
+    task, dead = letter.task, letter.dead
     last = task.attempts[-1] if task.attempts else None
-    reason = Text(str(body["reason"]))
-    if body["poison_pill"]:
+    reason = Text(dead.reason)
+    if dead.poison_pill:
         reason.append(" poison pill", style="bold red")
-    if body["reviewed"]:
-        reason.append(f" ({body['resolution']})", style="dim")
+    if dead.reviewed:
+        reason.append(f" ({dead.resolution})", style="dim")
     error = one_line(last.error or "") if last else ""
-    died = Micros(cast(int, body["at"]))
-    return short(task.id), task.type, reason, str(task.hot.failures), dollars(task.cost), f"{age(died, now)} ago", error
+    return short(task.id), task.type, reason, str(task.failures), dollars(task.cost), f"{age(dead.at, now)} ago", error
 
 
 app.command("show")(show_task)

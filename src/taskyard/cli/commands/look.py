@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Annotated, Any, cast
 
 import typer
@@ -20,12 +19,11 @@ from taskyard.app import Yard
 from taskyard.cli import completion, session
 from taskyard.cli.session import AsJson, TaskArgument, console_for_people, find_task, in_yard, show
 from taskyard.cli.tables import COLOURS, Text, age, counted, dollars, seconds, short, state, table
-from taskyard.core.changes import Record, StoredEvent
-from taskyard.core.errors import NotFound
-from taskyard.core.json_value import Json
-from taskyard.core.task import HELD, Status, TaskId, dag_of
-from taskyard.core.units import Micros, from_iso, to_iso
-from taskyard.features.dags.views import DagView
+from taskyard.core.changes import StoredEvent
+from taskyard.core.json_value import Json, compact
+from taskyard.core.task import Status, TaskId
+from taskyard.core.units import Micros, to_iso
+from taskyard.features.dags.views import DagInShort, DagView
 from taskyard.features.events.rules import Wanted
 from taskyard.features.events.views import event_view
 from taskyard.features.metrics.rules import Metrics, Totals
@@ -100,8 +98,8 @@ def _tasks(rows: Sequence[TaskRow], now: Micros) -> Table:
                 row.type,
                 state(Status(row.status)),
                 row.agent or "",
-                str(row.attempts or ""),
-                age(from_iso(row.created_at), now),
+                str(row.failures or ""),
+                age(row.created_at, now),
                 cut(row.title or row.summary),
             )
             for row in rows
@@ -117,12 +115,12 @@ def dags(
 ) -> None:
     """List DAGs, newest first."""
 
-    async def use(yard: Yard) -> list[Record]:
+    async def use(yard: Yard) -> list[DagInShort]:
         return await yard.dags(limit=limit, cursor=cursor)
 
     records = in_yard(context, use)
-    value = [{"id": each.id, "title": each.body["title"], "status": each.body["status"]} for each in records]
-    rows = [(each.id, str(each.body["status"]), cut(str(each.body["title"]))) for each in records]
+    value = [{"id": each.id, "title": each.title, "status": each.status.value} for each in records]
+    rows = [(each.id, each.status.value, cut(each.title)) for each in records]
     empty = Text("no DAGs: put one in with `taskyard submit FILE`", style="dim")
     show(as_json, value, table("dag", "state", "title", rows=rows) if rows else empty)
 
@@ -139,25 +137,27 @@ def show_task(context: typer.Context, task: TaskArgument, as_json: AsJson = Fals
 
 
 def _details(task: Details, because: str, now: Micros) -> list[RenderableType]:
-    spec = task.definition
+    constraints = task.spec.constraints
     facts = {
-        "type": spec.type,
+        "type": task.type,
         "state": state(task.status),
         "": "" if because == f"is {task.status.value}" else because,
-        "title": spec.title,
+        "title": task.title,
         "dag": task.dag_id,
-        "queue": spec.queue if spec.queue != "default" else "",
-        "priority": str(task.policy.priority.outward(spec.priority)),
-        "agent": spec.agent or "",
-        "needs": ", ".join(spec.required_capabilities),
-        "created": f"{age(spec.created_at, now)} ago by {spec.created_by}",
-        "deadline": to_iso(spec.deadline) if spec.deadline else "",
-        "cost": f"{dollars(task.cost)} of {dollars(spec.max_cost)}" if spec.max_cost else dollars(task.cost),
-        "attempts": f"{task.hot.failures} of {task.hot.max_attempts} used up",
-        "tags": ", ".join(spec.tags),
-        "prompt": spec.prompt,
-        "payload": spec.payload if spec.payload != "{}" else "",
-        "output": json.dumps(task.result, ensure_ascii=False) if task.output else "",
+        "queue": task.queue if task.queue != "default" else "",
+        "priority": str(task.priority),
+        "agent": task.addressed_to or "",
+        "needs": ", ".join(constraints.required_capabilities),
+        "created": f"{age(task.created_at, now)} ago by {task.created_by}",
+        "deadline": to_iso(task.deadline) if task.deadline else "",
+        "cost": f"{dollars(task.cost)} of {dollars(constraints.max_cost)}"
+        if constraints.max_cost
+        else dollars(task.cost),
+        "attempts": f"{task.failures} of {task.max_attempts} used up",
+        "tags": ", ".join(task.tags),
+        "prompt": task.prompt,
+        "payload": compact(task.payload) if task.payload != {} else "",
+        "output": json.dumps(task.result, ensure_ascii=False) if task.output.attempt is not None else "",
     }
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
@@ -236,8 +236,6 @@ async def _dag(yard: Yard, identifier: str) -> DagView:
     if identifier.startswith("dag_"):
         return await yard.dag(identifier)
     task = await yard.get(await find_task(yard, identifier))
-    with suppress(NotFound):
-        return await yard.dag(dag_of(task.hot))
     return await yard.dag(task.dag_id)
 
 
@@ -274,16 +272,16 @@ def drawn(dag: DagView, tasks: Mapping[TaskId, Task]) -> Tree:
 def _node(task: Task, after: Sequence[str], mark: str) -> Text:
     """One line, whose end is left out where the screen is too narrow: what tells tasks apart comes first."""
     node = session.one_line(mark, state(task.status), (f"  {short(task.id)}", "dim"))
-    if task.hot.failures:
-        node.append(f"  {task.hot.failures} failed", style="yellow")
+    if task.failures:
+        node.append(f"  {task.failures} failed", style="yellow")
     if task.status.is_held:
-        node.append(f"  {task.hot.agent}", style="blue")
+        node.append(f"  {task.worker}", style="blue")
     node.append("  ").append(_label(task), style="bold")
     return node.append(f"  (after {', '.join(after)})" if after else "", style="dim")
 
 
 def _label(task: Task) -> str:
-    return one_line(task.definition.title) or task.type
+    return one_line(task.title) or task.type
 
 
 def watch(
@@ -331,9 +329,9 @@ _EMPTY = Text("the yard is empty", style="dim")
 
 
 def _progress(task: Task) -> tuple[RenderableType, str]:
-    if task.status not in HELD or not task.hot.progress:
+    if task.claim is None or not task.claim.progress:
         return "", ""
-    said: Any = json.loads(task.hot.progress)
+    said = task.claim.progress
     told = cast(dict[str, Any], said) if isinstance(said, dict) else {"note": said}
     fraction, note = told.get("fraction"), str(told.get("note", ""))
     bar = ProgressBar(total=1, completed=float(fraction), width=16) if isinstance(fraction, int | float) else ""

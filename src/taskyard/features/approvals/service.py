@@ -12,6 +12,7 @@ from taskyard.features.approvals.views import Approval
 from taskyard.features.attempts.failure_path import receipt
 from taskyard.features.attempts.views import Receipt
 from taskyard.features.tasks.queries import MOST_LISTED, Queries
+from taskyard.features.tasks.views import stored_task
 from taskyard.ledger.ledger import Ledger
 
 
@@ -43,9 +44,9 @@ class Approvals:
         hots = await self._store.load(list(dict.fromkeys(blocker.task_id for blocker in awaited)))
         tasks = {task.id: task for task in await self._queries.tasks(list(hots.values()))}
         return [
-            Approval(task, blocker_name(blocker.name).rest, task.hot.updated_at, task.hot.wake_at)
+            Approval(task, blocker_name(blocker.name).rest, task.updated_at, task.wake_at)
             for blocker in awaited
             # Each is read at its own moment: by now, the signal may have come.
             if (task := tasks.get(blocker.task_id)) is not None
-            and (task.status, task.hot.wait) == (Status.PENDING, blocker.wait)
+            and (task.status, stored_task(task)[0].wait) == (Status.PENDING, blocker.wait)
         ]

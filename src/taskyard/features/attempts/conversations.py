@@ -13,7 +13,7 @@ from taskyard.definition import arguments
 from taskyard.features.attempts.conversation import LAST, continued, last_id, last_task, made_last, pinned
 from taskyard.features.attempts.failure_path import receipt
 from taskyard.features.attempts.views import Receipt
-from taskyard.features.tasks.views import Held
+from taskyard.features.tasks.views import Held, stored_task
 from taskyard.ledger.ledger import Ledger
 
 _RESUMES = int(Trait.RESUMES)  # a number: this is asked of every claimed task, and flags take their time
@@ -52,7 +52,8 @@ class Conversations:
 
     async def resumed(self, held: Held) -> Held:
         """The claimed task, with the last session of its subject and agent pinned to it where it resumes that one."""
-        if not held.hot.traits & _RESUMES or held.hot.session is not None or held.definition.fresh:
+        hot, definition = stored_task(held)
+        if not hot.traits & _RESUMES or hot.session is not None or definition.fresh:
             return held
 
         async def decide() -> tuple[ChangeSet | None, Hot]:
@@ -64,9 +65,9 @@ class Conversations:
             return await self._pinning(change), change.after
 
         with suppress(LeaseLost):  # cancelled since it was claimed: the agent hears of that from its first call
-            return Held(await self._ledger.commit(decide), held.definition, held.lease)
+            return Held(await self._ledger.commit(decide), definition, held.lease)
         return held
 
     async def _last_with_session(self, held: Held) -> Hot | None:
-        last = last_task(await self._store.record(LAST, held.hot.workspace, last_id(held.definition)))
+        last = last_task(await self._store.record(LAST, self._ledger.workspace, last_id(stored_task(held)[1])))
         return None if last is None else (await self._store.load([last])).get(last)

@@ -11,7 +11,6 @@ from taskyard.core.changes import (
     ChangeSet,
     Edge,
     Lift,
-    Record,
     RecordChange,
 )
 from taskyard.core.dag import DagStatus
@@ -24,7 +23,7 @@ from taskyard.core.units import MicroUsd
 from taskyard.definition import arguments
 from taskyard.definition.fields import whole
 from taskyard.features.dags import walk
-from taskyard.features.dags.views import Dag, DagView
+from taskyard.features.dags.views import Dag, DagInShort, DagView, dag_in_short
 from taskyard.features.tasks import growth_limits
 from taskyard.features.tasks.answers import Cancelled
 from taskyard.features.tasks.arrivals import BY_DEFAULT
@@ -33,6 +32,7 @@ from taskyard.features.tasks.drafts import Drafts, as_stored
 from taskyard.features.tasks.growth import Growth, refuse_other_fields
 from taskyard.features.tasks.queries import DEFAULT_LISTED, MOST_LISTED, Queries
 from taskyard.features.tasks.results import Results
+from taskyard.features.tasks.rows import TaskInShort
 from taskyard.features.tasks.views import Task
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.options import LOCAL
@@ -118,7 +118,7 @@ class Dags:
         return _dag_view(
             DagId(dag_id),
             record.body,
-            graph.tasks,
+            await self._queries.in_short(graph.tasks),
             graph.edges,
             ceiling=None if limit is None or limit.ceiling is None else MicroUsd(limit.ceiling),
             spent=MicroUsd(limit.spent if limit else 0),
@@ -127,7 +127,8 @@ class Dags:
 
     async def tasks(self, dag: DagView) -> list[Task]:
         """The tasks of a graph that was read."""
-        return await self._queries.tasks(dag.tasks)
+        hots = await self._store.load([task.id for task in dag.tasks])
+        return await self._queries.tasks([hots[task.id] for task in dag.tasks if task.id in hots])
 
     async def _lone(self, dag_id: DagId) -> DagView:
         task_id = lone_task(dag_id)
@@ -136,21 +137,31 @@ class Dags:
             raise NotFound("dag", dag_id)
         details = await self._results.get(task_id)
         body: dict[str, Json] = {
-            "title": details.definition.title,
-            "created_by": details.definition.created_by,
-            "tags": list[Json](details.definition.tags),
+            "title": details.title,
+            "created_by": details.created_by,
+            "tags": list[Json](details.tags),
             "status": _lone_status(hot).value,
         }
-        return _dag_view(dag_id, body, (hot,), (), ceiling=None, spent=details.cost, reserved=hot.reserved)
+        return _dag_view(
+            dag_id,
+            body,
+            await self._queries.in_short([hot]),
+            (),
+            ceiling=None,
+            spent=details.cost,
+            reserved=hot.reserved,
+        )
 
-    async def list(self, *, limit: int = DEFAULT_LISTED, cursor: str | None = None) -> list[Record]:
+    async def list(self, *, limit: int = DEFAULT_LISTED, cursor: str | None = None) -> list[DagInShort]:
         """Stored graphs, the highest id first: of those that the yard named, the newest.
 
         The cursor is the id of the last one seen.
         """
         if not 1 <= limit <= MOST_LISTED:
             raise InvalidInput("limit", f"must be from 1 to {MOST_LISTED}")
-        return await self._store.page("dag", self._workspace, below=cursor, limit=limit)
+        records = await self._store.page("dag", self._workspace, below=cursor, limit=limit)
+        limits = await self._store.limits(self._workspace, [dag_ceiling(record.id) for record in records])
+        return [dag_in_short(record, limits.get(dag_ceiling(record.id))) for record in records]
 
     async def cancel(
         self, dag_id: str, reason: str = "cancelled", *, by: str = LOCAL, dry_run: bool = False
@@ -219,7 +230,7 @@ class Dags:
 def _dag_view(
     dag_id: DagId,
     body: Mapping[str, Json],
-    tasks: tuple[Hot, ...],
+    tasks: tuple[TaskInShort, ...],
     edges: tuple[Edge, ...],
     *,
     ceiling: MicroUsd | None,

@@ -3,37 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Annotated, Any, cast
 
-from taskyard.core.changes import Edge
+from taskyard.core.changes import Edge, Limit, Record
 from taskyard.core.dag import DagStatus
-from taskyard.core.task import DagId, Hot, Status, TaskId
+from taskyard.core.task import DagId, Status, TaskId
 from taskyard.core.units import MicroUsd
+from taskyard.definition.view import About, Money, Named, Time, view
+from taskyard.features.tasks.rows import TaskInShort
 from taskyard.features.tasks.views import Task
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@view
 class Dag:
     """A graph that was submitted: its id, and its tasks by the names they were submitted under."""
 
-    id: DagId
-    tasks: Mapping[str, Task]
+    SCHEMA = "Submitted"
+
+    id: Annotated[DagId, Named("dag_id")]
+    tasks: Annotated[Mapping[str, Task], About("By the names they were submitted under.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@view
 class DagView:
-    """A graph, as it was when it was read."""
+    """A graph, as it was when it was read: its tasks in short, whose whole documents are a call each."""
 
     id: DagId
     title: str
     status: DagStatus
     counts: Mapping[Status, int]
-    tasks: tuple[Hot, ...]
+    tasks: tuple[TaskInShort, ...]
     edges: tuple[Edge, ...]
     roots: tuple[TaskId, ...]
     leaves: tuple[TaskId, ...]
-    budget_ceiling: MicroUsd | None
-    spent: MicroUsd
-    reserved: MicroUsd
+    budget_ceiling: Money | None
+    spent: Money
+    reserved: Money
     created_by: str
     tags: tuple[str, ...]
+
+
+@view
+class DagInbox:
+    """The inbox that is told what becomes of a graph."""
+
+    agent: str
+    conversation: str
+    about: tuple[str, ...]
+
+
+@view
+class DagInShort:
+    """A graph in a list: what is stored of it and of its money, without its tasks."""
+
+    id: DagId
+    title: str
+    status: DagStatus
+    preset: str
+    created_by: str
+    created_at: Time | None
+    ended_at: Time | None
+    tags: tuple[str, ...]
+    spent: Money
+    budget_ceiling: Money | None
+    inbox: Annotated[DagInbox | None, About("The inbox that is told of it.")]
+
+
+def dag_in_short(record: Record, limit: Limit | None) -> DagInShort:
+    body = cast(Mapping[str, Any], record.body)
+    inbox = body.get("inbox")  # graphs of earlier releases have none
+    return DagInShort(
+        id=DagId(record.id),
+        title=body["title"],
+        status=DagStatus(body["status"]),
+        preset=body["preset"],
+        created_by=body["created_by"],
+        created_at=body["created_at"],
+        ended_at=body["ended_at"],
+        tags=tuple(body["tags"]),
+        spent=MicroUsd(limit.spent if limit else 0),
+        budget_ceiling=None if limit is None or limit.ceiling is None else MicroUsd(limit.ceiling),
+        inbox=None if inbox is None else DagInbox(inbox["agent"], inbox["conversation"], tuple(inbox["about"])),
+    )

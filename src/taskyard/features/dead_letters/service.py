@@ -23,10 +23,10 @@ from taskyard.features.attempts.validators import refuse_validator
 from taskyard.features.attempts.views import Receipt
 from taskyard.features.dags.lifecycle import Lifecycle
 from taskyard.features.dead_letters.reviews import Reviews
-from taskyard.features.dead_letters.views import DeadLetter
+from taskyard.features.dead_letters.views import DeadLetter, Review, review_of
 from taskyard.features.tasks.cancellation import Cancellation
 from taskyard.features.tasks.queries import MOST_LISTED, Queries
-from taskyard.features.tasks.views import Details
+from taskyard.features.tasks.views import Details, stored_task
 from taskyard.ledger.ledger import KeyTaken, Ledger
 
 RESOLUTIONS = ("retry", "modify_and_retry", "cancel", "escalate")
@@ -55,7 +55,7 @@ class DeadLetters:
         letters: list[DeadLetter] = []
         while len(letters) < limit:
             page = await self._store.find(which, after=cursor, limit=MOST_LISTED)
-            letters += [each for each in await self._letters(page) if reviewed in (None, each.record.body["reviewed"])]
+            letters += [each for each in await self._letters(page) if reviewed in (None, each.dead.reviewed)]
             if len(page) < MOST_LISTED:
                 break
             cursor = page[-1].seq
@@ -68,18 +68,18 @@ class DeadLetters:
         outputs, histories = await self._store.outputs(ids), await self._store.histories(ids)
         letters: list[DeadLetter] = []
         for task in await self._queries.tasks(hots):
-            hot = task.hot
+            hot, definition = stored_task(task)
             if (record := dead.get(outcomes.dead_id(hot.id, hot.attempt))) is not None:
                 attempts, output = histories.get(hot.id, []), outputs.get(hot.id)
-                details = Details(hot, task.definition, attempts=attempts, blockers=[], output=output, dead=record)
-                letters.append(DeadLetter(details, record))
+                details = Details(hot, definition, attempts=attempts, blockers=[], output=output, dead=record)
+                letters.append(DeadLetter(details))
         return letters
 
-    async def reviews(self) -> list[Record]:
+    async def reviews(self) -> list[Review]:
         """Every decision on a dead letter, in the order they were made."""
         records = await self._store.records("dead", self._workspace)
         made = [each for record in records if record.body["reviewed"] for each in _decisions(record)]
-        return sorted(made, key=lambda record: cast(int, record.body["reviewed_at"]))
+        return [review_of(each) for each in sorted(made, key=lambda record: cast(int, record.body["reviewed_at"]))]
 
     async def resolve(
         self,

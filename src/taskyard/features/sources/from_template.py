@@ -70,7 +70,7 @@ class TemplatedWork:
             tasks = cast(list[object], rows)
             dag = {**dag, "tasks": [cast(Json, _caused(task, cause)) for task in tasks]}
         change_set, made = await self._growth.graphed(dag, created_by=cause.by)
-        wanted = {key: task.id for task in made.tasks.values() if (key := task.hot.idempotency_key) is not None}
+        wanted = {key: task.id for task in made.tasks.values() if (key := task.idempotency_key) is not None}
         if await self._keys_taken(wanted, keys):
             raise InvalidInput("tasks", f"uses keys that are taken: {', '.join(sorted(wanted))}")
         keys.update(wanted)

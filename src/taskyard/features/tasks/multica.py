@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json, compact
 from taskyard.core.policy import PRESETS
 from taskyard.core.runtime import runtime_of
 from taskyard.core.task import WAITING, Attempt, Hot, Outcome, Status
-from taskyard.core.units import Micros, to_iso
+from taskyard.core.units import Micros
+from taskyard.definition.view import FLAT, About, Time, view
 from taskyard.features.attempts.conversation import resumable
-from taskyard.features.tasks.views import Details
+from taskyard.features.tasks.views import Details, stored_history, stored_task
 
 VIEW = "multica"
 _WORDS = PRESETS[VIEW].words
@@ -83,6 +84,46 @@ def statuses_of(words: Collection[str]) -> list[Status]:
     return [status for status, word in _WORDS.items() if word in words]
 
 
+@view
+class AttemptTask:
+    """An attempt at a task, as a task of its own: the view of preset multica."""
+
+    id: Annotated[str, About("The task's id for the first attempt, with .2 for the second, and so on.")]
+    task_id: str
+    parent_task_id: Annotated[str | None, About("The attempt before.")]
+    workspace_id: str
+    agent_id: str | None
+    runtime_id: str | None
+    issue_id: str | None
+    type: str
+    title: str
+    prompt: str
+    payload: Any
+    priority: int
+    status: Annotated[str, About("queued, dispatched, running, completed, failed or cancelled.")]
+    trigger_type: str | None
+    trigger_comment_id: str | None
+    trigger_summary: str | None
+    session_id: str | None
+    work_dir: str | None
+    output: Any
+    attempt: int
+    max_attempts: int
+    failure_reason: str | None
+    error: str | None
+    claimed_at: Time | None
+    started_at: Time | None
+    completed_at: Time | None
+    created_at: Time
+    updated_at: Time
+
+
+@view
+class HeldAttemptTask:
+    attempt: Annotated[AttemptTask, FLAT]
+    lease: str
+
+
 class _Tried(NamedTuple):
     """What one attempt has for itself; the rest is its task's."""
 
@@ -98,28 +139,29 @@ class _Tried(NamedTuple):
     ended_at: Micros | None = None
 
 
-def attempt_tasks(details: Details) -> list[Document]:
+def attempt_tasks(details: Details) -> list[AttemptTask]:
     """The attempts at a task, first to last; where it waits, the last is the one that is to come."""
-    hot = details.hot
-    ended = {attempt.number: attempt for attempt in details.attempts}
+    hot, _ = stored_task(details)
+    ended = {attempt.number: attempt for attempt in stored_history(details).attempts}
     last = hot.attempt + _is_to_come(details)
     tried = [
         _ended(ended[number], hot, is_last=number == last) if number in ended else _latest(details, number)
         for number in range(1, last + 1)
     ]
-    begun = [details.definition.created_at, *(each.ended_at or hot.updated_at for each in tried)]
-    return [_document(details, each, since) for each, since in zip(tried, begun, strict=False)]
+    begun = [details.created_at, *(each.ended_at or hot.updated_at for each in tried)]
+    return [_attempt_task(details, each, since) for each, since in zip(tried, begun, strict=False)]
 
 
 def _is_to_come(details: Details) -> bool:
     """Whether the last attempt is one that nobody has claimed."""
     if details.status is not Status.CANCELLED:
         return details.status in WAITING
-    if not details.attempts or details.attempts[-1].status in WAITING:
+    attempts, _, _, dead = stored_history(details)
+    if not attempts or attempts[-1].status in WAITING:
         return True
     # Dead and then cancelled: by the decision on the dead letter, which is shown, or after it was revived.
-    died = details.attempts[-1].status is Status.DEAD_LETTERED
-    return died and (details.dead is None or details.dead.body["resolution"] in _REVIVED)
+    died = attempts[-1].status is Status.DEAD_LETTERED
+    return died and (dead is None or dead.body["resolution"] in _REVIVED)
 
 
 def _ended(attempt: Attempt, hot: Hot, *, is_last: bool) -> _Tried:
@@ -142,13 +184,13 @@ def _ended(attempt: Attempt, hot: Hot, *, is_last: bool) -> _Tried:
 
 def _latest(details: Details, number: int) -> _Tried:
     """The attempt that is under way, or that nobody has claimed."""
-    hot = details.hot
+    hot, spec = stored_task(details)
     if number > hot.attempt:
         cancelled = hot.status is Status.CANCELLED
         return _Tried(
             number,
             hot.status,
-            details.definition.agent,
+            spec.agent,
             session=hot.session,
             reason="cancelled" if cancelled else None,
             error=hot.why if cancelled else None,
@@ -165,40 +207,40 @@ def _latest(details: Details, number: int) -> _Tried:
     )
 
 
-def _document(details: Details, tried: _Tried, since: Micros) -> Document:
-    spec, output = details.definition, details.output
-    session = cast(Document, json.loads(tried.session)) if tried.session else {}
+def _attempt_task(details: Details, tried: _Tried, since: Micros) -> AttemptTask:
+    hot, spec = stored_task(details)
+    session = cast(dict[str, Any], json.loads(tried.session)) if tried.session else {}
     subject = spec.subject or ""
-    return {
-        "id": attempt_id(details.id, tried.number),
-        "task_id": details.id,
-        "parent_task_id": None if tried.number == 1 else attempt_id(details.id, tried.number - 1),
-        "workspace_id": details.hot.workspace,
-        "agent_id": tried.agent,
-        "runtime_id": runtime_of(tried.runtime),
-        "issue_id": subject.removeprefix(_ISSUE) if subject.startswith(_ISSUE) else None,
-        "type": spec.type,
-        "title": spec.title,
-        "prompt": spec.prompt,
-        "payload": details.payload,
-        "priority": PRESETS[VIEW].priority.outward(spec.priority),
-        "status": _WORDS[tried.status],
-        "trigger_type": spec.trigger_type,
-        "trigger_comment_id": spec.trigger_ref,
-        "trigger_summary": spec.trigger_summary,
-        "session_id": session.get("session_id"),
-        "work_dir": session.get("work_dir"),
-        "output": details.result if output is not None and output.attempt == tried.number else None,
-        "attempt": tried.number,
-        "max_attempts": details.hot.max_attempts,
-        "failure_reason": _reason(tried.reason),
-        "error": tried.error,
-        "claimed_at": _time(tried.claimed_at),
-        "started_at": _time(tried.started_at),
-        "completed_at": _time(tried.ended_at),
-        "created_at": to_iso(since),
-        "updated_at": to_iso(tried.ended_at or details.hot.updated_at),
-    }
+    return AttemptTask(
+        id=attempt_id(details.id, tried.number),
+        task_id=details.id,
+        parent_task_id=None if tried.number == 1 else attempt_id(details.id, tried.number - 1),
+        workspace_id=hot.workspace,
+        agent_id=tried.agent,
+        runtime_id=runtime_of(tried.runtime),
+        issue_id=subject.removeprefix(_ISSUE) if subject.startswith(_ISSUE) else None,
+        type=spec.type,
+        title=spec.title,
+        prompt=spec.prompt,
+        payload=details.payload,
+        priority=PRESETS[VIEW].priority.outward(spec.priority),
+        status=_WORDS[tried.status],
+        trigger_type=spec.trigger_type,
+        trigger_comment_id=spec.trigger_ref,
+        trigger_summary=spec.trigger_summary,
+        session_id=session.get("session_id"),
+        work_dir=session.get("work_dir"),
+        output=details.result if details.output.attempt == tried.number else None,
+        attempt=tried.number,
+        max_attempts=hot.max_attempts,
+        failure_reason=_reason(tried.reason),
+        error=tried.error,
+        claimed_at=tried.claimed_at,
+        started_at=tried.started_at,
+        completed_at=tried.ended_at,
+        created_at=since,
+        updated_at=tried.ended_at or hot.updated_at,
+    )
 
 
 # Events
@@ -232,7 +274,3 @@ def _of_attempt(told: Document, number: int, status: Status | None, *, type_: st
 
 def _reason(reason: str | None) -> str | None:
     return None if reason is None else _REASONS.get(reason, reason)
-
-
-def _time(at: Micros | None) -> str | None:
-    return None if at is None else to_iso(at)

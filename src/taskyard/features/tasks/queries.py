@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import Attempt, DagId, Hot, Status, TaskId
+from taskyard.core.task import DagId, Hot, Status, TaskId
 from taskyard.core.units import MicroUsd
 from taskyard.features.tasks.answers import Counted, Relations, Total
-from taskyard.features.tasks.rows import TaskRow, row_of
-from taskyard.features.tasks.views import Task
+from taskyard.features.tasks.parts import AttemptView, attempt_view
+from taskyard.features.tasks.rows import TaskInShort, TaskRow, in_short, row_of
+from taskyard.features.tasks.views import Task, stored_task
 from taskyard.ledger.ledger import Ledger
 from taskyard.stores.contract import Filter
 
@@ -28,9 +29,10 @@ class Queries:
         self._store = ledger.store
         self._workspace = ledger.workspace
 
-    async def history(self, task_id: str) -> list[Attempt]:
+    async def history(self, task_id: str) -> list[AttemptView]:
         """How the attempts at a task ended, in their order."""
-        return await self._store.attempts((await self._ledger.load(TaskId(task_id))).id)
+        attempts = await self._store.attempts((await self._ledger.load(TaskId(task_id))).id)
+        return [attempt_view(attempt) for attempt in attempts]
 
     async def find(
         self,
@@ -88,8 +90,13 @@ class Queries:
     async def rows(self, **which: Any) -> list[TaskRow]:
         """Tasks that match what `find` takes, newest first, each as one line without anything long."""
         tasks = await self.find(**which)
-        costs = await self.costs_of([task.hot for task in tasks])
+        costs = await self.costs_of([stored_task(task)[0] for task in tasks])
         return [row_of(task, costs[task.id]) for task in tasks]
+
+    async def in_short(self, hots: Sequence[Hot]) -> tuple[TaskInShort, ...]:
+        """Tasks of a graph in outline."""
+        costs = await self.costs_of(hots)
+        return tuple(in_short(task, costs[task.id]) for task in await self.tasks(hots))
 
     async def costs_of(self, hots: Sequence[Hot]) -> dict[TaskId, MicroUsd]:
         """All attempts at each task together, the one under way included."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from copy import copy
 from time import monotonic
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 from taskyard.core.errors import InvalidInput, NotFound, TaskCancelled, TaskFailed, TaskGone
 from taskyard.core.json_value import Json
 from taskyard.core.task import Definition, Hot, Status
-from taskyard.features.tasks.views import Details, Task
+from taskyard.definition.view import Hidden
+from taskyard.features.tasks.views import Details, Task, lazy
 
 LONGEST_WAIT = 10.0  # seconds that are waited at once
 
@@ -18,22 +20,26 @@ class Get(Protocol):
     def __call__(self, task_id: str, *, wait_sec: float) -> Awaitable[Details]: ...
 
 
+@lazy
 class Enqueued(Task):
     """A task that was just put in. `await task.result()` is its output."""
 
-    __slots__ = ("_result",)
+    _result: Annotated[Callable[..., Any], Hidden()]
 
     def __init__(self, hot: Hot, definition: Definition, *, created: bool, result: Callable[..., Any]) -> None:
-        super().__init__(hot, definition, created=created)
+        Task.__init__(self, hot, definition, created=created)
         self._result = result
 
     def result(self, *, timeout: float | None = None) -> Any:
         """The output, once the task has ended; see `Yard.result`. Without `await` where the yard is a `SyncYard`."""
         return self._result(self.id, timeout=timeout)
 
-    def awaited_by(self, result: Callable[..., Any]) -> Enqueued:
+    def awaited_by(self, result: Callable[..., Any], *, created: bool | None = None) -> Enqueued:
         """The same, whose result is asked for in another way."""
-        return Enqueued(self.hot, self.definition, created=self.created, result=result)
+        again = copy(self)
+        again._result = result
+        again.created = self.created if created is None else created
+        return again
 
 
 async def result_of(get: Get, task_ids: str | Sequence[str], timeout: float | None) -> Any:
@@ -51,7 +57,7 @@ def output_of(task: Details) -> Json:
     if task.status is Status.COMPLETED:
         return task.result
     if task.status is Status.CANCELLED:
-        raise TaskCancelled(task.id, task.hot.why or "")
+        raise TaskCancelled(task.id, (task.cancelled and task.cancelled.reason) or "")
     failed = [attempt for attempt in task.attempts if attempt.reason is not None]
     last = failed[-1] if failed else None
     raise TaskFailed(task.id, (last and last.reason) or "", (last and last.error) or "")

@@ -6,50 +6,47 @@ from typing import Annotated
 
 from fastapi import Path, Query, Response
 
-from taskyard.api import calls, requests
+from taskyard.api import calls, openapi, requests
 from taskyard.api.codec import write
 from taskyard.api.openapi import DONE, model
-from taskyard.core.identifiers import dag_ceiling
 from taskyard.core.json_value import compact
-from taskyard.features.dags.views import Dag
+from taskyard.definition.view import About
+from taskyard.features.dags.views import Dag, DagInShort, DagView
 from taskyard.features.tasks.answers import Cancelled
 from taskyard.ledger.turns import in_turns
 from taskyard.server.routes.tasks import Limit
 from taskyard.server.routing import Calling, Routes, answer, spelled
-from taskyard.wire import documents, responses
 
 routes = Routes("dags")
+NEXT = Annotated[str | None, About("Of the next page; null on the last.")]
+DAGS = openapi.answer("DagList", dags=list[DagInShort], cursor=NEXT)
 CANCEL = requests.CancelDag()  # what is asked for without a body
 DagAt = Annotated[str, Path(description="A DAG's id.", max_length=255)]
 
 
-@routes.add(calls.SUBMIT, responses.Submitted, status=201)
+@routes.add(calls.SUBMIT, model(Dag), status=201)
 async def submit(caller: Calling, draft: requests.DagDraft) -> Response:
     """Put a whole graph in, or nothing."""
     tasks = await in_turns(requests.TaskDraft.fields, draft.tasks)
     return await _submitted(await caller.yard.submit(draft.fields(tasks), created_by=caller.by))
 
 
-@routes.add(calls.DAGS, responses.DagList)
+@routes.add(calls.DAGS, DAGS)
 async def dags(
     caller: Calling, limit: Limit = 50, cursor: Annotated[str | None, Query(max_length=255)] = None
 ) -> Response:
     """Stored graphs, newest first. `cursor` is that of the page before; none comes after the last."""
-    records = await caller.yard.dags(limit=limit, cursor=cursor)
-    limits = await caller.yard.store.limits(caller.yard.workspace, [dag_ceiling(record.id) for record in records])
-    found = [documents.dag_record(record, limits.get(dag_ceiling(record.id))) for record in records]
-    return answer({"dags": list(found), "cursor": records[-1].id if len(records) == limit else None})
+    found = await caller.yard.dags(limit=limit, cursor=cursor)
+    return answer({"dags": write(found), "cursor": found[-1].id if len(found) == limit else None})
 
 
-@routes.add(calls.DAG, responses.Dag)
+@routes.add(calls.DAG, model(DagView))
 async def dag(caller: Calling, dag_id: DagAt) -> Response:
     """A graph with its tasks in short, and its edges."""
-    found = await caller.yard.dag(dag_id)
-    tasks, costs = await caller.yard.tasks_of(found), await caller.yard.costs_of(found.tasks)
-    return answer(documents.dag(found, tasks, costs))
+    return answer(write(await caller.yard.dag(dag_id)))
 
 
-@routes.add(calls.ADD, responses.Submitted, status=201)
+@routes.add(calls.ADD, model(Dag), status=201)
 async def add(caller: Calling, dag_id: DagAt, drafts: requests.Drafts) -> Response:
     """Add tasks to a graph that exists; a finished one goes on."""
     tasks = await in_turns(requests.TaskDraft.fields, drafts.tasks)

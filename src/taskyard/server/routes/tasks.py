@@ -11,18 +11,42 @@ from taskyard.api import calls, openapi, requests
 from taskyard.api.codec import write
 from taskyard.api.openapi import model
 from taskyard.core.json_value import Json, compact
+from taskyard.definition.view import About
+from taskyard.features.approvals.views import Approval
 from taskyard.features.artifacts import views as files
 from taskyard.features.attempts.views import Child, Input, Receipt
+from taskyard.features.dead_letters.views import Review
 from taskyard.features.events.views import EventView, event_view
 from taskyard.features.tasks import multica
 from taskyard.features.tasks.answers import Acted, Cancelled, Counted, Why
+from taskyard.features.tasks.multica import AttemptTask
+from taskyard.features.tasks.rows import TaskRow
+from taskyard.features.tasks.views import Details, Task
 from taskyard.ledger.turns import in_turns
 from taskyard.server.auth import check_own_lease
 from taskyard.server.routing import Calling, Routes, answer, spelled
 from taskyard.server.viewing import View, shown, shown_attempt, shown_attempts
-from taskyard.wire import documents, responses, shapes
 
 routes = Routes("tasks")
+SHOWN_ATTEMPT: Any = model(AttemptTask)
+SHOWN_TASK: Any = model(Task) | SHOWN_ATTEMPT
+NEXT = Annotated[int | None, About("Of the next page; null on the last.")]
+CREATED: Any = openapi.answer(
+    "Created",
+    task=SHOWN_TASK,
+    created=Annotated[bool, About("False: a live task had the key or the id, and is the answer.")],
+)
+CREATED_MANY = openapi.answer("CreatedMany", tasks=list[CREATED])
+TASK_PAGE = openapi.answer(
+    "TaskPage",
+    tasks=openapi.lists(Task, TaskRow, AttemptTask),
+    cursor=NEXT,
+    total=Annotated[int | None, About("How many tasks match, counted up to 1,000; null where `short` is asked for.")],
+    more=Annotated[bool | None, About("Whether there are more than `total`; null where `short` is asked for.")],
+)
+DEAD_LETTERS = openapi.answer("DeadLetters", tasks=list[Details], cursor=NEXT)
+REVIEWS = openapi.answer("Reviews", reviews=list[Review])
+APPROVALS = openapi.answer("Approvals", approvals=list[Approval])
 INPUTS = openapi.answer("Inputs", inputs=list[Input])
 CHECKPOINTS = openapi.answer("Checkpoints", checkpoints=dict[str, Any])
 EVENTS = openapi.answer("EventPage", events=list[EventView])
@@ -37,7 +61,7 @@ SHOWN_LEASE = Header(alias=files.LEASE, description="The lease that the claim ga
 Lease = Annotated[str | None, SHOWN_LEASE]
 
 
-@routes.add(calls.ENQUEUE, responses.Created, status=201, more={200: {"model": responses.Created}})
+@routes.add(calls.ENQUEUE, CREATED, status=201, more={200: {"model": CREATED}})
 async def enqueue(caller: Calling, draft: requests.TaskDraft, view: View = None) -> Response:
     """Put one task in; 200 where a live task has its key or its id, and is the answer."""
     (task,) = await caller.yard.enqueue_many([draft.fields()], created_by=caller.by)
@@ -45,7 +69,7 @@ async def enqueue(caller: Calling, draft: requests.TaskDraft, view: View = None)
     return answer({"task": document, "created": task.created}, 201 if task.created else 200)
 
 
-@routes.add(calls.ENQUEUE_MANY, responses.CreatedMany, status=201)
+@routes.add(calls.ENQUEUE_MANY, CREATED_MANY, status=201)
 async def enqueue_many(caller: Calling, drafts: requests.Batch) -> Response:
     """Put up to 1,000 tasks in, all or none."""
     given = await in_turns(requests.TaskDraft.fields, drafts.tasks)
@@ -54,7 +78,7 @@ async def enqueue_many(caller: Calling, drafts: requests.Batch) -> Response:
     return spelled(f'{{"tasks":[{",".join(texts)}]}}', 201)
 
 
-@routes.add(calls.FIND, responses.TaskPage)
+@routes.add(calls.FIND, TASK_PAGE)
 async def find(
     caller: Calling,
     *,
@@ -93,7 +117,7 @@ async def find(
         after = rows[-1].seq if len(rows) == limit else None
         return answer({"tasks": write(rows), "cursor": after, "total": None, "more": None})
     tasks = await caller.yard.find(**which, limit=limit, cursor=cursor)
-    after = tasks[-1].hot.seq if len(tasks) == limit else None
+    after = tasks[-1].seq if len(tasks) == limit else None
     is_whole = not cursor and after is None
     total, more = (len(tasks), False) if is_whole else await caller.yard.total(**which)
     own: list[Json] = [task.to_dict() for task in tasks]
@@ -130,7 +154,7 @@ async def count(
     return answer(write(counted))
 
 
-@routes.add(calls.GET, shapes.TaskDetails | shapes.AttemptTask)
+@routes.add(calls.GET, model(Details) | SHOWN_ATTEMPT)
 async def get(
     caller: Calling,
     task_id: AttemptAt,
@@ -199,13 +223,13 @@ async def cancel(caller: Calling, task_id: TaskAt, asked: requests.Cancel = CANC
     return answer(write(done))
 
 
-@routes.add(calls.RERUN, shapes.Task | shapes.AttemptTask, status=201)
+@routes.add(calls.RERUN, SHOWN_TASK, status=201)
 async def rerun(caller: Calling, task_id: TaskAt, view: View = None) -> Response:
     """Do a finished task again, as a new one with a fresh session."""
     return answer(await shown(caller, await caller.yard.rerun(task_id, created_by=caller.by), view), 201)
 
 
-@routes.add(calls.RERUN_ISSUE, shapes.Task | shapes.AttemptTask, status=201)
+@routes.add(calls.RERUN_ISSUE, SHOWN_TASK, status=201)
 async def rerun_issue(
     caller: Calling, issue_id: IssueAt, asked: requests.RerunIssue = RERUN_ISSUE, view: View = None
 ) -> Response:
@@ -238,7 +262,7 @@ async def act_on_all(caller: Calling, asked: requests.BulkAction) -> Response:
     return answer(write(done))
 
 
-@routes.add(calls.DEAD_LETTERS, responses.DeadLetters)
+@routes.add(calls.DEAD_LETTERS, DEAD_LETTERS)
 async def dead_letters(
     caller: Calling,
     reviewed: bool | None = None,
@@ -247,14 +271,14 @@ async def dead_letters(
 ) -> Response:
     """Tasks that wait for a person, newest first, with the whole story of their failures."""
     letters = await caller.yard.dead_letters(reviewed=reviewed, limit=limit, cursor=cursor)
-    after = letters[-1].task.hot.seq if len(letters) == limit else None
-    return answer({"tasks": [letter.task.to_dict() for letter in letters], "cursor": after})
+    after = letters[-1].task.seq if len(letters) == limit else None
+    return answer({"tasks": write(letters), "cursor": after})
 
 
-@routes.add(calls.REVIEWS, responses.Reviews)
+@routes.add(calls.REVIEWS, REVIEWS)
 async def reviews(caller: Calling) -> Response:
     """Every decision on a dead letter, in the order they were made."""
-    return answer({"reviews": [documents.review(record) for record in await caller.yard.reviews()]})
+    return answer({"reviews": write(await caller.yard.reviews())})
 
 
 @routes.add(calls.RESOLVE, model(Receipt))
@@ -264,7 +288,7 @@ async def resolve(caller: Calling, task_id: TaskAt, asked: requests.Resolve) -> 
     return answer(write(done))
 
 
-@routes.add(calls.APPROVALS, responses.Approvals)
+@routes.add(calls.APPROVALS, APPROVALS)
 async def approvals(caller: Calling, limit: Limit = 200) -> Response:
     """Tasks that wait for a person's word, longest first."""
-    return answer({"approvals": [documents.approval(each) for each in await caller.yard.approvals(limit=limit)]})
+    return answer({"approvals": write(await caller.yard.approvals(limit=limit))})

@@ -12,7 +12,10 @@ from taskyard.api.codec import outcome, write
 from taskyard.api.openapi import DONE, model
 from taskyard.core.errors import InvalidInput, TaskyardError
 from taskyard.core.task import TaskId
+from taskyard.definition.error_view import ErrorView
+from taskyard.definition.view import About
 from taskyard.features.attempts.views import Heartbeat, Receipt, Suspended, Told, Waited
+from taskyard.features.tasks.multica import HeldAttemptTask
 from taskyard.features.tasks.views import Held
 from taskyard.features.tokens.rules import Role
 from taskyard.ledger.turns import in_turns
@@ -20,9 +23,15 @@ from taskyard.server.auth import Caller, lease_refusals
 from taskyard.server.routes.tasks import TaskAt
 from taskyard.server.routing import Calling, Routes, answer
 from taskyard.server.viewing import View, shown_held
-from taskyard.wire import responses
 
 routes = Routes("work")
+CLAIMED = openapi.answer("Claimed", tasks=openapi.lists(Held, HeldAttemptTask))
+REFUSAL: Any = openapi.answer("Refusal", error=ErrorView)
+OUTCOMES = openapi.answer(
+    "Outcomes",
+    results=list[model(Receipt) | REFUSAL],
+    tasks=Annotated[list[Held], About("What the claim in the same call took.")],
+)
 TOLD = openapi.answer("ToldMany", told=list[Told])
 SPAWNED = openapi.answer("Spawned", task_ids=list[str])
 STORED = openapi.answer("Stored", data=Any)
@@ -30,7 +39,7 @@ OneOfMany = requests.HeartbeatOf | requests.LeaseOf | requests.CompleteOf | requ
 Finish = Callable[[Sequence[Mapping[str, Any]]], Awaitable[list[Receipt | TaskyardError]]]
 
 
-@routes.add(calls.CLAIM, responses.Claimed)
+@routes.add(calls.CLAIM, CLAIMED)
 async def claim(caller: Calling, asked: requests.Claim, view: View = None) -> Response:
     """Lease tasks, best first; with `wait_sec`, wait for some. None is an empty list."""
     return answer({"tasks": await shown_held(caller, await claimed(caller, asked), view)})
@@ -140,7 +149,7 @@ async def complete(caller: Calling, task_id: TaskAt, asked: requests.Complete) -
     return answer(write(await caller.yard.complete(task_id, asked.lease, **_rest(asked))))
 
 
-@routes.add(calls.COMPLETE_MANY, responses.Outcomes)
+@routes.add(calls.COMPLETE_MANY, OUTCOMES)
 async def complete_many(caller: Calling, asked: requests.Completions) -> Response:
     """Hand many outputs in, each for itself; with `claim`, take the next tasks in the same call."""
     done = await _each_own(caller, asked.results, caller.yard.complete_many)
@@ -154,7 +163,7 @@ async def fail(caller: Calling, task_id: TaskAt, asked: requests.Fail) -> Respon
     return answer(write(await caller.yard.fail(task_id, asked.lease, **_rest(asked))))
 
 
-@routes.add(calls.FAIL_MANY, responses.Outcomes)
+@routes.add(calls.FAIL_MANY, OUTCOMES)
 async def fail_many(caller: Calling, asked: requests.Failures) -> Response:
     """Report many failures, each for itself."""
     done = await _each_own(caller, asked.results, caller.yard.fail_many)

@@ -1,1 +1,0 @@
-"""What crosses HTTP: requests, responses, error codes, strict JSON."""
