@@ -128,7 +128,11 @@ MUTANTS = (
         name="heartbeat_of_anybody",
         trap="Zombie after lease expiry heartbeats its successor's lease.",
         edits=(
-            Edit("core/transitions.py", "hot.status in HELD and hot.lease == said.lease and", "hot.status in HELD and"),
+            Edit(
+                "core/transitions.py",
+                "hot.status in HELD and hot.lease == heartbeat.lease and",
+                "hot.status in HELD and",
+            ),
         ),
         caught_by=Hunt("memory", ZOMBIE),
     ),
@@ -377,7 +381,7 @@ MUTANTS = (
         edits=(
             Edit(
                 "features/tasks/wakeups.py",
-                'elif any(name.startswith("signal:") for name in names):',
+                "elif any(map(is_signal, names)):",
                 "elif names:",
             ),
         ),

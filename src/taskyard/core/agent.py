@@ -1,6 +1,6 @@
 """Agents: the type that people know and pay for, and the ids that work in its name.
 
-Money, permissions and grants belong to the type; leases and heartbeats to the id. What an id says of itself when it
+Money, permissions and grants belong to the type; leases and heartbeats to the id. What an id asks for when it
 registers is narrowed to what its type was granted.
 """
 

@@ -87,8 +87,8 @@ def opened(breaker: Breaker, *, why: str, now: Micros, by: str | None = None) ->
     """Open, or open again after a probe that failed: either way a new odd generation."""
     generation = breaker.generation + 1 + breaker.generation % 2
     move = _move(breaker, "breaker.opened", {"generation": generation, "opened_at": now, "why": why}, now, by)
-    told = notice_row(Notice.BREAKER_OPEN, breaker.workspace, {"type": breaker.type, "why": why}, at=now)
-    return move._replace(outbox=(told,))
+    notice = notice_row(Notice.BREAKER_OPEN, breaker.workspace, {"type": breaker.type, "why": why}, at=now)
+    return move._replace(outbox=(notice,))
 
 
 def closed(breaker: Breaker, *, why: str, now: Micros, by: str | None = None) -> Move:

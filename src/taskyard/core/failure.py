@@ -55,8 +55,8 @@ def decide(
 ) -> Decision:
     """Decide what follows. `failed_by` are the agents of the counted failures before this one.
 
-    `reported`: an agent says so; otherwise the yard has found out. `in_company`: the worker held other attempts of the
-    type, which are lost with this one and have not ended yet.
+    `reported`: an agent reported the failure; otherwise the yard found it. `in_company`: the worker held other attempts
+    of the type, which are lost with this one and have not ended yet.
     """
     reason = _reason(failure, definition, policy)
     asked = None if retry_after is None else min(retry_after, LONGEST_WAIT)

@@ -20,24 +20,24 @@ LONGEST_ERROR = 300  # characters
 
 
 class Notice(StrEnum):
-    """What there is to tell."""
+    """What people can be notified of."""
 
     DEAD_LETTER = "dead_letter"  # a task is out of attempts
     BREAKER_OPEN = "breaker_open"  # nothing of a type is handed out for a while
     BUDGET_GONE = "budget_gone"  # a day or a graph has no money left, and tasks wait for it
-    APPROVAL_WANTED = "approval_wanted"  # a task waits for somebody's word
+    APPROVAL_WANTED = "approval_wanted"  # a task waits for a signal from a person
     DAG_FAILED = "dag_failed"
     DAG_COMPLETED = "dag_completed"
-    TEST = "test"  # somebody wants to see whether it arrives
+    TEST = "test"  # an operator checks that notifications arrive
 
 
 def notice_row(
     notice: Notice, workspace: str, facts: Mapping[str, Json], *, at: Micros, task_id: TaskId | None = None
 ) -> Outbox:
-    """What lands in the outbox with the change that it tells of."""
+    """The row of the outbox that is committed with the change that it is about."""
     return Outbox(workspace, TOPIC, task_id, compact({"kind": notice.value, **facts}), at)
 
 
 def delivery_delay(tries: int) -> Micros:
-    """How long after so many tries the next is made."""
+    """How long after this number of tries the next one is made."""
     return min(Micros(FIRST_DELAY * GROWTH ** min(tries - 1, 20)), LONGEST_DELAY)

@@ -114,8 +114,8 @@ def submitted(hot: Hot, *, type_: str, output: Output, validator: TaskId, report
 
 def approved(hot: Hot, attempt: Attempt, *, type_: str, facts: transitions.Facts, now: Micros) -> ChangeSet:
     """The verdict is good: what `completed` does, for an attempt that ended when its output was handed in."""
-    told = {"type": type_, "age": max(now - hot.created_at, 0), **(facts or {})}
-    change = transitions.approve(hot, now=now, facts=told)
+    all_facts = {"type": type_, "age": max(now - hot.created_at, 0), **(facts or {})}
+    change = transitions.approve(hot, now=now, facts=all_facts)
     return ChangeSet(
         now,
         changes=(change,),
@@ -142,8 +142,8 @@ def failed(
     expiring: bool = False,
 ) -> ChangeSet:
     """The attempt failed; the verdict says what follows."""
-    told = {**facts_of(hot, report, circuit.type, now), **(facts or {})}
-    change = _failed_step(hot, decision, failure, lane=lane, facts=told, now=now)._replace(expiring=expiring)
+    all_facts = {**facts_of(hot, report, circuit.type, now), **(facts or {})}
+    change = _failed_step(hot, decision, failure, lane=lane, facts=all_facts, now=now)._replace(expiring=expiring)
     tried = replace(failure, reason=decision.reason)
     ended = _ended(
         change, Outcome.FAILED, report, type_=circuit.type, now=now, failure=tried, counts_as_attempt=decision.counted
@@ -157,7 +157,7 @@ def failed(
             *(() if tally is None else (tally,)),
         ),
         records=(_dead_letter(change.after, decision, now),) if buried else (),
-        outbox=(_told_of_death(change.after, decision, failure, now),) if buried else (),
+        outbox=(_death_notice(change.after, decision, failure, now),) if buried else (),
     )
 
 
@@ -405,7 +405,7 @@ def dead_id(task_id: TaskId, attempt: int) -> str:
     return f"{task_id}.{attempt}"
 
 
-def _told_of_death(after: Hot, decision: Decision, failure: Failure, now: Micros) -> Outbox:
+def _death_notice(after: Hot, decision: Decision, failure: Failure, now: Micros) -> Outbox:
     facts: dict[str, Json] = {
         "reason": decision.reason,
         "poison_pill": decision.poison,

@@ -247,22 +247,22 @@ def chooser(names: tuple[str, ...]) -> itemgetter[Any]:
 
 # A row after a claim, and after the end of an attempt that is the task's end, is made by place: naming the fields
 # would take as long as all the rest of the step.
-# What an attempt says of itself on its way, of which the next one has said nothing yet. A heartbeat may have written it
-# after the last attempt's end was decided.
-_SAID: dict[str, Any] = {"spent": MicroUsd(0), "tokens_in": 0, "tokens_out": 0, "progress": None}
-# What an attempt leaves behind when it ends.
+# What heartbeats report of an attempt. A claim clears it: a heartbeat may have written it after the end of the attempt
+# before was decided.
+_REPORTED: dict[str, Any] = {"spent": MicroUsd(0), "tokens_in": 0, "tokens_out": 0, "progress": None}
+# The fields that the end of an attempt clears.
 LET_GO: dict[str, Any] = {
     "lease": None,
     "lease_expires_at": None,
     "limit_at": None,
     "reserved": MicroUsd(0),
     "circuit": 0,
-    **_SAID,
+    **_REPORTED,
 }
-_NOTHING_SAID, _GONE = tuple(_SAID.values()), tuple(LET_GO.values())
+_NOTHING_REPORTED, _GONE = tuple(_REPORTED.values()), tuple(LET_GO.values())
 _claimed = chooser(
     (
-        *(*_SAID, "status", "version", "updated_at", "attempt", "agent", "runtime", "lease", "claimed_at"),
+        *(*_REPORTED, "status", "version", "updated_at", "attempt", "agent", "runtime", "lease", "claimed_at"),
         *("started_at", "heartbeat_at", "lease_expires_at", "limit_at", "due_at", "circuit", "reserved"),
         *("idempotency_key", "agent_type", "type_slot"),
     )
@@ -287,9 +287,9 @@ def claimed(  # noqa: PLR0917 - naming them takes longer than making the row
     reserved: MicroUsd,
     idempotency_key: str | None,
 ) -> Hot:
-    told = (status, hot.version + 1, now, hot.attempt + 1, agent, runtime, lease, now)
+    claim = (status, hot.version + 1, now, hot.attempt + 1, agent, runtime, lease, now)
     kept = (started_at, now, expires, limit, due_at, circuit, reserved, idempotency_key, agent_type, type_slot)
-    return Hot._make(_claimed((*hot, *_NOTHING_SAID, *told, *kept)))
+    return Hot._make(_claimed((*hot, *_NOTHING_REPORTED, *claim, *kept)))
 
 
 def ended(hot: Hot, status: Status, now: Micros) -> Hot:

@@ -84,7 +84,7 @@ GRAPH: dict[str, dict[Status, frozenset[Status]]] = {
     "step": {status: frozenset({status}) for status in HELD},
 }
 
-# verb -> the event that tells of it. A claim that starts at once is told as a start; a heartbeat tells nothing.
+# verb -> its event. A claim that starts at once has the event of a start; a heartbeat has none.
 EVENTS: dict[str, str] = {
     "create": "task.created",
     "ready": "task.ready",
@@ -121,15 +121,15 @@ def allow(hot: Hot, verb: str) -> None:
 
 def created_event(hot: Hot, created_by: str, type_: str) -> Event:
     """A task comes in: ready at once, or pending where something blocks it."""
-    told = _told_of_creation(hot.status is Status.PENDING, type_, created_by)
+    data = _creation_data(hot.status is Status.PENDING, type_, created_by)
     return Event(
-        EVENTS["create"], hot.workspace, hot.id, dag_of(hot), hot.created_at, hot.version, hot.status, hot.attempt, told
+        EVENTS["create"], hot.workspace, hot.id, dag_of(hot), hot.created_at, hot.version, hot.status, hot.attempt, data
     )
 
 
 # The same for most tasks of a batch.
 @lru_cache(maxsize=256)
-def _told_of_creation(is_pending: bool, type_: str, created_by: str) -> str:
+def _creation_data(is_pending: bool, type_: str, created_by: str) -> str:
     through: list[Json] = ["created"] if is_pending else ["created", "pending"]
     return compact({"through": through, "type": type_, "by": created_by})
 
@@ -170,7 +170,7 @@ def claim(
     started = start or allowed == 0
     expires = Micros(now + (hot.lease_sec if started else allowed) * SECOND)
     limit = time_limit(hot, now) if started else None
-    before, behind = told_of_claim(agent, runtime, started=started)
+    before, behind = claim_data(agent, runtime, started=started)
     after = claimed(
         hot,
         Status.RUNNING if started else Status.CLAIMED,
@@ -190,13 +190,13 @@ def claim(
     )
     # Since its last step, which nearly always is the one that made it ready.
     waited = now - hot.updated_at
-    return Change(hot, after, _told(after, "start" if started else "claim", now, f"{before}{waited}{behind}"))
+    return Change(hot, after, _event_with(after, "start" if started else "claim", now, f"{before}{waited}{behind}"))
 
 
 # The same for all tasks of a claim.
 @lru_cache(maxsize=256)
-def told_of_claim(agent: AgentId, runtime: RuntimeId | None, *, started: bool) -> tuple[str, str]:
-    """What the event of a claim says, before and behind how long the task had waited."""
+def claim_data(agent: AgentId, runtime: RuntimeId | None, *, started: bool) -> tuple[str, str]:
+    """The data of a claim's event, before and after the number that says how long the task had waited."""
     data: dict[str, Json] = {"from": Status.READY.value, "agent": agent}
     more = named(runtime)
     if started:
@@ -223,22 +223,22 @@ def start(hot: Hot, *, now: Micros) -> Change | None:
     )
 
 
-def may_beat(hot: Hot, said: Beat) -> bool:
+def may_beat(hot: Hot, heartbeat: Beat) -> bool:
     """Whether the heartbeat is that of the agent which has the task."""
-    return hot.status in HELD and hot.lease == said.lease and said.workspace in (None, hot.workspace)
+    return hot.status in HELD and hot.lease == heartbeat.lease and heartbeat.workspace in (None, hot.workspace)
 
 
-def beat(hot: Hot, said: Beat, *, now: Micros) -> Hot:
+def beat(hot: Hot, heartbeat: Beat, *, now: Micros) -> Hot:
     """The agent is alive. Unversioned, and a claim that is not started yet keeps its own deadline."""
     allow(hot, "beat")
     running = hot.status is Status.RUNNING
     return hot._replace(
         heartbeat_at=now,
         lease_expires_at=extended_end(hot, now) if running else hot.lease_expires_at,
-        progress=hot.progress if said.progress is None else said.progress,
-        spent=hot.spent if said.cost is None else said.cost,
-        tokens_in=hot.tokens_in if said.tokens_in is None else said.tokens_in,
-        tokens_out=hot.tokens_out if said.tokens_out is None else said.tokens_out,
+        progress=hot.progress if heartbeat.progress is None else heartbeat.progress,
+        spent=hot.spent if heartbeat.cost is None else heartbeat.cost,
+        tokens_in=hot.tokens_in if heartbeat.tokens_in is None else heartbeat.tokens_in,
+        tokens_out=hot.tokens_out if heartbeat.tokens_out is None else heartbeat.tokens_out,
     )
 
 
@@ -455,7 +455,7 @@ def step(
 
 
 def _let_go(hot: Hot) -> dict[str, Any]:
-    """What an attempt leaves behind when it ends. Who had it last stays, for those who read the row."""
+    """The fields that the end of an attempt clears. The agent and runtime of the last attempt stay, for readers."""
     if hot.lease is None and not hot.reserved and not hot.circuit:
         return {}
     return LET_GO
@@ -481,8 +481,8 @@ def _step(hot: Hot, verb: str, now: Micros, data: dict[str, Json], unbeaten: boo
 
 
 def _event(hot: Hot, verb: str, at: Micros, data: dict[str, Json]) -> Event:
-    return _told(hot, verb, at, compact(data) if data else None)
+    return _event_with(hot, verb, at, compact(data) if data else None)
 
 
-def _told(hot: Hot, verb: str, at: Micros, text: str | None) -> Event:
+def _event_with(hot: Hot, verb: str, at: Micros, text: str | None) -> Event:
     return Event(EVENTS[verb], hot.workspace, hot.id, dag_of(hot), at, hot.version, hot.status, hot.attempt, text)

@@ -8,7 +8,7 @@ from taskyard.core.changes import Beat
 from taskyard.core.claiming import ClaimPlan, ceilings_of, money_of, own_money, slots_of
 from taskyard.core.priority import aged
 from taskyard.core.task import Trait
-from taskyard.core.transitions import told_of_claim
+from taskyard.core.transitions import claim_data
 from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Claimed, Extended, Stale
 from taskyard.stores.redis import encoding
@@ -27,8 +27,8 @@ def encode_claim(plan: ClaimPlan, hints: Hints) -> list[Word]:
         *_with_length(slots_of(plan)),
         *_with_length(money),
         *_with_length(own),
-        *told_of_claim(plan.agent, plan.runtime, started=True),
-        *told_of_claim(plan.agent, plan.runtime, started=False),
+        *claim_data(plan.agent, plan.runtime, started=True),
+        *claim_data(plan.agent, plan.runtime, started=False),
         *(int(Trait.KEY_WHILE_WAITING), *_with_length(plan.leases), len(planned)),
         *(word for name, ceiling in planned.items() for word in (name, or_nul(ceiling))),
         len(plan.lanes),
