@@ -53,7 +53,7 @@ class Mutant:
     def stores(self) -> set[str]:
         """Those that it is planted in, where it is planted in one store only."""
         folders = [edit.file.split("/") for edit in self.edits]
-        return {store for layer, store, *rest in folders if layer == "stores" and rest}
+        return {folder[1] for folder in folders if folder[0] == "stores" and len(folder) > 2}
 
 
 MEMORY_COMMITS, MEMORY_TABLES, MEMORY_STORE = (f"stores/memory/{name}.py" for name in ("commits", "tables", "store"))
