@@ -11,7 +11,9 @@ import pytest
 from taskyard import Agent, Fail
 from taskyard.app import Yard
 from taskyard.core.task import Status
+from taskyard.features.attempts.claims import Claims
 from taskyard.features.attempts.views import Receipt
+from taskyard.remote import RemoteYard
 from taskyard.worker import runner
 from taskyard.worker.context import Context
 from tests.worker.conftest import until, working
@@ -76,7 +78,9 @@ async def test_a_handler_is_stopped_when_its_lease_has_run_out_though_no_call_is
 
     long = Long()
     for name in ("heartbeat_many", "check_leases"):
-        monkeypatch.setattr(type(yard), name, never)  # of the second connection too
+        monkeypatch.setattr(yard, name, never)
+        for second_connection in (Claims, RemoteYard):
+            monkeypatch.setattr(second_connection, name, never)
     task = await yard.enqueue("long", timeouts={"lease_sec": 2, "heartbeat_sec": 1}, max_attempts=1)
     async with working(yard, long.agent):
         await until(yard, task.id, Status.RUNNING)
