@@ -1,4 +1,4 @@
-"""What is told to people though no change set of the service decides it: claims that met an empty budget, and graphs
+"""What is told to people though no change set of a feature decides it: claims that met an empty budget, and graphs
 that ended well. It is read from the events, which are stored with what they tell of."""
 
 from __future__ import annotations
