@@ -84,7 +84,14 @@ OF_NO_STORE = frozenset(
 OF_NO_LINE = frozenset(
     {
         *("test_breakers", "test_found_by_the_model", "test_metrics", "test_notifications", "test_presets"),
-        *("test_priority", "test_schedules_over_a_year", "test_sweeping", "test_throttles", "test_verify"),
+        *(
+            "test_priority",
+            "test_pruning_pace",
+            "test_schedules_over_a_year",
+            "test_sweeping",
+            "test_throttles",
+            "test_verify",
+        ),
     }
 )
 # Files about a server whose answers depend on how soon, or in which order, a store tells what happened.

@@ -12,6 +12,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 BAD = {
     "bomb.yaml": (BOMB + "tasks: *i\n", "values"),
     "itself.yaml": ("tasks: &a [*a]\n", "contains itself"),
+    "nested.yaml": ("tasks: " + "[" * 200 + "]" * 200, "nested"),
     "deep.yaml": ("tasks: " + "[" * 5000 + "]" * 5000, "nested"),
     "deep.json": ('{"tasks": ' + "[" * 5000 + "]" * 5000 + "}", "nested"),
     "deep.toml": ("tasks = " + "[" * 5000 + "]" * 5000, "nested"),

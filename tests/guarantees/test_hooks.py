@@ -97,7 +97,8 @@ async def test_two_workspaces_may_have_hooks_of_one_name_and_each_has_a_path_of_
         None,
     ]
     assert "signature" in await refuse(theirs, *letter(theirs, secret))
-    assert "nobody" in await refuse(theirs, *letter(theirs, other), paths[0])
+    for not_its_path in (paths[0], "deploys"):
+        assert "nobody" in await refuse(theirs, *letter(theirs, other), not_its_path)
     await receive(theirs, *letter(theirs, other))
     assert (len(await ours.find()), len(await theirs.find())) == (0, 1)
 
@@ -110,6 +111,7 @@ async def test_a_hook_that_is_replaced_keeps_its_path_and_one_that_is_made_again
 
     await yard.remove_trigger("deploys")
     assert "nobody" in await refuse(yard, *letter(yard, secret), path)
+    assert await behind(yard).hook_at(path) is None
     await given_a_hook(yard)
     assert await path_of(yard) != path
 
