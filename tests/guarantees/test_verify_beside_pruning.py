@@ -6,17 +6,18 @@ from typing import Any
 
 import pytest
 
+from taskyard.features.verify import service as verification
 from taskyard.features.verify.views import Verified
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
 from tests.files import put_by
 from tests.graphs import claim_all, given_a_graph, task, work_off
-from tests.yards import OpenYard, given_an_agent
+from tests.yards import OpenYard, given_a_dead_letter, given_an_agent
 
 # What `verify` reads, after it has listed the tasks.
 READS = (
     *("attempts", "blockers", "counts", "definitions", "events", "graph", "limits", "load", "outputs", "page"),
-    *("pruned", "record", "records"),
+    *("named", "pruned", "record", "records"),
 )
 
 
@@ -28,6 +29,7 @@ async def given_old_and_young_work(yard: Yard, clock: ManualClock) -> None:
         await put_by(yard, held)
         await yard.complete(held.id, held.lease, cost_usd="0.10")
     await work_off(yard)
+    await yard.cancel((await given_a_dead_letter(yard)).id)
     await yard.sweep()
     clock.advance(seconds=8 * 24 * 3600)
     await given_a_graph(yard, task("c"), task("d", "c"))
@@ -69,3 +71,15 @@ async def test_what_is_pruned_meanwhile_is_no_problem(yard: Yard, clock: ManualC
 
     assert found.problems == ()
     assert (await yard.verify()).tasks == 2
+
+
+async def test_events_that_are_pruned_between_two_pages_are_no_problem(
+    yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(verification, "PAGE", 3)
+    await given_old_and_young_work(yard, clock)
+
+    found = await verified_while(yard, "events", yard.sweep, before=False)
+
+    assert found.problems == ()
+    assert found.tasks == 2

@@ -2,6 +2,8 @@
 
 from typing import Any, cast
 
+import pytest
+
 from taskyard.core.changes import RecordChange
 from taskyard.core.task import LaneId
 from taskyard.ledger.clock import ManualClock
@@ -53,3 +55,21 @@ async def test_another_yard_is_noticed_though_it_has_changed_as_often_as_the_fir
     assert again is not planning
     assert configuration.lanes() == {other_lane: a_lane(type="other")}
     assert await configuration.lane_ids([a_lane(type="known")]) == await second.lanes([a_lane(type="known")])
+
+
+async def test_a_yard_that_went_back_to_an_earlier_moment_is_noticed_and_named(
+    clock: ManualClock, caplog: pytest.LogCaptureFixture
+):
+    later, restored = MemoryStore(clock=clock), MemoryStore(clock=clock)
+    restored.secret = later.secret
+    behind = Replaced(later)
+    await land(later, records=(RecordChange("queue", HERE, "default", 0, {"paused": True}),))
+    configuration = Configuration(cast(Store, behind), HERE)
+    await configuration.lane_ids([a_lane(type="known")])
+    await configuration.fresh()
+
+    behind.store = restored
+    await configuration.fresh()
+
+    assert configuration.lanes() == {}
+    assert f"workspace {HERE} is not as it was" in caplog.text

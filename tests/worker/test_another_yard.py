@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 import taskyard
+from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import Status
 from taskyard.worker.runner import Worker
 from tests.redis_servers import RedisServer
@@ -63,3 +64,21 @@ async def test_a_worker_that_begins_while_the_store_is_away_waits_for_it(server:
         await completed(yard)
         worker.stop()
         await running
+
+
+async def test_a_worker_that_is_not_known_says_so_and_goes_on_though_the_store_is_away(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    async def away(*_: object, **__: object) -> None:
+        raise StoreUnavailable("it is away")
+
+    async with taskyard.connect("memory://") as yard:
+        worker = Worker(yard, an_agent())
+        with monkeypatch.context() as patch:
+            patch.setattr(yard, "register", away)
+            assert await worker.work_once() == 0
+        assert "the yard does not know this agent any more" in caplog.text
+        assert "could not be registered, will be tried again: " in caplog.text
+
+        await yard.enqueue("code")
+        assert [await worker.work_once() for _ in range(2)] == [0, 1]

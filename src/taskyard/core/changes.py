@@ -256,7 +256,7 @@ def goes_on_when_full(change_set: ChangeSet) -> bool:
     if change_set.changes:
         return all(each.before.status.is_held or each.after.status.is_final for each in change_set.changes)
     kinds = [record.kind for record in change_set.records if record.body is not None]
-    return bool(change_set.records) and _HOUSEKEEPING.issuperset(kinds)
+    return bool(change_set.records or change_set.lifts) and _HOUSEKEEPING.issuperset(kinds)
 
 
 def merged(sets: Sequence[ChangeSet]) -> ChangeSet:

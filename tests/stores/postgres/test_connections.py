@@ -5,7 +5,16 @@ from typing import Any
 
 import pytest
 
-from taskyard.core.errors import InvalidInput, SchemaTooNew, StoreFull, StoreReadOnly, StoreUnavailable, Unavailable
+from taskyard.core.errors import (
+    InvalidInput,
+    SchemaTooNew,
+    StoreCorrupt,
+    StoreFull,
+    StoreReadOnly,
+    StoreReplaced,
+    StoreUnavailable,
+    Unavailable,
+)
 from taskyard.core.units import SECOND
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
@@ -119,6 +128,9 @@ async def test_people_find_tasks_in_plain_words(store: PostgresStore, gate: Gate
         ("25006", StoreReadOnly),
         ("58030", StoreUnavailable),  # the disk does not answer
         ("57P01", StoreUnavailable),  # it is being shut down
+        ("XX001", StoreCorrupt),  # a damaged page
+        ("XX002", StoreCorrupt),  # a damaged index
+        ("42P01", StoreReplaced),  # the table is gone
     ],
 )
 async def test_what_a_server_refuses_a_write_with_is_told_and_nothing_is_lost(

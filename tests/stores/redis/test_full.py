@@ -4,15 +4,18 @@ import asyncio
 
 import pytest
 
+from taskyard.core.changes import Committed
 from taskyard.core.errors import StoreFull
 from taskyard.core.task import Status
 from taskyard.core.units import DAY, SECOND
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.options import Options
+from taskyard.ledger.queue import Committer
 from taskyard.stores.redis import RedisStore
 from taskyard.yard import Yard
 from tests.redis_servers import RedisServer
-from tests.yards import given_a_running_task
+from tests.stores.given import a_new_task, a_set, given_a_completed_task
+from tests.yards import elapse, given_a_running_task
 
 
 @pytest.fixture
@@ -35,12 +38,14 @@ async def test_a_heartbeat_keeps_its_lease_and_says_so(yard: Yard, server: Redis
 
 async def test_attempts_end_while_new_work_is_refused_also_in_one_batch(yard: Yard, server: RedisServer):
     held = [await given_a_running_task(yard, max_attempts=1) for _ in range(3)]
+    waiting = await yard.enqueue("code")
     server.client().config_set("maxmemory", 1)
 
-    done, failed, cancelled, *refused = await asyncio.gather(
+    done, failed, cancelled, not_begun, *refused = await asyncio.gather(
         yard.complete(held[0].id, held[0].lease, {"ok": True}),
         yard.fail(held[1].id, held[1].lease, "crash"),
         yard.cancel(held[2].id, "no room"),
+        yard.cancel(waiting.id, "no room"),
         yard.enqueue("code"),
         yard.claim("worker"),
         return_exceptions=True,
@@ -49,25 +54,47 @@ async def test_attempts_end_while_new_work_is_refused_also_in_one_batch(yard: Ya
     assert not isinstance(done, BaseException)
     assert not isinstance(failed, BaseException)
     assert not isinstance(cancelled, BaseException)
+    assert not isinstance(not_begun, BaseException)
     assert isinstance(refused[0], StoreFull)
-    statuses = [(await yard.get(each.id)).status for each in held]
-    assert statuses == [Status.COMPLETED, Status.DEAD_LETTERED, Status.CANCELLED]
+    statuses = [(await yard.get(each.id)).status for each in (*held, waiting)]
+    assert statuses == [Status.COMPLETED, Status.DEAD_LETTERED, Status.CANCELLED, Status.CANCELLED]
 
 
-async def test_the_sweep_takes_back_what_expired_and_prunes_what_is_old(
-    yard: Yard, server: RedisServer, clock: ManualClock
-):
+async def test_of_one_batch_what_makes_room_is_taken_and_what_is_new_is_refused(store: RedisStore, server: RedisServer):
+    done, fresh, committer = await given_a_completed_task(store), await a_new_task(store), Committer(store)
+    server.client().config_set("maxmemory", 1)
+
+    removed, refused = await asyncio.gather(
+        committer.commit(a_set(store, removals=(done.id,))),
+        committer.commit(a_set(store, tasks=(fresh,))),
+        return_exceptions=True,
+    )
+
+    assert isinstance(removed, Committed)
+    assert isinstance(refused, StoreFull)
+    assert await store.load([done.id, fresh.hot.id]) == {}
+
+
+async def test_the_sweep_takes_back_what_expired(yard: Yard, server: RedisServer, clock: ManualClock):
+    silent = await given_a_running_task(yard)
+    server.client().config_set("maxmemory", 1)
+
+    await elapse(yard, clock, 200)
+
+    assert (await yard.get(silent.id)).status is not Status.RUNNING
+
+
+async def test_the_sweep_prunes_what_is_old_while_a_schedule_waits(yard: Yard, server: RedisServer, clock: ManualClock):
     old = [await given_a_running_task(yard) for _ in range(5)]
     for each in old:
         await yard.complete(each.id, each.lease, {"ok": True})
-    await yard.sweep()
-    clock.advance(seconds=8 * DAY / SECOND)
-    await yard.sweep()
-    silent = await given_a_running_task(yard)
+    await yard.add_schedule("hourly", "0 * * * *", task={"type": "code"})
     server.client().config_set("maxmemory", 1)
-    for _ in range(10):
-        clock.advance(seconds=20)
-        await yard.sweep()
+    clock.advance(seconds=8 * DAY / SECOND)
 
-    assert (await yard.get(silent.id)).status is not Status.RUNNING
+    await elapse(yard, clock, 60)
+
     assert await yard.store.load([each.id for each in old]) == {}
+    server.client().config_set("maxmemory", 0)
+    clock.advance(seconds=2)
+    assert (await yard.sweep()).fired == 1

@@ -271,11 +271,14 @@ class Verification:
         ]
         names = [dead_id(hot.id, hot.attempt) for hot in cancelled]
         dead = await self._store.named("dead", self._workspace, names) if names else {}
-        return [
-            f"{hot.id} was cancelled as a dead letter, and no decision is on record"
+        undecided = [
+            hot.id
             for hot, name in zip(cancelled, names, strict=True)
             if name not in dead or dead[name].body["resolution"] != "cancel"
         ]
+        # The decision on a task that was pruned since went with it.
+        there = await self._store.load(undecided) if undecided else {}
+        return [f"{each} was cancelled as a dead letter, and no decision is on record" for each in there]
 
     async def _judging_problems(self, history: _History) -> list[str]:
         """Every task that is judged has its validator, and every validator that is not over judges one."""
