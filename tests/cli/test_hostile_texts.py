@@ -58,7 +58,15 @@ SILENT = {
     ),
     *("artifacts rm", "notify add", "notify rm", "notify test", "notify resend", "notify dismiss", "schedules add"),
     *("schedules pause", "schedules resume", "schedules run", "schedules rm", "triggers pause", "triggers resume"),
-    *("triggers fire", "triggers rm", "triggers watch", "triggers add dag", "triggers add files", "triggers add rule"),
+    *(
+        "triggers fire",
+        "triggers rm",
+        "triggers watch",
+        "triggers listen",
+        "triggers add dag",
+        "triggers add files",
+        "triggers add rule",
+    ),
     *("hooks add", "hooks rotate", "hooks rm", "inbox enqueue", "inbox clear", "inbox consume", "token revoke"),
     *("subagents start", "cancel", "preset show", "preset set"),
 }

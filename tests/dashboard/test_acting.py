@@ -31,8 +31,8 @@ def test_a_dead_letter_is_retried_with_a_changed_prompt(visit: Visit, yard: Sync
     task = yard.get(scene.dead)
     assert (task.status, task.prompt) == ("ready", "Fix it properly")
     (review,) = yard.reviews()
-    assert (review.body["resolution"], review.body["note"]) == ("modify_and_retry", "the prompt was vague")
-    assert review.body["reviewed_by"] == "human:olga"
+    assert (review.resolution, review.note) == ("modify_and_retry", "the prompt was vague")
+    assert review.reviewed_by == "human:olga"
 
 
 def test_a_dead_letter_is_retried_with_other_models_cost_and_attempts(visit: Visit, yard: SyncYard):

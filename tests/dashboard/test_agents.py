@@ -40,7 +40,7 @@ def test_a_budget_is_set_on_the_type_with_its_period_and_says_who_set_it(visit: 
 
     expect(crew(visit, "coder")).to_contain_text("$12.00")
     expect(crew(visit, "coder")).to_contain_text("each day (UTC), set by an operator")
-    assert [(view.budget.amount, view.budget.per) for view in yard.agents()] == [(12_000_000, Period.DAY)] * 2
+    assert [(view.budget, view.budget_per) for view in yard.agents()] == [(12_000_000, Period.DAY)] * 2
     crew(visit, "coder").get_by_role("button", name="Take back").click()
     visit.confirm("Take back")
     expect(crew(visit, "coder")).to_contain_text("as its code says")

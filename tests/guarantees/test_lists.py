@@ -1,9 +1,11 @@
 """Lists and counts: whole, bounded, and the same from afar."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from taskyard.core.errors import IllegalTransition, InvalidInput
-from taskyard.core.task import Status
+from taskyard.core.task import Definition, Status, TaskId
 from taskyard.features.dead_letters import service as dead_letters
 from taskyard.features.tasks import queries
 from taskyard.ledger.clock import ManualClock
@@ -214,3 +216,15 @@ async def test_an_action_is_for_exactly_the_tasks_that_are_named(yard: Yard, ope
     assert (await yard.get(other.id)).status == "ready"
     with pytest.raises(InvalidInput):
         await yard.act_on_all("cancel", by="human:local", ids=[other.id], queue="default")
+
+
+async def test_a_list_leaves_out_what_was_pruned_while_it_was_read(yard: Yard, monkeypatch: pytest.MonkeyPatch):
+    pruned, kept = await yard.enqueue("code"), await yard.enqueue("code")
+    definitions = yard.store.definitions
+
+    async def definitions_that_are_left(task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
+        return {task_id: each for task_id, each in (await definitions(task_ids)).items() if task_id != pruned.id}
+
+    monkeypatch.setattr(yard.store, "definitions", definitions_that_are_left)
+
+    assert [task.id for task in await yard.find()] == [kept.id]

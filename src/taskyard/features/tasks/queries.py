@@ -84,8 +84,9 @@ class Queries:
         )
 
     async def tasks(self, hots: Sequence[Hot]) -> list[Task]:
+        """The tasks of these rows, but for those that were pruned since the rows were read."""
         definitions = await self._store.definitions([hot.id for hot in hots])
-        return [Task(hot, definitions[hot.id]) for hot in hots]
+        return [Task(hot, definitions[hot.id]) for hot in hots if hot.id in definitions]
 
     async def rows(self, **which: Any) -> list[TaskRow]:
         """Tasks that match what `find` takes, newest first, each as one line without anything long."""
