@@ -209,15 +209,25 @@ class Sweeper:
                 return Step(settled)
             # Before they are counted: who dies in between leaves both to the next.
             settled += await self._settle_ended([stored.event for stored in page.events])
-            by_workspace: dict[str, list[StoredEvent]] = {}
-            for stored in page.events:
-                by_workspace.setdefault(stored.event.workspace, []).append(stored)
-            for workspace, mine in sorted(by_workspace.items()):
-                await self._workspace_of(workspace).notification_feed.follow([stored.event for stored in mine])
-                await self._workspace_of(workspace).event_triggers.follow(mine)
+            if not await self._hand_on(page.events):
+                return Step(settled)
             if not await self._here.metrics.count(page) or len(page.events) < PAGE:
                 return Step(settled)
         return Step(settled, more=True)
+
+    async def _hand_on(self, events: Sequence[StoredEvent]) -> bool:
+        """Let notifications and triggers follow these events; False where the store has no room for what they make."""
+        by_workspace: dict[str, list[StoredEvent]] = {}
+        for stored in events:
+            by_workspace.setdefault(stored.event.workspace, []).append(stored)
+        try:
+            for workspace, mine in sorted(by_workspace.items()):
+                await self._workspace_of(workspace).notification_feed.follow([stored.event for stored in mine])
+                await self._workspace_of(workspace).event_triggers.follow(mine)
+        except StoreFull as full:
+            logger.warning("triggers wait: %s", full)
+            return False
+        return True
 
     async def _settle_ended(self, events: Sequence[Event]) -> int:
         """Store how graphs ended whose last tasks ended here, where nobody has."""

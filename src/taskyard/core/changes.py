@@ -239,8 +239,9 @@ class ChangeSet(NamedTuple):
     good_until: Micros | None = None  # by the store's clock at the write; None: however late that is
 
 
-# What the yard writes about itself: figures by time, and how DAGs and breakers stand. It stays small.
-_HOUSEKEEPING = frozenset({"breaker", "dag", "meter", "metrics", "pace"})
+# What the yard writes about itself: figures by time, how DAGs and breakers stand, of which empty budget people were
+# notified. It stays small.
+_HOUSEKEEPING = frozenset({"breaker", "dag", "meter", "metrics", "pace", "told"})
 
 
 def goes_on_when_full(change_set: ChangeSet) -> bool:
@@ -256,7 +257,8 @@ def goes_on_when_full(change_set: ChangeSet) -> bool:
     if change_set.changes:
         return all(each.before.status.is_held or each.after.status.is_final for each in change_set.changes)
     kinds = [record.kind for record in change_set.records if record.body is not None]
-    return bool(change_set.records or change_set.lifts) and _HOUSEKEEPING.issuperset(kinds)
+    is_upkeep = change_set.records or change_set.lifts or change_set.rescores or change_set.outbox
+    return bool(is_upkeep) and _HOUSEKEEPING.issuperset(kinds)
 
 
 def merged(sets: Sequence[ChangeSet]) -> ChangeSet:

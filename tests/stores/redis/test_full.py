@@ -6,6 +6,7 @@ import pytest
 
 from taskyard.core.changes import Committed
 from taskyard.core.errors import StoreFull
+from taskyard.core.notice import TOPIC
 from taskyard.core.task import Status
 from taskyard.core.units import DAY, SECOND
 from taskyard.ledger.clock import ManualClock
@@ -15,7 +16,7 @@ from taskyard.stores.redis import RedisStore
 from taskyard.yard import Yard
 from tests.redis_servers import RedisServer
 from tests.stores.given import a_new_task, a_set, given_a_completed_task
-from tests.yards import elapse, given_a_running_task
+from tests.yards import elapse, given_a_running_task, given_an_agent
 
 
 @pytest.fixture
@@ -98,3 +99,31 @@ async def test_the_sweep_prunes_what_is_old_while_a_schedule_waits(yard: Yard, s
     server.client().config_set("maxmemory", 0)
     clock.advance(seconds=2)
     assert (await yard.sweep()).fired == 1
+
+
+async def test_the_sweep_goes_on_while_a_trigger_waits_for_room(yard: Yard, server: RedisServer, clock: ManualClock):
+    await yard.add_trigger("next", "dag", task={"type": "report"})
+    held, late = await given_a_running_task(yard), await given_a_running_task(yard)
+    server.client().config_set("maxmemory", 1)
+    await yard.complete(held.id, held.lease, {"ok": True})
+
+    await elapse(yard, clock, 200)
+
+    assert (await yard.get(late.id)).status is not Status.RUNNING
+    assert await yard.find(type="report") == []
+    server.client().config_set("maxmemory", 0)
+    await elapse(yard, clock, 10)
+    assert len(await yard.find(type="report")) == 1
+
+
+async def test_people_are_notified_of_a_dag_that_ended(yard: Yard, server: RedisServer, clock: ManualClock):
+    await yard.set_notifier("ops", "https://example.org/", events=["dag_completed"])
+    await given_an_agent(yard)
+    await yard.submit({"tasks": [{"type": "code"}]})
+    (held,) = await yard.claim("worker", start=True)
+    server.client().config_set("maxmemory", 1)
+    await yard.complete(held.id, held.lease, {"ok": True})
+
+    await elapse(yard, clock, 10)
+
+    assert [row.workspace for _, row in await yard.store.outbox(TOPIC, 10)] == ["default"]
