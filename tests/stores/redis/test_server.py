@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from taskyard.core.changes import Blocker, Committed, Expect, Lift
+from taskyard.core.changes import Blocker, Committed, Expect, Lift, Signal
 from taskyard.core.errors import SchemaTooNew, StoreFull, StoreReadOnly, StoreUnavailable
 from taskyard.core.task import LaneId
 from taskyard.core.units import SECOND
@@ -156,10 +156,12 @@ async def test_a_server_without_memory_refuses_also_what_begins_by_making_room(s
     waiting = await given_a_pending_task(store, "signal:go")
     server.client().config_set("maxmemory", 1)
 
+    sent = Signal(waiting.id, "go", "null", "human:local", store.now())
     with pytest.raises(StoreFull):
-        await commit(store, lifts=(Lift("signal:go"),))
+        await commit(store, signals=(sent,), lifts=(Lift("signal:go"),))
 
     assert await row_of(store, waiting.id) == waiting
+    assert await store.signals(waiting.id) == []
     assert await store.blockers([waiting.id]) == [Blocker(waiting.id, 0, "signal:go")]
 
 
