@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from weakref import WeakValueDictionary
 
 from taskyard.ledger.options import Options
 from taskyard.ledger.queue import Committer
@@ -20,21 +21,23 @@ class Workspaces:
         self._store = store
         self._options = replace(options, preset=None)
         self.first = Workspace(store, options, self.queue)
-        self._others: dict[str, Workspace] = {}  # the one that was asked for last at the end
+        self._known = WeakValueDictionary({options.workspace: self.first})  # those that somebody still uses, or kept
+        self._kept: dict[str, Workspace] = {}  # the one that was asked for last at the end
 
     def of(self, name: str) -> Workspace:
-        """The features of a workspace. Of many, those that nobody asked for lately are made anew."""
-        if name == self.first.ledger.workspace:
-            return self.first
-        workspace = self._others.pop(name, None)
+        """The features of a workspace. Of many, those that nobody uses or asked for lately are made anew."""
+        workspace = self._known.get(name)
         if workspace is None:
             workspace = Workspace(self._store, replace(self._options, workspace=name), self.queue)
-        self._others[name] = workspace
-        while len(self._others) > KEPT:
-            del self._others[next(iter(self._others))]
+            self._known[name] = workspace
+        if workspace is not self.first:
+            self._kept.pop(name, None)
+            self._kept[name] = workspace
+        while len(self._kept) > KEPT:
+            del self._kept[next(iter(self._kept))]
         return workspace
 
     async def close(self) -> None:
-        for workspace in (self.first, *self._others.values()):
+        for workspace in list(self._known.values()):
             await workspace.close()
         await self.queue.close()

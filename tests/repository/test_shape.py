@@ -34,17 +34,6 @@ NOT_COUNTED = frozenset({"core", "features", "server/routes", "cli/commands"})  
 FULL_FOLDERS = {"cli": 16, "features/attempts": 19, "features/tasks": 23, "server": 17, "worker": 25}
 # They commit sets of removals: what they remove concerns no listener, and pruning is bounded by its own batches.
 COMMITS_TO_STORE = {"cli/bench.py": 1, "features/retention/pruning.py": 1}
-# They commit records of their own, without contributors and followers.
-COMMITS_TO_QUEUE = {
-    "features/agents/service.py": 1,
-    "features/inbox/service.py": 1,
-    "features/inbox/transcripts.py": 1,
-    "features/metrics/service.py": 2,
-    "features/notifications/delivery.py": 1,
-    "features/notifications/event_feed.py": 1,
-    "features/sources/retention.py": 1,
-    "features/triggers/event_triggers.py": 1,
-}
 
 
 @pytest.fixture(scope="module")
@@ -293,7 +282,7 @@ def test_only_the_ledger_commits_to_the_store(sources: Sources):
 
 
 def test_features_commit_through_the_ledger(sources: Sources):
-    assert grown(commits_to(QUEUES, sources), COMMITS_TO_QUEUE) == {}
+    assert commits_to(QUEUES, sources) == {}
 
 
 @pytest.mark.parametrize("code", ["self._store.commit(sets)", "ledger.store.commit(sets)", "f(self.store.commit)"])
@@ -303,10 +292,10 @@ def test_another_way_into_the_store_is_found(sources: Sources, code: str):
     assert grown(commits_to(STORES, planted), COMMITS_TO_STORE) == {"features/tasks/bulk.py": 1}
 
 
-def test_one_more_commit_past_the_listeners_is_found(sources: Sources):
+def test_a_commit_past_the_ledger_is_found(sources: Sources):
     planted = with_code(sources, "features/metrics/service.py", "self._ledger.queue.commit_all(sets)")
 
-    assert grown(commits_to(QUEUES, planted), COMMITS_TO_QUEUE) == {"features/metrics/service.py": 3}
+    assert commits_to(QUEUES, planted) == {"features/metrics/service.py": 1}
 
 
 # Folders
@@ -340,4 +329,3 @@ def test_no_exception_is_listed_that_is_none_any_more(sources: Sources):
     assert DEEP_CLASSES.keys() <= deep(list(own_classes())).keys()
     assert FULL_FOLDERS.keys() <= full_folders(sources.keys()).keys()
     assert COMMITS_TO_STORE.keys() <= commits_to(STORES, sources).keys()
-    assert COMMITS_TO_QUEUE.keys() <= commits_to(QUEUES, sources).keys()

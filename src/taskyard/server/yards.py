@@ -19,6 +19,3 @@ class Yards:
         if workspace not in self._others:
             self._others[workspace] = self.first.beside(workspace)
         return self._others[workspace]
-
-    def everyone(self) -> list[Yard]:
-        return [self.first, *self._others.values()]

@@ -149,7 +149,7 @@ class Agents:
         change = RecordChange("agent", self._workspace, record.id, record.version, None)
         told = self._ledger.audit("agent.forgotten", by, {"agent": record.id})
         return isinstance(
-            await self._ledger.queue.commit(ChangeSet(records=(change,), events=(told,), at=self._ledger.now())),
+            await self._ledger.commit_set(ChangeSet(records=(change,), events=(told,), at=self._ledger.now())),
             Committed,
         )
 

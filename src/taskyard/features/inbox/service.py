@@ -222,7 +222,7 @@ class Inbox:
             if inbox_rules.box_of(record.body).length or cast(int, record.body["used_at"]) > before:
                 continue
             change = RecordChange("inbox", record.workspace, record.id, record.version, None)
-            await self._ledger.queue.commit(ChangeSet(records=(change,), at=self._ledger.now()))
+            await self._ledger.commit_set(ChangeSet(records=(change,), at=self._ledger.now()))
             forgotten += 1
         return forgotten
 

@@ -67,7 +67,7 @@ class Transcripts:
         hot = (await self._ledger.load_all([task_id])).get(task_id)
         if await self.write(task_id) and (hot is None or hot.status in FINAL):
             ended = RecordChange(*transcript[:4], None)
-            await self._ledger.queue.commit(ChangeSet(records=(ended,), at=self._ledger.now()))
+            await self._ledger.commit_set(ChangeSet(records=(ended,), at=self._ledger.now()))
 
     async def _lines(self, task_id: TaskId, after: int) -> list[dict[str, Json]]:
         told = await self._store.events(after=after, limit=MOST_EVENTS, task_id=task_id)

@@ -81,7 +81,7 @@ class MetricCounts:
         changes = [await self._added(key, more[key]) for key in more]
         changes += await self._outdated(changes)
         seen = RecordChange(*CURSOR, page.version, {"seq": page.events[-1].seq, "since": page.since})
-        landed = await self._ledger.queue.commit(ChangeSet(records=(seen, *changes), at=self._ledger.now()))
+        landed = await self._ledger.commit_set(ChangeSet(records=(seen, *changes), at=self._ledger.now()))
         return isinstance(landed, Committed)
 
     async def _added(self, key: RecordKey, more: Totals) -> RecordChange:
@@ -124,7 +124,7 @@ class MetricCounts:
         old = [each for each in await self._store.records(DAYS) if each.id < first]
         if old:
             gone = tuple(RecordChange(*each[:4], None) for each in old)
-            await self._ledger.queue.commit(ChangeSet(records=gone, at=self._ledger.now()))
+            await self._ledger.commit_set(ChangeSet(records=gone, at=self._ledger.now()))
         return len(old)
 
 

@@ -34,7 +34,7 @@ class Delivery:
             if made := await self._notifications_of(number, row, notifiers):
                 records = tuple(RecordChange(UNDELIVERED, self._workspace, each.id, 0, each.body()) for each in made)
                 # A conflict: whoever died between this and settling has made them.
-                await self._ledger.queue.commit(ChangeSet(records=records, at=self._ledger.now()))
+                await self._ledger.commit_set(ChangeSet(records=records, at=self._ledger.now()))
         await self._store.settle([number for number, _ in rows])
 
     async def _notifications_of(self, number: int, row: Outbox, notifiers: Sequence[Notifier]) -> list[Notification]:

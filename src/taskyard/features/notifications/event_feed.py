@@ -32,7 +32,7 @@ class NotificationFeed:
                 await self._tell_of_budget(_blocker(event), event.at)
         ended = [event for event in worth if event.task_id is None]
         if ended and await self._is_wanted(Notice.DAG_COMPLETED):
-            await self._ledger.queue.commit(
+            await self._ledger.commit_set(
                 ChangeSet(outbox=tuple(_told_of_end(event) for event in ended), at=self._ledger.now())
             )
 

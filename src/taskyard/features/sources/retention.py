@@ -76,5 +76,5 @@ class FireRetention:
     async def _drop(self, records: list[Record]) -> int:
         if records:
             gone = tuple(RecordChange(*each[:4], None) for each in records)
-            await self._ledger.queue.commit(ChangeSet(records=gone, at=self._ledger.now()))
+            await self._ledger.commit_set(ChangeSet(records=gone, at=self._ledger.now()))
         return len(records)

@@ -170,7 +170,7 @@ class EventTriggers:
         record = await self._store.record(LISTENING, self._workspace, trigger_id)
         version = 0 if record is None else record.version
         row = RecordChange(LISTENING, self._workspace, trigger_id, version, {"passed_over": why})
-        await self._ledger.queue.commit(ChangeSet(records=(row,), at=self._ledger.now()))
+        await self._ledger.commit_set(ChangeSet(records=(row,), at=self._ledger.now()))
 
     async def _watch(self, trigger: Trigger, events: Sequence[StoredEvent]) -> bool:
         """Let a rule see what attempts came to, and fire it where their mean is bad: once in its window at most."""
