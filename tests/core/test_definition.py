@@ -13,7 +13,7 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import PRESETS, Dedup
 from taskyard.core.retry import RetryPolicy, Strategy
 from taskyard.core.task import Definition, TaskId, Validation
-from taskyard.core.units import HOUR, MINUTE, SECOND, Micros, from_iso
+from taskyard.core.units import HOUR, MINUTE, SECOND, Micros, MicroUsd, from_iso
 from taskyard.definition.definition import Sizes, minted
 from taskyard.definition.names import ALIASES
 from tests.core.defining import DAG, FULL, MINE, NOW, PAIR, defined
@@ -54,7 +54,7 @@ def test_everything_a_task_can_say_is_kept():
         prompt="Fix it",
         payload='{"b":1,"a":[null,"ü"]}',
         context_refs=("artifact:abc", "task:xyz:output"),
-        max_cost=500_000,  # type: ignore[arg-type]
+        max_cost=MicroUsd(500_000),
         max_duration_sec=300,
         required_capabilities=("web-search", "git"),
         model_preferences=("large", "middle"),
