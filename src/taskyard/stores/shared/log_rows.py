@@ -1,0 +1,191 @@
+"""The rows of the event log: the events of one commit and one workspace as one text.
+
+A commit draws one number for its events, and another for each further chunk of them. An event's number is made of its
+chunk's number and its place in the chunk, so numbers grow with gaps. A text holds its events column by column, and what
+is common to all of them once. This module does not access a store.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import repeat
+from typing import Any, NamedTuple, cast
+
+from taskyard.core.changes import Event, StoredEvent
+from taskyard.core.json_value import compact
+from taskyard.core.task import FINAL, Status, lone_dag
+
+PLACES = 1024  # event numbers for each number of the log
+_MOST_EVENTS = 512  # of a chunk
+_MOST_TEXT = 64_000  # characters of a chunk, of which only `data` is counted
+_FORMAT = 1
+_LONE = 0  # stands for the DAG of a lone task
+_SHORT = 8  # characters in common that are not worth splitting a text for
+_STATUSES = {status.value: status for status in Status}
+
+
+class LogRow(NamedTuple):
+    """The events of one chunk that are of one workspace."""
+
+    workspace: str
+    at: int  # of the latest event
+    owners: int  # tasks, and DAGs with events of no task: the row goes when all of them are removed
+    ends: int  # events that say that a task is final
+    loose: int  # events of no task and no DAG
+    body: str
+
+
+class Chunk(NamedTuple):
+    """Events that share one number of the log."""
+
+    events: Sequence[Event]
+    rows: list[LogRow]
+
+
+def event_number(log_number: int, place: int) -> int:
+    return log_number * PLACES + place
+
+
+def split_number(number: int) -> tuple[int, int]:
+    """The number of the log and the place in its chunk."""
+    return divmod(number, PLACES)
+
+
+def split_events(events: Sequence[Event]) -> list[Chunk]:
+    """The events of one commit as chunks, in order."""
+    return [Chunk(chunk, _rows_of(chunk)) for chunk in _chunks(events)]
+
+
+def _chunks(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
+    lengths = [len(event.data) if event.data else 0 for event in events]
+    first = length = 0
+    if len(events) > _MOST_EVENTS or sum(lengths) > _MOST_TEXT:
+        for place, more in enumerate(lengths):
+            if place - first == _MOST_EVENTS or (length + more > _MOST_TEXT and place > first):
+                yield events[first:place]
+                first, length = place, 0
+            length += more
+    if first < len(events):
+        yield events[first:]
+
+
+def _rows_of(chunk: Sequence[Event]) -> list[LogRow]:
+    workspaces = {event.workspace for event in chunk}
+    if len(workspaces) == 1:
+        return [_row(chunk, range(len(chunk)))]
+    rows: list[LogRow] = []
+    for workspace in sorted(workspaces):
+        places = [place for place, event in enumerate(chunk) if event.workspace == workspace]
+        rows.append(_row([chunk[place] for place in places], places))
+    return rows
+
+
+def _row(events: Sequence[Event], places: Sequence[int]) -> LogRow:
+    columns = list(zip(*events, strict=True))
+    _, workspaces, tasks, dags, times, _, statuses, _, _ = columns
+    owners: set[object] = set(tasks)
+    loose = 0
+    if None in owners:
+        of_no_task = [dag for task, dag in zip(tasks, dags, strict=True) if task is None]
+        loose = of_no_task.count(None)
+        owners = owners.union(of_no_task) - {None}
+    ends = sum(map(statuses.count, FINAL))
+    return LogRow(workspaces[0], max(times), len(owners), ends, loose, _encode(columns, places))
+
+
+def _encode(columns: Sequence[Sequence[Any]], places: Sequence[int]) -> str:
+    names, _, tasks, dags, times, versions, statuses, attempts, texts = columns
+    shown = [_LONE if task and dag == lone_dag(task) else dag for task, dag in zip(tasks, dags, strict=True)]
+    packed = {"event": names, "task": tasks, "at": times, "version": versions, "status": statuses, "attempt": attempts}
+    body: dict[str, object] = {"f": _FORMAT, "n": len(names)}
+    body |= {name: value for name, column in packed.items() if (value := _packed(column)) is not None}
+    if (dag := _packed(shown)) != _LONE:
+        body["dag"] = dag
+    if (data := _packed_texts(texts)) is not None:
+        body["data"] = data
+    if places[-1] != len(places) - 1:
+        body["place"] = [*places]
+    return compact(body)
+
+
+def _packed(column: Sequence[object]) -> object:
+    """One value, where it is the same for all events."""
+    return column[0] if column.count(column[0]) == len(column) else column
+
+
+def _packed_texts(texts: Sequence[str | None]) -> object:
+    """The texts of a batch often differ in a few numbers: what stands before and after these is kept once."""
+    packed = _packed(texts)
+    if packed is not texts or None in texts:
+        return packed
+    given = [text or "" for text in texts]
+    head = _alike(given)
+    tail = _alike([text[head:][::-1] for text in given])
+    if head + tail < _SHORT:
+        return packed
+    first = given[0]
+    middles = [text[head : len(text) - tail] for text in given]
+    return {"head": first[:head], "tail": first[len(first) - tail :], "middles": middles}
+
+
+def _alike(texts: Sequence[str]) -> int:
+    """How many characters all texts begin with: as many as the first and the last in alphabetical order."""
+    first, last = min(texts), max(texts)
+    return next((place for place, letter in enumerate(first) if letter != last[place]), len(first))
+
+
+# Whoever reads the histories of tasks that ended together decodes their row once.
+@lru_cache(maxsize=32)
+def decode_row(log_number: int, workspace: str | None, body: str) -> tuple[StoredEvent, ...]:
+    """The events of a row in order. A row of several workspaces, made by a migration, says of each event which."""
+    read: dict[str, Any] = json.loads(body)
+    if read["f"] != _FORMAT:
+        raise ValueError(f"the log has rows of format {read['f']}, which this release does not know")
+    number: int = read["n"]
+    tasks = _column(read, "task", number)
+    dags = [
+        lone_dag(task) if dag == _LONE and task is not None else dag
+        for task, dag in zip(tasks, _column(read, "dag", number, _LONE), strict=True)
+    ]
+    rows = zip(
+        _column(read, "event", number),
+        _column(read, "workspace", number, workspace),
+        tasks,
+        dags,
+        _column(read, "at", number),
+        _column(read, "version", number),
+        map(_STATUSES.get, _column(read, "status", number)),
+        _column(read, "attempt", number),
+        _texts_of(read, number),
+        strict=True,
+    )
+    first = event_number(log_number, 0)
+    places: Iterable[int] = read.get("place") or range(number)
+    return tuple(StoredEvent(first + place, Event._make(row)) for place, row in zip(places, rows, strict=True))
+
+
+def _column(read: dict[str, Any], name: str, number: int, default: object = None) -> list[Any]:
+    found = read.get(name, default)
+    return cast(list[Any], found) if isinstance(found, list) else list(repeat(found, number))
+
+
+def _texts_of(read: dict[str, Any], number: int) -> list[str | None]:
+    if not isinstance(read.get("data"), dict):
+        return _column(read, "data", number)
+    packed: dict[str, Any] = read["data"]
+    head, tail = packed["head"], packed["tail"]
+    return [f"{head}{middle}{tail}" for middle in packed["middles"]]
+
+
+def keep_events(log_number: int, workspace: str | None, body: str, is_kept: Callable[[Event], bool]) -> list[LogRow]:
+    """The row with only these events, at their places. No row: none is kept. A row of several workspaces is split."""
+    kept: dict[str, list[StoredEvent]] = {}
+    for stored in decode_row(log_number, workspace, body):
+        if is_kept(stored.event):
+            kept.setdefault(stored.event.workspace, []).append(stored)
+    return [
+        _row([stored.event for stored in each], [split_number(stored.seq)[1] for stored in each])
+        for each in kept.values()
+    ]
