@@ -294,7 +294,8 @@ async def stop_between_writes(process: asyncio.subprocess.Process, database: Pat
     """Stop the process while it holds no lock of the database: one stopped in the middle of a write blocks everyone."""
     while True:
         os.kill(process.pid, signal.SIGSTOP)
-        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)  # the call before returns while it still runs
+        # The call before returns while the process still runs, for less than a moment.
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)  # noqa: ASYNC222
         try:
             with contextlib.closing(apsw.Connection(str(database))) as connection:
                 connection.execute("BEGIN IMMEDIATE; ROLLBACK")
