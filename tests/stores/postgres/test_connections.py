@@ -1,8 +1,10 @@
 """Connections that are lost, servers that refuse, a schema that is newer, and the database's own clock."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+import asyncpg
 import pytest
 
 from taskyard.core.errors import (
@@ -19,6 +21,7 @@ from taskyard.core.units import SECOND
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
 from taskyard.stores.postgres.connection.address import parse_address
+from taskyard.stores.postgres.connection.pool import connect as connect_session
 from tests.stores.given import a_new_task, given_a_task, land
 from tests.stores.postgres.conftest import Gate
 
@@ -150,3 +153,42 @@ async def test_what_a_server_refuses_a_write_with_is_told_and_nothing_is_lost(
     await gate.ask("drop trigger refuse on yard.task")
     await land(store, tasks=(fresh,))
     assert set(await store.load([kept.id, fresh.hot.id])) == {kept.id, fresh.hot.id}
+
+
+async def test_a_connection_asks_for_no_type_that_an_earlier_one_has_asked_for(
+    store: PostgresStore, connect: Callable[[], Awaitable[PostgresStore]], asked_types: list[int]
+):
+    await given_a_task(store)
+    asked_types.clear()
+
+    other = await connect()
+    task = await given_a_task(other)
+
+    assert await other.load([task.id]) == {task.id: task}
+    assert asked_types == []
+
+
+async def test_a_type_of_one_database_is_asked_for_by_each_connection(url: str, gate: Gate, asked_types: list[int]):
+    await gate.ask("create type yard.mood as enum ('calm')")
+    own = await gate.ask("select 'yard.mood'::regtype::oid::int")
+
+    for _ in range(2):
+        session = await connect_session(parse_address(url, ""))
+        assert await session.fetchval(f"select 'calm'::{gate.schema}.mood") == "calm"
+        await session.close()
+
+    assert asked_types == [own, own]
+
+
+@pytest.fixture
+def asked_types(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of the types that connections ask the server about."""
+    asked: list[int] = []
+    introspect = getattr(asyncpg.Connection, "_introspect_types")  # noqa: B009 - what the driver has for itself
+
+    async def note(connection: asyncpg.Connection, typeoids: Iterable[int], timeout: float) -> Any:
+        asked.extend(typeoids)
+        return await introspect(connection, typeoids, timeout)
+
+    monkeypatch.setattr(asyncpg.Connection, "_introspect_types", note)
+    return asked

@@ -6,7 +6,7 @@ can however execute a prepared statement by name, with its values as literals.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import asyncpg
@@ -15,12 +15,23 @@ from asyncpg.prepared_stmt import PreparedStatement
 from taskyard.stores.shared.timeouts import keep_alive
 
 _MOST_KEPT = 100  # statements prepared by name
+_FIRST_OF_A_DATABASE = 10_000  # the lowest number of a type that may differ between databases
+_array_types: dict[int, Mapping[str, Any]] = {}  # as the server described them, by number
 
 
 class PostgresSession(asyncpg.Connection):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self._by_text: dict[str, PreparedStatement] = {}
+        self.get_settings().register_data_types(_array_types.values())
+
+    async def _introspect_types(
+        self, typeoids: Iterable[int], timeout: float
+    ) -> tuple[list[Mapping[str, Any]], object]:
+        """Remember PostgreSQL's own types for later connections: the query takes longer than all others of a start."""
+        types, statement = await super()._introspect_types(typeoids, timeout)
+        _array_types.update({each["oid"]: each for each in types if each["oid"] < _FIRST_OF_A_DATABASE})
+        return types, statement
 
     def keep_alive(self) -> None:
         """Let the operating system detect a vanished server."""
