@@ -57,7 +57,7 @@ async def open_yard(request: pytest.FixtureRequest, tmp_path: Path, clock: Manua
     verified = [await yard.verify() for yard in workspaces.values()]
     for yard in opened.values():
         await yard.close()
-    await give_back(request.param, tmp_path)
+    give_back(request.param, tmp_path)
     assert all(each.ok for each in verified), "\n".join(map(str, verified))
 
 

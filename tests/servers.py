@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import asyncpg
+import psycopg
 
 from tests.storage import in_memory
 
@@ -26,19 +26,16 @@ at_the_end = ExitStack()  # what ends the servers, last first
 # What a machine's crash would cost is not what these tests are about; that of a process is.
 _HASTY = ("fsync = off", "synchronous_commit = off", "full_page_writes = off")
 _MUCH = 300  # tasks
-_STORED = """
-select coalesce(last_value, 0) from pg_sequences where schemaname = '{schema}' and sequencename = 'task_seq'
-"""
-_CLEAR = """
-do $$
-declare name text;
-begin
-  for name in select tablename from pg_tables
-    where schemaname = '{schema}' and tablename not in ('meta', 'schema_version')
-  loop execute format('delete from {schema}.%I', name); end loop;
-  for name in select sequencename from pg_sequences where schemaname = '{schema}' and last_value is not null
-  loop execute format('alter sequence {schema}.%I restart', name); end loop;
-end $$
+# How many tasks a schema has had, and what makes it empty again: its tables and its sequences are what they are by now.
+_CLEARING = """
+select
+  max(case when relname = 'task_seq' then coalesce(pg_sequence_last_value(oid), 0) end),
+  string_agg(case
+    when relkind = 'r' then 'delete from ' || oid::regclass
+    when pg_sequence_last_value(oid) is not null then format('select setval(%%L, 1, false)', oid::regclass)
+  end, ';')
+from pg_class
+where relnamespace = to_regnamespace(%s) and relkind in ('r', 'S') and relname not in ('meta', 'schema_version')
 """
 _given_back: defaultdict[str, list[str]] = defaultdict(list)  # URLs of schemas, by server
 _taken: dict[tuple[int, Path], str] = {}
@@ -80,21 +77,26 @@ def take_postgres(version: int, folder: Path) -> None:
         _taken[version, folder] = left.pop()
 
 
-async def give_back_postgres(version: int, folder: Path) -> None:
+def give_back_postgres(version: int, folder: Path) -> None:
     """Let others have the schema, as if it were new: to make one takes longer than most tests.
 
     Nobody may be using it any more. Where much was stored, what was removed would be in the way of others.
     """
     url = postgres_yard(version, folder)
     server, _, schema = url.partition("&schema=")
-    connection = await asyncpg.connect(server)
-    try:
-        stored = await connection.fetchval(_STORED.format(schema=schema))
-        if stored is not None and stored < _MUCH:
-            await connection.execute(_CLEAR.format(schema=schema))
-            _given_back[server].append(url)
-    finally:
-        await connection.close()
+    session = _caretaker(server)
+    ((stored, clearing),) = session.execute(_CLEARING, [schema])
+    if stored is not None and stored < _MUCH:
+        session.execute(clearing)
+        _given_back[server].append(url)
+
+
+@cache
+def _caretaker(server: str) -> psycopg.Connection[Any]:
+    """A session for all tests: to begin one takes longer than to clear a schema."""
+    session = psycopg.connect(server, autocommit=True, application_name="tests")
+    at_the_end.callback(session.close)
+    return session
 
 
 def folder_of_a_server() -> Path:
@@ -126,6 +128,7 @@ def free_port() -> int:
 def end_all() -> None:
     at_the_end.close()
     postgres.cache_clear()
+    _caretaker.cache_clear()
 
 
 atexit.register(end_all)

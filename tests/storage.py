@@ -195,9 +195,9 @@ def take(name: str, folder: Path) -> None:
         servers.take_postgres(16, folder)
 
 
-async def give_back(name: str, folder: Path) -> None:
+def give_back(name: str, folder: Path) -> None:
     """Let others take the yard of this folder, which nobody uses any more."""
     if name == "postgres":
         from tests import servers  # noqa: PLC0415
 
-        await servers.give_back_postgres(16, folder)
+        servers.give_back_postgres(16, folder)

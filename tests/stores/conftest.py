@@ -32,7 +32,7 @@ async def connect(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualC
     yield connect
     for store in opened:
         await store.close()
-    await give_back(request.param, tmp_path)
+    give_back(request.param, tmp_path)
 
 
 @pytest.fixture

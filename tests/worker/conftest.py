@@ -33,7 +33,7 @@ async def yard(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         yield yard
         verified = await yard.verify()
         assert verified.ok, str(verified)
-    await give_back(request.param, tmp_path)
+    give_back(request.param, tmp_path)
 
 
 @asynccontextmanager
