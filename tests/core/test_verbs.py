@@ -12,6 +12,7 @@ from taskyard.core.changes import Beat, Change
 from taskyard.core.errors import IllegalTransition
 from taskyard.core.json_value import Json
 from taskyard.core.task import (
+    BLANK,
     HELD,
     KEY_HELD,
     DagId,
@@ -26,6 +27,7 @@ from taskyard.core.task import (
     next_due,
 )
 from taskyard.core.units import SECOND, Micros, MicroUsd
+from taskyard.stores.shared.places import HELD_ONLY
 from tests.core.acts import ACTS
 from tests.core.defining import NOW
 from tests.core.rows import ADA, STEM, a_row, a_row_in, buried, claimed, later, retrying, running
@@ -208,7 +210,8 @@ def test_an_attempt_that_ends_leaves_nothing_held_but_says_who_had_it(act: str):
     assert (after.lease, after.lease_expires_at, after.limit_at) == (None, None, None)
     assert (after.reserved, after.circuit, after.spent) == (0, 0, 0)
     assert (after.tokens_in, after.tokens_out, after.progress) == (0, 0, None)
-    assert (after.agent, after.attempt, after.claimed_at) == (ADA, before.attempt, before.claimed_at)
+    assert {name: getattr(after, name) for name in HELD_ONLY} == {name: getattr(BLANK, name) for name in HELD_ONLY}
+    assert (after.agent, after.attempt, after.started_at) == (ADA, before.attempt, before.started_at)
 
 
 def test_handing_in_ends_the_lease_and_keeps_what_the_verdict_gives_back():
@@ -216,9 +219,10 @@ def test_handing_in_ends_the_lease_and_keeps_what_the_verdict_gives_back():
 
     assert (handed_in.lease, handed_in.lease_expires_at, handed_in.due_at) == (None, None, None)
     assert (handed_in.reserved, handed_in.circuit, handed_in.key) == (7, 3, "k")
+    assert (handed_in.claimed_at, handed_in.heartbeat_at) == (NOW, None)
 
     approved = transitions.approve(handed_in, now=NOW).after
-    assert (approved.reserved, approved.circuit) == (0, 0)
+    assert (approved.reserved, approved.circuit, approved.claimed_at) == (0, 0, None)
 
 
 @pytest.mark.parametrize(
@@ -323,6 +327,13 @@ def test_a_final_task_is_never_due():
         assert a_row_in(status, expires_at=later(10)).due_at is None
 
 
+def test_the_rank_of_a_final_task_is_never_computed_again():
+    for status in Status:
+        assert (a_row_in(status, rescore_at=later(10)).rescore_at is None) == status.is_final
+    approved = transitions.approve(a_row_in(Status.VALIDATING, rescore_at=later(10)), now=NOW).after
+    assert approved.rescore_at is None
+
+
 @given(st.lists(st.sampled_from([act for act in ACTS if not act.startswith("create")]), max_size=40))
 def test_whatever_is_done_to_a_task_its_row_holds_together(acts: list[str]):
     hot = a_row(run_sec=300)
@@ -342,7 +353,7 @@ def test_whatever_is_done_to_a_task_its_row_holds_together(acts: list[str]):
         assert (hot.lease is not None) == (hot.lease_expires_at is not None) == (hot.status in HELD)
         assert hot.limit_at is None or hot.status is Status.RUNNING
         assert (hot.wake_at is not None) == (hot.status is Status.RETRYING)
-        assert hot.reserved == hot.circuit == 0 or hot.status in KEY_HELD
+        assert hot.status in KEY_HELD or all(getattr(hot, name) == getattr(BLANK, name) for name in HELD_ONLY)
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6))

@@ -22,13 +22,13 @@ from taskyard.core.changes import (
     Conflict,
     Count,
     Edge,
-    Expect,
     Lift,
     NewTask,
     RecordChange,
     Rescore,
     Spend,
     Taken,
+    expected,
     merged,
 )
 from taskyard.core.task import Hot, LaneId, Status, TaskId
@@ -124,7 +124,7 @@ def a_child_of(yard: Yard, parent: Hot, more: int, place: int) -> Parts:
     key = KEYS[more - 1] if more in (1, 2) else None
     row = a_row(yard.store.now(), id=task_id, workspace=yard.name, lane=yard.lane, status=Status.PENDING)
     return {
-        "expects": (Expect(parent.id, parent.version),),
+        "expects": (expected(parent),),
         "tasks": (new(row._replace(idempotency_key=key)),),
         "edges": (Edge(parent.id, task_id, "depends"),),
         "blockers": (Blocker(task_id, 0, f"task:{parent.id}"),),
@@ -142,7 +142,7 @@ PARTS: dict[str, Callable[[Yard, Hot, int, int], Parts]] = {
     "cancel": lambda yard, row, _, __: {"changes": (cancelling(yard.store, row),)},
     "signal": lambda yard, row, _, __: {"changes": (signalling(yard.store, row),)},
     "complete": the_end_of,
-    "expect": lambda _, row, __, ___: {"expects": (Expect(row.id, row.version),)},
+    "expect": lambda _, row, __, ___: {"expects": (expected(row),)},
     "new": a_child_of,
     "lift": lambda _, row, __, ___: {"lifts": (Lift(f"task:{row.id}"),)},
     "lift one": lambda yard, row, more, _: {"lifts": (Lift(_named(yard, f"task:{more}"), row.id),)},

@@ -18,6 +18,7 @@ from taskyard.core.changes import (
     Rescore,
     Signal,
     Spend,
+    expected,
 )
 from taskyard.core.task import Status, TaskId
 from taskyard.core.units import SECOND, Micros
@@ -127,7 +128,7 @@ async def test_a_row_that_was_read_and_not_written_is_guarded_too(store: Store):
     read, task = await given_a_task(store), await given_a_task(store)
     await step(store, signalling(store, read))
 
-    result = await commit(store, changes=(cancelling(store, task),), expects=(Expect(read.id, read.version),))
+    result = await commit(store, changes=(cancelling(store, task),), expects=(expected(read),))
 
     assert isinstance(result, Conflict)
     assert await row_of(store, task.id) == task
@@ -136,13 +137,13 @@ async def test_a_row_that_was_read_and_not_written_is_guarded_too(store: Store):
 async def test_a_row_that_is_still_as_it_was_read_lets_the_set_pass(store: Store):
     read = await given_a_task(store)
 
-    await land(store, expects=(Expect(read.id, read.version),))
+    await land(store, expects=(expected(read),))
 
     assert await row_of(store, read.id) == read
 
 
 async def test_a_row_that_was_read_and_is_gone_is_a_conflict(store: Store):
-    assert isinstance(await commit(store, expects=(Expect(an_id(), 1),)), Conflict)
+    assert isinstance(await commit(store, expects=(Expect(an_id(), 1, Status.READY),)), Conflict)
 
 
 async def test_a_refused_set_leaves_no_trace(store: Store):
@@ -155,7 +156,7 @@ async def test_a_refused_set_leaves_no_trace(store: Store):
     await land(store, spends=(Spend(HERE, "slots:ada", 1),), counts=(Count(HERE, "seen", 3),))
     everything: Parts = {
         "changes": (completing(store, running),),
-        "expects": (Expect(moved.id, moved.version),),
+        "expects": (expected(moved),),
         "tasks": (fresh,),
         "edges": (Edge(running.id, fresh.hot.id, "depends"),),
         "blockers": (Blocker(waiting.id, 0, "signal:go"),),

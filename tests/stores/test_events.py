@@ -109,6 +109,23 @@ async def test_events_are_found_by_workspace_and_by_task(store: Store):
     assert await store.events(after=of_here[0].seq, limit=1, workspace=HERE) == of_here[1:]
 
 
+async def test_the_newest_events_come_first_page_by_page(store: Store):
+    here, there = await given_a_task(store), await given_a_task(store, workspace=ELSEWHERE)
+    for _ in range(4):
+        here = await step(store, signalling(store, here))
+    there = await step(store, signalling(store, there))
+    newest = (await every_event(store))[::-1]
+    of_here = [stored for stored in newest if stored.event.workspace == HERE]
+
+    assert await store.newest_events(limit=3) == newest[:3]
+    assert await store.newest_events(limit=100, below=newest[2].seq) == newest[3:]
+    assert await store.newest_events(limit=2, below=newest[1].seq, workspace=HERE) == of_here[1:3]
+    assert await store.newest_events(limit=2, task_id=here.id) == of_here[:2]
+    assert await store.newest_events(limit=9, below=of_here[2].seq, task_id=here.id) == of_here[3:]
+    assert await store.newest_events(limit=9, task_id=there.id, workspace=HERE) == []
+    assert await store.newest_events(limit=9, below=newest[-1].seq) == []
+
+
 async def test_the_versions_of_a_task_run_without_a_gap_and_its_last_event_says_where_it_is(
     store: Store, clock: ManualClock
 ):

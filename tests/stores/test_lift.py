@@ -3,7 +3,7 @@
 import pytest
 
 from taskyard.core import transitions
-from taskyard.core.changes import Blocker, ChangeSet, Committed, Conflict, Edge, Expect, Lift
+from taskyard.core.changes import Blocker, ChangeSet, Committed, Conflict, Edge, Lift, expected
 from taskyard.core.task import Hot, Status
 from taskyard.core.units import SECOND, Micros
 from taskyard.ledger.clock import ManualClock
@@ -266,7 +266,7 @@ async def test_an_edge_to_a_parent_that_has_finished_since_is_a_conflict(store: 
     child = await a_new_task(store, status=Status.PENDING)
     late = a_set(
         store,
-        expects=(Expect(parent.id, parent.version),),
+        expects=(expected(parent),),
         tasks=(child,),
         edges=(Edge(parent.id, child.hot.id, "depends"),),
         blockers=(Blocker(child.hot.id, 0, f"task:{parent.id}"),),
@@ -284,7 +284,7 @@ async def test_a_child_added_before_its_parent_finishes_in_the_same_batch_is_fre
     child = await a_new_task(store, status=Status.PENDING)
     early = a_set(
         store,
-        expects=(Expect(parent.id, parent.version),),
+        expects=(expected(parent),),
         tasks=(child,),
         edges=(Edge(parent.id, child.hot.id, "depends"),),
         blockers=(Blocker(child.hot.id, 0, f"task:{parent.id}"),),
@@ -300,7 +300,7 @@ async def test_a_set_decided_on_a_task_that_an_earlier_one_of_its_batch_frees_is
     parents = [await given_a_running_task(store) for _ in range(2)]
     written, read = [await given_a_child_of(store, parent) for parent in parents]
     writes = a_set(store, changes=(cancelling(store, written),))
-    reads = a_set(store, expects=(Expect(read.id, read.version),))
+    reads = a_set(store, expects=(expected(read),))
 
     for parent, late in zip(parents, (writes, reads), strict=True):
         results = await store.commit([finish(store, parent), late])
@@ -315,7 +315,7 @@ async def test_adding_a_child_and_finishing_its_parent_at_once_never_strands_the
         parent = await given_a_running_task(store)
         child = await a_new_task(store, status=Status.PENDING)
         waits = (Blocker(child.hot.id, 0, f"task:{parent.id}"),)
-        guard = (Expect(parent.id, parent.version),)
+        guard = (expected(parent),)
 
         added, _ = await at_once(
             commit(other, expects=guard, tasks=(child,), blockers=waits),

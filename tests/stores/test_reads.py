@@ -55,15 +55,29 @@ async def test_many_tasks_are_loaded_at_once(store: Store):
 
 
 async def test_an_output_is_the_one_of_the_latest_attempt(store: Store):
-    task = await given_a_task(store)
+    task = await given_a_running_task(store)
+    attempts = [an_attempt(task, store.now())._replace(number=number) for number in (1, 2, 3)]
     first = Output(task.id, 1, '{"n":1}', ("artifact:a",), None)
     second = Output(task.id, 2, '"ü"', (), '{"why":"because"}')
 
-    await land(store, outputs=(first,))
+    await land(store, attempts=(attempts[0],), outputs=(first,))
     assert await store.outputs([task.id, an_id()]) == {task.id: first}
 
-    await land(store, outputs=(second,))
+    await land(store, attempts=(attempts[1],), outputs=(second,))
+    await land(store, attempts=(attempts[2],))
     assert await store.outputs([task.id]) == {task.id: second}
+
+
+async def test_an_attempt_that_is_written_again_keeps_its_output(store: Store):
+    task = await given_a_running_task(store)
+    attempt, output = an_attempt(task, store.now()), Output(task.id, 1, "1", ("artifact:a",), "{}")
+    await land(store, attempts=(attempt,), outputs=(output,))
+
+    decided = attempt._replace(version=9)
+    await land(store, attempts=(decided,))
+
+    assert await store.outputs([task.id]) == {task.id: output}
+    assert await store.attempts(task.id) == [decided]
 
 
 async def test_attempts_are_read_in_the_order_they_were_made(store: Store):

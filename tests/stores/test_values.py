@@ -24,7 +24,18 @@ from taskyard.core.task import LaneId, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Store
 from tests.stores import values
-from tests.stores.given import HERE, a_lane, an_id, every_event, given_a_task, land, lane_of, row_of
+from tests.stores.given import (
+    HERE,
+    a_lane,
+    an_attempt,
+    an_id,
+    every_event,
+    given_a_running_task,
+    given_a_task,
+    land,
+    lane_of,
+    row_of,
+)
 
 # One store serves all examples of a test: each has a workspace and ids of its own.
 examples = settings(
@@ -76,7 +87,7 @@ async def test_any_attempt_comes_back_as_it_went_in(store: Store, data: st.DataO
 async def test_any_paper_comes_back_as_it_went_in(
     store: Store, body: dict[str, values.Json], text: str, at: Micros, number: int
 ):
-    task = await given_a_task(store)
+    task = await given_a_running_task(store)
     data = json.dumps(body, ensure_ascii=False)
     record = RecordChange("note", HERE, f"{task.id}{text}", 0, body)
     output = Output(task.id, 1, data, (text, f"artifact:{text}"), data)
@@ -90,6 +101,7 @@ async def test_any_paper_comes_back_as_it_went_in(
     await land(
         store,
         records=(record,),
+        attempts=(an_attempt(task, store.now()),),
         outputs=(output,),
         checkpoints=(checkpoint,),
         signals=(signal,),

@@ -11,6 +11,8 @@ from taskyard.core.changes import Event
 from taskyard.core.json_value import Json
 from taskyard.core.retry import LONGEST_DELAY, RetryPolicy, Strategy
 from taskyard.core.task import (
+    KEY_HELD,
+    LET_GO,
     AgentId,
     Attempt,
     DagId,
@@ -71,7 +73,7 @@ def filled(kind: Callable[..., T], **values: st.SearchStrategy[Any]) -> st.Searc
 
 
 def hots(task_id: TaskId, workspace: str, lanes: list[LaneId]) -> st.SearchStrategy[Hot]:
-    """Any row at all, also one that no sequence of verbs leads to."""
+    """Any row at all, also one that no sequence of verbs leads to. Only a task that is held has what comes of that."""
     return filled(
         Hot,
         id=st.just(task_id),
@@ -121,7 +123,11 @@ def hots(task_id: TaskId, workspace: str, lanes: list[LaneId]) -> st.SearchStrat
         traits=st.integers(0, 63),
         agent_type=st.none() | texts,
         type_slot=st.integers(0, 1),
-    )
+    ).map(_let_go_unless_held)
+
+
+def _let_go_unless_held(hot: Hot) -> Hot:
+    return hot if hot.status in KEY_HELD else hot._replace(**LET_GO)
 
 
 # What a change may write. The rest of a row stays as it was put in.

@@ -16,7 +16,7 @@ import typer
 from taskyard.app import Yard, connect
 from taskyard.cli.session import AsJson, chosen, show
 from taskyard.cli.tables import Terminal, Text, table
-from taskyard.core.changes import ChangeSet, Expect
+from taskyard.core.changes import ChangeSet, expected
 from taskyard.core.errors import InvalidInput
 from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
@@ -242,7 +242,7 @@ async def clear(yard: Yard) -> None:
             if not task.status.is_final:
                 await yard.cancel(task.id, "left by a bench")
         hots = (await yard.store.load([task.id for task in tasks])).values()
-        expects = tuple(Expect(hot.id, hot.version) for hot in hots)
+        expects = tuple(expected(hot) for hot in hots)
         await yard.store.commit([ChangeSet(expects=expects, removals=tuple(hot.id for hot in hots), at=yard.now())])
     for view in await yard.agents():
         await yard.remove_agent(view.id)

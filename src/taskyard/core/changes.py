@@ -133,10 +133,18 @@ PLANNED_ON = frozenset({"agent", "agent_type", "queue", "breaker", "throttle", "
 
 
 class Expect(NamedTuple):
-    """A row that was read and is not written: it must still be at this version."""
+    """A row that was read and is not written: it must still be at this version.
+
+    Made by `expected`. The status says in which table a store keeps the row that has the version.
+    """
 
     task_id: TaskId
     version: int
+    status: Status
+
+
+def expected(hot: Hot) -> Expect:
+    return Expect(hot.id, hot.version, hot.status)
 
 
 class Ceiling(NamedTuple):
@@ -224,7 +232,7 @@ class ChangeSet(NamedTuple):
     blockers: tuple[Blocker, ...] = ()
     lifts: tuple[Lift, ...] = ()
     attempts: tuple[Attempt, ...] = ()
-    outputs: tuple[Output, ...] = ()
+    outputs: tuple[Output, ...] = ()  # each with its attempt, which is in `attempts`
     checkpoints: tuple[Checkpoint, ...] = ()
     signals: tuple[Signal, ...] = ()
     records: tuple[RecordChange, ...] = ()

@@ -156,7 +156,7 @@ class Hot(NamedTuple):
     limit_at: Micros | None  # when the attempt's time is over
     wake_at: Micros | None  # retrying: its delay ends; pending: the wait's time comes
     due_at: Micros | None  # unversioned: when the sweep must look at it; may be too early, never too late
-    rescore_at: Micros | None  # unversioned
+    rescore_at: Micros | None  # unversioned; None once the task is final
     circuit: int  # generation of its type's breaker at the claim; odd: this attempt is the probe
     reserved: MicroUsd  # by the attempt under way, against agent, DAG and day
     spent: MicroUsd  # unversioned: reported by the attempt under way
@@ -177,8 +177,8 @@ class Hot(NamedTuple):
     expires_at: Micros | None
     created_at: Micros
     traits: int
-    agent_type: str | None  # of the agent of the latest claim: what it costs is charged to that type
-    type_slot: int  # 1: the latest claim took one of the slots that its agent's type was granted
+    agent_type: str | None  # of the agent of the attempt under way: what it costs is charged to that type
+    type_slot: int  # 1: the attempt under way took one of the slots that its agent's type was granted
 
     def altered(self, fields: Mapping[str, Any]) -> Hot:
         """A copy with these fields changed: `_replace` in a fourth of the time, because every step makes one."""
@@ -250,9 +250,13 @@ def chooser(names: tuple[str, ...]) -> itemgetter[Any]:
 # What heartbeats report of an attempt. A claim clears it: a heartbeat may have written it after the end of the attempt
 # before was decided.
 _REPORTED: dict[str, Any] = {"spent": MicroUsd(0), "tokens_in": 0, "tokens_out": 0, "progress": None}
-# The fields that the end of an attempt clears.
+# The fields that the end of an attempt clears. Its agent, its runtime and its start stay, for lists.
 LET_GO: dict[str, Any] = {
     "lease": None,
+    "claimed_at": None,
+    "heartbeat_at": None,
+    "agent_type": None,
+    "type_slot": 0,
     "lease_expires_at": None,
     "limit_at": None,
     "reserved": MicroUsd(0),
@@ -267,7 +271,7 @@ _claimed = chooser(
         *("idempotency_key", "agent_type", "type_slot"),
     )
 )
-_ended = chooser((*LET_GO, "status", "version", "updated_at", "due_at"))
+_ended = chooser((*LET_GO, "status", "version", "updated_at", "due_at", "rescore_at"))
 
 
 def claimed(  # noqa: PLR0917 - naming them takes longer than making the row
@@ -293,7 +297,7 @@ def claimed(  # noqa: PLR0917 - naming them takes longer than making the row
 
 
 def ended(hot: Hot, status: Status, now: Micros) -> Hot:
-    return Hot._make(_ended((*hot, *_GONE, status, hot.version + 1, now, None)))
+    return Hot._make(_ended((*hot, *_GONE, status, hot.version + 1, now, None, None)))
 
 
 def time_limit(hot: Hot, now: Micros) -> Micros | None:

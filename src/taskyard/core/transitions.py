@@ -257,15 +257,16 @@ def submit(hot: Hot, *, now: Micros, cost: MicroUsd = _NOTHING, facts: Facts = N
     allow(hot, "submit")
     # What the attempt cost is spent by now: held and spent together stay what was reserved.
     left = MicroUsd(max(hot.reserved - cost, 0))
-    kept: dict[str, Any] = _let_go(hot) | {"reserved": left, "circuit": hot.circuit}
-    return _step(hot, "submit", now, {"agent": hot.agent, **(facts or {})}, status=Status.VALIDATING, **kept)
+    kept: dict[str, Any] = {"reserved": left, "circuit": hot.circuit}
+    kept |= {"claimed_at": hot.claimed_at, "agent_type": hot.agent_type}  # they say under which ceilings the money is
+    return _step(hot, "submit", now, {"agent": hot.agent, **(facts or {})}, status=Status.VALIDATING, **LET_GO | kept)
 
 
 def approve(hot: Hot, *, now: Micros, facts: Facts = None) -> Change:
     """The verdict is good."""
     allow(hot, "approve")
     data: dict[str, Json] = {"agent": hot.agent, **(facts or {})}
-    return _step(hot, "approve", now, data, status=Status.COMPLETED, **_let_go(hot))
+    return _step(hot, "approve", now, data, status=Status.COMPLETED, rescore_at=None, **_let_go(hot))
 
 
 def retry(
@@ -327,6 +328,7 @@ def bury(hot: Hot, *, reason: str, error: str, counted: bool, poison: bool, now:
         failures=hot.failures + counted,
         session=session_after(hot, reason),
         ran=Micros(0),
+        rescore_at=None,
         **_let_go(hot),
     )
 
@@ -380,6 +382,7 @@ def cancel(hot: Hot, *, reason: str, now: Micros, facts: Facts = None) -> Change
         status=Status.CANCELLED,
         why=reason,
         wake_at=None,
+        rescore_at=None,
         **_let_go(hot),
     )
 
@@ -456,7 +459,7 @@ def step(
 
 def _let_go(hot: Hot) -> dict[str, Any]:
     """The fields that the end of an attempt clears. The agent and runtime of the last attempt stay, for readers."""
-    if hot.lease is None and not hot.reserved and not hot.circuit:
+    if hot.lease is None and hot.claimed_at is None and not hot.reserved and not hot.circuit:
         return {}
     return LET_GO
 

@@ -66,13 +66,13 @@ class Extended(NamedTuple):
 
 
 class Cursor(NamedTuple):
-    """A place among the final tasks, in the order in which they ended."""
+    """A place among the final tasks, in the order in which they ended. What the numbers mean is the store's own."""
 
-    updated_at: Micros
-    seq: int
+    major: int
+    minor: int
 
 
-FROM_THE_OLDEST = Cursor(Micros(0), 0)
+FROM_THE_OLDEST = Cursor(0, 0)
 
 
 class Prunable(NamedTuple):
@@ -299,8 +299,15 @@ class Store(Protocol):
     ) -> list[StoredEvent]:
         """Events in order of sequence, none skipped. `EventsGone` if events of the workspace after `after` were pruned.
 
-        With `after` 0, a reader gets all kept events. A task's events are kept as long as the task.
+        With `after` 0, a reader gets all kept events. A task's events are kept as long as the task. Sequence numbers
+        grow, with gaps that mean nothing: `after` need not be the number of an event.
         """
+        ...
+
+    async def newest_events(
+        self, *, limit: int, below: int | None = None, workspace: str | None = None, task_id: TaskId | None = None
+    ) -> list[StoredEvent]:
+        """The last kept events, newest first, of those with a number below the given one."""
         ...
 
     async def pruned(self, workspace: str | None = None) -> int:

@@ -12,11 +12,11 @@ from taskyard.core.changes import (
     Committed,
     Conflict,
     Edge,
-    Expect,
     Lift,
     RecordChange,
     Spend,
     Taken,
+    expected,
 )
 from taskyard.core.task import Hot, Status
 from taskyard.ledger.clock import ManualClock
@@ -86,7 +86,7 @@ async def test_an_edge_that_comes_while_its_parent_ends_blocks_nothing_for_ever(
     late = await a_new_task(other, status=Status.PENDING)
     edge = a_set(
         other,
-        expects=(Expect(parent.id, parent.version),),
+        expects=(expected(parent),),
         tasks=(late,),
         edges=(Edge(parent.id, late.hot.id, "depends"),),
         blockers=(Blocker(late.hot.id, 0, f"task:{parent.id}"),),

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from taskyard.core.changes import Blocker, Committed, Expect, Lift, Signal
+from taskyard.core.changes import Blocker, Committed, Lift, Signal, expected
 from taskyard.core.errors import SchemaTooNew, StoreFull, StoreReadOnly, StoreUnavailable
 from taskyard.core.task import LaneId
 from taskyard.core.units import SECOND
@@ -182,7 +182,7 @@ async def test_a_server_without_memory_can_still_be_pruned(server: RedisServer, 
     done = await given_a_completed_task(store)
     server.client().config_set("maxmemory", 1)
 
-    await land(store, expects=(Expect(done.id, done.version),), removals=(done.id,))
+    await land(store, expects=(expected(done),), removals=(done.id,))
 
     assert await store.load([done.id]) == {}
 

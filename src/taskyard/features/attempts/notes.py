@@ -6,7 +6,7 @@ import json
 from typing import Unpack
 
 from taskyard.core import transitions
-from taskyard.core.changes import ChangeSet, Checkpoint, Event, Expect
+from taskyard.core.changes import ChangeSet, Checkpoint, Event, expected
 from taskyard.core.json_value import Json, compact, encode
 from taskyard.core.lease import Lease
 from taskyard.core.task import (
@@ -64,7 +64,7 @@ class Notes:
         async def decide() -> tuple[ChangeSet, None]:
             hot, now = await self._ledger.held(task_id, lease), self._ledger.now()
             event = Event(name, hot.workspace, hot.id, dag_of(hot), now, None, None, hot.attempt, text)
-            return ChangeSet(expects=(Expect(hot.id, hot.version),), events=(event,), at=now), None
+            return ChangeSet(expects=(expected(hot),), events=(event,), at=now), None
 
         await self._ledger.commit(decide)
 
@@ -77,4 +77,4 @@ class Notes:
             return ChangeSet(changes=(change,), checkpoints=(row,), at=now)
         facts = compact({"step": name, "agent": hot.agent})
         event = Event("task.step", hot.workspace, hot.id, dag_of(hot), now, None, None, hot.attempt, facts)
-        return ChangeSet(expects=(Expect(hot.id, hot.version),), checkpoints=(row,), events=(event,), at=now)
+        return ChangeSet(expects=(expected(hot),), checkpoints=(row,), events=(event,), at=now)

@@ -8,7 +8,7 @@ from itertools import compress
 from time import monotonic
 from typing import NamedTuple
 
-from taskyard.core.changes import ChangeSet, Committed, Expect, RecordChange
+from taskyard.core.changes import ChangeSet, Committed, RecordChange, expected
 from taskyard.core.dag import DagStatus
 from taskyard.core.policy import policy_of, preset
 from taskyard.core.task import Hot, Status
@@ -141,7 +141,7 @@ class Pruning:
                 return None
             dag.append(RecordChange("dag", hot.workspace, record.id, record.version, None))
         return ChangeSet(
-            expects=tuple(Expect(hot.id, hot.version) for hot in group),
+            expects=tuple(expected(hot) for hot in group),
             removals=tuple(hot.id for hot in group),
             records=(
                 *await self._orphan_objects.files_let_go(group),

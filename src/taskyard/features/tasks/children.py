@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 
 from taskyard.core import dag as dags
 from taskyard.core import outcomes, transitions
-from taskyard.core.changes import ChangeSet, Checkpoint, Count, Expect, Record, Spend, merged
+from taskyard.core.changes import ChangeSet, Checkpoint, Count, Record, Spend, expected, merged
 from taskyard.core.errors import InvalidInput
 from taskyard.core.identifiers import child_blocker, dag_ceiling
 from taskyard.core.json_value import Json, compact
@@ -126,7 +126,7 @@ class Children:
             step = outcomes.adopted(hot, dag_id=dag_id, spent=await self._ledger.spent(hot), now=now)
         else:
             # Nothing of the parent moves; but only the holder of its lease may spawn.
-            step = ChangeSet(expects=(Expect(hot.id, hot.version),), at=now)
+            step = ChangeSet(expects=(expected(hot),), at=now)
         if wait and hot.dag_id is None:
             # A lone task becomes part of a graph in the same step that suspends it, and brings its costs along.
             spent = Spend(hot.workspace, dag_ceiling(dag_id), 0, await self._ledger.spent(hot) + hot.spent)
@@ -159,7 +159,7 @@ class Children:
         blockers = [child_blocker(child) for child in children if not ended[child].status.is_final]
         if not blockers:
             return None
-        expects = tuple(Expect(child, ended[child].version) for child in children)
+        expects = tuple(expected(ended[child]) for child in children)
         definitions = await self._store.definitions(children)
         closing = await self._growth.unclosed(hot.id, {child: definitions[child].depends_on for child in children})
         step = (await self._suspension.suspended(hot, blockers, None, name, None, new=False))._replace(expects=expects)

@@ -19,6 +19,7 @@ from taskyard.core.changes import (
     Record,
     RecordChange,
     Rescore,
+    expected,
 )
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import InvalidInput
@@ -142,7 +143,7 @@ class Growth:
         needed = tuple(Count(self._workspace, dags.needed_name(dag_id), often) for dag_id, often in times.items())
         changes = tuple(transitions.need(hot, now=births.at) for hot in marks.values())
         marked_too = births._replace(changes=(*births.changes, *changes), counts=(*births.counts, *needed))
-        return guarded(marked_too, [Expect(each, hot.version) for each, hot in sorted(stored.items())])
+        return guarded(marked_too, [expected(hot) for _, hot in sorted(stored.items())])
 
     async def unclosed(self, parent: TaskId, waits: Mapping[TaskId, Collection[TaskId]]) -> tuple[Expect, ...]:
         """Refuse a wait of the parent's that would close a cycle, in whichever DAGs; else what guards that it does not.
@@ -153,7 +154,7 @@ class Growth:
         """
         above = await walk.above(self._store, {each for some in waits.values() for each in some} - waits.keys())
         dags.topological({**dict.fromkeys(above.tasks, ()), **above.waits, **waits, parent: set(waits)})
-        return tuple(Expect(hot.id, hot.version) for hot in above.foremost())
+        return tuple(expected(hot) for hot in above.foremost())
 
     async def _check_spawning(
         self, parent: Hot, drafts: Sequence[Definition], there: Collection[TaskId], edges: Sequence[Edge]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from taskyard.core import transitions
 from taskyard.core.changes import (
     ChangeSet,
-    Expect,
     Lift,
     Touch,
+    expected,
 )
 from taskyard.core.identifiers import TIME_BLOCKER, is_signal
 from taskyard.core.task import Hot, Status
@@ -53,4 +53,4 @@ class WakeUps:
             lift = Lift("", hot.id, ends_wait=True)
         else:
             return None
-        return ChangeSet(expects=(Expect(hot.id, hot.version),), lifts=(lift,), at=now)
+        return ChangeSet(expects=(expected(hot),), lifts=(lift,), at=now)

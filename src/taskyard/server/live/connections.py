@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
-from functools import partial
 from typing import Protocol
 
 from taskyard.api.messages import Closing
@@ -121,16 +120,6 @@ class Live:
 
 
 async def latest(yard: Yard) -> int:
-    """The number of the newest event, found by halving: a store is asked for events, not for how many there are."""
-    ask = partial(yard.store.events, limit=1, workspace=yard.workspace)
-    low, step = await yard.store.pruned(yard.workspace), 1
-    while found := await ask(after=low + step):
-        low, step = found[0].seq, step * 2
-    high = low + step  # none comes after it
-    while low < high:
-        middle = (low + high) // 2
-        if found := await ask(after=middle):
-            low = found[0].seq
-        else:
-            high = middle
-    return low
+    """The number of the newest event, also where it was pruned."""
+    newest = await yard.store.newest_events(limit=1, workspace=yard.workspace)
+    return max([await yard.store.pruned(yard.workspace), *(stored.seq for stored in newest)])

@@ -6,6 +6,8 @@ import json
 
 from taskyard.core.errors import Forbidden
 from taskyard.core.json_value import Json
+from taskyard.core.task import TaskId
+from taskyard.features.events.labels import with_labels
 from taskyard.features.tokens.rules import Role
 from taskyard.server.auth import Caller, check_own
 from taskyard.server.live.connections import latest
@@ -47,14 +49,15 @@ async def last_page(yard: Yard, interest: Interest, *, limit: int) -> dict[str, 
     """The last events that are wanted, newest first: of those that are not long past, where they are rare."""
     head, oldest = await latest(yard), await yard.store.pruned(yard.workspace)
     found: list[Json] = []
-    below = head + 1
+    below, of = head + 1, None if interest.task_id is None else TaskId(interest.task_id)
     for _ in range(MOST_SCANS):
-        after = max(below - SCANNED - 1, oldest)
-        scanned = await yard.events(after=after, limit=SCANNED, task_id=interest.task_id)
-        for stored in reversed(scanned):
-            if stored.seq < below and interest.wants(entry := entry_of(stored)):
+        scanned = await yard.store.newest_events(limit=SCANNED, below=below, workspace=yard.workspace, task_id=of)
+        # Some older ones may be left of work that is still there, among others that are gone.
+        kept = [stored for stored in scanned if stored.seq > oldest]
+        for stored in await with_labels(yard.store, kept):
+            if interest.wants(entry := entry_of(stored)):
                 found += map(json.loads, interest.texts(entry))
-        below = after + 1
-        if len(found) >= limit or after == oldest:
+        if len(found) >= limit or len(kept) < SCANNED:
             break
+        below = kept[-1].seq
     return {"events": found[:limit], "after": head}

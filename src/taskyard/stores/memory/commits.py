@@ -34,7 +34,7 @@ def _moved(tables: Tables, change_set: ChangeSet, now: Micros) -> Iterator[str]:
             continue
         if unbeaten and stored.lease_expires_at != before.lease_expires_at:
             yield before.id
-    for task_id, version in change_set.expects:
+    for task_id, version, _ in change_set.expects:
         stored = tables.hot.get(task_id)
         if stored is None or stored.version != version:
             yield task_id

@@ -365,6 +365,18 @@ class MemoryStore(Schemaless):
         )
         return list(islice(found, limit))
 
+    async def newest_events(
+        self, *, limit: int, below: int | None = None, workspace: str | None = None, task_id: TaskId | None = None
+    ) -> list[StoredEvent]:
+        found = (
+            stored
+            for stored in reversed(self._tables.events)
+            if (below is None or stored.seq < below)
+            and workspace in (None, stored.event.workspace)
+            and task_id in (None, stored.event.task_id)
+        )
+        return list(islice(found, limit))
+
     async def pruned(self, workspace: str | None = None) -> int:
         pruned = self._tables.pruned
         return max(pruned.values(), default=0) if workspace is None else pruned.get(workspace, 0)

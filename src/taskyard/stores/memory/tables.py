@@ -31,7 +31,7 @@ from taskyard.core.changes import (
 )
 from taskyard.core.identifiers import blocker_for, dag_ceiling, is_of_dag
 from taskyard.core.json_value import Json
-from taskyard.core.task import Attempt, DagId, Definition, Hot, Lane, LaneId, Status, TaskId
+from taskyard.core.task import KEY_HELD, LET_GO, Attempt, DagId, Definition, Hot, Lane, LaneId, Status, TaskId
 from taskyard.core.units import Micros, MicroUsd
 from taskyard.stores.shared.commits.change_sets import owned_key
 
@@ -89,10 +89,14 @@ class Tables:
             insort(self.ready[hot.lane], (hot.rank, hot.seq, hot.id))
 
     def apply(self, change: Change) -> Hot:
-        """Write only the fields that the change differs in, so that a heartbeat since the decision is kept."""
+        """Write only the fields that the change differs in, so that a heartbeat since the decision is kept.
+
+        A task that is not held any more keeps nothing that heartbeats write.
+        """
         pairs = zip(Hot._fields, change.before, change.after, strict=True)
         moved: dict[str, Any] = {name: value for name, was, value in pairs if value != was}
-        after = self.hot[change.before.id]._replace(**moved)
+        gone = {} if change.after.status in KEY_HELD else LET_GO
+        after = self.hot[change.before.id]._replace(**gone | moved)
         self.put_task(after)
         return after
 

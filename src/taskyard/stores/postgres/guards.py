@@ -66,7 +66,7 @@ def _moved_tasks(change_set: ChangeSet, stored: Stored, now: Micros) -> Iterator
         is_early = expiring and expires_at is not None and expires_at > now
         if version != before.version or is_renewed or is_early:
             yield before.id
-    for task_id, version in change_set.expects:
+    for task_id, version, _ in change_set.expects:
         if stored.get(task_id, (0, None))[0] != version:
             yield task_id
 

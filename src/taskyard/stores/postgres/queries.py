@@ -35,6 +35,7 @@ from taskyard.stores.shared.paging import PageRange
 
 Value = TypeVar("Value")
 _WIDTH = len(Hot._fields)
+_AFTER_ALL = 2**62  # above the number of any event
 _PAGE = 500  # tasks whose texts one statement reads
 
 
@@ -295,19 +296,34 @@ async def events(
     reader: PostgresReader, after: int, limit: int, workspace: str | None, task_id: TaskId | None
 ) -> list[StoredEvent]:
     """Read events up to the horizon only: beyond it, an open transaction may still add a smaller number."""
-    if task_id is not None:
-        found = await reader.ask("events_of_task", after, task_id, limit)
-    else:
-        # The horizon is read before the events, and not on one snapshot with them: all events up to it must be visible.
-        horizon = await reader.value("event_horizon")
-        if workspace is not None:
-            found = await reader.ask("events_of_workspace", after, horizon, limit, workspace)
-        else:
-            found = await reader.ask("events", after, horizon, limit)
+    found = await _events(reader, "events", after, limit, workspace=workspace, task_id=task_id)
     # Read after the events, so that pruning during the read is reported.
     gone = 0 if task_id is not None or after == 0 else await pruned(reader, workspace)
     if after < gone:
         raise EventsGone(gone + 1)
+    return found
+
+
+async def newest_events(
+    reader: PostgresReader, limit: int, below: int | None, workspace: str | None, task_id: TaskId | None
+) -> list[StoredEvent]:
+    return await _events(
+        reader, "newest_events", _AFTER_ALL if below is None else below, limit, workspace=workspace, task_id=task_id
+    )
+
+
+async def _events(
+    reader: PostgresReader, name: str, place: int, limit: int, *, workspace: str | None, task_id: TaskId | None
+) -> list[StoredEvent]:
+    if task_id is not None:
+        found = await reader.ask(f"{name}_of_task", place, task_id, limit)
+    else:
+        # The horizon is read before the events, and not on one snapshot with them: all events up to it must be visible.
+        horizon = await reader.value("event_horizon")
+        if workspace is not None:
+            found = await reader.ask(f"{name}_of_workspace", place, horizon, limit, workspace)
+        else:
+            found = await reader.ask(name, place, horizon, limit)
     read = [rows.parse_event(row) for row in found]
     return [each for each in read if workspace in (None, each.event.workspace)]
 

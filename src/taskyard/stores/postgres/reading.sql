@@ -401,6 +401,31 @@ and task_id = $2
 order by seq
 limit $3
 
+-- name: newest_events
+select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
+from yard.event
+where seq < $1
+and seq <= $2
+order by seq desc
+limit $3
+
+-- name: newest_events_of_workspace
+select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
+from yard.event
+where seq < $1
+and seq <= $2
+and workspace = $4
+order by seq desc
+limit $3
+
+-- name: newest_events_of_task
+select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
+from yard.event
+where seq < $1
+and task_id = $2
+order by seq desc
+limit $3
+
 -- name: outbox
 select number, workspace, topic, task_id, data, at
 from yard.outbox

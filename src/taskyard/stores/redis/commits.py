@@ -95,7 +95,7 @@ def _guard_steps(change_set: ChangeSet) -> list[Step]:
             steps.append(("expire", before.id, to_json(before.lease_expires_at)))
         if unbeaten:
             steps.append(("unbeaten", before.id, to_json(before.lease_expires_at)))
-    steps += [("expect", *expect) for expect in change_set.expects]
+    steps += [("expect", *expect[:2]) for expect in change_set.expects]
     steps += [("record", *record[:4]) for record in change_set.records]
     steps += [("checkpoint", *checkpoint[:2]) for checkpoint in change_set.checkpoints]
     if change_set.tasks:

@@ -49,6 +49,7 @@ from taskyard.stores.shared.paging import PageRange
 from taskyard.stores.shared.rows import STATUSES, format_lane, group_by_task, parse_lane
 
 Value = TypeVar("Value")
+_ALL = 2**31  # events of a task
 _PAGE = 500  # tasks whose definitions one script reads
 
 
@@ -356,6 +357,17 @@ async def events(
         raise EventsGone(int(gone) + 1)
     read = map(encoding.parse_event, found)
     return sorted(read, key=lambda stored: stored.seq)[:limit]
+
+
+async def newest_events(
+    reader: RedisReader, limit: int, below: int | None, workspace: str | None, task_id: TaskId | None
+) -> list[StoredEvent]:
+    if task_id is not None:
+        of_task = await events(reader, 0, _ALL, workspace, task_id)
+        return [stored for stored in reversed(of_task) if below is None or stored.seq < below][:limit]
+    last = "+" if below is None else str(below - 1)
+    found = map(encoding.parse_event, await reader.run("newest_events", last, limit, or_nul(workspace)))
+    return sorted(found, key=lambda stored: stored.seq, reverse=True)[:limit]
 
 
 async def outbox(reader: RedisReader, topic: str, limit: int) -> list[tuple[int, Outbox]]:

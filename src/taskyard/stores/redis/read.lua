@@ -350,6 +350,18 @@ function reads.events()
   return {text(gone), found}
 end
 
+-- Of one workspace, or of all: the last events of each up to this number, newest first.
+function reads.newest_events()
+  local last, limit, workspace = take(), take(), given(take())
+  local found = {}
+  for _, each in ipairs(workspace and {workspace} or redis.call('SMEMBERS', yard .. 'workspaces')) do
+    for _, entry in ipairs(redis.call('XREVRANGE', yard .. 'events:' .. each, last, '-', 'COUNT', limit)) do
+      found[#found + 1] = event_at(entry, each)
+    end
+  end
+  return found
+end
+
 function reads.events_of_task()
   local id, after, limit = take(), take_number(), take_number()
   local row = fetch(id)

@@ -130,6 +130,11 @@ class Reads(ABC):
     ) -> list[StoredEvent]:
         return await self._query("events", after, limit, workspace, task_id)
 
+    async def newest_events(
+        self, *, limit: int, below: int | None = None, workspace: str | None = None, task_id: TaskId | None = None
+    ) -> list[StoredEvent]:
+        return await self._query("newest_events", limit, below, workspace, task_id)
+
     async def outbox(self, topic: str, limit: int) -> list[tuple[int, Outbox]]:
         return await self._query("outbox", topic, limit)
 

@@ -43,7 +43,7 @@ def _find_moved(transaction: SqliteTransaction, batch: Sequence[ChangeSet]) -> d
 def _expectations_of(change_set: ChangeSet) -> Iterator[Expectation]:
     for change in change_set.changes:
         yield _expectation_of(change)
-    for task_id, version in change_set.expects:
+    for task_id, version, _ in change_set.expects:
         yield task_id, version, None
 
 

@@ -35,6 +35,7 @@ from taskyard.stores.shared.paging import PageRange
 from taskyard.stores.sqlite.statements import SQL, json_list
 
 Value = TypeVar("Value")
+_AFTER_ALL = 2**62  # above the number of any event
 _DEFAULT_QUEUE = "default"  # most tasks are in it, so the index leaves it out
 
 
@@ -228,7 +229,7 @@ def drifting(connection: apsw.Connection, now: Micros, limit: int) -> list[Hot]:
 def prunable(connection: apsw.Connection, before: Micros, limit: int, dead_too: bool, after: Cursor) -> Prunable:
     old = {"before": before, "dead_too": dead_too}
     with _snapshot(connection):
-        wanted = {**old, **after._asdict(), "limit": limit}
+        wanted = {**old, "updated_at": after.major, "seq": after.minor, "limit": limit}
         candidates = [prune_batches.Candidate(*row) for row in connection.execute(SQL["prunable"], wanted)]
         dag_ids = {**old, "dag_ids": json_list(prune_batches.dag_ids_of(candidates))}
         sizes: dict[DagId, int] = dict(connection.execute(SQL["prunable_dags"], dag_ids))
@@ -278,13 +279,27 @@ def events(
         gone = 0 if task_id is not None else pruned(connection, workspace)
         if 0 < after < gone:
             raise EventsGone(gone + 1)
-        if task_id is not None:
-            found = _query(connection, "events_of_task", after, task_id, limit)
-        elif workspace is not None:
-            found = _query(connection, "events_of_workspace", after, workspace, limit)
-        else:
-            found = _query(connection, "events", after, limit)
-        read = [rows.parse_event(row) for row in found]
+        return _events(connection, "events", after, limit, workspace=workspace, task_id=task_id)
+
+
+def newest_events(
+    connection: apsw.Connection, limit: int, below: int | None, workspace: str | None, task_id: TaskId | None
+) -> list[StoredEvent]:
+    return _events(
+        connection, "newest_events", _AFTER_ALL if below is None else below, limit, workspace=workspace, task_id=task_id
+    )
+
+
+def _events(
+    connection: apsw.Connection, name: str, place: int, limit: int, *, workspace: str | None, task_id: TaskId | None
+) -> list[StoredEvent]:
+    if task_id is not None:
+        found = _query(connection, f"{name}_of_task", place, task_id, limit)
+    elif workspace is not None:
+        found = _query(connection, f"{name}_of_workspace", place, workspace, limit)
+    else:
+        found = _query(connection, name, place, limit)
+    read = [rows.parse_event(row) for row in found]
     return [each for each in read if workspace in (None, each.event.workspace)]
 
 

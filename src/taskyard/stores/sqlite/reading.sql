@@ -408,6 +408,29 @@ and task_id = ?
 order by seq
 limit ?
 
+-- name: newest_events
+select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
+from event
+where seq < ?
+order by seq desc
+limit ?
+
+-- name: newest_events_of_workspace
+select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
+from event
+where seq < ?
+and workspace = ?
+order by seq desc
+limit ?
+
+-- name: newest_events_of_task
+select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
+from event
+where seq < ?
+and task_id = ?
+order by seq desc
+limit ?
+
 -- name: outbox
 select number, workspace, topic, task_id, data, at
 from outbox
