@@ -55,10 +55,11 @@ def split_number(number: int) -> tuple[int, int]:
 
 def split_events(events: Sequence[Event]) -> list[Chunk]:
     """The events of one commit as chunks, in order."""
-    return [Chunk(chunk, _rows_of(chunk)) for chunk in _chunks(events)]
+    return [Chunk(chunk, _rows_of(chunk)) for chunk in chunk_events(events)]
 
 
-def _chunks(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
+def chunk_events(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
+    """The events of each chunk, without their rows. Events that follow do not change the chunks of those before."""
     lengths = [len(event.data) if event.data else 0 for event in events]
     first = length = 0
     if len(events) > _MOST_EVENTS or sum(lengths) > _MOST_TEXT:
