@@ -27,7 +27,7 @@ from taskyard.stores.shared.sql_files import (
     read_files,
 )
 
-_FILES = ("opening.sql", "writing.sql", "claiming.sql", "removing.sql", "reading.sql")
+_FILES = ("opening.sql", "writing.sql", "claiming.sql", "removing.sql", "reading.sql", "log.sql")
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,47}")
 _YARD = re.compile(r"\byard\.")
 _PARAMETER = re.compile(r"\$(\d+)")
