@@ -52,7 +52,7 @@ demo: $(ready)
 
 test: $(ready) $(dashboard_ready)
 	@$(BIN)/python -m scripts.get_browser
-	@$(BIN)/pytest -n 4 --dist loadgroup $(ARGS)
+	@$(BIN)/pytest -n 4 $(ARGS)
 
 # What most changes break, without a server, a browser or a second process; each part is a process of its own.
 quick: $(ready)

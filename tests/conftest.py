@@ -15,6 +15,7 @@ from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.options import Options
 from taskyard.yard import Yard
 from tests.local_only import HTTP, mark_local_only
+from tests.scheduling import Scheduling, rank_of
 from tests.storage import asked_for, give_back, in_memory, is_worth_it, opener, take
 from tests.yards import OpenYard
 
@@ -78,8 +79,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     wanted = [item for item in items if is_worth_it(item.path, _store_of(item), is_first=_is_first_case(item))]
     config.hook.pytest_deselected(items=list(set(items) - set(wanted)))
     items[:] = wanted
-    # Those that must not run beside each other take longest, so they begin first and the others fill in.
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+    items.sort(key=lambda item: rank_of(item.path))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
+    return Scheduling(config, log)
 
 
 def _store_of(item: pytest.Item) -> str:

@@ -37,10 +37,7 @@ class Place(NamedTuple):
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Those of one store share a server and a browser, so they run in one process."""
     here = [item for item in items if item.path.parent == Path(__file__).parent]
-    for item in here:
-        item.add_marker(pytest.mark.xdist_group(f"dashboard on {_store_of(item)}"))
     spared = [item for item in here if _store_of(item) not in (STORES[0], "") and not _is_of_every_store(item)]
     if "TASKYARD_TEST_STORES" not in os.environ:
         config.hook.pytest_deselected(items=spared)

@@ -12,8 +12,6 @@ from taskyard.yard import Yard
 from tests.files import objects_in
 from tests.processes.crew import Crew
 
-pytestmark = pytest.mark.xdist_group("processes")
-
 
 class Ahead(SystemClock):
     """Two minutes from now, when whoever last cleared away has had their time."""

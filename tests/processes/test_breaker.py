@@ -3,15 +3,11 @@
 import asyncio
 from typing import Any
 
-import pytest
-
 from taskyard.yard import Yard
 from tests.processes.crew import Crew, Member
 
 PROCESSES = 4
 ROUNDS = 3
-
-pytestmark = pytest.mark.xdist_group("processes")
 
 
 async def claim_all_at_once(puppets: list[Member]) -> list[tuple[Member, dict[str, Any]]]:

@@ -13,8 +13,6 @@ from tests.storage import asked_for_in_a_file, url_of
 
 ROOM = 1_000_000  # bytes
 
-pytestmark = pytest.mark.xdist_group("processes")
-
 
 @pytest.fixture(params=asked_for_in_a_file())
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:

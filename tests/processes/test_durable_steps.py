@@ -2,12 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from taskyard.yard import Yard
 from tests.processes.crew import Crew
-
-pytestmark = pytest.mark.xdist_group("processes")
 
 
 async def test_a_process_killed_between_two_steps_is_resumed_without_the_first(

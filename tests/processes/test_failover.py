@@ -18,10 +18,7 @@ logger = logging.getLogger(__name__)
 ENOUGH = 50  # tasks that each has completed when the server is killed
 SOON = 30.0  # seconds from the promotion until everybody works again; 4 on a machine that does nothing else
 
-pytestmark = [
-    pytest.mark.xdist_group("processes"),
-    pytest.mark.skipif("postgres" not in asked_for(), reason="no other store has a standby of its own"),
-]
+pytestmark = pytest.mark.skipif("postgres" not in asked_for(), reason="no other store has a standby of its own")
 
 
 @pytest.fixture

@@ -2,16 +2,12 @@
 
 import asyncio
 
-import pytest
-
 from taskyard.yard import Yard
 from tests.processes.crew import Crew
 
 PROCESSES = 8
 SEEDS = range(1, 5)
 TIMES = 100
-
-pytestmark = pytest.mark.xdist_group("processes")
 
 
 async def test_eight_processes_put_in_the_same_key_and_make_one_task(yard: Yard, url: str, crew: Crew):

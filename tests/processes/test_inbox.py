@@ -2,15 +2,11 @@
 
 import asyncio
 
-import pytest
-
 from taskyard.yard import Yard
 from tests.processes.correspondent import INBOX
 from tests.processes.crew import Crew, Member
 
 ITEMS = 45  # that each of two writes: together below the limit from which on the oldest would be dropped
-
-pytestmark = pytest.mark.xdist_group("processes")
 
 
 async def test_what_two_processes_write_and_read_is_read_once_though_a_third_dies(yard: Yard, url: str, crew: Crew):

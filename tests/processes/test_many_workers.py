@@ -28,8 +28,6 @@ RISKY = 300  # tasks a round that only those take who die or are late, so that e
 # Leases as short as they may be, so that what a killed process held comes back soon.
 FIELDS = {"timeouts": {"heartbeat_sec": 1, "lease_sec": 2}, "retry": {"strategy": "immediate"}, "max_attempts": 100}
 
-pytestmark = pytest.mark.xdist_group("processes")
-
 
 async def given_work(yard: Yard) -> None:
     """A quarter of it in graphs."""

@@ -11,8 +11,6 @@ from tests.storage import asked_for_by_url, url_of
 
 TIMES = 20
 
-pytestmark = pytest.mark.xdist_group("processes")
-
 
 @pytest.mark.parametrize("store", asked_for_by_url())
 async def test_two_processes_may_open_a_fresh_yard_at_the_same_moment(store: str, tmp_path: Path, crew: Crew):

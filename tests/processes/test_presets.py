@@ -10,8 +10,6 @@ from taskyard.core.task import Status
 from taskyard.yard import Yard
 from tests.processes.crew import Crew
 
-pytestmark = pytest.mark.xdist_group("processes")
-
 
 async def test_a_process_without_the_flag_hands_out_and_takes_back_by_the_stored_preset(
     yard: Yard, url: str, crew: Crew

@@ -17,10 +17,9 @@ logger = logging.getLogger(__name__)
 KILLS = 10
 ENOUGH = 20  # tasks that each worker completes between two of them
 
-pytestmark = [
-    pytest.mark.xdist_group("processes"),
-    pytest.mark.skipif("redis" not in asked_for(), reason="the servers of other stores are not ours to kill here"),
-]
+pytestmark = pytest.mark.skipif(
+    "redis" not in asked_for(), reason="the servers of other stores are not ours to kill here"
+)
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 import time
 
-import pytest
-
 import taskyard
 from taskyard.core.units import Micros, to_iso
 from taskyard.ledger.clock import ManualClock
@@ -11,7 +9,6 @@ from taskyard.yard import Yard
 from tests.processes.crew import Crew
 from tests.timetables import all_fires
 
-pytestmark = pytest.mark.xdist_group("processes")
 BACKLOG = 300  # seconds, and as many times
 
 

@@ -21,8 +21,6 @@ TASKS = 200
 # Leases as short as they may be, so that what a killed process held comes back soon.
 FIELDS = {"timeouts": {"heartbeat_sec": 1, "lease_sec": 2}, "retry": {"strategy": "immediate"}, "max_attempts": 100}
 
-pytestmark = pytest.mark.xdist_group("processes")
-
 
 @pytest.fixture(params=[name for name in asked_for_by_url() if name == "postgres"] or asked_for_by_url())
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:

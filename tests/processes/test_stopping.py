@@ -9,7 +9,6 @@ from taskyard.core.task import Status
 from taskyard.yard import Yard
 from tests.processes.crew import Crew, Member
 
-pytestmark = pytest.mark.xdist_group("processes")
 LONG = "600"  # seconds of grace: longer than anybody waits here
 
 

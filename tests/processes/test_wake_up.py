@@ -1,11 +1,7 @@
 """A process that waits for work hears of what another puts in, without looking for it."""
 
-import pytest
-
 from taskyard.yard import Yard
 from tests.processes.crew import Crew
-
-pytestmark = pytest.mark.xdist_group("processes")
 
 
 async def test_a_waiting_claim_is_woken_by_another_process(yard: Yard, url: str, crew: Crew):

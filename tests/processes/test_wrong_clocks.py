@@ -12,8 +12,6 @@ from taskyard.yard import Yard
 from tests.processes.crew import Crew
 from tests.storage import asked_for_in_a_file, url_of
 
-pytestmark = pytest.mark.xdist_group("processes")
-
 
 @pytest.fixture(params=asked_for_in_a_file())
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:

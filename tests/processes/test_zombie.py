@@ -9,8 +9,6 @@ from taskyard.features.tasks.views import Held
 from taskyard.yard import Yard
 from tests.processes.crew import Crew
 
-pytestmark = pytest.mark.xdist_group("processes")
-
 
 async def taken_back(yard: Yard, task_id: str) -> None:
     async for stored in yard.tail():

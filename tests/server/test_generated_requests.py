@@ -38,7 +38,6 @@ PLAIN = [
 ]
 
 
-@pytest.mark.xdist_group("generated requests")
 @pytest.mark.timeout(1800)
 async def test_no_generated_request_gets_an_answer_that_the_document_does_not_have(yard: Yard):
     token = (await yard.create_token("generator", "admin")).text

@@ -1,0 +1,37 @@
+"""Tests that share something costly run in one process, one after the other; what takes longest begins first."""
+
+from pathlib import Path
+
+from tests.scheduling import rank_of, unit_of
+
+HERE = Path(__file__).parents[1]
+
+
+def test_a_page_is_looked_at_where_the_server_of_its_store_is():
+    live = [
+        f"tests/dashboard/test_live.py::test_a_board{given}" for given in ("[sqlite]", "[sqlite-dark]", "[postgres]")
+    ]
+    page = "tests/dashboard/test_pages.py::test_a_page[sqlite]"
+
+    assert unit_of(live[0]) == unit_of(live[1]) == unit_of(page)
+    assert unit_of(live[2]) != unit_of(page)
+
+
+def test_tests_that_start_many_processes_follow_each_other():
+    zombie = "tests/processes/test_zombie.py::test_a_stopped_worker[redis]"
+    opening = "tests/processes/test_opening.py::test_two_processes[sqlite]"
+
+    assert unit_of(zombie) == unit_of(opening)
+
+
+def test_other_tests_are_given_out_one_by_one_with_their_cases():
+    cases = [f"tests/guarantees/test_keys.py::test_a_key[{store}]" for store in ("sqlite", "redis")]
+
+    assert unit_of(cases[0]) == unit_of(cases[1])
+    assert unit_of(cases[0]) != unit_of("tests/guarantees/test_keys.py::test_two_keys[sqlite]")
+
+
+def test_the_longest_begin_and_the_shortest_end():
+    folders = sorted(("core", "guarantees", "processes", "cli"), key=lambda name: rank_of(HERE / name / "test_it.py"))
+
+    assert folders == ["processes", "guarantees", "cli", "core"]

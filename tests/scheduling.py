@@ -1,0 +1,40 @@
+"""Which tests run in one process one after the other, and in which order tests begin, where pytest-xdist runs them.
+
+By path: the groups of `--dist loadgroup` are names that pytest-xdist writes behind the ids of tests, which pytest 9 no
+longer lets it do.
+"""
+
+from pathlib import Path
+
+from xdist.scheduler import LoadScopeScheduling  # pyright: ignore[reportMissingTypeStubs]
+
+# What takes longest begins first, so that many short tests fill in at the end.
+_FIRST = ("processes", "dashboard", "model", "server", "seeds", "stores", "worker", "guarantees")
+_LAST = ("core",)
+_TESTS = Path(__file__).parent
+_CROWD = "tests/processes/test_many_workers.py"  # as long as all others of its folder together
+
+
+def rank_of(path: Path) -> int:
+    """The place of a test's folder in the order in which tests begin."""
+    folder = path.relative_to(_TESTS).parts[0]
+    if folder in _LAST:
+        return len(_FIRST) + 1
+    return _FIRST.index(folder) if folder in _FIRST else len(_FIRST)
+
+
+def unit_of(test: str) -> str:
+    """What runs in one process, one after the other: the cases of a test function, where nothing more is shared."""
+    file, _, case = test.partition("::")
+    function, _, given = case.partition("[")
+    folder = file.split("/")[1]
+    if folder == "dashboard":  # those of one store share a server, and those of a file a browser
+        return f"{folder} on {given.partition('-')[0].rstrip(']')}"
+    if folder == "processes":  # each starts many processes, which compete for the machine
+        return file if file == _CROWD else folder
+    return f"{file}::{function}"
+
+
+class Scheduling(LoadScopeScheduling):
+    def _split_scope(self, nodeid: str) -> str:
+        return unit_of(nodeid)
