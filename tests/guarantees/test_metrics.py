@@ -7,6 +7,7 @@ import pytest
 from taskyard import sweeper
 from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.errors import InvalidInput
+from taskyard.core.task import Status
 from taskyard.core.units import utc_date
 from taskyard.features.metrics import service as metering
 from taskyard.features.metrics.rules import Totals
@@ -215,3 +216,16 @@ async def forget_that_it_was_counted(yard: Yard) -> None:
 
 async def everything_removed(yard: Yard) -> ChangeSet:
     return ChangeSet(removals=tuple(task.id for task in await yard.find()), at=yard.now())
+
+
+async def test_counting_never_reads_every_task(yard: Yard, monkeypatch: pytest.MonkeyPatch):
+    """The depth of each minute is that of the tasks that have not ended, however long the history is."""
+
+    async def tally(workspace: str) -> dict[tuple[Status, str], int]:
+        raise AssertionError(f"every task of {workspace} is read")
+
+    monkeypatch.setattr(yard.store, "tally", tally)
+    await yard.enqueue("code")
+    await yard.sweep()
+
+    assert (await yard.series("1h")).depth["ready"][-1] == 1

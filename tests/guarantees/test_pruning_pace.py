@@ -1,12 +1,20 @@
 """Pruning goes on until nothing is left that is old enough, and does not wait among the commits of others."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 import pytest
 
+from taskyard import sweeper
 from taskyard.features.retention import pruning
+from taskyard.features.retention import rules as retention
 from taskyard.ledger.clock import ManualClock
+from taskyard.stores.contract import Cursor, Prunable
 from taskyard.yard import Yard
-from tests.graphs import work_off
-from tests.yards import given_an_agent
+from tests.graphs import claim_all, given_a_graph, task, work_off
+from tests.interference import while_pruning
+from tests.yards import OpenYard, given_an_agent
 
 OLD = 7 * 24 * 3600.0 + 61
 TASKS = 10
@@ -54,3 +62,132 @@ async def test_removals_do_not_wait_among_the_commits_of_others(yard: Yard, cloc
     assert await yard.sweeper.make_room(at_length=True) == TASKS
 
     assert queue.flushes == before
+
+
+class Pieces:
+    """What pruning asks the store for, which answers as ever; `act` happens while the first piece is removed."""
+
+    def __init__(self, yard: Yard, monkeypatch: pytest.MonkeyPatch, act: Callable[[], Awaitable[object]]) -> None:
+        self.sizes: list[int] = []
+        self.begins: list[Cursor] = []
+        self._prunable = yard.store.prunable
+        self._act = act
+        monkeypatch.setattr(yard.store, "prunable", self.prunable)
+
+    async def prunable(self, before: Any, limit: int, *, dead_too: bool, after: Cursor) -> Prunable:
+        if not self.sizes:
+            await self._act()
+        self.sizes.append(limit)
+        self.begins.append(after)
+        return await self._prunable(before, limit, dead_too=dead_too, after=after)
+
+
+async def test_pieces_are_small_while_others_work(yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(retention, "SMALL_PIECE", 1)
+    await given_old_tasks(yard, clock)
+    pieces = Pieces(yard, monkeypatch, lambda: yard.enqueue("other"))
+
+    await yard.sweeper.make_room(at_length=True)
+
+    assert pieces.sizes == [3, 1, 3, 3, 3]
+
+
+async def test_pruning_rests_after_a_piece_while_others_work(
+    yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(retention, "RESTS", 1e9)
+    await given_old_tasks(yard, clock)
+    begun = asyncio.Event()
+
+    async def work() -> None:
+        await yard.enqueue("other")
+        begun.set()
+
+    pieces = Pieces(yard, monkeypatch, work)
+    pruning = asyncio.create_task(yard.sweeper.make_room(at_length=True))
+    await begun.wait()
+    for _ in range(50):  # calls, each of which would let the next piece begin
+        await yard.find(limit=1)
+
+    assert (pieces.sizes, pruning.done()) == ([3], False)
+    pruning.cancel()
+
+
+async def test_a_graph_that_grows_while_it_is_removed_is_not_counted(yard: Yard, clock: ManualClock):
+    """The lone tasks of the same commit are removed, and counted."""
+    await given_an_agent(yard)
+    dag = await given_a_graph(yard, task("a"))
+    await yard.enqueue("code")
+    await work_off(yard)
+    await yard.sweeper.follow()
+    clock.advance(seconds=OLD)
+    pruner = while_pruning(yard, lambda: yard.add(dag.id, [task("b")]))
+
+    assert await pruner.sweeper.make_room(at_length=True) == 1
+
+
+async def test_what_has_to_be_kept_does_not_hide_what_comes_after_it(yard: Yard, clock: ManualClock):
+    """More finished tasks than a piece has are kept for a dead letter, and their events with them."""
+    await given_an_agent(yard)
+    await given_a_graph(yard, *(task(name, max_attempts=1) for name in "abcde"))
+    dead, *done = await claim_all(yard, 5)
+    await yard.fail(dead.id, dead.lease, "crash")
+    for held in done:
+        await yard.complete(held.id, held.lease)
+    kept = {each.id for each in await yard.find()}
+    await yard.pause_queue("slow")
+    await given_old_tasks(yard, clock)
+
+    async with asyncio.timeout(30):
+        assert await yard.sweeper.make_room(at_length=True) == TASKS
+    assert {each.id for each in await yard.find()} == kept
+    events = await yard.store.events(after=0, limit=1000)
+    assert {each.event.task_id for each in events} == {*kept, None}  # None: of the DAG that is kept
+    assert "queue.paused" not in {each.event.event for each in events}
+
+
+async def test_a_duty_that_has_run_out_is_left_to_whoever_takes_it_next(
+    yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+):
+    await given_old_tasks(yard, clock)
+
+    async def time_passes() -> None:
+        clock.advance(seconds=11)
+
+    Pieces(yard, monkeypatch, time_passes)
+
+    assert await yard.sweeper.make_room(at_length=True) == 3
+
+
+async def test_an_open_yard_prunes_until_nothing_old_is_left(open_yard: OpenYard, clock: ManualClock):
+    """On a clock that stands still each duty is taken once: what one step leaves, no later one would find."""
+    yard = await open_yard(sweeps=True)
+    await given_old_tasks(yard, clock)
+
+    await until(yard, lambda: nothing_is_left(yard))
+
+
+async def test_an_open_yard_follows_events_until_all_are_followed(
+    open_yard: OpenYard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sweeper, "PAGE", 3)
+    monkeypatch.setattr(sweeper, "MOST_PAGES", 1)
+    yard = await open_yard(sweeps=True)
+    await yard.enqueue_many([{"type": "code"}] * TASKS)
+    clock.advance(seconds=5)  # the duty may have been taken before there was anything to follow
+
+    await until(yard, lambda: all_is_followed(yard))
+
+
+async def until(yard: Yard, is_so: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(30):
+        while not await is_so():
+            await yard.changed(await yard.mark(), 0.1)
+
+
+async def nothing_is_left(yard: Yard) -> bool:
+    return not await yard.find(limit=1)
+
+
+async def all_is_followed(yard: Yard) -> bool:
+    return not (await yard.features.metrics.uncounted(1)).events

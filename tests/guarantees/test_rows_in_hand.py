@@ -5,10 +5,12 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from taskyard.core.errors import LeaseLost
+from taskyard.core.task import Status
+from taskyard.features.attempts import handed_out
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
-from tests.yards import OpenYard, given_an_agent
+from tests.yards import OpenYard, given_an_agent, row_of
 
 End = Callable[[Yard, Held], Awaitable[object]]
 ENDS: dict[str, End] = {
@@ -59,6 +61,27 @@ async def test_a_row_is_let_go_when_another_process_has_ended_its_attempt(
     assert rows_in_hand(yard) == 1
     with pytest.raises(LeaseLost):
         await yard.complete(expired.id, expired.lease)
+
+
+async def test_the_rows_in_hand_have_an_end_and_those_beyond_it_are_read_again(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(handed_out, "MOST", 2)
+    attempts = [await given_an_attempt(yard) for _ in range(3)]
+
+    assert rows_in_hand(yard) == 2
+    for held in attempts:
+        assert (await yard.complete(held.id, held.lease)).status is Status.COMPLETED
+
+
+async def test_of_the_rows_in_hand_those_without_a_heartbeat_go_first(yard: Yard, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(handed_out, "MOST", 2)
+    extended, silent = await given_an_attempt(yard), await given_an_attempt(yard)
+    await yard.heartbeat(extended.id, extended.lease)
+    newest = await given_an_attempt(yard)
+
+    in_hand = [(await row_of(yard, held.id)).lease in yard.features.handed_out for held in (extended, silent, newest)]
+    assert in_hand == [True, False, True]
 
 
 async def test_a_heartbeat_of_the_same_moment_is_not_forgotten(yard: Yard, open_yard: OpenYard):

@@ -391,3 +391,15 @@ async def test_every_state_of_a_long_story_is_sound(yard: Yard, clock: ManualClo
     await yard.heartbeat(held.id, held.lease, cost_usd="0.50")
 
     assert (await yard.verify()).problems == ()
+
+
+async def test_a_task_without_events_is_found_where_others_were_pruned(open_yard: OpenYard, clock: ManualClock):
+    sound = await given_a_sound_yard(open_yard)
+    await elapse(sound.yard, clock, 60)
+    clock.advance(seconds=8 * 24 * 3600)
+    assert (await sound.yard.sweep()).pruned == 1
+    assert (await sound.yard.verify()).problems == ()
+
+    await a_task_appears_that_nobody_enqueued(sound)
+
+    assert (await sound.yard.verify()).problems == (f"{NOBODY} has no events",)

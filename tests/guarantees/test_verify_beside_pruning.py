@@ -1,18 +1,20 @@
 """`verify` reads in many steps, and the yard may be pruned between any two of them."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from taskyard.core.units import DAY, Micros, to_iso
 from taskyard.features.verify import service as verification
 from taskyard.features.verify.views import Verified
 from taskyard.ledger.clock import ManualClock
+from taskyard.outbound.object_store import Objects
 from taskyard.yard import Yard
 from tests.files import put_by
 from tests.graphs import claim_all, given_a_graph, task, work_off
-from tests.yards import OpenYard, given_a_dead_letter, given_an_agent
+from tests.yards import OpenYard, elapse, given_a_dead_letter, given_an_agent
 
 # What `verify` reads, after it has listed the tasks.
 READS = (
@@ -83,3 +85,64 @@ async def test_events_that_are_pruned_between_two_pages_are_no_problem(
 
     assert found.problems == ()
     assert found.tasks == 2
+
+
+async def test_events_that_were_read_before_others_were_pruned_count_once(
+    yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+):
+    """The first page has those of a dead letter, which is kept."""
+    monkeypatch.setattr(verification, "PAGE", 3)
+    dead = await given_a_dead_letter(yard)
+    await yard.enqueue("code")
+    await work_off(yard)
+    await yard.sweep()
+    clock.advance(seconds=8 * 24 * 3600)
+
+    found = await verified_while(yard, "events", yard.sweep, before=False)
+
+    assert (found.problems, found.tasks) == ((), 1)
+    assert found.events == len(await yard.events(task_id=dead.id))
+
+
+async def test_a_task_that_comes_meanwhile_is_no_problem_though_it_depends_on_one_that_was_listed(yard: Yard):
+    dag = await given_a_graph(yard, task("a"))
+
+    async def depend_on_it() -> None:
+        await yard.enqueue("code", depends_on=[dag.tasks["a"].id])
+
+    found = await verified_while(yard, "graph", depend_on_it, before=True)
+
+    assert (found.problems, found.tasks) == ((), 1)
+
+
+async def test_an_edge_of_which_one_end_was_pruned_is_no_problem(yard: Yard, clock: ManualClock):
+    """The dependent was of a DAG that has ended, and what it depended on is of one that has not."""
+    await given_an_agent(yard)
+    first = await given_a_graph(yard, task("a"), task("later", run_after=to_iso(Micros(yard.now() + 30 * DAY))))
+    await yard.enqueue("code", depends_on=[first.tasks["a"].id])
+    await work_off(yard)
+    await yard.sweep()
+    clock.advance(seconds=8 * 24 * 3600)
+
+    await elapse(yard, clock, 60)
+
+    assert [each.id for each in await yard.find()] == [each.id for each in (await yard.dag(first.id)).tasks][::-1]
+    assert (await yard.verify()).problems == ()
+
+
+async def test_an_artifact_whose_task_is_pruned_while_its_content_is_looked_for_is_no_problem(
+    yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+):
+    await given_old_and_young_work(yard, clock)
+    read = Objects.read
+
+    async def after_pruning(objects: Objects, key: str) -> AsyncGenerator[bytes]:
+        await yard.sweep()
+        await yard.run_errands()
+        async for piece in read(objects, key):
+            yield piece
+
+    monkeypatch.setattr(Objects, "read", after_pruning)
+
+    assert (await yard.verify()).problems == ()
+    assert await yard.artifacts() == []

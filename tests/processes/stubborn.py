@@ -43,7 +43,9 @@ async def waits(task: taskyard.Context) -> None:
 
 
 async def main(url: str, how: str, grace: float) -> None:
-    runner.ENDING = runner.PARTING = runner.LEAVING = 0.5
+    runner.ENDING = 0.5
+    # What swallows its cancellation is ended by the worker itself, without these.
+    runner.PARTING = runner.LEAVING = 600 if how == "swallows" else 0.5
     agent.handlers = {how: agent.handlers[how]}
     async with taskyard.connect(url) as yard:
         say(up=True)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable
+from time import monotonic
 
 import pytest
 
@@ -179,3 +180,27 @@ async def test_who_finishes_sending_after_a_refusal_may_go_on_with_the_connectio
         taken = await client.post("/api/tasks", content=body, headers={**JSON, "authorization": f"Bearer {token}"})
 
     assert (refused.status_code, taken.status_code) == (401, 201)
+
+
+async def test_who_has_sent_all_after_a_refusal_keeps_the_connection_beyond_the_time_for_the_rest(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(protocol, "MOST_REST_SEC", 0.2)
+    await yard.create_token("root", "admin")
+    async with served(yard) as server, asyncio.timeout(20):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"POST /api/tasks HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3\r\n\r\n")
+        assert (await answer_of(reader)).startswith(b"HTTP/1.1 401 ")
+        writer.write(b"{}\n")
+        until = monotonic() + 2 * protocol.MOST_REST_SEC
+        while monotonic() < until:
+            writer.write(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            assert (await answer_of(reader)).startswith(b"HTTP/1.1 200 ")
+        writer.close()
+
+
+async def answer_of(reader: asyncio.StreamReader) -> bytes:
+    """One answer, head and body."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    (length,) = [int(line.partition(b":")[2]) for line in head.splitlines() if line.startswith(b"content-length:")]
+    return head + await reader.readexactly(length)

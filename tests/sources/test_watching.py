@@ -5,11 +5,12 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 import taskyard
@@ -193,17 +194,76 @@ async def test_a_watched_folder_that_becomes_a_file_is_an_error_until_it_is_a_fo
     async with taskyard.connect(f"sqlite:///{tmp_path / 'yard.db'}", sweeps=False) as yard:
         async with watched(yard, inbox):
             replaced_by_a_file(inbox)
-            mark = await yard.mark()
-            while "failed_watchers" not in (figures := await yard.health()):
-                mark = await yard.changed(mark, 0.2)
+            figures = await figures_with_failed_watchers(yard)
             assert [each.name for each in findings(figures) if not each.ok] == ["failed_watchers"]
             assert "no directory any more" in caplog.text
             replaced_by_a_folder(inbox)
+            mark = await yard.mark()
             while "failed_watchers" in await yard.health():
                 mark = await yard.changed(mark, 0.2)
             await begun(yard, inbox)
 
         assert "failed_watchers" not in await yard.health()
+
+
+class FailingUntilMended:
+    """The look at a folder, which raises until somebody mends it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._look = file_watcher._identity  # pyright: ignore[reportPrivateUsage]
+        self.is_mended = False
+        monkeypatch.setattr(file_watcher, "_identity", self.look)
+
+    def look(self, root: Path) -> tuple[int, int] | None:
+        if not self.is_mended:
+            raise RuntimeError("out of inotify watches")
+        return self._look(root)
+
+
+async def test_a_watcher_that_fails_is_a_finding_of_doctor_until_it_watches_again(
+    yard: Yard, inbox: Path, monkeypatch: pytest.MonkeyPatch
+):
+    failing = FailingUntilMended(monkeypatch)
+    stop = asyncio.Event()
+    watcher = asyncio.create_task(watch(yard, [inbox], stop, debounce_ms=50))
+    figures = await figures_with_failed_watchers(yard)
+    (finding,) = [each for each in findings(figures) if not each.ok]
+    failing.is_mended = True
+    await begun(yard, inbox)
+
+    assert "RuntimeError: out of inotify watches" in finding.words
+    assert "failed_watchers" not in await yard.health()
+    stop.set()
+    await watcher
+
+
+async def test_a_watcher_that_fails_is_named_by_healthz_until_it_watches_again(
+    tmp_path: Path, inbox: Path, monkeypatch: pytest.MonkeyPatch
+):
+    failing = FailingUntilMended(monkeypatch)
+    up = asyncio.get_running_loop().create_future()
+    async with taskyard.connect(f"sqlite:///{tmp_path / 'yard.db'}", sweeps=False) as yard, httpx.AsyncClient() as http:
+        server = asyncio.create_task(
+            taskyard.app.serve(yard, port=0, watch=[inbox], on_up=lambda address, _: up.set_result(address))
+        )
+        address = await up
+        await figures_with_failed_watchers(yard)
+        failed = (await http.get(f"{address}/healthz")).json()
+        failing.is_mended = True
+        await begun(yard, inbox)
+        watching = (await http.get(f"{address}/healthz")).json()
+        os.kill(os.getpid(), signal.SIGTERM)  # which asks this server to stop
+        await server
+
+    assert failed == {"ok": True, "problems": ["files: a folder is not being watched"]}
+    assert watching == {"ok": True, "problems": []}
+
+
+async def figures_with_failed_watchers(yard: Yard) -> Mapping[str, Any]:
+    mark = await yard.mark()
+    while "failed_watchers" not in (figures := await yard.health()):
+        mark = await yard.changed(mark, 0.2)
+    return figures
 
 
 async def test_a_watcher_that_fails_is_started_again(

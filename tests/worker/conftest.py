@@ -13,6 +13,7 @@ from taskyard.core.task import Status
 from taskyard.ledger.clock import SystemClock
 from taskyard.ledger.options import Options
 from taskyard.worker.agent import Agent
+from taskyard.worker.heartbeats import Heart
 from taskyard.worker.runner import Worker
 from tests.local_only import HTTP
 from tests.remote import served_beside
@@ -37,9 +38,11 @@ async def yard(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 
 @asynccontextmanager
-async def working(yard: Yard, agent: Agent, *, grace_sec: float = 5) -> AsyncGenerator[Worker]:
-    """The agent at work, until the block is left."""
-    worker = Worker(yard, agent, grace_sec=grace_sec)
+async def working(
+    yard: Yard, agent: Agent, *, grace_sec: float = 5, heart: Heart | None = None
+) -> AsyncGenerator[Worker]:
+    """The agent at work, until the block is left. Whoever gives a heart sees to its leases."""
+    worker = Worker(yard, agent, grace_sec=grace_sec, heart=heart)
     running = asyncio.create_task(worker.run())
     try:
         yield worker

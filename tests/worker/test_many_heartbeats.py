@@ -60,3 +60,43 @@ async def test_a_call_that_hangs_keeps_no_other_waiting(monkeypatch: pytest.Monk
             await beating
         assert max(hanging.sizes) == 2
         assert held[0].id not in hanging.kept
+
+
+async def test_leases_that_end_soonest_are_kept_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call has as long as the first lease in it: those with little time left must not cut the others short."""
+    monkeypatch.setattr(pulse, "MOST", 2)
+    lengths = [300, 20, 600, 10]
+    async with connect("memory://") as yard:
+        await yard.register("worker", max_concurrent_tasks=10)
+        timeouts = [{"lease_sec": length, "heartbeat_sec": 1} for length in lengths]
+        await yard.enqueue_many([{"type": "code", "dedup": "none", "timeouts": each} for each in timeouts])
+        held = await yard.claim("worker", count=4, start=True)
+        heart, calls = Heart(), Recorded(yard, wanted=2)
+        for task in held:
+            heart.add(task, monotonic() - 2, lambda _word, _why: None)
+
+        beating = asyncio.create_task(heart.beat(cast(service.Yard, calls)))
+        async with asyncio.timeout(10):
+            await calls.all_made.wait()
+
+        beating.cancel()
+        with suppress(asyncio.CancelledError):
+            await beating
+        length_of = {task.id: task.timeouts.lease_sec for task in held}
+        assert [[length_of[each] for each in call] for call in calls.made] == [[10, 20], [300, 600]]
+
+
+class Recorded:
+    """The yard, and which tasks each call of heartbeats was for."""
+
+    def __init__(self, yard: service.Yard, wanted: int) -> None:
+        self._yard = yard
+        self._wanted = wanted
+        self.made: list[list[str]] = []
+        self.all_made = asyncio.Event()
+
+    async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[Told]:
+        self.made.append([each.task_id for each in heartbeats])
+        if len(self.made) >= self._wanted:
+            self.all_made.set()
+        return await self._yard.heartbeat_many(heartbeats)

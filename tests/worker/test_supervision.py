@@ -16,6 +16,7 @@ from taskyard.features.attempts.views import Receipt
 from taskyard.remote import RemoteYard
 from taskyard.worker import runner
 from taskyard.worker.context import Context
+from taskyard.worker.heartbeats import Heart
 from tests.worker.conftest import until, working
 
 SOON = 5.0  # seconds: far below the heartbeat of 30 s that used to bring the word, far above what is promised
@@ -139,12 +140,13 @@ async def test_the_task_of_a_handler_that_swallows_its_cancellation_is_given_bac
         return "late"
 
     monkeypatch.setattr(runner, "ENDING", 0.1)
-    task = await yard.enqueue("long")
-    async with working(yard, agent, grace_sec=0.1) as worker:
+    task, heart = await yard.enqueue("long"), Heart()
+    async with working(yard, agent, grace_sec=0.1, heart=heart) as worker:
         await until(yard, task.id, Status.RUNNING)
 
     details = await yard.get(task.id)
     assert (details.status, details.failures, worker.abandoned) == (Status.READY, 0, 1)
+    assert heart.held() == []  # no heartbeat would be answered any more
     go_on.set()
 
 

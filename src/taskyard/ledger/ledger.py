@@ -113,6 +113,7 @@ class Ledger:
         """One set as it is, whatever becomes of it. At once: where it is many together already, without the queue."""
         try:
             if at_once:
+                self.queue.flushes += 1
                 (result,) = await self.store.commit([change_set])
                 return result
             return await self.queue.commit(change_set)

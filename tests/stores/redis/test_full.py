@@ -15,7 +15,7 @@ from taskyard.ledger.queue import Committer
 from taskyard.stores.redis import RedisStore
 from taskyard.yard import Yard
 from tests.redis_servers import RedisServer
-from tests.stores.given import a_new_task, a_set, given_a_completed_task
+from tests.stores.given import a_new_task, a_set, cancelling, given_a_completed_task, given_a_task
 from tests.yards import elapse, given_a_running_task, given_an_agent
 
 
@@ -74,6 +74,22 @@ async def test_of_one_batch_what_makes_room_is_taken_and_what_is_new_is_refused(
     assert isinstance(removed, Committed)
     assert isinstance(refused, StoreFull)
     assert await store.load([done.id, fresh.hot.id]) == {}
+
+
+@pytest.mark.parametrize("beside", ["an end", "a removal"])
+async def test_new_work_is_refused_also_where_its_set_ends_something_or_makes_room(
+    store: RedisStore, server: RedisServer, beside: str
+):
+    """As a rerun does, which cancels what waits, or an output that a validator is made for."""
+    done, waiting, fresh = await given_a_completed_task(store), await given_a_task(store), await a_new_task(store)
+    server.client().config_set("maxmemory", 1)
+    ends = a_set(store, tasks=(fresh,), changes=(cancelling(store, waiting),))
+    makes_room = a_set(store, tasks=(fresh,), removals=(done.id,))
+
+    with pytest.raises(StoreFull):
+        await store.commit([ends if beside == "an end" else makes_room])
+
+    assert await store.load([done.id, waiting.id, fresh.hot.id]) == {done.id: done, waiting.id: waiting}
 
 
 async def test_the_sweep_takes_back_what_expired(yard: Yard, server: RedisServer, clock: ManualClock):

@@ -212,13 +212,13 @@ class Verification:
         for start in range(0, len(lone), PAGE):
             history.edges |= dict.fromkeys(await self._store.edges(lone[start : start + PAGE]))
         homes = {hot.id: hot.dag_id for hot in history.tasks.values()}
-        # Of some, one end was pruned.
+        # Of some, one end came, or was pruned, since the tasks were listed.
         whole = dags.within((edge for edge in history.edges if edge.kind == "depends"), homes)
         crossing = [edge for edge in whole if homes[edge.parent] is None or homes[edge.parent] != homes[edge.child]]
         names = {dags.needed_name(dag_id) for edge in crossing if (dag_id := homes[edge.parent]) is not None}
         needed = await self._store.counts(self._workspace, sorted(names)) if names else {}
         return [
-            *_release_problems(history),
+            *_release_problems(history, whole),
             *_mark_problems(history.tasks, crossing, needed),
             *_cycle_problems("what waits now", _outstanding(history)),
         ]
@@ -328,8 +328,7 @@ def _figures(totals: Totals) -> str:
 def _task_problems(task_id: TaskId, history: _History) -> Iterable[str]:
     hot, events, attempts = history.tasks[task_id], history.events.get(task_id, []), history.attempts[task_id]
     if not events:
-        if history.whole:
-            yield f"{task_id} has no events"
+        yield f"{task_id} has no events"
         return
     yield from _replay_problems(hot, events)
     yield from _attempt_problems(hot, events, attempts)
@@ -382,9 +381,7 @@ def _revived_after(events: Sequence[Event]) -> int:
 
 
 def _stray_events(history: _History) -> list[str]:
-    """Nothing happened to a task that is not there."""
-    if not history.whole:
-        return []
+    """Nothing happened to a task that is not there. Where some were pruned, only events of those that are were read."""
     return [f"{task_id} has events and no row" for task_id in history.events if task_id not in history.tasks]
 
 
@@ -396,11 +393,11 @@ def _mark_problems(tasks: Mapping[TaskId, Hot], crossing: Sequence[Edge], needed
             yield f"{child} depends on {parent}, which is of another DAG and is not marked as needed"
 
 
-def _release_problems(history: _History) -> Iterable[str]:
+def _release_problems(history: _History, dependencies: Iterable[Edge]) -> Iterable[str]:
     """What depends on a task that is not completed waits for it, or is cancelled."""
     there = {hot.id: hot.status for hot in history.tasks.values()}
-    for parent, child, kind in history.edges:
-        if kind != "depends" or child not in there or there.get(parent) in (None, Status.COMPLETED):
+    for parent, child, _ in dependencies:
+        if there[parent] is Status.COMPLETED:
             continue
         waiting = there[child] is Status.PENDING and task_blocker(parent) in history.waits.get(child, ())
         if not waiting and there[child] is not Status.CANCELLED:
