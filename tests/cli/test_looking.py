@@ -1,6 +1,7 @@
 """What people see."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,19 @@ def test_events_are_told_one_a_line(taskyard: Command) -> None:
 
     assert len(lines) == 1
     assert "task.created" in lines[0]
+
+
+def test_events_tell_times_in_seconds_and_money_in_dollars_and_json_has_them_as_stored(taskyard: Command) -> None:
+    task = taskyard("enqueue", "code", "--json").json["id"]
+    lease = taskyard("claim", "--agent", "worker").out.split()[-1]
+    taskyard("complete", task, "--lease", lease, "--cost", "0.25")
+
+    running, completed = (line for line in taskyard("events", task).out.splitlines()[1:])
+    stored = [json.loads(line)["payload"] for line in taskyard("events", task, "--json").out.splitlines()[1:]]
+
+    assert re.search(r" waited=[0-9.]+s ", running)
+    assert re.search(r" silent=[0-9.]+s ran=[0-9.]+s cost=\$0.25", completed)
+    assert (stored[0]["waited"] > 0, stored[1]["cost"]) == (True, 250_000)
 
 
 def test_events_are_filtered(taskyard: Command) -> None:

@@ -28,6 +28,16 @@ def test_the_workers_of_a_type_are_folded_under_it(visit: Visit, yard: SyncYard)
     expect(crew(visit, "swarm").locator("article")).to_have_count(MANY)
 
 
+def test_a_worker_that_is_named_as_its_type_has_its_name_shown_once(visit: Visit, yard: SyncYard):
+    yard.register("solo")
+    yard.register("coder-1", "coder")
+    visit.open("/agents", "Agents")
+
+    expect(crew(visit, "solo").get_by_role("heading")).to_have_text(["solo"])
+    expect(crew(visit, "coder").get_by_role("heading")).to_have_text(["coder", "coder-1"])
+    expect(crew(visit, "solo").get_by_role("article", name="solo")).to_be_visible()
+
+
 def test_a_budget_is_set_on_the_type_with_its_period_and_says_who_set_it(visit: Visit, yard: SyncYard):
     yard.register("coder-1", "coder", budget_usd=5)
     yard.register("coder-2", "coder", budget_usd=5)

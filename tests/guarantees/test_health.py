@@ -83,3 +83,13 @@ def test_a_figure_is_told_in_the_unit_of_its_name():
         "task 20000",
     )
     assert (told["wal_bytes"], told["engine"]) == ("0.0 MiB", "postgresql")
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [(2**20, "1.0 MiB"), (2**30 - 2**20, "1023.0 MiB"), (2**30, "1.0 GiB"), (76_919_644_979, "71.6 GiB")],
+)
+def test_from_a_gibibyte_on_sizes_are_told_in_gibibytes(size: int, words: str):
+    (told,) = findings({"disk_bytes": size})
+
+    assert told.words == words

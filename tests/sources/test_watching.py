@@ -260,10 +260,11 @@ async def test_a_watcher_that_fails_is_named_by_healthz_until_it_watches_again(
 
 
 async def figures_with_failed_watchers(yard: Yard) -> Mapping[str, Any]:
-    mark = await yard.mark()
-    while "failed_watchers" not in (figures := await yard.health()):
-        mark = await yard.changed(mark, 0.2)
-    return figures
+    async with asyncio.timeout(30):
+        mark = await yard.mark()
+        while "failed_watchers" not in (figures := await yard.health()):
+            mark = await yard.changed(mark, 0.2)
+        return figures
 
 
 async def test_a_watcher_that_fails_is_started_again(

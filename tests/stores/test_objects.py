@@ -6,6 +6,7 @@ import threading
 from collections.abc import AsyncIterator
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import obstore
@@ -212,3 +213,70 @@ def test_a_place_that_is_none_or_carries_a_secret_is_refused_without_repeating_i
 
     assert "oops" not in str(refused.value)
     assert "key:secret" not in str(refused.value)
+
+
+class Blocking:
+    """Calls of the library that do not come back until they are let go."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Semaphore(0)
+        self._go_on = threading.Event()
+
+    def __call__(self, *_: object) -> None:
+        self.begun.release()
+        assert self._go_on.wait(30)
+
+    def let_go(self) -> None:
+        self._go_on.set()
+
+
+async def test_whoever_is_cancelled_waits_for_the_call_that_cannot_be_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    objects, delete = Objects(tmp_path.as_uri()), Blocking()
+    monkeypatch.setattr(obstore, "delete", delete)
+    removing = asyncio.create_task(objects.remove("key"))
+    await asyncio.to_thread(delete.begun.acquire)
+    removing.cancel()
+    for _ in range(100):
+        await asyncio.sleep(0)
+
+    assert not removing.done()
+    delete.let_go()
+    with pytest.raises(asyncio.CancelledError):
+        await removing
+
+
+async def test_calls_of_the_library_share_a_bounded_number_of_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    objects, delete = Objects(tmp_path.as_uri()), Blocking()
+    monkeypatch.setattr(obstore, "delete", delete)
+    removing = [asyncio.create_task(objects.remove(f"key {number}")) for number in range(2 * AT_ONCE)]
+    for _ in range(AT_ONCE):
+        await asyncio.to_thread(delete.begun.acquire)
+
+    assert len([each for each in threading.enumerate() if each.name.startswith("taskyard objects")]) == AT_ONCE
+    delete.let_go()
+    await asyncio.gather(*removing)
+
+
+async def test_a_bucket_is_told_that_a_write_broke_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Or it would keep the parts that it has, which nobody sees and somebody pays for."""
+    open_writer, ends = obstore.open_writer, list[type[BaseException] | None]()
+
+    class Watched:
+        def __init__(self, *given: Any, **options: Any) -> None:
+            self._writer: Any = open_writer(*given, **options)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._writer, name)
+
+        def __exit__(self, kind: type[BaseException] | None, *more: Any) -> Any:
+            ends.append(kind)
+            return self._writer.__exit__(kind, *more)
+
+    monkeypatch.setattr(obstore, "open_writer", Watched)
+
+    with pytest.raises(TooLarge):
+        await Objects(tmp_path.as_uri()).write("large", coming(b"some content"), most=1)
+
+    assert ends == [TooLarge]

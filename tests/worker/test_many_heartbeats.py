@@ -82,7 +82,7 @@ async def test_leases_that_end_soonest_are_kept_first(monkeypatch: pytest.Monkey
         beating.cancel()
         with suppress(asyncio.CancelledError):
             await beating
-        length_of = {task.id: task.timeouts.lease_sec for task in held}
+        length_of = {str(task.id): task.timeouts.lease_sec for task in held}
         assert [[length_of[each] for each in call] for call in calls.made] == [[10, 20], [300, 600]]
 
 

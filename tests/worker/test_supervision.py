@@ -183,14 +183,20 @@ async def test_a_worker_says_what_it_does_in_one_line_each(yard: Yard, caplog: p
     async def waits(task: Context) -> None:
         await task.wait_for("approve")
 
+    @agent.handles("spawns")
+    async def spawns(task: Context) -> None:
+        await task.spawn_all([{"type": "other"}] * task.payload, wait=True)
+
     title = "\x1b]52;c;aGk=\x07 [bold]"
     tasks = [{"type": "good", "title": title}, {"type": "bad", "max_attempts": 1}, {"type": "waits"}]
+    tasks += [{"type": "spawns", "payload": number} for number in (1, 2)]
     ids = [task.id for task in await yard.enqueue_many(tasks)]
     with caplog.at_level(logging.INFO, "taskyard.worker"):
         async with working(yard, agent):
             await until(yard, ids[0], Status.COMPLETED)
             await until(yard, ids[1], Status.DEAD_LETTERED)
-            await until(yard, ids[2], Status.PENDING)
+            for task_id in ids[2:]:
+                await until(yard, task_id, Status.PENDING)
 
     said = caplog.text
     assert f'claimed {ids[0]} (good) "\\u001b]52;c;aGk=\\u0007 [bold]", attempt 1' in said
@@ -198,4 +204,6 @@ async def test_a_worker_says_what_it_does_in_one_line_each(yard: Yard, caplog: p
     assert f"failed {ids[1]} (bad) after" in said
     assert "s: agent_error: no\\u001b[2J luck; dead-lettered, for a person to decide" in said
     assert f"suspended {ids[2]} (waits): waits for the signal approve" in said
+    assert f"suspended {ids[3]} (spawns): waits for 1 task that it spawned\n" in said
+    assert f"suspended {ids[4]} (spawns): waits for 2 tasks that it spawned\n" in said
     assert "\x1b" not in said

@@ -1,14 +1,18 @@
 """The same calls without await."""
 
+import asyncio
 import inspect
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 import taskyard
+from taskyard import sync
+from taskyard.api import chunks
 from taskyard.app import Yard
 
 
@@ -80,3 +84,39 @@ def test_a_pipe_by_its_name_is_refused_and_not_waited_for(tmp_path: Path) -> Non
         pytest.raises(taskyard.InvalidInput, match="not a pipe or a device"),
     ):
         yard.put_artifact("x", pipe)
+
+
+def test_closing_does_not_wait_for_ever_for_what_swallows_its_cancellation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sync, "PATIENCE", 0.1)
+    portal, go_on = sync.Portal(), threading.Event()
+
+    async def stubborn() -> None:
+        while not go_on.is_set():
+            try:
+                await asyncio.sleep(0.01)
+            except asyncio.CancelledError:
+                continue
+
+    async def begin() -> asyncio.Task[None]:
+        return asyncio.create_task(stubborn())
+
+    begun = portal.call(begin())
+    closing = threading.Thread(target=portal.close, daemon=True)
+    closing.start()
+    closing.join(20)
+
+    assert not closing.is_alive()
+    assert not begun.done()
+    go_on.set()
+
+
+def test_a_file_is_read_without_a_thread_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def apart(*_: object) -> bytes:
+        raise AssertionError("a thread was made")
+
+    monkeypatch.setattr(chunks, "_apart", apart)
+    file = tmp_path / "file"
+    file.write_bytes(b"content")
+
+    with taskyard.connect_sync("memory://") as yard:
+        assert yard.put_artifact("x", file).size == 7

@@ -225,7 +225,7 @@ class Context:
             ids = await self._yard.spawn(self.id, self.lease, tasks, name=named, wait=wait)
             ended = await self._yard.children(self.id, named)
             if wait and ended is None:
-                raise Suspended(f"waits for {len(ids)} tasks that it spawned")
+                raise Suspended(f"waits for {len(ids)} task{'s' if len(ids) > 1 else ''} that it spawned")
         return ended if ended is not None else [Child(each, self.task.status, None) for each in ids]
 
     async def submit(self, dag: Mapping[str, object], *, name: str | None = None) -> str:

@@ -135,12 +135,14 @@ function summary(known: readonly Agent[]): string {
 
 function AgentCard({ agent, work }: { agent: Agent; work: readonly HeldTask[] }) {
   return (
-    <article className="card agent" data-agent={agent.id}>
+    <article className="card agent" data-agent={agent.id} aria-label={agent.id}>
       <header>
         <div className="agent-name">
-          <h3 className="clip" title={agent.id}>
-            {agent.id}
-          </h3>
+          {agent.id !== agent.type && ( // the card of the type is headed by the same name
+            <h3 className="clip" title={agent.id}>
+              {agent.id}
+            </h3>
+          )}
           <CopyButton text={agent.id} label={`Copy ${agent.id}`} />
         </div>
         {agent.silent ? <Silent /> : <StatusBadge status={agent.status} />}

@@ -22,7 +22,7 @@ from taskyard.cli.tables import COLOURS, Text, age, counted, dollars, seconds, s
 from taskyard.core.changes import StoredEvent
 from taskyard.core.json_value import Json, compact
 from taskyard.core.task import Status, TaskId
-from taskyard.core.units import Micros, to_iso
+from taskyard.core.units import SECOND, Micros, MicroUsd, to_iso, to_usd
 from taskyard.features.dags.views import DagInShort, DagView
 from taskyard.features.events.rules import Wanted
 from taskyard.features.events.views import event_view
@@ -415,10 +415,19 @@ _TOLD: dict[str, tuple[str, ...]] = {
 
 def _print_event(event: Mapping[str, Json], as_json: bool) -> None:
     payload = cast(dict[str, Json], event["payload"])
-    facts = " ".join(f"{name}={value}" for name, value in payload.items() if value not in (None, "", []))
+    facts = " ".join(f"{name}={_fact(name, value)}" for name, value in payload.items() if value not in (None, "", []))
     at, who = str(event["at"])[11:23], short(str(event["task_id"] or ""))
     words = f"{event['seq']:>6}  {at}  {event['event']:<20} {who}  {facts}"
     show(as_json, event, Group(session.one_line(words)))  # in a group, or rich would join it to the next
+
+
+def _fact(name: str, value: Json) -> str:
+    """A part of an event's data. Lengths of time are stored in microseconds, and money in micro-dollars."""
+    if name in ("waited", "ran", "silent") and isinstance(value, int):
+        return seconds(value / SECOND).replace(" ", "")
+    if name == "cost" and isinstance(value, int):
+        return f"${to_usd(MicroUsd(value))}"
+    return str(value)
 
 
 def stats(

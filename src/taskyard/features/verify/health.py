@@ -14,6 +14,7 @@ from taskyard.ledger.ledger import Ledger
 from taskyard.visible_text import visible
 
 MIB = 1024 * 1024
+GIB = 1024 * MIB
 DUE_AT_ONCE = 500  # due tasks that are looked at
 WATCHER = "watcher"  # of records: a file watcher that has ended
 LONGEST_PROBLEM = 500  # characters
@@ -83,8 +84,8 @@ class _Rule(NamedTuple):
 # For a look, not for an alarm: yards that do well pass all of these for a while.
 _RULES = {
     "wal_bytes": _Rule("the log is not copied into the file: a read has no end, or writes never pause", most=256 * MIB),
-    "free_bytes": _Rule("much of the file is empty: VACUUM would make it smaller", most=1024 * MIB),
-    "disk_free_bytes": _Rule("the disk is nearly full", least=1024 * MIB),
+    "free_bytes": _Rule("much of the file is empty: VACUUM would make it smaller", most=GIB),
+    "disk_free_bytes": _Rule("the disk is nearly full", least=GIB),
     "dead_rows_share": _Rule("autovacuum does not keep up: look for an old transaction, or give it more", most=0.5),
     "oldest_transaction_sec": _Rule("a transaction is open for long, and keeps dead rows from being removed", most=300),
     "connections_share": _Rule("few connections are left: lower pool_size, or put PgBouncer in between", most=0.8),
@@ -117,7 +118,7 @@ def _words(name: str, value: Json) -> str:
         case dict():
             return ", ".join(f"{key} {each}" for key, each in value.items()) or "none"
         case int() | float() if name.endswith("_bytes"):
-            return f"{value / MIB:.1f} MiB"
+            return f"{value / MIB:.1f} MiB" if value < GIB else f"{value / GIB:.1f} GiB"
         case int() | float() if name.endswith("_sec"):
             return f"{value:.1f} s"
         case int() | float() if name.endswith("_share"):
