@@ -47,6 +47,8 @@ LOCAL_ONLY = {
     "test_figures_are_kept_for_a_year_and_then_some": _FIGURES,
     "test_every_end_of_an_attempt_lets_its_row_go": _INSIDE,
     "test_a_row_is_let_go_when_another_process_has_ended_its_attempt": _INSIDE,
+    "test_the_rows_in_hand_have_an_end_and_those_beyond_it_are_read_again": _INSIDE,
+    "test_of_the_rows_in_hand_those_without_a_heartbeat_go_first": _INSIDE,
     "test_what_was_decided_before_a_standstill_has_the_time_of_its_write": _INSIDE,
     "test_a_store_that_is_always_slow_takes_a_change_in_the_end": _INSIDE,
 }

@@ -48,7 +48,7 @@ def test_every_call_of_the_local_yard_is_there_and_takes_the_same():
 
 
 def test_what_is_not_tried_through_http_does_not_grow_unnoticed():
-    assert len(LOCAL_ONLY) == 39
+    assert len(LOCAL_ONLY) == 41
 
 
 async def a_plain_task(yard: Yard) -> Task:

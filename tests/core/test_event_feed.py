@@ -87,8 +87,9 @@ async def test_after_a_full_page_the_next_is_read_at_once(monkeypatch: pytest.Mo
     monkeypatch.setattr(following, "GATHER", 1e6)
     feed = EventFeed(Written(events(4)))
 
-    assert await seqs_from(feed, 0, 2) == [1, 2]
-    assert await seqs_from(feed, 2, 2) == [3, 4]
+    async with asyncio.timeout(10):
+        assert await seqs_from(feed, 0, 2) == [1, 2]
+        assert await seqs_from(feed, 2, 2) == [3, 4]
 
 
 async def test_only_the_newest_are_kept_in_memory(monkeypatch: pytest.MonkeyPatch):
