@@ -21,6 +21,7 @@ from tests.yards import OpenYard
 
 if place := in_memory():
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(place))  # where pytest makes every tmp_path
+gc.disable()  # until all tests are collected: none of them is garbage
 STORED = ("open_yard", "connect", "store")  # what is made for each store
 
 
@@ -102,6 +103,7 @@ def pytest_collection_finish() -> None:
     """Tests are a million objects by now: to look through them for garbage again and again takes much of the time."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish() -> None:

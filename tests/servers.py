@@ -25,6 +25,8 @@ at_the_end = ExitStack()  # what ends the servers, last first
 
 # What a machine's crash would cost is not what these tests are about; that of a process is.
 _HASTY = ("fsync = off", "synchronous_commit = off", "full_page_writes = off")
+# What a server has counted in a schema is not true of the next test's yard, so nothing is counted.
+_UNCOUNTED = "autovacuum = off"
 _MUCH = 300  # tasks
 # How many tasks a schema has had, and what makes it empty again: its tables and its sequences are what they are by now.
 _CLEARING = """
@@ -59,7 +61,7 @@ def postgres(version: int) -> str:
     at_the_end.callback(shutil.rmtree, folder, ignore_errors=True)
     server = _wheel().get_server(folder / "data", cleanup_mode="stop", postgres_version=version)
     at_the_end.callback(server.cleanup)
-    for setting in _HASTY:
+    for setting in (*_HASTY, _UNCOUNTED):
         server.psql(f"alter system set {setting}")
     server.psql("select pg_reload_conf()")
     return server.get_uri()

@@ -339,7 +339,8 @@ returning name, task_id, wait
 
 -- name: take_off_aimed
 -- Of each task's present wait the blocker of that name, or all. Two that aim at one row: the first has taken it.
-with doomed as (
+-- Materialized: a server that takes the tables for empty would find the doomed again for every row that it compares.
+with doomed as materialized (
   select min(aimed.number) as number, blocker.task_id, blocker.wait, blocker.name
   from unnest($1::bigint[], $2::text[], $3::text[], $4::boolean[]) as aimed (number, task_id, name, ends_wait)
   join yard.task
