@@ -151,7 +151,7 @@ async def a_lease_is_missing(sound: Sound) -> None:
 
 
 async def a_lease_is_left_behind(sound: Sound) -> None:
-    await sound.move(sound.completed, lease="left behind")
+    await sound.move(sound.running.id, status=Status.VALIDATING)
 
 
 async def a_task_waits_for_nothing(sound: Sound) -> None:
@@ -254,7 +254,7 @@ async def money_is_spent_that_nobody_spent(sound: Sound) -> None:
         (a_failure_is_forgotten, "{dead} counts 0 failures, and 1 are on record"),
         (a_task_fails_more_often_than_it_may, "{dead} failed 4 times of 3"),
         (a_lease_is_missing, "{running} is running, and its lease is missing"),
-        (a_lease_is_left_behind, "{completed} is completed, and its lease is there"),
+        (a_lease_is_left_behind, "{running} is validating, and its lease is there"),
         (a_task_waits_for_nothing, "{ready} is pending and waits for nothing"),
         (a_task_waits_for_what_is_done, "{ready} waits for {completed}, which is completed"),
         (a_parent_waits_for_a_child_that_is_dead, "{ready} waits for {dead}, which is dead_lettered"),

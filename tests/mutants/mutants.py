@@ -85,7 +85,12 @@ MUTANTS = (
     Mutant(
         name="version_guard_dropped_in_sqlite",
         trap="A zombie's write, decided on what was there before, lands on its successor's.",
-        edits=(Edit(SQLITE_SQL, "where task.version is not expected.version\n", "where task.id is null\n"),),
+        edits=(
+            Edit(
+                SQLITE_SQL, "where task.version is not expected.version\nor exists", "where task.id is null\nor exists"
+            ),
+            Edit(SQLITE_SQL, "where held.version is not expected.version\n", "where held.seq is null\n"),
+        ),
         caught_by=Hunt("sqlite", seeds=20),
     ),
     Mutant(
@@ -188,7 +193,13 @@ MUTANTS = (
     Mutant(
         name="rank_order_reversed_in_sqlite",
         trap="What is urgent waits behind what is not.",
-        edits=(Edit(SQLITE_SQL, "order by head.rank, head.seq\n", "order by head.rank desc, head.seq\n"),),
+        edits=(
+            Edit(
+                SQLITE_SQL,
+                "  order by ready.band, ready.share, ready.rank, ready.seq\n",
+                "  order by ready.band, ready.share, ready.rank desc, ready.seq\n",
+            ),
+        ),
         caught_by=Hunt("sqlite", seeds=20),
     ),
     Mutant(
@@ -236,9 +247,9 @@ MUTANTS = (
         trap="A change writes the whole row, and a heartbeat that came meanwhile is lost with the lease it had kept.",
         edits=(
             Edit(
-                "stores/shared/sql_files.py",
-                "groups.setdefault(tuple(map(ne, before, after)), []).append(after)",
-                "groups.setdefault(tuple(True for _ in after), []).append(after)",
+                "stores/sqlite/writes/moves.py",
+                "changed = () if was == is_now else tuple(map(ne, was, is_now))",
+                "changed = tuple(True for _ in is_now)",
             ),
         ),
         caught_by=Hunt("sqlite", "a_heartbeat_comes_while_a_late_change_is_on_its_way"),
@@ -255,7 +266,7 @@ MUTANTS = (
         edits=(
             Edit(
                 SQLITE_SQL,
-                "or expected.expires is not null and task.lease_expires_at is not expected.expires\n",
+                "or expected.expires is not null and held.lease_expires_at is not expected.expires\n",
                 "",
             ),
         ),

@@ -8,6 +8,7 @@ from taskyard.core import errors
 from taskyard.core.task import Hot
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.shared import migrations
+from taskyard.stores.shared.places import HELD_ONLY, HELD_TOO
 from taskyard.stores.sqlite import SqliteStore
 from tests.stores.given import given_a_task, row_of
 from tests.stores.sqlite.inside import opened
@@ -37,9 +38,18 @@ async def test_a_newer_schema_that_says_it_may_be_written_is_worked_with(
         assert connection.execute("select version from schema").get == 99
 
 
-async def test_the_columns_of_a_task_are_those_of_the_core_in_its_order(store: SqliteStore, path: Path):
+async def test_the_columns_of_a_task_are_those_of_the_core(store: SqliteStore, path: Path):
     with opened(path) as connection:
-        assert tuple(row[1] for row in connection.execute("pragma table_info(task)")) == Hot._fields
+        known, held = (
+            [row[1] for row in connection.execute(f"pragma table_info({name})")] for name in ("task", "held")
+        )
+
+    assert sorted([*known, *HELD_ONLY]) == sorted([*Hot._fields, "log"])
+    assert sorted(held) == sorted(["seq", *HELD_TOO, *HELD_ONLY, "holds", "log"])
+
+
+async def test_a_new_file_has_no_page_that_an_older_layout_left_behind(store: SqliteStore):
+    assert (await store.health())["free_bytes"] == 0
 
 
 async def test_the_secret_is_made_once_and_known_to_all(store: SqliteStore, path: Path, clock: ManualClock):

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from taskyard.core import errors
-from taskyard.core.changes import Committed, NewTask
+from taskyard.core.changes import Committed
 from taskyard.core.units import MicroUsd
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.sqlite import SqliteStore, claims
 from taskyard.stores.sqlite.threads.writer import Writer
-from taskyard.stores.sqlite.transaction import SqliteTransaction
+from taskyard.stores.sqlite.transaction import PlacedTask, SqliteTransaction
 from tests.stores.given import (
     a_beat,
     a_lane,
@@ -167,7 +167,7 @@ class Interruptions:
         self._loop = asyncio.get_running_loop()
         insert = SqliteTransaction.insert_tasks
 
-        def noted(transaction: SqliteTransaction, tasks: Sequence[NewTask]) -> None:
+        def noted(transaction: SqliteTransaction, tasks: Sequence[PlacedTask]) -> None:
             if len(tasks) > 1:
                 self.begun += 1
                 asyncio.run_coroutine_threadsafe(self._come(), self._loop).result(30)

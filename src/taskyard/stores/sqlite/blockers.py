@@ -5,7 +5,7 @@ A task without a blocker becomes ready as `transitions.ready` says, at the time 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from taskyard.core import claiming
 from taskyard.core.changes import Change, Limit
@@ -31,14 +31,19 @@ def blocking_names(transaction: SqliteTransaction, names: Iterable[str]) -> set[
     return {row[0] for row in transaction.connection.execute(SQL["names_that_block"], (json_list(names),))}
 
 
-def lift_blockers(transaction: SqliteTransaction, placed: Sequence[PlacedLift]) -> dict[int, list[Change]]:
-    """Remove the blockers. Answers the changes to ready, by the place of the set that removed the last blocker."""
+def lift_blockers(
+    transaction: SqliteTransaction, placed: Sequence[PlacedLift], order_of: Callable[[int], int]
+) -> dict[int, list[Change]]:
+    """Remove the blockers. Answers the changes to ready, by the place of the set that removed the last blocker.
+
+    `order_of` says for that place where the events come among those of the transaction.
+    """
     lifts = LiftBatch(placed)
     _remove(transaction, lifts)
     if not lifts.task_ids:
         return {}
     changes = lifts.make_ready(transaction.load("freed", json_list(lifts.task_ids)))
-    transaction.apply_changes(change for each in changes.values() for change in each)
+    transaction.apply_changes([(order_of(place), change) for place, each in changes.items() for change in each])
     return changes
 
 
@@ -54,7 +59,7 @@ def _remove(transaction: SqliteTransaction, lifts: LiftBatch) -> None:
         transaction.run("remove_blockers_named", names)
 
 
-def unpark(transaction: SqliteTransaction, limit: Limit, at: Micros) -> list[Change]:
+def unpark(transaction: SqliteTransaction, limit: Limit, at: Micros, order: int) -> list[Change]:
     """Make parked tasks ready, as far as the ceiling has room."""
     name = blocker_for(limit.name)
     if name is None:
@@ -65,7 +70,7 @@ def unpark(transaction: SqliteTransaction, limit: Limit, at: Micros) -> list[Cha
     chosen = claiming.unpark(limit, parked.values(), _default_reserve(transaction, limit.workspace))
     transaction.write("remove_blockers", [(task_id, parked[task_id].wait, name) for task_id in chosen])
     changes = make_unparked(chosen, transaction.load("freed", json_list(chosen)), at)
-    transaction.apply_changes(changes)
+    transaction.apply_changes([(order, change) for change in changes])
     return changes
 
 

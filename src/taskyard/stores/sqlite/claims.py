@@ -15,8 +15,9 @@ from taskyard.stores.contract import Claimed, Extended, Stale
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.heartbeat_batches import apply_heartbeats
 from taskyard.stores.sqlite import blockers, queries
-from taskyard.stores.sqlite.statements import SQL, json_list, update_rows
+from taskyard.stores.sqlite.statements import SQL, json_list
 from taskyard.stores.sqlite.transaction import SqliteTransaction
+from taskyard.stores.sqlite.writes.moves import Step, write_steps
 
 _NO_CEILING = 2**62
 
@@ -39,8 +40,8 @@ def claim(transaction: SqliteTransaction, plan: ClaimPlan) -> TakenTasks | Stale
         return transaction.limit(plan.workspace, name)
 
     taken, parked, spends = claiming.choose(plan, _lanes(transaction, plan, limit_of), limit_of)
-    changes = [*taken, *(change for change, _ in parked)]
-    transaction.apply_changes(changes)
+    order = transaction.next_orders(2)
+    transaction.apply_changes([(order, change) for change in (*taken, *(change for change, _ in parked))])
     transaction.write("insert_blockers", [blocker for _, blocker in parked])
     transaction.write_limits(
         limit._replace(held=limit.held + held, spent=limit.spent + spent)
@@ -48,10 +49,10 @@ def claim(transaction: SqliteTransaction, plan: ClaimPlan) -> TakenTasks | Stale
         if (limit := limit_of(name))
     )
     eased = [limit_of(spend.name) for spend in spends if claiming.eases(spend)]
-    unparked = [change for limit in eased for change in blockers.unpark(transaction, limit, plan.now)]
-    transaction.add_events(change.event for change in (*changes, *unparked))
+    for limit in eased:
+        blockers.unpark(transaction, limit, plan.now, order + 1)
     tasks = tuple(change.after for change in taken)
-    return TakenTasks(tasks, len(parked), queries.bodies(transaction.connection, [hot.id for hot in tasks]))
+    return TakenTasks(tasks, len(parked), queries.bodies(transaction.connection, [hot.seq for hot in tasks]))
 
 
 def to_claimed(taken: TakenTasks) -> Claimed:
@@ -81,5 +82,5 @@ def _lanes(transaction: SqliteTransaction, plan: ClaimPlan, limit_of: claiming.L
 def extend(transaction: SqliteTransaction, beats: Sequence[Beat]) -> list[Extended]:
     found = transaction.load("load", json_list({beat.task_id for beat in beats}))
     answers, steps = apply_heartbeats(beats, found, transaction.now)
-    update_rows(transaction.connection, steps)
+    write_steps(transaction.connection, [Step(*step) for step in steps if step[0].lease is not None])
     return answers

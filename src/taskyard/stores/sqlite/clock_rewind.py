@@ -10,13 +10,14 @@ from taskyard.core.clock_jump import CUT_KINDS, cut, cut_record
 from taskyard.core.task import Hot
 from taskyard.definition.codec import decode_definition
 from taskyard.stores.shared import rows
-from taskyard.stores.sqlite.statements import SQL, json_list, update_rows
+from taskyard.stores.sqlite.statements import SQL, json_list
 from taskyard.stores.sqlite.transaction import SqliteTransaction
+from taskyard.stores.sqlite.writes.moves import Step, write_steps
 
 
 def cut_times(transaction: SqliteTransaction) -> None:
     """Shorten leases, delays and windows to their own lengths, and record that the clock went back."""
-    update_rows(transaction.connection, list(_cut_tasks(transaction)))
+    write_steps(transaction.connection, [Step(*each) for each in _cut_tasks(transaction)])
     _cut_records(transaction)
     transaction.run("cut_pulses", transaction.now)
     transaction.run("note_jump", transaction.now, transaction.went_back)

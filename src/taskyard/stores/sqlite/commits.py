@@ -6,20 +6,21 @@ together. All guards are checked before the first write, so a refused set leaves
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Committed, Limit
-from taskyard.core.task import Definition, TaskId
+from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Committed, Limit, Rescore
+from taskyard.core.task import Definition, Status
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits import batching
 from taskyard.stores.shared.commits.batching import Batch, Key, eased_ceilings
 from taskyard.stores.shared.commits.change_sets import Answer, add_counts, newly_ready
-from taskyard.stores.shared.commits.conflicts import takes_key
 from taskyard.stores.shared.commits.lifts import collect_lifts
 from taskyard.stores.sqlite import blockers, guards
 from taskyard.stores.sqlite.statements import SQL, json_list, multi_row
 from taskyard.stores.sqlite.transaction import SqliteTransaction
+from taskyard.stores.sqlite.writes.attempts import write_attempts
+from taskyard.stores.sqlite.writes.removal import remove_tasks
 
 
 def commit_sets(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> list[Answer]:
@@ -41,64 +42,95 @@ def _take_batch(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> Ba
     return batching.take_batch(independent, blocked, parked)
 
 
+class _Order:
+    """Where the events of a batch come among those of the transaction: set by set, and part by part of each."""
+
+    CHANGES, TASKS, UNBLOCKED, EVENTS, PARTS = range(5)
+
+    def __init__(self, transaction: SqliteTransaction, batch: Batch) -> None:
+        self._first = transaction.next_orders(self.PARTS * len(batch.sets))
+
+    def of(self, place: int, part: int) -> int:
+        return self._first + self.PARTS * place + part
+
+    def of_unblocked(self, place: int) -> int:
+        return self.of(place, self.UNBLOCKED)
+
+
 def _commit_batch(transaction: SqliteTransaction, batch: Batch) -> list[Answer]:
     refused = guards.find_refused(transaction, batch.sets)
     passed = {place: each for place, each in enumerate(batch.sets) if place not in refused}
     sets = list(passed.values())
-    _write_tasks(transaction, sets)
-    unblocked = _lift_blockers(transaction, passed)
+    order = _Order(transaction, batch)
+    _write_tasks(transaction, passed, order)
+    unblocked = _lift_blockers(transaction, passed, order)
     _write_history(transaction, sets)
-    _remove(transaction, [task_id for each in sets for task_id in each.removals])
+    if doomed := [task_id for each in sets for task_id in each.removals]:
+        remove_tasks(transaction, doomed)
     limits = _move_limits(transaction, sets)
     last = len(batch.sets) - 1
     if batch.unparks and last in passed:
-        unblocked.setdefault(last, []).extend(_unpark(transaction, batch.sets[last], limits))
-    for place, each in passed.items():
-        transaction.add_events([step.event for step in (*each.changes, *each.tasks, *unblocked.get(place, ()))])
-        transaction.add_events(each.events)
+        unparked = _unpark(transaction, batch.sets[last], limits, order.of_unblocked(last))
+        unblocked.setdefault(last, []).extend(unparked)
+    if events := [(order.of(place, order.EVENTS), event) for place, each in passed.items() for event in each.events]:
+        transaction.add_events(events)
     return [
         refused[place] if place in refused else Committed({}, newly_ready(each, unblocked.get(place, [])))
         for place, each in enumerate(batch.sets)
     ]
 
 
-def _write_tasks(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> None:
-    changes = [change for each in sets for change in each.changes]
-    # Changes that take an idempotency key come last: the previous owner of the same set has released it by then.
-    taking = [change for change in changes if takes_key(change)]
-    transaction.apply_changes(changes if not taking else [change for change in changes if not takes_key(change)])
-    transaction.apply_changes(taking)
-    transaction.insert_tasks([task for each in sets for task in each.tasks])
+def _write_tasks(transaction: SqliteTransaction, passed: Mapping[int, ChangeSet], order: _Order) -> None:
+    sets = passed.values()
+    changes = [(order.of(place, order.CHANGES), row) for place, each in passed.items() for row in each.changes]
+    transaction.apply_changes(changes)
+    transaction.insert_tasks(
+        [(order.of(place, order.TASKS), task) for place, each in passed.items() for task in each.tasks]
+    )
     transaction.write("insert_edges", [edge for each in sets for edge in each.edges])
     transaction.write("insert_blockers", [blocker for each in sets for blocker in each.blockers])
 
 
-def _lift_blockers(transaction: SqliteTransaction, passed: dict[int, ChangeSet]) -> dict[int, list[Change]]:
+def _lift_blockers(
+    transaction: SqliteTransaction, passed: Mapping[int, ChangeSet], order: _Order
+) -> dict[int, list[Change]]:
     lifts = collect_lifts(passed)
-    return blockers.lift_blockers(transaction, lifts) if lifts else {}
+    return blockers.lift_blockers(transaction, lifts, order.of_unblocked) if lifts else {}
 
 
 def _write_history(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> None:
     write = transaction.write
-    write("insert_attempts", [attempt for each in sets for attempt in each.attempts])
-    write("insert_outputs", [rows.format_output(output) for each in sets for output in each.outputs])
+    write_attempts(transaction, sets)
     write("insert_checkpoints", [checkpoint for each in sets for checkpoint in each.checkpoints])
     write("insert_signals", [signal for each in sets for signal in each.signals])
     write("insert_outbox", [outbox for each in sets for outbox in each.outbox])
-    write("rescore", [rescore for each in sets for rescore in each.rescores])
+    _rescore(transaction, [rescore for each in sets for rescore in each.rescores])
     _redefine(transaction, [definition for each in sets for definition in each.redefined])
     _write_records(transaction, sets)
+
+
+def _rescore(transaction: SqliteTransaction, rescores: Sequence[Rescore]) -> None:
+    """Move waiting tasks to their new ranks. One that is held by now keeps its rank."""
+    if not rescores:
+        return
+    asked = (json_list(each.task_id for each in rescores),)
+    waiting = {row[0]: row[1:] for row in transaction.connection.execute(SQL["rescored"], asked)}
+    ready = json_list(seq for seq, status in waiting.values() if status == Status.READY)
+    transaction.run("remove_ready", ready)
+    scored = [(waiting[each.task_id][0], *each[1:]) for each in rescores if each.task_id in waiting]
+    transaction.write("rescore", scored)
+    transaction.run("insert_ready", ready)
 
 
 def _redefine(transaction: SqliteTransaction, definitions: Sequence[Definition]) -> None:
     if not definitions:
         return
     seqs = dict(transaction.connection.execute(SQL["seqs"], (json_list(each.id for each in definitions),)))
-    for definition in definitions:
-        transaction.run("redefine", *rows.format_definition(definition), definition.id)
+    stored = [each for each in definitions if each.id in seqs]
+    for definition in stored:
+        transaction.run("redefine", *rows.format_definition(definition), seqs[definition.id])
     transaction.run("remove_tags", json_list(seqs.values()))
-    tags = [(each.workspace, tag, seqs[each.id]) for each in definitions if each.id in seqs for tag in each.tags]
-    transaction.write("insert_tags", tags)
+    transaction.write("insert_tags", [(each.workspace, tag, seqs[each.id]) for each in stored for tag in each.tags])
 
 
 def _write_records(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> None:
@@ -118,28 +150,6 @@ def _write_records(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) ->
             transaction.bump_epoch(workspace)
 
 
-def _remove(transaction: SqliteTransaction, task_ids: Sequence[TaskId]) -> None:
-    """Remove the tasks and everything that belongs only to them."""
-    if not task_ids:
-        return
-    transaction.flush_events()
-    ids = json_list(task_ids)
-    ask = transaction.connection.execute
-    dags = list(ask(SQL["doomed_dags"], (ids,)))
-    last = [*ask(SQL["last_doomed_events"], (ids,)), *(row for dag in dags for row in ask(SQL["last_dag_event"], dag))]
-    transaction.write("write_pruned", last)
-    for workspace, dag_id in dags:
-        transaction.run("remove_dag_events", workspace, dag_id)
-        transaction.run("remove_record", "dag", workspace, dag_id)
-        transaction.run("remove_dag_limit", workspace, dag_id)
-        transaction.run("remove_dag_counters", workspace, dag_id, dag_id)
-    for what in (
-        *("definitions", "tags_of", "events", "outputs", "attempts", "checkpoints", "signals", "blockers_of"),
-        *("edges_from", "edges_to", "outbox", "dead", "tasks"),
-    ):
-        transaction.run(f"remove_{what}", ids)
-
-
 # Ceilings and counters are written last, in the order of their names.
 
 
@@ -155,10 +165,12 @@ def _move_limits(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> d
     return limits
 
 
-def _unpark(transaction: SqliteTransaction, change_set: ChangeSet, limits: dict[Key, Limit]) -> list[Change]:
+def _unpark(
+    transaction: SqliteTransaction, change_set: ChangeSet, limits: dict[Key, Limit], order: int
+) -> list[Change]:
     """Make parked tasks ready where a ceiling may have more room than before."""
     eased = (limits[key] for key, _ in eased_ceilings(change_set))
-    return [change for limit in eased for change in blockers.unpark(transaction, limit, change_set.at)]
+    return [change for limit in eased for change in blockers.unpark(transaction, limit, change_set.at, order)]
 
 
 def _fold_limits(limits: dict[Key, Limit], change_set: ChangeSet) -> None:

@@ -40,6 +40,11 @@ def connect(path: Path, *, writes: bool, call_timeout: float = CALL_TIMEOUT) -> 
     return connection
 
 
+def connect_memory() -> apsw.Connection:
+    """Open an empty database in memory that no other connection sees."""
+    return apsw.Connection(":memory:")
+
+
 def _busy_handler(call_timeout: float) -> Callable[[int], bool]:
     """A busy handler of short sleeps. SQLite's own handler sleeps up to 100 ms, and is unfair to early waiters."""
     until = 0.0

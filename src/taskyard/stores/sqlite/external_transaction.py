@@ -15,7 +15,9 @@ import apsw
 from taskyard.core.changes import Blocker, NewTask
 from taskyard.core.task import Lane, LaneId, TaskId
 from taskyard.stores.shared import rows
-from taskyard.stores.sqlite.statements import SQL, json_list
+from taskyard.stores.sqlite.log.log_append import LogAppender, last_numbers
+from taskyard.stores.sqlite.statements import SQL, json_list, multi_row
+from taskyard.stores.sqlite.writes.new_tasks import insert_tasks
 
 
 class SqliteExternalTransaction:
@@ -36,16 +38,13 @@ class SqliteExternalTransaction:
         return dict(self._query("by_key", workspace, json_list(keys)))
 
     async def insert(self, tasks: Sequence[NewTask], blockers: Sequence[Blocker]) -> None:
-        ((task_seq, event_seq),) = self._query("draw_numbers", len(tasks), len(tasks))
-        for place, (hot, definition, event) in enumerate(tasks, start=1 - len(tasks)):
-            seq = task_seq + place
-            self._run("insert_tasks", hot[0], seq, *hot[2:])
-            self._run("insert_definitions", seq, *rows.format_definition(definition))
-            for tag in definition.tags:
-                self._run("insert_tags", definition.workspace, tag, seq)
-            self._run("insert_events", event_seq + place, *event)
-        for blocker in blockers:
-            self._run("insert_blockers", *blocker)
+        number, clock, task_seq = last_numbers(self._connection)
+        log = LogAppender(number)
+        numbers = log.add([(0, task.event) for task in tasks])
+        insert_tasks(self._connection, tasks, task_seq + 1, numbers)
+        clock = max(clock, *(task.event.at for task in tasks))
+        multi_row("insert_log").run(self._connection, log.take_rows(clock, task_seq + len(tasks)))
+        multi_row("insert_blockers").run(self._connection, blockers)
 
     def _lane_ids(self, lanes: Sequence[Lane]) -> dict[Lane, LaneId]:
         texts = {rows.format_lane(lane): lane for lane in lanes}

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from taskyard.core.changes import Change, ChangeSet, Conflict, Taken
-from taskyard.core.task import TaskId
+from taskyard.core.task import KEY_HELD, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.shared.commits import conflicts
 from taskyard.stores.shared.commits.batching import Key
 from taskyard.stores.shared.commits.conflicts import CheckpointKey, RecordKey
+from taskyard.stores.shared.rows import Row
 from taskyard.stores.sqlite.statements import SQL, json_list, multi_row
 from taskyard.stores.sqlite.transaction import SqliteTransaction
-
-Expectation = tuple[TaskId, int, Micros | None]  # id, version; end of the lease, if heartbeats conflict
 
 _NEVER = Micros(2**62)
 
@@ -30,33 +29,38 @@ def find_refused(transaction: SqliteTransaction, batch: Sequence[ChangeSet]) -> 
 
 
 def _find_moved(transaction: SqliteTransaction, batch: Sequence[ChangeSet]) -> dict[int, Conflict]:
-    expected = [list(_expectations_of(each)) for each in batch]
-    rows = [row for each in expected for row in each]
-    moved = set(multi_row("moved").ask(transaction.connection, rows))
-    moved.update(row for each in batch for row in _expiring_leases(each) if (row[2] or 0) > transaction.now)
-    if not moved:
-        return {}
-    first = [next((row for row in each if row in moved), None) for each in expected]
-    return {place: Conflict(row[0]) for place, row in enumerate(first) if row is not None}
+    """The first task of each set that is no longer as it was, by place: by the row that its state names."""
+    changes = [change for each in batch for change in each.changes]
+    held = [change for change in changes if change.before.status in KEY_HELD]
+    others = changes if not held else [change for change in changes if change.before.status not in KEY_HELD]
+    moved = {row[0] for row in _ask(transaction, "moved", [(before.seq, before.version) for before, *_ in others])}
+    moved.update(row[0] for row in _ask(transaction, "moved_held", list(map(_expectation_of, held))))
+    moved.update(change.before.seq for change in changes if change.expiring and not _is_over(change, transaction.now))
+    gone = {row[0] for row in _ask(transaction, "moved_expected", [row[:2] for each in batch for row in each.expects])}
+    return dict(_conflicts(batch, moved, gone)) if moved or gone else {}
 
 
-def _expectations_of(change_set: ChangeSet) -> Iterator[Expectation]:
-    for change in change_set.changes:
-        yield _expectation_of(change)
-    for task_id, version, _ in change_set.expects:
-        yield task_id, version, None
+def _ask(transaction: SqliteTransaction, name: str, expected: Sequence[Row]) -> Iterator[Row]:
+    return multi_row(name).ask(transaction.connection, expected)
 
 
-def _expiring_leases(change_set: ChangeSet) -> Iterator[Expectation]:
-    for change in change_set.changes:
-        if change.expiring:
-            yield _expectation_of(change)
+def _conflicts(batch: Sequence[ChangeSet], moved: set[int], gone: set[TaskId]) -> Iterator[tuple[int, Conflict]]:
+    for place, each in enumerate(batch):
+        found = [change.before.id for change in each.changes if change.before.seq in moved]
+        found += [row.task_id for row in each.expects if row.task_id in gone]
+        if found:
+            yield place, Conflict(found[0])
 
 
-def _expectation_of(change: Change) -> Expectation:
+def _expectation_of(change: Change) -> Row:
+    """The number of the task, its version, and the end of its lease if heartbeats conflict."""
     before, _, _, expiring, unbeaten = change
     # A row without a lease cannot expire: no row has the time _NEVER, so such a change is refused.
-    return before.id, before.version, (before.lease_expires_at or _NEVER) if expiring or unbeaten else None
+    return before.seq, before.version, (before.lease_expires_at or _NEVER) if expiring or unbeaten else None
+
+
+def _is_over(change: Change, now: Micros) -> bool:
+    return (change.before.lease_expires_at or _NEVER) <= now
 
 
 def _record_versions(transaction: SqliteTransaction, batch: Sequence[ChangeSet]) -> dict[RecordKey, int]:

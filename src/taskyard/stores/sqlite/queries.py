@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,18 +26,33 @@ from taskyard.core.changes import (
 )
 from taskyard.core.errors import EventsGone
 from taskyard.core.json_value import Json
-from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Lane, LaneId, RuntimeId, Status, TaskId
-from taskyard.core.units import SECOND, Micros
+from taskyard.core.task import (
+    KEY_HELD,
+    AgentId,
+    Attempt,
+    DagId,
+    Definition,
+    Hot,
+    Lane,
+    LaneId,
+    RuntimeId,
+    Status,
+    TaskId,
+)
+from taskyard.core.units import DAY, SECOND, Micros
 from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
 from taskyard.stores.shared import prune_batches, rows
 from taskyard.stores.shared.identity import yard_identity
 from taskyard.stores.shared.paging import PageRange
+from taskyard.stores.sqlite import file_checks
+from taskyard.stores.sqlite.log import ends, log_reads
+from taskyard.stores.sqlite.log.log_append import last_numbers
 from taskyard.stores.sqlite.statements import SQL, json_list
 
 Value = TypeVar("Value")
-_AFTER_ALL = 2**62  # above the number of any event
 _DEFAULT_QUEUE = "default"  # most tasks are in it, so the index leaves it out
+_SELDOM = frozenset({Status.PENDING, Status.RETRYING, Status.DEAD_LETTERED})  # the states of the index task_waiting
 
 
 def _query(connection: apsw.Connection, name: str, *values: Any) -> apsw.Cursor:
@@ -74,10 +90,10 @@ def labels(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[Task
     return {task_id: Labels._make(fields) for task_id, *fields in _query(connection, "labels", json_list(task_ids))}
 
 
-def bodies(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> list[str]:
-    """The encoded definitions of these tasks, which all exist."""
-    found: dict[TaskId, str] = dict(_query(connection, "definitions", json_list(task_ids)))
-    return [found[task_id] for task_id in task_ids]
+def bodies(connection: apsw.Connection, seqs: Sequence[int]) -> list[str]:
+    """The encoded definitions of the tasks with these numbers, which all exist."""
+    found: dict[int, str] = dict(_query(connection, "bodies", json_list(seqs)))
+    return [found[seq] for seq in seqs]
 
 
 def outputs(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]:
@@ -219,7 +235,8 @@ def held(connection: apsw.Connection, agent: AgentId | None, runtime: RuntimeId 
 
 
 def due(connection: apsw.Connection, now: Micros, limit: int) -> list[Hot]:
-    return _tasks(connection, "due", now, limit)
+    found = connection.execute(SQL["due"], {"now": now, "limit": limit})
+    return [rows.parse_hot(row) for row in found]
 
 
 def drifting(connection: apsw.Connection, now: Micros, limit: int) -> list[Hot]:
@@ -229,11 +246,19 @@ def drifting(connection: apsw.Connection, now: Micros, limit: int) -> list[Hot]:
 def prunable(connection: apsw.Connection, before: Micros, limit: int, dead_too: bool, after: Cursor) -> Prunable:
     old = {"before": before, "dead_too": dead_too}
     with _snapshot(connection):
-        wanted = {**old, "updated_at": after.major, "seq": after.minor, "limit": limit}
-        candidates = [prune_batches.Candidate(*row) for row in connection.execute(SQL["prunable"], wanted)]
+        final, is_last = ends.walk(connection, before, limit, after)
+        asked = {**old, "ids": json_list(each.task_id for each in final)}
+        ended: dict[TaskId, DagId | None] = dict(connection.execute(SQL["ended"], asked))
+        candidates = [
+            prune_batches.Candidate(Micros(each.cursor.major), each.cursor.minor, each.task_id, ended[each.task_id])
+            for each in final
+            if each.task_id in ended
+        ]
         dag_ids = {**old, "dag_ids": json_list(prune_batches.dag_ids_of(candidates))}
         sizes: dict[DagId, int] = dict(connection.execute(SQL["prunable_dags"], dag_ids))
         alone, dags, cursor = prune_batches.choose_batch(candidates, sizes, limit)
+        if cursor is None or cursor == candidates[-1][:2]:
+            cursor = None if is_last else final[-1].cursor
         found = _tasks(connection, "load", json_list(alone)) + _tasks(connection, "dag_tasks", json_list(dags))
     return Prunable(tuple(found), cursor)
 
@@ -241,7 +266,7 @@ def prunable(connection: apsw.Connection, before: Micros, limit: int, dead_too: 
 def find(connection: apsw.Connection, which: Filter, after: int, limit: int) -> list[Hot]:
     wanted: dict[str, Any] = {
         "after": after or None,
-        "statuses": json_list(which.statuses) if which.statuses else None,
+        **_wanted_statuses(which.statuses),
         "type": next(iter(which.types)) if len(which.types) == 1 else None,
         "types": json_list(which.types) if len(which.types) > 1 else None,
         "queue": which.queue if which.queue != _DEFAULT_QUEUE else None,
@@ -252,6 +277,16 @@ def find(connection: apsw.Connection, which: Filter, after: int, limit: int) -> 
     sql = "\n".join([SQL["find"], *(SQL[f"find_{name}"] for name in asked), SQL["find_newest"]])
     values = {**asked, "workspace": which.workspace, "limit": limit}
     return [rows.parse_hot(row) for row in connection.execute(sql, values)]
+
+
+def _wanted_statuses(statuses: frozenset[Status]) -> dict[str, str]:
+    """By which condition tasks in these states are found."""
+    if not statuses:
+        return {}
+    for name, of_few_tasks in (("held", KEY_HELD), ("waiting", _SELDOM)):
+        if statuses <= of_few_tasks:
+            return {name: json_list(statuses)}
+    return {"statuses": json_list(statuses)}
 
 
 def tally(connection: apsw.Connection, workspace: str) -> dict[tuple[Status, str], int]:
@@ -279,28 +314,27 @@ def events(
         gone = 0 if task_id is not None else pruned(connection, workspace)
         if 0 < after < gone:
             raise EventsGone(gone + 1)
-        return _events(connection, "events", after, limit, workspace=workspace, task_id=task_id)
+        if task_id is not None:
+            found = log_reads.events_of_task(connection, task_id, after=after)
+        else:
+            found = log_reads.events_after(connection, after, workspace)
+        return _first(found, limit, workspace)
 
 
 def newest_events(
     connection: apsw.Connection, limit: int, below: int | None, workspace: str | None, task_id: TaskId | None
 ) -> list[StoredEvent]:
-    return _events(
-        connection, "newest_events", _AFTER_ALL if below is None else below, limit, workspace=workspace, task_id=task_id
-    )
+    end = log_reads.AFTER_ALL if below is None else below
+    with _snapshot(connection):
+        if task_id is not None:
+            found = log_reads.events_of_task(connection, task_id, below=end, newest_first=True)
+        else:
+            found = log_reads.events_below(connection, end, workspace)
+        return _first(found, limit, workspace)
 
 
-def _events(
-    connection: apsw.Connection, name: str, place: int, limit: int, *, workspace: str | None, task_id: TaskId | None
-) -> list[StoredEvent]:
-    if task_id is not None:
-        found = _query(connection, f"{name}_of_task", place, task_id, limit)
-    elif workspace is not None:
-        found = _query(connection, f"{name}_of_workspace", place, workspace, limit)
-    else:
-        found = _query(connection, name, place, limit)
-    read = [rows.parse_event(row) for row in found]
-    return [each for each in read if workspace in (None, each.event.workspace)]
+def _first(found: Iterator[StoredEvent], limit: int, workspace: str | None) -> list[StoredEvent]:
+    return list(islice((each for each in found if workspace in (None, each.event.workspace)), limit))
 
 
 def outbox(connection: apsw.Connection, topic: str, limit: int) -> list[tuple[int, Outbox]]:
@@ -319,14 +353,16 @@ def health(connection: apsw.Connection) -> dict[str, Json]:
         "free_bytes": free,
         "wal_bytes": log.stat().st_size if log.exists() else 0,
         "disk_free_bytes": shutil.disk_usage(path.parent).free,
-        "clock_jump_sec": _query(connection, "last_jump").get / SECOND,
+        "clock_jump_sec": _last_jump(connection) / SECOND,
     }
 
 
-_CHECKS = ("without_definition", "definition_without_task", "numbers_behind")
+def _last_jump(connection: apsw.Connection) -> int:
+    """By how much the clock went back, for a day after it did."""
+    jumped_at, jumped_by = _query(connection, "last_jump").get
+    return jumped_by if last_numbers(connection).clock < jumped_at + DAY else 0
 
 
 def checks(connection: apsw.Connection) -> list[str]:
     with _snapshot(connection):
-        found = [row[0] for row in _query(connection, "integrity") if row[0] != "ok"]
-        return [*found, *(row[0] for name in _CHECKS for row in _query(connection, name))]
+        return file_checks.find_problems(connection)

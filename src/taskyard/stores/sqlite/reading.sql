@@ -1,9 +1,9 @@
--- What readers ask. {hot} stands for the columns of core.task.Hot.
+-- The statements of readers. The marks in braces mean what writing.sql says.
 
 -- name: load
 select {hot}
-from task
-where id in (select value from json_each(?))
+from {task}
+where task.id in (select value from json_each(?))
 
 -- name: definitions
 select task.id, definition.body
@@ -11,6 +11,11 @@ from task
 join definition
 on definition.seq = task.seq
 where task.id in (select value from json_each(?))
+
+-- name: bodies
+select seq, body
+from definition
+where seq in (select value from json_each(?))
 
 -- name: labels
 select task.id, definition.type, definition.subject, definition.agent
@@ -20,21 +25,30 @@ on definition.seq = task.seq
 where task.id in (select value from json_each(?))
 
 -- name: outputs
-select task_id, attempt, data, artifacts, decision_report
-from output
-where task_id in (select value from json_each(?))
+-- Of each task the latest attempt that has one.
+select task.id, attempt.number, attempt.data, attempt.artifacts, attempt.decision_report
+from task
+cross join attempt
+on attempt.seq = task.seq
+and attempt.data is not null
+where task.id in (select value from json_each(?))
+order by attempt.number
 
 -- name: attempts
-select *
-from attempt
-where task_id = ?
-order by number
+select task.id, {attempt}
+from task
+cross join attempt
+on attempt.seq = task.seq
+where task.id = ?
+order by attempt.number
 
 -- name: histories
-select *
-from attempt
-where task_id in (select value from json_each(?))
-order by number
+select task.id, {attempt}
+from task
+cross join attempt
+on attempt.seq = task.seq
+where task.id in (select value from json_each(?))
+order by attempt.number
 
 -- name: checkpoints
 select task_id, name, attempt, data
@@ -62,9 +76,9 @@ order by parent, child, kind
 
 -- name: graph_tasks
 select {hot}
-from task
-where dag_id = ?
-order by seq
+from {task}
+where task.dag_id = ?
+order by task.seq
 
 -- name: graph_edges
 select edge.parent, edge.child, edge.kind
@@ -75,7 +89,8 @@ where task.dag_id = ?
 order by edge.parent, edge.child, edge.kind
 
 -- name: can_proceed
--- A task that proceeds without another of the DAG: under way, or pending on something else than tasks alone.
+-- A task that proceeds without another of the DAG: under way, or pending on something else than tasks alone. One that is
+-- held is ready in its row, and both may proceed.
 select exists (
   select 1
   from task
@@ -94,12 +109,13 @@ select exists (
 )
 
 -- name: by_key
-select idempotency_key, id
-from task
-where workspace = ?
-and idempotency_key in (select value from json_each(?))
-and idempotency_key is not null
-and status not in ('cancelled', 'dead_lettered')
+select name.name, task.id
+from name
+cross join task
+on task.seq = name.task_seq
+where name.workspace = ?
+and name.kind = 'key'
+and name.name in (select value from json_each(?))
 
 -- name: record
 select kind, workspace, id, version, body
@@ -165,55 +181,76 @@ where workspace = ?
 and name in (select value from json_each(?))
 
 -- name: held
--- SQLite reads the whole table here, if it is not told better.
 select {hot}
-from task
-indexed by task_held
-where status in ('claimed', 'running')
-order by seq
+from held
+cross join task
+on task.seq = held.seq
+where held.status in ('claimed', 'running')
+order by held.seq
 
 -- name: held_by_agent
 select {hot}
-from task
-where status in ('claimed', 'running')
-and agent = ?
-order by seq
+from held
+cross join task
+on task.seq = held.seq
+where held.agent = ?
+and held.status in ('claimed', 'running')
+order by held.seq
 
 -- name: held_by_runtime
 select {hot}
-from task
-where status in ('claimed', 'running')
-and runtime = ?
-and runtime is not null
-order by seq
+from held
+cross join task
+on task.seq = held.seq
+where held.runtime = ?
+and held.status in ('claimed', 'running')
+order by held.seq
 
 -- name: due
+-- The first of those that are held, and the first of the others: together they are enough.
 select {hot}
-from task
-where due_at <= ?
-and due_at is not null
-order by due_at, seq
-limit ?
+from (
+  select seq, due_at
+  from (
+    select seq, due_at
+    from held
+    where due_at <= :now
+    order by due_at, seq
+    limit :limit
+  )
+  union all
+  select seq, due_at
+  from (
+    select task.seq, task.due_at
+    from task
+    where task.due_at <= :now
+    and not exists (select 1 from held where held.seq = task.seq)
+    order by task.due_at, task.seq
+    limit :limit
+  )
+) as first
+cross join {task}
+where task.seq = first.seq
+order by first.due_at, first.seq
+limit :limit
 
 -- name: drifting
-select {hot}
+select {waiting}
 from task
 where rescore_at <= ?
-and rescore_at is not null
 and status in ('pending', 'ready', 'retrying')
+and not exists (select 1 from held where held.seq = task.seq)
 order by rescore_at, seq
 limit ?
 
--- name: prunable
--- In the order of the index of final tasks, which has the number too.
-select updated_at, seq, id, dag_id
+-- name: ended
+-- Those of these tasks that may be removed.
+select id, dag_id
 from task
-where updated_at < :before
-and (updated_at, seq) > (:updated_at, :seq)
+where id in (select value from json_each(:ids))
+and updated_at < :before
 and status in ('completed', 'cancelled', 'dead_lettered')
 and (:dead_too or status <> 'dead_lettered')
-order by updated_at, seq
-limit :limit
 
 -- name: prunable_dags
 -- Whole DAGs only: as long as one task is needed, so are its neighbours, which say how it came about.
@@ -232,17 +269,18 @@ where not exists (
 
 -- name: dag_tasks
 select {hot}
-from task
-where dag_id in (select value from json_each(?))
-order by seq
+from {task}
+where task.dag_id in (select value from json_each(?))
+order by task.seq
 
 -- name: ahead
 select count(*)
 from (
   select 1
-  from task
+  from ready
   where lane = :lane
-  and status = 'ready'
+  and band = 0
+  and share = 0
   and (rank, seq) < (:rank, :seq)
   limit :limit
 )
@@ -261,14 +299,12 @@ order by task.updated_at, blocker.task_id, blocker.name
 limit ?
 
 -- name: longest_ready
--- By the index of what is ready, which has the number too.
-select {hot}
+select {waiting}
 from task
 where seq = (
   select min(seq)
-  from task
-  where status = 'ready'
-  and lane in (
+  from ready
+  where lane in (
     select id
     from lane
     where workspace = ?
@@ -276,29 +312,30 @@ where seq = (
 )
 
 -- name: tally
-select task.status, definition.type, count(*)
-from task
+select coalesce(held.status, task.status), definition.type, count(*)
+from {task}
 join definition
 on definition.seq = task.seq
 where task.workspace = ?
-group by task.status, definition.type
+group by 1, 2
 
 -- name: depth
--- By three indexes that have no task which has ended. Of the ready ones it is enough to read the index.
+-- No task that has ended is read. Of the ready ones it is enough to read their keys.
 select 'ready', count(*)
-from task
-where status = 'ready'
-and lane in (select id from lane where workspace = :workspace)
+from ready
+where lane in (select id from lane where workspace = :workspace)
+union all
+select held.status, count(*)
+from held
+cross join task
+on task.seq = held.seq
+where task.workspace = :workspace
+group by held.status
 union all
 select status, count(*)
 from task
-where status in ('claimed', 'running')
-and workspace = :workspace
-group by status
-union all
-select status, count(*)
-from task
-where status in ('pending', 'validating', 'retrying')
+where status in ('pending', 'retrying', 'dead_lettered')
+and status <> 'dead_lettered'
 and workspace = :workspace
 group by status
 
@@ -308,15 +345,33 @@ group by status
 -- name: find
 select {hot}
 from definition
-cross join task
-on task.seq = definition.seq
-where +definition.workspace = :workspace
+cross join {task}
+where task.seq = definition.seq
+and +definition.workspace = :workspace
 
 -- name: find_after
 and definition.seq < :after
 
 -- name: find_statuses
-and task.status in (select value from json_each(:statuses))
+and coalesce(held.status, task.status) in (select value from json_each(:statuses))
+
+-- name: find_held
+-- Only states of tasks that are held.
+and definition.seq in (
+  select seq
+  from held
+  where status in (select value from json_each(:held))
+)
+
+-- name: find_waiting
+-- Only states that few tasks are in.
+and definition.seq in (
+  select seq
+  from task
+  where workspace = :workspace
+  and status in ('pending', 'retrying', 'dead_lettered')
+  and status in (select value from json_each(:waiting))
+)
 
 -- name: find_type
 and definition.workspace = :workspace
@@ -341,7 +396,7 @@ and definition.seq in (
   and agent = :agent
   union
   select seq
-  from task
+  from held
   where agent = :agent
   and status in ('claimed', 'running')
 )
@@ -385,52 +440,6 @@ select coalesce(max(through), 0)
 from pruned
 where workspace = ?
 
--- name: events
-select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
-from event
-where seq > ?
-order by seq
-limit ?
-
--- name: events_of_workspace
-select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
-from event
-where seq > ?
-and workspace = ?
-order by seq
-limit ?
-
--- name: events_of_task
-select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
-from event
-where seq > ?
-and task_id = ?
-order by seq
-limit ?
-
--- name: newest_events
-select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
-from event
-where seq < ?
-order by seq desc
-limit ?
-
--- name: newest_events_of_workspace
-select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
-from event
-where seq < ?
-and workspace = ?
-order by seq desc
-limit ?
-
--- name: newest_events_of_task
-select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
-from event
-where seq < ?
-and task_id = ?
-order by seq desc
-limit ?
-
 -- name: outbox
 select number, workspace, topic, task_id, data, at
 from outbox
@@ -453,26 +462,7 @@ and id > ?
 select page_count.page_count * page_size.page_size, freelist_count.freelist_count * page_size.page_size
 from pragma_page_count as page_count, pragma_freelist_count as freelist_count, pragma_page_size as page_size
 
--- name: integrity
-pragma integrity_check
-
--- name: without_definition
-select task.id || ' has no definition'
-from task
-where not exists (select 1 from definition where definition.seq = task.seq)
-
--- name: definition_without_task
-select 'definition ' || definition.seq || ' has no task'
-from definition
-where not exists (select 1 from task where task.seq = definition.seq)
-
--- name: numbers_behind
-select 'the numbers of tasks or events are behind what is stored'
-from meta
-where task_seq < (select coalesce(max(seq), 0) from task)
-or event_seq < (select coalesce(max(seq), 0) from event)
-
 -- name: last_jump
 -- By how much the clock went back, for a day after it did.
-select iif(clock < jumped_at + 86400000000, jumped_by, 0)
+select jumped_at, jumped_by
 from meta

@@ -1,63 +1,46 @@
--- What the writer says to forget tasks and everything that is only theirs.
+-- The statements that remove tasks, everything that is only theirs, and what the log has of them. By the numbers of the
+-- tasks where a table has these, else by their ids.
 
--- name: doomed_dags
-select distinct workspace, dag_id
-from task
-where id in (select value from json_each(?))
-and dag_id is not null
+-- name: doomed
+select task.seq, task.id, task.workspace, task.dag_id, task.idempotency_key, task.log || coalesce(held.log, '')
+from {task}
+where task.id in (select value from json_each(?))
 
--- name: last_doomed_events
-select workspace, max(seq)
-from event
-where task_id in (select value from json_each(?))
-group by workspace
+-- name: doomed_task_events
+select seq, number
+from task_event
+where seq in (select value from json_each(?))
 
--- name: last_dag_event
-select workspace, max(seq)
-from event
+-- name: doomed_dag_events
+select number
+from dag_event
 where workspace = ?
 and dag_id = ?
-and task_id is null
-group by workspace
-
--- name: write_pruned
-insert into pruned (workspace, through)
-values (?, ?)
-on conflict do update set through = max(through, excluded.through)
 
 -- name: remove_dag_events
-delete from event
+delete from dag_event
 where workspace = ?
 and dag_id = ?
-and task_id is null
 
 -- name: remove_definitions
 delete from definition
-where seq in (
-  select seq
-  from task
-  where id in (select value from json_each(?))
-)
+where seq in (select value from json_each(?))
 
--- name: remove_tags_of
+-- name: remove_tags
 delete from tag
-where seq in (
-  select seq
-  from task
-  where id in (select value from json_each(?))
-)
-
--- name: remove_events
-delete from event
-where task_id in (select value from json_each(?))
-
--- name: remove_outputs
-delete from output
-where task_id in (select value from json_each(?))
+where seq in (select value from json_each(?))
 
 -- name: remove_attempts
 delete from attempt
-where task_id in (select value from json_each(?))
+where seq in (select value from json_each(?))
+
+-- name: remove_task_events
+delete from task_event
+where seq in (select value from json_each(?))
+
+-- name: remove_tasks
+delete from task
+where seq in (select value from json_each(?))
 
 -- name: remove_checkpoints
 delete from checkpoint
@@ -88,10 +71,6 @@ delete from record
 where kind = 'dead'
 and body ->> '$.task_id' in (select value from json_each(?))
 
--- name: remove_tasks
-delete from task
-where id in (select value from json_each(?))
-
 -- name: remove_dag_counters
 -- The semicolon follows the colon: all names that begin with dag:ID: and no others.
 delete from counter
@@ -103,18 +82,3 @@ and name < 'dag:' || ? || ';'
 delete from ceiling
 where workspace = ?
 and name = 'dag:' || ?
-
--- name: prunable_events
--- Events of no task and no DAG, oldest first.
-select seq, workspace
-from event
-where task_id is null
-and dag_id is null
-and seq > ?
-and at < ?
-order by seq
-limit ?
-
--- name: remove_events_by_number
-delete from event
-where seq in (select value from json_each(?))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import apsw
 
 from taskyard.stores.shared import migrations
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT
-from taskyard.stores.sqlite.connection import connect
+from taskyard.stores.sqlite.connection import connect, connect_memory
 from taskyard.stores.sqlite.statements import SQL
 
 MIGRATIONS = Path(__file__).with_name("migrations")
@@ -25,13 +25,7 @@ def prepare(connection: apsw.Connection, *, migrates: bool = True, call_timeout:
         read_state(connection).require_current()
     _retry_while_busy(lambda: connection.pragma("journal_mode", "wal"), call_timeout)
     if read_state(connection).outstanding():
-        connection.execute(SQL["begin"])
-        try:
-            _migrate(connection)
-            connection.execute(SQL["commit"])
-        except BaseException:
-            connection.execute(SQL["rollback"])
-            raise
+        _migrate_in_transaction(connection)
     return connection.execute(SQL["secret"]).get
 
 
@@ -53,13 +47,45 @@ def migrate_file(path: Path, call_timeout: float = CALL_TIMEOUT) -> None:
         prepare(connection, call_timeout=call_timeout)
 
 
+def _migrate_in_transaction(connection: apsw.Connection) -> None:
+    kept_in = connection.pragma("temp_store")
+    connection.pragma("temp_store", "file")  # a migration may sort more than fits into memory
+    connection.execute(SQL["begin"])
+    try:
+        _migrate(connection)
+        connection.execute(SQL["commit"])
+    except BaseException:
+        connection.execute(SQL["rollback"])
+        raise
+    finally:
+        connection.pragma("temp_store", kept_in)
+
+
 def _migrate(connection: apsw.Connection) -> None:
     connection.execute(SQL["schema_table"])
     # Read it again under the lock: another process may have migrated meanwhile.
-    for step in read_state(connection).outstanding():
-        connection.execute(step.sql)
-        connection.execute(SQL["set_schema"], step.schema)
+    state = read_state(connection)
+    steps = state.outstanding()
+    if state.stored == migrations.EMPTY:
+        _create_tables(connection, steps)
+    else:
+        _apply(connection, steps)
+    if steps:
+        connection.execute(SQL["set_schema"], steps[-1].schema)
     connection.execute(SQL["found_yard"], (secrets.token_bytes(32),))
+
+
+def _apply(connection: apsw.Connection, steps: Sequence[migrations.Migration]) -> None:
+    for step in steps:
+        connection.execute(step.sql)
+
+
+def _create_tables(connection: apsw.Connection, steps: Sequence[migrations.Migration]) -> None:
+    """Create what the migrations come to, without the pages that tables of older layouts would leave behind."""
+    with closing(connect_memory()) as model:
+        _apply(model, steps)
+        for (statement,) in model.execute(SQL["tables"]):
+            connection.execute(statement)
 
 
 def _read_version(connection: apsw.Connection) -> migrations.Schema:

@@ -15,6 +15,7 @@ from taskyard.stores.sqlite.transaction import SqliteTransaction
 
 
 def touch(transaction: SqliteTransaction, touches: Sequence[Touch]) -> None:
+    transaction.write("touch_held", touches)
     transaction.write("touch", touches)
 
 
@@ -43,10 +44,3 @@ def take_duty(transaction: SqliteTransaction, name: str, now: Micros, until: Mic
 
 def settle(transaction: SqliteTransaction, outbox_ids: Sequence[int]) -> None:
     transaction.run("settle", json_list(outbox_ids))
-
-
-def prune_events(transaction: SqliteTransaction, before: Micros, after: int, limit: int) -> int | None:
-    found = list(transaction.connection.execute(SQL["prunable_events"], (after, before, limit)))
-    transaction.write("write_pruned", list({workspace: (workspace, seq) for seq, workspace in found}.values()))
-    transaction.run("remove_events_by_number", json_list([seq for seq, _ in found]))
-    return found[-1][0] if len(found) == limit else None

@@ -17,17 +17,12 @@ from typing import Any
 import apsw
 
 from taskyard.core.json_value import compact
-from taskyard.core.task import Hot
+from taskyard.core.task import LET_GO, Attempt, Hot
+from taskyard.stores.shared.places import HELD_ONLY, HELD_TOO
 from taskyard.stores.shared.rows import Row
-from taskyard.stores.shared.sql_files import (
-    ChangedColumns,
-    group_by_changes,
-    parse_statements,
-    positions_of,
-    read_files,
-)
+from taskyard.stores.shared.sql_files import parse_statements, read_files
 
-_FILES = ("writing.sql", "removing.sql", "reading.sql")
+_FILES = ("writing.sql", "tasks.sql", "log.sql", "removing.sql", "reading.sql", "checking.sql")
 
 # How many rows one statement writes. There are few sizes, so that each statement is prepared once and reused.
 _WIDTHS = (128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1)
@@ -35,16 +30,49 @@ _PLACEHOLDERS = re.compile(r"\(\?(?:, \?)*\)")
 _LONGEST = 16_000  # characters; apsw does not cache longer statements
 
 
+POSITIONS = {name: place for place, name in enumerate(Hot._fields)}
+HELD_NAMES = ("seq", *HELD_TOO, *HELD_ONLY)
+TASK_NAMES = tuple(name for name in Hot._fields if name not in HELD_ONLY)
+_ATTEMPT_NAMES = Attempt._fields[1:]  # `attempt` has the number of the task instead of its id
+_OUTPUT_NAMES = ("data", "artifacts", "decision_report")
+
+
 def _read_statements() -> dict[str, str]:
     text = read_files(Path(__file__).parent, _FILES)
-    names = {
-        "{hot}": ", ".join(f"task.{name}" for name in Hot._fields),
-        "{hot_names}": ", ".join(Hot._fields),
-        "({hot_marks})": _placeholders(len(Hot._fields)),
+    meanings = {
+        "{hot}": ", ".join(map(_stored, Hot._fields)),
+        "{waiting}": ", ".join(map(_stored_waiting, Hot._fields)),
+        "{task}": "task\nleft join held\non held.seq = task.seq",
+        "{task_names}": ", ".join(TASK_NAMES),
+        "({task_marks})": _placeholders(len(TASK_NAMES) + 1),
+        "{held_names}": ", ".join(HELD_NAMES),
+        "({held_marks})": _placeholders(len(HELD_NAMES) + 1),
+        "{attempt}": ", ".join(f"attempt.{name}" for name in _ATTEMPT_NAMES),
+        "{attempt_names}": ", ".join(_ATTEMPT_NAMES),
+        "({attempt_marks})": _placeholders(len(_ATTEMPT_NAMES) + 1),
+        "({ended_marks})": _placeholders(len(_ATTEMPT_NAMES) + 1 + len(_OUTPUT_NAMES)),
+        "{attempt_assignments}": ", ".join(f"{name} = excluded.{name}" for name in _ATTEMPT_NAMES),
     }
-    for mark, meant in names.items():
+    for mark, meant in meanings.items():
         text = text.replace(mark, meant)
     return parse_statements(text)
+
+
+def _stored(name: str) -> str:
+    """A column of a task that may be held."""
+    if name in HELD_TOO:
+        return f"iif(held.seq is null, task.{name}, held.{name})"
+    if name not in HELD_ONLY:
+        return f"task.{name}"
+    empty = LET_GO[name]
+    return f"held.{name}" if empty is None else f"coalesce(held.{name}, {empty})"
+
+
+def _stored_waiting(name: str) -> str:
+    """A column of a task that is not held."""
+    if name not in HELD_ONLY:
+        return f"task.{name}"
+    return "null" if LET_GO[name] is None else str(LET_GO[name])
 
 
 def _placeholders(number: int) -> str:
@@ -98,24 +126,12 @@ def multi_row(name: str) -> MultiRowStatement:
 
 
 @cache
-def _update_of(changed: ChangedColumns) -> tuple[MultiRowStatement, itemgetter[Any]] | None:
-    """The update of only these columns, and the getter of their values from the row after the change."""
-    places = positions_of(changed)
-    if not places:
-        return None
-    names = [Hot._fields[place] for place in places]
+def update_of(name: str, columns: tuple[str, ...]) -> tuple[MultiRowStatement, itemgetter[Any]]:
+    """The update of only these columns, and the getter of the task's number and their values from a row."""
     sql = (
-        SQL["change_tasks"]
-        .replace("{columns}", ", ".join(names))
-        .replace("(?, {marks})", _placeholders(len(names) + 1))
-        .replace("{assignments}", ", ".join(f"{name} = moved.{name}" for name in names))
+        SQL[name]
+        .replace("{columns}", ", ".join(columns))
+        .replace("(?, {marks}, ?)", _placeholders(len(columns) + 2))
+        .replace("{assignments}", ", ".join(f"{column} = moved.{column}" for column in columns))
     )
-    return MultiRowStatement(sql), itemgetter(0, *places)
-
-
-def update_rows(connection: apsw.Connection, steps: Iterable[tuple[Hot, Hot]]) -> None:
-    """Write of each row only the columns that differ from the row before."""
-    for changed, rows in group_by_changes(steps).items():
-        if (update := _update_of(changed)) is not None:
-            statement, values = update
-            statement.run(connection, list(map(values, rows)))
+    return MultiRowStatement(sql), itemgetter(POSITIONS["seq"], *(POSITIONS[column] for column in columns))

@@ -30,6 +30,7 @@ from taskyard.stores.shared.waiters import Waiters
 from taskyard.stores.sqlite import claims, queries, schema, small_writes
 from taskyard.stores.sqlite.connection import translate_error
 from taskyard.stores.sqlite.external_transaction import SqliteExternalTransaction
+from taskyard.stores.sqlite.log import log_removal
 from taskyard.stores.sqlite.threads.readers import Readers
 from taskyard.stores.sqlite.threads.writer import Writer
 from taskyard.stores.sqlite.transaction import SqliteTransaction
@@ -139,7 +140,7 @@ class SqliteStore(Reads):
         return await self._write(small_writes.take_duty, name, now, until)
 
     async def prune_events(self, before: Micros, after: int, limit: int) -> int | None:
-        return await self._write(small_writes.prune_events, before, after, limit)
+        return await self._write(log_removal.prune_events, before, after, limit)
 
     async def settle(self, outbox_ids: Sequence[int]) -> None:
         await self._write(small_writes.settle, outbox_ids)

@@ -10,13 +10,20 @@ from typing import Any
 
 import apsw
 
-from taskyard.core.changes import Change, Event, Limit, NewTask
+from taskyard.core.changes import Change, Limit, NewTask
 from taskyard.core.task import Hot
 from taskyard.core.units import Micros
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits.batching import Key
 from taskyard.stores.shared.store_clock import StoreClock
-from taskyard.stores.sqlite.statements import SQL, multi_row, update_rows
+from taskyard.stores.sqlite.log.log_append import LogAppender, PlacedEvent, last_numbers
+from taskyard.stores.sqlite.statements import SQL, multi_row
+from taskyard.stores.sqlite.writes.moves import Step, write_steps
+from taskyard.stores.sqlite.writes.new_tasks import insert_tasks
+
+# Each with its order among the events of the transaction.
+PlacedChange = tuple[int, Change]
+PlacedTask = tuple[int, NewTask]
 
 CHUNK = 128  # new tasks that are written between two checks for small jobs
 
@@ -31,20 +38,23 @@ class SqliteTransaction:
     ) -> None:
         self.connection = connection
         self._should_yield = should_yield  # None: this transaction does not yield
-        mark, self._task_seq, self._event_seq = connection.execute(SQL["numbers"]).get
+        number, mark, self._task_seq = last_numbers(connection)
         is_plausible = time.observe(mark)
         self.now = time.now()
         # How far the clock is behind the last write, if so far that it was set back.
         self.went_back = Micros(0) if is_plausible else Micros(mark - self.now)
         self._begun = connection.total_changes()
-        self._events: list[tuple[object, ...]] = []
+        self._log = LogAppender(number)
+        self._is_logged = False  # whether a row of the log has the numbers of this transaction
+        self._order = 0  # of the next events
 
     def finish(self) -> bool:
-        """Write the pending events and the new sequence numbers. False: the transaction changed nothing."""
-        self.flush_events()
+        """Write the events and the new numbers. False: the transaction changed nothing."""
+        self.flush_log()
         if self.connection.total_changes() == self._begun:
             return False
-        self.connection.execute(SQL["set_numbers"], (self.now, self._task_seq, self._event_seq))
+        if not self._is_logged:
+            self.connection.execute(SQL["set_numbers"], (self._log.number, self.now, self._task_seq))
         return True
 
     def run(self, name: str, *values: Any) -> None:
@@ -55,38 +65,57 @@ class SqliteTransaction:
 
     # Tasks.
 
-    def apply_changes(self, changes: Iterable[Change]) -> None:
-        update_rows(self.connection, ((change.before, change.after) for change in changes))
+    def apply_changes(self, changes: Sequence[PlacedChange]) -> None:
+        """Write the changes with their events."""
+        numbers = self._log.add([(order, change[2]) for order, change in changes])
+        steps = [Step(change[0], change[1], number) for (_, change), number in zip(changes, numbers, strict=True)]
+        write_steps(self.connection, steps)
 
-    def insert_tasks(self, tasks: Sequence[NewTask]) -> None:
+    def insert_tasks(self, tasks: Sequence[PlacedTask]) -> None:
         for start in range(0, len(tasks), CHUNK):
             if self._should_yield is not None and self._should_yield():
                 raise Preempted
             self._insert_chunk(tasks[start : start + CHUNK])
 
-    def _insert_chunk(self, tasks: Sequence[NewTask]) -> None:
+    def _insert_chunk(self, placed: Sequence[PlacedTask]) -> None:
         first = self._task_seq + 1
-        self._task_seq += len(tasks)
-        numbered = list(enumerate(tasks, first))
-        defined = rows.format_definitions([task.definition for task in tasks])
-        self.write("insert_tasks", [(task.hot[0], seq, *task.hot[2:]) for seq, task in numbered])
-        self.write("insert_definitions", [(seq, *row) for seq, row in enumerate(defined, first)])
-        tags = [(task.definition.workspace, tag, seq) for seq, task in numbered for tag in task.definition.tags]
-        self.write("insert_tags", tags)
+        self._task_seq += len(placed)
+        numbers = self._log.add([(order, task.event) for order, task in placed])
+        insert_tasks(self.connection, [task for _, task in placed], first, numbers)
 
     def load(self, name: str, *values: Any) -> list[Hot]:
         return [rows.parse_hot(row) for row in self.connection.execute(SQL[name], values)]
 
     # Events.
 
-    def add_events(self, events: Iterable[Event]) -> None:
-        for seq, event in enumerate(events, self._event_seq + 1):
-            self._events.append((seq, *event))
-            self._event_seq = seq
+    def next_orders(self, number: int) -> int:
+        """The first of so many places in the order of this transaction's events."""
+        first = self._order
+        self._order += number
+        return first
 
-    def flush_events(self) -> None:
-        self.write("insert_events", self._events)
-        self._events = []
+    def add_events(self, events: Sequence[PlacedEvent]) -> None:
+        """Events that belong to no change."""
+        numbers = self._log.add(events)
+        owners = [(event, number) for (_, event), number in zip(events, numbers, strict=True)]
+        of_tasks = [(event.task_id, number) for event, number in owners if event.task_id is not None]
+        of_dags = [
+            (event.workspace, event.dag_id, number)
+            for event, number in owners
+            if event.task_id is None and event.dag_id is not None
+        ]
+        self.write("insert_task_events_by_id", of_tasks)
+        self.write("insert_dag_events", of_dags)
+
+    def flush_log(self) -> None:
+        found = self._log.take_rows(self.now, self._task_seq)
+        self.write("insert_log", found)
+        self._is_logged = self._is_logged or bool(found)
+
+    def note_removal(self) -> None:
+        """Rows of the log are removed, which may have the last numbers."""
+        self.flush_log()
+        self._is_logged = False
 
     # Ceilings, and the epoch of what claims are planned on.
 

@@ -1,5 +1,6 @@
--- What the writer says. `statements.Wide` repeats the one group of question marks of a statement for as many rows as there
--- are. {hot} stands for the columns of core.task.Hot.
+-- The statements of the writer. `statements.MultiRowStatement` repeats the one group of question marks of a statement for
+-- as many rows as there are. {hot} stands for the columns of core.task.Hot, of {task}: a task with what it has while it is
+-- held. {waiting} stands for the same columns of a task that is not held, of `task` alone.
 
 -- name: begin
 -- At once, not when first written: a deferred transaction that becomes a writer late is refused without waiting.
@@ -31,6 +32,13 @@ select count(*)
 from sqlite_schema
 where name = 'schema'
 
+-- name: tables
+-- What a schema is made of, in the order in which it was made.
+select sql
+from sqlite_schema
+where name not glob 'sqlite_*'
+order by rowid
+
 -- name: schema
 select version, min_reader, min_writer
 from schema
@@ -50,14 +58,6 @@ on conflict do nothing
 select secret
 from meta
 
--- name: numbers
-select clock, task_seq, event_seq
-from meta
-
--- name: set_numbers
-update meta
-set clock = ?, task_seq = ?, event_seq = ?
-
 -- name: epoch
 select coalesce(max(epoch), 0)
 from epoch
@@ -72,15 +72,40 @@ set epoch = epoch + 1
 -- Guards.
 
 -- name: moved
--- Of the rows that were decided on, those that are no longer as they were. Nothing comes back when all is well.
-with expected (id, version, expires) as (
+-- Of the tasks that are not held and were decided on, those that are no longer as they were. Nothing comes back when all
+-- is well.
+with expected (seq, version) as (
+  values (?, ?)
+)
+select expected.seq
+from expected
+left join task
+on task.seq = expected.seq
+where task.version is not expected.version
+or exists (select 1 from held where held.seq = expected.seq)
+
+-- name: moved_held
+with expected (seq, version, expires) as (
   values (?, ?, ?)
 )
-select expected.id, expected.version, expected.expires
+select expected.seq
 from expected
-left join task on task.id = expected.id
-where task.version is not expected.version
-or expected.expires is not null and task.lease_expires_at is not expected.expires
+left join held
+on held.seq = expected.seq
+where held.version is not expected.version
+or expected.expires is not null and held.lease_expires_at is not expected.expires
+
+-- name: moved_expected
+with expected (id, version) as (
+  values (?, ?)
+)
+select expected.id
+from expected
+left join task
+on task.id = expected.id
+left join held
+on held.seq = task.seq
+where coalesce(held.version, task.version) is not expected.version
 
 -- name: known_ids
 select id
@@ -91,13 +116,14 @@ where id in (select value from json_each(?))
 with wanted (workspace, key) as (
   values (?, ?)
 )
-select task.workspace, task.idempotency_key, task.id
+select name.workspace, name.name, task.id
 from wanted
+cross join name
+on name.workspace = wanted.workspace
+and name.kind = 'key'
+and name.name = wanted.key
 cross join task
-on task.workspace = wanted.workspace
-and task.idempotency_key = wanted.key
-where task.idempotency_key is not null
-and task.status not in ('cancelled', 'dead_lettered')
+on task.seq = name.task_seq
 
 -- name: record_versions
 with wanted (kind, workspace, id) as (
@@ -120,82 +146,7 @@ cross join checkpoint
 on checkpoint.task_id = wanted.task_id
 and checkpoint.name = wanted.name
 
--- Tasks.
-
--- name: change_tasks
--- {columns} are those that moved, and no others: a heartbeat that came in between is not overwritten.
-with moved (id, {columns}) as (
-  values (?, {marks})
-)
-update task
-set {assignments}
-from moved
-where task.id = moved.id
-
--- name: draw_numbers
--- For whoever writes without the writer's thread: its own numbers are drawn and stored once a transaction.
-update meta
-set task_seq = task_seq + ?, event_seq = event_seq + ?
-returning task_seq, event_seq
-
--- name: insert_tasks
-insert into task ({hot_names})
-values ({hot_marks})
-
--- name: insert_definitions
-insert into definition (seq, workspace, type, queue, agent, subject, parent_id, body)
-values (?, ?, ?, ?, ?, ?, ?, ?)
-
--- name: redefine
-update definition
-set workspace = ?, type = ?, queue = ?, agent = ?, subject = ?, parent_id = ?, body = ?
-where seq = (select seq from task where id = ?)
-
--- name: seqs
-select id, seq
-from task
-where id in (select value from json_each(?))
-
--- name: insert_tags
-insert into tag (workspace, tag, seq)
-values (?, ?, ?)
-on conflict do nothing
-
--- name: remove_tags
-delete from tag
-where seq in (select value from json_each(?))
-
--- name: rescore
-with scored (id, rank, height, rescore_at) as (
-  values (?, ?, ?, ?)
-)
-update task
-set rank = scored.rank, height = scored.height, rescore_at = scored.rescore_at
-from scored
-where task.id = scored.id
-and task.status in ('pending', 'ready', 'retrying')
-
--- name: touch
-with touched (id, seen, due_at, lease_expires_at) as (
-  values (?, ?, ?, ?)
-)
-update task
-set due_at = touched.due_at, lease_expires_at = coalesce(touched.lease_expires_at, task.lease_expires_at)
-from touched
-where task.id = touched.id
-and task.due_at = touched.seen
-
--- name: insert_events
-insert into event (seq, event, workspace, task_id, dag_id, at, version, status, attempt, data)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-
--- name: insert_attempts
-insert or replace into attempt
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-
--- name: insert_outputs
-insert or replace into output (task_id, attempt, data, artifacts, decision_report)
-values (?, ?, ?, ?, ?)
+-- What else a change set writes.
 
 -- name: insert_edges
 insert into edge (parent, child, kind)
@@ -273,8 +224,9 @@ delete from blocker
 where name in (select value from json_each(?))
 
 -- name: freed
--- In a statement of its own, after the blockers are gone: a task with two of them is looked at once, when both are.
-select {hot}
+-- In a statement of its own, after the blockers are gone: a task with two of them is looked at once, when both are. A
+-- pending task is not held.
+select {waiting}
 from task
 where id in (select value from json_each(?))
 and status = 'pending'
@@ -287,7 +239,7 @@ and not exists (
 
 -- name: parked
 -- The name of a key or a budget does not say its workspace: others may have one that is called the same.
-select {hot}
+select {waiting}
 from blocker
 cross join task
 on task.id = blocker.task_id
@@ -349,30 +301,32 @@ where (workspace, name) in (
 -- name: heads
 -- The best ready task of each lane. What the claim would only pass over is not read: what is dearer than the agent can
 -- pay, and what has expired and was not swept yet.
-select {hot}
+select {waiting}
 from json_each(:lanes) as planned
 cross join task
 on task.seq = (
-  select head.seq
-  from task as head
-  where head.lane = planned.value
-  and head.status = 'ready'
+  select ready.seq
+  from ready
+  cross join task as head
+  on head.seq = ready.seq
+  where ready.lane = planned.value
   and coalesce(head.reserve, :reserve) <= :affordable
   and (head.expires_at is null or head.expires_at > :now)
-  order by head.rank, head.seq
+  order by ready.band, ready.share, ready.rank, ready.seq
   limit 1
 )
 
 -- name: behind
 -- The ready tasks of a lane that come after one, read one by one as far as they are wanted.
-select {hot}
-from task
-where lane = :lane
-and status = 'ready'
-and (rank, seq) > (:rank, :seq)
-and coalesce(reserve, :reserve) <= :affordable
-and (expires_at is null or expires_at > :now)
-order by rank, seq
+select {waiting}
+from ready
+cross join task
+on task.seq = ready.seq
+where ready.lane = :lane
+and (ready.band, ready.share, ready.rank, ready.seq) > (0, 0, :rank, :seq)
+and coalesce(task.reserve, :reserve) <= :affordable
+and (task.expires_at is null or task.expires_at > :now)
+order by ready.band, ready.share, ready.rank, ready.seq
 
 -- name: insert_lane
 insert into lane (workspace, lane)
@@ -400,11 +354,21 @@ values (?, ?)
 -- name: too_far_ahead
 -- What the sweep would look at only later: under a lease, or waiting since a time that has not come.
 select {hot}, definition.body
+from held
+cross join task
+on task.seq = held.seq
+cross join definition
+on definition.seq = task.seq
+where held.due_at > ?1
+and held.status in ('claimed', 'running')
+union all
+select {waiting}, definition.body
 from task
-join definition
+cross join definition
 on definition.seq = task.seq
 where task.due_at > ?1
-and (task.status in ('claimed', 'running') or task.updated_at > ?1)
+and task.updated_at > ?1
+and not exists (select 1 from held where held.seq = task.seq)
 
 -- name: windows
 select kind, workspace, id, version, body

@@ -33,6 +33,7 @@ from taskyard.stores.sqlite import clock_rewind
 from taskyard.stores.sqlite.commits import Answer, commit_sets
 from taskyard.stores.sqlite.connection import connect, translate_error
 from taskyard.stores.sqlite.fast.log_watch import LogWatch, PollSchedule, watch_log
+from taskyard.stores.sqlite.log.log_append import last_numbers
 from taskyard.stores.sqlite.schema import prepare
 from taskyard.stores.sqlite.statements import SQL
 from taskyard.stores.sqlite.threads.checkpoints import Checkpoints
@@ -167,7 +168,7 @@ class Writer:
         connection = connect(self._path, writes=True, call_timeout=self._call_timeout)
         try:
             secret = prepare(connection, migrates=self._migrates, call_timeout=self._call_timeout)
-            self._time.observe(connection.execute(SQL["numbers"]).get[0])
+            self._time.observe(last_numbers(connection).clock)
             self._seen = connection.execute(SQL["data_version"]).get
             self._log = connection.filename_wal
             self._checkpoints.watch(connection)

@@ -1,0 +1,109 @@
+-- The statements that look for tables which do not agree with each other.
+
+-- name: integrity
+pragma integrity_check
+
+-- name: without_definition
+select task.id || ' has no definition'
+from task
+where not exists (select 1 from definition where definition.seq = task.seq)
+
+-- name: definition_without_task
+select 'definition ' || definition.seq || ' has no task'
+from definition
+where not exists (select 1 from task where task.seq = definition.seq)
+
+-- name: numbers_behind
+select 'the numbers of tasks or of the log are behind what is stored'
+from (
+  select max(number) as number, max(task_seq) as task_seq
+  from (
+    select number, task_seq
+    from meta
+    union all
+    select first >> 10, task_seq
+    from log
+    where first = (select max(first) from log)
+  )
+)
+where task_seq < (select coalesce(max(seq), 0) from task)
+or number < (select coalesce(max(first), 0) >> 10 from log)
+
+-- name: ready_without_task
+select 'ready row of task ' || ready.seq || ' is not where the task is'
+from ready
+left join task
+on task.seq = ready.seq
+where task.status is not 'ready'
+or (task.lane, task.rank) is not (ready.lane, ready.rank)
+or exists (select 1 from held where held.seq = ready.seq)
+
+-- name: task_without_ready
+select task.id || ' is ready, and cannot be claimed'
+from task
+where task.status = 'ready'
+and not exists (select 1 from held where held.seq = task.seq)
+and not exists (
+  select 1
+  from ready
+  where ready.lane = task.lane
+  and ready.band = 0
+  and ready.share = 0
+  and ready.rank = task.rank
+  and ready.seq = task.seq
+)
+
+-- name: held_without_task
+select 'held row ' || held.seq || ' is not that of its task'
+from held
+left join task
+on task.seq = held.seq
+where held.status not in ('claimed', 'running', 'validating')
+or held.version >= task.version is not true
+
+-- name: name_without_task
+select 'the key ' || name.name || ' is kept for a task that does not have it'
+from name
+left join task
+on task.seq = name.task_seq
+where name.kind = 'key'
+and ((task.workspace, task.idempotency_key) is not (name.workspace, name.name)
+or task.status in ('cancelled', 'dead_lettered'))
+
+-- name: task_without_name
+select task.id || ' does not have its idempotency key'
+from task
+where task.idempotency_key is not null
+and task.status not in ('cancelled', 'dead_lettered')
+and not exists (
+  select 1
+  from name
+  where name.workspace = task.workspace
+  and name.kind = 'key'
+  and name.name = task.idempotency_key
+  and name.task_seq = task.seq
+)
+
+-- name: every_log_row
+select first, workspace, owners, ends, loose, body
+from log
+order by first
+
+-- name: every_log_of_task
+select task.id, task.log || coalesce(held.log, '')
+from {task}
+
+-- name: every_task_event
+select coalesce(task.id, 'task ' || task_event.seq), task_event.number
+from task_event
+left join task
+on task.seq = task_event.seq
+
+-- name: every_dag_event
+select dag_id, number
+from dag_event
+
+-- name: attempt_without_task
+select 'attempt ' || attempt.number || ' of task ' || attempt.seq || ' has no task'
+from attempt
+where not exists (select 1 from task where task.seq = attempt.seq)

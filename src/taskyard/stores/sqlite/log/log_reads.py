@@ -1,0 +1,74 @@
+"""Reading events from the rows of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, groupby
+
+import apsw
+
+from taskyard.core.changes import StoredEvent
+from taskyard.core.task import TaskId
+from taskyard.stores.shared.log_rows import PLACES, decode_row, split_number
+from taskyard.stores.sqlite.statements import SQL, json_list
+
+AFTER_ALL = 2**62  # above the number of any event
+_ROWS_AT_ONCE = 16  # of a task's rows: each may have 64 kB
+
+LogText = tuple[int, str, str]  # number of the first event, workspace, body
+
+
+def log_number(first: int) -> int:
+    return split_number(first)[0]
+
+
+def numbers_in(text: str) -> set[int]:
+    """The numbers of the log that the row of a task has as one text."""
+    return {int(number) for number in text.split(",") if number}
+
+
+def events_after(connection: apsw.Connection, after: int, workspace: str | None) -> Iterator[StoredEvent]:
+    """The events with a higher number, read row by row."""
+    whole = {"place": after // PLACES * PLACES, "workspace": workspace}
+    found = _in_order(connection.execute(SQL["events"], whole))
+    return (stored for stored in found if stored.seq > after)
+
+
+def events_below(connection: apsw.Connection, below: int, workspace: str | None) -> Iterator[StoredEvent]:
+    """The events with a lower number, newest first."""
+    whole = {"place": below, "workspace": workspace}
+    found = _in_order(connection.execute(SQL["newest_events"], whole), newest_first=True)
+    return (stored for stored in found if stored.seq < below)
+
+
+def _in_order(found: Iterable[LogText], *, newest_first: bool = False) -> Iterator[StoredEvent]:
+    # Rows of several workspaces that share a number of the log take turns.
+    for _, texts in groupby(found, key=lambda row: log_number(row[0])):
+        yield from sorted(_decoded(texts), reverse=newest_first)
+
+
+def events_of_task(
+    connection: apsw.Connection, task_id: TaskId, *, after: int = 0, below: int = AFTER_ALL, newest_first: bool = False
+) -> Iterator[StoredEvent]:
+    """The events of a task between two numbers."""
+    workspace, numbers = _numbers_of(connection, task_id)
+    wanted = [number for number in numbers if log_number(after) <= number <= log_number(below)]
+    if newest_first:
+        wanted.reverse()
+    for start in range(0, len(wanted), _ROWS_AT_ONCE):
+        some = {"numbers": json_list(wanted[start : start + _ROWS_AT_ONCE]), "workspace": workspace}
+        events = sorted(_decoded(connection.execute(SQL["log_rows"], some)), reverse=newest_first)
+        yield from (each for each in events if each.event.task_id == task_id and after < each.seq < below)
+
+
+def _numbers_of(connection: apsw.Connection, task_id: TaskId) -> tuple[str, list[int]]:
+    row = connection.execute(SQL["log_of_task"], (task_id,)).get
+    if row is None:
+        return "", []
+    workspace, text = row
+    late = (number for (number,) in connection.execute(SQL["numbers_of_task"], (task_id,)))
+    return workspace, sorted({*numbers_in(text), *late})
+
+
+def _decoded(found: Iterable[LogText]) -> Iterator[StoredEvent]:
+    return chain.from_iterable(decode_row(log_number(first), workspace, body) for first, workspace, body in found)

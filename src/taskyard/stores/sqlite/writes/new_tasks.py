@@ -1,0 +1,45 @@
+"""Writing new tasks, with their definitions and their places among what is ready."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+
+import apsw
+
+from taskyard.core.changes import NewTask
+from taskyard.core.task import Hot, Status
+from taskyard.stores.shared import rows
+from taskyard.stores.shared.commits.change_sets import owned_key
+from taskyard.stores.shared.places import PLACES, Place
+from taskyard.stores.sqlite.statements import POSITIONS, TASK_NAMES, multi_row
+from taskyard.stores.sqlite.writes.moves import held_row, name_row
+
+_known: Callable[[Hot], rows.Row] = itemgetter(*(POSITIONS[name] for name in TASK_NAMES[2:]))  # without id and seq
+
+
+def insert_tasks(connection: apsw.Connection, tasks: Sequence[NewTask], first: int, numbers: Sequence[int]) -> None:
+    """Write the tasks, numbered from `first` on. `numbers` are those of the log that have their events."""
+    hots = [task.hot for task in tasks]
+    numbered = list(enumerate(hots, first))
+    known = [(hot.id, seq, *_known(hot), f",{number}") for (seq, hot), number in zip(numbered, numbers, strict=True)]
+    multi_row("insert_tasks").run(connection, known)
+    ready = [(hot.lane, 0, 0, hot.rank, seq) for seq, hot in numbered if hot.status is Status.READY]
+    multi_row("insert_new_ready").run(connection, ready)
+    # No verb puts a task in that is held already.
+    others = [(seq, hot) for seq, hot in numbered if hot.status is not Status.READY]
+    held = [(seq, *held_row(hot)[1:], "") for seq, hot in others if PLACES[hot.status] is Place.HELD]
+    multi_row("insert_held").run(connection, held)
+    named = [(seq, hot) for seq, hot in numbered if hot.idempotency_key is not None]
+    names = [name_row(key, seq) for seq, hot in named if (key := owned_key(hot)) is not None]
+    multi_row("insert_names").run(connection, names)
+    _insert_definitions(connection, tasks, first)
+
+
+def _insert_definitions(connection: apsw.Connection, tasks: Sequence[NewTask], first: int) -> None:
+    defined = rows.format_definitions([task.definition for task in tasks])
+    multi_row("insert_definitions").run(connection, [(seq, *row) for seq, row in enumerate(defined, first)])
+    tags = [
+        (task.definition.workspace, tag, seq) for seq, task in enumerate(tasks, first) for tag in task.definition.tags
+    ]
+    multi_row("insert_tags").run(connection, tags)

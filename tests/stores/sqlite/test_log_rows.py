@@ -1,0 +1,138 @@
+"""Events are written once for each commit and workspace, and every task knows where its own are."""
+
+from pathlib import Path
+
+from taskyard.core.changes import Event, expected
+from taskyard.core.task import Hot
+from taskyard.ledger.clock import ManualClock
+from taskyard.stores.sqlite import SqliteStore
+from taskyard.stores.sqlite.writes.moves import MOST_STEPS
+from tests.stores.given import (
+    ELSEWHERE,
+    HERE,
+    a_new_task,
+    a_set,
+    completing,
+    every_event,
+    given_a_running_task,
+    given_tasks,
+    history,
+    land,
+    signalling,
+    step,
+)
+from tests.stores.sqlite.inside import opened
+
+
+def log_rows(path: Path) -> list[tuple[str, int]]:
+    """The workspace of each row, and how many owners its events have."""
+    with opened(path) as connection:
+        return [(str(row[0]), int(str(row[1]))) for row in connection.execute("select workspace, owners from log")]
+
+
+async def remove(store: SqliteStore, *hots: Hot) -> None:
+    await land(store, expects=tuple(map(expected, hots)), removals=tuple(hot.id for hot in hots))
+
+
+def a_message(store: SqliteStore, hot: Hot, text: str = "") -> Event:
+    """Something that its agent said: an event that moves nothing."""
+    return Event("task.message", hot.workspace, hot.id, None, store.now(), None, None, 1, f'{{"text":"{text}"}}')
+
+
+async def test_a_commit_is_one_row_whatever_it_does(store: SqliteStore, path: Path):
+    tasks = [await a_new_task(store) for _ in range(3)]
+    await store.commit([a_set(store, tasks=(task,)) for task in tasks])
+
+    assert log_rows(path) == [(HERE, 3)]
+    assert [each.event for each in await every_event(store)] == [task.event for task in tasks]
+
+
+async def test_workspaces_have_rows_of_their_own_and_take_turns(store: SqliteStore, path: Path):
+    tasks = [await a_new_task(store, workspace=where) for where in (ELSEWHERE, HERE, ELSEWHERE, HERE)]
+    await land(store, tasks=tuple(tasks))
+    numbers = [each.seq for each in await every_event(store)]
+
+    assert sorted(log_rows(path)) == [(ELSEWHERE, 2), (HERE, 2)]
+    assert [each.event for each in await every_event(store)] == [task.event for task in tasks]
+    assert await store.events(after=numbers[0], limit=2) == (await every_event(store))[1:3]
+    of_here = await store.newest_events(limit=9, workspace=HERE)
+    assert [each.event for each in of_here] == [tasks[3].event, tasks[1].event]
+    assert [each.seq for each in await store.newest_events(limit=2, below=numbers[3])] == [numbers[2], numbers[1]]
+
+
+async def test_many_events_of_a_commit_are_several_rows_and_each_task_knows_its_own(store: SqliteStore, path: Path):
+    hots = await given_tasks(store, 1100)
+
+    assert [owners for _, owners in log_rows(path)] == [512, 512, 76]
+    assert [each.event.task_id for each in await every_event(store)] == [hot.id for hot in hots]
+    for hot in (hots[0], hots[511], hots[512], hots[-1]):
+        assert await history(store, hot.id) == ["task.created"]
+    assert await store.checks() == []
+
+
+async def test_long_texts_are_several_rows(store: SqliteStore, path: Path):
+    hot = await given_a_running_task(store)
+    messages = tuple(a_message(store, hot, "x" * 30_000) for _ in range(5))
+    before = len(log_rows(path))
+
+    await land(store, events=messages)
+
+    assert len(log_rows(path)) == before + 3
+    assert [each.event for each in await store.events(after=0, limit=9, task_id=hot.id)][2:] == [*messages]
+
+
+async def test_a_task_of_many_steps_and_messages_keeps_a_narrow_row(store: SqliteStore, path: Path):
+    hot = await given_a_running_task(store)
+    for _ in range(MOST_STEPS + 10):
+        hot = await step(store, signalling(store, hot))
+        await land(store, events=(a_message(store, hot),))
+    hot = await step(store, completing(store, hot))
+
+    with opened(path) as connection:
+        numbers = str(connection.execute("select log from task").get)
+    names = await history(store, hot.id)
+    assert len(numbers.strip(",").split(",")) == MOST_STEPS
+    assert (names.count("task.signalled"), names.count("task.message")) == (MOST_STEPS + 10, MOST_STEPS + 10)
+    assert names[0 :: len(names) - 1] == ["task.created", "task.completed"]
+    newest = await store.newest_events(limit=20, task_id=hot.id)
+    assert [each.event.event for each in newest] == names[::-1][:20]
+    assert await store.checks() == []
+
+    await remove(store, hot)
+
+    assert log_rows(path) == []
+    assert await every_event(store) == []
+    assert await store.checks() == []
+
+
+async def test_a_row_loses_the_events_of_who_is_gone_and_goes_with_the_last(store: SqliteStore, path: Path):
+    hots = await given_tasks(store, 3)
+    (kept, *gone), numbers = hots, [each.seq for each in await every_event(store)]
+
+    await remove(store, gone[0])
+    assert [(each.seq, each.event.task_id) for each in await every_event(store)] == [
+        (numbers[0], kept.id),
+        (numbers[2], gone[1].id),
+    ]
+    assert log_rows(path) == [(HERE, 2)]
+    await remove(store, gone[1])
+    assert (log_rows(path), await store.pruned()) == ([(HERE, 1)], numbers[2])
+    await remove(store, kept)
+    assert log_rows(path) == []
+
+    again = await given_tasks(store, 1)
+    assert again[0].seq > hots[-1].seq
+    assert (await every_event(store))[0].seq > numbers[-1]
+
+
+async def test_a_commit_without_events_leaves_its_time_to_the_others(
+    store: SqliteStore, other: SqliteStore, clock: ManualClock
+):
+    hot = await given_a_running_task(store)
+    clock.advance(seconds=1)
+    await store.pulse(["agent:ada"])
+    clock.advance(seconds=-0.5)
+    await other.pulse(["agent:bob"])
+
+    pulses = await store.pulses("agent:")
+    assert pulses["agent:bob"] == pulses["agent:ada"] > hot.updated_at
