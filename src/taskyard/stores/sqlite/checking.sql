@@ -93,15 +93,39 @@ order by first
 select task.id, task.log || coalesce(held.log, '')
 from {task}
 
--- name: every_task_event
-select coalesce(task.id, 'task ' || task_event.seq), task_event.number
-from task_event
-left join task
-on task.seq = task_event.seq
+-- name: log_of_tasks
+-- Where these tasks look for events, and whether a number of the log is among those that they have elsewhere.
+select
+  task.id,
+  task.log || coalesce(held.log, ''),
+  exists (select 1 from task_event where task_event.seq = task.seq and task_event.number = ?)
+from {task}
+where task.id in (select value from json_each(?))
 
--- name: every_dag_event
-select dag_id, number
+-- name: numbers_without_log
+select value
+from json_each(?)
+where not exists (select 1 from log where log.first between value << 10 and value << 10 | 1023)
+
+-- name: task_event_without_log
+select 'task ' || task_event.seq || ' looks for events in ' || task_event.number || ' of the log, and there are none'
+from task_event
+where not exists (select 1 from task where task.seq = task_event.seq)
+or not exists (
+  select 1
+  from log
+  where log.first between task_event.number << 10 and task_event.number << 10 | 1023
+)
+
+-- name: dag_event_without_log
+select dag_event.dag_id || ' looks for events in ' || dag_event.number || ' of the log, and there are none'
 from dag_event
+where not exists (
+  select 1
+  from log
+  where log.first between dag_event.number << 10 and dag_event.number << 10 | 1023
+  and log.workspace = dag_event.workspace
+)
 
 -- name: attempt_without_task
 select 'attempt ' || attempt.number || ' of task ' || attempt.seq || ' has no task'

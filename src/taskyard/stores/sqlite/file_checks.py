@@ -1,67 +1,60 @@
-"""Whether the tables of the file agree with each other: what is stored twice is the same in both places."""
+"""Whether the tables of the file agree with each other: what is stored twice is the same in both places.
+
+The log is read row by row, and tasks in pages: a yard may have more of both than fit into memory.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import apsw
 
-from taskyard.stores.shared.log_rows import decode_row, keep_events
+from taskyard.core.changes import Event
+from taskyard.core.task import FINAL
+from taskyard.stores.shared.log_rows import decode_row
 from taskyard.stores.sqlite.log.log_reads import log_number, numbers_in
-from taskyard.stores.sqlite.statements import SQL
+from taskyard.stores.sqlite.statements import SQL, json_list
 
 _STATEMENTS = (
-    *("without_definition", "definition_without_task", "numbers_behind", "attempt_without_task"),
+    *("without_definition", "definition_without_task", "attempt_without_task", "numbers_behind"),
     *("ready_without_task", "task_without_ready", "held_without_task", "name_without_task", "task_without_name"),
+    *("task_event_without_log", "dag_event_without_log"),
 )
-_Numbers = defaultdict[str, set[int]]  # of the log, by the id of a task or a DAG
+_PAGE = 1_000  # tasks
 
 
 def find_problems(connection: apsw.Connection) -> list[str]:
     found = [row[0] for row in connection.execute(SQL["integrity"]) if row[0] != "ok"]
     found += [row[0] for name in _STATEMENTS for row in connection.execute(SQL[name])]
-    return [*found, *_wrong_log_rows(connection), *_wrong_numbers(connection)]
+    return [*found, *_problems_of_log(connection), *_empty_numbers(connection)]
 
 
-def _wrong_log_rows(connection: apsw.Connection) -> Iterator[str]:
-    """Rows of the log that count something else than they have."""
-    for first, workspace, owners, ends, loose, body in connection.execute(SQL["every_log_row"]):
-        whole = [row[2:5] for row in keep_events(log_number(first), workspace, body, lambda _: True)]
-        if whole != [(owners, ends, loose)]:
-            yield f"log row {first} counts {(owners, ends, loose)}, and has {whole}"
+def _problems_of_log(connection: apsw.Connection) -> Iterator[str]:
+    """Rows that count something else than they have, and tasks that do not look where their events are."""
+    for first, workspace, *counted, body in connection.execute(SQL["every_log_row"]):
+        events = [stored.event for stored in decode_row(log_number(first), workspace, body)]
+        if counted != _counts(events):
+            yield f"log row {first} counts {counted}, and has {_counts(events)}"
+        owners = json_list({event.task_id for event in events if event.task_id is not None})
+        for task_id, text, is_elsewhere in connection.execute(SQL["log_of_tasks"], (log_number(first), owners)):
+            if not is_elsewhere and log_number(first) not in numbers_in(text):
+                yield f"{task_id} has events in log row {first}, and does not look there"
 
 
-def _wrong_numbers(connection: apsw.Connection) -> Iterator[str]:
-    """Tasks that do not look where their events are, or look where nothing is; and DAGs likewise."""
-    of_tasks, of_dags = _numbers_by_owner(connection)
-    stored = {log_number(first) for first, *_ in connection.execute(SQL["every_log_row"])}
-    for task_id, numbers in _numbers_of_tasks(connection).items():
-        if missed := of_tasks.pop(task_id, set()) - numbers:
-            yield f"{task_id} has events in {sorted(missed)} of the log, and does not look there"
-        if empty := numbers - stored:
-            yield f"{task_id} looks for events in {sorted(empty)} of the log, and there are none"
-    for dag_id, number in connection.execute(SQL["every_dag_event"]):
-        if number not in of_dags[dag_id]:
-            yield f"{dag_id} looks for events in {number} of the log, and there are none"
+def _counts(events: Sequence[Event]) -> list[int]:
+    """Owners, ends and loose events, as `stores.shared.log_rows.LogRow` has them."""
+    owners = {event.task_id or event.dag_id for event in events} - {None}
+    loose = [event for event in events if event.task_id is None and event.dag_id is None]
+    return [len(owners), sum(event.status in FINAL for event in events), len(loose)]
 
 
-def _numbers_by_owner(connection: apsw.Connection) -> tuple[_Numbers, _Numbers]:
-    """Where the events of each task are, and those of each DAG that are of no task."""
-    of_tasks: _Numbers = defaultdict(set)
-    of_dags: _Numbers = defaultdict(set)
-    for first, workspace, *_, body in connection.execute(SQL["every_log_row"]):
-        for _, event, _ in decode_row(log_number(first), workspace, body):
-            if event.task_id is not None:
-                of_tasks[event.task_id].add(log_number(first))
-            elif event.dag_id is not None:
-                of_dags[event.dag_id].add(log_number(first))
-    return of_tasks, of_dags
-
-
-def _numbers_of_tasks(connection: apsw.Connection) -> dict[str, set[int]]:
-    """Where each task looks for its events."""
-    found = {task_id: numbers_in(text) for task_id, text in connection.execute(SQL["every_log_of_task"])}
-    for task_id, number in connection.execute(SQL["every_task_event"]):
-        found.setdefault(task_id, set()).add(number)
-    return found
+def _empty_numbers(connection: apsw.Connection) -> Iterator[str]:
+    """Tasks that look for events where the log has no row."""
+    tasks = connection.execute(SQL["every_log_of_task"])
+    while page := list(islice(tasks, _PAGE)):
+        wanted = {number for _, text in page for number in numbers_in(text)}
+        missing = {row[0] for row in connection.execute(SQL["numbers_without_log"], (json_list(wanted),))}
+        for task_id, text in page if missing else ():
+            if gone := sorted(missing & numbers_in(text)):
+                yield f"{task_id} looks for events in {gone} of the log, and there are none"

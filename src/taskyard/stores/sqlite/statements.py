@@ -100,6 +100,9 @@ class MultiRowStatement:
         self._texts: dict[int, str] = {}
 
     def run(self, connection: apsw.Connection, rows: Sequence[Row]) -> None:
+        if len(rows) == 1:
+            connection.execute(self._text(1), rows[0])
+            return
         for text, values in self._chunks(rows):
             connection.execute(text, values)
 

@@ -61,7 +61,8 @@ class SqliteTransaction:
         self.connection.execute(SQL[name], values)
 
     def write(self, name: str, values: Sequence[rows.Row]) -> None:
-        multi_row(name).run(self.connection, values)
+        if values:
+            multi_row(name).run(self.connection, values)
 
     # Tasks.
 
