@@ -13,6 +13,10 @@ _FIRST = ("processes", "dashboard", "model", "server", "seeds", "stores", "worke
 _LAST = ("core",)
 _TESTS = Path(__file__).parent
 _CROWD = "tests/processes/test_many_workers.py"  # as long as all others of its folder together
+# Files whose tests share what takes long to make: see the fixtures of the scope "module".
+_WHOLE = frozenset(
+    {"tests/cli/test_hostile_texts.py", "tests/repository/test_shape.py", "tests/stores/sqlite/test_plans.py"}
+)
 
 
 def rank_of(path: Path) -> int:
@@ -32,7 +36,7 @@ def unit_of(test: str) -> str:
         return f"{folder} on {given.partition('-')[0].rstrip(']')}"
     if folder == "processes":  # each starts many processes, which compete for the machine
         return file if file == _CROWD else folder
-    return f"{file}::{function}"
+    return file if file in _WHOLE else f"{file}::{function}"
 
 
 class Scheduling(LoadScopeScheduling):

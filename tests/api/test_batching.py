@@ -23,7 +23,7 @@ class Slow:
         return [ValueError("odd") if each == 13 else each for each in asked]
 
     async def begun(self, number: int) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while len(self.batches) < number:  # noqa: ASYNC110 - nothing else goes on in this loop
                 await asyncio.sleep(0)
 

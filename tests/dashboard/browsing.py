@@ -28,7 +28,7 @@ from playwright.sync_api import (
 
 from scripts.get_browser import found
 
-PATIENCE = 10_000  # milliseconds that anything may take on a busy machine
+PATIENCE = 30_000  # milliseconds that anything may take on a busy machine
 STARTING = 30.0  # seconds
 expect.set_options(timeout=PATIENCE)
 

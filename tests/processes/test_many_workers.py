@@ -17,12 +17,12 @@ from tests.processes.crew import Crew
 from tests.yards import states_of
 
 logger = logging.getLogger(__name__)
-TASKS = int(os.environ.get("TASKYARD_KILLED_TASKS", "1000"))
+TASKS = int(os.environ.get("TASKYARD_KILLED_TASKS", "500"))
 BULK = 1_000
 GRAPH = 100  # tasks of one graph, all but two of them between its first and its last
 STEADY = 5
 MORTAL = 2
-ROUNDS = 5  # in each of them all that are mortal die
+ROUNDS = 3  # in each of them all that are mortal die
 RISKY = 300  # tasks a round that only those take who die or are late, so that each of them has something in hand
 
 # Leases as short as they may be, so that what a killed process held comes back soon.

@@ -14,7 +14,7 @@ from tests.redis_servers import RedisServer, wait_for
 from tests.storage import asked_for
 
 logger = logging.getLogger(__name__)
-KILLS = 10
+KILLS = 5
 ENOUGH = 20  # tasks that each worker completes between two of them
 
 pytestmark = pytest.mark.skipif(

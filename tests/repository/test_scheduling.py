@@ -31,6 +31,14 @@ def test_other_tests_are_given_out_one_by_one_with_their_cases():
     assert unit_of(cases[0]) != unit_of("tests/guarantees/test_keys.py::test_two_keys[sqlite]")
 
 
+def test_what_a_file_makes_once_is_made_in_one_process():
+    sharing = [path for path in HERE.rglob("test_*.py") if 'scope="module"' in path.read_text(encoding="utf-8")]
+
+    assert sharing
+    for file in (str(path.relative_to(HERE.parent)) for path in sharing if path != Path(__file__)):
+        assert unit_of(f"{file}::test_one") == unit_of(f"{file}::test_another[given]")
+
+
 def test_the_longest_begin_and_the_shortest_end():
     folders = sorted(("core", "guarantees", "processes", "cli"), key=lambda name: rank_of(HERE / name / "test_it.py"))
 

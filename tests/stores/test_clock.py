@@ -214,12 +214,12 @@ async def test_a_task_need_not_be_looked_at_again(store: Store):
 async def test_who_waits_for_a_change_is_woken_by_a_write(store: Store, other: Store):
     for writer in (store, other):
         mark = await store.changed(0, 0)
-        waiting = asyncio.create_task(store.changed(mark, 20))
+        waiting = asyncio.create_task(store.changed(mark, 60))
         await asyncio.sleep(0)
 
         await given_a_task(writer)
 
-        assert await asyncio.wait_for(waiting, 5) != mark
+        assert await asyncio.wait_for(waiting, 30) != mark
 
 
 async def test_a_write_before_the_wait_is_not_missed(store: Store, other: Store):
@@ -227,35 +227,35 @@ async def test_a_write_before_the_wait_is_not_missed(store: Store, other: Store)
         mark = await store.changed(0, 0)
         await given_a_task(writer)
 
-        assert await asyncio.wait_for(store.changed(mark, 20), 5) != mark
+        assert await asyncio.wait_for(store.changed(mark, 60), 30) != mark
 
 
 async def test_claims_and_configuration_wake_who_waits(store: Store, other: Store):
     await given_a_task(store)
     mark = await other.changed(0, 0)
     await take(store, await a_plan(store))
-    claimed = await asyncio.wait_for(other.changed(mark, 20), 5)
+    claimed = await asyncio.wait_for(other.changed(mark, 60), 30)
 
     await given_a_record(store, "queue", "default", {})
 
     assert mark != claimed
-    assert await asyncio.wait_for(other.changed(claimed, 20), 5) != claimed
+    assert await asyncio.wait_for(other.changed(claimed, 60), 30) != claimed
 
 
 async def test_who_waits_in_vain_is_let_go_at_the_time_out(store: Store):
     mark = await store.changed(0, 0)
 
     # Sooner where something may have been written, which who begins to listen cannot rule out.
-    assert await asyncio.wait_for(store.changed(mark, 0.02), 5) >= mark
+    assert await asyncio.wait_for(store.changed(mark, 0.02), 30) >= mark
 
 
 async def test_everybody_who_waits_is_woken(store: Store):
     mark = await store.changed(0, 0)
-    waiting = [asyncio.create_task(store.changed(mark, 20)) for _ in range(5)]
+    waiting = [asyncio.create_task(store.changed(mark, 60)) for _ in range(5)]
     await asyncio.sleep(0)
     task = await given_a_task(store)
 
-    marks = await asyncio.wait_for(asyncio.gather(*waiting), 5)
+    marks = await asyncio.wait_for(asyncio.gather(*waiting), 30)
 
     assert mark not in marks
     await step(store, cancelling(store, task))

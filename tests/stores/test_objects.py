@@ -133,7 +133,7 @@ async def test_a_write_that_is_cancelled_leaves_nothing_and_asks_for_no_more(pla
     with pytest.raises(asyncio.CancelledError):
         await writing
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await given_up.wait()
     with pytest.raises(ObjectMissing):
         await all_of(objects.read("slow"))

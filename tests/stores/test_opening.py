@@ -76,7 +76,7 @@ async def test_who_waits_for_a_change_does_not_outlive_the_yard(connect: Connect
     await store.close()
 
     with pytest.raises(YardClosed):
-        await asyncio.wait_for(waiting, 5)
+        await asyncio.wait_for(waiting, 30)
 
 
 async def test_one_process_sees_what_another_has_just_written(store: Store, other: Store):

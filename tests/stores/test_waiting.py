@@ -67,7 +67,7 @@ async def a_lane_is_added(store: Store) -> Act:
 
 
 async def waiting(store: Store, plan: ClaimPlan) -> asyncio.Task[int]:
-    task = asyncio.create_task(store.changed(await store.changed(0, 0), 20, plan))
+    task = asyncio.create_task(store.changed(await store.changed(0, 0), 60, plan))
     await asyncio.sleep(0)
     return task
 
@@ -92,7 +92,7 @@ async def test_a_waiting_claim_is_woken_when(store: Store, other: Store, given: 
 
         await act()
 
-        await asyncio.wait_for(woken, 5)
+        await asyncio.wait_for(woken, 30)
 
 
 async def test_what_was_written_between_the_claim_and_the_wait_is_not_missed(store: Store, other: Store):
@@ -101,4 +101,4 @@ async def test_what_was_written_between_the_claim_and_the_wait_is_not_missed(sto
         mark = await store.changed(0, 0)
         await given_a_task(writer)
 
-        assert await asyncio.wait_for(store.changed(mark, 20, plan), 5) != mark
+        assert await asyncio.wait_for(store.changed(mark, 60, plan), 30) != mark

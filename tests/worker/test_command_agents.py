@@ -120,7 +120,7 @@ async def test_a_cancelled_task_ends_the_program_and_everything_it_started(yard:
 
 
 async def _gone(pid: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while _is_there(pid):  # another program's process tells nobody when it goes  # noqa: ASYNC110
             await asyncio.sleep(0)
 

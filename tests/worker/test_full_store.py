@@ -84,5 +84,5 @@ async def test_an_attempt_that_was_stopped_hands_in_only_once():
         raise StoreFull("no room")
 
     with pytest.raises(StoreFull):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await hand_in(stopped, refused)

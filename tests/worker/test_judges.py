@@ -300,7 +300,7 @@ async def test_what_a_test_started_ends_with_it(yard: Yard, tmp_path: Path) -> N
 
     assert task.status is Status.COMPLETED  # though the child held on to what the test printed to
     pid = int((tmp_path / "child").read_text())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while _runs(pid):  # another program's process tells nobody when it goes  # noqa: ASYNC110
             await asyncio.sleep(0)
 

@@ -56,7 +56,7 @@ async def test_a_cancelled_task_stops_its_handler_where_it_waits(yard: Yard) -> 
     async with working(yard, agent):
         await until(yard, task.id, Status.RUNNING)
         await yard.cancel(task.id, "changed my mind")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await stopped.wait()
 
     assert (await yard.get(task.id)).status is Status.CANCELLED
@@ -314,7 +314,7 @@ async def test_a_terminated_process_gives_back_what_it_held_and_goes(tmp_path: P
         await begun(process)
 
         process.terminate()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await process.communicate()
 
         details = await yard.get(task.id)

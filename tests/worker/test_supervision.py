@@ -19,7 +19,7 @@ from taskyard.worker.context import Context
 from taskyard.worker.heartbeats import Heart
 from tests.worker.conftest import until, working
 
-SOON = 5.0  # seconds: far below the heartbeat of 30 s that used to bring the word, far above what is promised
+SOON = 15.0  # seconds: below the heartbeat of 30 s that used to bring the word, far above what is promised
 
 
 class Long:

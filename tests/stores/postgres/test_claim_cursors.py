@@ -81,7 +81,7 @@ async def test_what_another_process_puts_in_front_is_taken_first_once_its_hint_h
     await asyncio.sleep(0)
 
     urgent = await given_a_task(other, rank=1)
-    await asyncio.wait_for(heard, 10)
+    await asyncio.wait_for(heard, 30)
 
     assert await next_of(store) == [urgent.id]
 

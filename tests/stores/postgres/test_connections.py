@@ -87,7 +87,7 @@ async def test_it_works_where_no_session_is_kept(url: str, store: PostgresStore,
 
     task = await given_a_task(store)
 
-    assert await asyncio.wait_for(pooled.changed(mark, 20), 10) != mark
+    assert await asyncio.wait_for(pooled.changed(mark, 60), 30) != mark
     assert await pooled.load([task.id]) == {task.id: task}
     await asyncio.gather(*(given_a_task(pooled) for _ in range(20)))
     await pooled.close()

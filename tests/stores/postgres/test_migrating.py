@@ -30,7 +30,7 @@ async def test_the_yard_works_on_while_a_migration_waits_for_an_idle_session(
     migrating = asyncio.create_task(PostgresStore(url, clock=clock).migrate())
     await gate.until("select count(*) from pg_stat_activity where wait_event = 'relation'", 1)
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await given_a_task(store)
     assert not migrating.done()
     await gate.open()

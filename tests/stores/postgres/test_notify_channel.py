@@ -45,7 +45,7 @@ async def test_a_hint_wakes_who_waits(store: PostgresStore, other: PostgresStore
 
     await given_a_task(other)
 
-    await asyncio.wait_for(woken, 10)
+    await asyncio.wait_for(woken, 30)
 
 
 async def test_hints_come_again_after_the_listening_connection_was_cut(
@@ -58,7 +58,7 @@ async def test_hints_come_again_after_the_listening_connection_was_cut(
 
     await given_a_task(other)
 
-    await asyncio.wait_for(woken, 10)
+    await asyncio.wait_for(woken, 30)
 
 
 async def test_a_listening_connection_that_is_dead_without_a_word_is_noticed(
@@ -72,7 +72,7 @@ async def test_a_listening_connection_that_is_dead_without_a_word_is_noticed(
 
     try:
         await given_a_task(other)
-        await asyncio.wait_for(woken, 10)
+        await asyncio.wait_for(woken, 30)
     finally:
         os.kill(silent, signal.SIGCONT)
 
@@ -86,11 +86,11 @@ async def test_a_claim_is_not_woken_for_lanes_it_cannot_take(
     mine = asyncio.create_task(store.changed(await store.changed(0, 0), 60, plan))
 
     await given_a_task(other, lane=theirs)
-    await asyncio.wait_for(anything, 10)
+    await asyncio.wait_for(anything, 30)
     assert not mine.done()
 
     await given_a_task(other)
-    await asyncio.wait_for(mine, 10)
+    await asyncio.wait_for(mine, 30)
 
 
 async def test_a_claim_does_not_look_again_for_what_came_to_other_lanes_before_it_waited(
@@ -101,14 +101,14 @@ async def test_a_claim_does_not_look_again_for_what_came_to_other_lanes_before_i
     anything = await waiting(store, gate)
     mark = await store.changed(0, 0)
     await given_a_task(store, lane=theirs)
-    await asyncio.wait_for(anything, 10)
+    await asyncio.wait_for(anything, 30)
 
     mine = asyncio.create_task(store.changed(mark, 60, plan))
     await given_a_task(store, lane=theirs)
     assert not mine.done()
 
     await given_a_task(store)
-    await asyncio.wait_for(mine, 10)
+    await asyncio.wait_for(mine, 30)
 
 
 async def test_the_first_hint_is_sent_at_once_and_the_rest_are_gathered(
@@ -127,7 +127,7 @@ async def test_the_first_hint_is_sent_at_once_and_the_rest_are_gathered(
     for lane in lanes:
         await given_a_task(store, lane=lane)
 
-    first, rest = [json.loads(await asyncio.wait_for(hints.get(), 10))[1] for _ in range(2)]
+    first, rest = [json.loads(await asyncio.wait_for(hints.get(), 30))[1] for _ in range(2)]
     assert list(first) == [str(lanes[0])]
     assert sorted(rest) == sorted(str(lane) for lane in lanes[1:])
 

@@ -72,7 +72,7 @@ async def test_hints_come_by_the_direct_connection(pooled: str, gate: Gate, monk
 
         await other.enqueue("code")
 
-        await asyncio.wait_for(woken, 10)
+        await asyncio.wait_for(woken, 30)
 
 
 async def test_a_pooler_that_passes_no_hints_on_is_noticed(pooled: str, monkeypatch: pytest.MonkeyPatch):
@@ -87,4 +87,4 @@ async def test_a_pooler_that_passes_no_hints_on_is_noticed(pooled: str, monkeypa
 
         await other.enqueue("code")
 
-        await asyncio.wait_for(woken, 10)
+        await asyncio.wait_for(woken, 30)

@@ -105,7 +105,7 @@ async def test_a_task_is_waited_for_before_a_ceiling_is_held(store: PostgresStor
     ended = asyncio.create_task(store.commit([ending(store, running)]))
     await gate.standing(1)
 
-    await asyncio.wait_for(land(other, spends=(Spend(HERE, SLOT.name, 1),)), 10)
+    await asyncio.wait_for(land(other, spends=(Spend(HERE, SLOT.name, 1),)), 30)
 
     await gate.open()
     assert [type(answer) for answer in await ended] == [Committed]

@@ -39,7 +39,7 @@ async def test_who_waits_is_woken_after_its_line_was_cut(relay: Relay, connect: 
     relay.cut()
     await given_a_task(store)
 
-    assert mark not in await asyncio.wait_for(asyncio.gather(*waiting), 10)
+    assert mark not in await asyncio.wait_for(asyncio.gather(*waiting), 30)
 
 
 async def test_a_write_whose_answer_was_lost_is_told_as_unknown_and_not_done_again(
