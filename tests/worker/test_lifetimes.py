@@ -277,9 +277,9 @@ asyncio.run(main())
 """
 
 
-async def start_worker(url: str, seconds: float) -> asyncio.subprocess.Process:
+async def start_worker(url: str, seconds: float, program: str = PROGRAM) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-c", PROGRAM, url, str(seconds), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        sys.executable, "-c", program, url, str(seconds), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
 
 
@@ -320,6 +320,29 @@ async def test_a_terminated_process_gives_back_what_it_held_and_goes(tmp_path: P
         details = await yard.get(task.id)
         assert process.returncode == 0
         assert (details.status, details.failures) == (Status.READY, 0)
+
+
+async def test_a_process_that_is_told_twice_ends_though_nothing_can_be_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its handler blocks the loop, and another process the database: calls may wait ten minutes for that lock."""
+    monkeypatch.setenv("TASKYARD_CALL_TIMEOUT_SEC", "600")
+    url = f"sqlite:///{tmp_path / 'yard.db'}"
+    async with connect(url) as yard:
+        await yard.enqueue("long")
+    process = await start_worker(url, 600, PROGRAM.replace("await asyncio.sleep", "__import__('time').sleep"))
+    await begun(process)
+
+    with contextlib.closing(apsw.Connection(str(tmp_path / "yard.db"))) as connection:
+        connection.set_busy_timeout(10_000)
+        connection.execute("BEGIN IMMEDIATE")
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(60):
+            await process.communicate()
+
+    assert process.returncode is not None
+    assert process.returncode > 128
 
 
 async def test_a_process_that_was_stopped_for_two_lease_times_has_its_late_completion_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import re
+import threading
 import time
 from typing import Any, NoReturn
 
@@ -13,10 +14,13 @@ from taskyard.app import Yard
 from taskyard.core.task import Status
 from taskyard.features.attempts.claims import Claims
 from taskyard.features.attempts.views import Receipt
+from taskyard.features.retention.views import Swept
 from taskyard.remote import RemoteYard
-from taskyard.worker import runner
+from taskyard.sweeper import Sweeper
+from taskyard.worker import runner, supervisor
 from taskyard.worker.context import Context
 from taskyard.worker.heartbeats import Heart
+from taskyard.worker.supervisor import Supervisor
 from tests.worker.conftest import until, working
 
 SOON = 15.0  # seconds: below the heartbeat of 30 s that used to bring the word, far above what is promised
@@ -144,10 +148,10 @@ async def test_the_task_of_a_handler_that_swallows_its_cancellation_is_given_bac
     async with working(yard, agent, grace_sec=0.1, heart=heart) as worker:
         await until(yard, task.id, Status.RUNNING)
 
-    details = await yard.get(task.id)
-    assert (details.status, details.failures, worker.abandoned) == (Status.READY, 0, 1)
-    assert heart.held() == []  # no heartbeat would be answered any more
+    details, held = await yard.get(task.id), heart.held()
     go_on.set()
+    assert (details.status, details.failures, worker.abandoned) == (Status.READY, 0, 1)
+    assert held == []  # no heartbeat would be answered any more
 
 
 async def test_what_blocks_the_loop_is_named_with_its_stack(yard: Yard, caplog: pytest.LogCaptureFixture) -> None:
@@ -165,6 +169,60 @@ async def test_what_blocks_the_loop_is_named_with_its_stack(yard: Yard, caplog: 
 
     assert f"blocked by block {task.id}" in caplog.text
     assert "in blocks_the_loop" in caplog.text
+
+
+async def test_a_loop_that_goes_on_is_named_too_and_so_is_each_later_block(
+    yard: Yard, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent, said = Agent("worker"), list[tuple[int, int]]()
+
+    def counted() -> tuple[int, int]:
+        return caplog.text.count("the event loop is blocked by"), caplog.text.count("the event loop goes on, after")
+
+    @agent.handles("block")
+    async def blocks_twice(task: Context) -> None:
+        end = time.monotonic() + 20
+        for times in (1, 2):
+            while counted()[0] < times and time.monotonic() < end:
+                time.sleep(0.01)  # the point of the test  # noqa: ASYNC251
+            while counted()[1] < times and time.monotonic() < end:  # noqa: ASYNC110 - another thread says so
+                await asyncio.sleep(0.01)
+            said.append(counted())
+
+    task = await yard.enqueue("block")
+    async with working(yard, agent):
+        await until(yard, task.id, Status.COMPLETED)
+
+    assert said == [(1, 1), (2, 2)]
+
+
+async def test_while_its_loop_goes_on_a_worker_leaves_the_sweeps_to_it(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long, sweep, looks = Long(), Sweeper.sweep, asyncio.Event()
+    swept, looked = list[str](), list[bool]()
+    loop = asyncio.get_running_loop()
+
+    async def noted(sweeper: Sweeper) -> Swept:
+        swept.append(threading.current_thread().name)
+        return await sweep(sweeper)
+
+    def not_blocked(_: Supervisor) -> bool:
+        looked.append(False)
+        if len(looked) > 5:
+            loop.call_soon_threadsafe(looks.set)
+        return False
+
+    monkeypatch.setattr(supervisor, "SWEEP_EVERY", 0.01)
+    monkeypatch.setattr(Sweeper, "sweep", noted)
+    monkeypatch.setattr(Supervisor, "_is_blocked", property(not_blocked))
+    task = await yard.enqueue("long")
+    async with working(yard, long.agent, grace_sec=0.1):
+        await until(yard, task.id, Status.RUNNING)
+        async with asyncio.timeout(20):
+            await looks.wait()
+
+    assert "taskyard supervisor" not in swept
 
 
 async def test_a_worker_says_what_it_does_in_one_line_each(yard: Yard, caplog: pytest.LogCaptureFixture) -> None:
