@@ -59,6 +59,7 @@ class Silencing:
         self._server = server
         self.port = 0
         self.asked = asyncio.Event()  # set whenever something of a client is passed on
+        self.met = asyncio.Event()  # set whenever a client comes
         self._silent: dict[str, set[int]] = {"asked": set(), "answered": set()}
         self._lines = 0
         self._all = False
@@ -77,6 +78,7 @@ class Silencing:
 
     async def pass_on(self, client: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
         self._lines += 1
+        self.met.set()
         number = self._lines
         if self._all:
             for silent in self._silent.values():

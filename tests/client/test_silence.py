@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
+import os
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
@@ -16,6 +18,7 @@ from taskyard import Agent, Context
 from taskyard.core.errors import StoreUnavailable
 from taskyard.remote import RemoteYard
 from taskyard.server.server import served
+from taskyard.stores.shared import timeouts
 from taskyard.worker.runner import Worker, when_reached
 from taskyard.yard import Yard
 from tests.client.proxies import Silencing, silencing
@@ -32,6 +35,7 @@ class Line(NamedTuple):
     yard: Yard  # through the proxy
     direct: Yard  # the same, without it
     proxy: Silencing
+    way: str  # its URL
 
 
 @pytest.fixture(params=DOORS)
@@ -48,7 +52,7 @@ async def line(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         way = through(url, proxy.port)
         yard = await stack.enter_async_context(taskyard.connect(way, sweeps=False, call_timeout_sec=BOUND))
         await yard.enqueue("code")
-        yield Line(yard, direct, proxy)
+        yield Line(yard, direct, proxy, way)
         proxy.speak()
 
 
@@ -109,6 +113,66 @@ async def test_a_server_that_is_silent_for_everybody_is_told_in_time_and_met_aga
     await asyncio.wait_for(line.yard.enqueue("code"), GENEROUS)
 
 
+async def test_a_yard_is_refused_in_time_where_the_server_is_silent_from_the_beginning(line: Line):
+    line.proxy.hush(new_too=True)
+
+    async def open_and_look() -> None:
+        async with taskyard.connect(line.way, sweeps=False, call_timeout_sec=BOUND) as yard:
+            await yard.stats()
+
+    with pytest.raises(StoreUnavailable):
+        await asyncio.wait_for(open_and_look(), GENEROUS)
+
+
+@pytest.mark.parametrize("scheme", [{"postgres": "postgresql"}.get(name, name) for name in DOORS])
+async def test_a_machine_that_takes_no_connection_is_told_in_time(scheme: str):
+    async def open_and_look(port: int) -> None:
+        url = f"{scheme}://127.0.0.1:{port}"
+        async with taskyard.connect(url, sweeps=False, call_timeout_sec=BOUND) as yard:
+            await yard.stats()
+
+    with deaf() as port, pytest.raises(StoreUnavailable):
+        await asyncio.wait_for(open_and_look(port), GENEROUS)
+
+
+@contextmanager
+def deaf() -> Generator[int]:
+    """A port at which nobody answers, as on a machine that is gone: as many wait there as the system lets wait."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listening, ExitStack() as stack:
+        port = listening.getsockname()[1]
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(("127.0.0.1", port))
+        yield port
+
+
+async def test_the_system_looks_whether_the_other_end_of_each_connection_is_there(line: Line):
+    await asyncio.gather(*(call(line.yard) for call in CALLS.values()))
+
+    kept = keepalives(line.proxy.port)
+
+    assert kept
+    assert set(kept) == {(1, timeouts.IDLE, timeouts.BETWEEN, timeouts.PROBES)}
+
+
+def keepalives(port: int) -> list[tuple[int, int, int, int]]:
+    """What is asked of the system for each connection of this process to that port."""
+    asked = (
+        (socket.SOL_SOCKET, socket.SO_KEEPALIVE),
+        (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE),
+        (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL),
+        (socket.IPPROTO_TCP, socket.TCP_KEEPCNT),
+    )
+    found: list[tuple[int, int, int, int]] = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(OSError), socket.socket(fileno=os.dup(int(descriptor.name))) as each:
+            if each.family == socket.AF_INET and each.getpeername()[1] == port:
+                on, idle, between, probes = (each.getsockopt(*option) for option in asked)
+                found.append((on, idle, between, probes))
+    return found
+
+
 async def test_who_waits_for_work_over_a_line_that_goes_silent_gets_it_all_the_same(line: Line):
     await line.yard.claim("worker")
     mark = await line.yard.mark()
@@ -125,6 +189,25 @@ async def test_who_waits_for_work_over_a_line_that_goes_silent_gets_it_all_the_s
     await asyncio.gather(*(ended(call(line.yard)) for call in (CALLS["claim"], CALLS["stats"])))
     await line.direct.enqueue("code")
     assert await line.yard.claim("worker")
+
+
+@pytest.mark.parametrize("line", [name for name in DOORS if name != "http"], indirect=True)
+async def test_who_begins_to_wait_while_new_lines_are_silent_is_woken_over_a_later_one(line: Line):
+    """The first line that is opened for listening never answers."""
+    mark = await line.yard.mark()
+    line.proxy.hush(new_too=True)
+    line.proxy.met.clear()
+    waiting = asyncio.create_task(line.yard.changed(mark, 600))
+    async with asyncio.timeout(GENEROUS):
+        await line.proxy.met.wait()
+    line.proxy.speak()
+
+    async with asyncio.timeout(3 * GENEROUS):
+        with suppress(StoreUnavailable):  # to be told is as good: who waits looks again
+            while not waiting.done():
+                await line.direct.enqueue("code")
+                await asyncio.wait([waiting], timeout=0.2)
+            await waiting
 
 
 async def test_a_yard_closes_in_time_over_a_line_that_is_silent(line: Line):
