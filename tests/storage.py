@@ -5,13 +5,18 @@ is asked for and cannot be made fails its tests. What a store needs is loaded wi
 one store only.
 """
 
+import asyncio
+import atexit
 import os
 import shutil
+import tempfile
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
+from threading import Thread
 from urllib.parse import quote
 
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Clock, Store
 from taskyard.stores.memory import MemoryStore
 from taskyard.stores.sqlite import SqliteStore
@@ -188,11 +193,30 @@ def url_of(name: str, folder: Path) -> str:
 
 
 def take(name: str, folder: Path) -> None:
-    """Let the yard of this folder be one that was given back, where there is one: to make it may take long."""
-    if name == "postgres":
+    """Let the yard of this folder be one that was given back, or a copy of a new one: to make it may take long."""
+    if name == "sqlite":
+        shutil.copy(_new_sqlite_yard(), folder / "yard.db")
+    elif name == "postgres":
         from tests import servers  # noqa: PLC0415
 
         servers.take_postgres(16, folder)
+
+
+@cache
+def _new_sqlite_yard() -> Path:
+    """A file in which nothing has happened yet."""
+    path = Path(tempfile.mkdtemp(prefix="taskyard-new-", dir=in_memory())) / "yard.db"
+    atexit.register(shutil.rmtree, path.parent)
+
+    async def make() -> None:
+        store = SqliteStore(path, clock=ManualClock())
+        await store.open()
+        await store.close()
+
+    making = Thread(target=asyncio.run, args=(make(),))  # beside the loop of the test that asks
+    making.start()
+    making.join()
+    return path
 
 
 def give_back(name: str, folder: Path) -> None:
