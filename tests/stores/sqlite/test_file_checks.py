@@ -28,6 +28,8 @@ DAMAGE = {
     "update task set log = log || ',99' where seq = 2": "looks for events in [99] of the log, and there are none",
     "delete from task_event": "and does not look there",
     "insert into task_event values (1, 99)": "task 1 looks for events in 99 of the log, and there are none",
+    "insert into log_live values (99, 1)": "the owners of log row 99 are counted, and there is no such row",
+    "insert into log_live values (1024, 0)": "log row 1024 has another number of owners left than 0",
     "update dag_event set number = 99": "dag_d looks for events in 99 of the log, and there are none",
 }
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from taskyard.core.changes import Event, expected
-from taskyard.core.task import Hot
+from taskyard.core.task import DagId, Hot
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.sqlite import SqliteStore
 from taskyard.stores.sqlite.writes.moves import MOST_STEPS
@@ -15,6 +15,7 @@ from tests.stores.given import (
     completing,
     every_event,
     given_a_running_task,
+    given_a_task,
     given_tasks,
     history,
     land,
@@ -105,24 +106,57 @@ async def test_a_task_of_many_steps_and_messages_keeps_a_narrow_row(store: Sqlit
     assert await store.checks() == []
 
 
-async def test_a_row_loses_the_events_of_who_is_gone_and_goes_with_the_last(store: SqliteStore, path: Path):
-    hots = await given_tasks(store, 3)
-    (kept, *gone), numbers = hots, [each.seq for each in await every_event(store)]
+async def shown(store: SqliteStore) -> list[tuple[int, str | None]]:
+    return [(each.seq, each.event.task_id) for each in await every_event(store)]
 
-    await remove(store, gone[0])
-    assert [(each.seq, each.event.task_id) for each in await every_event(store)] == [
-        (numbers[0], kept.id),
-        (numbers[2], gone[1].id),
-    ]
-    assert log_rows(path) == [(HERE, 2)]
-    await remove(store, gone[1])
-    assert (log_rows(path), await store.pruned()) == ([(HERE, 1)], numbers[2])
-    await remove(store, kept)
+
+async def test_events_of_who_is_gone_are_not_shown_and_go_with_half_of_the_owners(store: SqliteStore, path: Path):
+    hots = await given_tasks(store, 5)
+    everything = await shown(store)
+
+    await remove(store, hots[1])
+    assert await shown(store) == [everything[0], *everything[2:]]
+    assert [each.seq for each in await store.newest_events(limit=2)] == [everything[4][0], everything[3][0]]
+    assert log_rows(path) == [(HERE, 5)]
+    assert await store.checks() == []
+
+    await remove(store, hots[4], hots[0])
+    assert await shown(store) == everything[2:4]
+    assert (log_rows(path), await store.pruned()) == ([(HERE, 2)], everything[4][0])
+    assert await store.checks() == []
+
+    await remove(store, *hots[2:4])
     assert log_rows(path) == []
-
     again = await given_tasks(store, 1)
     assert again[0].seq > hots[-1].seq
-    assert (await every_event(store))[0].seq > numbers[-1]
+    assert (await every_event(store))[0].seq > everything[-1][0]
+
+
+async def test_a_task_that_has_the_id_of_one_that_is_gone_does_not_have_its_events(store: SqliteStore):
+    hots = await given_tasks(store, 5)
+    await remove(store, hots[1])
+
+    again = await given_a_task(store, id=hots[1].id)
+
+    assert [task_id for _, task_id in await shown(store)] == [hots[0].id, *(hot.id for hot in hots[2:]), again.id]
+    assert await history(store, again.id) == ["task.created"]
+    assert await store.checks() == []
+
+
+async def test_a_row_of_which_all_owners_are_gone_keeps_what_belongs_to_nobody(store: SqliteStore, clock: ManualClock):
+    tasks = [await a_new_task(store, dag_id=DagId("dag_d")) for _ in range(2)]
+    of_dag = Event("dag.created", HERE, None, DagId("dag_d"), store.now(), None, None, None, None)
+    of_nobody = of_dag._replace(event="agent.drained", dag_id=None)
+    await land(store, tasks=tuple(tasks), events=(of_dag, of_nobody))
+    rows = await store.load([task.hot.id for task in tasks])
+
+    await remove(store, *rows.values())
+
+    assert [each.event for each in await every_event(store)] == [of_nobody]
+    assert await store.checks() == []
+    clock.advance(seconds=1)
+    assert await store.prune_events(store.now(), 0, 10) is None
+    assert await every_event(store) == []
 
 
 async def test_a_commit_without_events_leaves_its_time_to_the_others(

@@ -85,9 +85,16 @@ and not exists (
 )
 
 -- name: every_log_row
-select first, workspace, owners, ends, loose, body
+select log.first, log.workspace, log_live.live, log.owners, log.ends, log.loose, log.body
 from log
-order by first
+left join log_live
+on log_live.first = log.first
+order by log.first
+
+-- name: log_live_without_log
+select 'the owners of log row ' || first || ' are counted, and there is no such row'
+from log_live
+where not exists (select 1 from log where log.first = log_live.first)
 
 -- name: every_log_of_task
 select task.id, task.log || coalesce(held.log, '')

@@ -13,13 +13,13 @@ import apsw
 from taskyard.core.changes import Event
 from taskyard.core.task import FINAL
 from taskyard.stores.shared.log_rows import decode_row
-from taskyard.stores.sqlite.log.log_reads import log_number, numbers_in
+from taskyard.stores.sqlite.log.log_reads import gone_owners, log_number, numbers_in
 from taskyard.stores.sqlite.statements import SQL, json_list
 
 _STATEMENTS = (
     *("without_definition", "definition_without_task", "attempt_without_task", "numbers_behind"),
     *("ready_without_task", "task_without_ready", "held_without_task", "name_without_task", "task_without_name"),
-    *("task_event_without_log", "dag_event_without_log"),
+    *("task_event_without_log", "dag_event_without_log", "log_live_without_log"),
 )
 _PAGE = 1_000  # tasks
 
@@ -32,11 +32,14 @@ def find_problems(connection: apsw.Connection) -> list[str]:
 
 def _problems_of_log(connection: apsw.Connection) -> Iterator[str]:
     """Rows that count something else than they have, and tasks that do not look where their events are."""
-    for first, workspace, *counted, body in connection.execute(SQL["every_log_row"]):
+    for first, workspace, live, *counted, body in connection.execute(SQL["every_log_row"]):
         events = [stored.event for stored in decode_row(log_number(first), workspace, body)]
+        gone = set[str]() if live is None else gone_owners(connection, first, workspace, body)
         if counted != _counts(events):
             yield f"log row {first} counts {counted}, and has {_counts(events)}"
-        owners = json_list({event.task_id for event in events if event.task_id is not None})
+        if live not in (None, counted[0] - len(gone)):
+            yield f"log row {first} has another number of owners left than {live}"
+        owners = json_list({event.task_id for event in events if event.task_id is not None} - gone)
         for task_id, text, is_elsewhere in connection.execute(SQL["log_of_tasks"], (log_number(first), owners)):
             if not is_elsewhere and log_number(first) not in numbers_in(text):
                 yield f"{task_id} has events in log row {first}, and does not look there"

@@ -48,18 +48,22 @@ order by at, first
 
 -- name: events
 -- What is not wanted is not read: a large body is apart from the rest of its row.
-select first, workspace, body
+select log.first, log.workspace, log_live.live is not null, log.body
 from log
-where first >= :place
-and (:workspace is null or workspace = :workspace)
-order by first
+left join log_live
+on log_live.first = log.first
+where log.first >= :place
+and (:workspace is null or log.workspace = :workspace)
+order by log.first
 
 -- name: newest_events
-select first, workspace, body
+select log.first, log.workspace, log_live.live is not null, log.body
 from log
-where first < :place
-and (:workspace is null or workspace = :workspace)
-order by first desc
+left join log_live
+on log_live.first = log.first
+where log.first < :place
+and (:workspace is null or log.workspace = :workspace)
+order by log.first desc
 
 -- name: log_of_task
 -- The numbers of the log that have events of the task.
@@ -76,7 +80,8 @@ where task.id = ?
 order by task_event.number
 
 -- name: log_rows
-select log.first, log.workspace, log.body
+-- For the events of a task that is there: those of others may be of tasks that are gone.
+select log.first, log.workspace, false, log.body
 from json_each(:numbers) as named
 cross join log
 on log.first between named.value << 10 and named.value << 10 | 1023
@@ -84,12 +89,41 @@ where log.workspace = :workspace
 order by log.first
 
 -- name: doomed_log
-select log.first, log.owners, log.loose, log.body
+select log.first, log.owners, coalesce(log_live.live, log.owners), log.loose
 from json_each(:numbers) as named
 cross join log
 on log.first between named.value << 10 and named.value << 10 | 1023
+left join log_live
+on log_live.first = log.first
 where log.workspace = :workspace
 order by log.first
+
+-- name: log_body
+select body
+from log
+where first = ?
+
+-- name: live_owners
+-- Those of these tasks and DAGs whose events in a row are to be shown. A task whose id was used again is another one: it
+-- began later.
+select id
+from task
+where id in (select value from json_each(:ids))
+and cast(substr(log, 2) as integer) <= :number
+union all
+select dag_id
+from dag_event
+where workspace = :workspace
+and dag_id in (select value from json_each(:ids))
+and number = :number
+
+-- name: write_log_live
+insert or replace into log_live (first, live)
+values (?, ?)
+
+-- name: remove_log_live
+delete from log_live
+where first in (select value from json_each(?))
 
 -- name: loose_log
 -- The rows of the log with events of no task and no DAG, oldest first.

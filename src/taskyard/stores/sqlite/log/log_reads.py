@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain, groupby
+from itertools import groupby
 
 import apsw
 
-from taskyard.core.changes import StoredEvent
+from taskyard.core.changes import Event, StoredEvent
 from taskyard.core.task import TaskId
 from taskyard.stores.shared.log_rows import PLACES, decode_row, split_number
 from taskyard.stores.sqlite.statements import SQL, json_list
@@ -15,7 +15,7 @@ from taskyard.stores.sqlite.statements import SQL, json_list
 AFTER_ALL = 2**62  # above the number of any event
 _ROWS_AT_ONCE = 16  # of a task's rows: each may have 64 kB
 
-LogText = tuple[int, str, str]  # number of the first event, workspace, body
+LogText = tuple[int, str, bool, str]  # number of the first event, workspace, whether some owners are gone, body
 
 
 def log_number(first: int) -> int:
@@ -30,21 +30,23 @@ def numbers_in(text: str) -> set[int]:
 def events_after(connection: apsw.Connection, after: int, workspace: str | None) -> Iterator[StoredEvent]:
     """The events with a higher number, read row by row."""
     whole = {"place": after // PLACES * PLACES, "workspace": workspace}
-    found = _in_order(connection.execute(SQL["events"], whole))
+    found = _in_order(connection, connection.execute(SQL["events"], whole))
     return (stored for stored in found if stored.seq > after)
 
 
 def events_below(connection: apsw.Connection, below: int, workspace: str | None) -> Iterator[StoredEvent]:
     """The events with a lower number, newest first."""
     whole = {"place": below, "workspace": workspace}
-    found = _in_order(connection.execute(SQL["newest_events"], whole), newest_first=True)
+    found = _in_order(connection, connection.execute(SQL["newest_events"], whole), newest_first=True)
     return (stored for stored in found if stored.seq < below)
 
 
-def _in_order(found: Iterable[LogText], *, newest_first: bool = False) -> Iterator[StoredEvent]:
+def _in_order(
+    connection: apsw.Connection, found: Iterable[LogText], *, newest_first: bool = False
+) -> Iterator[StoredEvent]:
     # Rows of several workspaces that share a number of the log take turns.
     for _, texts in groupby(found, key=lambda row: log_number(row[0])):
-        yield from sorted(_decoded(texts), reverse=newest_first)
+        yield from sorted(_decoded(connection, texts), reverse=newest_first)
 
 
 def events_of_task(
@@ -57,7 +59,7 @@ def events_of_task(
         wanted.reverse()
     for start in range(0, len(wanted), _ROWS_AT_ONCE):
         some = {"numbers": json_list(wanted[start : start + _ROWS_AT_ONCE]), "workspace": workspace}
-        events = sorted(_decoded(connection.execute(SQL["log_rows"], some)), reverse=newest_first)
+        events = sorted(_decoded(connection, connection.execute(SQL["log_rows"], some)), reverse=newest_first)
         yield from (each for each in events if each.event.task_id == task_id and after < each.seq < below)
 
 
@@ -70,5 +72,21 @@ def _numbers_of(connection: apsw.Connection, task_id: TaskId) -> tuple[str, list
     return workspace, sorted({*numbers_in(text), *late})
 
 
-def _decoded(found: Iterable[LogText]) -> Iterator[StoredEvent]:
-    return chain.from_iterable(decode_row(log_number(first), workspace, body) for first, workspace, body in found)
+def _decoded(connection: apsw.Connection, found: Iterable[LogText]) -> Iterator[StoredEvent]:
+    for first, workspace, is_partly_gone, body in found:
+        events = decode_row(log_number(first), workspace, body)
+        gone = gone_owners(connection, first, workspace, body) if is_partly_gone else set[str]()
+        yield from (stored for stored in events if owner_of(stored.event) not in gone)
+
+
+def owner_of(event: Event) -> str | None:
+    """The task that the event is of, or the DAG if it is of no task."""
+    return event.dag_id if event.task_id is None else event.task_id
+
+
+def gone_owners(connection: apsw.Connection, first: int, workspace: str, body: str) -> set[str]:
+    """The owners of a row's events that are not there any more."""
+    number = log_number(first)
+    owners = {owner for _, event, _ in decode_row(number, workspace, body) if (owner := owner_of(event)) is not None}
+    asked = {"ids": json_list(owners), "number": number, "workspace": workspace}
+    return owners.difference(row[0] for row in connection.execute(SQL["live_owners"], asked))

@@ -1,16 +1,17 @@
 """Taking events out of the log: those of removed tasks and DAGs, and old ones of no owner.
 
-A row goes with the last of its owners. Before that, it is written again without the events of those that are gone.
+A row goes with the last of its owners. Before that, readers leave out the events of those that are gone. The row is
+written again without them once half of its owners are gone, so that each event is written again a few times at most.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from taskyard.core.changes import Event, is_prunable
 from taskyard.core.units import Micros
 from taskyard.stores.shared.log_rows import decode_row, keep_events
-from taskyard.stores.sqlite.log.log_reads import log_number
+from taskyard.stores.sqlite.log.log_reads import gone_owners, log_number, owner_of
 from taskyard.stores.sqlite.statements import SQL, json_list
 from taskyard.stores.sqlite.transaction import SqliteTransaction
 
@@ -22,31 +23,36 @@ def remove_owned_events(transaction: SqliteTransaction, workspace: str, owners: 
     transaction.note_removal()
     wanted = {"numbers": json_list(sorted(owners)), "workspace": workspace}
     found = list(transaction.connection.execute(SQL["doomed_log"], wanted))
+    if found:
+        first = found[-1][0]
+        transaction.write("write_pruned", [(workspace, _last_number(transaction, first, workspace, owners))])
     gone: list[int] = []
-    last = 0
-    for first, number, loose, body in found:
-        doomed = owners[log_number(first)]
-        if first == found[-1][0]:
-            last = _last_number(first, workspace, body, doomed)
-        if len(doomed) == number and not loose:
+    fewer: list[tuple[int, int]] = []
+    for first, number, live, loose in found:
+        left = live - len(owners[log_number(first)])
+        if not left and not loose:
             gone.append(first)
+        elif 2 * left > number:
+            fewer.append((first, left))
         else:
-            _rewrite(transaction, first, workspace, body, _is_kept_from(doomed))
-    transaction.run("remove_log", json_list(gone))
-    transaction.write("write_pruned", [(workspace, last)] if last else [])
+            _keep_living(transaction, first, workspace, owners[log_number(first)])
+    _remove_rows(transaction, gone)
+    transaction.write("write_log_live", fewer)
 
 
-def _owner_of(event: Event) -> str | None:
-    return event.dag_id if event.task_id is None else event.task_id
-
-
-def _is_kept_from(doomed: set[str]) -> Callable[[Event], bool]:
-    return lambda event: _owner_of(event) not in doomed
-
-
-def _last_number(first: int, workspace: str, body: str, doomed: set[str]) -> int:
+def _last_number(transaction: SqliteTransaction, first: int, workspace: str, owners: Owners) -> int:
+    """The number of the last event in the row that is of one of the owners."""
+    body = transaction.connection.execute(SQL["log_body"], (first,)).get
     events = decode_row(log_number(first), workspace, body)
-    return max((stored.seq for stored in events if _owner_of(stored.event) in doomed), default=0)
+    return max(stored.seq for stored in events if owner_of(stored.event) in owners[log_number(first)])
+
+
+def _keep_living(transaction: SqliteTransaction, first: int, workspace: str, doomed: set[str]) -> None:
+    """Write the row again, without the events of those that are gone and of these."""
+    body = transaction.connection.execute(SQL["log_body"], (first,)).get
+    gone = doomed | gone_owners(transaction.connection, first, workspace, body)
+    _rewrite(transaction, first, workspace, body, lambda event: owner_of(event) not in gone)
+    transaction.run("remove_log_live", json_list([first]))
 
 
 def _rewrite(
@@ -54,9 +60,14 @@ def _rewrite(
 ) -> None:
     left = keep_events(log_number(first), workspace, body, is_kept)
     if not left:
-        transaction.run("remove_log", json_list([first]))
+        _remove_rows(transaction, [first])
     for row in left:
         transaction.run("rewrite_log", *row[2:], first)
+
+
+def _remove_rows(transaction: SqliteTransaction, firsts: Sequence[int]) -> None:
+    for name in ("remove_log", "remove_log_live") if firsts else ():
+        transaction.run(name, json_list(firsts))
 
 
 def prune_events(transaction: SqliteTransaction, before: Micros, after: int, limit: int) -> int | None:

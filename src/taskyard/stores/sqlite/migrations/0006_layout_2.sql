@@ -280,6 +280,13 @@ group by seq >> 10, workspace;
 create index log_ends on log (at) where ends > 0; -- what retention looks for
 create index log_loose on log (first) where loose > 0;
 
+-- How many owners of a row are left, where some are gone. Apart from the log: SQLite writes a whole row anew when the
+-- length of it changes. The events of those that are gone are not shown, and go once half of the owners are.
+create table log_live (
+  first integer primary key, -- of the row in `log`
+  live integer not null
+) strict;
+
 -- Where else events of a task are: those without a version, and its steps beyond the 32nd.
 create table task_event (
   seq integer not null,
