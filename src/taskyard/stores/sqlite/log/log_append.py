@@ -6,7 +6,7 @@ are known. Within a chunk, events are in the order of the change sets: they are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -80,22 +80,22 @@ class LogAppender:
     def take_rows(self, clock: Micros, task_seq: int) -> list[Row]:
         """The rows of the events since the last call. Events that follow get another number."""
         chunks, self._chunks, self._open = self._chunks, [], []
-        return [row for number, placed in chunks for row in _rows_of(number, placed, clock, task_seq)]
+        return [
+            (first, row.workspace, row.at, clock, task_seq, *row[2:])
+            for number, placed in chunks
+            for first, row in _rows_of(number, placed)
+        ]
 
 
-def _rows_of(number: int, placed: list[PlacedEvent], clock: Micros, task_seq: int) -> Iterator[Row]:
-    placed.sort(key=itemgetter(0))
-    return log_rows(number, [event for _, event in placed], clock, task_seq)
-
-
-def log_rows(number: int, events: Sequence[Event], clock: Micros, task_seq: int) -> Iterator[Row]:
-    """The rows of one chunk."""
+def _rows_of(number: int, placed: list[PlacedEvent]) -> list[tuple[int, LogRow]]:
+    """The rows of a chunk, each with the number of its first event: rows of several workspaces share a number."""
+    placed.sort(key=_order)
+    events = [event for _, event in placed]
     (chunk,) = split_events(events)
-    for row in chunk.rows:
-        yield first_number(number, events, row), row.workspace, row.at, clock, task_seq, *row[2:]
+    if len(chunk.rows) == 1:
+        return [(event_number(number, 0), chunk.rows[0])]
+    places = [event.workspace for event in events]
+    return [(event_number(number, places.index(row.workspace)), row) for row in chunk.rows]
 
 
-def first_number(number: int, events: Sequence[Event], row: LogRow) -> int:
-    """The number of the first event of a row: its key, since rows of several workspaces share a number of the log."""
-    place = next(place for place, event in enumerate(events) if event.workspace == row.workspace)
-    return event_number(number, place)
+_order: Callable[[PlacedEvent], int] = itemgetter(0)
