@@ -61,6 +61,7 @@ SQLITE_SQL, SQLITE_CLAIMS, SQLITE_GUARDS = (
     f"stores/sqlite/{name}" for name in ("writing.sql", "claims.py", "guards.py")
 )
 
+SQLITE_RACES, SQLITE_LOG = (f"tests/stores/sqlite/test_{name}.py" for name in ("claim_races", "log_rows"))
 POSTGRES_GUARDS = "stores/postgres/guards.py"
 INTERLEAVINGS = "tests/stores/postgres/test_interleavings.py"
 PLAIN = "tests/stores/postgres/test_single_statement.py"
@@ -92,6 +93,32 @@ MUTANTS = (
             Edit(SQLITE_SQL, "where held.version is not expected.version\n", "where held.seq is null\n"),
         ),
         caught_by=Hunt("sqlite", seeds=20),
+    ),
+    Mutant(
+        name="claims_overlooked_in_sqlite",
+        trap="A change that was decided on a waiting task lands beside the claim that came in between.",
+        edits=(
+            Edit(
+                SQLITE_SQL,
+                "or exists (select 1 from held where held.seq = expected.seq)\n",
+                "",
+            ),
+        ),
+        caught_by=Named((f"{SQLITE_RACES}::test_a_claim_that_comes_first_is_what_the_other_meets[Together-cancel]",)),
+    ),
+    Mutant(
+        name="events_of_removed_tasks_shown_in_sqlite",
+        trap="A row of the log that others still need shows what became of a task that was pruned.",
+        edits=(
+            Edit(
+                "stores/sqlite/log/log_reads.py",
+                "gone_owners(connection, first, workspace, body) if is_partly_gone else set[str]()",
+                "set[str]()",
+            ),
+        ),
+        caught_by=Named(
+            (f"{SQLITE_LOG}::test_events_of_who_is_gone_are_not_shown_and_go_with_half_of_the_owners",),
+        ),
     ),
     Mutant(
         name="version_guard_dropped_in_postgres",
