@@ -11,6 +11,7 @@ import pytest
 
 from taskyard import Agent, Fail
 from taskyard.app import Yard
+from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import Status
 from taskyard.features.attempts.claims import Claims
 from taskyard.features.attempts.views import Receipt
@@ -72,6 +73,34 @@ async def test_each_later_cancellation_is_heard_of_as_soon_as_the_first(yard: Ya
             long.stopped.clear()
 
     assert long.seen == ["cancelled", "cancelled"]
+
+
+async def test_a_second_connection_that_cannot_be_opened_is_tried_again(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Cancellations are heard over it; a store that has none hears of them in the handlers' loop."""
+    long, twin_of, asked = Long(), yard.twin, list[str]()
+
+    async def away() -> NoReturn:
+        raise StoreUnavailable("it is away")
+
+    def failing_at_first() -> Yard | None:
+        twin = twin_of()
+        if twin is not None and not asked:
+            monkeypatch.setattr(twin, "open", away)
+        asked.append("twin")
+        return twin
+
+    monkeypatch.setattr(yard, "twin", failing_at_first)
+    task = await yard.enqueue("long")
+    async with working(yard, long.agent, grace_sec=0.1):
+        await until(yard, task.id, Status.RUNNING)
+        await yard.cancel(task.id)
+        async with asyncio.timeout(2 * SOON):
+            await long.stopped.wait()
+
+    assert long.seen == ["cancelled"]
+    assert len(asked) == 1 + caplog.text.count("leases cannot be kept yet")
 
 
 async def test_a_handler_is_stopped_when_its_lease_has_run_out_though_no_call_is_answered(
