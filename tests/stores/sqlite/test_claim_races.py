@@ -160,7 +160,7 @@ async def test_of_two_claims_in_one_transaction_the_second_takes_what_is_left(
 async def test_claims_and_heartbeats_write_nothing_but_what_moves(
     store: SqliteStore, writer: Writer, clock: ManualClock
 ):
-    """Each table that a row of is written, by SQLite's own account. It does not tell of tables without a rowid."""
+    """SQLite reports each table of which a row is written, except tables without a rowid."""
     hot = await given_a_task(store)
     written: list[str] = []
 

@@ -36,15 +36,15 @@ DAMAGE = {
 
 @pytest.fixture
 async def damaged(store: SqliteStore, path: Path) -> SqliteStore:
-    """A ready task, a completed one and one that is held, with a message; and a DAG of which something is told."""
+    """A ready task, a completed one and one that is held, with a message; and an event of a DAG."""
     await given_a_task(store, idempotency_key="k")
     running = await given_a_running_task(store)
     await land(store, changes=(completing(store, running),), attempts=(an_attempt(running, store.now()),))
     held = await step(store, signalling(store, await given_a_running_task(store)))
     at = store.now()
     message = Event("task.message", HERE, held.id, None, at, None, None, 1, None)
-    told = Event("dag.created", HERE, None, DagId("dag_d"), at, None, None, None, None)
-    await land(store, events=(message, told))
+    created = Event("dag.created", HERE, None, DagId("dag_d"), at, None, None, None, None)
+    await land(store, events=(message, created))
     assert await store.checks() == []
     return store
 

@@ -44,7 +44,7 @@ def _last_number(transaction: SqliteTransaction, first: int, workspace: str, own
     """The number of the last event in the row that is of one of the owners."""
     body = transaction.connection.execute(SQL["log_body"], (first,)).get
     events = decode_row(log_number(first), workspace, body)
-    return max(stored.seq for stored in events if owner_of(stored.event) in owners[log_number(first)])
+    return max((stored.seq for stored in events if owner_of(stored.event) in owners[log_number(first)]), default=0)
 
 
 def _keep_living(transaction: SqliteTransaction, first: int, workspace: str, doomed: set[str]) -> None:
