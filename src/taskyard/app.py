@@ -19,9 +19,9 @@ from taskyard.ledger.clock import ManualClock, SystemClock
 from taskyard.ledger.options import Options
 from taskyard.outbound.addresses import allowed
 from taskyard.outbound.object_store import checked_place
+from taskyard.stores import store_url
 from taskyard.stores.contract import Clock, OpensStore, Store
 from taskyard.stores.memory import MemoryStore
-from taskyard.stores.shared import store_url
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT, LEAST_CALL_TIMEOUT, MOST_CALL_TIMEOUT
 from taskyard.stores.sqlite import SqliteStore
 from taskyard.sync import SyncYard

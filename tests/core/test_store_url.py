@@ -3,7 +3,7 @@
 import pytest
 
 from taskyard.core.errors import InvalidInput
-from taskyard.stores.shared.store_url import check_url, redact_url
+from taskyard.stores.store_url import check_url, redact_url
 
 SECRET = "hunter2"
 SOUND = {

@@ -10,7 +10,7 @@ from typing import Any
 
 from taskyard.app import DEFAULT_URL, url_in
 from taskyard.core.errors import InvalidInput
-from taskyard.stores.shared import store_url
+from taskyard.stores import store_url
 
 FILE = "taskyard.toml"
 KNOWN = ("url", "workspace", "preset", "artifacts", "allowed_targets", "call_timeout_sec")
