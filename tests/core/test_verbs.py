@@ -27,7 +27,7 @@ from taskyard.core.task import (
     next_due,
 )
 from taskyard.core.units import SECOND, Micros, MicroUsd
-from taskyard.stores.shared.places import HELD_ONLY
+from taskyard.stores.shared.commits.places import HELD_ONLY
 from tests.core.acts import ACTS
 from tests.core.defining import NOW
 from tests.core.rows import ADA, STEM, a_row, a_row_in, buried, claimed, later, retrying, running

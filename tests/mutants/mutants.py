@@ -6,55 +6,7 @@ the code has moved on, and the mutant must follow it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    file: str  # below src/taskyard
-    old: str
-    new: str
-
-
-@dataclass(frozen=True, slots=True)
-class Hunt:
-    """Histories on a store beside the model, told as a story, or drawn from the first seeds."""
-
-    store: str
-    story: str = ""
-    seeds: int = 0
-
-    @property
-    def quarry(self) -> str:
-        return self.story or f"0-{self.seeds}"
-
-    def __str__(self) -> str:
-        return f"{self.store}-{self.quarry}"
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """Tests of another layer."""
-
-    tests: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return "named"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mutant:
-    name: str
-    trap: str
-    edits: tuple[Edit, ...]
-    caught_by: Hunt | Named
-
-    @property
-    def stores(self) -> set[str]:
-        """Those that it is planted in, where it is planted in one store only."""
-        folders = [edit.file.split("/") for edit in self.edits]
-        return {folder[1] for folder in folders if folder[0] == "stores" and len(folder) > 2}
-
+from tests.mutants.planting import Edit, Hunt, Mutant, Named
 
 MEMORY_COMMITS, MEMORY_TABLES, MEMORY_STORE = (f"stores/memory/{name}.py" for name in ("commits", "tables", "store"))
 SQLITE_SQL, SQLITE_CLAIMS, SQLITE_GUARDS = (
@@ -129,8 +81,29 @@ MUTANTS = (
     Mutant(
         name="version_guard_dropped_in_plain_statements",
         trap="A zombie's write, decided on what was there before, lands on its successor's.",
-        edits=(Edit("stores/postgres/writing.sql", "and task.version = moved.version - 1\n", ""),),
+        edits=(
+            Edit(
+                "stores/postgres/moving.sql",
+                "using {moved} as moved\nwhere held.seq = moved.seq\nand held.version = moved.was_version\n",
+                "using {moved} as moved\nwhere held.seq = moved.seq\n",
+            ),
+        ),
         caught_by=Named((f"{PLAIN}::test_one_that_has_moved_is_told_and_the_others_land_once",)),
+    ),
+    Mutant(
+        name="claim_takes_what_has_changed_in_postgres",
+        trap="A signal reaches a task while it is claimed, and two of its events have the same version.",
+        edits=(
+            Edit("stores/postgres/claiming.sql", "where ready.version = seen.version\n", "where ready.version > 0\n"),
+            Edit(
+                "stores/postgres/moving.sql",
+                "ready.version = moved.was_version\nreturning moved.*, '{}'::bigint[] as log\n\n-- name: change_r",
+                "ready.version > 0\nreturning moved.*, '{}'::bigint[] as log\n\n-- name: change_r",
+            ),
+        ),
+        caught_by=Named(
+            ("tests/stores/postgres/test_claim_interleavings.py::test_a_change_that_lands_while_a_claim_has_looked",)
+        ),
     ),
     Mutant(
         name="lease_check_dropped",
@@ -310,9 +283,9 @@ MUTANTS = (
         trap="Two parents finish at once and neither frees the child.",
         edits=(
             Edit(
-                "stores/postgres/writing.sql",
-                "order by task.id\nfor no key update\n\n-- name: lock_more_tasks",
-                "order by task.id\n\n-- name: lock_more_tasks",
+                "stores/postgres/migrations/0007_narrow_rows.sql",
+                "  order by task.seq\n  for no key update;\n",
+                "  order by task.seq;\n",
             ),
         ),
         caught_by=Named((f"{INTERLEAVINGS}::test_two_parents_that_end_at_once_free_their_child_once",)),

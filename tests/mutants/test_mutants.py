@@ -9,7 +9,8 @@ from shutil import copytree, ignore_patterns
 import pytest
 
 from tests.mutants.hunting import CAUGHT
-from tests.mutants.mutants import MUTANTS, Edit, Hunt, Mutant, Named
+from tests.mutants.mutants import MUTANTS
+from tests.mutants.planting import Edit, Hunt, Mutant, Named
 from tests.storage import asked_for
 
 ROOT = Path(__file__).parents[2]

@@ -109,6 +109,61 @@ async def test_events_are_found_by_workspace_and_by_task(store: Store):
     assert await store.events(after=of_here[0].seq, limit=1, workspace=HERE) == of_here[1:]
 
 
+async def test_a_long_commit_tells_every_event_in_order_and_each_task_finds_its_own(store: Store):
+    tasks = [await a_new_task(store) for _ in range(1_300)]
+
+    await land(store, tasks=tuple(tasks))
+
+    assert [stored.event for stored in await every_event(store)] == [task.event for task in tasks]
+    for task in (tasks[0], tasks[511], tasks[512], tasks[-1]):
+        found = await store.events(after=0, limit=9, task_id=task.hot.id)
+        assert [stored.event for stored in found] == [task.event]
+
+
+async def test_what_a_set_frees_is_told_before_the_next_set_however_many_they_are(store: Store):
+    parent, other = await given_a_running_task(store), await given_a_task(store)
+    children = [await a_new_task(store, status=Status.PENDING) for _ in range(700)]
+    waits = tuple(Blocker(child.hot.id, 0, f"task:{parent.id}") for child in children)
+    await land(store, tasks=tuple(children), blockers=waits)
+    last = (await store.newest_events(limit=1))[0].seq
+    end = a_set(store, changes=(completing(store, parent),), lifts=(Lift(f"task:{parent.id}"),))
+
+    await store.commit([end, a_set(store, changes=(cancelling(store, other),))])
+
+    told = await store.events(after=last, limit=1_000)
+    assert [stored.event.event for stored in told] == ["task.completed", *["task.ready"] * 700, "task.cancelled"]
+    assert {stored.event.task_id for stored in told[1:-1]} == {child.hot.id for child in children}
+    for stored in (told[0], told[1], told[-2], told[-1]):
+        of_task = await store.events(after=last, limit=9, task_id=stored.event.task_id)
+        assert of_task == [stored]
+
+
+async def test_a_task_with_many_steps_has_them_all(store: Store):
+    task = await given_a_task(store)
+    for _ in range(40):
+        task = await step(store, signalling(store, task))
+    task = await step(store, cancelling(store, task))
+
+    found = await store.events(after=0, limit=100, task_id=task.id)
+
+    assert [stored.event.version for stored in found] == list(range(1, 43))
+    assert await store.newest_events(limit=3, task_id=task.id) == found[:-4:-1]
+    assert await store.events(after=found[33].seq, limit=3, task_id=task.id) == found[34:37]
+
+
+async def test_the_events_of_one_commit_in_two_workspaces_are_in_order_for_all_readers(store: Store):
+    tasks = [await a_new_task(store, workspace=(HERE, ELSEWHERE)[number % 2]) for number in range(6)]
+
+    await store.commit([a_set(store, tasks=(task,)) for task in tasks])
+
+    everything = await every_event(store)
+    assert [stored.event for stored in everything] == [task.event for task in tasks]
+    assert await store.events(after=0, limit=9, workspace=ELSEWHERE) == everything[1::2]
+    assert await store.events(after=everything[2].seq, limit=2) == everything[3:5]
+    assert await store.newest_events(limit=4) == everything[:1:-1]
+    assert await store.newest_events(limit=4, below=everything[4].seq, workspace=HERE) == everything[2::-2]
+
+
 async def test_the_newest_events_come_first_page_by_page(store: Store):
     here, there = await given_a_task(store), await given_a_task(store, workspace=ELSEWHERE)
     for _ in range(4):

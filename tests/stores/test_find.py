@@ -3,6 +3,7 @@
 import pytest
 
 from taskyard.core.task import DagId, Hot, Status
+from taskyard.core.units import SECOND, Micros
 from taskyard.stores.contract import Filter, Store
 from tests.stores.given import (
     BOB,
@@ -16,6 +17,7 @@ from tests.stores.given import (
     given_a_completed_task,
     given_a_defined_task,
     given_a_pending_task,
+    given_a_retrying_task,
     given_a_running_task,
     given_a_task,
     given_tasks,
@@ -211,8 +213,8 @@ async def test_the_depth_counts_what_has_not_ended(store: Store):
     await step(store, cancelling(store, await given_a_task(store)))
     await given_a_completed_task(store)
     await given_a_task(store, workspace=ELSEWHERE)
-    await given_a_task(store, status=Status.PENDING)
-    await given_a_task(store, status=Status.RETRYING)
+    await given_a_pending_task(store, "signal:go", "signal:now")
+    await given_a_retrying_task(store, until=Micros(store.now() + SECOND))
     await given_a_task(store, status=Status.VALIDATING)
 
     assert await store.depth(HERE) == {

@@ -13,18 +13,14 @@ import taskyard
 from taskyard.core.errors import SchemaTooNew, SchemaTooOld
 from taskyard.core.task import Status
 from taskyard.ledger.clock import ManualClock
-from taskyard.ledger.options import Options
 from taskyard.stores.contract import Store
 from taskyard.stores.shared import migrations
 from taskyard.stores.shared.migrations import Migration, Schema
-from taskyard.yard import Yard
 from tests.storage import asked_for, opener, url_of
 from tests.stores.given import at_once, given_a_task
-from tests.stores.previous_release import undone
-from tests.yards import given_a_dead_letter, given_a_running_task, given_an_agent
+from tests.yards import given_an_agent
 
 SQL = [name for name in asked_for() if name.startswith(("sqlite", "postgres"))]
-UNDONE = [name for name in SQL if not name.startswith("sqlite")]
 Release = Callable[[Callable[[Path], list[Migration]]], None]
 
 
@@ -114,39 +110,6 @@ async def test_migrating_twice_is_migrating_once(make: Callable[[], Store]):
     assert (await make().schema()).outstanding() == []
 
 
-@pytest.mark.parametrize("which", UNDONE, indirect=True)
-async def test_data_of_the_first_release_are_all_there_after_it(
-    which: str, make: Callable[[], Store], release: Release, clock: ManualClock
-):
-    old = Yard(make(), Options(sweeps=False))
-    await old.open()
-    dead = await given_a_dead_letter(old)
-    running = await given_a_running_task(old, title="goes on")
-    tasks = [{"name": "a", "type": "code"}, {"name": "b", "type": "code", "depends_on": ["a"]}]
-    dag = await old.submit({"tasks": tasks})
-    before = {task.id: await old.get(task.id) for task in await old.find()}
-    await old.close()
-    release(undone(which))
-    await make().migrate()
-    release(_known)
-    assert (await make().schema()).outstanding()
-
-    new = Yard(make(), Options(sweeps=False))
-    await new.open()
-
-    assert len((await new.store.schema()).known) == (await new.store.schema()).stored.version
-    for task_id, task in before.items():
-        assert (await new.get(task_id)).to_dict() == task.to_dict()
-    assert (await new.complete(running.id, running.lease, {"of": "before"})).status is Status.COMPLETED
-    assert (await new.resolve(dead.id, "retry", by="ada")).status is Status.READY
-    assert (await new.dag(dag.id)).tasks[1].status is Status.PENDING
-    clock.advance(seconds=6)
-    await new.sweep()
-    assert (await new.metrics(days=1)).total.created == 4
-    verified = await new.verify()
-    assert verified.ok, str(verified)
-
-
 async def test_a_yard_is_migrated_while_the_release_before_works_on_it(which: str, tmp_path: Path, release: Release):
     url = url_of(which, tmp_path)
     release(known_later("create table later (id integer)", works_with=1))
@@ -186,26 +149,6 @@ async def done_by(process: asyncio.subprocess.Process, rounds: int) -> None:
     async with asyncio.timeout(30):
         for _ in range(rounds):
             assert await process.stdout.readline() == b"done\n"
-
-
-@pytest.mark.parametrize("which", UNDONE, indirect=True)
-async def test_many_processes_of_a_new_release_may_start_on_an_old_yard_at_once(
-    which: str, make: Callable[[], Store], release: Release
-):
-    old = make()
-    await old.open()
-    task = await given_a_task(old)
-    await old.close()
-    release(undone(which))
-    await make().migrate()
-    release(_known)
-
-    stores = [make() for _ in range(4)]
-    await at_once(*(store.open() for store in stores))
-
-    for store in stores:
-        assert await store.load([task.id]) == {task.id: task}
-    assert (await stores[0].schema()).outstanding() == []
 
 
 async def test_a_schema_to_come_that_shuts_this_release_out_is_refused(make: Callable[[], Store], release: Release):

@@ -8,12 +8,15 @@ from typing import Any
 import asyncpg
 import pytest
 
+from taskyard.core.task import Hot
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
 from taskyard.stores.postgres.connection.address import parse_address
+from taskyard.stores.postgres.fast.guarded_statements import OneStatement
 from tests import servers
 
 VERSION = 16
+Meanwhile = Callable[[Callable[[], Awaitable[object]]], None]
 
 
 @pytest.fixture
@@ -65,6 +68,12 @@ class Gate:
         )
         assert held, f"there is no such row of {table}: {where}"
 
+    async def shut_task(self, task: Hot) -> None:
+        """Hold the rows that a task has, of which one guards it."""
+        await self.session.execute("begin")
+        for table in ("held", "ready", "task"):
+            await self.session.execute(f"select 1 from {self.schema}.{table} where seq = {task.seq} for update")
+
     async def open(self) -> None:
         await self.session.execute("rollback")
 
@@ -99,3 +108,20 @@ async def mine(url: str, store: PostgresStore) -> AsyncIterator[asyncpg.Connecti
     connection = await asyncpg.connect(parse_address(url, "").url)
     yield connection
     await connection.close()
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
+    """Have something happen once, between the next look and its write."""
+
+    def meanwhile(act: Callable[[], Awaitable[object]]) -> None:
+        send = OneStatement.take
+
+        async def held_up(self: OneStatement, *given: Any) -> bool:
+            monkeypatch.setattr(OneStatement, "take", send)
+            await act()
+            return await send(self, *given)
+
+        monkeypatch.setattr(OneStatement, "take", held_up)
+
+    return meanwhile

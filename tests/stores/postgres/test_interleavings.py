@@ -1,17 +1,19 @@
 """The bad interleavings, one by one: both sides are held at the row they meet at, then let go."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 import pytest
 
+from taskyard.core import transitions
 from taskyard.core.changes import (
     Blocker,
     ChangeSet,
     Committed,
     Conflict,
     Edge,
+    Event,
     Lift,
     RecordChange,
     Spend,
@@ -22,6 +24,7 @@ from taskyard.core.task import Hot, Status
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Claimed, Extended
 from taskyard.stores.postgres import PostgresStore
+from taskyard.stores.postgres.transaction import PostgresTransaction
 from tests.stores.given import (
     BOB,
     HERE,
@@ -66,7 +69,7 @@ async def test_two_parents_that_end_at_once_free_their_child_once(
 ):
     parents = [await given_a_running_task(store) for _ in range(2)]
     child = await given_a_pending_task(store, *(f"task:{parent.id}" for parent in parents))
-    await gate.shut("task", id=child.id)
+    await gate.shut_task(child)
 
     first, second = await in_turn(
         gate, store.commit([ending(store, parents[0])]), other.commit([ending(other, parents[1])])
@@ -92,7 +95,7 @@ async def test_an_edge_that_comes_while_its_parent_ends_blocks_nothing_for_ever(
         blockers=(Blocker(late.hot.id, 0, f"task:{parent.id}"),),
     )
     calls = [other.commit([edge]), store.commit([ending(store, parent)])]
-    await gate.shut("task", id=parent.id)
+    await gate.shut_task(parent)
 
     answers = await in_turn(gate, *(calls if edge_first else calls[::-1]))
 
@@ -115,7 +118,7 @@ async def test_of_cancel_and_complete_one_wins_and_both_are_told(
         other.commit([a_set(other, changes=(cancelling(other, running),))]),
         store.commit([ending(store, running)]),
     ]
-    await gate.shut("task", id=running.id)
+    await gate.shut_task(running)
 
     [[first], [second]] = await in_turn(gate, *(calls if cancel_first else calls[::-1]))
 
@@ -140,7 +143,7 @@ async def test_of_two_who_claim_the_last_slot_one_gets_it(store: PostgresStore, 
 
 async def test_two_who_claim_from_one_lane_pass_each_other_by(store: PostgresStore, other: PostgresStore, gate: Gate):
     best, second = await given_tasks(store, 2)
-    await gate.shut("task", id=best.id)
+    await gate.shut_task(best)
 
     claimed = await other.claim(await a_plan(other))
 
@@ -180,7 +183,7 @@ async def test_a_parked_task_that_is_cancelled_while_its_key_is_freed_leaves_it_
     best = await given_a_parked_task(store, "key:k", key="k", rank=1)
     next_best = await given_a_parked_task(store, "key:k", key="k", rank=2)
     cancel = a_set(other, changes=(cancelling(other, best),))
-    await gate.shut("task", id=best.id)
+    await gate.shut_task(best)
     cancelled = asyncio.create_task(other.commit([cancel]))
     await gate.standing(1)
 
@@ -202,7 +205,7 @@ async def test_of_a_heartbeat_and_the_reaper_the_first_wins(
     running = await given_a_running_task(store)
     clock.advance(seconds=91)
     calls = [other.extend([a_beat(running)]), store.commit([a_set(store, changes=(expiring(store, running),))])]
-    await gate.shut("task", id=running.id)
+    await gate.shut_task(running)
 
     answers = await in_turn(gate, *(calls if beat_first else calls[::-1]))
 
@@ -279,3 +282,24 @@ async def test_committers_that_meet_in_every_order_never_deadlock(
     assert len(versions) == 1
     assert {limit.held for limit in limits.values()} == {versions.pop() - tasks[0].version}
     await step(store, cancelling(store, await row_of(store, tasks[0].id)))
+
+
+async def test_a_wait_that_begins_while_its_end_is_written_comes_before_it_in_the_log(
+    store: PostgresStore, other: PostgresStore, monkeypatch: pytest.MonkeyPatch
+):
+    parent, child = await given_a_running_task(store), await given_a_running_task(store)
+    name = f"child:{child.id}"
+    wait = transitions.suspend(parent, blockers=[name], wake_at=None, now=other.now())
+    draw = PostgresTransaction.draw_numbers
+
+    async def drawn_too_early(self: PostgresTransaction, events: Sequence[Event]) -> None:
+        monkeypatch.setattr(PostgresTransaction, "draw_numbers", draw)
+        await draw(self, events)
+        await land(other, changes=(wait,), blockers=(Blocker(parent.id, 1, name),))
+
+    monkeypatch.setattr(PostgresTransaction, "draw_numbers", drawn_too_early)
+    await land(store, changes=(completing(store, child),), lifts=(Lift(name),))
+
+    assert (await row_of(store, parent.id)).status is Status.READY
+    assert await history(store, parent.id) == ["task.created", "task.running", "task.suspended", "task.ready"]
+    assert await history(store, child.id) == ["task.created", "task.running", "task.completed"]

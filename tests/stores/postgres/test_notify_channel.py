@@ -24,7 +24,7 @@ from tests.stores.postgres.conftest import Gate
 
 def listening(gate: Gate) -> str:
     """Connections of this yard that listen, have heard themselves, and looked whether anything came before they did."""
-    return f"from pg_stat_activity where application_name = '{LISTENER}' and query like '%{gate.schema}.event_seq%'"
+    return f"from pg_stat_activity where application_name = '{LISTENER}' and query like '%{gate.schema}.log_seq%'"
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """A plain claim is looked at first and taken by one statement; what moves in between is never taken."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from taskyard.stores.contract import Claimed, Stale
 from taskyard.stores.postgres import PostgresStore
 from taskyard.stores.postgres.connection import session
 from taskyard.stores.postgres.fast import optimistic_claim
-from taskyard.stores.postgres.fast.guarded_statements import OneStatement
 from taskyard.stores.postgres.transaction_runner import TransactionRunner
 from tests.stores.given import (
     BOB,
@@ -30,9 +28,7 @@ from tests.stores.given import (
     step,
 )
 from tests.stores.plans import a_plan, take
-from tests.stores.postgres.conftest import Gate
-
-Meanwhile = Callable[[Callable[[], Awaitable[object]]], None]
+from tests.stores.postgres.conftest import Gate, Meanwhile
 
 
 @pytest.fixture
@@ -47,23 +43,6 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(TransactionRunner, "write", counted)
     return begun
-
-
-@pytest.fixture
-def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
-    """Have something happen once, between the next look and its write."""
-
-    def meanwhile(act: Callable[[], Awaitable[object]]) -> None:
-        send = OneStatement.take
-
-        async def held_up(self: OneStatement, *given: Any) -> bool:
-            monkeypatch.setattr(OneStatement, "take", send)
-            await act()
-            return await send(self, *given)
-
-        monkeypatch.setattr(OneStatement, "take", held_up)
-
-    return meanwhile
 
 
 async def held(store: PostgresStore, agent: str = "ada") -> int:
@@ -91,7 +70,7 @@ async def test_what_is_only_looked_at_is_not_locked(store: PostgresStore, gate: 
     locked_by: list[str] = []
 
     async def look() -> None:
-        locked_by.append(await gate.ask("select xmax::text from yard.task where id = $1", task.id))
+        locked_by.append(await gate.ask("select xmax::text from yard.ready where seq = $1", task.seq))
 
     meanwhile(look)
     await take(store, await a_plan(store))
@@ -127,7 +106,7 @@ async def test_what_was_cancelled_meanwhile_stays_so(store: PostgresStore, other
 async def test_what_another_has_locked_is_not_waited_for(store: PostgresStore, meanwhile: Meanwhile, gate: Gate):
     first, second = await given_tasks(store, 2)
     plan = await a_plan(store)
-    meanwhile(lambda: gate.shut("task", id=first.id))
+    meanwhile(lambda: gate.shut_task(first))
 
     claimed = await take(store, plan)
 

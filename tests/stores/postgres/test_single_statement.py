@@ -101,7 +101,7 @@ async def test_an_id_that_is_there_already_is_told_and_the_others_come_in(store:
 
 async def test_a_task_is_waited_for_before_a_ceiling_is_held(store: PostgresStore, other: PostgresStore, gate: Gate):
     running = await given_a_running_task(store)
-    await gate.shut("task", id=running.id)
+    await gate.shut_task(running)
     ended = asyncio.create_task(store.commit([ending(store, running)]))
     await gate.standing(1)
 
@@ -116,7 +116,7 @@ async def test_a_row_that_was_waited_for_too_long_is_told_by_the_databases_own_c
     await store.open()
     running = await given_a_running_task(store)
     end = ending(store, running)._replace(good_until=Micros(store.now() + SECOND // 2))
-    await gate.shut("task", id=running.id)
+    await gate.shut_task(running)
     ended = asyncio.create_task(store.commit([end]))
     await gate.session.execute("select pg_sleep(0.7)")
 

@@ -8,7 +8,7 @@ from taskyard.core import errors
 from taskyard.core.task import Hot
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.shared import migrations
-from taskyard.stores.shared.places import HELD_ONLY, HELD_TOO
+from taskyard.stores.shared.commits.places import HELD_ONLY, HELD_TOO
 from taskyard.stores.sqlite import SqliteStore
 from tests.stores.given import given_a_task, row_of
 from tests.stores.sqlite.inside import opened

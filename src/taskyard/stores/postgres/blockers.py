@@ -18,6 +18,8 @@ from taskyard.stores.postgres.transaction import PostgresTransaction
 from taskyard.stores.shared.commits.lifts import LiftBatch, PlacedLift, default_reserve_of, make_unparked
 from taskyard.stores.shared.rows import parse_record
 
+_BEST = 4  # parked tasks of a lane that are locked before it is known how many become ready
+
 
 async def lift_blockers(transaction: PostgresTransaction, placed: Sequence[PlacedLift]) -> dict[int, list[Change]]:
     """Remove the blockers. Answers the changes to ready, by the place of the set that removed the last blocker."""
@@ -45,6 +47,13 @@ async def _remove(transaction: PostgresTransaction, lifts: LiftBatch) -> None:
 async def blocking_names(transaction: PostgresTransaction, names: Collection[str]) -> set[str]:
     """The names that block at least one task."""
     return {row[0] for row in await transaction.query("names_that_block", list(names))} if names else set()
+
+
+async def lock_best_parked(transaction: PostgresTransaction, eased: Collection[tuple[str, str]]) -> None:
+    """Lock the parked tasks that nearly always become ready next, given the names of blockers and the workspaces."""
+    if eased:
+        found = await transaction.query("lock_best_parked", *transpose(sorted(eased), 2), _BEST)
+        transaction.locked.update(row[0] for row in found)
 
 
 async def unpark(transaction: PostgresTransaction, limit: Limit, at: Micros) -> list[Change]:

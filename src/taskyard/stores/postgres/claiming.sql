@@ -11,19 +11,24 @@ with lane as materialized (
   select *
   from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) as lane (id, aged, rank, seq)
 ), head as materialized (
-  select found.id, lane.id as lane, found.rank, found.seq, found.rank - lane.aged as worth,
+  select lane.id as lane, found.rank, found.seq, found.version, found.rank - lane.aged as worth,
     count(*) over (partition by lane.id) as alike,
     row_number() over (partition by lane.id order by found.rank desc, found.seq desc) as from_end
   from lane
   cross join lateral (
-    select task.id, task.rank, task.seq
-    from yard.task
-    where task.lane = lane.id
-    and task.status = 'ready'
-    and (task.rank, task.seq) > (lane.rank, lane.seq)
+    -- By the version: a task that was changed since this statement began is left out, with what it was before.
+    select ready.rank, ready.seq, ready.version
+    from yard.ready
+    join yard.task
+    on task.seq = ready.seq
+    and task.version = ready.version
+    where ready.lane = lane.id
+    and ready.band = 0
+    and ready.share = 0
+    and (ready.rank, ready.seq) > (lane.rank, lane.seq)
     and coalesce(task.reserve, $6::bigint) <= $7::bigint
     and (task.expires_at is null or task.expires_at > $8::bigint)
-    order by task.rank, task.seq
+    order by ready.rank, ready.seq
     limit $11::bigint
   ) as found
 ), horizon as materialized (
@@ -41,14 +46,20 @@ with lane as materialized (
   order by head.worth, head.seq
   limit $5::bigint
 ), picked as materialized (
-  -- Materialized, because a limit above a lock that skips may take more than it says. The conditions are looked at again
-  -- on the row as it is once it is locked; and put so that no index but that of the ids can serve them, for in that of
-  -- the ready ones thousands may be of one lane and rank.
-  select best.worth, {hot}
+  -- Materialized, because a limit above a lock that skips may take more than it says. The row of ready is looked at again
+  -- once it is locked; the row of task stays as old as the statement, so the versions of both must agree.
+  select best.worth, {ready_hot}
   from best
+  join yard.ready
+  on ready.lane = best.lane
+  and ready.band = 0
+  and ready.share = 0
+  and ready.rank = best.rank
+  and ready.seq = best.seq
+  and ready.version = best.version
   join yard.task
-  on task.id = best.id
-  where (task.status, task.lane, task.rank) is not distinct from ('ready', best.lane, best.rank)
+  on task.seq = ready.seq
+  and task.version = ready.version
   order by best.worth, best.seq
   {lock}
 ), fact as materialized (
@@ -76,11 +87,12 @@ from fact
 left join picked
 on true
 left join yard.definition
-on definition.seq = picked.seq
+on definition.workspace = picked.workspace
+and definition.seq = picked.seq
 order by picked.worth, picked.seq
 
 -- name: lock_picked
-for no key update of task
+for update of ready
 skip locked
 
 -- name: lock_plan
@@ -94,12 +106,16 @@ select
 
 -- name: chosen
 -- What was chosen from what `look` has shown, as far as it is still so, and nobody else has it.
-select task.id
-from unnest($1::text[], $2::bigint[]) as seen (id, version)
-join yard.task
-on task.id = seen.id
-where task.version = seen.version
-for no key update of task
+select ready.seq
+from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) as seen (seq, lane, rank, version)
+join yard.ready
+on ready.lane = seen.lane
+and ready.band = 0
+and ready.share = 0
+and ready.rank = seen.rank
+and ready.seq = seen.seq
+where ready.version = seen.version
+for update of ready
 skip locked
 
 -- name: whole
@@ -115,18 +131,41 @@ from move_limits
 having count(*) > 0
 
 -- name: touch
-update yard.task
-set due_at = touched.due_at, lease_expires_at = coalesce(touched.lease_expires_at, task.lease_expires_at)
-from (
-  select task.id, given.due_at, given.lease_expires_at
+-- Of a task that is held its row in held, else its row in task.
+with given as materialized (
+  select task.seq, given.seen, given.due_at, given.lease_expires_at, held.seq is not null as is_held
   from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) as given (id, seen, due_at, lease_expires_at)
   join yard.task
   on task.id = given.id
-  where task.due_at = given.seen
-  order by task.id
+  left join yard.held
+  on held.seq = task.seq
+), of_held as (
+  update yard.held
+  set due_at = touched.due_at, lease_expires_at = coalesce(touched.lease_expires_at, held.lease_expires_at)
+  from (
+    select given.seq, given.due_at, given.lease_expires_at
+    from given
+    join yard.held
+    on held.seq = given.seq
+    where held.due_at = given.seen
+    order by held.seq
+    for no key update of held
+  ) as touched
+  where held.seq = touched.seq
+)
+update yard.task
+set due_at = touched.due_at
+from (
+  select given.seq, given.due_at
+  from given
+  join yard.task
+  on task.seq = given.seq
+  where not given.is_held
+  and task.due_at = given.seen
+  order by task.seq
   for no key update of task
 ) as touched
-where task.id = touched.id
+where task.seq = touched.seq
 
 -- name: write_pulses
 insert into yard.pulse as stored (name, at)
@@ -179,5 +218,5 @@ select (extract(epoch from clock_timestamp()) * 1000000)::bigint
 
 -- name: event_count
 -- Whether anything was written, without reading any of it. A sequence says 1 before its first number as well as after.
-select case when is_called then last_value else 0 end
-from yard.event_seq
+select case when is_called then last_value else last_value - 1 end
+from yard.log_seq

@@ -22,8 +22,8 @@ from taskyard.stores.contract import Claimed, Extended, Stale
 from taskyard.stores.postgres import blockers
 from taskyard.stores.postgres.commits import remove_idle_limits
 from taskyard.stores.postgres.fast.claim_cursors import Place
+from taskyard.stores.postgres.statements import parse_ready
 from taskyard.stores.postgres.transaction import CeilingsChanged, PostgresTransaction, parse_limit
-from taskyard.stores.shared import rows
 from taskyard.stores.shared.heartbeat_batches import apply_heartbeats
 
 _NO_CEILING = 2**62
@@ -141,7 +141,7 @@ async def _read_more(
         found.limits = {name: Limit(plan.workspace, name, None, 0, 0) for name in own}
         found.limits |= {row[0]: Limit(plan.workspace, *row) for row in json.loads(limits or "[]")}
     found.places |= {lane: (rank, seq) for lane, rank, seq in json.loads(last or "[]")}
-    new = [rows.parse_hot(row[5:]) for row in answer if row[4] is not None]
+    new = [parse_ready(row[5:]) for row in answer if row[4] is not None]
     found.bodies |= {hot.id: row[4] for hot, row in zip(new, answer, strict=False)}
     for hot in new:
         found.tasks.setdefault(hot.lane, []).append(hot)
@@ -182,12 +182,13 @@ async def _write(transaction: PostgresTransaction, plan: ClaimPlan, choice: Choi
     looked_at = limiting_ceilings(plan, found)
     names = sorted(looked_at | moved.keys())
     eased = [spend.name for spend in spends if claiming.eases(spend)]
+    await transaction.draw_numbers([change.event for change in changes])
     transaction.apply_changes(changes)
     transaction.write("insert_blockers", [blocker for _, blocker in parked])
-    transaction.move_limits([(plan.workspace, name, moved.get(name, 0), 0) for name in names])
     transaction.add_events(change.event for change in changes)
     if not eased:
-        transaction.queue_events()
+        await transaction.write_log()
+    transaction.move_limits([(plan.workspace, name, moved.get(name, 0), 0) for name in names])
     after = dict(parse_limit(row) for row in await transaction.flush(["move_limits"]))
     stored = {name: limit for (_, name), limit in after.items()}
     before = {name: limit._replace(held=limit.held - moved.get(name, 0)) for name, limit in stored.items()}
@@ -201,7 +202,7 @@ async def _write(transaction: PostgresTransaction, plan: ClaimPlan, choice: Choi
         unparked = await blockers.unpark(transaction, stored[name], plan.now)
         transaction.add_events(change.event for change in unparked)
     if eased:
-        transaction.queue_events()
+        await transaction.write_log()
         await transaction.flush()
 
 
@@ -217,8 +218,11 @@ def _limits(plan: ClaimPlan, limit: Limit) -> bool:
 
 
 async def extend(transaction: PostgresTransaction, beats: Sequence[Beat]) -> list[Extended]:
-    found = await transaction.load("lock_hot", list({beat.task_id for beat in beats}))
+    task_ids = {beat.task_id for beat in beats}
+    found = await transaction.load("lock_held", list(task_ids))
+    if others := task_ids - {hot.id for hot in found}:
+        found += await transaction.load("load", list(others))
     answers, steps = apply_heartbeats(beats, found, transaction.now)
-    transaction.update_rows(steps)
+    transaction.write_heartbeats(steps)
     await transaction.flush()
     return answers

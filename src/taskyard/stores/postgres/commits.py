@@ -6,10 +6,10 @@ rows are written together. All guards are checked before the first write, so a r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Committed, Limit, RecordChange
+from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Committed, Event, Limit, RecordChange
 from taskyard.core.identifiers import dag_ceiling, is_slots_ceiling
 from taskyard.core.task import Definition, TaskId
 from taskyard.stores.postgres import blockers, guards, removal
@@ -17,28 +17,35 @@ from taskyard.stores.postgres.statements import transpose
 from taskyard.stores.postgres.transaction import PostgresTransaction, parse_limit
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits import batching
-from taskyard.stores.shared.commits.batching import Key, eased_ceilings
+from taskyard.stores.shared.commits.batching import Batch, Key, eased_ceilings
 from taskyard.stores.shared.commits.change_sets import Answer, newly_ready
 from taskyard.stores.shared.commits.conflicts import takes_key
 from taskyard.stores.shared.commits.lifts import collect_lifts
 
 Counts = dict[Key, int]
+_NO_OUTPUT = (None, None, None)
 
 
 async def commit_batch(
     transaction: PostgresTransaction, sets: Sequence[ChangeSet], also_lock: frozenset[TaskId], *, check_new_ids: bool
 ) -> tuple[list[Answer], Counts]:
     """Commit as many of the first sets as can be committed together. Answers their outcomes and the moved counters."""
-    sets, children = await _take_batch(transaction, sets)
+    batch, children, parked = await _take_batch(transaction, sets)
+    sets = batch.sets
     await _block_claims(transaction, sets)
     refused = await guards.find_refused(transaction, sets, also_lock | children, check_new_ids=check_new_ids)
     passed = {place: each for place, each in enumerate(sets) if place not in refused}
     passed_sets = list(passed.values())
+    eased = {place: names for place, each in passed.items() if (names := eased_ceilings(each))}
+    if batch.unparks:
+        locked = {(name, key[0]) for names in eased.values() for key, name in names if name in parked}
+        await blockers.lock_best_parked(transaction, locked)
+    if eased or any(each.changes or each.tasks or each.events or each.lifts for each in passed_sets):
+        await transaction.draw_numbers([event for each in passed_sets for event in own_events(each)])
     await _write_tasks(transaction, passed_sets)
     await _write_history(transaction, passed_sets)
     unblocked = await _lift_blockers(transaction, passed)
     await removal.remove(transaction, [task_id for each in passed_sets for task_id in each.removals])
-    eased = {place: names for place, each in passed.items() if (names := eased_ceilings(each))}
     counts = await _move_counted(transaction, passed, unblocked, eased)
     answers: list[Answer] = [
         refused[place] if place in refused else Committed({}, newly_ready(each, unblocked.get(place, [])))
@@ -49,8 +56,8 @@ async def commit_batch(
 
 async def _take_batch(
     transaction: PostgresTransaction, sets: Sequence[ChangeSet]
-) -> tuple[Sequence[ChangeSet], frozenset[TaskId]]:
-    """The sets of the batch, and the tasks that they unblock, read without locks: `guards` locks them."""
+) -> tuple[Batch, frozenset[TaskId], set[str]]:
+    """The batch, the tasks that it unblocks, read without locks, which `guards` locks, and the names of parked ones."""
     independent = batching.take_independent(sets)
     blocked: dict[str, list[TaskId]] = {}
     for name, task_id in (
@@ -59,7 +66,7 @@ async def _take_batch(
         blocked.setdefault(name, []).append(task_id)
     parked = await blockers.blocking_names(transaction, set(independent.parking_blockers))
     batch = batching.take_batch(independent, blocked, parked)
-    return batch.sets, frozenset(task_id for each in blocked.values() for task_id in each)
+    return batch, frozenset(task_id for each in blocked.values() for task_id in each), parked
 
 
 async def _block_claims(transaction: PostgresTransaction, sets: Sequence[ChangeSet]) -> None:
@@ -88,13 +95,20 @@ async def _write_tasks(transaction: PostgresTransaction, sets: Sequence[ChangeSe
     transaction.write("insert_blockers", list({blocker for each in sets for blocker in each.blockers}))
 
 
+def own_events(change_set: ChangeSet) -> Iterator[Event]:
+    """The events of the set in order, without those of tasks that it unblocks, which come before the last ones."""
+    for step in (*change_set.changes, *change_set.tasks):
+        yield step.event
+    yield from change_set.events
+
+
 def write_attempts(transaction: PostgresTransaction, sets: Sequence[ChangeSet]) -> None:
     """Write the attempts, outputs and outbox rows of attempts that end."""
     write = transaction.write
+    outputs = {output[:2]: rows.format_output(output)[2:] for each in sets for output in each.outputs}
     # The last of two attempts with one number: a statement must not write a row twice.
-    write("insert_attempts", list({attempt[:2]: attempt for each in sets for attempt in each.attempts}.values()))
-    outputs = {output.task_id: rows.format_output(output) for each in sets for output in each.outputs}
-    write("insert_outputs", list(outputs.values()))
+    attempts = {attempt[:2]: attempt for each in sets for attempt in each.attempts}
+    write("insert_attempts", [(*attempt, *outputs.get(key, _NO_OUTPUT)) for key, attempt in attempts.items()])
     write("insert_outbox", [outbox for each in sets for outbox in each.outbox])
 
 
@@ -107,7 +121,8 @@ async def _write_history(transaction: PostgresTransaction, sets: Sequence[Change
     if rescores := [rescore for each in sets for rescore in each.rescores]:
         # A rescore depends on the status after the changes, and one row may be both changed and rescored.
         await transaction.flush()
-        write("rescore", list({rescore.task_id: rescore for rescore in rescores}.values()))
+        last = list({rescore.task_id: rescore for rescore in rescores}.values())
+        await transaction.run("rescore", *transpose(last, 4))
     await _redefine(transaction, [definition for each in sets for definition in each.redefined])
 
 
@@ -170,7 +185,7 @@ async def _move_counted(
     for place, each in passed.items():
         transaction.add_events([step.event for step in (*each.changes, *each.tasks, *unblocked.get(place, ()))])
         transaction.add_events(each.events)
-    transaction.queue_events()
+    await transaction.write_log()
     return await flush_moves(transaction, spends, sums)
 
 

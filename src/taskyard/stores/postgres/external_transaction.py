@@ -14,8 +14,9 @@ from typing import Any
 from taskyard.core.changes import Blocker, NewTask
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Lane, LaneId, TaskId
-from taskyard.stores.postgres.statements import StatementPart, Statements, format_new_tasks, lock_number
+from taskyard.stores.postgres.statements import StatementPart, Statements, lock_number, new_task_parts
 from taskyard.stores.shared import rows
+from taskyard.stores.shared.log_rows import split_events
 
 _PARAMETER = re.compile(r"\$(\d+)")
 _IDLE = 0  # psycopg's status of a connection without a transaction
@@ -45,16 +46,16 @@ class PostgresExternalTransaction:
 
     async def insert(self, tasks: Sequence[NewTask], blockers: Sequence[Blocker]) -> None:
         """Insert the tasks. Readers of events wait for the caller's transaction from here on."""
-        parts = [self._sql.part("new_tasks", format_new_tasks(tasks))]
-        parts += [StatementPart(name, self._sql[name], ()) for name in ("insert_tasks", "insert_definitions")]
-        tags = [(place, tag) for place, task in enumerate(tasks, 1) for tag in task.definition.tags]
-        for name, values in (
-            ("insert_new_tags", tags),
-            ("insert_blockers", blockers),
-            ("insert_events", [task.event for task in tasks]),
-        ):
-            if values:
-                parts.append(self._sql.part(name, values))
+        chunks = split_events([task.event for task in tasks])
+        placed = [place for place, chunk in enumerate(chunks, 1) for _ in chunk.events]
+        logged = [(place, *row) for place, chunk in enumerate(chunks, 1) for row in chunk.rows]
+        parts = [StatementPart("drawn", self._sql["drawing"], [str(len(chunks))])]
+        parts += new_task_parts(self._sql, tasks, placed)
+        parts += [
+            self._sql.part(name, values)
+            for name, values in (("insert_blockers", blockers), ("insert_log", logged))
+            if values
+        ]
         sql, values = self._sql.bundle(parts)
         await self._fetch(sql, values)
 

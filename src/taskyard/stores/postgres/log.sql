@@ -9,56 +9,99 @@ select coalesce(max(through), 0)
 from yard.pruned
 where workspace = $1
 
--- name: event_horizon
-select yard.event_horizon()
+-- name: log_horizon
+select yard.log_horizon()
 
--- name: events
-select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
-from yard.event
-where seq > $1
-and seq <= $2
-order by seq
-limit $3
+-- Rows from the one with the number $1 on, up to the last that is settled: at most $3, and until their texts are longer
+-- than $4 together. The rows of one commit are read together: its events are in order only then.
 
--- name: events_of_workspace
-select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
-from yard.event
-where seq > $1
-and seq <= $2
-and workspace = $4
-order by seq
-limit $3
+-- name: log_rows
+select number, workspace, body
+from (
+  select *, coalesce(sum(octet_length(body)) over (order by number groups between unbounded preceding and 1 preceding), 0)
+    as read
+  from (
+    select number, workspace, body
+    from yard.log
+    where number >= $1
+    and number <= $2
+    order by number
+    fetch first $3 rows with ties
+  ) as next
+) as sized
+where read < $4
+order by number
 
--- name: events_of_task
+-- name: log_rows_of_workspace
+select number, workspace, body
+from (
+  select *, coalesce(sum(octet_length(body)) over (order by number groups between unbounded preceding and 1 preceding), 0)
+    as read
+  from (
+    select number, workspace, body
+    from yard.log
+    where number >= $1
+    and number <= $2
+    and workspace = $5
+    order by number
+    fetch first $3 rows with ties
+  ) as next
+) as sized
+where read < $4
+order by number
+
+-- The same from the number $1 down.
+
+-- name: last_log_rows
+select number, workspace, body
+from (
+  select *, coalesce(sum(octet_length(body)) over (order by number desc groups between unbounded preceding and 1 preceding), 0)
+    as read
+  from (
+    select number, workspace, body
+    from yard.log
+    where number <= least($1::bigint, $2::bigint)
+    order by number desc
+    fetch first $3 rows with ties
+  ) as next
+) as sized
+where read < $4
+order by number desc
+
+-- name: last_log_rows_of_workspace
+select number, workspace, body
+from (
+  select *, coalesce(sum(octet_length(body)) over (order by number desc groups between unbounded preceding and 1 preceding), 0)
+    as read
+  from (
+    select number, workspace, body
+    from yard.log
+    where number <= least($1::bigint, $2::bigint)
+    and workspace = $5
+    order by number desc
+    fetch first $3 rows with ties
+  ) as next
+) as sized
+where read < $4
+order by number desc
+
+-- name: numbers_of_task
 -- Without a horizon: the events of one task are written under its row's lock, so they come in order.
-select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
-from yard.event
-where seq > $1
-and task_id = $2
-order by seq
-limit $3
+select task.workspace, numbers.number
+from {tasks}
+cross join lateral (
+  select unnest(task.log || coalesce(held.log, '{}')) as number
+  union
+  select task_event.number
+  from yard.task_event
+  where task_event.seq = task.seq
+) as numbers
+where task.id = $1
+order by numbers.number
 
--- name: newest_events
-select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
-from yard.event
-where seq < $1
-and seq <= $2
-order by seq desc
-limit $3
-
--- name: newest_events_of_workspace
-select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
-from yard.event
-where seq < $1
-and seq <= $2
-and workspace = $4
-order by seq desc
-limit $3
-
--- name: newest_events_of_task
-select seq, event, workspace, task_id, dag_id, at, version, status, attempt, data
-from yard.event
-where seq < $1
-and task_id = $2
-order by seq desc
-limit $3
+-- name: named_log_rows
+select number, workspace, body
+from yard.log
+where number = any($1::bigint[])
+and workspace = $2
+order by number

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any, TypeVar
@@ -22,21 +22,38 @@ from taskyard.core.changes import (
 )
 from taskyard.core.errors import EventsGone
 from taskyard.core.json_value import Json
-from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Lane, LaneId, RuntimeId, Status, TaskId
+from taskyard.core.task import (
+    FINAL,
+    KEY_HELD,
+    AgentId,
+    Attempt,
+    DagId,
+    Definition,
+    Hot,
+    Lane,
+    LaneId,
+    RuntimeId,
+    Status,
+    TaskId,
+)
 from taskyard.core.units import Micros
 from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
 from taskyard.stores.postgres.connection.session import PostgresSession
-from taskyard.stores.postgres.statements import Statements
+from taskyard.stores.postgres.statements import Statements, transpose
 from taskyard.stores.shared import prune_batches, rows
 from taskyard.stores.shared.filters import is_verbatim_in_json, may_mention
 from taskyard.stores.shared.identity import yard_identity
+from taskyard.stores.shared.log_rows import PLACES, decode_row, keep_events
 from taskyard.stores.shared.paging import PageRange
 
 Value = TypeVar("Value")
 _WIDTH = len(Hot._fields)
 _AFTER_ALL = 2**62  # above the number of any event
 _PAGE = 500  # tasks whose texts one statement reads
+_ROWS = 16  # of the log that are read at once to find finished tasks
+_TEXT = 64_000  # characters of rows of the log that are read at once, at least
+_EVENT = 200  # characters of an event, about
 
 
 class PostgresReader:
@@ -89,7 +106,7 @@ def _in_order(found: dict[TaskId, Value], task_ids: Sequence[TaskId]) -> dict[Ta
 
 
 async def attempts(reader: PostgresReader, task_id: TaskId) -> list[Attempt]:
-    return [rows.parse_attempt(row) for row in await reader.ask("attempts", task_id)]
+    return (await histories(reader, [task_id])).get(task_id, [])
 
 
 async def histories(reader: PostgresReader, task_ids: Sequence[TaskId]) -> dict[TaskId, list[Attempt]]:
@@ -227,14 +244,41 @@ async def drifting(reader: PostgresReader, now: Micros, limit: int) -> list[Hot]
 
 async def prunable(reader: PostgresReader, before: Micros, limit: int, dead_too: bool, after: Cursor) -> Prunable:
     async with reader.snapshot():
-        found = await reader.ask("prunable", before, limit, dead_too, *after)
-        candidates = [prune_batches.Candidate(*row) for row in found]
+        ended, is_cut = await _ended(reader, before, limit, after)
+        versions = [(each.id, version) for each, version in ended]
+        asked = transpose(versions, 2)
+        answered = await reader.ask("prunable", *asked, before, dead_too) if ended else ()
+        found: dict[TaskId, DagId | None] = {row[0]: row[1] for row in answered}
+        candidates = [each._replace(dag_id=found[each.id]) for each, _ in ended if each.id in found]
         dag_ids = prune_batches.dag_ids_of(candidates)
         over = await reader.ask("prunable_dags", dag_ids, before, dead_too) if dag_ids else ()
         alone, dags, cursor = prune_batches.choose_batch(candidates, {row[0]: row[1] for row in over}, limit)
         tasks = await reader.tasks("load", alone) if alone else []
         tasks += await reader.tasks("dag_tasks", dags) if dags else []
+    if cursor is None and is_cut:
+        cursor = Cursor(*ended[-1][0][:2])
     return Prunable(tuple(tasks), cursor)
+
+
+async def _ended(
+    reader: PostgresReader, before: Micros, limit: int, after: Cursor
+) -> tuple[list[tuple[prune_batches.Candidate, int]], bool]:
+    """The next events that say that a task is final, with its version, and whether more may follow."""
+    at, number = after.major, after.minor // PLACES
+    found: list[tuple[prune_batches.Candidate, int]] = []
+    while page := await reader.ask("ends", before, at, number, _ROWS):
+        for row_at, log_number, workspace, body in page:
+            for seq, event, _ in decode_row(log_number, workspace, body):
+                place = Micros(row_at), seq
+                if event.task_id is None or event.version is None or event.status not in FINAL or place <= after:
+                    continue
+                if len(found) == limit:
+                    return found, True
+                found.append((prune_batches.Candidate(*place, event.task_id, None), event.version))
+        if len(page) < _ROWS:
+            break
+        at, number = page[-1][0], page[-1][1] + 1
+    return found, False
 
 
 async def find(reader: PostgresReader, which: Filter, after: int, limit: int) -> list[Hot]:
@@ -257,8 +301,9 @@ async def _found(reader: PostgresReader, which: Filter, after: int, limit: int) 
         "spelled": which.text.lower() if which.text is not None and _is_searchable(which.text) else None,
     }
     numbers = count(2)
+    held = [reader.sql["find_held"]] if which.statuses and which.statuses <= KEY_HELD else []
     asked = {name: value for name, value in wanted.items() if value is not None}
-    pieces = [reader.sql["find"]]
+    pieces = [reader.sql["find"], *held]
     pieces += [reader.sql[f"find_{name}"].replace("$1", f"${next(numbers)}") for name in asked]
     pieces.append(reader.sql["find_newest"].replace("$1", f"${next(numbers)}"))
     return await reader.connection.fetch("\n".join(pieces), which.workspace, *asked.values(), limit)
@@ -295,10 +340,12 @@ async def ahead(reader: PostgresReader, lane: LaneId, rank: int, seq: int, limit
 async def events(
     reader: PostgresReader, after: int, limit: int, workspace: str | None, task_id: TaskId | None
 ) -> list[StoredEvent]:
-    """Read events up to the horizon only: beyond it, an open transaction may still add a smaller number."""
-    found = await _events(reader, "events", after, limit, workspace=workspace, task_id=task_id)
+    if task_id is not None:
+        of_task = await _events_of_task(reader, workspace, task_id, range(after // PLACES, _AFTER_ALL), limit)
+        return [stored for stored in of_task if stored.seq > after][:limit]
+    found = await _events(reader, "log_rows", after // PLACES, limit, workspace, lambda seq: seq > after)
     # Read after the events, so that pruning during the read is reported.
-    gone = 0 if task_id is not None or after == 0 else await pruned(reader, workspace)
+    gone = 0 if after == 0 else await pruned(reader, workspace)
     if after < gone:
         raise EventsGone(gone + 1)
     return found
@@ -307,25 +354,50 @@ async def events(
 async def newest_events(
     reader: PostgresReader, limit: int, below: int | None, workspace: str | None, task_id: TaskId | None
 ) -> list[StoredEvent]:
-    return await _events(
-        reader, "newest_events", _AFTER_ALL if below is None else below, limit, workspace=workspace, task_id=task_id
-    )
-
-
-async def _events(
-    reader: PostgresReader, name: str, place: int, limit: int, *, workspace: str | None, task_id: TaskId | None
-) -> list[StoredEvent]:
+    end = _AFTER_ALL if below is None else below
     if task_id is not None:
-        found = await reader.ask(f"{name}_of_task", place, task_id, limit)
-    else:
-        # The horizon is read before the events, and not on one snapshot with them: all events up to it must be visible.
-        horizon = await reader.value("event_horizon")
-        if workspace is not None:
-            found = await reader.ask(f"{name}_of_workspace", place, horizon, limit, workspace)
-        else:
-            found = await reader.ask(name, place, horizon, limit)
-    read = [rows.parse_event(row) for row in found]
-    return [each for each in read if workspace in (None, each.event.workspace)]
+        numbers = range(end // PLACES, -1, -1)
+        of_task = await _events_of_task(reader, workspace, task_id, numbers, limit)
+        return [stored for stored in reversed(of_task) if stored.seq < end][:limit]
+    return await _events(reader, "last_log_rows", end // PLACES, limit, workspace, lambda seq: seq < end)
+
+
+async def _events(  # noqa: PLR0917 - each is something else
+    reader: PostgresReader,
+    name: str,
+    number: int,
+    limit: int,
+    workspace: str | None,
+    is_wanted: Callable[[int], bool],
+) -> list[StoredEvent]:
+    """Read rows of the log until there are enough events."""
+    # The horizon is read before the events, and not on one snapshot with them: all events up to it must be visible.
+    horizon = await reader.value("log_horizon")
+    which = () if workspace is None else (workspace,)
+    statement = name if workspace is None else f"{name}_of_workspace"
+    step = 1 if name == "log_rows" else -1
+    found: list[StoredEvent] = []
+    while len(found) < limit:
+        page = await reader.ask(statement, number, horizon, limit, max(_TEXT, _EVENT * limit), *which)
+        if not page:
+            break
+        read = [stored for row in page for stored in decode_row(*row) if is_wanted(stored.seq)]
+        found += sorted(read, key=lambda stored: step * stored.seq)
+        number = page[-1][0] + step
+    return found[:limit]
+
+
+async def _events_of_task(
+    reader: PostgresReader, workspace: str | None, task_id: TaskId, numbers: range, limit: int
+) -> list[StoredEvent]:
+    """The events of a task in the first rows of the log within these numbers that have any, in order."""
+    named = await reader.ask("numbers_of_task", task_id)
+    if not named or workspace not in (None, named[0][0]):
+        return []
+    within = [number for _, number in named[:: numbers.step] if number in numbers]
+    # One more than the limit: of the first row, all events may be beyond the place that was asked for.
+    page = await reader.ask("named_log_rows", within[: limit + 1], named[0][0]) if within else []
+    return [stored for row in page for stored in decode_row(*row) if stored.event.task_id == task_id]
 
 
 async def outbox(reader: PostgresReader, topic: str, limit: int) -> list[tuple[int, Outbox]]:
@@ -349,9 +421,25 @@ _HEALTH = (
     *("version", "database_bytes", "connections", "connections_share", "oldest_transaction_sec", "synchronous_commit"),
     *("fsync", "standbys", "synchronous_standbys", "replication_lag_bytes"),
 )
-_CHECKS = ("without_definition", "definition_without_task", "numbers_behind")
+_CHECKS = (
+    *("without_definition", "definition_without_task", "held_without_task", "not_in_ready", "wrongly_ready"),
+    *("without_name", "wrongly_named", "without_log_row", "numbers_behind"),
+)
 
 
 async def checks(reader: PostgresReader) -> list[str]:
     async with reader.snapshot():
-        return [row[0] for name in _CHECKS for row in await reader.ask(name)]
+        return [row[0] for name in _CHECKS for row in await reader.ask(name)] + await _log_problems(reader)
+
+
+async def _log_problems(reader: PostgresReader) -> list[str]:
+    """Rows of the log that do not count what they hold: they would be removed too early, or never."""
+    problems: list[str] = []
+    last = 0, ""
+    while page := await reader.ask("log_counts", *last, _PAGE):
+        last = page[-1][:2]
+        for number, workspace, body, *counts in page:
+            kept = keep_events(number, workspace, body, lambda _: True)
+            if [list(row[2:5]) for row in kept] != [counts]:
+                problems.append(f"row {number} of the log does not count what it holds")
+    return problems

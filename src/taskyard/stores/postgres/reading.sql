@@ -1,41 +1,44 @@
 -- What is asked outside of a write transaction. Each statement sees one moment. {hot} stands for the columns of
--- core.task.Hot. Order is that of code points, as everywhere else: "C".
+-- core.task.Hot, read from {tasks}: task, and held where there is such a row. Order is that of code points, as everywhere
+-- else: "C".
 
 -- name: load
 select {hot}
-from yard.task
+from {tasks}
 where task.id = any($1::text[])
 
 -- name: definitions
 select task.id, definition.body
 from yard.task
 join yard.definition
-on definition.seq = task.seq
+on definition.workspace = task.workspace
+and definition.seq = task.seq
 where task.id = any($1::text[])
 
 -- name: labels
 select task.id, definition.type, definition.subject, definition.agent
 from yard.task
 join yard.definition
-on definition.seq = task.seq
+on definition.workspace = task.workspace
+and definition.seq = task.seq
 where task.id = any($1::text[])
 
 -- name: outputs
-select task_id, attempt, data, artifacts, decision_report
-from yard.output
-where task_id = any($1::text[])
-
--- name: attempts
-select *
-from yard.attempt
-where task_id = $1
-order by number
+select distinct on (task.id) task.id, attempt.number, attempt.data, attempt.artifacts, attempt.decision_report
+from yard.task
+join yard.attempt
+on attempt.seq = task.seq
+where task.id = any($1::text[])
+and attempt.data is not null
+order by task.id, attempt.number desc
 
 -- name: histories
-select *
-from yard.attempt
-where task_id = any($1::text[])
-order by number
+select task.id, {attempt_columns}
+from yard.task
+join yard.attempt
+on attempt.seq = task.seq
+where task.id = any($1::text[])
+order by attempt.number
 
 -- name: checkpoints
 select task_id, name, attempt, data
@@ -63,7 +66,7 @@ order by parent, child, kind collate "C"
 
 -- name: graph_tasks
 select {hot}
-from yard.task
+from {tasks}
 where task.dag_id = $1
 order by task.seq
 
@@ -95,12 +98,13 @@ select exists (
 )
 
 -- name: by_key
-select idempotency_key, id
-from yard.task
-where workspace = $1
-and idempotency_key = any($2::text[])
-and idempotency_key is not null
-and status not in ('cancelled', 'dead_lettered')
+select name.name, task.id
+from yard.name
+join yard.task
+on task.seq = name.seq
+where name.workspace = $1
+and name.kind = 'key'
+and name.name = any($2::text[])
 
 -- name: record
 select kind, workspace, id, version, body
@@ -176,51 +180,88 @@ where name = $1
 
 -- name: held
 select {hot}
-from yard.task
-where task.status in ('claimed', 'running')
-order by task.seq
+from yard.held
+join yard.task
+on task.seq = held.seq
+where held.status in ('claimed', 'running')
+order by held.seq
 
 -- name: held_by_agent
 select {hot}
-from yard.task
-where task.status in ('claimed', 'running')
-and task.agent = $1
-order by task.seq
+from yard.held
+join yard.task
+on task.seq = held.seq
+where held.agent = $1
+and held.status in ('claimed', 'running')
+order by held.seq
 
 -- name: held_by_runtime
 select {hot}
-from yard.task
-where task.status in ('claimed', 'running')
-and task.runtime = $1
-and task.runtime is not null
-order by task.seq
+from yard.held
+join yard.task
+on task.seq = held.seq
+where held.runtime = $1
+and held.runtime is not null
+and held.status in ('claimed', 'running')
+order by held.seq
 
 -- name: due
+-- Those that are held, and the others, each with a limit of its own: neither is read for the sake of the other.
 select {hot}
-from yard.task
-where task.due_at <= $1
-and task.due_at is not null
-order by task.due_at, task.seq
+from (
+  (
+    select held.due_at, held.seq
+    from yard.held
+    where held.due_at <= $1
+    order by held.due_at
+    limit $2
+  )
+  union all
+  (
+    select task.due_at, task.seq
+    from yard.task
+    where task.due_at <= $1
+    and task.due_at is not null
+    and not exists (select 1 from yard.held where held.seq = task.seq)
+    order by task.due_at, task.seq
+    limit $2
+  )
+) as past
+join {tasks}
+on task.seq = past.seq
+order by past.due_at, past.seq
 limit $2
 
 -- name: drifting
 select {hot}
-from yard.task
+from {tasks}
 where task.rescore_at <= $1
 and task.rescore_at is not null
 and task.status in ('pending', 'ready', 'retrying')
+and held.seq is null
 order by task.rescore_at, task.seq
 limit $2
 
+-- name: ends
+-- The rows of the log that say that a task is final, from a place on, in the order of time.
+select log.at, log.number, log.workspace, log.body
+from yard.log
+where log.at < $1
+and (log.at, log.number) >= ($2, $3)
+and log.ends > 0
+order by log.at, log.number, log.workspace
+limit $4
+
 -- name: prunable
-select task.updated_at, task.seq, task.id, task.dag_id
-from yard.task
-where task.updated_at < $1
-and (task.updated_at, task.seq) > ($4, $5)
+-- Those whose latest step it is that they are final.
+select task.id, task.dag_id
+from unnest($1::text[], $2::bigint[]) as ended (id, version)
+join yard.task
+on task.id = ended.id
+and task.version = ended.version
+where task.updated_at < $3
 and task.status in ('completed', 'cancelled', 'dead_lettered')
-and ($3::boolean or task.status <> 'dead_lettered')
-order by task.updated_at, task.seq
-limit $2
+and ($4::boolean or task.status <> 'dead_lettered')
 
 -- name: prunable_dags
 -- Whole DAGs only: as long as one task is needed, so are its neighbours, which say how it came about.
@@ -239,7 +280,7 @@ where not exists (
 
 -- name: dag_tasks
 select {hot}
-from yard.task
+from {tasks}
 where task.dag_id = any($1::text[])
 order by task.seq
 
@@ -247,9 +288,10 @@ order by task.seq
 select count(*)
 from (
   select 1
-  from yard.task
+  from yard.ready
   where lane = $1
-  and status = 'ready'
+  and band = 0
+  and share = 0
   and (rank, seq) < ($2, $3)
   limit $4
 ) as before
@@ -267,14 +309,12 @@ order by task.updated_at, blocker.task_id, blocker.name collate "C"
 limit $2
 
 -- name: longest_ready
--- By the index of what is ready, which has the number too.
 select {hot}
-from yard.task
-where seq = (
+from {tasks}
+where task.seq = (
   select min(seq)
-  from yard.task
-  where status = 'ready'
-  and lane in (
+  from yard.ready
+  where lane in (
     select id
     from yard.lane
     where workspace = $1
@@ -282,38 +322,50 @@ where seq = (
 )
 
 -- name: tally
-select task.status, definition.type, count(*)
-from yard.task
+select coalesce(held.status, task.status), definition.type, count(*)
+from {tasks}
 join yard.definition
-on definition.seq = task.seq
+on definition.workspace = task.workspace
+and definition.seq = task.seq
 where task.workspace = $1
-group by task.status, definition.type
+group by 1, 2
 
 -- name: depth
--- By three indexes that have no task which has ended.
+-- By what only tasks have that have not ended: rows in ready and held, blockers, and the time that a delay ends.
 select 'ready', count(*)
-from yard.task
-where task.status = 'ready'
-and task.lane in (select lane.id from yard.lane where lane.workspace = $1)
+from yard.ready
+where ready.lane in (select lane.id from yard.lane where lane.workspace = $1)
 union all
-select task.status, count(*)
-from yard.task
-where task.status in ('claimed', 'running')
-and task.workspace = $1
-group by task.status
+select held.status, count(*)
+from yard.held
+join yard.task
+on task.seq = held.seq
+where task.workspace = $1
+group by held.status
 union all
-select task.status, count(*)
+select 'pending', count(*)
+from (
+  select distinct task.seq
+  from yard.blocker
+  join yard.task
+  on task.id = blocker.task_id
+  where task.workspace = $1
+  and task.status = 'pending'
+  and task.wait = blocker.wait
+) as pending
+union all
+select 'retrying', count(*)
 from yard.task
-where task.status in ('pending', 'validating', 'retrying')
+where task.due_at is not null
+and task.status = 'retrying'
 and task.workspace = $1
-group by task.status
 
 -- A list is the first of these, those that were asked for, and the last.
 
 -- name: find
 select {hot}, definition.body
 from yard.definition
-join yard.task
+join {tasks}
 on task.seq = definition.seq
 where definition.workspace = $1
 
@@ -321,7 +373,11 @@ where definition.workspace = $1
 and definition.seq < $1
 
 -- name: find_statuses
-and task.status = any($1::text[])
+and coalesce(held.status, task.status) = any($1::text[])
+
+-- name: find_held
+-- Where only tasks are asked for that are held: they are few, and not looked for among all.
+and definition.seq = any(array(select held.seq from yard.held))
 
 -- name: find_types
 and definition.type = any($1::text[])
@@ -332,7 +388,7 @@ and definition.queue = $1
 -- name: find_agent
 and (
   definition.agent = $1
-  or task.agent = $1 and task.status in ('claimed', 'running')
+  or held.agent = $1 and held.status in ('claimed', 'running')
 )
 
 -- name: find_subject
@@ -386,25 +442,10 @@ and id > $2
 select coalesce(max(at), 0)
 from (
   select at
-  from yard.event
-  order by seq desc
+  from yard.log
+  order by number desc
   limit 100
 ) as latest
-
--- name: without_definition
-select task.id || ' has no definition'
-from yard.task
-where not exists (select 1 from yard.definition where definition.seq = task.seq)
-
--- name: definition_without_task
-select 'definition ' || definition.seq || ' has no task'
-from yard.definition
-where not exists (select 1 from yard.task where task.seq = definition.seq)
-
--- name: numbers_behind
-select 'the numbers of tasks or events are behind what is stored'
-where (select last_value from yard.task_seq) < (select coalesce(max(seq), 0) from yard.task)
-or (select last_value from yard.event_seq) < (select coalesce(max(seq), 0) from yard.event)
 
 -- name: health
 -- The oldest transaction is that of this database: one of another keeps no dead rows here from being removed.
@@ -438,6 +479,6 @@ select
 select relname, n_dead_tup, n_live_tup
 from pg_stat_user_tables
 where schemaname = '{schema}'
-and relname in ('task', 'blocker', 'record', 'ceiling', 'counter', 'pulse', 'duty', 'outbox')
+and relname in ('task', 'ready', 'held', 'name', 'log', 'blocker', 'record', 'ceiling', 'counter', 'pulse', 'duty', 'outbox')
 and n_dead_tup > 10000
 order by relname

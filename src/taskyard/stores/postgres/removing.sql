@@ -1,58 +1,112 @@
 -- To forget tasks and everything that is only theirs.
 
--- name: doomed_dags
-select distinct workspace, dag_id
-from yard.task
-where id = any($1::text[])
-and dag_id is not null
+-- name: doomed
+-- What is known of the tasks that go, and the numbers of the log with their events.
+select task.seq, task.workspace, task.id, task.dag_id,
+  array(
+    select unnest(task.log || coalesce(held.log, '{}'))
+    union
+    select task_event.number
+    from yard.task_event
+    where task_event.seq = task.seq
+  )
+from {tasks}
+where task.id = any($1::text[])
 
--- name: note_doomed_events
--- So that a reader who was away is told. $1 tasks; $2 $3 DAGs, whose own events go too.
+-- name: doomed_dag_events
+select dag_event.workspace, dag_event.dag_id, dag_event.number
+from unnest($1::text[], $2::text[]) as doomed (workspace, dag_id)
+join yard.dag_event
+on dag_event.workspace = doomed.workspace
+and dag_event.dag_id = doomed.dag_id
+
+-- name: lock_log_rows
+-- In one order. Two that remove events of one row wait for each other.
+select log.number, log.workspace, log.body
+from yard.log
+join unnest($1::bigint[], $2::text[]) as shared (number, workspace)
+on log.number = shared.number
+and log.workspace = shared.workspace
+order by log.number, log.workspace
+for no key update of log
+
+-- name: rewrite_log_rows
+update yard.log
+set owners = kept.owners, ends = kept.ends, loose = kept.loose, body = kept.body
+from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[])
+as kept (number, workspace, owners, ends, loose, body)
+where log.number = kept.number
+and log.workspace = kept.workspace
+
+-- name: remove_log_rows
+delete from yard.log
+using unnest($1::bigint[], $2::text[]) as doomed (number, workspace)
+where log.number = doomed.number
+and log.workspace = doomed.workspace
+
+-- name: note_pruned
+-- So that a reader who was away is told.
 insert into yard.pruned as stored (workspace, through)
-select workspace, max(seq)
-from (
-  select event.workspace, event.seq
-  from yard.event
-  where event.task_id = any($1::text[])
-  union all
-  select event.workspace, event.seq
-  from unnest($2::text[], $3::text[]) as doomed (workspace, dag_id)
-  join yard.event
-  on event.workspace = doomed.workspace
-  and event.dag_id = doomed.dag_id
-  where event.task_id is null
-) as doomed
-group by workspace
+select workspace, through
+from unnest($1::text[], $2::bigint[]) as gone (workspace, through)
 order by workspace
 on conflict (workspace) do update
 set through = greatest(stored.through, excluded.through)
 
 -- name: remove_dag_events
-delete from yard.event
+delete from yard.dag_event
 using unnest($1::text[], $2::text[]) as doomed (workspace, dag_id)
-where event.workspace = doomed.workspace
-and event.dag_id = doomed.dag_id
-and event.task_id is null
+where dag_event.workspace = doomed.workspace
+and dag_event.dag_id = doomed.dag_id
+
+-- By number: $1.
 
 -- name: remove_definitions
 delete from yard.definition
-where seq in (select seq from yard.task where id = any($1::text[]))
+using unnest($1::bigint[], $2::text[]) as doomed (seq, workspace)
+where definition.workspace = doomed.workspace
+and definition.seq = doomed.seq
 
 -- name: remove_tags_of
 delete from yard.tag
-where seq in (select seq from yard.task where id = any($1::text[]))
-
--- name: remove_events
-delete from yard.event
-where task_id = any($1::text[])
-
--- name: remove_outputs
-delete from yard.output
-where task_id = any($1::text[])
+where seq = any($1::bigint[])
 
 -- name: remove_attempts
 delete from yard.attempt
-where task_id = any($1::text[])
+where seq = any($1::bigint[])
+
+-- name: remove_task_events
+delete from yard.task_event
+where seq = any($1::bigint[])
+
+-- name: remove_held
+delete from yard.held
+where seq = any($1::bigint[])
+
+-- name: remove_ready
+delete from yard.ready
+using yard.task
+where task.seq = any($1::bigint[])
+and ready.lane = task.lane
+and ready.band = 0
+and ready.share = 0
+and ready.rank = task.rank
+and ready.seq = task.seq
+
+-- name: remove_names
+delete from yard.name
+using yard.task
+where task.seq = any($1::bigint[])
+and name.workspace = task.workspace
+and name.kind = 'key'
+and name.name = task.idempotency_key
+and name.seq = task.seq
+
+-- name: remove_tasks
+delete from yard.task
+where seq = any($1::bigint[])
+
+-- By id: $1.
 
 -- name: remove_checkpoints
 delete from yard.checkpoint
@@ -83,10 +137,6 @@ delete from yard.record
 where kind = 'dead'
 and body::json ->> 'task_id' = any($1::text[])
 
--- name: remove_tasks
-delete from yard.task
-where id = any($1::text[])
-
 -- name: remove_dag_records
 delete from yard.record
 using unnest($1::text[], $2::text[]) as given (workspace, dag_id)
@@ -106,28 +156,13 @@ using unnest($1::text[], $2::text[]) as given (workspace, dag_id)
 where counter.workspace = given.workspace
 and starts_with(counter.name, 'dag:' || given.dag_id || ':')
 
--- name: prune_events
--- Events of no task and no DAG, oldest first. Materialized, for the planner might look for them through the whole log.
-with old as materialized (
-  select seq
-  from yard.event
-  where task_id is null
-  and dag_id is null
-  and at < $1
-  and seq > $2
-), gone as (
-  delete from yard.event
-  using (select seq from old order by seq limit $3) as chosen
-  where event.seq = chosen.seq
-  returning event.workspace, event.seq
-), noted as (
-  insert into yard.pruned as stored (workspace, through)
-  select workspace, max(seq)
-  from gone
-  group by workspace
-  order by workspace
-  on conflict (workspace) do update
-  set through = greatest(stored.through, excluded.through)
-)
-select count(*), max(seq)
-from gone
+-- name: lock_loose_rows
+-- The rows behind a place with events of no task and no DAG, oldest first.
+select log.number, log.workspace, log.body
+from yard.log
+where log.loose > 0
+and log.number >= $1
+and log.at < $2
+order by log.number, log.workspace
+limit $3
+for no key update

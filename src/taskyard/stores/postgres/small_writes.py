@@ -56,8 +56,3 @@ async def take_duty(transaction: PostgresTransaction, name: str, now: Micros, un
 
 async def settle(transaction: PostgresTransaction, outbox_ids: Sequence[int]) -> None:
     await transaction.run("settle", list(outbox_ids))
-
-
-async def prune_events(transaction: PostgresTransaction, before: Micros, after: int, limit: int) -> int | None:
-    ((number, last),) = await transaction.query("prune_events", before, after, limit)
-    return last if number == limit else None

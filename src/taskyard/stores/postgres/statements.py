@@ -7,7 +7,7 @@ files, and becomes a common table expression of one statement.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from hashlib import sha256
 from operator import itemgetter
@@ -16,30 +16,31 @@ from typing import Any, NamedTuple
 
 from taskyard.core.changes import NewTask
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import Attempt, Hot
+from taskyard.core.task import LET_GO, Attempt, Hot, Status
 from taskyard.stores.postgres.arrays import Columns, to_columns
-from taskyard.stores.shared.rows import Row, format_definitions
-from taskyard.stores.shared.sql_files import (
-    ChangedColumns,
-    group_by_changes,
-    parse_statements,
-    positions_of,
-    read_files,
-)
+from taskyard.stores.shared.commits.places import HELD_ONLY, HELD_TOO, PLACES, Place
+from taskyard.stores.shared.rows import STATUSES, Row, format_definitions
+from taskyard.stores.shared.sql_files import parse_statements, read_files
 
-_FILES = ("opening.sql", "writing.sql", "claiming.sql", "removing.sql", "reading.sql", "log.sql")
+_FILES = (
+    *("opening.sql", "writing.sql", "moving.sql", "blocking.sql", "claiming.sql", "removing.sql", "reading.sql"),
+    *("log.sql", "checks.sql"),
+)
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,47}")
 _YARD = re.compile(r"\byard\.")
 _PARAMETER = re.compile(r"\$(\d+)")
 _TEXTS = frozenset(
     {
         *("id", "workspace", "dag_id", "status", "agent", "agent_type", "runtime", "lease", "progress", "session"),
-        "why",
-        *("idempotency_key", "key", "task_id", "outcome", "reason", "error", "details", "model", "verb", "digest"),
+        *("why", "idempotency_key", "key", "task_id", "outcome", "reason", "error", "details", "model", "verb"),
+        *("digest", "data", "artifacts", "decision_report"),
     }
 )
 _DEFINED = ("defined_type", "defined_queue", "defined_agent", "defined_subject", "defined_parent", "defined_body")
-_NEW = (*(name for name in Hot._fields if name != "seq"), *_DEFINED)
+OF_TASK = tuple(name for name in Hot._fields if name not in HELD_ONLY)  # the columns of `task`
+OF_HELD = (*HELD_TOO, *HELD_ONLY)
+_NEW = (*(name for name in OF_TASK if name != "seq"), *_DEFINED)
+_OUTPUT = ("data", "artifacts", "decision_report")
 
 
 class StatementPart(NamedTuple):
@@ -50,22 +51,38 @@ class StatementPart(NamedTuple):
     values: Sequence[str | None]
 
 
-class UpdateStatement(NamedTuple):
-    """The update of some columns, and the getter of their values from the row after a change."""
-
-    columns: Columns
-    values: itemgetter[Any]
-
-
 def transpose(rows: Sequence[Row], width: int) -> Sequence[Sequence[Any]]:
     """Rows as one list for each column, as unnest takes them."""
     return list(zip(*rows, strict=True)) if rows else [()] * width
 
 
-def format_new_tasks(tasks: Sequence[NewTask]) -> list[Row]:
+def _new_rows(tasks: Sequence[NewTask], chunks: Sequence[int | None]) -> list[Row]:
     """The rows of new tasks without `seq`, which the database assigns, and the columns that lists filter by."""
     defined = format_definitions([task.definition for task in tasks])
-    return [(row[0], *row[2:], *more[1:]) for (row, _, _), more in zip(tasks, defined, strict=True)]
+    return [(*_new_row(row), *more[1:], chunk) for (row, _, _), more, chunk in zip(tasks, defined, chunks, strict=True)]
+
+
+_new_row = itemgetter(*(Hot._fields.index(name) for name in _NEW if name not in _DEFINED))
+_held_only = itemgetter(*(Hot._fields.index(name) for name in HELD_ONLY))
+
+
+def _new_held(tasks: Sequence[NewTask]) -> list[Row]:
+    """What the rows in `held` have besides, for new tasks that are held already, by their places."""
+    held = ((place, task.hot) for place, task in enumerate(tasks, 1) if PLACES[task.hot.status] is Place.HELD)
+    return [(place, *_held_only(hot)) for place, hot in held]
+
+
+def new_task_parts(sql: Statements, tasks: Sequence[NewTask], chunks: Sequence[int | None]) -> list[StatementPart]:
+    """The statements that put new tasks in, of which `drawn` has the numbers of the chunks."""
+    hots = [task.hot for task in tasks]
+    wanted = ["insert_tasks", "insert_definitions"]
+    wanted += ["insert_ready"] if any(hot.status is Status.READY for hot in hots) else []
+    wanted += ["insert_names"] if any(hot.idempotency_key is not None for hot in hots) else []
+    parts = [sql.part("new_tasks", _new_rows(tasks, chunks))]
+    parts += [StatementPart(name, sql[name], ()) for name in wanted]
+    tags = [(place, tag) for place, task in enumerate(tasks, 1) for tag in task.definition.tags]
+    more = {"insert_held": _new_held(tasks), "insert_new_tags": tags}
+    return [*parts, *(sql.part(name, rows) for name, rows in more.items() if rows)]
 
 
 class Statements:
@@ -77,7 +94,6 @@ class Statements:
         pick, lock = self._sql["pick"], self._sql["lock_picked"]
         self._sql |= {"pick": pick.replace("{lock}", lock), "look": pick.replace("{lock}", "")}
         self._parts: dict[str, Columns] = {}
-        self._movers: dict[tuple[str, ChangedColumns], UpdateStatement | None] = {}
         self._bundles: dict[tuple[str, ...], str] = {}
 
     def __getitem__(self, name: str) -> str:
@@ -100,31 +116,6 @@ class Statements:
         statement = self._parts[name]
         return StatementPart(name, statement.sql, statement.values(zip(*rows, strict=True)))
 
-    def updates(self, steps: Iterable[tuple[Hot, Hot]]) -> list[StatementPart]:
-        """Write of each row only the columns that differ from the row before."""
-        return [
-            StatementPart("change_tasks", update.columns.sql, update.columns.values(zip(*rows, strict=True)))
-            for update, rows in self.updates_of("change_tasks", steps)
-        ]
-
-    def updates_of(self, name: str, steps: Iterable[tuple[Hot, Hot]]) -> Iterator[tuple[UpdateStatement, list[Row]]]:
-        for changed, rows in group_by_changes(steps).items():
-            if (update := self._update_of(name, changed)) is not None:
-                yield update, list(map(update.values, rows))
-
-    def _update_of(self, name: str, changed: ChangedColumns) -> UpdateStatement | None:
-        if (name, changed) not in self._movers:
-            places = positions_of(changed)
-            names = [Hot._fields[place] for place in places]
-            sql = (
-                self._sql[name]
-                .replace("{columns}", ", ".join(names))
-                .replace("{arrays}", _arrays(names, first=3 if name == "change_unmoved_tasks" else 2))
-                .replace("{assignments}", ", ".join(f"{name} = moved.{name}" for name in names))
-            )
-            self._movers[name, changed] = UpdateStatement(to_columns(sql), itemgetter(0, *places)) if places else None
-        return self._movers[name, changed]
-
     def cached(self, key: tuple[str, ...], make: Callable[[], str]) -> str:
         """The text of a bundle: made once, then kept."""
         if key not in self._bundles:
@@ -133,7 +124,7 @@ class Statements:
 
     def bundle(self, parts: Sequence[StatementPart], answering: Sequence[str] = ()) -> tuple[str, list[str | None]]:
         """One statement of all the parts, which answers what the answering parts return, and its values."""
-        key = (*answering, "", *(part.sql for part in parts))
+        key = (*answering, "", *(text for part in parts for text in part[:2]))
         if key not in self._bundles:
             self._bundles[key] = join(parts, answering)
         return self._bundles[key], [value for part in parts for value in part.values]
@@ -152,10 +143,10 @@ def statements(schema: str) -> Statements:
 def join(parts: Sequence[StatementPart], answering: Sequence[str]) -> str:
     used = 0
     tables: list[str] = []
-    for number, part in enumerate(parts):
+    for part in parts:
         sql = _PARAMETER.sub(lambda found, used=used: f"${int(found[1]) + used}", part.sql)
         used += len(part.values)
-        tables.append(f"{numbered(number, part)} as (\n{sql}\n)")
+        tables.append(f"{part.name} as (\n{sql}\n)")
     nothing = (
         "null::int" if "room" in answering else "null, null, null::bigint, null::bigint, null::bigint, null::boolean"
     )
@@ -168,17 +159,10 @@ def _wait_for(part: str, nothing: str) -> str:
     return f"select {nothing} from {part} having count(*) < 0"
 
 
-def numbered(number: int, part: StatementPart) -> str:
-    """The table expression's name. Other parts refer to most parts by name; updates of tasks may come several times."""
-    return f"{part.name}_{number}" if part.name in NUMBERED else part.name
-
-
-NUMBERED = ("change_tasks", "change_unmoved_tasks")
-
 # PostgreSQL runs the parts in the order of the answers: tasks, ceilings, counters. In a statement that is a whole
 # transaction, the rows that no other transaction waits for come before the ceilings: claims and completions of one
 # agent move the same ceiling, and others wait for its row until the statement ends.
-BEFORE_CEILINGS = ("change_tasks", "insert_attempts", "insert_outputs", "insert_events")
+BEFORE_CEILINGS = ("insert_attempts", "insert_log")
 _ANSWERS = {
     "landed": "select null, null, null::bigint, is_whole::bigint, null::bigint, null::boolean from landed",
     "room": "select is_left from room",
@@ -187,7 +171,7 @@ _ANSWERS = {
 }
 
 
-def _arrays(names: Iterable[str], first: int = 1) -> str:
+def arrays(names: Iterable[str], first: int = 1) -> str:
     return ", ".join(f"${number}::{_type_of(name)}[]" for number, name in enumerate(names, first))
 
 
@@ -197,13 +181,43 @@ def _type_of(name: str) -> str:
     return "text" if name in _TEXTS or name in _DEFINED else "bigint"
 
 
+def _read(name: str) -> str:
+    """A column of a task's row, from `held` where there is such a row."""
+    if name in HELD_TOO:
+        return f"case when held.seq is null then task.{name} else held.{name} end as {name}"
+    if name not in HELD_ONLY:
+        return f"task.{name}"
+    return f"held.{name}" if LET_GO[name] is None else f"coalesce(held.{name}, 0) as {name}"
+
+
+_ENDED = Attempt._fields[1:]  # all but the task's id, instead of which its number is stored
 _MARKS = {
-    "{hot}": ", ".join(f"task.{name}" for name in Hot._fields),
-    "{picked}": ", ".join(f"picked.{name}" for name in Hot._fields),
-    "{hot_names}": ", ".join(Hot._fields),
+    "{tasks}": "(yard.task left join yard.held on held.seq = task.seq)",
+    "{hot}": ", ".join(map(_read, Hot._fields)),
+    "{ready_hot}": ", ".join(f"task.{name}" for name in OF_TASK),
+    "{picked}": ", ".join(f"picked.{name}" for name in OF_TASK),
+    "{task_names}": ", ".join(OF_TASK),
+    "{held_names}": ", ".join(OF_HELD),
+    "{moved_held}": ", ".join(f"moved.{name}" for name in OF_HELD),
+    "{held_only}": ", ".join(HELD_ONLY),
+    "{held_only_arrays}": arrays(HELD_ONLY, first=2),
+    "{new_held}": ", ".join(f"new_tasks.{name}" if name in HELD_TOO else f"given.{name}" for name in OF_HELD),
     "{new_names}": ", ".join(_NEW),
-    "{new_arrays}": _arrays(_NEW),
-    "{attempt_arrays}": _arrays(Attempt._fields),
-    "{attempt_names}": ", ".join(Attempt._fields),
-    "{attempt_excluded}": ", ".join(f"{name} = excluded.{name}" for name in Attempt._fields[2:]),
+    "{new_arrays}": arrays((*_NEW, "chunk")),
+    "{attempt_arrays}": arrays((*Attempt._fields, *_OUTPUT)),
+    "{attempt_names}": ", ".join(_ENDED),
+    "{attempt_given}": ", ".join(f"given.{name}" for name in _ENDED),
+    "{attempt_columns}": ", ".join(f"attempt.{name}" for name in _ENDED),
+    "{attempt_excluded}": ", ".join(f"{name} = excluded.{name}" for name in _ENDED[1:]),
 }
+
+_blank = tuple(LET_GO.values())
+_from_task = itemgetter(*(((*OF_TASK, *HELD_ONLY).index(name)) for name in Hot._fields))
+_TASK_STATUS = OF_TASK.index("status")
+
+
+def parse_ready(row: Row) -> Hot:
+    """The row of a task that is not held, from its columns in `task`."""
+    values = [*row, *_blank]
+    values[_TASK_STATUS] = STATUSES[values[_TASK_STATUS]]
+    return Hot._make(_from_task(values))

@@ -18,7 +18,7 @@ from taskyard.core.errors import StoreUnavailable, Unavailable, YardClosed
 from taskyard.core.task import Hot, Lane, LaneId, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Extended, Stale
-from taskyard.stores.postgres import claims, commits, queries, small_writes
+from taskyard.stores.postgres import claims, commits, queries, removal, small_writes
 from taskyard.stores.postgres.connection import schema, wakeups
 from taskyard.stores.postgres.connection.address import parse_address
 from taskyard.stores.postgres.connection.notify_channel import NotifyChannel
@@ -238,7 +238,7 @@ class PostgresStore(Reads):
         return await self._write(small_writes.take_duty, name, now, until)
 
     async def prune_events(self, before: Micros, after: int, limit: int) -> int | None:
-        return await self._write(small_writes.prune_events, before, after, limit)
+        return await self._write(removal.prune_events, before, after, limit)
 
     async def settle(self, outbox_ids: Sequence[int]) -> None:
         await self._write(small_writes.settle, outbox_ids)

@@ -16,9 +16,14 @@ from taskyard.stores.postgres.connection import wakeups
 from taskyard.stores.postgres.connection.session import PostgresSession
 from taskyard.stores.postgres.connection.wakeups import Wakeup
 from taskyard.stores.postgres.fast.claim_cursors import LAST, Place
-from taskyard.stores.postgres.statements import StatementPart, Statements, format_new_tasks, lock_number
+from taskyard.stores.postgres.moves import Step, beats, moves_of
+from taskyard.stores.postgres.statements import StatementPart, Statements, lock_number, new_task_parts, transpose
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits.batching import Key
+from taskyard.stores.shared.commits.change_sets import owned_key
+from taskyard.stores.shared.log_rows import Chunk, chunk_events, split_events
+
+_STEPS_IN_ROW = 32  # of a task, whose numbers of the log its rows have; later ones have rows of their own
 
 
 class RowsLocked(Exception):
@@ -43,6 +48,7 @@ class PostgresTransaction:
     def __init__(self, connection: PostgresSession, sql: Statements, now: Micros, *, store_clock: bool) -> None:
         self.connection = connection
         self.sql = sql
+        self.moves = moves_of(sql)
         self.now = now
         self.locked: set[TaskId] = set()
         self.has_written = False
@@ -50,7 +56,14 @@ class PostgresTransaction:
         self._ready_from: dict[LaneId, Place] = {}
         self._store_clock = store_clock  # whether the database's clock decides, and not a given one
         self._parts: list[StatementPart] = []
+        self._ranks: dict[TaskId, int] = {}  # of the tasks that are locked: ranks move without a version
         self._events: list[Event] = []
+        self._recorded: dict[int, int] = {}  # events that rows of tasks name, by identity, with their chunks
+        self._planned: dict[int, int] = {}  # the chunks of events, where there are several
+        self._planned_from: Sequence[Sequence[Event]] = ()  # keeps the events alive, by whose identity they are known
+        self._numbers: list[int] = []
+        self._are_numbers_old = False
+        self._has_new_tasks = False
 
     async def query(self, name: str, *values: Any) -> list[rows.Row]:
         return await self.connection.fetch(self.sql[name], *values)
@@ -71,20 +84,23 @@ class PostgresTransaction:
         await self.query("let_no_claim_in", sorted({lock_number(workspace) for workspace in workspaces}))
 
     async def lock(self, task_ids: Collection[TaskId]) -> dict[TaskId, tuple[int, Micros | None]]:
-        """Lock these rows in the order of their ids. Answers version and end of the lease of those that exist."""
+        """Lock the rows that guard these tasks. Answers version and end of the lease of those that exist."""
         if not task_ids:
             return {}
         found = await self.query("lock_tasks", list(task_ids))
         self.locked.update(row[0] for row in found)
+        self._ranks.update({row[0]: row[4] for row in found})
         if self._store_clock and found:
-            self.now = Micros(max(self.now, *(row[3] for row in found)))
-        return {row[0]: (row[1], row[2]) for row in found}
+            self.now = Micros(max(self.now, *(row[5] for row in found)))
+        return {row[0]: (row[2], row[3]) for row in found}
 
     async def lock_more(self, task_ids: Iterable[TaskId]) -> None:
-        """Lock rows that were not known at the first lock. It does not wait for them, which could be a deadlock."""
+        """Lock pending tasks that were not known at the first lock. Waiting for them could be a deadlock."""
         wanted = set(task_ids) - self.locked
         if wanted:
             self.locked.update(row[0] for row in await self.query("lock_more_tasks", list(wanted)))
+            # Others may have drawn a higher number for events of these tasks, before they let go of them.
+            self._are_numbers_old = bool(self._numbers)
         if missing := wanted - self.locked:
             raise RowsLocked(missing)
 
@@ -101,26 +117,43 @@ class PostgresTransaction:
         self._topics |= {wakeups.ceiling_topic(*key) for key in eased if is_own_ceiling(key[1])}
 
     def apply_changes(self, changes: Iterable[Change]) -> None:
+        """Write the steps, and the idempotency keys that tasks let go or take by them."""
         changes = list(changes)
-        self.update_rows((change.before, change.after) for change in changes)
+        steps = [self._step(change) for change in changes]
+        self._parts += self.moves.parts(steps, len(self._parts))
+        self._write_names(changes)
         self._note_ready_changes(changes)
+
+    def _step(self, change: Change) -> Step:
+        before, after, event, _, unbeaten = change
+        chunk = self._record(event, after)
+        return Step(
+            before, after, self._ranks.get(before.id, before.rank), chunk, before.lease_expires_at if unbeaten else None
+        )
+
+    def _write_names(self, changes: Sequence[Change]) -> None:
+        moved = [
+            (owned_key(before), owned_key(after), before.seq)
+            for before, after, *_ in changes
+            if before.idempotency_key is not None or after.idempotency_key is not None
+        ]
+        self.write("let_names_go", [(*was, seq) for was, now, seq in moved if was is not None and was != now])
+        self.write("take_names", [(*now, seq) for was, now, seq in moved if now is not None and was != now])
 
     def _note_ready_changes(self, changes: Iterable[Change]) -> None:
         ready = (change.after for change in changes if change.after.status is Status.READY)
         self._note_ready((hot.lane, (hot.rank, hot.seq)) for hot in ready)
 
-    def update_rows(self, steps: Iterable[tuple[Hot, Hot]]) -> None:
-        self._parts += self.sql.updates(steps)
+    def write_heartbeats(self, steps: Iterable[tuple[Hot, Hot]]) -> None:
+        self._parts += beats(self.sql, steps, len(self._parts))
 
     def insert_tasks(self, tasks: Sequence[NewTask]) -> None:
         if not tasks:
             return
-        self.write("new_tasks", format_new_tasks(tasks))
-        ready = (task.hot for task in tasks if task.hot.status is Status.READY)
+        ready = [task.hot for task in tasks if task.hot.status is Status.READY]
         self._note_ready((hot.lane, (hot.rank, LAST)) for hot in ready)
-        self._parts += [StatementPart(name, self.sql[name], ()) for name in ("insert_tasks", "insert_definitions")]
-        tags = [(place, tag) for place, task in enumerate(tasks, 1) for tag in task.definition.tags]
-        self.write("insert_new_tags", tags)
+        self._has_new_tasks = True
+        self._parts += new_task_parts(self.sql, tasks, [self._record(task.event, task.hot) for task in tasks])
 
     def _note_ready(self, places: Iterable[tuple[LaneId, Place]]) -> None:
         for lane, place in places:
@@ -131,13 +164,79 @@ class PostgresTransaction:
         """The wake-up for waiting coroutines and for the claims of other processes."""
         return Wakeup(self._ready_from, frozenset(self._topics))
 
+    # The log. Its numbers are drawn before tasks are written, whose rows name them, and its rows are written last, when
+    # all events of the transaction are known.
+
+    async def draw_numbers(self, events: Sequence[Event]) -> None:
+        """Draw the numbers for these events, after the rows of their tasks are locked. More events may come."""
+        self._plan(events)
+        self._numbers = await self._draw(max(len(self._planned_from), 1))
+
+    async def _draw(self, number: int) -> list[int]:
+        return [row[0] for row in await self.query("draw_numbers", number)]
+
+    def _plan(self, events: Sequence[Event]) -> None:
+        self._planned_from = chunks = list(chunk_events(events))
+        if len(chunks) > 1:
+            self._planned = {id(event): place for place, chunk in enumerate(chunks, 1) for event in chunk}
+
+    def _record(self, event: Event, hot: Hot) -> int | None:
+        """The chunk of a step's event, if the task's row is to name its number. Others are found by task_event."""
+        if event.task_id != hot.id or hot.version > _STEPS_IN_ROW:
+            return None
+        chunk = self._planned.get(id(event), 1) if self._planned else 1
+        self._recorded[id(event)] = chunk
+        return chunk
+
     def add_events(self, events: Iterable[Event]) -> None:
         self._events += events
 
-    def queue_events(self) -> None:
+    async def write_log(self) -> None:
         """Add the collected events to the rows to write."""
-        events, self._events = self._events, []
-        self.write("insert_events", events)
+        chunks = split_events(self._events)
+        if self._are_numbers_old or self._is_planned_otherwise(chunks):
+            await self._renumber(chunks)
+        if self._has_new_tasks and len(self._recorded) < len(self._events):
+            await self.flush()  # a new task is found by its id only then
+        self.queue_log(chunks)
+
+    def _is_planned_otherwise(self, chunks: Sequence[Chunk]) -> bool:
+        """Whether events that were not known at first have moved others to a later chunk."""
+        if len(chunks) <= 1:
+            return False
+        if len(chunks) > len(self._numbers):
+            return True
+        placed = ((place, id(event)) for place, chunk in enumerate(chunks, 1) for event in chunk.events)
+        return any(self._recorded.get(event, place) != place for place, event in placed)
+
+    def queue_log(self, chunks: Sequence[Chunk]) -> None:
+        self.write("insert_log", [(place, *row) for place, chunk in enumerate(chunks, 1) for row in chunk.rows])
+        if len(self._recorded) < sum(len(chunk.events) for chunk in chunks):
+            others = [
+                (place, event)
+                for place, chunk in enumerate(chunks, 1)
+                for event in chunk.events
+                if id(event) not in self._recorded
+            ]
+            of_tasks = {(event.task_id, place) for place, event in others if event.task_id is not None}
+            self.write("insert_task_events", list(of_tasks))
+            of_dags = {(event.workspace, event.dag_id, place) for place, event in others if event.task_id is None}
+            self.write("insert_dag_events", [row for row in of_dags if row[1] is not None])
+        self._events = []
+
+    async def _renumber(self, chunks: Sequence[Chunk]) -> None:
+        """Draw numbers for all chunks, and tell the tasks that were written with others."""
+        await self.flush()
+        before = self._numbers
+        self._numbers = await self._draw(len(chunks))
+        moved = [
+            (event.task_id, before[self._recorded[id(event)] - 1], number)
+            for number, chunk in zip(self._numbers, chunks, strict=True)
+            for event in chunk.events
+            if id(event) in self._recorded
+        ]
+        if moved:
+            await self.run("renumber", *transpose(moved, 3))
 
     @property
     def has_parts(self) -> bool:
@@ -148,6 +247,8 @@ class PostgresTransaction:
         parts, self._parts = self._parts, []
         if not parts:
             return []
+        if self._numbers:
+            parts = [self.sql.part("drawn", [(number,) for number in self._numbers]), *parts]
         sql, values = self._bundle(parts, answering)
         found = await self.connection.fetch(sql, *values)
         self.has_written = True

@@ -1,10 +1,12 @@
--- What is said inside a write transaction. `yard` stands for the schema. {hot} stands for the columns of core.task.Hot.
+-- What is said inside a write transaction. `yard` stands for the schema. {hot} stands for the columns of core.task.Hot,
+-- read from {tasks}: task, and held where there is such a row.
 -- Rows come as one array for each column; those of parts are sent in fewer bytes (see `arrays.py`). Statements named as
 -- parts are put together into one, so that many tables are written in one round trip (see `statements.py`); a part sees
 -- nothing that another part of its statement writes. Those that return 1 are waited for where it is all of a transaction.
 --
--- Waits are always in one order, so there is no deadlock: advisory locks, tasks by id, records, ceilings by name,
--- counters by name. What must be locked out of that order is asked for without waiting.
+-- Waits are always in one order, so there is no deadlock: advisory locks, rows of held, of ready and of task, each by
+-- seq, records, names, ceilings by name, counters by name. What must be locked out of that order is asked for without
+-- waiting.
 
 -- name: begin
 begin
@@ -37,27 +39,54 @@ set epoch = epoch.epoch + 1
 
 -- name: lock_tasks
 -- Whoever had a row first is waited for, and then it is read as it is by now. The store's clock with it.
-select task.id, task.version, task.lease_expires_at, (extract(epoch from clock_timestamp()) * 1000000)::bigint
-from yard.task
-where task.id = any($1::text[])
-order by task.id
-for no key update
+select *
+from yard.lock_tasks($1::text[])
 
 -- name: lock_more_tasks
--- Out of order, so without waiting: those that come back are locked.
+-- Tasks that wait for something, which are guarded by their row in task. Out of order, so without waiting: those that
+-- come back are locked, or are not pending, so that nothing is done to them.
+with locked as materialized (
+  select task.id, task.seq
+  from yard.task
+  where task.id = any($1::text[])
+  and task.status = 'pending'
+  order by task.seq
+  for no key update
+  skip locked
+)
+select id
+from locked
+union all
 select task.id
 from yard.task
 where task.id = any($1::text[])
-order by task.id
-for no key update
-skip locked
+and task.status <> 'pending'
 
--- name: lock_hot
+-- name: lock_held
 select {hot}
 from yard.task
+join yard.held
+on held.seq = task.seq
 where task.id = any($1::text[])
-order by task.id
-for no key update
+order by held.seq
+for no key update of held
+
+-- name: draw_numbers
+-- The lock says below which number nothing will come of this transaction (see log_horizon), so it is taken before a
+-- number is drawn; and after the rows are locked, so that the events of a task are in order.
+with announced as materialized (
+  select
+    last_value,
+    pg_advisory_xact_lock_shared(
+      'yard.log_seq'::regclass::oid::int,
+      (case when is_called then last_value else last_value - 1 end)::bit(32)::int
+    )
+  from yard.log_seq
+)
+select nextval('yard.log_seq') as number
+from announced
+cross join generate_series(1, $1::bigint)
+where announced.last_value is not null
 
 -- name: known_ids
 select task.id
@@ -65,13 +94,14 @@ from yard.task
 where task.id = any($1::text[])
 
 -- name: key_owners
-select task.workspace, task.idempotency_key, task.id
+select name.workspace, name.name, task.id
 from unnest($1::text[], $2::text[]) as wanted (workspace, key)
+join yard.name
+on name.workspace = wanted.workspace
+and name.kind = 'key'
+and name.name = wanted.key
 join yard.task
-on task.workspace = wanted.workspace
-and task.idempotency_key = wanted.key
-where task.idempotency_key is not null
-and task.status not in ('cancelled', 'dead_lettered')
+on task.seq = name.seq
 
 -- name: lock_records
 -- By its id in the order of "C", here and below: the index that pages are read by would be taken for that of the key
@@ -92,28 +122,6 @@ join yard.checkpoint
 on checkpoint.task_id = wanted.task_id
 and checkpoint.name = wanted.name
 
--- Parts: tasks.
-
--- name: change_tasks
--- {columns} are those that moved, and no others: a heartbeat that came in between is not overwritten.
-update yard.task
-set {assignments}
-from unnest($1::text[], {arrays}) as moved (id, {columns})
-where task.id = moved.id
-returning 1
-
--- name: change_unmoved_tasks
--- Where the statement is all of a transaction: locked in the order given, which is that of their ids, and looked at as
--- they are once they are locked. A step counts the version up by one; where it is said when the lease was to end, no
--- heartbeat may have come since.
-update yard.task
-set {assignments}
-from unnest($1::text[], $2::bigint[], {arrays}) as moved (id, seen, {columns})
-where task.id = moved.id
-and task.version = moved.version - 1
-and (moved.seen is null or task.lease_expires_at = moved.seen)
-returning task.id
-
 -- name: landed
 -- Takes back the whole statement where one of the tasks has moved, or where their locks were waited for so long that its
 -- times would lie in the past: nothing but an error can.
@@ -123,18 +131,43 @@ select 1 / (
 )::int as is_whole
 from ({changed}) as changed
 
+-- Parts: new tasks.
+
 -- name: new_tasks
 -- In the order they are given. Everything of a new task is in this one list, so that it is numbered once.
 select nextval('yard.task_seq') as seq, given.*
-from unnest({new_arrays}) with ordinality as given ({new_names}, place)
+from unnest({new_arrays}) with ordinality as given ({new_names}, chunk, place)
 order by given.place
 
 -- name: insert_tasks
--- In the order of their keys and ids: two who insert the same ones wait for each other in one order.
-insert into yard.task ({hot_names})
-select {hot_names}
+-- In the order of their ids: two who insert the same ones wait for each other in one order.
+insert into yard.task ({task_names}, log)
+select {task_names}, array_remove(array[drawn.number], null)
 from new_tasks
-order by workspace, idempotency_key, id
+left join drawn
+on drawn.place = new_tasks.chunk
+order by id
+
+-- name: insert_ready
+insert into yard.ready (lane, band, share, rank, seq, version)
+select lane, 0, 0, rank, seq, version
+from new_tasks
+where status = 'ready'
+
+-- name: insert_held
+insert into yard.held (seq, {held_names}, log)
+select new_tasks.seq, {new_held}, '{}'
+from unnest($1::bigint[], {held_only_arrays}) as given (place, {held_only})
+join new_tasks
+on new_tasks.place = given.place
+
+-- name: insert_names
+insert into yard.name (workspace, kind, name, seq)
+select workspace, 'key', idempotency_key, seq
+from new_tasks
+where idempotency_key is not null
+and status not in ('cancelled', 'dead_lettered')
+order by workspace, idempotency_key
 
 -- name: insert_definitions
 insert into yard.definition (seq, workspace, type, queue, agent, subject, parent_id, body)
@@ -150,11 +183,31 @@ on new_tasks.place = given.place
 on conflict do nothing
 
 -- name: rescore
+-- Of tasks that wait. One that is ready is moved only where its row in ready is.
+with scored as materialized (
+  select task.seq, task.status, task.lane, task.rank as was_rank, given.rank, given.height, given.rescore_at
+  from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) as given (id, rank, height, rescore_at)
+  join yard.task
+  on task.id = given.id
+  where task.status in ('pending', 'ready', 'retrying')
+  and not exists (select 1 from yard.held where held.seq = task.seq)
+), placed as (
+  update yard.ready
+  set rank = scored.rank
+  from scored
+  where scored.status = 'ready'
+  and ready.lane = scored.lane
+  and ready.band = 0
+  and ready.share = 0
+  and ready.rank = scored.was_rank
+  and ready.seq = scored.seq
+  returning ready.seq
+)
 update yard.task
 set rank = scored.rank, height = scored.height, rescore_at = scored.rescore_at
-from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) as scored (id, rank, height, rescore_at)
-where task.id = scored.id
-and task.status in ('pending', 'ready', 'retrying')
+from scored
+where task.seq = scored.seq
+and (scored.status <> 'ready' or scored.seq in (select placed.seq from placed))
 
 -- name: redefine
 with given as (
@@ -169,10 +222,11 @@ with given as (
   where tag.seq = given.seq
 )
 update yard.definition
-set workspace = given.workspace, type = given.type, queue = given.queue, agent = given.agent,
-  subject = given.subject, parent_id = given.parent_id, body = given.body
+set type = given.type, queue = given.queue, agent = given.agent, subject = given.subject,
+  parent_id = given.parent_id, body = given.body
 from given
-where definition.seq = given.seq
+where definition.workspace = given.workspace
+and definition.seq = given.seq
 
 -- name: insert_tags
 insert into yard.tag (workspace, tag, seq)
@@ -182,48 +236,70 @@ join yard.task
 on task.id = given.id
 on conflict do nothing
 
--- Parts: papers.
+-- Parts: history.
 
--- name: insert_events
--- The lock says below which number nothing will come of this transaction (see event_horizon), so it is taken before a
--- number is drawn; numbers are drawn in the order given, after the rows were locked.
-with announced as materialized (
-  select
-    last_value,
-    pg_advisory_xact_lock_shared(
-      'yard.event_seq'::regclass::oid::int,
-      (case when is_called then last_value else 0 end)::bit(32)::int
-    )
-  from yard.event_seq
-)
-insert into yard.event (seq, event, workspace, task_id, dag_id, at, version, status, attempt, data)
-select
-  nextval('yard.event_seq'), told.event, told.workspace, told.task_id, told.dag_id, told.at, told.version, told.status,
-  told.attempt, told.data
-from announced
-cross join unnest(
-  $1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::text[], $8::bigint[], $9::text[]
-) with ordinality as told (event, workspace, task_id, dag_id, at, version, status, attempt, data, place)
-where announced.last_value is not null
-order by told.place
+-- name: insert_log
+insert into yard.log (number, workspace, at, owners, ends, loose, body)
+select drawn.number, given.workspace, given.at, given.owners, given.ends, given.loose, given.body
+from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[])
+as given (place, workspace, at, owners, ends, loose, body)
+join drawn
+on drawn.place = given.place
 returning 1
+
+-- name: insert_task_events
+insert into yard.task_event (seq, number)
+select task.seq, drawn.number
+from unnest($1::text[], $2::bigint[]) as given (id, place)
+join drawn
+on drawn.place = given.place
+join yard.task
+on task.id = given.id
+on conflict do nothing
+
+-- name: insert_dag_events
+insert into yard.dag_event (workspace, dag_id, number)
+select given.workspace, given.dag_id, drawn.number
+from unnest($1::text[], $2::text[], $3::bigint[]) as given (workspace, dag_id, place)
+join drawn
+on drawn.place = given.place
+order by given.workspace, given.dag_id
+on conflict do nothing
+
+-- name: renumber
+-- The steps of these tasks are in a later row of the log than was thought when they were written.
+with renumbered as (
+  select task.seq, given.was, given.number
+  from unnest($1::text[], $2::bigint[], $3::bigint[]) as given (id, was, number)
+  join yard.task
+  on task.id = given.id
+), of_held as (
+  update yard.held
+  set log = array_replace(held.log, renumbered.was, renumbered.number)
+  from renumbered
+  where held.seq = renumbered.seq
+), of_others as (
+  update yard.task_event
+  set number = renumbered.number
+  from renumbered
+  where task_event.seq = renumbered.seq
+  and task_event.number = renumbered.was
+)
+update yard.task
+set log = array_replace(task.log, renumbered.was, renumbered.number)
+from renumbered
+where task.seq = renumbered.seq
 
 -- name: insert_attempts
-insert into yard.attempt ({attempt_names})
-select *
-from unnest({attempt_arrays}) as ended ({attempt_names})
-on conflict (task_id, number) do update
-set {attempt_excluded}
-returning 1
-
--- name: insert_outputs
-insert into yard.output (task_id, attempt, data, artifacts, decision_report)
-select *
-from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[])
-as given (task_id, attempt, data, artifacts, decision_report)
-on conflict (task_id) do update
-set attempt = excluded.attempt, data = excluded.data, artifacts = excluded.artifacts,
-  decision_report = excluded.decision_report
+insert into yard.attempt (seq, {attempt_names}, data, artifacts, decision_report)
+select task.seq, {attempt_given}, given.data, given.artifacts, given.decision_report
+from unnest({attempt_arrays}) as given (task_id, {attempt_names}, data, artifacts, decision_report)
+join yard.task
+on task.id = given.task_id
+on conflict (seq, number) do update
+set {attempt_excluded}, data = coalesce(excluded.data, attempt.data),
+  artifacts = coalesce(excluded.artifacts, attempt.artifacts),
+  decision_report = case when excluded.data is null then attempt.decision_report else excluded.decision_report end
 returning 1
 
 -- name: insert_edges
@@ -329,79 +405,3 @@ order by moved.workspace collate "C", moved.name collate "C"
 on conflict (workspace, name) do update
 set value = stored.value + excluded.value
 returning stored.workspace, stored.name, stored.value
-
--- Blockers.
-
--- name: take_off_named
-delete from yard.blocker
-where name = any($1::text[])
-returning name, task_id, wait
-
--- name: take_off_aimed
--- Of each task's present wait the blocker of that name, or all. Two that aim at one row: the first has taken it.
--- Materialized: a server that takes the tables for empty would find the doomed again for every row that it compares.
-with doomed as materialized (
-  select min(aimed.number) as number, blocker.task_id, blocker.wait, blocker.name
-  from unnest($1::bigint[], $2::text[], $3::text[], $4::boolean[]) as aimed (number, task_id, name, ends_wait)
-  join yard.task
-  on task.id = aimed.task_id
-  join yard.blocker
-  on blocker.task_id = task.id
-  and blocker.wait = task.wait
-  where aimed.ends_wait
-  or blocker.name = aimed.name
-  group by blocker.task_id, blocker.wait, blocker.name
-)
-delete from yard.blocker
-using doomed
-where blocker.task_id = doomed.task_id
-and blocker.wait = doomed.wait
-and blocker.name = doomed.name
-returning doomed.number, blocker.task_id, blocker.wait, blocker.name
-
--- name: remove_blockers
-delete from yard.blocker
-using unnest($1::text[], $2::bigint[], $3::text[]) as given (task_id, wait, name)
-where blocker.task_id = given.task_id
-and blocker.wait = given.wait
-and blocker.name = given.name
-
--- name: freed
--- In a statement of its own, after the rows are locked and the blockers gone. Two parents that end at once each delete
--- their own; if one looked in the statement that deletes, it would see the other's still there, and so would the other.
-select {hot}
-from yard.task
-where task.id = any($1::text[])
-and task.status = 'pending'
-and not exists (
-  select 1
-  from yard.blocker
-  where blocker.task_id = task.id
-  and blocker.wait = task.wait
-)
-
--- name: parked
--- The name of a key or a budget does not say its workspace: others may have one that is called the same.
-select {hot}
-from yard.blocker
-join yard.task
-on task.id = blocker.task_id
-and task.wait = blocker.wait
-where blocker.name = $1
-and task.workspace = $2
-and task.status = 'pending'
-
--- name: blocked_by
-select blocker.name, blocker.task_id
-from yard.blocker
-where blocker.name = any($1::text[])
-
--- name: names_that_block
--- Only whether there is one: thousands may be parked on a name.
-select name
-from unnest($1::text[]) as name
-where exists (
-  select 1
-  from yard.blocker
-  where blocker.name = name.name
-)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from taskyard.core.task import Hot
 
-ChangedColumns = tuple[bool, ...]  # for each column of a task's row, whether it is written
+ChangedColumns = tuple[bool, ...]  # for each field of a task's row, whether it differs
 
 
 def read_files(folder: Path, names: Sequence[str]) -> str:
@@ -32,7 +32,3 @@ def group_by_changes(steps: Iterable[tuple[Hot, Hot]]) -> dict[ChangedColumns, l
     for before, after in steps:
         groups.setdefault(tuple(map(ne, before, after)), []).append(after)
     return groups
-
-
-def positions_of(changed: ChangedColumns) -> list[int]:
-    return [place for place, is_changed in enumerate(changed) if is_changed]

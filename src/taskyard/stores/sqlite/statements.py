@@ -18,7 +18,7 @@ import apsw
 
 from taskyard.core.json_value import compact
 from taskyard.core.task import LET_GO, Attempt, Hot
-from taskyard.stores.shared.places import HELD_ONLY, HELD_TOO
+from taskyard.stores.shared.commits.places import HELD_ONLY, HELD_TOO
 from taskyard.stores.shared.rows import Row
 from taskyard.stores.shared.sql_files import parse_statements, read_files
 

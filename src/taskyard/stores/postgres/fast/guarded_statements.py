@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from taskyard.core.changes import Change
+from taskyard.core.changes import Change, Event
 from taskyard.core.task import Hot
 from taskyard.core.units import Micros
 from taskyard.stores.postgres.arrays import add_condition
-from taskyard.stores.postgres.statements import BEFORE_CEILINGS, NUMBERED, StatementPart, Statements, join, numbered
+from taskyard.stores.postgres.moves import is_guard
+from taskyard.stores.postgres.statements import BEFORE_CEILINGS, StatementPart, Statements, join
 from taskyard.stores.postgres.transaction import PostgresTransaction
 from taskyard.stores.shared.rows import Row
 
@@ -24,13 +25,18 @@ class OneStatement(PostgresTransaction):
 
     claim_query = "look"
     good_until: Micros | None = None  # the statement must have its locks by this time
+
     _steps = 0  # tasks that it changes
 
     def apply_changes(self, changes: Iterable[Change]) -> None:
         changes = list(changes)
         self._steps += len(changes)
-        self._parts += guarded_updates(self.sql, changes)
-        self._note_ready_changes(changes)
+        super().apply_changes(changes)
+
+    def plan_events(self, events: Sequence[Event]) -> None:
+        """Name the chunks of all events of the statement, which draws their numbers itself."""
+        self._plan(events)
+        self._parts.append(StatementPart("drawn", self.sql["drawing"], [str(len(self._planned_from))]))
 
     def _bundle(self, parts: Sequence[StatementPart], answering: Sequence[str]) -> Statement:
         until = self.good_until if self._store_clock else None
@@ -39,40 +45,26 @@ class OneStatement(PostgresTransaction):
     async def take(self, tasks: Iterable[Hot], workspace: str, epoch: int, slots: int) -> bool:
         """Send the pending rows as a whole claim. False: a task has changed, and nothing was written."""
         parts, self._parts = self._parts, []
-        seen = [(hot.id, hot.version) for hot in tasks]
+        seen = [(hot.seq, hot.lane, hot.rank, hot.version) for hot in tasks]
         sql, values = whole_claim(self.sql, parts, seen, workspace=workspace, epoch=epoch, slots=slots)
         self.has_written = await self.connection.run_after(self.sql.lock_plan(workspace), sql, values) > 0
         return self.has_written
-
-
-def guarded_updates(sql: Statements, changes: Sequence[Change]) -> list[StatementPart]:
-    """Updates of rows at the expected version only, and with the expected lease where a change asks for it."""
-    seen = {change.before.id: change.before.lease_expires_at for change in changes if change.unbeaten}
-    parts: list[StatementPart] = []
-    steps = ((change.before, change.after) for change in changes)
-    for update, rows in sql.updates_of("change_unmoved_tasks", steps):
-        ids, *rest = zip(*rows, strict=True)
-        values = update.columns.values((ids, list(map(seen.get, ids)), *rest))
-        parts.append(StatementPart("change_unmoved_tasks", update.columns.sql, values))
-    return parts
 
 
 def whole_commit(
     sql: Statements, parts: Sequence[StatementPart], answering: Sequence[str], steps: int, until: Micros | None
 ) -> Statement:
     """A commit as one statement. It fails unless it changes `steps` tasks and has their locks by `until`."""
-    updates = [part for part in parts if part.name in NUMBERED]
-    if not updates:
+    guards = [part.name for part in parts if is_guard(part)]
+    if not guards:
         return sql.bundle(parts, answering)
-    changed = "\nunion all\n".join(f"select id from {numbered(*update)}" for update in enumerate(updates))
     landed = StatementPart(
         "landed",
-        sql["landed"].replace("{changed}", changed),
+        sql["landed"].replace("{changed}", "\nunion all\n".join(f"select seq from {name}" for name in guards)),
         [str(steps), None if until is None else str(until)],
     )
-    rest = [part for part in parts if part.name not in NUMBERED]
-    first = [part.name for part in rest if part.name in BEFORE_CEILINGS]
-    return sql.bundle([*updates, landed, *rest], ["landed", *first, *answering])
+    first = [part.name for part in parts if part.name in BEFORE_CEILINGS]
+    return sql.bundle([*parts, landed], ["landed", *first, *answering])
 
 
 def whole_claim(
@@ -84,10 +76,17 @@ def whole_claim(
     room = StatementPart("room", sql["room"], [str(slots)])
 
     def text() -> str:
-        guarded = [part._replace(sql=add_condition("exists (select 1 from whole)", part.sql)) for part in parts]
+        guarded = [_only_if_whole(part) for part in parts]
         claim = [chosen, whole, *guarded, room]
-        first = [numbered(*each) for each in enumerate(claim) if each[1].name in BEFORE_CEILINGS]
+        first = [part.name for part in claim if part.name in BEFORE_CEILINGS]
         return join(claim, [*first, "room"])
 
     values = [value for part in (chosen, whole, *parts, room) for value in part.values]
     return sql.cached(("taking", "", *(part.sql for part in parts)), text), values
+
+
+def _only_if_whole(part: StatementPart) -> StatementPart:
+    """The part with the condition, if it has rows of its own; other parts take theirs from those."""
+    if not part.values or part.name == "drawn":
+        return part
+    return part._replace(sql=add_condition("exists (select 1 from whole)", part.sql))

@@ -28,6 +28,7 @@ from taskyard.stores.postgres.fast.claim_cursors import Place
 from taskyard.stores.postgres.fast.guarded_statements import OneStatement
 from taskyard.stores.postgres.fast.statement_runner import StatementRunner
 from taskyard.stores.postgres.statements import Statements
+from taskyard.stores.shared.log_rows import split_events
 from taskyard.stores.shared.store_clock import StoreClock
 
 ToItsEnd = Callable[
@@ -87,9 +88,10 @@ def _is_applicable(plan: ClaimPlan, choice: Choice, found: SearchState) -> bool:
 
 
 async def _take(transaction: OneStatement, plan: ClaimPlan, choice: Choice) -> bool:
-    transaction.update_rows((change.before, change.after) for change in choice.taken)
+    events = [change.event for change in choice.taken]
+    transaction.plan_events(events)
+    transaction.apply_changes(choice.taken)
     transaction.move_limits([(plan.workspace, spend.name, spend.held, spend.spent) for spend in choice.spends])
-    transaction.add_events(change.event for change in choice.taken)
-    transaction.queue_events()
+    transaction.queue_log(split_events(events))
     tasks = [change.before for change in choice.taken]
     return await transaction.take(tasks, plan.workspace, plan.epoch, plan.slots)

@@ -21,6 +21,7 @@ from taskyard.stores.postgres.fast.guarded_statements import OneStatement
 from taskyard.stores.shared.commits import conflicts
 from taskyard.stores.shared.commits.change_sets import Answer, newly_ready
 from taskyard.stores.shared.commits.conflicts import takes_key
+from taskyard.stores.shared.log_rows import split_events
 
 _BIRTH = frozenset({"at", "good_until", "tasks", "events"})
 _END = frozenset({"at", "good_until", "changes", "attempts", "outputs", "spends", "counts", "outbox", "events"})
@@ -36,7 +37,8 @@ _beyond_birth, _beyond_end = _all_but(_BIRTH), _all_but(_END)
 def is_applicable(sets: Sequence[ChangeSet]) -> bool:
     """Whether all sets only bring new tasks, or all sets only end attempts of different tasks."""
     if not any(map(any, map(_beyond_birth, sets))):
-        return True
+        # Another event of a new task names it by the id, by which the statement would not find the task yet.
+        return all(event.task_id is None for each in sets for event in each.events)
     if any(map(any, map(_beyond_end, sets))):
         return False
     changes = [change for each in sets for change in each.changes]
@@ -71,13 +73,13 @@ async def commit_once(transaction: OneStatement, sets: Sequence[ChangeSet]) -> t
 
 
 async def _write(transaction: OneStatement, sets: Sequence[ChangeSet]) -> Counts:
+    events = [event for each in sets for event in commits.own_events(each)]
+    if events:
+        transaction.plan_events(events)
     changes = [change for each in sets for change in each.changes]
-    changes.sort(key=lambda change: change.before.id)
+    changes.sort(key=lambda change: change.before.seq)
     transaction.apply_changes(changes)
     transaction.insert_tasks([task for each in sets for task in each.tasks])
     commits.write_attempts(transaction, sets)
-    for each in sets:
-        transaction.add_events([step.event for step in (*each.changes, *each.tasks)])
-        transaction.add_events(each.events)
-    transaction.queue_events()
+    transaction.queue_log(split_events(events))
     return await commits.flush_moves(transaction, commits.sum_limits(sets), commits.sum_counts(sets))

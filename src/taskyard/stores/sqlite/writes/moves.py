@@ -16,7 +16,7 @@ import apsw
 
 from taskyard.core.task import Hot, Status
 from taskyard.stores.shared.commits.change_sets import owned_key
-from taskyard.stores.shared.places import HELD_ONLY, HELD_TOO, PLACES, Place
+from taskyard.stores.shared.commits.places import HELD_ONLY, HELD_TOO, PLACES, Place
 from taskyard.stores.shared.rows import Row
 from taskyard.stores.sqlite.statements import HELD_NAMES, POSITIONS, SQL, json_list, multi_row, update_of
 

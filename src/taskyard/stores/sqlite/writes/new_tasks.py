@@ -11,7 +11,7 @@ from taskyard.core.changes import NewTask
 from taskyard.core.task import Hot, Status
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits.change_sets import owned_key
-from taskyard.stores.shared.places import PLACES, Place
+from taskyard.stores.shared.commits.places import PLACES, Place
 from taskyard.stores.sqlite.statements import POSITIONS, TASK_NAMES, multi_row
 from taskyard.stores.sqlite.writes.moves import held_row, name_row
 
