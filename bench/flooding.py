@@ -91,7 +91,7 @@ def p(share: float, samples: list[float]) -> float:
 
 async def tokens(url: str) -> tuple[str, str]:
     async with taskyard.connect(url) as one, taskyard.connect(url, workspace="others") as other:
-        made = [await yard.create_token("bench", "admin") for yard in (one, other)]
+        made = [await yard.tokens.create("bench", "admin") for yard in (one, other)]
     return made[0].text, made[1].text
 
 

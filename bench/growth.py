@@ -64,7 +64,7 @@ async def _furnish(yard: Yard, size: int, lanes: int) -> None:
     await yard.enqueue_many([{"type": "own", "payload": PAYLOAD}] * OWN)
     types = [f"type-{lane}" for lane in range(lanes)]
     for agent, takes in (("and none of", ["own"]), ("of any of", types), ("of a tenth of", types[: lanes // 10])):
-        await yard.register(agent, types=takes, max_concurrent_tasks=lanes)
+        await yard.agents.register(agent, types=takes, max_concurrent_tasks=lanes)
 
 
 def _case(yard: Yard, url: str, claimer: Claimer, counting: Counting, size: int, *, fewest: int) -> Case:

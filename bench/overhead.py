@@ -26,7 +26,7 @@ TYPE = "noop"
 async def overhead(store: str, urls: Urls, *, rounds: int) -> Table:
     async with a_yard(urls("near")) as near, _beyond_a_server(urls("far")) as far:
         for yard in (near, far):
-            await yard.register("worker", max_concurrent_tasks=BATCH)
+            await yard.agents.register("worker", max_concurrent_tasks=BATCH)
         batches = [_case(f"library, {BATCH} at once", near, BATCH), _case(f"HTTP, {BATCH} at once", far, BATCH)]
         ones = [_case("library, one", near, 1), _case("HTTP, one", far, 1)]
         rows = await measure(_against(batches), unit="ms", rounds=rounds, warm_up=10, at_most=AT_MOST)
@@ -40,7 +40,9 @@ def _case(name: str, yard: Yard, number: int) -> Case:
         began = perf_counter()
         held = await yard.claim("worker", count=number, start=True)
         assert len(held) == number
-        await yard.complete_many([{"task_id": each.id, "lease": each.lease, "output": {"ok": True}} for each in held])
+        await yard.attempts.complete_many(
+            [{"task_id": each.id, "lease": each.lease, "output": {"ok": True}} for each in held]
+        )
         return 1000 * (perf_counter() - began)
 
     async def counted() -> Counts:

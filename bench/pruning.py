@@ -60,7 +60,7 @@ async def measure(store: str, urls: Urls, given: Namespace) -> Table:
     url = urls("pruning")
     number = given.finished // 3 if store == "redis" else given.finished
     async with a_yard(url) as yard:
-        await yard.register(AGENT, max_concurrent_tasks=BATCH)
+        await yard.agents.register(AGENT, max_concurrent_tasks=BATCH)
         await fill(yard, number)
         most = median([await _drain_rate(yard, given.seconds) for _ in range(given.rounds)])
     samples: dict[str, list[Sample]] = {DRAINED: [], PRUNED: [], BOTH: []}

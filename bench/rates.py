@@ -40,7 +40,7 @@ def _case(urls: Urls, name: str, act: Callable[[Yard, int], Awaitable[None]], nu
     async def once() -> float:
         """In a yard of its own, with the work there already where it is to be drained."""
         async with a_yard(urls(f"{act.__name__}_{next(serial)}")) as yard:
-            await yard.register("worker", max_concurrent_tasks=BATCH)
+            await yard.agents.register("worker", max_concurrent_tasks=BATCH)
             if act in (_drain, _drain_one_at_a_time):
                 await _in_bulk(yard, number)
             began, used = perf_counter(), process_time()

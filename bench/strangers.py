@@ -48,7 +48,7 @@ def _new_folder(folder: Path, name: str) -> Path:
 
 
 async def _furnish(yard: Yard, tasks: int) -> None:
-    await yard.register("worker", max_concurrent_tasks=BATCH)
+    await yard.agents.register("worker", max_concurrent_tasks=BATCH)
     for start in range(0, tasks, BULK):
         await yard.enqueue_many([{"type": "noop", "payload": PAYLOAD}] * min(BULK, tasks - start))
 

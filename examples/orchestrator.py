@@ -51,7 +51,7 @@ async def oversee(yard: taskyard.Yard, goal: taskyard.Task) -> None:
             )
             if news["news"] == "dead_lettered":
                 spec = {"prompt": "Write it in React"}
-                await yard.resolve(news["task_id"], "modify_and_retry", by="agent:planner", spec=spec)
+                await yard.dead_letters.resolve(news["task_id"], "modify_and_retry", by="agent:planner", spec=spec)
             elif news.get("status") == "completed":
                 return
 

@@ -72,6 +72,19 @@ def _described(name: str, value: Any) -> Iterator[str]:
         yield _attributes(value, "argument" if name == "Agent" else "attribute")
     if name in WITH_METHODS:
         yield from (_method(each, function) for each, function in _methods(_instance(name, value)))
+    if name == "Yard":
+        yield from _nouns()
+
+
+def _nouns() -> Iterator[str]:
+    """What a yard has under its nouns: the verbs that are carried out on every host, which are those that can wait."""
+    yard = taskyard.connect("memory://")
+    with taskyard.connect_sync("memory://", sweeps=False) as waiting:
+        for noun, part in sorted(vars(yard).items()):
+            if noun in vars(waiting) and not inspect.isroutine(part):
+                yield f"### `yard.{noun}`"
+                public = dir(getattr(waiting, noun))
+                yield from (_method(f"{noun}.{each}", call) for each, call in _methods(part) if each in public)
 
 
 def task(made: str) -> str:

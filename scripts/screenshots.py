@@ -41,9 +41,9 @@ class Shot(NamedTuple):
 
 async def places(yard: Yard) -> dict[str, str]:
     """Every page, by a name for it."""
-    (dag,) = await yard.dags(limit=1)
+    (dag,) = await yard.dags.list(limit=1)
     (running, *_) = await yard.find(status="running")
-    (letter, *_) = await yard.dead_letters()
+    (letter, *_) = await yard.dead_letters.list()
     return {
         "overview": "/",
         "tasks": "/tasks",
@@ -84,9 +84,11 @@ async def shoot(browser: Browser, address: str, shots: list[Shot], folder: Path)
 async def crowd(yard: Yard) -> None:
     """What a page must stand: many workers of a type, and names and texts that nobody would choose for it."""
     for number in range(CROWD):
-        await yard.register(f"swarm-{number:08x}", "swarm", types=["sort"], capabilities=["sorting"], budget_usd=20)
-    await yard.set_agent_budget("swarm", 15, budget_per="day")
-    await yard.register(
+        await yard.agents.register(
+            f"swarm-{number:08x}", "swarm", types=["sort"], capabilities=["sorting"], budget_usd=20
+        )
+    await yard.agents.set_budget("swarm", 15, budget_per="day")
+    await yard.agents.register(
         f"{LONG}-1", LONG[:60], capabilities=[LONG, HOSTILE[:60]], models=[LONG], max_concurrent_tasks=9
     )
     await yard.enqueue(LONG[:60], title=HOSTILE, prompt=HOSTILE, tags=[LONG, "x"], agent=LONG[:60], max_attempts=1)
@@ -95,9 +97,9 @@ async def crowd(yard: Yard) -> None:
     await yard.enqueue(LONG[:60], title=f"{LONG} {LONG}", prompt=HOSTILE, agent=LONG[:60], subject=LONG)
     for held in await yard.claim(f"{LONG}-1", start=True):
         await yard.progress(held.id, held.lease, {"fraction": 0.5, "message": f"{HOSTILE} {LONG}"})
-    await yard.open_breaker(LONG[:60], why=HOSTILE)
-    await yard.pause_queue(LONG[:60])
-    await yard.add_schedule("nightly", "every day at 09:00", task={"type": LONG[:60], "title": HOSTILE})
+    await yard.breakers.open(LONG[:60], why=HOSTILE)
+    await yard.queues.pause(LONG[:60])
+    await yard.schedules.add("nightly", "every day at 09:00", task={"type": LONG[:60], "title": HOSTILE})
 
 
 async def _open(page: Page, url: str) -> None:

@@ -85,8 +85,8 @@ class Seeding:
     async def seed(self) -> None:
         for name, facts in AGENTS.items():
             models = sorted({kind.model for kind in KINDS.values() if kind.agent == name})
-            await self.yard.register(name, models=models, **facts)
-        await self.yard.set_budget(daily_budget_usd=40)
+            await self.yard.agents.register(name, models=models, **facts)
+        await self.yard.budgets.set(daily_budget_usd=40)
         await self._days()
         await self._minutes(until=Micros(15 * MINUTE))
         dag = {"title": "Launch page for the autumn release", "budget_ceiling_usd": 5, "tasks": LAUNCH}
@@ -177,17 +177,19 @@ class Seeding:
 
     async def _now(self) -> None:
         """What asks for somebody, and what is under way."""
-        await self.yard.register("designer", types=["design"], capabilities=["drawing"], models=["claude-opus"])
+        await self.yard.agents.register("designer", types=["design"], capabilities=["drawing"], models=["claude-opus"])
         for held in await self.yard.claim("designer", start=True):
             await self.yard.progress(held.id, held.lease, {"fraction": 0.35, "message": "the second of three drafts"})
         await self.yard.enqueue(
             "design", title="Logo for the status page", required_capabilities=["figma"], priority=20
         )
-        await self.yard.register("releaser", types=["deploy"], capabilities=["deploy"], budget_usd=5)
+        await self.yard.agents.register("releaser", types=["deploy"], capabilities=["deploy"], budget_usd=5)
         await self.yard.enqueue("deploy", title="Roll out 4.2.1", prompt="To production, in two steps.", priority=5)
         for held in await self.yard.claim("releaser", start=True):
-            await self.yard.message(held.id, held.lease, "Built and checked. I wait for a person before production.")
-            await self.yard.wait_for(held.id, held.lease, "may I", "approve", timeout_sec=7200)
+            await self.yard.attempts.message(
+                held.id, held.lease, "Built and checked. I wait for a person before production."
+            )
+            await self.yard.attempts.wait_for(held.id, held.lease, "may I", "approve", timeout_sec=7200)
         for title, note in (
             ("Make the export stream rows", "reading the failing test"),
             ("Extract the limiter", "running the suite"),
@@ -197,17 +199,21 @@ class Seeding:
                 await self.yard.progress(
                     held.id, held.lease, {"fraction": self.dice.uniform(0.3, 0.8), "message": note}
                 )
-                await self.yard.message(held.id, held.lease, "The fixture leaks a connection: I close it first.")
-        await self.yard.add_schedule(
+                await self.yard.attempts.message(
+                    held.id, held.lease, "The fixture leaks a connection: I close it first."
+                )
+        await self.yard.schedules.add(
             "audit", "every Monday at 09:00 Europe/Berlin", task={"type": "code", "title": "Audit the dependencies"}
         )
-        await self.yard.add_schedule("digest", "every weekday at 17:30", task={"type": "summarise", "title": "Digest"})
-        await self.yard.add_trigger("reviews", "webhook", ready_made="pull-request-opened")
+        await self.yard.schedules.add("digest", "every weekday at 17:30", task={"type": "summarise", "title": "Digest"})
+        await self.yard.triggers.add("reviews", "webhook", ready_made="pull-request-opened")
         for name in ("coder", "researcher", "indexer", "releaser"):
-            await self.yard.agent_heartbeat(name)  # the reviewer has fallen silent
-        await self.yard.open_breaker("research", why="five failures in a row: the provider answers 529", by="human:ada")
-        await self.yard.pause_queue("nightly", by="human:ada")
-        await self.yard.drain_agent("indexer", by="human:ada")
+            await self.yard.agents.heartbeat(name)  # the reviewer has fallen silent
+        await self.yard.breakers.open(
+            "research", why="five failures in a row: the provider answers 529", by="human:ada"
+        )
+        await self.yard.queues.pause("nightly", by="human:ada")
+        await self.yard.agents.drain("indexer", by="human:ada")
         await self.yard.sweep()
 
 

@@ -131,7 +131,7 @@ async def _yard() -> AsyncGenerator[Yard]:
 async def walks() -> dict[str, Walk]:
     follower = Follower()
     async with _yard() as yard:
-        await yard.register("worker", max_concurrent_tasks=100)
+        await yard.agents.register("worker", max_concurrent_tasks=100)
         for _ in range(FEW_ROUNDS + 1):
             await yard.enqueue("code")
         held = iter(await yard.claim("worker", count=FEW_ROUNDS + 1, start=True))

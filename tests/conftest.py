@@ -13,7 +13,7 @@ import pytest
 
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.options import Options
-from taskyard.yard import Yard
+from taskyard.yard import Yard, local_yard
 from tests.local_only import HTTP, mark_local_only
 from tests.scheduling import Scheduling, rank_of
 from tests.storage import asked_for, give_back, in_memory, is_worth_it, opener, take
@@ -44,13 +44,13 @@ async def open_yard(request: pytest.FixtureRequest, tmp_path: Path, clock: Manua
     async def open_yard(**options: Any) -> Yard:
         store = open_store()
         usual = Options(sweeps=False, transcripts=tmp_path / "transcripts", dice=lambda: 0.5)
-        yard = Yard(store, replace(usual, **options))
+        yard = local_yard(store, replace(usual, **options))
         if id(store) not in opened:
             await yard.open()
             opened[id(store)] = yard
         else:
-            await yard.features.presets.agree()
-            await yard.features.retention.agree()
+            await yard.local.presets.agree()
+            await yard.local.retention.agree()
         workspaces.setdefault(yard.workspace, yard)
         return await stack.enter_async_context(_beyond_a_server(yard)) if request.param == HTTP else yard
 

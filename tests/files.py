@@ -7,12 +7,12 @@ from taskyard.yard import Yard
 
 
 async def content_of(yard: Yard, artifact_id: str, *, task_id: str | None = None, lease: str | None = None) -> bytes:
-    return b"".join([piece async for piece in yard.read_artifact(artifact_id, task_id=task_id, lease=lease)])
+    return b"".join([piece async for piece in yard.artifacts.read(artifact_id, task_id=task_id, lease=lease)])
 
 
 async def put_by(yard: Yard, held: Held, name: str = "report.md", data: str = "# Done") -> str:
     """The id of what this attempt stored."""
-    return (await yard.put_artifact(name, data, task_id=held.id, lease=held.lease)).id
+    return (await yard.artifacts.put(name, data, task_id=held.id, lease=held.lease)).id
 
 
 def objects_in(folder: Path) -> list[str]:

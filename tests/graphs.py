@@ -57,7 +57,7 @@ async def reason_of(yard: Yard, task_id: str) -> str | None:
 
 async def states(yard: Yard, dag: Dag) -> dict[str, Status]:
     """The tasks of a graph by the names they were submitted under."""
-    rows = {task.id: task.status for task in (await yard.dag(dag.id)).tasks}
+    rows = {task.id: task.status for task in (await yard.dags.get(dag.id)).tasks}
     return {name: rows[each.id] for name, each in dag.tasks.items()}
 
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 from taskyard.core.changes import ChangeSet, Committed, Conflict, StoredEvent, Taken
 from taskyard.core.errors import StoreUnavailable
 from taskyard.stores.contract import OutcomeUnknown, Store
-from taskyard.yard import Yard
+from taskyard.yard import Yard, local_yard
 
 Act = Callable[[], Awaitable[object]]
 
@@ -56,22 +56,22 @@ class _Dying(_Over):
 
 def while_deciding(yard: Yard, act: Act) -> Yard:
     """The same yard for one slow caller: `act` happens after its next call has decided and before that is stored."""
-    return Yard(cast(Store, _Meanwhile(yard.store, act)), yard.options)
+    return local_yard(cast(Store, _Meanwhile(yard.store, act)), yard.options)
 
 
 def always_while_deciding(yard: Yard, act: Act) -> Yard:
     """The same yard for a caller whose every write is that slow."""
-    return Yard(cast(Store, _Meanwhile(yard.store, act, times=1_000)), yard.options)
+    return local_yard(cast(Store, _Meanwhile(yard.store, act, times=1_000)), yard.options)
 
 
 def while_pruning(yard: Yard, act: Act) -> Yard:
     """The same yard for a sweep: `act` happens after it has decided what to remove and before that is removed."""
-    return Yard(cast(Store, _WhilePruning(yard.store, act)), yard.options)
+    return local_yard(cast(Store, _WhilePruning(yard.store, act)), yard.options)
 
 
 def dying_after(yard: Yard, commits: int) -> Yard:
     """The same yard in a process that is killed when it has stored so many changes."""
-    return Yard(cast(Store, _Dying(yard.store, commits)), yard.options)
+    return local_yard(cast(Store, _Dying(yard.store, commits)), yard.options)
 
 
 class _LosingAnAnswer(_Over):
@@ -98,4 +98,4 @@ class _LosingAnAnswer(_Over):
 
 def losing_an_answer(yard: Yard, *, stored: bool, away: int = 0) -> Yard:
     """The same yard for a caller whose next write gets no answer; for so many reads after it, nobody answers at all."""
-    return Yard(cast(Store, _LosingAnAnswer(yard.store, stored=stored, away=away)), yard.options)
+    return local_yard(cast(Store, _LosingAnAnswer(yard.store, stored=stored, away=away)), yard.options)

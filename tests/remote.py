@@ -5,43 +5,45 @@ The server is a real one, in this process. What a test looks at inside a yard is
 
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from typing import cast
 
 from taskyard.client.connection import Connection
+from taskyard.client.host import RemoteHost
 from taskyard.core.units import Micros
 from taskyard.features.notifications.views import ErrandsRun
 from taskyard.features.retention.views import Swept
-from taskyard.ledger.options import Options
-from taskyard.remote import RemoteYard
+from taskyard.host import LocalHost
+from taskyard.portal import Portal
 from taskyard.server.server import Server, served
-from taskyard.stores.contract import Store
-from taskyard.sync import Portal
 from taskyard.yard import Yard
 
 
-class Beyond(RemoteYard):
-    """A yard beyond a server. Time passes behind it, where the test's clock is, and so do sweeps."""
+class HostBeyond(RemoteHost):
+    """Time passes behind a server, where the test's clock is, and so do sweeps."""
 
     def __init__(self, server: Server, behind: Yard) -> None:
         super().__init__(Connection(url_of(server)))
+        self._behind = behind
+
+    def now(self) -> Micros:
+        return self._behind.now()
+
+    async def sweep(self) -> Swept:
+        return await self._behind.sweep()
+
+    async def run_outbox(self) -> ErrandsRun:
+        return await self._behind.run_outbox()
+
+
+class Beyond(Yard):
+    """A yard beyond a server. What a test looks at in its store is behind the server."""
+
+    def __init__(self, server: Server, behind: Yard) -> None:
+        super().__init__(HostBeyond(server, behind))
         self.behind = behind
 
     @property
-    def store(self) -> Store:
-        return self.behind.store
-
-    @property
-    def options(self) -> Options:
-        return self.behind.options
-
-    def now(self) -> Micros:
-        return self.behind.now()
-
-    async def sweep(self) -> Swept:
-        return await self.behind.sweep()
-
-    async def run_errands(self) -> ErrandsRun:
-        return await self.behind.run_errands()
+    def on_store(self) -> LocalHost:
+        return self.behind.on_store
 
 
 def url_of(server: Server) -> str:
@@ -52,7 +54,7 @@ def url_of(server: Server) -> str:
 async def beyond_a_server(yard: Yard) -> AsyncGenerator[Yard]:
     """The same yard, as it is seen through HTTP."""
     async with served(yard) as server, Beyond(server, yard) as remote:
-        yield cast(Yard, remote)
+        yield remote
 
 
 @contextmanager

@@ -72,7 +72,7 @@ def _changes(clocks: ZoneInfo, span: Span) -> list[datetime]:
 async def add_all(yard: Yard, planned: Sequence[Planned]) -> None:
     for plan in planned:
         first, last = plan.span
-        await yard.add_schedule(
+        await yard.schedules.add(
             plan.id, plan.when, task=WORK, misfire="all", misfire_window_sec=WINDOW, starts_at=first, ends_at=last
         )
 
@@ -91,6 +91,6 @@ async def wrong_with(yard: Yard, plan: Planned) -> list[str]:
 async def all_fires(yard: Yard, schedule_id: str) -> list[Fire]:
     """Every fire that is kept, latest first."""
     found: list[Fire] = []
-    while page := await yard.schedule_fires(schedule_id, limit=200, below=found[-1].key if found else None):
+    while page := await yard.schedules.fires(schedule_id, limit=200, below=found[-1].key if found else None):
         found += page
     return found

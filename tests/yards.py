@@ -29,7 +29,7 @@ async def elapse(yard: Yard, clock: ManualClock, seconds: float) -> None:
 
 async def given_an_agent(yard: Yard, name: str = "worker", **facts: Any) -> str:
     facts.setdefault("max_concurrent_tasks", 1000)
-    await yard.register(name, **facts)
+    await yard.agents.register(name, **facts)
     return name
 
 
@@ -81,7 +81,7 @@ async def data_of(yard: Yard, event: str) -> list[dict[str, Any]]:
 
 async def states_of(yard: Yard) -> dict[str, dict[str, int]]:
     """How many tasks of each type are in each state, without the states that none is in."""
-    return {status: types for status, types in (await yard.stats()).items() if types}
+    return {status: types for status, types in (await yard.tasks.stats()).items() if types}
 
 
 async def row_of(yard: Yard, task_id: TaskId) -> Hot:

@@ -34,7 +34,7 @@ async def _measured(
     def timed(put: Put, size: int) -> Callable[[], Awaitable[float]]:
         async def once() -> float:
             async with a_yard(urls(f"{word}_{next(serial)}")) as yard:
-                await yard.register(AGENT, max_concurrent_tasks=BATCH)
+                await yard.agents.register(AGENT, max_concurrent_tasks=BATCH)
                 began = perf_counter()
                 await put(yard, size)
                 if is_drained:

@@ -34,7 +34,7 @@ async def history(store: str, urls: Urls, *, sizes: list[int], rounds: int) -> G
 
 async def _case(stack: AsyncExitStack, urls: Urls, size: int) -> Callable[[], Awaitable[float]]:
     yard = await stack.enter_async_context(a_yard(urls(f"history_{size}")))
-    await yard.register(AGENT, max_concurrent_tasks=BATCH)
+    await yard.agents.register(AGENT, max_concurrent_tasks=BATCH)
     await _finish(yard, size)
 
     async def once() -> float:

@@ -45,7 +45,7 @@ async def _case(stack: AsyncExitStack, urls: Urls, place: Place) -> Case:
 
 
 async def _hold(yard: Yard, number: int) -> list[Held]:
-    await yard.register(AGENT, max_concurrent_tasks=number)
+    await yard.agents.register(AGENT, max_concurrent_tasks=number)
     await put_in(yard, number)
     held: list[Held] = []
     while len(held) < number:
@@ -56,7 +56,9 @@ async def _hold(yard: Yard, number: int) -> list[Held]:
 def _beating(yard: Yard, held: Sequence[Held]) -> Callable[[], Awaitable[None]]:
     async def beat() -> None:
         for start in range(0, len(held), BULK):
-            told = await yard.heartbeat_many([Heartbeat(each.id, each.lease) for each in held[start : start + BULK]])
+            told = await yard.attempts.heartbeat_many(
+                [Heartbeat(each.id, each.lease) for each in held[start : start + BULK]]
+            )
             assert not any(each.must_stop for each in told)
 
     return beat

@@ -30,7 +30,7 @@ async def readers(store: str, urls: Urls, *, sizes: list[int], rounds: int) -> G
 async def _case(stack: AsyncExitStack, urls: Urls, number: int) -> Callable[[], Awaitable[float]]:
     yard = await stack.enter_async_context(a_yard(urls(f"readers_{number}")))
     watched = await stack.enter_async_context(a_yard(urls(f"readers_{number}")))
-    await yard.register(AGENT, max_concurrent_tasks=BATCH)
+    await yard.agents.register(AGENT, max_concurrent_tasks=BATCH)
 
     await stack.enter_async_context(_reading(watched, number))
 

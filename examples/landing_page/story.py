@@ -82,13 +82,13 @@ def tell(yard: Any, secret: str) -> None:
         secret, headers["webhook-id"], int(headers["webhook-timestamp"]), body
     )
     (goal,) = yard.find(type="goal")
-    dag = yard.dag(yard.get(goal.id).result["dag"])
-    for task in yard.tasks_of(dag):
-        attempts = [attempt.reason or attempt.outcome.value for attempt in yard.history(task.id)]
+    dag = yard.dags.get(yard.get(goal.id).result["dag"])
+    for task in yard.dags.tasks(dag):
+        attempts = [attempt.reason or attempt.outcome.value for attempt in yard.tasks.history(task.id)]
         print(f"  {task.type}: {', '.join(attempts)}")
-    (page,) = yard.artifacts()
-    print(f"artifact: {page.name}, {page.size} bytes:", b"".join(yard.read_artifact(page.id)).decode())
-    news = yard.inbox_dequeue("planner", goal.id).batch.items[0].content
+    (page,) = yard.artifacts.list()
+    print(f"artifact: {page.name}, {page.size} bytes:", b"".join(yard.artifacts.read(page.id)).decode())
+    news = yard.inbox.take("planner", goal.id).batch.items[0].content
     print("planner was told:", news["news"], news["status"])
     print("notification out:", json.loads(body)["type"], "- signature is good" if good else "- NOT SIGNED")
     print(yard.verify())
@@ -103,8 +103,11 @@ def main(artifacts: str | None, log: IO[str]) -> None:
             address = server.stdout.readline().split()[-1]
             agents = [f"agents:{name}" for name in ("planner", "crew", "tester", "critic")]
             with running(log, "work", *agents, TASKYARD_URL=address), taskyard.connect_sync(address) as yard:
-                hook = yard.add_trigger("briefs", "webhook", task=GOAL)
-                notifier = yard.set_notifier("customers", target, events=["dag_completed"], tags=["site"])
+                hook = yard.triggers.add("briefs", "webhook", task=GOAL)
+                notifier = yard.notifications.set("customers", target, events=["dag_completed"], tags=["site"])
+                assert hook.view.trigger.path is not None
+                assert hook.secret is not None
+                assert notifier.secret is not None
                 deliver(address, hook.view.trigger.path, hook.secret)
                 tell(yard, notifier.secret)
 

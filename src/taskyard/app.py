@@ -7,31 +7,29 @@ import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from taskyard import plugins
+from taskyard import plugins, sync
 from taskyard import yard as service
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import preset as named_preset
 from taskyard.features.retention.rules import checked_days
+from taskyard.host import NEEDS_THE_STORE, Host, LocalHost
 from taskyard.ledger.clock import ManualClock, SystemClock
 from taskyard.ledger.options import Options
 from taskyard.outbound.addresses import allowed
 from taskyard.outbound.object_store import checked_place
+from taskyard.portal import Portal, Waits
 from taskyard.stores import store_url
 from taskyard.stores.contract import Clock, OpensStore, Store
 from taskyard.stores.memory import MemoryStore
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT, LEAST_CALL_TIMEOUT, MOST_CALL_TIMEOUT
 from taskyard.stores.sqlite import SqliteStore
-from taskyard.sync import SyncYard
 from taskyard.worker import file_watcher, sources
 from taskyard.worker.agent import Agent
 from taskyard.worker.drain import drain
 from taskyard.worker.runner import GRACE, run_all
-
-if TYPE_CHECKING:
-    from taskyard.remote import RemoteYard
 
 DEFAULT_URL = "sqlite:///taskyard.db"
 _NO = frozenset({"0", "false", "no", "off"})
@@ -58,6 +56,14 @@ class Yard(service.Yard):
         On a manual clock, delays and sleeps pass at once.
         """
         return await drain(self, agents, clock=self.manual_clock)
+
+
+class SyncYard(sync.SyncYard):
+    """A yard whose calls wait, and the agents that work on it."""
+
+    def __init__(self, portal: Portal, yard: Yard) -> None:
+        super().__init__(portal, yard)
+        self.drain = Waits(portal, yard.result)(yard.drain)
 
 
 def connect(
@@ -103,7 +109,7 @@ def connect(
     url = store_url.check_url(url or _url_of_environment() or DEFAULT_URL)
     if urlsplit(url).scheme in ("http", "https"):
         token = token or os.environ.get("TASKYARD_TOKEN") or None
-        return cast(Yard, _remote_yard(url, token, workspace, preset, _call_timeout(call_timeout_sec)))
+        return Yard(_remote_host(url, token, workspace, preset, _call_timeout(call_timeout_sec)))
     options = Options(
         workspace=workspace or "default",
         preset=None if preset is None else named_preset(preset).name,
@@ -116,13 +122,14 @@ def connect(
         call_timeout=_call_timeout(call_timeout_sec),
     )
     migrates = os.environ.get("TASKYARD_MIGRATE", "").lower() not in _NO if migrate is None else migrate
-    yard = Yard(_store(url, clock, migrates=migrates, call_timeout=options.call_timeout), options)
+    store = _store(url, clock, migrates=migrates, call_timeout=options.call_timeout)
+    yard = Yard(LocalHost(store, options))
     yard.manual_clock = clock if isinstance(clock, ManualClock) else None
     return yard
 
 
 async def serve(
-    yard: service.Yard | RemoteYard,
+    yard: service.Yard,
     *,
     host: str = "127.0.0.1",
     port: int = 8420,
@@ -134,9 +141,7 @@ async def serve(
 
     Files in the folders to `watch` fire the triggers that wait for them.
     """
-    if not isinstance(yard, service.Yard):
-        from taskyard.client.yard import NEEDS_THE_STORE  # noqa: PLC0415 - loaded already, with that yard
-
+    if not isinstance(yard.host, LocalHost):
         raise InvalidInput("url", NEEDS_THE_STORE)
     try:
         from taskyard.server.server import serve_until_told  # noqa: PLC0415 - the server is an extra
@@ -172,16 +177,16 @@ async def served(yard: service.Yard, *, port: int = 0) -> AsyncGenerator[str | N
         yield f"http://127.0.0.1:{server.port}"
 
 
-async def listen(yard: service.Yard | RemoteYard, source: str, places: Iterable[str], stop: asyncio.Event) -> None:
+async def listen(yard: service.Yard, source: str, places: Iterable[str], stop: asyncio.Event) -> None:
     """Let a source fire the triggers that wait for it, until told to stop: `files`, or one of an installed package.
 
     `places` are what this process may listen to, in the words of the source; for files they are folders.
     """
-    await sources.listen(cast(Yard, yard), source, list(places), stop)
+    await sources.listen(yard, source, list(places), stop)
 
 
 async def watch_files(
-    yard: service.Yard | RemoteYard,
+    yard: service.Yard,
     folders: Iterable[Path],
     stop: asyncio.Event,
     *,
@@ -191,12 +196,22 @@ async def watch_files(
     roots = file_watcher.checked(folders)
     if on_up is not None:
         on_up(roots)
-    await file_watcher.watch(cast(Yard, yard), roots, stop)
+    await file_watcher.watch(yard, roots, stop)
 
 
 def connect_sync(url: str | None = None, **options: Any) -> SyncYard:
     """The same for callers without an event loop: `with taskyard.connect_sync() as yard: yard.enqueue("code")`."""
-    return SyncYard(lambda: connect(url, **options))
+    portal = Portal()
+    try:
+        return SyncYard(portal, portal.call(_connected(url, options)))
+    except BaseException:
+        portal.close()
+        raise
+
+
+async def _connected(url: str | None, options: Mapping[str, Any]) -> Yard:
+    """A yard belongs to the loop it was made in."""
+    return connect(url, **options)
 
 
 def _url_of_environment() -> str | None:
@@ -282,19 +297,16 @@ def _installed_store(scheme: str) -> OpensStore:
     return found
 
 
-def _remote_yard(
-    url: str, token: str | None, workspace: str | None, preset: str | None, call_timeout: float
-) -> RemoteYard:
-    from taskyard.remote import RemoteYard  # noqa: PLC0415 - a quarter of what is loaded, and most yards are local
-
+def _remote_host(url: str, token: str | None, workspace: str | None, preset: str | None, call_timeout: float) -> Host:
     try:
         from taskyard.client.connection import Connection  # noqa: PLC0415 - its HTTP library is an extra
+        from taskyard.client.host import RemoteHost  # noqa: PLC0415 - most yards are local
     except ModuleNotFoundError as missing:
         if missing.name != "httpx":
             raise
         raise InvalidInput("url", "needs the HTTP client: pip install 'taskyard[client]'") from missing
     connection = Connection(url, token, patience=call_timeout)
-    return RemoteYard(connection, workspace, None if preset is None else named_preset(preset).name)
+    return RemoteHost(connection, workspace, None if preset is None else named_preset(preset).name)
 
 
 def _memory_store(_: str, *, clock: Clock | None, migrates: bool, call_timeout: float) -> Store:  # noqa: ARG001

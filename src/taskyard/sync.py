@@ -1,59 +1,97 @@
 """The same yard for callers without an event loop: every call waits for its answer.
 
-One thread runs the loop; calls are forwarded to it. Nothing is written twice, so nothing can fall behind, and a test
-holds the two together.
+One thread runs the loop, and calls are forwarded to it. Each verb has the types of the verb that it waits for, and a
+test holds the two together.
 """
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from concurrent.futures import Future
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Self
 
-from taskyard.features.tasks.result_views import Enqueued
-from taskyard.yard import Yard
-
-PATIENCE = 10.0  # seconds for what is cancelled to end
-
-
-class Portal:
-    """A thread with an event loop, and the way into it."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="taskyard portal", daemon=True)
-        self._thread.start()
-
-    def call(self, answer: Coroutine[Any, Any, Any]) -> Any:
-        future: Future[Any] = asyncio.run_coroutine_threadsafe(answer, self._loop)
-        return future.result()
-
-    def iterate(self, items: AsyncIterator[Any]) -> Iterator[Any]:
-        """The items of an asynchronous iterator, as they come."""
-        while True:
-            try:
-                yield self.call(_next(items))
-            except StopAsyncIteration:
-                return
-
-    def close(self) -> None:
-        """End what is still under way, such as another thread's upload, and then the loop."""
-        self.call(_end_others())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+from taskyard.core.units import Micros
+from taskyard.features.agents.runtimes import Runtimes
+from taskyard.features.agents.service import Agents
+from taskyard.features.approvals.service import Approvals
+from taskyard.features.artifacts.service import Artifacts
+from taskyard.features.breakers.service import Breakers
+from taskyard.features.budgets.service import Budgets
+from taskyard.features.dags.service import Dags
+from taskyard.features.dead_letters.service import DeadLetters
+from taskyard.features.inbox.service import Inbox
+from taskyard.features.notifications.service import Notifications
+from taskyard.features.overview.service import Overviews
+from taskyard.features.queues.presets import Presets
+from taskyard.features.queues.service import Queues
+from taskyard.features.schedules.service import Schedules
+from taskyard.features.subagents.service import Subagents
+from taskyard.features.tokens.service import Tokens
+from taskyard.features.triggers.service import Triggers
+from taskyard.portal import Portal, Waits
+from taskyard.yard import AttemptVerbs, TaskVerbs, Yard
 
 
 class SyncYard:
     """A yard whose calls wait. `with taskyard.connect_sync() as yard: yard.enqueue("code")`."""
 
-    def __init__(self, make: Callable[[], Yard]) -> None:
-        self._portal = Portal()
-        self._yard: Yard = self._portal.call(_made(make))
+    def __init__(self, portal: Portal, yard: Yard) -> None:
+        self._portal = portal
+        self._yard = yard
+        wait = Waits(portal, yard.result)
+        self.enqueue = wait(yard.enqueue)
+        self.enqueue_many = wait(yard.enqueue_many)
+        self.submit = wait(yard.submit)
+        self.get = wait(yard.get)
+        self.result = wait(yard.result)
+        self.find = wait(yard.find)
+        self.why = wait(yard.why)
+        self.claim = wait(yard.claim)
+        self.start = wait(yard.start)
+        self.heartbeat = wait(yard.heartbeat)
+        self.progress = wait(yard.progress)
+        self.complete = wait(yard.complete)
+        self.fail = wait(yard.fail)
+        self.release = wait(yard.release)
+        self.cancel = wait(yard.cancel)
+        self.rerun = wait(yard.rerun)
+        self.signal = wait(yard.signal)
+        self.events = wait(yard.events)
+        self.tail = wait.iterate(yard.tail)
+        self.mark = wait(yard.mark)
+        self.changed = wait(yard.changed)
+        self.verify = wait(yard.verify)
+        self.health = wait(yard.health)
+        self.sweep = wait(yard.sweep)
+        self.run_outbox = wait(yard.run_outbox)
+        self._name(yard, wait)
+
+    def _name(self, yard: Yard, wait: Waits) -> None:
+        self.tasks = SyncTasks(yard.tasks, wait)
+        self.attempts = SyncAttempts(yard.attempts, wait)
+        self.agents = SyncAgents(yard.agents, wait)
+        self.approvals = SyncApprovals(yard.approvals, wait)
+        self.artifacts = SyncArtifacts(yard.artifacts, wait)
+        self.breakers = SyncBreakers(yard.breakers, wait)
+        self.budgets = SyncBudgets(yard.budgets, wait)
+        self.dags = SyncDags(yard.dags, wait)
+        self.dead_letters = SyncDeadLetters(yard.dead_letters, wait)
+        self.inbox = SyncInbox(yard.inbox, wait)
+        self.notifications = SyncNotifications(yard.notifications, wait)
+        self.overview = SyncOverviews(yard.overview, wait)
+        self.presets = SyncPresets(yard.presets, wait)
+        self.queues = SyncQueues(yard.queues, wait)
+        self.runtimes = SyncRuntimes(yard.runtimes, wait)
+        self.schedules = SyncSchedules(yard.schedules, wait)
+        self.subagents = SyncSubagents(yard.subagents, wait)
+        self.tokens = SyncTokens(yard.tokens, wait)
+        self.triggers = SyncTriggers(yard.triggers, wait)
+
+    @property
+    def workspace(self) -> str:
+        return self._yard.workspace
+
+    def now(self) -> Micros:
+        return self._yard.now()
 
     def __enter__(self) -> Self:
         self._portal.call(self._yard.open())
@@ -68,39 +106,191 @@ class SyncYard:
         self._portal.call(self._yard.close())
         self._portal.close()
 
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._yard, name)
-        if not inspect.iscoroutinefunction(value) and not inspect.isasyncgenfunction(value):
-            return value
-        wait = self._portal.iterate if inspect.isasyncgenfunction(value) else self._portal.call
 
-        def call(*arguments: Any, **named: Any) -> Any:
-            return self._waiting(wait(value(*arguments, **named)))
-
-        return call
-
-    def _waiting(self, answer: Any) -> Any:
-        """A task that was put in, whose result is waited for as everything else here."""
-        if isinstance(answer, Enqueued):
-            return answer.awaited_by(self.result)
-        if isinstance(answer, list):
-            return [self._waiting(each) for each in cast(list[Any], answer)]
-        return answer
+class SyncTasks:
+    def __init__(self, tasks: TaskVerbs, wait: Waits) -> None:
+        self.count = wait(tasks.count)
+        self.rows = wait(tasks.rows)
+        self.relations = wait(tasks.relations)
+        self.history = wait(tasks.history)
+        self.stats = wait(tasks.stats)
+        self.inputs = wait(tasks.inputs)
+        self.set_priority = wait(tasks.set_priority)
+        self.spawn = wait(tasks.spawn)
+        self.children = wait(tasks.children)
+        self.bulk = wait(tasks.bulk)
+        self.rerun_subject = wait(tasks.rerun_subject)
+        self.enqueue_in = wait(tasks.enqueue_in)
 
 
-async def _made(make: Callable[[], Yard]) -> Yard:
-    """A yard belongs to the loop it was made in."""
-    return make()
+class SyncAttempts:
+    def __init__(self, attempts: AttemptVerbs, wait: Waits) -> None:
+        self.claim_for_runtime = wait(attempts.claim_for_runtime)
+        self.heartbeat_many = wait(attempts.heartbeat_many)
+        self.check_leases = wait(attempts.check_leases)
+        self.complete_many = wait(attempts.complete_many)
+        self.fail_many = wait(attempts.fail_many)
+        self.checkpoint = wait(attempts.checkpoint)
+        self.checkpoints = wait(attempts.checkpoints)
+        self.message = wait(attempts.message)
+        self.pin_session = wait(attempts.pin_session)
+        self.sleep = wait(attempts.sleep)
+        self.snooze = wait(attempts.snooze)
+        self.wait_for = wait(attempts.wait_for)
 
 
-async def _end_others() -> None:
-    """Cancel every other task of this loop: whoever waits for one is told that it was cancelled."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    if others:
-        await asyncio.wait(others, timeout=PATIENCE)
+class SyncAgents:
+    def __init__(self, agents: Agents, wait: Waits) -> None:
+        self.drain = wait(agents.drain)
+        self.get = wait(agents.get)
+        self.heartbeat = wait(agents.heartbeat)
+        self.list = wait(agents.list)
+        self.register = wait(agents.register)
+        self.remove = wait(agents.remove)
+        self.resume = wait(agents.resume)
+        self.set_budget = wait(agents.set_budget)
+        self.sign_off = wait(agents.sign_off)
 
 
-async def _next(items: AsyncIterator[Any]) -> Any:
-    return await anext(items)
+class SyncApprovals:
+    def __init__(self, approvals: Approvals, wait: Waits) -> None:
+        self.list = wait(approvals.list)
+        self.signal = wait(approvals.signal)
+
+
+class SyncArtifacts:
+    def __init__(self, artifacts: Artifacts, wait: Waits) -> None:
+        self.get = wait(artifacts.get)
+        self.list = wait(artifacts.list)
+        self.put = wait(artifacts.put)
+        self.read = wait.iterate(artifacts.read)
+        self.remove = wait(artifacts.remove)
+
+
+class SyncBreakers:
+    def __init__(self, breakers: Breakers, wait: Waits) -> None:
+        self.close = wait(breakers.close)
+        self.list = wait(breakers.list)
+        self.open = wait(breakers.open)
+        self.set_policy = wait(breakers.set_policy)
+
+
+class SyncBudgets:
+    def __init__(self, budgets: Budgets, wait: Waits) -> None:
+        self.report = wait(budgets.report)
+        self.set = wait(budgets.set)
+        self.show = wait(budgets.show)
+        self.spending = wait(budgets.spending)
+
+
+class SyncDags:
+    def __init__(self, dags: Dags, wait: Waits) -> None:
+        self.add = wait(dags.add)
+        self.cancel = wait(dags.cancel)
+        self.get = wait(dags.get)
+        self.list = wait(dags.list)
+        self.set_budget = wait(dags.set_budget)
+        self.set_limit = wait(dags.set_limit)
+        self.submit = wait(dags.submit)
+        self.tasks = wait(dags.tasks)
+
+
+class SyncDeadLetters:
+    def __init__(self, dead_letters: DeadLetters, wait: Waits) -> None:
+        self.list = wait(dead_letters.list)
+        self.resolve = wait(dead_letters.resolve)
+        self.reviews = wait(dead_letters.reviews)
+
+
+class SyncInbox:
+    def __init__(self, inbox: Inbox, wait: Waits) -> None:
+        self.clear = wait(inbox.clear)
+        self.consume = wait(inbox.consume)
+        self.list = wait(inbox.list)
+        self.peek = wait(inbox.peek)
+        self.put = wait(inbox.put)
+        self.take = wait(inbox.take)
+
+
+class SyncNotifications:
+    def __init__(self, notifications: Notifications, wait: Waits) -> None:
+        self.deliveries = wait(notifications.deliveries)
+        self.dismiss = wait(notifications.dismiss)
+        self.list = wait(notifications.list)
+        self.remove = wait(notifications.remove)
+        self.resend = wait(notifications.resend)
+        self.set = wait(notifications.set)
+        self.try_out = wait(notifications.try_out)
+
+
+class SyncOverviews:
+    def __init__(self, overview: Overviews, wait: Waits) -> None:
+        self.figures = wait(overview.figures)
+        self.series = wait(overview.series)
+
+
+class SyncPresets:
+    def __init__(self, presets: Presets, wait: Waits) -> None:
+        self.adopt = wait(presets.adopt)
+        self.current = wait(presets.current)
+        self.set = wait(presets.set)
+
+
+class SyncQueues:
+    def __init__(self, queues: Queues, wait: Waits) -> None:
+        self.list = wait(queues.list)
+        self.pause = wait(queues.pause)
+        self.resume = wait(queues.resume)
+        self.set_preset = wait(queues.set_preset)
+        self.set_report_policy = wait(queues.set_report_policy)
+        self.throttles = wait(queues.throttles)
+
+
+class SyncRuntimes:
+    def __init__(self, runtimes: Runtimes, wait: Waits) -> None:
+        self.heartbeat = wait(runtimes.heartbeat)
+        self.list = wait(runtimes.list)
+        self.orphans = wait(runtimes.orphans)
+        self.register = wait(runtimes.register)
+
+
+class SyncSchedules:
+    def __init__(self, schedules: Schedules, wait: Waits) -> None:
+        self.add = wait(schedules.add)
+        self.fires = wait(schedules.fires)
+        self.get = wait(schedules.get)
+        self.list = wait(schedules.list)
+        self.pause = wait(schedules.pause)
+        self.remove = wait(schedules.remove)
+        self.resume = wait(schedules.resume)
+        self.run = wait(schedules.run)
+
+
+class SyncSubagents:
+    def __init__(self, subagents: Subagents, wait: Waits) -> None:
+        self.get = wait(subagents.get)
+        self.list = wait(subagents.list)
+        self.spawn = wait(subagents.spawn)
+        self.start = wait(subagents.start)
+        self.transcript = wait(subagents.transcript)
+
+
+class SyncTokens:
+    def __init__(self, tokens: Tokens, wait: Waits) -> None:
+        self.create = wait(tokens.create)
+        self.grant = wait(tokens.grant)
+        self.list = wait(tokens.list)
+        self.revoke = wait(tokens.revoke)
+
+
+class SyncTriggers:
+    def __init__(self, triggers: Triggers, wait: Waits) -> None:
+        self.add = wait(triggers.add)
+        self.fire = wait(triggers.fire)
+        self.fires = wait(triggers.fires)
+        self.get = wait(triggers.get)
+        self.list = wait(triggers.list)
+        self.pause = wait(triggers.pause)
+        self.remove = wait(triggers.remove)
+        self.resume = wait(triggers.resume)
+        self.rotate = wait(triggers.rotate)

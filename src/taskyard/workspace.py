@@ -78,9 +78,10 @@ from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.options import Options
 from taskyard.ledger.queue import Committer
 from taskyard.stores.contract import Store
+from taskyard.verbs import Verbs
 
 
-class Workspace:
+class Workspace(Verbs):
     """The features of one workspace over its ledger. Each is given what it needs; none knows who else is here."""
 
     def __init__(self, store: Store, options: Options, queue: Committer) -> None:  # noqa: PLR0915 - one statement for each feature

@@ -53,7 +53,7 @@ def test_a_bench_leaves_no_task_behind_and_touches_nobody_elses(taskyard: Comman
 async def given_a_bench_that_was_killed(url: str) -> None:
     async with library.connect(url, workspace=WORKSPACE, sweeps=False) as yard:
         await yard.enqueue_many([{"type": "noop"}] * 3)
-        await yard.register("bench")
+        await yard.agents.register("bench")
         await yard.claim("bench", start=True)
 
 
@@ -64,7 +64,7 @@ async def test_what_a_killed_bench_left_is_removed_by_the_next(url: str) -> None
         await clear(yard)
 
         assert await yard.find() == []
-        assert await yard.agents() == []
+        assert await yard.agents.list() == []
         assert (await yard.verify()).ok
 
 

@@ -41,7 +41,7 @@ def test_tasks_are_offered_by_the_end_of_their_ids_or_whole(url: str):
 def test_dags_agents_types_and_queues_are_offered(url: str):
     with taskyard.connect_sync(url, sweeps=False) as yard:
         dag = yard.submit({"tasks": [{"type": "research"}, {"type": "code", "queue": "slow"}]}).id
-        yard.register("coder-1", "coder")
+        yard.agents.register("coder-1", "coder")
 
     assert offered(url, "tree", "d") == offered(url, "budget", "dag", "") == [dag]
     assert offered(url, "agents", "drain", "") == ["coder", "coder-1"]

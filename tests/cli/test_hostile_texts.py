@@ -83,31 +83,33 @@ def hostile_yard(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[st
 
 def given_hostile_texts(yard: SyncYard) -> dict[str, str]:
     document: dict[str, Any] = {HOSTILE: HOSTILE}
-    yard.register_runtime(NAME, hostname=HOSTILE, version=HOSTILE, pid=7)
-    yard.register(NAME, "t", capabilities=[NAME], models=[NAME], max_concurrent_tasks=9, budget_usd=5, runtime_id=NAME)
+    yard.runtimes.register(NAME, hostname=HOSTILE, version=HOSTILE, pid=7)
+    yard.agents.register(
+        NAME, "t", capabilities=[NAME], models=[NAME], max_concurrent_tasks=9, budget_usd=5, runtime_id=NAME
+    )
     yard.enqueue(
         NAME, title=HOSTILE, prompt=HOSTILE, payload=document, tags=[NAME], agent="t", subject=NAME, queue=NAME,
         max_attempts=1, created_by=f"human:{NAME}", idempotency_key=HOSTILE,
     )  # fmt: skip
     (held,) = yard.claim(NAME, start=True)
-    yard.put_artifact("[bold]x[red]", b"x", task_id=held.id, lease=held.lease, media_type="text/plain")
+    yard.artifacts.put("[bold]x[red]", b"x", task_id=held.id, lease=held.lease, media_type="text/plain")
     yard.progress(held.id, held.lease, {"fraction": 0.5, "message": HOSTILE, "note": HOSTILE})
-    yard.message(held.id, held.lease, HOSTILE)
+    yard.attempts.message(held.id, held.lease, HOSTILE)
     yard.fail(held.id, held.lease, NAME[:40], HOSTILE, details=document, model=NAME, cost_usd="0.01")
     yard.enqueue("decided", title=HOSTILE, agent="t", max_attempts=1)
     (dead,) = yard.claim(NAME, start=True)
     yard.fail(dead.id, dead.lease, NAME[:40], HOSTILE)
-    yard.resolve(dead.id, "cancel", note=HOSTILE, by=f"human:{NAME}")
+    yard.dead_letters.resolve(dead.id, "cancel", note=HOSTILE, by=f"human:{NAME}")
     yard.enqueue("running", title=HOSTILE, prompt=HOSTILE, agent="t")
     (running,) = yard.claim(NAME, start=True)
     yard.progress(running.id, running.lease, {"fraction": 0.5, "note": HOSTILE})
     dag = yard.submit({"title": HOSTILE, "tasks": [{"type": NAME, "title": HOSTILE, "name": "a"}]})
-    yard.open_breaker(NAME, why=HOSTILE, by=f"human:{NAME}")
-    yard.set_breaker_policy(overrides={NAME: 3})
-    yard.pause_queue(NAME, by=f"human:{NAME}")
-    yard.add_schedule("nightly", "every day at 09:00", task={"type": NAME, "title": HOSTILE}, by=f"human:{NAME}")
-    yard.set_notifier(NAME, "https://example.org/h", events=["dead_letter"], types=[NAME], by=f"human:{NAME}")
-    yard.inbox_enqueue("t", NAME, HOSTILE)
+    yard.breakers.open(NAME, why=HOSTILE, by=f"human:{NAME}")
+    yard.breakers.set_policy(overrides={NAME: 3})
+    yard.queues.pause(NAME, by=f"human:{NAME}")
+    yard.schedules.add("nightly", "every day at 09:00", task={"type": NAME, "title": HOSTILE}, by=f"human:{NAME}")
+    yard.notifications.set(NAME, "https://example.org/h", events=["dead_letter"], types=[NAME], by=f"human:{NAME}")
+    yard.inbox.put("t", NAME, HOSTILE)
     return {"task": held.id, "running": running.id, "dag": dag.id}
 
 
@@ -233,7 +235,7 @@ def test_what_would_be_obeyed_is_seen(
 def test_an_error_shows_what_it_was_given_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     url = f"sqlite:///{tmp_path / 'yard.db'}"
     with taskyard.connect_sync(url, sweeps=False) as yard:
-        yard.stats()
+        yard.tasks.stats()
 
     shown = run(monkeypatch, "--url", url, "notify", "rm", HOSTILE)
 

@@ -24,7 +24,7 @@ async def test_a_worker_judges_by_the_tests_and_the_model_it_was_started_with(ur
         )
         try:
             async with library.connect(url) as yard:
-                await yard.register("me")
+                await yard.agents.register("me")
                 for output in (
                     {"validation": "test-pass", "validation_schema": "unit"},
                     {"validation": "llm-judge", "validation_schema": "Is it the answer?"},

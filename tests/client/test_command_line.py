@@ -37,12 +37,12 @@ class Shell:
 
 @pytest.fixture
 async def shell(local: Yard, server: Server) -> Shell:
-    return Shell(url_of(server), (await local.create_token("ops", "admin")).text)
+    return Shell(url_of(server), (await local.tokens.create("ops", "admin")).text)
 
 
 async def test_work_is_put_in_done_and_looked_at(local: Yard, shell: Shell):
     task = await shell.json("enqueue", "code", "--prompt", "Fix it")
-    await local.register("coder")
+    await local.agents.register("coder")
     (held,) = (await shell.json("claim", "--agent", "coder"))["tasks"]
     done = await shell.json("complete", held["id"], "--lease", held["lease"], "--output", '{"ok": true}')
 
@@ -55,7 +55,7 @@ async def test_work_is_put_in_done_and_looked_at(local: Yard, shell: Shell):
 async def test_a_list_says_how_many_there_are_and_who_ended_what(local: Yard, shell: Shell):
     for _ in range(3):
         await local.enqueue("code")
-    await local.register("coder-7", "coder")
+    await local.agents.register("coder-7", "coder")
     (held,) = await local.claim("coder-7", start=True)
     await local.complete(held.id, held.lease, output={})
 
@@ -75,7 +75,7 @@ async def test_what_needs_the_store_itself_says_so(shell: Shell, command: tuple[
 
 
 async def test_without_a_good_token_nothing_is_told(local: Yard, server: Server):
-    await local.create_token("ops", "admin")
+    await local.tokens.create("ops", "admin")
 
     status, out, errors = await Shell(url_of(server), "").run("ls")
 

@@ -10,9 +10,9 @@ import pytest
 import taskyard
 from taskyard.api import calls
 from taskyard.client import connection
+from taskyard.client.host import RemoteHost
 from taskyard.core.errors import InvalidInput, NotFound, StoreUnavailable, Unauthorized
 from taskyard.core.task import Status
-from taskyard.remote import RemoteYard
 from taskyard.server.server import Server, served
 from taskyard.yard import Yard
 from tests.client.proxies import Cutting
@@ -42,12 +42,12 @@ async def test_a_graph_is_put_in_once(local: Yard, shaky: Yard, proxy: Cutting):
     proxy.to_lose = 1
     dag = await shaky.submit({"tasks": [{"name": "a", "type": "code"}, {"type": "test", "depends_on": ["a"]}]})
     proxy.to_lose = 1
-    more = await shaky.add(dag.id, [{"name": "b", "type": "code"}])
+    more = await shaky.dags.add(dag.id, [{"name": "b", "type": "code"}])
 
     assert proxy.lost == 2
     assert (list(dag.tasks), list(more.tasks)) == (["a", "#1"], ["b"])
     assert all(task.created for task in (*dag.tasks.values(), *more.tasks.values()))
-    assert {hot.id for hot in (await local.dag(dag.id)).tasks} == {
+    assert {hot.id for hot in (await local.dags.get(dag.id)).tasks} == {
         task.id for task in (*dag.tasks.values(), *more.tasks.values())
     }
 
@@ -61,25 +61,26 @@ async def test_a_graph_whose_id_others_have_is_refused_also_then(local: Yard, sh
 
 async def test_a_message_is_put_in_once_and_taken_out_once(local: Yard, shaky: Yard, proxy: Cutting):
     proxy.to_lose = 1
-    await shaky.inbox_enqueue("planner", "c1", "hello")
+    await shaky.inbox.put("planner", "c1", "hello")
     proxy.to_lose = 1
-    taken = (await shaky.inbox_dequeue("planner", "c1")).batch
+    taken = (await shaky.inbox.take("planner", "c1")).batch
     assert taken is not None
     proxy.to_lose = 1
-    await shaky.inbox_consume("planner", "c1", taken.batch_id)
+    await shaky.inbox.consume("planner", "c1", taken.batch_id)
 
     assert proxy.lost == 3
     assert [item.content for item in taken.items] == ["hello"]
-    (view,) = await local.inboxes()
+    (view,) = await local.inbox.list()
     assert (view.queue_len, view.held) == (0, 0)
 
 
 async def test_a_subagent_is_started_once(local: Yard, shaky: Yard, proxy: Cutting, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(local, "options", replace(local.options, transcripts=Path(os.devnull)))
+    options = replace(local.options, transcripts=Path(os.devnull))
+    monkeypatch.setattr(local.local.ledger, "options", options)
     proxy.to_lose = 1
-    begun = await shaky.start_subagent("explore", "Look", parent="lead")
+    begun = await shaky.subagents.start("explore", "Look", parent="lead")
 
-    assert [view.task_id for view in await local.subagents()] == [begun.task_id]
+    assert [view.task_id for view in await local.subagents.list()] == [begun.task_id]
 
 
 async def test_the_same_tasks_are_claimed_again(local: Yard, shaky: Yard, proxy: Cutting):
@@ -137,7 +138,7 @@ async def test_a_server_that_is_not_there_is_said_to_be_away(local: Yard):
         url = url_of(server)
 
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
-        await RemoteYard(connection.Connection(url, patience=0.1)).open()
+        await RemoteHost(connection.Connection(url, patience=0.1)).open()
 
 
 async def test_results_that_come_together_go_out_together(local: Yard, remote: Yard, monkeypatch: pytest.MonkeyPatch):
@@ -176,7 +177,7 @@ async def test_one_result_that_is_refused_spoils_no_other(local: Yard, remote: Y
 
 async def test_a_token_is_shown_and_says_the_workspace(local: Yard, server: Server, caplog: pytest.LogCaptureFixture):
     caplog.set_level("DEBUG")
-    issued = await local.create_token("ops", "operator")
+    issued = await local.tokens.create("ops", "operator")
 
     with pytest.raises(Unauthorized):
         await taskyard.connect(url_of(server)).open()

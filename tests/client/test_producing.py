@@ -7,9 +7,9 @@ import pytest
 
 from taskyard.api import calls
 from taskyard.api.calls import Call
+from taskyard.client.connection import Connection
 from taskyard.core.errors import InvalidInput
 from taskyard.features.tasks.result_views import Enqueued
-from taskyard.remote import RemoteYard
 from taskyard.yard import Yard
 from tests.client.proxies import Cutting
 
@@ -18,13 +18,13 @@ from tests.client.proxies import Cutting
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Call]:
     """What the client asks its server for."""
     found: list[Call] = []
-    ask = RemoteYard._ask  # pyright: ignore[reportPrivateUsage]
+    ask = Connection.ask
 
-    async def noted(self: RemoteYard, call: Call, *given: Any, **named: Any) -> Any:
+    async def noted(self: Connection, call: Call, *given: Any, **named: Any) -> Any:
         found.append(call)
         return await ask(self, call, *given, **named)
 
-    monkeypatch.setattr(RemoteYard, "_ask", noted)
+    monkeypatch.setattr(Connection, "ask", noted)
     return found
 
 
@@ -51,7 +51,7 @@ async def test_what_is_wrong_with_one_is_told_to_it_alone_and_by_its_own_name(lo
     assert [type(each) for each in answers] == [Enqueued, InvalidInput, Enqueued]
     assert isinstance(answers[1], InvalidInput)
     assert answers[1].facts["field"] == "priority"
-    assert (await local.stats())["ready"] == {"code": 2}
+    assert (await local.tasks.stats())["ready"] == {"code": 2}
 
 
 async def test_one_that_is_wrong_does_not_make_all_others_go_alone(local: Yard, remote: Yard, asked: list[Call]):
@@ -61,7 +61,7 @@ async def test_one_that_is_wrong_does_not_make_all_others_go_alone(local: Yard, 
 
     assert [place for place, answer in enumerate(answers) if isinstance(answer, InvalidInput)] == [21]
     assert len(asked) <= 1 + 2 * 6, "the halves of 64, down to the one"
-    assert (await local.stats())["ready"] == {"code": 63}
+    assert (await local.tasks.stats())["ready"] == {"code": 63}
 
 
 async def test_of_one_key_one_is_made_and_all_get_it(local: Yard, remote: Yard):
@@ -69,7 +69,7 @@ async def test_of_one_key_one_is_made_and_all_get_it(local: Yard, remote: Yard):
 
     assert len({task.id for task in made}) == 1
     assert sum(task.created for task in made) == 1
-    assert (await local.stats())["ready"] == {"code": 1}
+    assert (await local.tasks.stats())["ready"] == {"code": 1}
 
 
 async def test_several_that_depend_on_others_may_come_at_one_moment(remote: Yard):

@@ -15,8 +15,8 @@ import pytest
 
 import taskyard
 from taskyard import Agent, Context
+from taskyard.client.host import RemoteHost
 from taskyard.core.errors import StoreUnavailable
-from taskyard.remote import RemoteYard
 from taskyard.server.server import served
 from taskyard.stores.shared import timeouts
 from taskyard.worker.runner import Worker, when_reached
@@ -44,7 +44,7 @@ async def line(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         name = request.param
         url = f"sqlite:///{tmp_path / 'yard.db'}" if name == "http" else url_of(name, tmp_path)
         direct = await stack.enter_async_context(taskyard.connect(url, sweeps=False))
-        await direct.register("worker", max_concurrent_tasks=100)
+        await direct.agents.register("worker", max_concurrent_tasks=100)
         if name == "http":
             server = await stack.enter_async_context(served(direct, port=0))
             url = f"http://127.0.0.1:{server.port}"
@@ -83,7 +83,7 @@ async def ended(call: Awaitable[object]) -> float:
 
 CALLS: dict[str, Callable[[Yard], Awaitable[object]]] = {
     "enqueue": lambda yard: yard.enqueue("code"),
-    "stats": lambda yard: yard.stats(),
+    "stats": lambda yard: yard.tasks.stats(),
     "claim": lambda yard: yard.claim("worker"),
     "heartbeat": lambda yard: yard.heartbeat("task_none", "lease_none.1"),
     "find": lambda yard: yard.find(),
@@ -118,7 +118,7 @@ async def test_a_yard_is_refused_in_time_where_the_server_is_silent_from_the_beg
 
     async def open_and_look() -> None:
         async with taskyard.connect(line.way, sweeps=False, call_timeout_sec=BOUND) as yard:
-            await yard.stats()
+            await yard.tasks.stats()
 
     with pytest.raises(StoreUnavailable):
         await asyncio.wait_for(open_and_look(), GENEROUS)
@@ -129,7 +129,7 @@ async def test_a_machine_that_takes_no_connection_is_told_in_time(scheme: str):
     async def open_and_look(port: int) -> None:
         url = f"{scheme}://127.0.0.1:{port}"
         async with taskyard.connect(url, sweeps=False, call_timeout_sec=BOUND) as yard:
-            await yard.stats()
+            await yard.tasks.stats()
 
     with deaf() as port, pytest.raises(StoreUnavailable):
         await asyncio.wait_for(open_and_look(port), GENEROUS)
@@ -179,7 +179,7 @@ async def test_who_waits_for_work_over_a_line_that_goes_silent_gets_it_all_the_s
     line.proxy.asked.clear()
     waiting = asyncio.create_task(line.yard.changed(mark, 60))
     # A store listens from the beginning, and asks nothing more.
-    await (line.proxy.asked.wait() if isinstance(line.yard, RemoteYard) else asyncio.sleep(0))
+    await (line.proxy.asked.wait() if isinstance(line.yard.host, RemoteHost) else asyncio.sleep(0))
     line.proxy.hush()
 
     await line.direct.enqueue("code")
@@ -275,7 +275,7 @@ async def test_a_worker_that_starts_while_the_yard_is_away_says_so_and_begins_wh
         await stack.enter_async_context(silencing(behind(url), port))
         async with asyncio.timeout(30):
             yard = await opening
-        await yard.stats()
+        await yard.tasks.stats()
         await yard.close()
 
 

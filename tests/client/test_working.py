@@ -9,7 +9,7 @@ from tests.worker.conftest import until, working
 
 
 async def test_an_agents_token_is_enough_for_its_work(local: taskyard.Yard, server: Server):
-    issued = await local.create_token("ci", "agent", agent="coder")
+    issued = await local.tokens.create("ci", "agent", agent="coder")
     coder = taskyard.Agent("coder", poll_interval_sec=60)
 
     @coder.handles("code")
@@ -38,4 +38,4 @@ async def test_a_script_works_off_what_there_is(local: Yard, server: Server):
         attempts = await yard.drain(crew)
 
     assert attempts == 50
-    assert (await local.stats())["completed"] == {"code": 50}
+    assert (await local.tasks.stats())["completed"] == {"code": 50}

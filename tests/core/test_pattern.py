@@ -146,7 +146,7 @@ async def test_a_list_is_looked_at_again_each_time():
 async def test_the_preset_of_the_queue_counts_that_is_in_force():
     async with taskyard.connect("memory://") as yard:
         before = await yard.enqueue("code")
-        await yard.set_queue_preset("default", "ade")
+        await yard.queues.set_preset("default", "ade")
 
         assert (before.preset, (await yard.enqueue("code")).preset) == ("standard", "ade")
 

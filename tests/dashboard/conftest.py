@@ -89,7 +89,7 @@ def enter(browser: Browser, place: Place, yard: SyncYard) -> Generator[Enter]:
 
         def enter(role: str = "admin", **options: Any) -> Visit:
             visit = visits.enter_context(visiting(browser, place.address, **options))
-            log_in(visit, yard.create_token("olga", role).text)
+            log_in(visit, yard.tokens.create("olga", role).text)
             return visit
 
         yield enter

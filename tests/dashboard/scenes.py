@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from taskyard.core.json_value import Json
 from taskyard.sync import SyncYard
 
 
@@ -21,14 +22,14 @@ class Scene(NamedTuple):
 
 
 def given_a_scene(yard: SyncYard) -> Scene:
-    yard.register("coder", capabilities=["python"], max_concurrent_tasks=5, budget_usd=5, models=["opus"])
+    yard.agents.register("coder", capabilities=["python"], max_concurrent_tasks=5, budget_usd=5, models=["opus"])
     dead = _held(yard, "code", title="Dead one", prompt="Fix the bug", max_attempts=1)
     yard.fail(dead.id, dead.lease, "crash", "it fell over", cost_usd="0.10", model="opus")
     done = _held(yard, "write", title="Done one", prompt="Write it")
-    report = {"why": "it was the shortest way"}
+    report: Json = {"why": "it was the shortest way"}
     yard.complete(done.id, done.lease, {"diff": "+1"}, cost_usd="0.50", model="opus", decision_report=report)
     asking = _held(yard, "ship", title="Asking one", prompt="Ship it")
-    yard.wait_for(asking.id, asking.lease, "may I", "approve", timeout_sec=3600)
+    yard.attempts.wait_for(asking.id, asking.lease, "may I", "approve", timeout_sec=3600)
     running = _held(yard, "long", title="Running one", prompt="Take your time")
     yard.progress(running.id, running.lease, {"fraction": 0.4, "message": "half way"})
     tasks = [

@@ -14,7 +14,7 @@ def test_who_has_no_session_signs_in_with_a_token_and_lands_where_they_wanted_to
     browser: Browser, place: Place, yard: SyncYard
 ):
     scene = given_a_scene(yard)
-    token = yard.create_token("olga", "operator")
+    token = yard.tokens.create("olga", "operator")
     with visiting(browser, place.address) as visit:
         visit.page.goto(f"{place.address}/tasks/{scene.done}")
         visit.sees_heading("Sign in")
@@ -46,9 +46,9 @@ def test_who_signs_out_sees_nothing_any_more(enter: Enter, yard: SyncYard):
 def test_a_token_that_is_revoked_ends_the_visit(enter: Enter, yard: SyncYard):
     visit = enter()
     visit.open("/tasks", "Tasks")
-    (token,) = yard.tokens()
+    (token,) = yard.tokens.list()
 
-    yard.revoke_token(token.id)
+    yard.tokens.revoke(token.id)
 
     visit.sees_heading("Sign in")
 

@@ -30,7 +30,7 @@ def test_a_dead_letter_is_retried_with_a_changed_prompt(visit: Visit, yard: Sync
     expect(visit.main.get_by_text("Dead one")).to_have_count(0)
     task = yard.get(scene.dead)
     assert (task.status, task.prompt) == ("ready", "Fix it properly")
-    (review,) = yard.reviews()
+    (review,) = yard.dead_letters.reviews()
     assert (review.resolution, review.note) == ("modify_and_retry", "the prompt was vague")
     assert review.reviewed_by == "human:olga"
 
@@ -73,10 +73,10 @@ def test_a_branch_is_cancelled_after_a_look_at_what_goes_with_it(visit: Visit, y
         visit.dialog.get_by_text("Build it").or_(visit.dialog.get_by_text(re.compile("task_"))).first
     ).to_be_visible()
     expect(visit.dialog.get_by_text(f"taskyard cancel {scene.first}")).to_be_visible()
-    assert yard.stats()["pending"], "looking changes nothing"
+    assert yard.tasks.stats()["pending"], "looking changes nothing"
     visit.confirm("Cancel 3 tasks")
 
-    assert yard.dag(scene.dag).status == "cancelled"
+    assert yard.dags.get(scene.dag).status == "cancelled"
 
 
 def test_a_finished_task_is_done_again(visit: Visit, yard: SyncYard):
@@ -109,7 +109,7 @@ def test_a_task_that_asks_is_answered(visit: Visit, yard: SyncYard):
 
     expect(visit.main.get_by_text("Asking one")).to_have_count(0)
     assert status_of(yard, scene.asking) == "ready"
-    assert yard.approvals() == []
+    assert yard.approvals.list() == []
 
 
 # Many tasks
@@ -128,7 +128,9 @@ def test_everything_that_matches_is_cancelled_after_a_look_at_it(visit: Visit, y
     visit.confirm("Cancel 30 tasks", Reason="the night is over")
 
     expect(visit.main.get_by_role("button", name="cancelled 30")).to_be_visible()
-    assert {status: found for status, found in yard.count(type="night").counts.items() if found} == {"cancelled": 30}
+    assert {status: found for status, found in yard.tasks.count(type="night").counts.items() if found} == {
+        "cancelled": 30
+    }
     assert status_of(yard, kept.id) == "ready"
 
 
@@ -156,11 +158,11 @@ def test_a_graph_gets_a_budget_and_is_cancelled(visit: Visit, yard: SyncYard):
     visit.button("Budget").click()
     visit.dialog.get_by_role("textbox").fill("9")
     visit.confirm("Set it")
-    assert yard.dag(scene.dag).budget_ceiling == 9_000_000
+    assert yard.dags.get(scene.dag).budget_ceiling == 9_000_000
     visit.act("Cancel", confirm="Cancel 3 tasks")
 
     visit.sees("cancelled")
-    assert yard.dag(scene.dag).status == "cancelled"
+    assert yard.dags.get(scene.dag).status == "cancelled"
 
 
 # Agents, queues, breakers, money
@@ -183,7 +185,7 @@ def test_an_agent_is_drained_resumed_given_money_and_removed(visit: Visit, yard:
     visit.act("Remove")
 
     expect(visit.main.get_by_role("heading", name="coder")).to_have_count(0)
-    assert yard.agents() == []
+    assert yard.agents.list() == []
 
 
 def test_a_queue_is_paused_and_resumed(visit: Visit, yard: SyncYard):
@@ -192,10 +194,10 @@ def test_a_queue_is_paused_and_resumed(visit: Visit, yard: SyncYard):
 
     visit.act("Pause")
     visit.sees("paused")
-    assert [queue.paused for queue in yard.queues()] == [True]
+    assert [queue.paused for queue in yard.queues.list()] == [True]
     visit.act("Resume")
     visit.sees("flowing")
-    assert [queue.paused for queue in yard.queues()] == [False]
+    assert [queue.paused for queue in yard.queues.list()] == [False]
 
 
 def test_a_breaker_is_opened_and_closed(visit: Visit, yard: SyncYard):
@@ -203,11 +205,11 @@ def test_a_breaker_is_opened_and_closed(visit: Visit, yard: SyncYard):
 
     visit.act("Open one", confirm="Open it", Type_of_task="code", Why="the provider is down")
     visit.sees("the provider is down")
-    assert [breaker.state for breaker in yard.breakers()] == ["open"]
+    assert [breaker.state for breaker in yard.breakers.list()] == ["open"]
     visit.act("Close", confirm="Close it")
 
     expect(visit.main.get_by_role("cell", name="closed")).to_be_visible()
-    assert [breaker.state for breaker in yard.breakers()] == ["closed"]
+    assert [breaker.state for breaker in yard.breakers.list()] == ["closed"]
 
 
 def test_a_day_gets_a_budget(visit: Visit, yard: SyncYard):
@@ -217,7 +219,7 @@ def test_a_day_gets_a_budget(visit: Visit, yard: SyncYard):
     visit.act("Daily budget", confirm="Set it", **{"In_a_day,_in_dollars": "20"})
 
     visit.sees("$20.00")
-    assert yard.settings().daily_budget == 20_000_000
+    assert yard.budgets.show().daily_budget == 20_000_000
 
 
 def test_a_schedule_is_made_run_paused_and_removed(visit: Visit, yard: SyncYard):
@@ -233,4 +235,4 @@ def test_a_schedule_is_made_run_paused_and_removed(visit: Visit, yard: SyncYard)
     visit.act("Remove audit", confirm="Remove")
 
     visit.sees("No schedule yet")
-    assert yard.schedules() == []
+    assert yard.schedules.list() == []

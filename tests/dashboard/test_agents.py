@@ -17,8 +17,8 @@ def crew(visit: Visit, type_: str) -> Locator:
 
 def test_the_workers_of_a_type_are_folded_under_it(visit: Visit, yard: SyncYard):
     for number in range(MANY):
-        yard.register(f"swarm-{number}", "swarm", max_concurrent_tasks=2)
-    yard.register("solo")
+        yard.agents.register(f"swarm-{number}", "swarm", max_concurrent_tasks=2)
+    yard.agents.register("solo")
     visit.open("/agents", "Agents")
 
     expect(crew(visit, "swarm")).to_contain_text(f"{MANY} here")
@@ -29,8 +29,8 @@ def test_the_workers_of_a_type_are_folded_under_it(visit: Visit, yard: SyncYard)
 
 
 def test_a_worker_that_is_named_as_its_type_has_its_name_shown_once(visit: Visit, yard: SyncYard):
-    yard.register("solo")
-    yard.register("coder-1", "coder")
+    yard.agents.register("solo")
+    yard.agents.register("coder-1", "coder")
     visit.open("/agents", "Agents")
 
     expect(crew(visit, "solo").get_by_role("heading")).to_have_text(["solo"])
@@ -39,8 +39,8 @@ def test_a_worker_that_is_named_as_its_type_has_its_name_shown_once(visit: Visit
 
 
 def test_a_budget_is_set_on_the_type_with_its_period_and_says_who_set_it(visit: Visit, yard: SyncYard):
-    yard.register("coder-1", "coder", budget_usd=5)
-    yard.register("coder-2", "coder", budget_usd=5)
+    yard.agents.register("coder-1", "coder", budget_usd=5)
+    yard.agents.register("coder-2", "coder", budget_usd=5)
     visit.open("/agents", "Agents")
     expect(crew(visit, "coder")).to_contain_text("in all, as its code says")
 
@@ -50,14 +50,14 @@ def test_a_budget_is_set_on_the_type_with_its_period_and_says_who_set_it(visit: 
 
     expect(crew(visit, "coder")).to_contain_text("$12.00")
     expect(crew(visit, "coder")).to_contain_text("each day (UTC), set by an operator")
-    assert [(view.budget, view.budget_per) for view in yard.agents()] == [(12_000_000, Period.DAY)] * 2
+    assert [(view.budget, view.budget_per) for view in yard.agents.list()] == [(12_000_000, Period.DAY)] * 2
     crew(visit, "coder").get_by_role("button", name="Take back").click()
     visit.confirm("Take back")
     expect(crew(visit, "coder")).to_contain_text("as its code says")
 
 
 def test_the_bar_of_a_budget_is_of_what_is_left(visit: Visit, yard: SyncYard):
-    yard.register("coder", budget_usd=5)
+    yard.agents.register("coder", budget_usd=5)
     yard.enqueue("code")
     (held,) = yard.claim("coder", start=True)
     yard.complete(held.id, held.lease, {}, cost_usd=1)
@@ -73,7 +73,7 @@ def test_the_bar_of_a_budget_is_of_what_is_left(visit: Visit, yard: SyncYard):
 
 
 def test_the_budget_of_a_type_is_among_the_caps(visit: Visit, yard: SyncYard):
-    yard.register("coder", budget_usd=5, budget_per="day")
+    yard.agents.register("coder", budget_usd=5, budget_per="day")
     visit.open("/spend", "Spend")
 
     visit.sees("agents, each day")

@@ -94,30 +94,32 @@ def test_no_text_of_any_field_is_obeyed_on_any_page(enter: Enter, yard: SyncYard
 def given_marks_everywhere(yard: SyncYard) -> dict[str, str]:
     """Every page that has texts of others, with something that is seen there once they are shown."""
     document: dict[str, Any] = {MARK: [MARK, {MARK: MARK}]}
-    yard.register_runtime(MARK, hostname=MARK, version=MARK, pid=7)
-    yard.register(MARK, "t", capabilities=[MARK], models=[MARK], max_concurrent_tasks=9, budget_usd=5, runtime_id=MARK)
+    yard.runtimes.register(MARK, hostname=MARK, version=MARK, pid=7)
+    yard.agents.register(
+        MARK, "t", capabilities=[MARK], models=[MARK], max_concurrent_tasks=9, budget_usd=5, runtime_id=MARK
+    )
     fields: dict[str, Any] = {
         "title": MARK, "prompt": MARK, "payload": document, "tags": [MARK], "agent": "t", "subject": MARK,
         "queue": MARK, "created_by": f"human:{MARK}", "max_attempts": 1,
     }  # fmt: skip
     yard.enqueue(MARK, **fields, concurrency_key=MARK)
     (dead,) = yard.claim(MARK, start=True)
-    yard.message(dead.id, dead.lease, MARK)
-    yard.pin_session(dead.id, dead.lease, session_id=MARK, work_dir=MARK)
+    yard.attempts.message(dead.id, dead.lease, MARK)
+    yard.attempts.pin_session(dead.id, dead.lease, session_id=MARK, work_dir=MARK)
     yard.fail(dead.id, dead.lease, "crash", MARK, details=document, model=MARK, cost_usd="0.01")
     yard.enqueue(MARK, **fields)
     (done,) = yard.claim(MARK, start=True)
     yard.complete(done.id, done.lease, document, cost_usd="0.02", model=MARK, decision_report={MARK: MARK})
     yard.enqueue(MARK, **fields)
     (asking,) = yard.claim(MARK, start=True)
-    yard.wait_for(asking.id, asking.lease, MARK, MARK, timeout_sec=600)
+    yard.attempts.wait_for(asking.id, asking.lease, MARK, MARK, timeout_sec=600)
     yard.enqueue(MARK, **fields)
     (running,) = yard.claim(MARK, start=True)
     yard.progress(running.id, running.lease, {"fraction": 0.5, "message": MARK})
     dag = yard.submit({"title": MARK, "tasks": [{"type": MARK, "title": MARK}, {"type": MARK, "title": MARK}]})
-    yard.open_breaker(MARK, why=MARK, by=f"human:{MARK}")
-    yard.pause_queue(MARK, by=f"human:{MARK}")
-    yard.add_schedule("nightly", "every day at 09:00", task={"type": MARK, "title": MARK}, by=f"human:{MARK}")
+    yard.breakers.open(MARK, why=MARK, by=f"human:{MARK}")
+    yard.queues.pause(MARK, by=f"human:{MARK}")
+    yard.schedules.add("nightly", "every day at 09:00", task={"type": MARK, "title": MARK}, by=f"human:{MARK}")
     wait_until_counted(yard)
     seen = visible(MARK)
     pages = ("/", "/tasks", "/dags", "/dead-letters", "/approvals", "/agents", "/queues", "/schedules", "/spend")
@@ -128,7 +130,7 @@ def given_marks_everywhere(yard: SyncYard) -> dict[str, str]:
 def wait_until_counted(yard: SyncYard) -> None:
     """What was spent is in the report once the sweep of some process has counted it."""
     until = time.monotonic() + PATIENCE / 1000
-    while not yard.spend_report(days=1).by_type:
+    while not yard.budgets.report(days=1).by_type:
         yard.sweep()
         assert time.monotonic() < until, "nothing was counted"
 
@@ -140,7 +142,7 @@ def given_a_hostile_task(yard: SyncYard, first: int) -> str:
     agent = f"agent {first} {short[0]}"
     whole = "\n".join(texts)
     document: dict[str, Any] = {text[:200]: text for text in texts}
-    yard.register(agent, f"type {first}", capabilities=short[:5], models=short[:3], max_concurrent_tasks=5)
+    yard.agents.register(agent, f"type {first}", capabilities=short[:5], models=short[:3], max_concurrent_tasks=5)
     yard.enqueue(
         f"type {first} {short[1]}", title=texts[0], prompt=whole, payload=document, tags=short[:5],
         agent=f"type {first}", subject=short[2], context_refs=short[:3], max_attempts=1, concurrency_key=short[4],
@@ -149,12 +151,12 @@ def given_a_hostile_task(yard: SyncYard, first: int) -> str:
     (held,) = yard.claim(agent, start=True)
     yard.progress(held.id, held.lease, {"fraction": 0.5, "message": texts[1]})
     for text in texts:
-        yard.message(held.id, held.lease, text)
-    yard.pin_session(held.id, held.lease, session_id=short[0], work_dir=short[1])
+        yard.attempts.message(held.id, held.lease, text)
+    yard.attempts.pin_session(held.id, held.lease, session_id=short[0], work_dir=short[1])
     yard.fail(held.id, held.lease, short[2][:40], whole, details=document, model=short[0], cost_usd="0.01")
     yard.enqueue(f"ask {first} {short[5]}", title=texts[2], prompt=whole, agent=f"type {first}")
     (asking,) = yard.claim(agent, start=True)
-    yard.wait_for(asking.id, asking.lease, short[0], short[1], timeout_sec=600)
+    yard.attempts.wait_for(asking.id, asking.lease, short[0], short[1], timeout_sec=600)
     return held.id
 
 

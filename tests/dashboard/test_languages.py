@@ -44,7 +44,7 @@ def test_pages_are_shown_where_the_machine_has_no_time_zone(browser: Browser, pl
     strange = started(browser.browser_type, TZ="Garbage/Zone", LC_ALL="xx_YY.UTF-8")
     try:
         with visiting(strange, place.address) as visit:
-            log_in(visit, yard.create_token("olga", "admin").text)
+            log_in(visit, yard.tokens.create("olga", "admin").text)
             _every_kind_of_page_is_shown(visit, scene)
     finally:
         strange.close()

@@ -43,7 +43,7 @@ def test_a_task_is_followed_while_it_is_worked_on(visit: Visit, yard: SyncYard):
     visit.open(f"/tasks/{scene.running}", "Running one")
     mark(visit)
 
-    yard.message(scene.running, scene.lease, "Looking at the tests first")
+    yard.attempts.message(scene.running, scene.lease, "Looking at the tests first")
     visit.sees("Looking at the tests first")
     yard.progress(scene.running, scene.lease, {"fraction": 0.8, "message": "nearly there"})
     visit.sees("nearly there")
@@ -72,7 +72,7 @@ def test_a_graph_shows_the_states_of_its_tasks_as_they_change(visit: Visit, yard
     scene = given_a_scene(yard)
     visit.open(f"/dags/{scene.dag}", "A graph")
     visit.sees("0 of 3")
-    yard.register("planner", capabilities=["judgement"])
+    yard.agents.register("planner", capabilities=["judgement"])
 
     (plan,) = yard.claim("planner", start=True)
     yard.complete(plan.id, plan.lease, {})

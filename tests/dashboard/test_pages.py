@@ -161,8 +161,8 @@ def test_what_can_be_done_to_a_queue_is_in_sight_on_a_phone(enter: Enter, yard: 
 
 def test_agents_that_are_gone_are_folded_away(visit: Visit, yard: SyncYard):
     for number in range(3):
-        yard.register(f"worker-{number}", type="worker")
-        yard.sign_off_agent(f"worker-{number}")
+        yard.agents.register(f"worker-{number}", type="worker")
+        yard.agents.sign_off(f"worker-{number}")
     visit.open("/agents", "Agents")
 
     visit.sees("3 workers offline")

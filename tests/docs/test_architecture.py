@@ -245,7 +245,7 @@ async def fan_in(yard: Yard, _: ManualClock) -> Steps:
 
 async def schedule(yard: Yard, clock: ManualClock) -> Steps:
     with traced() as steps:
-        await yard.add_schedule("reports", "every 5 minutes", task={"type": "report"})
+        await yard.schedules.add("reports", "every 5 minutes", task={"type": "report"})
         await elapse(yard, clock, 301)
     assert await yard.claim("worker")
     return steps

@@ -24,70 +24,70 @@ async def spend(yard: Yard, agent_id: str, cost: str) -> None:
 
 
 async def left_to(yard: Yard, agent_id: str) -> int | None:
-    return (await yard.agent(agent_id)).budget_left
+    return (await yard.agents.get(agent_id)).budget_left
 
 
 # Names
 
 
 async def test_an_id_stays_with_the_type_that_it_was_first_registered_under(yard: Yard):
-    await yard.register("coder-1", "coder")
+    await yard.agents.register("coder-1", "coder")
 
     with pytest.raises(IdentityTaken, match="an agent of the type coder"):
-        await yard.register("coder-1", "mallory")
-    assert (await yard.agent("coder-1")).type == "coder"
+        await yard.agents.register("coder-1", "mallory")
+    assert (await yard.agents.get("coder-1")).type == "coder"
 
 
 async def test_an_id_is_not_called_as_another_type_is(yard: Yard):
-    await yard.register("coder-1", "coder")
+    await yard.agents.register("coder-1", "coder")
 
     with pytest.raises(IdentityTaken, match="name of a type"):
-        await yard.register("coder", "mallory")
+        await yard.agents.register("coder", "mallory")
 
 
 async def test_a_type_is_not_called_as_an_id_of_another_type_is(yard: Yard):
-    await yard.register("coder-1", "coder")
+    await yard.agents.register("coder-1", "coder")
 
     with pytest.raises(IdentityTaken):
-        await yard.register("mallory", "coder-1")
+        await yard.agents.register("mallory", "coder-1")
     with pytest.raises(IdentityTaken):
-        await yard.create_token("t", "agent", agent="coder-1")
+        await yard.tokens.create("t", "agent", agent="coder-1")
 
 
 async def test_an_agent_may_be_the_only_one_of_its_kind(yard: Yard):
-    await yard.register("coder")
-    await yard.register("coder-2", "coder")
+    await yard.agents.register("coder")
+    await yard.agents.register("coder-2", "coder")
 
-    assert {view.id: view.type for view in await yard.agents()} == {"coder": "coder", "coder-2": "coder"}
+    assert {view.id: view.type for view in await yard.agents.list()} == {"coder": "coder", "coder-2": "coder"}
 
 
 async def test_who_registers_again_without_a_type_keeps_its_own(yard: Yard):
-    await yard.register("coder-1", "coder")
-    await yard.register("coder-1", capabilities=["git"])
+    await yard.agents.register("coder-1", "coder")
+    await yard.agents.register("coder-1", capabilities=["git"])
 
-    assert (await yard.agent("coder-1")).type == "coder"
+    assert (await yard.agents.get("coder-1")).type == "coder"
 
 
 async def test_who_names_no_id_is_given_one_of_its_type(yard: Yard):
-    one, other = (await yard.register(None, "coder")).id, (await yard.register(None, "coder")).id
+    one, other = (await yard.agents.register(None, "coder")).id, (await yard.agents.register(None, "coder")).id
 
     assert one != other
     assert all(each.startswith("coder-") and len(each) == len("coder-") + 8 for each in (one, other))
     with pytest.raises(InvalidInput, match="type"):
-        await yard.register(None)
+        await yard.agents.register(None)
 
 
 # Money
 
 
 async def test_a_budget_is_of_the_type_whatever_id_spends_it(yard: Yard):
-    await yard.register("coder-1", "coder", budget_usd="1.00")
+    await yard.agents.register("coder-1", "coder", budget_usd="1.00")
     await spend(yard, "coder-1", "0.70")
-    await yard.register("coder-2", "coder", budget_usd="1.00")
+    await yard.agents.register("coder-2", "coder", budget_usd="1.00")
     await spend(yard, "coder-2", "0.30")
 
     assert await left_to(yard, "coder-1") == await left_to(yard, "coder-2") == 0
-    await yard.set_budget(default_reserve_usd="0.01")
+    await yard.budgets.set(default_reserve_usd="0.01")
     task = await yard.enqueue("code")
     assert not await yard.claim("coder-1")
     (cause,) = {cause.kind for cause in (await yard.why(task.id)).causes}
@@ -97,28 +97,28 @@ async def test_a_budget_is_of_the_type_whatever_id_spends_it(yard: Yard):
 
 async def test_what_an_operator_set_counts_until_it_is_taken_back(yard: Yard):
     await given_an_agent(yard, "coder", budget_usd="1")
-    await yard.set_agent_budget("coder", "5")
+    await yard.agents.set_budget("coder", "5")
     await given_an_agent(yard, "coder", budget_usd="2")
     assert await left_to(yard, "coder") == 5_000_000
 
     await given_an_agent(yard, "coder")  # says nothing in code: that changes nothing
-    await yard.set_agent_budget("coder")  # an operator's word too: no limit
+    await yard.agents.set_budget("coder")  # an operator's word too: no limit
     assert await left_to(yard, "coder") is None
 
-    await yard.set_agent_budget("coder", take_back=True)
+    await yard.agents.set_budget("coder", take_back=True)
     assert await left_to(yard, "coder") == 2_000_000
 
 
 async def test_of_two_processes_the_last_to_start_counts_and_an_event_says_so(yard: Yard):
-    await yard.register("coder-1", "coder", budget_usd="1")
-    await yard.register("coder-2", "coder", budget_usd="3", budget_per="day")
+    await yard.agents.register("coder-1", "coder", budget_usd="1")
+    await yard.agents.register("coder-2", "coder", budget_usd="3", budget_per="day")
 
     said = [json.loads(each.event.data or "") for each in await yard.events() if each.event.event == "agent.budget"]
     assert [(each["from"], each["to"]) for each in said] == [
         (None, {"usd": "1", "per": "ever"}),
         ({"usd": "1", "per": "ever"}, {"usd": "3", "per": "day"}),
     ]
-    view = await yard.agent("coder-1")
+    view = await yard.agents.get("coder-1")
     assert (view.budget, view.budget_per, view.budget_set_by) == (3_000_000, Period.DAY, "code")
 
 
@@ -131,7 +131,7 @@ async def test_a_budget_may_be_for_each_day_or_month(yard: Yard, clock: ManualCl
     clock.advance(seconds=days * DAY)
 
     assert await left_to(yard, "coder") == 1_000_000
-    await yard.set_agent_budget("coder", "1.50")  # for ever: what was spent before counts
+    await yard.agents.set_budget("coder", "1.50")  # for ever: what was spent before counts
     assert await left_to(yard, "coder") == 500_000
 
 
@@ -148,36 +148,36 @@ async def test_an_attempt_is_charged_to_the_day_of_its_claim(yard: Yard, clock: 
 
 
 async def test_an_id_may_have_one_more_budget_of_its_own(yard: Yard):
-    await yard.register("coder-1", "coder", budget_usd="10")
-    await yard.register("coder-2", "coder")
-    await yard.set_agent_budget("coder-1", "1")
-    await yard.register("coder-1", "coder")  # its start does not erase it
+    await yard.agents.register("coder-1", "coder", budget_usd="10")
+    await yard.agents.register("coder-2", "coder")
+    await yard.agents.set_budget("coder-1", "1")
+    await yard.agents.register("coder-1", "coder")  # its start does not erase it
 
     assert (await left_to(yard, "coder-1"), await left_to(yard, "coder-2")) == (1_000_000, 10_000_000)
     with pytest.raises(InvalidInput, match="budget_per"):
-        await yard.set_agent_budget("coder-1", "1", budget_per="day")
+        await yard.agents.set_budget("coder-1", "1", budget_per="day")
 
 
 # Grants
 
 
 async def test_a_grant_narrows_what_an_agent_gets_from_its_next_claim_on(yard: Yard):
-    await yard.register("coder-1", "coder", capabilities=["git"], max_concurrent_tasks=10)
+    await yard.agents.register("coder-1", "coder", capabilities=["git"], max_concurrent_tasks=10)
     await yard.enqueue("code", queue="slow")
     await yard.enqueue("review")
     await yard.enqueue("code", required_capabilities=["git"])
     wanted = await yard.enqueue("code")
 
-    await yard.grant("coder", types=["code"], capabilities=[], queues=["default"])
+    await yard.tokens.grant("coder", types=["code"], capabilities=[], queues=["default"])
 
     assert [held.id for held in await yard.claim("coder-1", count=10)] == [wanted.id]
 
 
 async def test_slots_of_a_grant_are_the_sum_over_all_ids(yard: Yard):
-    await yard.register(None, "coder")
-    await yard.grant("coder", slots=3)
+    await yard.agents.register(None, "coder")
+    await yard.tokens.grant("coder", slots=3)
     for name in ("coder-1", "coder-2"):
-        await yard.register(name, "coder", max_concurrent_tasks=2)
+        await yard.agents.register(name, "coder", max_concurrent_tasks=2)
     for _ in range(5):
         await yard.enqueue("code")
 
@@ -188,17 +188,17 @@ async def test_slots_of_a_grant_are_the_sum_over_all_ids(yard: Yard):
 
     await yard.complete(first[0].id, first[0].lease)
     assert len(await yard.claim("coder-2", count=5)) == 1
-    await yard.grant("coder", slots=1)
+    await yard.tokens.grant("coder", slots=1)
     await yard.complete(first[1].id, first[1].lease)
     assert not await yard.claim("coder-1", count=5)
     assert (await yard.verify()).ok
 
 
 async def test_a_grant_without_slots_bounds_all_ids_together(yard: Yard):
-    await yard.register(None, "coder")
-    assert (await yard.grant("coder")).slots == DEFAULT_SLOTS
+    await yard.agents.register(None, "coder")
+    assert (await yard.tokens.grant("coder")).slots == DEFAULT_SLOTS
     for name in ("coder-1", "coder-2"):
-        await yard.register(name, "coder", max_concurrent_tasks=1000)
+        await yard.agents.register(name, "coder", max_concurrent_tasks=1000)
     for _ in range(DEFAULT_SLOTS + 3):
         await yard.enqueue("code")
 
@@ -206,12 +206,12 @@ async def test_a_grant_without_slots_bounds_all_ids_together(yard: Yard):
     second = await yard.claim("coder-2", count=20)
     assert (len(first), len(second)) == (DEFAULT_SLOTS - 1, 1)
 
-    assert (await yard.grant("coder", slots="unlimited")).slots is None
+    assert (await yard.tokens.grant("coder", slots="unlimited")).slots is None
     assert len(await yard.claim("coder-2", count=20)) == 3
     assert (await yard.verify()).ok
     for slots in ("many", -1, 1.5):
         with pytest.raises(InvalidInput, match="slots"):
-            await yard.grant("coder", slots=slots)  # pyright: ignore[reportArgumentType]
+            await yard.tokens.grant("coder", slots=slots)  # pyright: ignore[reportArgumentType]
 
 
 async def test_of_two_processes_that_want_a_name_at_once_one_gets_it(open_yard: OpenYard):
@@ -219,8 +219,8 @@ async def test_of_two_processes_that_want_a_name_at_once_one_gets_it(open_yard: 
     for number in range(8):
         # One id under two types; and an id with the name that another process makes a type.
         same, name = f"same-{number}", f"name-{number}"
-        await race(one.register(same, "coder"), other.register(same, "mallory"))
-        await race(one.register(name, "coder"), other.register(f"{name}-1", name))
+        await race(one.agents.register(same, "coder"), other.agents.register(same, "mallory"))
+        await race(one.agents.register(name, "coder"), other.agents.register(f"{name}-1", name))
 
 
 async def race(*registering: Coroutine[Any, Any, Agent]) -> None:
@@ -229,53 +229,53 @@ async def race(*registering: Coroutine[Any, Any, Agent]) -> None:
 
 
 async def test_registering_asks_for_no_more_than_was_granted(yard: Yard):
-    await yard.register(None, "coder")
-    await yard.grant("coder", types=["code"], capabilities=["git"])
+    await yard.agents.register(None, "coder")
+    await yard.tokens.grant("coder", types=["code"], capabilities=["git"])
 
     with pytest.raises(Forbidden, match="capability python"):
-        await yard.register("coder-1", "coder", capabilities=["git", "python"])
+        await yard.agents.register("coder-1", "coder", capabilities=["git", "python"])
     with pytest.raises(Forbidden, match="type review"):
-        await yard.register("coder-1", "coder", types=["code", "review"])
-    await yard.register("coder-1", "coder", capabilities=["git"])
-    assert (await yard.agent("coder-1")).types == {"code"}
+        await yard.agents.register("coder-1", "coder", types=["code", "review"])
+    await yard.agents.register("coder-1", "coder", capabilities=["git"])
+    assert (await yard.agents.get("coder-1")).types == {"code"}
 
 
 @pytest.mark.parametrize("judging", ["llm-judge", "test-runner"])
 async def test_who_is_granted_anything_judges_only_where_that_is_granted(yard: Yard, judging: str):
-    await yard.register(None, "coder")
-    await yard.grant("coder")
+    await yard.agents.register(None, "coder")
+    await yard.tokens.grant("coder")
     with pytest.raises(Forbidden, match=judging):
-        await yard.register("coder-1", "coder", capabilities=[judging])
+        await yard.agents.register("coder-1", "coder", capabilities=[judging])
 
-    await yard.grant("coder", capabilities=[judging])
-    await yard.register("coder-1", "coder", capabilities=[judging])
-    await yard.grant("coder")
+    await yard.tokens.grant("coder", capabilities=[judging])
+    await yard.agents.register("coder-1", "coder", capabilities=[judging])
+    await yard.tokens.grant("coder")
 
-    assert not (await yard.agent("coder-1")).capabilities
+    assert not (await yard.agents.get("coder-1")).capabilities
 
 
 async def test_a_grant_to_one_id_is_for_that_id_alone(yard: Yard):
-    await yard.register(None, "coder")
-    await yard.grant("coder")
-    await yard.grant("coder", agent_id="coder-1", capabilities=["llm-judge"], slots=1)
-    await yard.register("coder-1", "coder", capabilities=["llm-judge"], max_concurrent_tasks=5)
+    await yard.agents.register(None, "coder")
+    await yard.tokens.grant("coder")
+    await yard.tokens.grant("coder", agent_id="coder-1", capabilities=["llm-judge"], slots=1)
+    await yard.agents.register("coder-1", "coder", capabilities=["llm-judge"], max_concurrent_tasks=5)
 
-    assert (await yard.agent("coder-1")).max_concurrent_tasks == 1
+    assert (await yard.agents.get("coder-1")).max_concurrent_tasks == 1
     with pytest.raises(Forbidden):
-        await yard.register("coder-2", "coder", capabilities=["llm-judge"])
+        await yard.agents.register("coder-2", "coder", capabilities=["llm-judge"])
 
 
 # What is known of an agent
 
 
 async def test_adding_a_capability_keeps_what_is_known_of_an_agent(yard: Yard):
-    await yard.register("coder-1", "coder", capabilities=["git"], models=["opus"], max_concurrent_tasks=7)
-    await yard.set_agent_budget("coder-1", "4")
-    await yard.drain_agent("coder-1")
+    await yard.agents.register("coder-1", "coder", capabilities=["git"], models=["opus"], max_concurrent_tasks=7)
+    await yard.agents.set_budget("coder-1", "4")
+    await yard.agents.drain("coder-1")
 
-    await yard.register("coder-1", capabilities=["python"], keep=True)
+    await yard.agents.register("coder-1", capabilities=["python"], keep=True)
 
-    agent = await yard.agent("coder-1")
+    agent = await yard.agents.get("coder-1")
     shown = (agent.type, agent.models_available, agent.max_concurrent_tasks, agent.own_budget)
     assert shown == ("coder", ("opus",), 7, 4_000_000)
     assert (agent.capabilities, agent.status) == ({"git", "python"}, "draining")
@@ -286,7 +286,7 @@ async def test_adding_a_capability_keeps_what_is_known_of_an_agent(yard: Yard):
 
 async def test_nobody_judges_what_its_own_type_has_made(yard: Yard):
     for name, type_ in (("coder-1", "coder"), ("coder-2", "coder"), ("judge-1", "judge")):
-        await yard.register(name, type_, capabilities=["llm-judge"], max_concurrent_tasks=9)
+        await yard.agents.register(name, type_, capabilities=["llm-judge"], max_concurrent_tasks=9)
     task = await yard.enqueue("code", output={"validation": "llm-judge"})
     held = await claim_that(yard, task.id, by="coder-1", start=True)
     await yard.complete(held.id, held.lease, {"good": True})

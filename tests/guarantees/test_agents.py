@@ -19,13 +19,15 @@ async def ids_claimed(yard: Yard, agent: str) -> list[str]:
 
 
 async def test_the_roster_says_who_is_there_and_how_busy(yard: Yard, clock: ManualClock):
-    await yard.register("ada", "coder", capabilities=["git"], models=["opus"], max_concurrent_tasks=2, budget_usd="5")
+    await yard.agents.register(
+        "ada", "coder", capabilities=["git"], models=["opus"], max_concurrent_tasks=2, budget_usd="5"
+    )
     held = await yard.enqueue("code", max_cost_usd="1.50")
     await claim_that(yard, held.id, by="ada")
     clock.advance(seconds=7)
-    await yard.agent_heartbeat("ada")
+    await yard.agents.heartbeat("ada")
 
-    (ada,) = await yard.agents()
+    (ada,) = await yard.agents.list()
     assert (ada.type, ada.capabilities, ada.models_available) == ("coder", {"git"}, ("opus",))
     assert (ada.current_tasks, ada.budget_left, ada.last_heartbeat) == (1, 3_500_000, yard.now())
     assert ada.status is AgentStatus.ACTIVE
@@ -36,12 +38,12 @@ async def test_a_heartbeat_of_a_task_is_one_of_its_agent(yard: Yard, clock: Manu
     clock.advance(seconds=20)
     await yard.heartbeat(held.id, held.lease)
 
-    (worker,) = await yard.agents()
+    (worker,) = await yard.agents.list()
     assert worker.last_heartbeat == yard.now()
 
 
 async def test_an_agent_holds_no_more_than_it_may_claimed_and_running_together(yard: Yard):
-    await yard.register("worker", max_concurrent_tasks=2)
+    await yard.agents.register("worker", max_concurrent_tasks=2)
     for _ in range(4):
         await yard.enqueue("code")
     first, second = await yard.claim("worker", count=4)
@@ -56,7 +58,7 @@ async def test_an_agent_holds_no_more_than_it_may_claimed_and_running_together(y
 
 async def test_claims_of_many_processes_at_once_do_not_give_an_agent_more(yard: Yard, open_yard: OpenYard):
     yards = [yard, *[await open_yard() for _ in range(3)]]
-    await yard.register("worker", max_concurrent_tasks=3)
+    await yard.agents.register("worker", max_concurrent_tasks=3)
     for _ in range(12):
         await yard.enqueue("code")
     claims = await asyncio.gather(*(each.claim("worker", count=2) for each in yards))
@@ -101,16 +103,16 @@ async def test_who_is_not_registered_gets_nothing(yard: Yard):
     with pytest.raises(NotFound):
         await yard.claim("nobody")
     with pytest.raises(NotFound):
-        await yard.agent_heartbeat("nobody")
+        await yard.agents.heartbeat("nobody")
     with pytest.raises(NotFound):
-        await yard.drain_agent("nobody")
+        await yard.agents.drain("nobody")
 
 
 async def test_an_agent_of_another_workspace_is_not_there(yard: Yard, open_yard: OpenYard):
     other = await open_yard(workspace="other")
     await given_an_agent(yard)
 
-    assert await other.agents() == []
+    assert await other.agents.list() == []
     with pytest.raises(NotFound):
         await other.claim("worker")
 
@@ -140,10 +142,10 @@ async def test_an_agent_of_another_workspace_is_not_there(yard: Yard, open_yard:
 async def test_an_agent_that_makes_no_sense_is_refused_and_not_stored(yard: Yard, facts: dict[str, Any], field: str):
     said: dict[str, Any] = {"agent_id": "worker", **facts}
     with pytest.raises(InvalidInput) as refused:
-        await yard.register(**said)
+        await yard.agents.register(**said)
 
     assert refused.value.facts["field"] == field
-    assert await yard.agents() == []
+    assert await yard.agents.list() == []
 
 
 # Coming and going
@@ -152,15 +154,15 @@ async def test_an_agent_that_makes_no_sense_is_refused_and_not_stored(yard: Yard
 async def test_a_draining_agent_finishes_what_it_holds_and_gets_nothing_new(yard: Yard):
     held = await given_a_running_task(yard)
     await yard.enqueue("code")
-    await yard.drain_agent("worker")
+    await yard.agents.drain("worker")
 
     assert await yard.claim("worker") == []
     told = await yard.heartbeat(held.id, held.lease)
     assert (told.words, told.must_stop) == (("draining",), False)
-    assert await yard.agent_heartbeat("worker") is AgentStatus.DRAINING
+    assert await yard.agents.heartbeat("worker") is AgentStatus.DRAINING
     assert (await yard.complete(held.id, held.lease)).status is Status.COMPLETED
 
-    await yard.resume_agent("worker")
+    await yard.agents.resume("worker")
     assert len(await yard.claim("worker")) == 1
 
 
@@ -170,7 +172,7 @@ async def test_who_is_drained_hears_of_it_in_another_process_within_a_second(
     other = await open_yard()
     held = await given_a_running_task(other)
     await other.heartbeat(held.id, held.lease)
-    await yard.drain_agent("worker")
+    await yard.agents.drain("worker")
     clock.advance(seconds=1)
 
     assert (await other.heartbeat(held.id, held.lease)).words == ("draining",)
@@ -179,9 +181,9 @@ async def test_who_is_drained_hears_of_it_in_another_process_within_a_second(
 async def test_an_agent_that_has_signed_off_gets_nothing_until_it_registers_again(yard: Yard):
     await given_an_agent(yard)
     task = await yard.enqueue("code")
-    await yard.sign_off_agent("worker")
+    await yard.agents.sign_off("worker")
     assert await yard.claim("worker") == []
-    assert (await yard.agents())[0].status is AgentStatus.OFFLINE
+    assert (await yard.agents.list())[0].status is AgentStatus.OFFLINE
 
     await given_an_agent(yard)
     await claim_that(yard, task.id)
@@ -191,9 +193,9 @@ async def test_to_remove_an_agent_fails_what_it_holds(yard: Yard, open_yard: Ope
     other = await open_yard(workspace="other")
     theirs = await given_a_running_task(other)  # by an agent of the same name
     held = await given_a_running_task(yard)
-    await yard.remove_agent("worker")
+    await yard.agents.remove("worker")
 
-    assert await yard.agents() == []
+    assert await yard.agents.list() == []
     assert (await yard.get(held.id)).status is Status.RETRYING
     assert (await other.complete(theirs.id, theirs.lease)).status is Status.COMPLETED
 
@@ -202,7 +204,7 @@ async def test_to_remove_an_agent_fails_what_it_holds(yard: Yard, open_yard: Ope
 
 
 async def given_a_runtime(yard: Yard, runtime: str, *agents: str) -> None:
-    await yard.register_runtime(runtime, hostname="host", pid=7, version="1")
+    await yard.runtimes.register(runtime, hostname="host", pid=7, version="1")
     for agent in agents:
         await given_an_agent(yard, agent, runtime_id=runtime)
 
@@ -218,14 +220,14 @@ async def test_a_runtime_that_restarts_gives_up_its_orphans(yard: Yard):
     first, last = await given_work_of(yard, "ada"), await given_work_of(yard, "bob", max_attempts=1)
     elsewhere = await given_work_of(yard, "cleo")
 
-    assert await yard.orphans("laptop") == (2, 1)
+    assert await yard.runtimes.orphans("laptop") == (2, 1)
     task = await yard.get(first.id)
     assert (task.status, task.attempts[0].reason) == (Status.RETRYING, "runtime_recovery")
     assert (await yard.get(last.id)).status is Status.DEAD_LETTERED
     assert (await yard.get(elsewhere.id)).status is Status.RUNNING
     with pytest.raises(LeaseLost):
         await yard.complete(first.id, first.lease)
-    assert await yard.orphans("laptop") == (0, 0)
+    assert await yard.runtimes.orphans("laptop") == (0, 0)
 
 
 async def test_what_a_silent_runtime_held_fails_after_75_seconds(yard: Yard, clock: ManualClock):
@@ -246,7 +248,7 @@ async def test_a_runtime_that_is_heard_of_keeps_what_it_holds(yard: Yard, clock:
     held = await given_work_of(yard, "ada", timeouts={"lease_sec": 3600})
     for _ in range(10):
         await elapse(yard, clock, 25)
-        await yard.runtime_heartbeat("laptop")
+        await yard.runtimes.heartbeat("laptop")
 
     assert (await yard.get(held.id)).status is Status.RUNNING
 
@@ -269,7 +271,7 @@ async def test_in_multica_the_heartbeat_of_a_runtime_extends_what_it_holds(open_
     held = await given_work_of(yard, "ada")
     for _ in range(10):
         await elapse(yard, clock, 15)
-        await yard.runtime_heartbeat("laptop")
+        await yard.runtimes.heartbeat("laptop")
 
     assert claim_of(await yard.get(held.id)).lease_expires_at == yard.now() + 75_000_000
     assert (await yard.complete(held.id, held.lease)).status is Status.COMPLETED
@@ -280,7 +282,7 @@ async def test_elsewhere_the_heartbeat_of_a_runtime_extends_nothing(yard: Yard, 
     held = await given_work_of(yard, "ada")
     for _ in range(4):
         await elapse(yard, clock, 23)
-        await yard.runtime_heartbeat("laptop")
+        await yard.runtimes.heartbeat("laptop")
 
     assert (await yard.get(held.id)).attempts[0].reason == "heartbeat_timeout"
 
@@ -293,52 +295,52 @@ async def test_a_runtime_of_the_same_name_in_another_workspace_is_another(open_y
     theirs = await given_work_of(other, "ada")
     for _ in range(4):
         await elapse(yard, clock, 20)
-        await other.runtime_heartbeat("laptop")
+        await other.runtimes.heartbeat("laptop")
 
     assert (await yard.get(mine.id)).attempts[0].reason == "runtime_offline"  # it was theirs that was heard of
     assert (await other.get(theirs.id)).status is Status.RUNNING
-    assert await yard.orphans("laptop") == (0, 0)
+    assert await yard.runtimes.orphans("laptop") == (0, 0)
     assert (await other.get(theirs.id)).status is Status.RUNNING
 
 
 async def test_a_runtime_that_never_said_it_started_is_not_there(yard: Yard):
     with pytest.raises(NotFound):
-        await yard.runtime_heartbeat("ghost")
+        await yard.runtimes.heartbeat("ghost")
 
 
 async def test_a_claim_for_a_runtime_serves_all_its_agents_within_their_limits(yard: Yard):
-    await yard.register_runtime("laptop")
-    await yard.register("ada", runtime_id="laptop", max_concurrent_tasks=1)
-    await yard.register("bob", runtime_id="laptop", max_concurrent_tasks=2)
-    await yard.register("cleo", max_concurrent_tasks=5)
+    await yard.runtimes.register("laptop")
+    await yard.agents.register("ada", runtime_id="laptop", max_concurrent_tasks=1)
+    await yard.agents.register("bob", runtime_id="laptop", max_concurrent_tasks=2)
+    await yard.agents.register("cleo", max_concurrent_tasks=5)
     for _ in range(5):
         await yard.enqueue("code")
 
-    held = await yard.claim_for_runtime("laptop", count=5)
+    held = await yard.attempts.claim_for_runtime("laptop", count=5)
     assert sorted(str(each.worker) for each in held) == ["ada", "bob", "bob"]
     assert {claim_of(each).runtime_id for each in held} == {"laptop"}
 
 
 async def test_a_claim_for_a_runtime_whose_answer_was_lost_is_answered_again(yard: Yard):
-    await yard.register_runtime("laptop")
-    await yard.register("ada", runtime_id="laptop")
-    await yard.register("bob", runtime_id="laptop", max_concurrent_tasks=2)
+    await yard.runtimes.register("laptop")
+    await yard.agents.register("ada", runtime_id="laptop")
+    await yard.agents.register("bob", runtime_id="laptop", max_concurrent_tasks=2)
     for _ in range(5):
         await yard.enqueue("code")
-    first = await yard.claim_for_runtime("laptop", count=2, request_id="r1")
+    first = await yard.attempts.claim_for_runtime("laptop", count=2, request_id="r1")
 
-    again = await yard.claim_for_runtime("laptop", count=2, request_id="r1")
+    again = await yard.attempts.claim_for_runtime("laptop", count=2, request_id="r1")
     assert [(held.id, held.lease) for held in again] == [(held.id, held.lease) for held in first]
-    assert len(await yard.claim_for_runtime("laptop", count=2, request_id="r2")) == 1
+    assert len(await yard.attempts.claim_for_runtime("laptop", count=2, request_id="r2")) == 1
 
 
 async def test_a_lost_answer_to_a_runtime_is_found_again_though_another_agent_has_work_by_now(yard: Yard):
     await given_a_runtime(yard, "laptop", "ada", "bob")
     await yard.enqueue("code", agent="bob")
-    lost = await yard.claim_for_runtime("laptop", request_id="r1")
+    lost = await yard.attempts.claim_for_runtime("laptop", request_id="r1")
     await yard.enqueue("code", agent="ada")
 
-    again = await yard.claim_for_runtime("laptop", request_id="r1")
+    again = await yard.attempts.claim_for_runtime("laptop", request_id="r1")
     assert [(held.id, held.lease) for held in again] == [(held.id, held.lease) for held in lost]
 
 
@@ -347,7 +349,7 @@ async def test_a_claim_for_a_runtime_takes_only_the_types_and_queues_that_are_as
     for type_, queue in (("code", "default"), ("review", "default"), ("review", "night")):
         await yard.enqueue(type_, queue=queue)
 
-    (held,) = await yard.claim_for_runtime("laptop", count=3, types=["review"], queues=["night"])
+    (held,) = await yard.attempts.claim_for_runtime("laptop", count=3, types=["review"], queues=["night"])
     assert (held.type, held.queue) == ("review", "night")
 
 
@@ -374,14 +376,14 @@ async def test_an_agents_own_claim_time_counts_where_a_task_has_one(open_yard: O
 
 
 async def test_pinning_a_session_keeps_what_was_pinned_before(yard: Yard):
-    await yard.register("pinner", runtime_id="machine")
+    await yard.agents.register("pinner", runtime_id="machine")
     await yard.enqueue("pin", agent="pinner")
     (held,) = await yard.claim("pinner", start=True)
 
-    await yard.pin_session(held.id, held.lease, work_dir="/srv/page")
-    await yard.pin_session(held.id, held.lease, session_id="s1")
+    await yard.attempts.pin_session(held.id, held.lease, work_dir="/srv/page")
+    await yard.attempts.pin_session(held.id, held.lease, session_id="s1")
 
     session = (await yard.get(held.id)).to_dict()["session"]
     assert session == {"session_id": "s1", "work_dir": "/srv/page", "runtime": "machine", "fresh": False}
     with pytest.raises(InvalidInput, match="work_dir"):
-        await yard.pin_session(held.id, held.lease)
+        await yard.attempts.pin_session(held.id, held.lease)

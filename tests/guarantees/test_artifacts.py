@@ -14,6 +14,7 @@ from taskyard.ledger.clock import ManualClock
 from taskyard.outbound.object_store import Objects
 from taskyard.yard import Yard
 from tests.files import content_of, objects_in, path_of, put_by
+from tests.sources.words import behind
 from tests.yards import Died, OpenYard, claim_that, elapse, given_a_running_task, given_an_agent
 
 HOUR = 3600
@@ -33,7 +34,7 @@ async def clear(yard: Yard, clock: ManualClock, seconds: float = 61) -> None:
     """Let time pass, and errands be run."""
     clock.advance(seconds=seconds)
     await yard.sweep()
-    await yard.run_errands()
+    await yard.run_outbox()
 
 
 async def run_again(yard: Yard, clock: ManualClock, task_id: str) -> Any:
@@ -46,19 +47,19 @@ async def run_again(yard: Yard, clock: ManualClock, task_id: str) -> Any:
 
 async def test_an_artifact_is_seen_from_the_completion_on(yard: Yard):
     held = await given_a_running_task(yard)
-    stored = await yard.put_artifact(
+    stored = await yard.artifacts.put(
         "report.md", "# Done", task_id=held.id, lease=held.lease, media_type="text/markdown"
     )
     with pytest.raises(NotFound):
-        await yard.artifact(stored.id)
+        await yard.artifacts.get(stored.id)
 
     await yard.complete(held.id, held.lease, {"ok": True})
 
-    assert await yard.artifact(stored.id) == stored
+    assert await yard.artifacts.get(stored.id) == stored
     assert (stored.name, stored.size, stored.media_type) == ("report.md", 6, "text/markdown")
     assert stored.sha256 == sha256(b"# Done").hexdigest()
     assert await content_of(yard, stored.reference) == b"# Done"
-    assert [each.id for each in await yard.artifacts(task_id=held.id)] == [stored.id]
+    assert [each.id for each in await yard.artifacts.list(task_id=held.id)] == [stored.id]
     output: Any = (await yard.get(held.id)).to_dict()["output"]
     assert output["artifacts"] == [stored.reference]
 
@@ -75,9 +76,9 @@ async def test_what_an_attempt_put_that_lost_its_lease_is_never_seen_and_is_clea
     await yard.complete(again.id, again.lease)
     await clear(yard, clock)
 
-    assert [each.id for each in await yard.artifacts()] == [kept]
+    assert [each.id for each in await yard.artifacts.list()] == [kept]
     with pytest.raises(NotFound):
-        await yard.artifact(lost)
+        await yard.artifacts.get(lost)
     assert objects_in(folder) == [kept]
 
 
@@ -90,7 +91,7 @@ async def test_a_lease_that_is_lost_while_the_file_comes_makes_it_nothing(yard: 
         yield b"the second"
 
     with pytest.raises(LeaseLost):
-        await yard.put_artifact("slow.bin", slowly(), task_id=held.id, lease=held.lease)
+        await yard.artifacts.put("slow.bin", slowly(), task_id=held.id, lease=held.lease)
     assert objects_in(folder) == []
 
 
@@ -111,19 +112,19 @@ async def test_what_came_of_an_attempt_that_did_not_end_well_is_cleared_away(
             await yard.cancel(held.id)
     await clear(yard, clock)
 
-    assert (await yard.artifacts(), objects_in(folder)) == ([], [])
+    assert (await yard.artifacts.list(), objects_in(folder)) == ([], [])
 
 
 async def test_what_was_put_before_a_wait_is_there_when_the_handler_goes_on(yard: Yard, clock: ManualClock):
     held = await given_a_running_task(yard)
     before = await put_by(yard, held, "plan.md", "to be approved")
-    await yard.wait_for(held.id, held.lease, "approval", "approve")
+    await yard.attempts.wait_for(held.id, held.lease, "approval", "approve")
     await clear(yard, clock)
     await yard.signal(held.id, "approve", True)
     again = await claim_that(yard, held.id, start=True)
     await yard.complete(again.id, again.lease)
 
-    assert [each.id for each in await yard.artifacts()] == [before]
+    assert [each.id for each in await yard.artifacts.list()] == [before]
     assert await content_of(yard, before) == b"to be approved"
 
 
@@ -135,7 +136,7 @@ async def test_a_name_that_is_put_again_takes_the_place_of_the_first(yard: Yard,
     await yard.complete(held.id, held.lease)
     await clear(yard, clock)
 
-    assert {each.name: each.id for each in await yard.artifacts()}["notes.txt"] == second
+    assert {each.name: each.id for each in await yard.artifacts.list()}["notes.txt"] == second
     assert first not in objects_in(folder)
     assert len(objects_in(folder)) == 2
 
@@ -149,7 +150,7 @@ async def test_a_yard_clears_away_only_what_is_over(yard: Yard, clock: ManualClo
     assert len(objects_in(folder)) == 1
     await yard.complete(held.id, held.lease)
     await clear(yard, clock, 3 * HOUR)
-    assert len(await yard.artifacts()) == 1
+    assert len(await yard.artifacts.list()) == 1
 
 
 # Referring
@@ -157,7 +158,7 @@ async def test_a_yard_clears_away_only_what_is_over(yard: Yard, clock: ManualClo
 
 async def test_an_artifact_is_an_input_of_what_refers_to_it_or_depends_on_its_task(yard: Yard):
     await given_an_agent(yard, "worker")
-    given = await yard.put_artifact("brief.pdf", b"%PDF")
+    given = await yard.artifacts.put("brief.pdf", b"%PDF")
     dag = await yard.submit(
         {
             "tasks": [
@@ -171,9 +172,9 @@ async def test_an_artifact_is_an_input_of_what_refers_to_it_or_depends_on_its_ta
     await yard.complete(first.id, first.lease, "done")
 
     read: Any
-    (read,) = await yard.inputs(first.id)
+    (read,) = await yard.tasks.inputs(first.id)
     assert (read.ref, read.inlined, read.data["name"]) == (given.reference, False, "brief.pdf")
-    passed_on = await yard.inputs(dag.tasks["#1"].id)
+    passed_on = await yard.tasks.inputs(dag.tasks["#1"].id)
     assert [each.ref for each in passed_on] == [f"task:{first.id}:output", f"artifact:{made}"]
 
 
@@ -195,14 +196,14 @@ async def test_a_workspace_does_not_see_anothers_artifacts(open_yard: OpenYard, 
         await open_yard(artifacts=folder.as_uri()),
         await open_yard(artifacts=folder.as_uri(), workspace="there"),
     )
-    mine = await here.put_artifact("mine.txt", "secret")
+    mine = await here.artifacts.put("mine.txt", "secret")
     task = await there.enqueue("code", context_refs=[mine.reference])
 
     with pytest.raises(NotFound):
-        await there.artifact(mine.id)
+        await there.artifacts.get(mine.id)
     with pytest.raises(NotFound):
         await content_of(there, mine.id)
-    assert (await there.artifacts(), await there.inputs(task.id)) == ([], [])
+    assert (await there.artifacts.list(), await there.tasks.inputs(task.id)) == ([], [])
 
 
 # Content
@@ -221,7 +222,7 @@ async def test_a_workspace_does_not_see_anothers_artifacts(open_yard: OpenYard, 
     ids=["text", "nothing", "bytearray", "view", "file", "pieces"],
 )
 async def test_content_may_be_given_in_many_ways(yard: Yard, data: Callable[[], Content], expected: bytes):
-    stored = await yard.put_artifact("a.bin", data())
+    stored = await yard.artifacts.put("a.bin", data())
 
     assert (await content_of(yard, stored.id), stored.size) == (expected, len(expected))
 
@@ -229,28 +230,28 @@ async def test_content_may_be_given_in_many_ways(yard: Yard, data: Callable[[], 
 async def test_a_file_is_read_from_where_it_is(yard: Yard, tmp_path: Path):
     path = tmp_path / "big.bin"
     path.write_bytes(bytes(range(256)) * 20_000)
-    stored = await yard.put_artifact("big.bin", path)
+    stored = await yard.artifacts.put("big.bin", path)
 
     assert await content_of(yard, stored.id) == path.read_bytes()
-    assert b"".join([piece async for piece in yard.read_artifact(stored.id, start=255, end=258)]) == b"\xff\x00\x01"
+    assert b"".join([piece async for piece in yard.artifacts.read(stored.id, start=255, end=258)]) == b"\xff\x00\x01"
     with pytest.raises(InvalidInput):
-        await yard.put_artifact("none.bin", tmp_path / "missing")
+        await yard.artifacts.put("none.bin", tmp_path / "missing")
 
 
 async def test_more_than_may_be_stored_is_refused(yard: Yard, folder: Path):
     with pytest.raises(TooLarge):
-        await yard.put_artifact("long.bin", [b"x" * 1_000_000] * 25)
+        await yard.artifacts.put("long.bin", [b"x" * 1_000_000] * 25)
 
     assert objects_in(folder) == []
 
 
 async def test_content_that_is_not_what_its_sender_said_is_refused(yard: Yard, folder: Path):
     with pytest.raises(InvalidInput) as refused:
-        await yard.put_artifact("a.txt", "changed on the way", digest=sha256(b"as it was").hexdigest())
+        await yard.artifacts.put("a.txt", "changed on the way", digest=sha256(b"as it was").hexdigest())
 
     assert refused.value.facts["field"] == "digest"
     assert objects_in(folder) == []
-    await yard.put_artifact("a.txt", "as it was", digest=sha256(b"as it was").hexdigest())
+    await yard.artifacts.put("a.txt", "as it was", digest=sha256(b"as it was").hexdigest())
 
 
 # Crashes
@@ -266,9 +267,9 @@ async def test_an_object_whose_record_never_came_is_cleared_away(
         raise Died
 
     monkeypatch.setattr(Objects, "write", written_and_died)
-    process = getattr(yard, "behind", yard)  # it is the one with the store that dies
+    process = behind(yard)  # it is the one with the store that dies
     with pytest.raises(Died):
-        await process.put_artifact("lost.txt", "nobody knows of it")
+        await process.artifacts.put("lost.txt", "nobody knows of it")
     assert len(objects_in(folder)) == 1
 
     await clear(yard, clock, HOUR)
@@ -304,34 +305,34 @@ async def test_artifacts_are_pruned_with_their_tasks(yard: Yard, clock: ManualCl
     held = await given_a_running_task(yard)
     await put_by(yard, held)
     await yard.complete(held.id, held.lease)
-    lone = await yard.put_artifact("kept.txt", "by itself")
+    lone = await yard.artifacts.put("kept.txt", "by itself")
 
     await clear(yard, clock, 8 * 24 * HOUR)
 
-    assert [each.id for each in await yard.artifacts()] == [lone.id]
+    assert [each.id for each in await yard.artifacts.list()] == [lone.id]
     assert objects_in(folder) == [lone.id]
 
 
 async def test_one_that_was_put_in_by_itself_is_removed_by_hand_and_a_tasks_is_not(yard: Yard, folder: Path):
-    lone = await yard.put_artifact("a.txt", "by itself")
+    lone = await yard.artifacts.put("a.txt", "by itself")
     held = await given_a_running_task(yard)
     made = await put_by(yard, held)
     await yard.complete(held.id, held.lease)
 
-    await yard.remove_artifact(lone.id)
+    await yard.artifacts.remove(lone.id)
     with pytest.raises(InvalidInput):
-        await yard.remove_artifact(made)
+        await yard.artifacts.remove(made)
 
     assert objects_in(folder) == [made]
     with pytest.raises(NotFound):
-        await yard.artifact(lone.id)
+        await yard.artifacts.get(lone.id)
 
 
 async def test_many_are_listed_in_pages(yard: Yard):
-    ids = [(await yard.put_artifact(f"{number}.txt", str(number))).id for number in range(5)]
+    ids = [(await yard.artifacts.put(f"{number}.txt", str(number))).id for number in range(5)]
 
-    first = await yard.artifacts(limit=3)
-    rest = await yard.artifacts(limit=3, cursor=first[-1].id)
+    first = await yard.artifacts.list(limit=3)
+    rest = await yard.artifacts.list(limit=3, cursor=first[-1].id)
 
     assert [each.id for each in [*first, *rest]] == ids[::-1]
 
@@ -360,7 +361,7 @@ async def test_without_a_place_nothing_is_stored_and_the_error_says_what_to_set(
     yard = await open_yard()
 
     with pytest.raises(InvalidInput) as refused:
-        await yard.put_artifact("a.txt", "nowhere")
+        await yard.artifacts.put("a.txt", "nowhere")
 
     assert "TASKYARD_ARTIFACTS" in str(refused.value)
     assert await yard.store.records("loose") == []

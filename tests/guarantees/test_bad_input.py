@@ -33,7 +33,7 @@ def names(told: tuple[str, str] | str, field: str, rule: str) -> bool:
 
 async def assert_nothing_is_stored(yard: Yard) -> None:
     assert await yard.find() == []
-    assert await yard.dags() == []
+    assert await yard.dags.list() == []
     assert await yard.events() == []
 
 
@@ -73,14 +73,14 @@ def place_in_graph(row: Hostile) -> str:
 
 async def test_every_hostile_task_is_refused_when_it_is_added_or_spawned(yard: Yard):
     dag = await yard.submit({"tasks": [{"name": "a", "type": "code"}]})
-    await yard.register("worker")
+    await yard.agents.register("worker")
     (held,) = await yard.claim("worker", start=True)
     before = await yard.events()
     for row in of_preset("standard"):
         place = place_in_graph(row).replace("tasks[1]", "tasks[0]")
-        assert names(await refusal(yard.add(dag.id, [row.raw])), place, row.rule), row.name
+        assert names(await refusal(yard.dags.add(dag.id, [row.raw])), place, row.rule), row.name
         if row.field != "parent_id":  # a spawned task has its parent from the call
-            told = await refusal(yard.spawn(held.id, held.lease, [row.raw], name=row.name))
+            told = await refusal(yard.tasks.spawn(held.id, held.lease, [row.raw], name=row.name))
             assert names(told, place, row.rule), row.name
 
     assert await yard.events() == before
@@ -169,12 +169,12 @@ async def test_a_dependency_of_another_workspace_is_unknown(yard: Yard, open_yar
 
 
 async def assert_refused_and_untouched(yard: Yard, held: Held, asking: Awaitable[object], field: str) -> None:
-    before = await row_of(yard, held.id), await yard.events(), await yard.checkpoints(held.id)
+    before = await row_of(yard, held.id), await yard.events(), await yard.attempts.checkpoints(held.id)
     told = await refusal(asking)
 
     assert isinstance(told, tuple), told
     assert told[0] == field
-    assert (await row_of(yard, held.id), await yard.events(), await yard.checkpoints(held.id)) == before
+    assert (await row_of(yard, held.id), await yard.events(), await yard.attempts.checkpoints(held.id)) == before
 
 
 HOSTILE_JSON: dict[str, Any] = {
@@ -201,8 +201,8 @@ WITH_JSON: dict[str, tuple[str, Callable[[Yard, Held, Any], Awaitable[object]]]]
     ),
     "fail": ("details", lambda yard, held, value: yard.fail(held.id, held.lease, details=value)),
     "heartbeat": ("progress", lambda yard, held, value: yard.heartbeat(held.id, held.lease, progress=value)),
-    "checkpoint": ("data", lambda yard, held, value: yard.checkpoint(held.id, held.lease, "step", value)),
-    "message": ("message", lambda yard, held, value: yard.message(held.id, held.lease, value)),
+    "checkpoint": ("data", lambda yard, held, value: yard.attempts.checkpoint(held.id, held.lease, "step", value)),
+    "message": ("message", lambda yard, held, value: yard.attempts.message(held.id, held.lease, value)),
     "signal": ("data", lambda yard, held, value: yard.signal(held.id, "go", value)),
 }
 
@@ -268,49 +268,57 @@ SAYINGS: dict[str, tuple[str, list[Any], Callable[[Yard, Held, Any], Awaitable[o
         NO_COUNT,
         lambda yard, held, said: yard.heartbeat(held.id, held.lease, tokens_input=said),
     ),
-    "checkpoint.name": ("name", NO_NAME, lambda yard, held, said: yard.checkpoint(held.id, held.lease, said, 1)),
+    "checkpoint.name": (
+        "name",
+        NO_NAME,
+        lambda yard, held, said: yard.attempts.checkpoint(held.id, held.lease, said, 1),
+    ),
     "session": (
         "session_id",
         NO_NAME,
-        lambda yard, held, said: yard.pin_session(held.id, held.lease, session_id=said),
+        lambda yard, held, said: yard.attempts.pin_session(held.id, held.lease, session_id=said),
     ),
     "work_dir": (
         "work_dir",
         NO_TEXT[:-1],
-        lambda yard, held, said: yard.pin_session(held.id, held.lease, session_id="s", work_dir=said),
+        lambda yard, held, said: yard.attempts.pin_session(held.id, held.lease, session_id="s", work_dir=said),
     ),
-    "sleep.name": ("name", NO_NAME, lambda yard, held, said: yard.sleep(held.id, held.lease, said, 5)),
+    "sleep.name": ("name", NO_NAME, lambda yard, held, said: yard.attempts.sleep(held.id, held.lease, said, 5)),
     "sleep.duration_sec": (
         "duration_sec",
         NO_TIME,
-        lambda yard, held, said: yard.sleep(held.id, held.lease, "nap", said),
+        lambda yard, held, said: yard.attempts.sleep(held.id, held.lease, "nap", said),
     ),
     "snooze.duration_sec": (
         "duration_sec",
         NO_TIME,
-        lambda yard, held, said: yard.snooze(held.id, held.lease, said),
+        lambda yard, held, said: yard.attempts.snooze(held.id, held.lease, said),
     ),
-    "wait.name": ("name", NO_NAME, lambda yard, held, said: yard.wait_for(held.id, held.lease, said, "go")),
-    "wait.signal": ("signal", NO_NAME, lambda yard, held, said: yard.wait_for(held.id, held.lease, "wait", said)),
+    "wait.name": ("name", NO_NAME, lambda yard, held, said: yard.attempts.wait_for(held.id, held.lease, said, "go")),
+    "wait.signal": (
+        "signal",
+        NO_NAME,
+        lambda yard, held, said: yard.attempts.wait_for(held.id, held.lease, "wait", said),
+    ),
     "wait.timeout_sec": (
         "timeout_sec",
         NO_TIME,
-        lambda yard, held, said: yard.wait_for(held.id, held.lease, "wait", "go", timeout_sec=said),
+        lambda yard, held, said: yard.attempts.wait_for(held.id, held.lease, "wait", "go", timeout_sec=said),
     ),
     "signal.name": ("name", NO_NAME, lambda yard, held, said: yard.signal(held.id, said)),
     "signal.sent_by": ("sent_by", NO_NAME, lambda yard, held, said: yard.signal(held.id, "go", sent_by=said)),
     "spawn.name": (
         "name",
         NO_NAME,
-        lambda yard, held, said: yard.spawn(held.id, held.lease, [{"type": "code"}], name=said),
+        lambda yard, held, said: yard.tasks.spawn(held.id, held.lease, [{"type": "code"}], name=said),
     ),
     "cancel.reason": ("reason", NO_TEXT, lambda yard, held, said: yard.cancel(held.id, said)),
-    "priority.by": ("by", NO_NAME, lambda yard, held, said: yard.set_priority(held.id, 5, by=said)),
-    "resolve.by": ("by", NO_NAME, lambda yard, held, said: yard.resolve(held.id, "retry", by=said)),
+    "priority.by": ("by", NO_NAME, lambda yard, held, said: yard.tasks.set_priority(held.id, 5, by=said)),
+    "resolve.by": ("by", NO_NAME, lambda yard, held, said: yard.dead_letters.resolve(held.id, "retry", by=said)),
     "resolve.note": (
         "note",
         NO_TEXT,
-        lambda yard, held, said: yard.resolve(held.id, "retry", by="human:ada", note=said),
+        lambda yard, held, said: yard.dead_letters.resolve(held.id, "retry", by="human:ada", note=said),
     ),
 }
 
@@ -333,15 +341,15 @@ OTHER_SAYINGS: dict[str, tuple[str, list[Any], Callable[[Yard, Any], Awaitable[o
         NO_NAME,
         lambda yard, said: yard.submit({"tasks": [{"type": "code"}]}, created_by=said),
     ),
-    "breaker.type": ("type", NO_NAME, lambda yard, said: yard.open_breaker(said)),
-    "queue": ("queue", NO_NAME, lambda yard, said: yard.pause_queue(said)),
-    "runtime_id": ("runtime_id", NO_NAME, lambda yard, said: yard.register_runtime(said)),
+    "breaker.type": ("type", NO_NAME, lambda yard, said: yard.breakers.open(said)),
+    "queue": ("queue", NO_NAME, lambda yard, said: yard.queues.pause(said)),
+    "runtime_id": ("runtime_id", NO_NAME, lambda yard, said: yard.runtimes.register(said)),
     "runtime.hostname": (
         "hostname",
         NO_TEXT,
-        lambda yard, said: yard.register_runtime("laptop", hostname=said),
+        lambda yard, said: yard.runtimes.register("laptop", hostname=said),
     ),
-    "runtime.pid": ("pid", NO_COUNT, lambda yard, said: yard.register_runtime("laptop", pid=said)),
+    "runtime.pid": ("pid", NO_COUNT, lambda yard, said: yard.runtimes.register("laptop", pid=said)),
 }
 
 

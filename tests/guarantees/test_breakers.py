@@ -40,7 +40,7 @@ async def given_a_probe(yard: Yard, clock: ManualClock) -> Held:
 
 async def state(yard: Yard, type_: str = "code") -> BreakerState:
     """How the breaker stands. One that has never moved is closed."""
-    return {each.type: each.state for each in await yard.breakers()}.get(type_, BreakerState.CLOSED)
+    return {each.type: each.state for each in await yard.breakers.list()}.get(type_, BreakerState.CLOSED)
 
 
 async def test_the_fifth_failure_in_a_row_opens_it_and_not_the_fourth(yard: Yard):
@@ -138,7 +138,7 @@ async def test_what_is_lost_with_one_worker_counts_once(yard: Yard, clock: Manua
 
 async def test_what_a_runtime_gives_up_counts_once(yard: Yard):
     await given_a_worker_with_five(yard)
-    assert (await yard.orphans("machine")).orphaned == 5
+    assert (await yard.runtimes.orphans("machine")).orphaned == 5
     assert await state(yard) is BreakerState.CLOSED
 
     await fail_some(yard, 4)
@@ -146,7 +146,7 @@ async def test_what_a_runtime_gives_up_counts_once(yard: Yard):
 
 
 async def given_a_worker_with_five(yard: Yard) -> None:
-    await yard.register("doomed", max_concurrent_tasks=5, runtime_id="machine")
+    await yard.agents.register("doomed", max_concurrent_tasks=5, runtime_id="machine")
     await yard.enqueue_many([{"type": "code", "agent": "doomed"}] * 5)
     assert len(await yard.claim("doomed", count=5, start=True)) == 5
 
@@ -281,14 +281,14 @@ async def fail_some_behind(yard: Yard, count: int) -> None:
 
 async def test_the_result_of_a_probe_moves_nothing_once_a_person_has_moved_it(yard: Yard, clock: ManualClock):
     probe = await given_a_probe(yard, clock)
-    await yard.close_breaker("code")
-    await yard.open_breaker("code")
+    await yard.breakers.close("code")
+    await yard.breakers.open("code")
     await yard.complete(probe.id, probe.lease)
     assert await state(yard) is BreakerState.OPEN
 
     await elapse(yard, clock, 60)
     (probe,) = await yard.claim("worker", start=True)
-    await yard.close_breaker("code")
+    await yard.breakers.close("code")
     await yard.fail(probe.id, probe.lease, "crash")
     assert await state(yard) is BreakerState.CLOSED
 
@@ -311,10 +311,10 @@ async def test_the_result_of_a_probe_that_was_lost_moves_nothing(yard: Yard, clo
 async def test_a_person_may_open_and_close_it(yard: Yard):
     await given_an_agent(yard)
     task = await yard.enqueue("code")
-    await yard.open_breaker("code", why="the provider is down")
+    await yard.breakers.open("code", why="the provider is down")
     assert await yard.claim("worker") == []
 
-    await yard.close_breaker("code")
+    await yard.breakers.close("code")
     await claim_that(yard, task.id)
 
 

@@ -17,7 +17,7 @@ async def opened(open_yard: OpenYard, preset: str) -> Yard:
 
 
 async def states(yard: Yard) -> list[BreakerState]:
-    return [view.state for view in await yard.breakers()]
+    return [view.state for view in await yard.breakers.list()]
 
 
 async def fail_next(yard: Yard, reason: str = "crash") -> str:
@@ -30,7 +30,7 @@ async def test_in_loki_a_probe_that_fails_opens_the_breaker_again_though_it_will
     open_yard: OpenYard, clock: ManualClock
 ):
     yard = await opened(open_yard, "loki")
-    await yard.set_breaker_policy(failure_threshold=1)
+    await yard.breakers.set_policy(failure_threshold=1)
     await yard.enqueue("code", payload={"n": 0}, max_attempts=1)
     await fail_next(yard)
     for n in range(1, 11):
@@ -47,7 +47,7 @@ async def test_in_loki_a_probe_that_fails_opens_the_breaker_again_though_it_will
 
 async def test_in_loki_attempts_that_will_be_retried_are_not_counted(open_yard: OpenYard):
     yard = await opened(open_yard, "loki")
-    await yard.set_breaker_policy(failure_threshold=1)
+    await yard.breakers.set_policy(failure_threshold=1)
     await yard.enqueue("code", max_attempts=2)
     await fail_next(yard)
 
@@ -56,14 +56,14 @@ async def test_in_loki_attempts_that_will_be_retried_are_not_counted(open_yard: 
 
 async def test_in_multica_only_a_person_opens_a_breaker(open_yard: OpenYard, clock: ManualClock):
     yard = await opened(open_yard, "multica")
-    await yard.set_breaker_policy(failure_threshold=1)
+    await yard.breakers.set_policy(failure_threshold=1)
     for _ in range(3):
         await yard.enqueue("code")
         assert await status_of(yard, await fail_next(yard)) is Status.DEAD_LETTERED
     assert await states(yard) == []
 
     await yard.enqueue("code")
-    await yard.open_breaker("code")
+    await yard.breakers.open("code")
     assert await yard.claim("worker") == []
     await elapse(yard, clock, 60)
     await fail_next(yard)
@@ -114,7 +114,7 @@ async def test_what_the_list_of_retried_failures_lacks_is_not_retried_when_an_ag
 
 async def test_what_the_yard_takes_back_is_retried_whatever_that_list_says(yard: Yard, clock: ManualClock):
     await given_an_agent(yard, runtime_id="machine")
-    await yard.register_runtime("machine")
+    await yard.runtimes.register("machine")
     retry = {"retry_on": ["crash"], "strategy": "immediate"}
     timeouts = {"claim_ttl_sec": 4, "lease_sec": 4}
     task = await yard.enqueue("code", retry=retry, timeouts=timeouts, max_attempts=4)
@@ -123,7 +123,7 @@ async def test_what_the_yard_takes_back_is_retried_whatever_that_list_says(yard:
     await claim_that(yard, task.id, start=True)
     await elapse(yard, clock, 5)  # never heard of
     await claim_that(yard, task.id, start=True)
-    await yard.orphans("machine")
+    await yard.runtimes.orphans("machine")
 
     lost = await yard.get(task.id)
     assert [attempt.reason for attempt in lost.attempts] == ["claim_expired", "heartbeat_timeout", "runtime_recovery"]

@@ -23,7 +23,7 @@ async def given_a_dag(yard: Yard, ceiling: object, *costs: object) -> str:
 
 async def money_of(yard: Yard, dag_id: str) -> tuple[str, str]:
     """What a graph has spent and reserved, in dollars."""
-    dag = await yard.dag(dag_id)
+    dag = await yard.dags.get(dag_id)
     return to_usd(dag.spent), to_usd(dag.reserved)
 
 
@@ -52,7 +52,7 @@ async def test_what_the_graph_cannot_pay_for_is_parked_until_it_can(yard: Yard):
     await given_an_agent(yard)
     dag_id = await given_a_dag(yard, "1.00", "0.60", "0.60")
     (held,) = await yard.claim("worker", count=2, start=True)
-    (parked,) = [hot.id for hot in (await yard.dag(dag_id)).tasks if hot.id != held.id]
+    (parked,) = [hot.id for hot in (await yard.dags.get(dag_id)).tasks if hot.id != held.id]
     shown = (await yard.get(parked)).to_dict()
     assert (shown["status"], shown["blocked_by"]) == ("pending", [f"budget:dag:{dag_id}"])
     assert (await yard.why(parked)).causes[0].kind == "budget"
@@ -76,7 +76,7 @@ async def test_more_money_for_the_graph_frees_what_was_parked(yard: Yard, ceilin
     dag_id = await given_a_dag(yard, "1.00", "5.00")
     assert await yard.claim("worker") == []
 
-    await yard.set_dag_budget(dag_id, ceiling)
+    await yard.dags.set_budget(dag_id, ceiling)
 
     (held,) = await yard.claim("worker", start=True)
     await yard.complete(held.id, held.lease, cost_usd="4.50")
@@ -130,7 +130,7 @@ async def taken_back(yard: Yard, clock: ManualClock, held: Held) -> None:
 
 
 async def suspended(yard: Yard, clock: ManualClock, held: Held) -> None:
-    await yard.sleep(held.id, held.lease, "nap", 1000)
+    await yard.attempts.sleep(held.id, held.lease, "nap", 1000)
 
 
 @pytest.mark.parametrize("ended", [released, failed, buried, cancelled, taken_back, suspended])
@@ -160,7 +160,7 @@ async def test_heartbeats_report_the_total_so_far(yard: Yard):
 
 
 async def test_sums_are_those_of_the_attempts_to_the_last_cent(yard: Yard, clock: ManualClock):
-    await yard.register("worker", budget_usd="10.00")
+    await yard.agents.register("worker", budget_usd="10.00")
     dag_id = await given_a_dag(yard, "2.00", "0.50")
     for cost in (0.12, 0.31):
         (held,) = await yard.claim("worker", start=True)
@@ -170,7 +170,7 @@ async def test_sums_are_those_of_the_attempts_to_the_last_cent(yard: Yard, clock
     await yard.complete(held.id, held.lease, cost_usd=0.08)
 
     assert (await yard.get(held.id)).to_dict()["cost_usd"] == "0.51"
-    assert {limit.name: to_usd(MicroUsd(limit.spent)) for limit in await yard.spending()} == {
+    assert {limit.name: to_usd(MicroUsd(limit.spent)) for limit in await yard.budgets.spending()} == {
         "agent:worker": "0.51",
         "day:2026-01-01": "0.51",
         f"dag:{dag_id}": "0.51",
@@ -217,7 +217,7 @@ async def test_an_overshoot_is_recorded_and_blocks_further_claims(yard: Yard):
 
 async def test_where_a_ceiling_exists_a_task_without_a_maximum_reserves_the_default(yard: Yard):
     await given_an_agent(yard)
-    await yard.set_budget(default_reserve_usd="0.40")
+    await yard.budgets.set(default_reserve_usd="0.40")
     dag_id = await given_a_dag(yard, "1.00", None, None, None)
 
     assert len(await yard.claim("worker", count=3)) == 2
@@ -225,7 +225,7 @@ async def test_where_a_ceiling_exists_a_task_without_a_maximum_reserves_the_defa
 
 
 async def test_where_no_ceiling_exists_nothing_is_reserved_and_all_is_recorded(yard: Yard):
-    await yard.set_budget(default_reserve_usd="0.40")
+    await yard.budgets.set(default_reserve_usd="0.40")
     held = await given_a_running_task(yard)
     assert claim_of(held).reserved == 0
 
@@ -234,7 +234,7 @@ async def test_where_no_ceiling_exists_nothing_is_reserved_and_all_is_recorded(y
 
 
 async def test_the_default_is_no_maximum(yard: Yard):
-    await yard.set_budget(daily_budget_usd="5.00", default_reserve_usd="0.40")
+    await yard.budgets.set(daily_budget_usd="5.00", default_reserve_usd="0.40")
     held = await given_a_running_task(yard)
 
     assert (await yard.heartbeat(held.id, held.lease, cost_usd="0.90")).words == ()
@@ -262,10 +262,10 @@ async def test_an_agent_that_has_spent_its_budget_gets_nothing_until_it_has_more
     await yard.complete(held.id, held.lease, cost_usd="0.75")
     second = await yard.enqueue("code", max_cost_usd="0.50")
     assert await yard.claim("worker") == []
-    (worker,) = await yard.agents()
+    (worker,) = await yard.agents.list()
     assert worker.budget_left == 250_000
 
-    await yard.set_agent_budget("worker", "1.25")
+    await yard.agents.set_budget("worker", "1.25")
     await claim_that(yard, second.id)
 
 
@@ -284,7 +284,7 @@ async def test_two_claims_of_one_agent_at_once_do_not_spend_its_money_twice(yard
 
 async def test_a_day_without_money_parks_its_tasks_until_the_next(yard: Yard, clock: ManualClock):
     await given_an_agent(yard)
-    await yard.set_budget(daily_budget_usd="1.00")
+    await yard.budgets.set(daily_budget_usd="1.00")
     clock.advance(seconds=23 * 3600)
     await yard.sweep()
     first = await yard.enqueue("code", max_cost_usd="1.00")
@@ -302,22 +302,22 @@ async def test_a_day_without_money_parks_its_tasks_until_the_next(yard: Yard, cl
 
 async def test_more_money_for_the_day_frees_what_was_parked(yard: Yard):
     await given_an_agent(yard)
-    await yard.set_budget(daily_budget_usd="1.00")
+    await yard.budgets.set(daily_budget_usd="1.00")
     first = await yard.enqueue("code", max_cost_usd="1.00")
     second = await yard.enqueue("code", max_cost_usd="0.50")
     held = await claim_that(yard, first.id, start=True)
     await yard.complete(held.id, held.lease, cost_usd="1.00")
     assert await yard.claim("worker") == []
 
-    await yard.set_budget(daily_budget_usd="1.49")
+    await yard.budgets.set(daily_budget_usd="1.49")
     assert await yard.claim("worker") == []
-    await yard.set_budget(daily_budget_usd="1.50")
+    await yard.budgets.set(daily_budget_usd="1.50")
     await claim_that(yard, second.id)
 
 
 async def test_the_money_of_a_day_that_was_not_used_frees_what_was_parked(yard: Yard):
     await given_an_agent(yard)
-    await yard.set_budget(daily_budget_usd="1.00")
+    await yard.budgets.set(daily_budget_usd="1.00")
     first = await yard.enqueue("code", max_cost_usd="1.00")
     second = await yard.enqueue("code", max_cost_usd="0.50")
     held = await claim_that(yard, first.id, start=True)
@@ -329,20 +329,20 @@ async def test_the_money_of_a_day_that_was_not_used_frees_what_was_parked(yard: 
 
 async def test_a_day_is_a_day_of_its_own_workspace(yard: Yard, open_yard: OpenYard):
     other = await open_yard(workspace="other")
-    await yard.set_budget(daily_budget_usd="1.00")
+    await yard.budgets.set(daily_budget_usd="1.00")
     await given_a_running_task(yard, max_cost_usd="1.00")
 
     await given_a_running_task(other, max_cost_usd="5.00")
 
 
 async def test_what_ends_after_midnight_is_paid_by_the_day_it_was_claimed_on(yard: Yard, clock: ManualClock):
-    await yard.set_budget(daily_budget_usd="1.00")
+    await yard.budgets.set(daily_budget_usd="1.00")
     clock.advance(seconds=86_400 - 10)
     held = await given_a_running_task(yard, max_cost_usd="1.00")
     clock.advance(seconds=20)
     await yard.complete(held.id, held.lease, cost_usd="0.80")
 
-    spent = {limit.name: to_usd(MicroUsd(limit.spent)) for limit in await yard.spending()}
+    spent = {limit.name: to_usd(MicroUsd(limit.spent)) for limit in await yard.budgets.spending()}
     assert spent["day:2026-01-01"] == "0.8"
     assert spent.get("day:2026-01-02", "0") == "0"
     await given_a_running_task(yard, max_cost_usd="1.00")
@@ -352,7 +352,7 @@ async def test_what_ends_after_midnight_is_paid_by_the_day_it_was_claimed_on(yar
 
 
 async def test_every_ceiling_must_have_room(yard: Yard):
-    await yard.set_budget(daily_budget_usd="3.00")
+    await yard.budgets.set(daily_budget_usd="3.00")
     await given_an_agent(yard, budget_usd="2.00")
     await given_a_dag(yard, "1.00", "0.90", "0.90")
     lone = [await yard.enqueue("code", max_cost_usd="0.90", priority=90) for _ in range(3)]
@@ -365,12 +365,12 @@ async def test_every_ceiling_must_have_room(yard: Yard):
 @pytest.mark.parametrize("amount", [-1, "0.0000001", "much", True, float("nan"), [1], 10**40])
 async def test_what_is_no_money_is_no_budget(yard: Yard, amount: Any):
     with pytest.raises(InvalidInput):
-        await yard.set_budget(daily_budget_usd=amount)
+        await yard.budgets.set(daily_budget_usd=amount)
     with pytest.raises(InvalidInput):
-        await yard.set_budget(default_reserve_usd=amount)
+        await yard.budgets.set(default_reserve_usd=amount)
     with pytest.raises(InvalidInput):
-        await yard.register("worker", budget_usd=amount)
+        await yard.agents.register("worker", budget_usd=amount)
     with pytest.raises(InvalidInput):
         await given_a_dag(yard, amount, "1.00")
-    assert await yard.dags() == []
-    assert await yard.agents() == []
+    assert await yard.dags.list() == []
+    assert await yard.agents.list() == []

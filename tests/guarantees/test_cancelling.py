@@ -87,13 +87,13 @@ async def test_without_cascade_the_dependents_wait_where_all_can_see_it(yard: Ya
     assert cancelled.task_ids == (dag.tasks["it"].id,)
     assert await status_of(yard, dag.tasks["below"].id) is Status.PENDING
     assert "is cancelled" in (await yard.why(dag.tasks["below"].id)).words
-    assert (await yard.dag(dag.id)).status is DagStatus.FAILED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.FAILED
 
 
 async def test_a_cascade_goes_from_a_parent_to_the_tasks_it_spawned(yard: Yard):
     held = await given_a_running_task(yard)
-    children = await yard.spawn(held.id, held.lease, [task("a"), task("b", "a")], name="more")
-    (awaited,) = await yard.spawn(held.id, held.lease, [task("c")], name="and wait", wait=True)
+    children = await yard.tasks.spawn(held.id, held.lease, [task("a"), task("b", "a")], name="more")
+    (awaited,) = await yard.tasks.spawn(held.id, held.lease, [task("c")], name="and wait", wait=True)
 
     cancelled = await yard.cancel(held.id)
 
@@ -103,7 +103,7 @@ async def test_a_cascade_goes_from_a_parent_to_the_tasks_it_spawned(yard: Yard):
 
 async def test_a_cascade_never_goes_from_a_child_to_the_parent_that_waits_for_it(yard: Yard):
     held = await given_a_running_task(yard)
-    (child,) = await yard.spawn(held.id, held.lease, [task("child")], name="wait", wait=True)
+    (child,) = await yard.tasks.spawn(held.id, held.lease, [task("child")], name="wait", wait=True)
 
     cancelled = await yard.cancel(child)
 
@@ -117,11 +117,11 @@ async def test_a_dead_letter_that_a_person_cancels_takes_its_dependents_along(ya
     (doomed,) = await claim_all(yard, 1)
     await bury(yard, doomed)
 
-    await yard.resolve(doomed.id, "cancel", by="human:ada", note="not worth it")
+    await yard.dead_letters.resolve(doomed.id, "cancel", by="human:ada", note="not worth it")
 
     assert await reason_of(yard, doomed.id) == "not worth it"
     assert await reason_of(yard, dag.tasks["after it"].id) == f"parent {doomed.id} cancelled"
-    assert (await yard.dag(dag.id)).status is DagStatus.CANCELLED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.CANCELLED
 
 
 async def test_cancelling_again_changes_nothing(yard: Yard):
@@ -178,7 +178,7 @@ async def test_the_agent_of_a_cancelled_task_hears_of_it_and_its_late_result_is_
 
 
 async def test_a_cancelled_task_lets_go_of_all_it_held(yard: Yard):
-    await yard.set_budget(daily_budget_usd="1.00")
+    await yard.budgets.set(daily_budget_usd="1.00")
     await given_an_agent(yard, max_concurrent_tasks=1, budget_usd="1.00")
     first = await yard.enqueue("code", concurrency_key="repository", max_cost_usd="1.00")
     await claim_that(yard, first.id, start=True)
@@ -196,19 +196,19 @@ async def test_a_cancelled_graph_has_nothing_left_to_do(yard: Yard):
     await yard.complete(done.id, done.lease)
     (running,) = await claim_all(yard, 1)
 
-    cancelled = await yard.cancel_dag(dag.id, "wound up")
+    cancelled = await yard.dags.cancel(dag.id, "wound up")
 
     assert set(cancelled.task_ids) == {running.id, dag.tasks["waiting"].id}
     assert await reason_of(yard, running.id) == "wound up"
-    assert (await yard.dag(dag.id)).status is DagStatus.COMPLETED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.COMPLETED
     with pytest.raises(NotFound):
-        await yard.cancel_dag("dag_01ARZ3NDEKTSV4RRFFQ69G5FAV")
+        await yard.dags.cancel("dag_01ARZ3NDEKTSV4RRFFQ69G5FAV")
 
 
 async def test_the_graph_of_a_lone_task_is_cancelled_with_it(yard: Yard):
     lone = await yard.enqueue("code")
 
-    assert (await yard.cancel_dag(lone.dag_id)).task_ids == (lone.id,)
+    assert (await yard.dags.cancel(lone.dag_id)).task_ids == (lone.id,)
 
 
 # A crash in the middle
@@ -231,7 +231,7 @@ async def test_a_cascade_that_a_crash_interrupted_is_finished_by_the_sweep(yard:
     await yard.sweep()
 
     assert await happened(yard, "task.cancelled") == {each.id: 1 for each in dag.tasks.values()}
-    assert (await yard.dag(dag.id)).status is DagStatus.CANCELLED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.CANCELLED
     assert await yard.store.records("cascade") == []
 
 
@@ -239,12 +239,12 @@ async def test_a_graph_that_was_cancelled_half_when_its_process_died_is_cancelle
     dag = await given_a_graph(yard, *(task(f"task {number}") for number in range(CHUNK + 1)))
 
     with pytest.raises(ProcessDied):
-        await dying_after(yard, 2).cancel_dag(dag.id, "wound up")
+        await dying_after(yard, 2).dags.cancel(dag.id, "wound up")
     assert sorted((await states(yard, dag)).values()) == [*[Status.CANCELLED] * CHUNK, Status.READY]
     await yard.sweep()
 
-    assert {await reason_of(yard, task.id) for task in (await yard.dag(dag.id)).tasks} == {"wound up"}
-    assert (await yard.dag(dag.id)).status is DagStatus.CANCELLED
+    assert {await reason_of(yard, task.id) for task in (await yard.dags.get(dag.id)).tasks} == {"wound up"}
+    assert (await yard.dags.get(dag.id)).status is DagStatus.CANCELLED
 
 
 async def test_what_is_added_below_a_cascade_that_is_under_way_is_cancelled_too(yard: Yard):
@@ -253,7 +253,7 @@ async def test_what_is_added_below_a_cascade_that_is_under_way_is_cancelled_too(
     with pytest.raises(ProcessDied):
         await dying_after(yard, 1).cancel(top)
 
-    added = await yard.add(dag.id, [task("late", middle)])
+    added = await yard.dags.add(dag.id, [task("late", middle)])
     await yard.sweep()
 
     assert await reason_of(yard, added.tasks["late"].id) == f"parent {middle} cancelled"

@@ -12,7 +12,7 @@ from taskyard.core.task import LaneId, Status
 from taskyard.features.tasks.arrivals import WORTH_A_SECOND
 from taskyard.features.tasks.views import Task
 from taskyard.stores.contract import Config, Store
-from taskyard.yard import Yard
+from taskyard.yard import Yard, local_yard
 from tests.yards import events_of, given_an_agent, states_of
 
 MANY = 40
@@ -48,7 +48,7 @@ class _Counting:
 
 def counting(yard: Yard, **how: Any) -> tuple[Yard, _Counting]:
     store = _Counting(yard.store, **how)
-    return Yard(cast(Store, store), yard.options), store
+    return local_yard(cast(Store, store), yard.options), store
 
 
 async def put_in(yard: Yard, number: int = MANY) -> list[Task]:
@@ -78,7 +78,7 @@ async def test_what_this_process_changes_while_it_reads_is_known_at_once(yard: Y
     store.config = slowly
     early = asyncio.ensure_future(together.enqueue("code", payload={"when": "before"}))
     await has_read.wait()
-    await together.set_preset("loki")
+    await together.presets.set("loki")
     after = await together.enqueue("code", payload={"when": "after"})
     go_on.set()
     await early
@@ -140,7 +140,7 @@ async def test_where_there_is_no_room_for_all_each_is_tried_by_itself(yard: Yard
 async def test_where_the_store_is_away_every_caller_is_told_and_nothing_is_stored(yard: Yard):
     await yard.enqueue("code")  # the first task of a workspace settles its preset, with a commit of its own
     away, store = counting(yard, away=True)
-    await away.agents()  # so that the callers have the configuration, and come at one moment
+    await away.agents.list()  # so that the callers have the configuration, and come at one moment
 
     answers = await asyncio.gather(*(away.enqueue("code") for _ in range(6)), return_exceptions=True)
 

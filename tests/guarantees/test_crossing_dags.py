@@ -26,7 +26,7 @@ def minted(number: int) -> str:
 
 
 async def dag_status(yard: Yard, dag_id: str) -> DagStatus:
-    return (await yard.dag(dag_id)).status
+    return (await yard.dags.get(dag_id)).status
 
 
 async def given_a_chain_over(yard: Yard, parent_id: str) -> Dag:
@@ -45,11 +45,11 @@ async def test_a_task_that_depends_on_a_lone_task_has_a_dag_of_its_own(yard: Yar
 
     assert late.dag_id != lone.dag_id
     assert late.status is Status.PENDING
-    assert [hot.id for hot in (await yard.dag(lone.dag_id)).tasks] == [lone.id]
-    view = await yard.dag(late.dag_id)
+    assert [hot.id for hot in (await yard.dags.get(lone.dag_id)).tasks] == [lone.id]
+    view = await yard.dags.get(late.dag_id)
     assert (view.title, view.roots, view.leaves) == ("late", (late.id,), (late.id,))
     assert await work_off(yard, outputs={lone.id: {"found": 1}}) == [lone.id, late.id]
-    assert [each.data for each in await yard.inputs(late.id)] == [{"found": 1}]
+    assert [each.data for each in await yard.tasks.inputs(late.id)] == [{"found": 1}]
     assert {await dag_status(yard, each.dag_id) for each in (lone, late)} == {DagStatus.COMPLETED}
 
 
@@ -64,7 +64,7 @@ async def test_a_task_that_depends_on_tasks_of_one_dag_is_put_into_it_and_else_i
 
     assert joined.dag_id == one.id
     assert len({one.id, two.id, lone.dag_id, between.dag_id, mixed.dag_id}) == 5
-    assert [hot.id for hot in (await yard.dag(between.dag_id)).tasks] == [between.id]
+    assert [hot.id for hot in (await yard.dags.get(between.dag_id)).tasks] == [between.id]
 
 
 async def test_tasks_of_a_batch_that_depend_on_each_other_are_one_new_dag(yard: Yard):
@@ -119,7 +119,7 @@ async def test_dependencies_that_cannot_come_are_refused_and_nothing_is_stored(y
         with pytest.raises(InvalidInput, match=says):
             await given_a_graph(yard, task("b"), task("c", "b", dependency))
         with pytest.raises(InvalidInput, match=says):
-            await yard.add(dag.id, [task("b", dependency)])
+            await yard.dags.add(dag.id, [task("b", dependency)])
     loop = [{"type": "code", "id": minted(1), "depends_on": [minted(2)]}]
     with pytest.raises(CycleFound):
         await yard.enqueue_many([*loop, {"type": "code", "id": minted(2), "dag_id": dag.id, "depends_on": [minted(1)]}])
@@ -155,7 +155,7 @@ async def test_a_dependency_that_is_completed_does_not_block_and_keeps_its_time(
     late = await yard.enqueue("code", depends_on=[held.id])
 
     assert late.status is Status.READY
-    assert [each.data for each in await yard.inputs(late.id)] == [{"found": 1}]
+    assert [each.data for each in await yard.tasks.inputs(late.id)] == [{"found": 1}]
     assert (await yard.get(held.id)).updated_at == before
 
 
@@ -174,7 +174,7 @@ async def test_a_parent_that_finishes_while_an_edge_to_another_dag_is_drawn_stra
 async def test_only_what_is_in_the_dag_counts_for_the_critical_path(yard: Yard):
     dag = await given_a_graph(yard, task("a"), task("b", "a"))
     await given_a_chain_over(yard, dag.tasks["a"].id)
-    await yard.add(dag.id, [task("c", "d"), task("d")])
+    await yard.dags.add(dag.id, [task("c", "d"), task("d")])
 
     first = dag.tasks["a"].id
     assert (await yard.store.load([first]))[first].height == 1
@@ -184,7 +184,7 @@ async def test_a_dag_shows_its_own_edges_alone(yard: Yard):
     dag = await given_a_graph(yard, task("a"), task("b", "a"))
     late = await given_a_chain_over(yard, dag.tasks["b"].id)
 
-    view, other = await yard.dag(dag.id), await yard.dag(late.id)
+    view, other = await yard.dags.get(dag.id), await yard.dags.get(late.id)
 
     assert (view.leaves, other.roots) == ((dag.tasks["b"].id,), (late.tasks["first"].id,))
     assert [(edge.parent, edge.child) for edge in view.edges] == [(dag.tasks["a"].id, dag.tasks["b"].id)]
@@ -210,7 +210,7 @@ async def test_dags_that_wait_for_a_dead_task_have_failed_and_go_on_when_it_is_r
 
     assert [await dag_status(yard, each.id) for each in dags] == [DagStatus.FAILED] * 3
     assert await dag_status(yard, unconcerned.id) is DagStatus.PENDING
-    await yard.resolve(doomed.id, "retry", by="human:ada")
+    await yard.dead_letters.resolve(doomed.id, "retry", by="human:ada")
     assert [(await dag_history(yard, each.id))[-2:] for each in dags] == [["dag.failed", "dag.reopened"]] * 3
     assert len(await work_off(yard)) == 6
     assert [await dag_status(yard, each.id) for each in dags] == [DagStatus.COMPLETED] * 3
@@ -223,7 +223,7 @@ async def test_a_lone_task_that_dies_fails_what_waits_for_it_and_its_revival_reo
     await bury(yard, held)
     assert await dag_status(yard, late.id) is DagStatus.FAILED
     spec = {"prompt": "again"}
-    await yard.resolve(held.id, "modify_and_retry", by="human:ada", spec=spec)
+    await yard.dead_letters.resolve(held.id, "modify_and_retry", by="human:ada", spec=spec)
 
     assert await dag_status(yard, late.id) is DagStatus.PENDING
     assert await work_off(yard) == [held.id, late.tasks["first"].id, late.tasks["second"].id]
@@ -232,7 +232,7 @@ async def test_a_lone_task_that_dies_fails_what_waits_for_it_and_its_revival_reo
 async def test_a_lone_task_that_others_wait_for_may_become_a_dag_by_spawning(yard: Yard):
     held = await given_a_running_task(yard, max_attempts=1)
     late = await given_a_chain_over(yard, held.id)
-    await yard.spawn(held.id, held.lease, [task("more")], name="more")
+    await yard.tasks.spawn(held.id, held.lease, [task("more")], name="more")
 
     await bury(yard, held)
 
@@ -246,10 +246,10 @@ async def test_a_dag_that_also_waits_for_another_dead_task_is_not_left_as_runnin
     for held in await claim_all(yard, 2):
         await bury(yard, held)
 
-    await yard.resolve(first.id, "retry", by="human:ada")
+    await yard.dead_letters.resolve(first.id, "retry", by="human:ada")
 
     assert await dag_status(yard, late.dag_id) is DagStatus.FAILED
-    await yard.resolve(second.id, "retry", by="human:ada")
+    await yard.dead_letters.resolve(second.id, "retry", by="human:ada")
     assert set(await work_off(yard)) == {first.id, second.id, late.id}
 
 
@@ -261,7 +261,7 @@ async def test_what_comes_to_depend_on_a_dead_task_has_failed_until_that_is_retr
         late = await yard.enqueue("code", depends_on=[held.id])
         assert await dag_status(yard, late.dag_id) is DagStatus.FAILED
 
-    await yard.resolve(held.id, "retry", by="human:ada")
+    await yard.dead_letters.resolve(held.id, "retry", by="human:ada")
     assert len(await work_off(yard)) == 3
 
 
@@ -334,9 +334,9 @@ async def test_a_cancel_without_a_cascade_fails_the_dag_that_waits(yard: Yard):
 
 async def test_a_dag_that_is_cancelled_takes_what_depends_on_its_tasks_along(yard: Yard):
     _, first, second, third = await given_dags_in_a_row(yard)
-    would = await yard.cancel_dag(first.id, dry_run=True)
+    would = await yard.dags.cancel(first.id, dry_run=True)
 
-    cancelled = await yard.cancel_dag(first.id)
+    cancelled = await yard.dags.cancel(first.id)
 
     assert set(cancelled.task_ids) == set(would.task_ids)
     assert len(cancelled.task_ids) == 6
@@ -397,7 +397,7 @@ async def test_what_a_new_task_depends_on_is_not_removed_at_that_moment(
     await while_pruning(yard, lambda: yard.enqueue("code", depends_on=[held.id])).sweep()
 
     (late,) = await yard.find(status="ready")
-    assert [each.data for each in await yard.inputs(late.id)] == [{"found": 1}]
+    assert [each.data for each in await yard.tasks.inputs(late.id)] == [{"found": 1}]
 
 
 # Cycles
@@ -418,7 +418,7 @@ async def given_two_that_could_wait_for_each_other(yard: Yard) -> tuple[list[Hel
 
 async def waits_for(yard: Yard, held: Held, *depends_on: str) -> Sequence[str]:
     rows = [task("first", *depends_on), task("second", "first")]
-    return await yard.spawn(held.id, held.lease, rows, name="plan", wait=True)
+    return await yard.tasks.spawn(held.id, held.lease, rows, name="plan", wait=True)
 
 
 async def test_a_wait_that_would_close_a_cycle_over_dags_is_refused_and_nothing_is_stored(yard: Yard):
@@ -433,7 +433,7 @@ async def test_a_wait_that_would_close_a_cycle_over_dags_is_refused_and_nothing_
     assert {one.id, two.id, after_one, after_two, lone.id, children[0]} <= set(refused.value.task_ids)
     assert await yard.events() == before
     assert await status_of(yard, two.id) is Status.RUNNING
-    assert await yard.checkpoints(two.id) == {}
+    assert await yard.attempts.checkpoints(two.id) == {}
     await yard.complete(two.id, two.lease)
     assert len(await work_off(yard, by="planner-0")) == 6
 
@@ -441,10 +441,10 @@ async def test_a_wait_that_would_close_a_cycle_over_dags_is_refused_and_nothing_
 async def test_waiting_for_what_was_spawned_before_closes_no_cycle_either(yard: Yard):
     (one, _), (after_one, _) = await given_two_that_could_wait_for_each_other(yard)
     rows = [task("child", after_one)]
-    await yard.spawn(one.id, one.lease, rows, name="plan")
+    await yard.tasks.spawn(one.id, one.lease, rows, name="plan")
 
     with pytest.raises(CycleFound):
-        await yard.spawn(one.id, one.lease, rows, name="plan", wait=True)
+        await yard.tasks.spawn(one.id, one.lease, rows, name="plan", wait=True)
 
     assert await status_of(yard, one.id) is Status.RUNNING
 
@@ -474,7 +474,7 @@ async def test_of_waits_that_close_cycles_at_the_same_moment_exactly_one_is_refu
         assert [type(each) for each in refused] == [CycleFound], ends
         assert len(await yard.find(limit=200)) == stored + 2
         loser = one if isinstance(ends[0], CycleFound) else two
-        assert await yard.checkpoints(loser.id) == {}
+        assert await yard.attempts.checkpoints(loser.id) == {}
         await yard.complete(loser.id, loser.lease)
         await work_off(yard, by="planner-0")
 
@@ -485,10 +485,10 @@ async def test_an_agent_waits_for_its_own_dag_alone_and_an_orchestrator_for_any(
 
     for dependency in (elsewhere.id, NOBODY):
         with pytest.raises(InvalidInput, match="must name tasks of the DAG alone, unless an orchestrator spawns it"):
-            await yard.spawn(held.id, held.lease, [task("child", dependency)], name="plan")
+            await yard.tasks.spawn(held.id, held.lease, [task("child", dependency)], name="plan")
     await yard.complete(held.id, held.lease)
 
     planner = await given_a_running_task(yard, by="planner")
     await given_an_agent(yard, "planner", orchestrator=True)
-    (child,) = await yard.spawn(planner.id, planner.lease, [task("child", elsewhere.id)], name="plan")
+    (child,) = await yard.tasks.spawn(planner.id, planner.lease, [task("child", elsewhere.id)], name="plan")
     assert await status_of(yard, child) is Status.PENDING

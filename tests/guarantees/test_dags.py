@@ -33,7 +33,7 @@ COMPLETERS = 8
 
 
 async def count_of_tasks(yard: Yard) -> int:
-    return sum(sum(by_type.values()) for by_type in (await yard.stats()).values())
+    return sum(sum(by_type.values()) for by_type in (await yard.tasks.stats()).values())
 
 
 async def test_a_graph_of_ten_thousand_tasks_appears_at_once_to_every_reader(yard: Yard, open_yard: OpenYard):
@@ -46,7 +46,7 @@ async def test_a_graph_of_ten_thousand_tasks_appears_at_once_to_every_reader(yar
         mark = await reader.changed(mark, 10)
 
     assert seen == 10_000
-    dag = await reader.dag((await submitted).id)
+    dag = await reader.dags.get((await submitted).id)
     assert dag.counts == {Status.READY: 1, Status.PENDING: 9999}
     assert (len(dag.roots), len(dag.leaves)) == (1, 5000)
 
@@ -60,7 +60,7 @@ async def test_a_graph_is_stored_whole_or_not_at_all(yard: Yard):
 
     assert await count_of_tasks(yard) == 1
     assert await yard.events() == before
-    assert await yard.dags() == []
+    assert await yard.dags.list() == []
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ async def test_a_graph_that_cannot_be_worked_off_is_refused_and_nothing_is_store
 
     assert await states_of(yard) == {}
     assert await yard.events() == []
-    assert await yard.dags() == []
+    assert await yard.dags.list() == []
 
 
 async def test_a_cycle_is_named_by_its_tasks(yard: Yard):
@@ -152,7 +152,7 @@ async def test_a_diamond_releases_every_task_once_whoever_finishes_it(yard: Yard
 
     readied = await happened(yard, "task.ready")
     assert readied == {each.id: 1 for name, each in dag.tasks.items() if name != "top"}
-    assert (await yard.dag(dag.id)).status is DagStatus.COMPLETED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.COMPLETED
     assert (await dag_history(yard, dag.id)) == ["dag.created", "dag.completed"]
 
 
@@ -162,7 +162,7 @@ async def test_a_task_reads_the_outputs_of_what_it_depends_on(yard: Yard):
     ids = {name: each.id for name, each in dag.tasks.items()}
     await work_off(yard, outputs={ids["a"]: {"found": 1}, ids["b"]: [2], ids["other"]: "not for it"})
 
-    found = await yard.inputs(ids["both"])
+    found = await yard.tasks.inputs(ids["both"])
 
     assert {each.ref: each.data for each in found} == {
         f"task:{ids['a']}:output": {"found": 1},
@@ -173,11 +173,11 @@ async def test_a_task_reads_the_outputs_of_what_it_depends_on(yard: Yard):
 async def test_a_graph_is_pending_until_its_first_claim_and_completed_after_its_last(yard: Yard):
     await given_an_agent(yard)
     dag = await given_a_graph(yard, task("a"), task("b", "a"))
-    seen = [(await yard.dag(dag.id)).status]
+    seen = [(await yard.dags.get(dag.id)).status]
     while held := await yard.claim("worker", start=True):
-        seen.append((await yard.dag(dag.id)).status)
+        seen.append((await yard.dags.get(dag.id)).status)
         await yard.complete(held[0].id, held[0].lease)
-    seen.append((await yard.dag(dag.id)).status)
+    seen.append((await yard.dags.get(dag.id)).status)
 
     assert seen == [DagStatus.PENDING, DagStatus.RUNNING, DagStatus.RUNNING, DagStatus.COMPLETED]
 
@@ -186,7 +186,7 @@ async def test_a_graph_knows_where_it_begins_and_ends(yard: Yard):
     dag = await given_a_graph(yard, *diamond(3), task("alone"))
     ids = {name: each.id for name, each in dag.tasks.items()}
 
-    view = await yard.dag(dag.id)
+    view = await yard.dags.get(dag.id)
 
     assert set(view.roots) == {ids["top"], ids["alone"]}
     assert set(view.leaves) == {ids["bottom"], ids["alone"]}
@@ -195,11 +195,11 @@ async def test_a_graph_knows_where_it_begins_and_ends(yard: Yard):
 async def test_a_lone_task_is_a_graph_of_its_own(yard: Yard):
     await given_an_agent(yard)
     lone = await yard.enqueue("code", title="alone")
-    assert (await yard.dag(lone.dag_id)).status is DagStatus.PENDING
+    assert (await yard.dags.get(lone.dag_id)).status is DagStatus.PENDING
 
     await work_off(yard)
 
-    view = await yard.dag(lone.dag_id)
+    view = await yard.dags.get(lone.dag_id)
     assert (view.status, view.title, view.roots, view.leaves) == (DagStatus.COMPLETED, "alone", (lone.id,), (lone.id,))
 
 
@@ -212,14 +212,14 @@ async def test_a_dead_task_fails_its_graph_only_when_nothing_else_can_proceed(ya
     doomed = await claim_that(yard, dag.tasks["doomed"].id, start=True)
 
     await bury(yard, doomed)
-    assert (await yard.dag(dag.id)).status is DagStatus.RUNNING
+    assert (await yard.dags.get(dag.id)).status is DagStatus.RUNNING
     (a,) = await claim_all(yard, 1)
     await yard.complete(a.id, a.lease)
-    assert (await yard.dag(dag.id)).status is DagStatus.RUNNING
+    assert (await yard.dags.get(dag.id)).status is DagStatus.RUNNING
     (b,) = await claim_all(yard, 1)
     await yard.complete(b.id, b.lease)
 
-    assert (await yard.dag(dag.id)).status is DagStatus.FAILED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.FAILED
     assert (await states(yard, dag))["after it"] is Status.PENDING
 
 
@@ -228,13 +228,13 @@ async def test_a_retried_dead_letter_makes_its_graph_run_again_to_the_end(yard: 
     dag = await given_a_graph(yard, task("doomed"), task("after it", "doomed"))
     (doomed,) = await claim_all(yard, 1)
     await bury(yard, doomed)
-    assert (await yard.dag(dag.id)).status is DagStatus.FAILED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.FAILED
 
-    await yard.resolve(doomed.id, "retry", by="human:ada")
-    assert (await yard.dag(dag.id)).status is DagStatus.RUNNING
+    await yard.dead_letters.resolve(doomed.id, "retry", by="human:ada")
+    assert (await yard.dags.get(dag.id)).status is DagStatus.RUNNING
     await work_off(yard)
 
-    assert (await yard.dag(dag.id)).status is DagStatus.COMPLETED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.COMPLETED
     assert await dag_history(yard, dag.id) == ["dag.created", "dag.failed", "dag.reopened", "dag.completed"]
 
 
@@ -246,11 +246,11 @@ async def test_a_task_that_waits_for_its_delay_keeps_its_graph_going(yard: Yard,
     await yard.fail(unlucky.id, unlucky.lease, "crash")
 
     await bury(yard, doomed)
-    assert (await yard.dag(dag.id)).status is DagStatus.RUNNING
+    assert (await yard.dags.get(dag.id)).status is DagStatus.RUNNING
 
     await elapse(yard, clock, 30)
     await work_off(yard)
-    assert (await yard.dag(dag.id)).status is DagStatus.FAILED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.FAILED
 
 
 async def test_the_workflow_of_automechanica_fails_at_its_first_dead_task(open_yard: OpenYard):
@@ -261,7 +261,7 @@ async def test_the_workflow_of_automechanica_fails_at_its_first_dead_task(open_y
 
     await yard.fail(doomed.id, doomed.lease, "crash")
 
-    assert (await yard.dag(dag.id)).status is DagStatus.FAILED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.FAILED
     assert (await states(yard, dag))["other"] is Status.READY
 
 
@@ -270,7 +270,7 @@ async def test_a_graph_with_nothing_but_cancelled_tasks_is_cancelled(yard: Yard)
 
     await yard.cancel(dag.tasks["top"].id)
 
-    assert (await yard.dag(dag.id)).status is DagStatus.CANCELLED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.CANCELLED
 
 
 async def test_a_graph_of_completed_and_cancelled_tasks_is_completed(yard: Yard):
@@ -280,7 +280,7 @@ async def test_a_graph_of_completed_and_cancelled_tasks_is_completed(yard: Yard)
 
     await work_off(yard)
 
-    assert (await yard.dag(dag.id)).status is DagStatus.COMPLETED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.COMPLETED
 
 
 async def test_a_dependent_of_a_cancelled_task_that_was_left_behind_fails_the_graph(yard: Yard):
@@ -288,10 +288,10 @@ async def test_a_dependent_of_a_cancelled_task_that_was_left_behind_fails_the_gr
     dag = await given_a_graph(yard, task("a"), task("left behind", "a"), task("other"))
 
     await yard.cancel(dag.tasks["a"].id, cascade=False)
-    assert (await yard.dag(dag.id)).status is DagStatus.PENDING
+    assert (await yard.dags.get(dag.id)).status is DagStatus.PENDING
     await work_off(yard)
 
-    assert (await yard.dag(dag.id)).status is DagStatus.FAILED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.FAILED
 
 
 async def test_a_graph_whose_last_completer_died_is_ended_by_the_sweep(yard: Yard, clock: ManualClock):
@@ -302,11 +302,11 @@ async def test_a_graph_whose_last_completer_died_is_ended_by_the_sweep(yard: Yar
 
     with pytest.raises(ProcessDied):
         await dying_after(yard, 1).complete(held.id, held.lease)
-    assert (await yard.dag(dag.id)).status is DagStatus.RUNNING
+    assert (await yard.dags.get(dag.id)).status is DagStatus.RUNNING
     clock.advance(seconds=6)
     assert (await yard.sweep()).finished == 1
 
-    assert (await yard.dag(dag.id)).status is DagStatus.COMPLETED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.COMPLETED
 
 
 async def test_a_graph_that_is_stuck_since_somebody_died_is_ended_by_the_sweep(yard: Yard, clock: ManualClock):
@@ -318,17 +318,17 @@ async def test_a_graph_that_is_stuck_since_somebody_died_is_ended_by_the_sweep(y
 
     with pytest.raises(ProcessDied):
         await dying_after(yard, 1).complete(last.id, last.lease)
-    assert (await yard.dag(dag.id)).status is DagStatus.RUNNING
+    assert (await yard.dags.get(dag.id)).status is DagStatus.RUNNING
     clock.advance(seconds=6)
     await yard.sweep()
 
-    assert (await yard.dag(dag.id)).status is DagStatus.FAILED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.FAILED
 
 
 async def test_a_graph_whose_end_nobody_followed_is_found_within_the_hour(yard: Yard, clock: ManualClock):
     await given_an_agent(yard)
     held = await claim_that(yard, (await yard.enqueue("code")).id, start=True)
-    (spawned,) = await yard.spawn(held.id, held.lease, [{"type": "code"}], name="more")
+    (spawned,) = await yard.tasks.spawn(held.id, held.lease, [{"type": "code"}], name="more")
     await yard.cancel(spawned)
     await yard.sweep()
     with pytest.raises(ProcessDied):
@@ -336,4 +336,4 @@ async def test_a_graph_whose_end_nobody_followed_is_found_within_the_hour(yard: 
 
     await elapse(yard, clock, 3600)
 
-    assert (await yard.dag(held.dag_id)).status is DagStatus.COMPLETED
+    assert (await yard.dags.get(held.dag_id)).status is DagStatus.COMPLETED

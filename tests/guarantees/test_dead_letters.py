@@ -38,7 +38,7 @@ async def test_a_dead_letter_has_the_whole_history_and_what_it_cost(yard: Yard, 
         await yard.fail(held.id, held.lease, "crash", f"failure {number}", cost_usd=cost)
         await elapse(yard, clock, 41)
 
-    (letter,) = await yard.dead_letters()
+    (letter,) = await yard.dead_letters.list()
     assert [attempt.error for attempt in letter.task.attempts] == ["failure 1", "failure 2", "failure 3"]
     assert letter.task.to_dict()["cost_usd"] == "0.51"
     assert letter.dead.reviewed is False
@@ -55,7 +55,7 @@ async def test_a_dead_letter_notifies_once(yard: Yard):
 
 async def test_a_retry_gives_all_attempts_again(yard: Yard, clock: ManualClock):
     held = await given_a_dead_letter(yard)
-    receipt = await yard.resolve(held.id, "retry", by="human:ada", note="the disk was full")
+    receipt = await yard.dead_letters.resolve(held.id, "retry", by="human:ada", note="the disk was full")
     assert (receipt.status, receipt.failures) == (Status.READY, 0)
 
     again = await claim_that(yard, held.id, start=True)
@@ -66,7 +66,7 @@ async def test_a_retry_gives_all_attempts_again(yard: Yard, clock: ManualClock):
 async def test_who_decided_when_and_why_is_on_record(yard: Yard, clock: ManualClock):
     held = await given_a_dead_letter(yard)
     clock.advance(seconds=3600)
-    await yard.resolve(held.id, "retry", by="human:ada", note="the disk was full")
+    await yard.dead_letters.resolve(held.id, "retry", by="human:ada", note="the disk was full")
 
     body = (await decision_on(yard, held.id)).body
     assert (body["resolution"], body["reviewed_by"], body["note"]) == ("retry", "human:ada", "the disk was full")
@@ -76,7 +76,7 @@ async def test_who_decided_when_and_why_is_on_record(yard: Yard, clock: ManualCl
 
 async def test_a_changed_task_is_tried_as_it_was_changed(yard: Yard, clock: ManualClock):
     held = await given_a_dead_letter(yard, prompt="do it")
-    await yard.resolve(
+    await yard.dead_letters.resolve(
         held.id,
         "modify_and_retry",
         by="human:ada",
@@ -111,23 +111,23 @@ async def test_to_cancel_a_dead_letter_is_to_decide_it(yard: Yard):
     await yard.cancel(held.id, "nobody wants it")
     await yard.cancel(held.id, "again")
 
-    (review,) = await yard.reviews()
+    (review,) = await yard.dead_letters.reviews()
     assert (review.task_id, review.resolution, review.note) == (held.id, "cancel", "nobody wants it")
     assert str(review.reviewed_by).startswith("human:")
     shown = (await yard.get(held.id)).to_dict()["dead"]
     assert isinstance(shown, dict)
     assert shown["resolution"] == "cancel"
-    assert await yard.dead_letters() == []
+    assert await yard.dead_letters.list() == []
 
 
 async def test_a_revived_task_shows_no_decision_as_current(yard: Yard):
     held = await given_a_dead_letter(yard)
-    await yard.resolve(held.id, "retry", by="human:ada")
+    await yard.dead_letters.resolve(held.id, "retry", by="human:ada")
     assert (await yard.get(held.id)).to_dict()["dead"] is None
 
     await yard.cancel(held.id)
     assert (await yard.get(held.id)).to_dict()["dead"] is None
-    assert [review.resolution for review in await yard.reviews()] == ["retry"]
+    assert [review.resolution for review in await yard.dead_letters.reviews()] == ["retry"]
 
 
 async def test_a_letter_is_changed_by_the_spec_that_it_shows(yard: Yard):
@@ -136,7 +136,7 @@ async def test_a_letter_is_changed_by_the_spec_that_it_shows(yard: Yard):
     assert isinstance(shown, dict)
 
     spec = {**shown, "prompt": "do it well", "constraints": {"max_cost_usd": "0.50", "model_preferences": ["small"]}}
-    await yard.resolve(held.id, "modify_and_retry", by="human:ada", spec=spec)
+    await yard.dead_letters.resolve(held.id, "modify_and_retry", by="human:ada", spec=spec)
 
     again = await definition_of(yard, held.id)
     assert (again.prompt, again.payload, again.context_refs) == ("do it well", '{"n":1}', ("artifact:abc",))
@@ -159,7 +159,7 @@ async def test_a_change_that_makes_no_sense_is_refused_and_the_letter_stays(
     held = await given_a_dead_letter(yard, prompt="do it")
 
     with pytest.raises(InvalidInput) as refused:
-        await yard.resolve(held.id, "modify_and_retry", by="human:ada", spec=spec)
+        await yard.dead_letters.resolve(held.id, "modify_and_retry", by="human:ada", spec=spec)
     assert refused.value.facts["field"] == field
     task = await yard.get(held.id)
     assert (task.status, task.prompt) == (Status.DEAD_LETTERED, "do it")
@@ -170,7 +170,7 @@ async def test_a_dead_letter_may_be_tried_again_at_a_later_time(yard: Yard, cloc
     held = await given_a_dead_letter(yard)
     later = to_iso(Micros(yard.now() + 60 * SECOND))
 
-    await yard.resolve(held.id, "modify_and_retry", by="human:ada", spec={"run_after": later})
+    await yard.dead_letters.resolve(held.id, "modify_and_retry", by="human:ada", spec={"run_after": later})
 
     shown = (await yard.get(held.id)).to_dict()
     assert (shown["status"], shown["retry_at"]) == ("retrying", later)
@@ -181,28 +181,28 @@ async def test_a_dead_letter_may_be_tried_again_at_a_later_time(yard: Yard, cloc
 
 async def test_a_dead_letter_may_be_cancelled(yard: Yard):
     held = await given_a_dead_letter(yard)
-    await yard.resolve(held.id, "cancel", by="human:ada", note="no longer wanted")
+    await yard.dead_letters.resolve(held.id, "cancel", by="human:ada", note="no longer wanted")
 
     shown = (await yard.get(held.id)).to_dict()
     assert shown["status"] == "cancelled"
     assert shown["cancelled"] == {"at": shown["updated_at"], "reason": "no longer wanted"}
-    assert await yard.dead_letters() == []
+    assert await yard.dead_letters.list() == []
 
 
 async def test_a_dead_letter_that_is_escalated_waits_for_another_person(yard: Yard):
     held = await given_a_dead_letter(yard)
-    await yard.resolve(held.id, "escalate", by="human:ada", note="ask the provider")
+    await yard.dead_letters.resolve(held.id, "escalate", by="human:ada", note="ask the provider")
     assert (await yard.get(held.id)).status is Status.DEAD_LETTERED
     assert (await decision_on(yard, held.id)).body["resolution"] == "escalate"
 
-    await yard.resolve(held.id, "retry", by="human:bob")
+    await yard.dead_letters.resolve(held.id, "retry", by="human:bob")
     assert (await yard.get(held.id)).status is Status.READY
     assert (await decision_on(yard, held.id)).body["reviewed_by"] == "human:bob"
 
 
 async def test_an_orchestrator_may_revive_one_too(yard: Yard):
     held = await given_a_dead_letter(yard)
-    await yard.resolve(held.id, "retry", by="agent:planner")
+    await yard.dead_letters.resolve(held.id, "retry", by="agent:planner")
 
     assert (await decision_on(yard, held.id)).body["reviewed_by"] == "agent:planner"
 
@@ -213,20 +213,20 @@ async def test_a_dead_letter_is_not_revived_beside_a_newer_task_with_its_key(yar
     assert newer.created
 
     with pytest.raises(DuplicateKey) as refused:
-        await yard.resolve(held.id, "retry", by="human:ada")
+        await yard.dead_letters.resolve(held.id, "retry", by="human:ada")
     assert refused.value.facts == {"key": "nightly", "task_id": newer.id}
     assert (await yard.get(held.id)).status is Status.DEAD_LETTERED
     assert (await decision_on(yard, held.id)).body["reviewed"] is False
 
     await yard.cancel(newer.id)
-    assert (await yard.resolve(held.id, "retry", by="human:ada")).status is Status.READY
+    assert (await yard.dead_letters.resolve(held.id, "retry", by="human:ada")).status is Status.READY
 
 
 async def test_only_a_dead_letter_can_be_resolved(yard: Yard):
     held = await given_a_running_task(yard)
 
     with pytest.raises(IllegalTransition) as refused:
-        await yard.resolve(held.id, "retry", by="human:ada")
+        await yard.dead_letters.resolve(held.id, "retry", by="human:ada")
     assert refused.value.facts == {"task_id": held.id, "status": "running", "verb": "resolve"}
 
 
@@ -244,7 +244,7 @@ async def test_a_resolution_is_one_of_four_and_a_changed_spec_goes_with_one_of_t
     held = await given_a_dead_letter(yard)
 
     with pytest.raises(InvalidInput) as refused:
-        await yard.resolve(held.id, resolution, by="human:ada", spec=spec)
+        await yard.dead_letters.resolve(held.id, resolution, by="human:ada", spec=spec)
     assert refused.value.facts["field"] == field
 
 
@@ -252,8 +252,8 @@ async def test_of_two_people_who_decide_at_once_one_is_told_to_look_again(yard: 
     other = await open_yard()
     held = await given_a_dead_letter(yard)
     results = await asyncio.gather(
-        yard.resolve(held.id, "retry", by="human:ada"),
-        other.resolve(held.id, "cancel", by="human:bob"),
+        yard.dead_letters.resolve(held.id, "retry", by="human:ada"),
+        other.dead_letters.resolve(held.id, "cancel", by="human:bob"),
         return_exceptions=True,
     )
 
@@ -265,20 +265,20 @@ async def test_of_two_people_who_decide_at_once_one_is_told_to_look_again(yard: 
 
 async def test_a_task_that_dies_twice_keeps_both_decisions(yard: Yard, clock: ManualClock):
     held = await given_a_dead_letter(yard)
-    await yard.resolve(held.id, "retry", by="human:ada", note="once more")
+    await yard.dead_letters.resolve(held.id, "retry", by="human:ada", note="once more")
     again = await claim_that(yard, held.id, start=True)
     await yard.fail(again.id, again.lease, "crash")
     clock.advance(seconds=60)
-    await yard.resolve(held.id, "cancel", by="human:bob", note="enough")
+    await yard.dead_letters.resolve(held.id, "cancel", by="human:bob", note="enough")
 
-    decisions = [(each.reviewed_by, each.note) for each in await yard.reviews()]
+    decisions = [(each.reviewed_by, each.note) for each in await yard.dead_letters.reviews()]
     assert decisions == [("human:ada", "once more"), ("human:bob", "enough")]
 
 
 async def test_letters_that_nobody_has_looked_at_can_be_listed_alone(yard: Yard):
     seen = await given_a_dead_letter(yard)
     unseen = await given_a_dead_letter(yard)
-    await yard.resolve(seen.id, "escalate", by="human:ada")
+    await yard.dead_letters.resolve(seen.id, "escalate", by="human:ada")
 
-    assert [letter.task.id for letter in await yard.dead_letters(reviewed=False)] == [unseen.id]
-    assert [letter.task.id for letter in await yard.dead_letters(reviewed=True)] == [seen.id]
+    assert [letter.task.id for letter in await yard.dead_letters.list(reviewed=False)] == [unseen.id]
+    assert [letter.task.id for letter in await yard.dead_letters.list(reviewed=True)] == [seen.id]

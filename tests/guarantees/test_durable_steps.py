@@ -33,22 +33,22 @@ async def take_back(yard: Yard, clock: ManualClock, held: Held) -> Held:
 async def test_a_step_is_stored_once_and_its_first_result_is_the_answer(yard: Yard):
     held = await given_a_running_task(yard)
 
-    assert await yard.checkpoint(held.id, held.lease, "plan", {"question": 1}) == {"question": 1}
-    assert await yard.checkpoint(held.id, held.lease, "plan", {"question": 2}) == {"question": 1}
+    assert await yard.attempts.checkpoint(held.id, held.lease, "plan", {"question": 1}) == {"question": 1}
+    assert await yard.attempts.checkpoint(held.id, held.lease, "plan", {"question": 2}) == {"question": 1}
 
-    assert await yard.checkpoints(held.id) == {"plan": {"question": 1}}
+    assert await yard.attempts.checkpoints(held.id) == {"plan": {"question": 1}}
     assert (await events_of(yard, held.id)).count("task.step") == 1
 
 
 async def test_the_next_attempt_finds_the_steps_of_the_one_that_died(yard: Yard, clock: ManualClock):
     dead = await given_a_running_task(yard)
-    await yard.checkpoint(dead.id, dead.lease, "plan", "first draft")
+    await yard.attempts.checkpoint(dead.id, dead.lease, "plan", "first draft")
 
     held = await take_back(yard, clock, dead)
 
     assert held.attempt == 2
-    assert await yard.checkpoints(held.id) == {"plan": "first draft"}
-    assert await yard.checkpoint(held.id, held.lease, "plan", "second draft") == "first draft"
+    assert await yard.attempts.checkpoints(held.id) == {"plan": "first draft"}
+    assert await yard.attempts.checkpoint(held.id, held.lease, "plan", "second draft") == "first draft"
 
 
 async def test_a_stale_holder_cannot_write_a_step(yard: Yard, clock: ManualClock):
@@ -56,9 +56,9 @@ async def test_a_stale_holder_cannot_write_a_step(yard: Yard, clock: ManualClock
     held = await take_back(yard, clock, stale)
 
     with pytest.raises(LeaseLost):
-        await yard.checkpoint(stale.id, stale.lease, "plan", "from the past")
+        await yard.attempts.checkpoint(stale.id, stale.lease, "plan", "from the past")
 
-    assert await yard.checkpoint(held.id, held.lease, "plan", "fresh") == "fresh"
+    assert await yard.attempts.checkpoint(held.id, held.lease, "plan", "fresh") == "fresh"
 
 
 async def test_a_step_that_was_under_way_when_the_lease_was_lost_is_not_stored(yard: Yard, clock: ManualClock):
@@ -70,18 +70,18 @@ async def test_a_step_that_was_under_way_when_the_lease_was_lost_is_not_stored(y
         await yard.sweep()
 
     with pytest.raises(LeaseLost):
-        await while_deciding(yard, lose_the_lease).checkpoint(held.id, held.lease, "plan", "too late")
+        await while_deciding(yard, lose_the_lease).attempts.checkpoint(held.id, held.lease, "plan", "too late")
 
-    assert await yard.checkpoints(held.id) == {}
+    assert await yard.attempts.checkpoints(held.id) == {}
 
 
 async def test_of_two_results_for_one_step_the_first_to_be_stored_stands(yard: Yard):
     held = await given_a_running_task(yard)
-    slow = while_deciding(yard, lambda: yard.checkpoint(held.id, held.lease, "plan", "quick"))
+    slow = while_deciding(yard, lambda: yard.attempts.checkpoint(held.id, held.lease, "plan", "quick"))
 
-    assert await slow.checkpoint(held.id, held.lease, "plan", "slow") == "quick"
+    assert await slow.attempts.checkpoint(held.id, held.lease, "plan", "slow") == "quick"
 
-    assert await yard.checkpoints(held.id) == {"plan": "quick"}
+    assert await yard.attempts.checkpoints(held.id) == {"plan": "quick"}
 
 
 # Sleeping
@@ -90,7 +90,7 @@ async def test_of_two_results_for_one_step_the_first_to_be_stored_stands(yard: Y
 async def test_a_sleeping_task_comes_back_when_its_time_is_over(yard: Yard, clock: ManualClock):
     held = await given_a_running_task(yard)
 
-    waited = await yard.sleep(held.id, held.lease, "nap", 600)
+    waited = await yard.attempts.sleep(held.id, held.lease, "nap", 600)
     assert not waited.over
     assert await status_of(yard, held.id) is Status.PENDING
     await elapse(yard, clock, 599)
@@ -98,38 +98,38 @@ async def test_a_sleeping_task_comes_back_when_its_time_is_over(yard: Yard, cloc
     await elapse(yard, clock, 1)
 
     resumed = await claim_that(yard, held.id, start=True)
-    assert (await yard.sleep(resumed.id, resumed.lease, "nap", 600)).over
+    assert (await yard.attempts.sleep(resumed.id, resumed.lease, "nap", 600)).over
     assert await status_of(yard, held.id) is Status.RUNNING
 
 
 async def test_a_sleep_that_a_crash_interrupts_is_not_slept_again(yard: Yard, clock: ManualClock):
     """The handler resumes, dies, and asks for the same sleep under the same name."""
     held = await given_a_running_task(yard)
-    await yard.sleep(held.id, held.lease, "nap", 10)
+    await yard.attempts.sleep(held.id, held.lease, "nap", 10)
     await elapse(yard, clock, 10)
 
     held = await take_back(yard, clock, await claim_that(yard, held.id, start=True))
 
-    assert (await yard.sleep(held.id, held.lease, "nap", 10)).over
-    assert not (await yard.sleep(held.id, held.lease, "another nap", 10)).over
+    assert (await yard.attempts.sleep(held.id, held.lease, "nap", 10)).over
+    assert not (await yard.attempts.sleep(held.id, held.lease, "another nap", 10)).over
 
 
 async def test_a_task_that_waits_frees_its_slot_its_key_and_its_money(yard: Yard):
-    await yard.set_budget(daily_budget_usd="1.00")
+    await yard.budgets.set(daily_budget_usd="1.00")
     await given_an_agent(yard, max_concurrent_tasks=1, budget_usd="1.00")
     fields = {"concurrency_key": "repository", "max_cost_usd": "1.00"}
     first = await claim_that(yard, (await yard.enqueue("code", **fields)).id, start=True)
     second = await yard.enqueue("code", **fields)
     assert await yard.claim("worker") == []
 
-    await yard.sleep(first.id, first.lease, "nap", 3600)
+    await yard.attempts.sleep(first.id, first.lease, "nap", 3600)
 
     await claim_that(yard, second.id)
 
 
 async def test_waiting_counts_as_no_attempt_and_ends_the_lease(yard: Yard):
     held = await given_a_running_task(yard)
-    await yard.sleep(held.id, held.lease, "nap", 60)
+    await yard.attempts.sleep(held.id, held.lease, "nap", 60)
 
     with pytest.raises(LeaseLost):
         await yard.complete(held.id, held.lease)
@@ -143,7 +143,7 @@ async def test_waiting_counts_as_no_attempt_and_ends_the_lease(yard: Yard):
 async def test_the_time_limit_stands_still_while_the_task_waits(yard: Yard, clock: ManualClock):
     held = await given_a_running_task(yard, max_duration_sec=100, timeouts={"lease_sec": 600}, max_attempts=2)
     clock.advance(seconds=60)
-    await yard.sleep(held.id, held.lease, "nap", 1000)
+    await yard.attempts.sleep(held.id, held.lease, "nap", 1000)
     await elapse(yard, clock, 1000)
 
     await claim_that(yard, held.id, start=True)
@@ -158,7 +158,7 @@ async def test_the_time_limit_stands_still_while_the_task_waits(yard: Yard, cloc
 async def test_the_next_try_has_its_whole_time_again(yard: Yard, clock: ManualClock):
     held = await given_a_running_task(yard, max_duration_sec=100, timeouts={"lease_sec": 600})
     clock.advance(seconds=90)
-    await yard.sleep(held.id, held.lease, "nap", 5)
+    await yard.attempts.sleep(held.id, held.lease, "nap", 5)
     await elapse(yard, clock, 5)
     await fail_once(yard, clock, held.id)
 
@@ -172,23 +172,23 @@ async def test_only_a_task_that_has_begun_can_wait(yard: Yard):
     held = await given_a_claimed_task(yard)
 
     with pytest.raises(IllegalTransition):
-        await yard.sleep(held.id, held.lease, "nap", 60)
+        await yard.attempts.sleep(held.id, held.lease, "nap", 60)
     with pytest.raises(IllegalTransition):
-        await yard.wait_for(held.id, held.lease, "ask", "answer")
+        await yard.attempts.wait_for(held.id, held.lease, "ask", "answer")
 
 
 async def test_a_name_that_stands_for_something_else_already_is_refused(yard: Yard):
     held = await given_a_running_task(yard)
-    await yard.checkpoint(held.id, held.lease, "plan", [1, 2, 3])
+    await yard.attempts.checkpoint(held.id, held.lease, "plan", [1, 2, 3])
 
     with pytest.raises(InvalidInput, match="plan"):
-        await yard.sleep(held.id, held.lease, "plan", 60)
+        await yard.attempts.sleep(held.id, held.lease, "plan", 60)
     with pytest.raises(InvalidInput, match="plan"):
-        await yard.wait_for(held.id, held.lease, "plan", "answer")
+        await yard.attempts.wait_for(held.id, held.lease, "plan", "answer")
     with pytest.raises(InvalidInput, match="plan"):
-        await yard.spawn(held.id, held.lease, [task("child")], name="plan")
+        await yard.tasks.spawn(held.id, held.lease, [task("child")], name="plan")
     with pytest.raises(InvalidInput, match="plan"):
-        await yard.children(held.id, "plan")
+        await yard.tasks.children(held.id, "plan")
 
 
 # Children
@@ -196,16 +196,16 @@ async def test_a_name_that_stands_for_something_else_already_is_refused(yard: Ya
 
 async def test_a_parent_resumes_with_the_outputs_of_its_children(yard: Yard):
     held = await given_a_running_task(yard)
-    children = await yard.spawn(held.id, held.lease, [task("a"), task("b")], name="ask", wait=True)
+    children = await yard.tasks.spawn(held.id, held.lease, [task("a"), task("b")], name="ask", wait=True)
     assert await status_of(yard, held.id) is Status.PENDING
-    assert await yard.children(held.id, "ask") is None
+    assert await yard.tasks.children(held.id, "ask") is None
 
     for number, child in enumerate(await claim_all(yard, 2)):
         assert await status_of(yard, held.id) is Status.PENDING
         await yard.complete(child.id, child.lease, {"number": number})
 
     resumed = await claim_that(yard, held.id, start=True)
-    answers = await yard.children(resumed.id, "ask")
+    answers = await yard.tasks.children(resumed.id, "ask")
     assert answers is not None
     assert [(child.task_id, child.status, child.output) for child in answers] == [
         (children[0], Status.COMPLETED, {"number": 0}),
@@ -215,14 +215,14 @@ async def test_a_parent_resumes_with_the_outputs_of_its_children(yard: Yard):
 
 async def test_a_child_that_dies_or_is_cancelled_resumes_its_parent_with_that_outcome(yard: Yard):
     held = await given_a_running_task(yard)
-    dies, is_cancelled = await yard.spawn(held.id, held.lease, [task("a"), task("b")], name="ask", wait=True)
+    dies, is_cancelled = await yard.tasks.spawn(held.id, held.lease, [task("a"), task("b")], name="ask", wait=True)
     await bury(yard, await claim_that(yard, dies, start=True))
     assert await status_of(yard, held.id) is Status.PENDING
     await yard.cancel(is_cancelled)
 
     resumed = await claim_that(yard, held.id, start=True)
 
-    answers = await yard.children(resumed.id, "ask")
+    answers = await yard.tasks.children(resumed.id, "ask")
     assert answers is not None
     assert [child.status for child in answers] == [Status.DEAD_LETTERED, Status.CANCELLED]
     assert [child.output for child in answers] == [None, None]
@@ -230,12 +230,12 @@ async def test_a_child_that_dies_or_is_cancelled_resumes_its_parent_with_that_ou
 
 async def test_a_resumed_handler_that_spawns_again_gets_the_same_children(yard: Yard):
     held = await given_a_running_task(yard)
-    children = await yard.spawn(held.id, held.lease, [task("a")], name="ask", wait=True)
+    children = await yard.tasks.spawn(held.id, held.lease, [task("a")], name="ask", wait=True)
     (child,) = await claim_all(yard, 1)
     await yard.complete(child.id, child.lease)
     resumed = await claim_that(yard, held.id, start=True)
 
-    again = await yard.spawn(resumed.id, resumed.lease, [task("a")], name="ask", wait=True)
+    again = await yard.tasks.spawn(resumed.id, resumed.lease, [task("a")], name="ask", wait=True)
 
     assert again == children
     assert await status_of(yard, held.id) is Status.RUNNING
@@ -245,10 +245,10 @@ async def test_a_resumed_handler_that_spawns_again_gets_the_same_children(yard: 
 async def test_a_handler_that_died_after_spawning_waits_for_the_children_it_has(yard: Yard, clock: ManualClock):
     """Fire and forget at first; the next attempt finds them under way and waits."""
     dead = await given_a_running_task(yard, priority=0)
-    children = await yard.spawn(dead.id, dead.lease, [task("a")], name="ask")
+    children = await yard.tasks.spawn(dead.id, dead.lease, [task("a")], name="ask")
     held = await take_back(yard, clock, dead)
 
-    assert await yard.spawn(held.id, held.lease, [task("a")], name="ask", wait=True) == children
+    assert await yard.tasks.spawn(held.id, held.lease, [task("a")], name="ask", wait=True) == children
     assert await status_of(yard, held.id) is Status.PENDING
     (child,) = await claim_all(yard, 1)
     await yard.complete(child.id, child.lease)
@@ -260,20 +260,20 @@ async def test_a_handler_that_died_after_spawning_waits_for_the_children_it_has(
 async def test_a_child_that_ends_while_its_parent_begins_to_wait_does_not_strand_it(yard: Yard):
     """The wait was decided on a child that still ran, and is stored after it is done."""
     held = await given_a_running_task(yard, priority=0)
-    await yard.spawn(held.id, held.lease, [task("a")], name="ask")
+    await yard.tasks.spawn(held.id, held.lease, [task("a")], name="ask")
     (child,) = await claim_all(yard, 1)
     slow = while_deciding(yard, lambda: yard.complete(child.id, child.lease))
 
-    await slow.spawn(held.id, held.lease, [task("a")], name="ask", wait=True)
+    await slow.tasks.spawn(held.id, held.lease, [task("a")], name="ask", wait=True)
 
     assert await status_of(yard, held.id) is Status.RUNNING
-    assert await yard.children(held.id, "ask") is not None
+    assert await yard.tasks.children(held.id, "ask") is not None
 
 
 async def test_a_parent_that_fires_and_forgets_goes_on_at_once(yard: Yard):
     held = await given_a_running_task(yard)
 
-    await yard.spawn(held.id, held.lease, [task("a")], name="later")
+    await yard.tasks.spawn(held.id, held.lease, [task("a")], name="later")
     receipt = await yard.complete(held.id, held.lease)
 
     assert receipt.status is Status.COMPLETED

@@ -24,11 +24,11 @@ def labelled(agent: str | None) -> Labels:
 async def given_a_story(yard: Yard) -> str:
     """Two agents after each other: the first gives the task back."""
     first = await given_a_running_task(yard, by="ada", subject="issue:7")
-    await yard.message(first.id, first.lease, {"text": "I begin", "agent": "somebody else"})
+    await yard.attempts.message(first.id, first.lease, {"text": "I begin", "agent": "somebody else"})
     await yard.release(first.id, first.lease)
     await given_an_agent(yard, "bob")
     second = await claim_that(yard, first.id, by="bob", start=True)
-    await yard.checkpoint(second.id, second.lease, "plan", 1)
+    await yard.attempts.checkpoint(second.id, second.lease, "plan", 1)
     await yard.progress(second.id, second.lease, {"fraction": 0.5})
     await yard.complete(second.id, second.lease, {"done": True})
     return first.id
@@ -64,7 +64,7 @@ async def test_the_labels_are_those_of_the_task_as_a_person_changed_it(yard: Yar
     assert {labels for _, labels in await labels_of(yard, held.id)} == {labelled(None), labelled("worker")}
 
     changed = {"subject": "issue:8", "agent": "bob", "payload": {"subject": "none", "agent": "nobody"}}
-    await yard.resolve(held.id, "modify_and_retry", by="human:ada", spec=changed)
+    await yard.dead_letters.resolve(held.id, "modify_and_retry", by="human:ada", spec=changed)
 
     told = await labels_of(yard, held.id)
     assert {labels.subject for _, labels in told} == {"issue:8"}
@@ -144,7 +144,7 @@ async def test_who_follows_the_log_has_the_labels_of_a_task_read_once_until_a_pe
         after = page[-1].seq
         return [stored.labels for stored in page if stored.event.task_id is not None]
 
-    await yard.register("worker")
+    await yard.agents.register("worker")
     task = await yard.enqueue("code", subject="issue:7", max_attempts=1)
     assert await go_on() == [labelled(None)]
     held = await claim_that(yard, task.id, by="worker", start=True)
@@ -153,7 +153,7 @@ async def test_who_follows_the_log_has_the_labels_of_a_task_read_once_until_a_pe
 
     await yard.fail(held.id, held.lease, "crash", "it fell over")
     await go_on()
-    await yard.resolve(held.id, "modify_and_retry", by="human:ada", spec={"subject": "issue:8"})
+    await yard.dead_letters.resolve(held.id, "modify_and_retry", by="human:ada", spec={"subject": "issue:8"})
     assert {labels.subject for labels in await go_on()} == {"issue:8"}
     await claim_that(yard, task.id, by="worker", start=True)
     assert {labels.subject for labels in await go_on()} == {"issue:8"}

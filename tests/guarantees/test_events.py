@@ -45,20 +45,20 @@ async def given_a_long_story(yard: Yard, clock: ManualClock) -> str:
     await yard.release(held.id, held.lease)
     held = await claim_that(yard, held.id)
     await yard.start(held.id, held.lease)
-    await yard.pin_session(held.id, held.lease, session_id="s1")
-    await yard.checkpoint(held.id, held.lease, "plan", 1)
+    await yard.attempts.pin_session(held.id, held.lease, session_id="s1")
+    await yard.attempts.checkpoint(held.id, held.lease, "plan", 1)
     await yard.signal(held.id, "weather")
-    await yard.wait_for(held.id, held.lease, "ask", "approval")
+    await yard.attempts.wait_for(held.id, held.lease, "ask", "approval")
     await yard.signal(held.id, "approval")
-    await yard.set_priority(held.id, 1)
+    await yard.tasks.set_priority(held.id, 1)
     held = await claim_that(yard, held.id, start=True)
     await yard.fail(held.id, held.lease, "crash")
     await elapse(yard, clock, 30)
     await bury(yard, await claim_that(yard, held.id, start=True))
-    await yard.resolve(held.id, "escalate", by="human:ada")
-    await yard.resolve(held.id, "retry", by="human:grace")
+    await yard.dead_letters.resolve(held.id, "escalate", by="human:ada")
+    await yard.dead_letters.resolve(held.id, "retry", by="human:grace")
     held = await claim_that(yard, held.id, start=True)
-    (child,) = await yard.spawn(held.id, held.lease, [task("child")], name="help", wait=True)
+    (child,) = await yard.tasks.spawn(held.id, held.lease, [task("child")], name="help", wait=True)
     await yard.cancel(child)
     held = await claim_that(yard, held.id, start=True)
     await yard.complete(held.id, held.lease)
@@ -158,9 +158,9 @@ async def test_what_happens_in_one_step_is_told_in_one_order(yard: Yard):
 
 async def test_agents_and_breakers_have_their_events_too(yard: Yard):
     await given_an_agent(yard)
-    await yard.drain_agent("worker")
-    await yard.open_breaker("code")
-    await yard.close_breaker("code")
+    await yard.agents.drain("worker")
+    await yard.breakers.open("code")
+    await yard.breakers.close("code")
 
     assert [event.event for event in await every_event(yard)] == [
         "agent.registered",
@@ -252,7 +252,7 @@ async def test_a_reader_that_stops_and_comes_back_skips_nothing_while_many_write
     # Read again at rest, the log is the same: nothing came in behind the reader.
     assert seen == (await yard.events())[: len(seen)]
     assert [each.seq for each in seen] == sorted({each.seq for each in seen})
-    for dag in await yard.dags():
+    for dag in await yard.dags.list():
         assert await dag_history(yard, dag.id) == ["dag.created"]
 
 

@@ -43,7 +43,7 @@ async def test_each_preset_waits_longer_after_every_failure_from_its_own_base(
     open_yard: OpenYard, clock: ManualClock, preset: str, delays: list[float]
 ):
     yard = await open_yard(preset=preset)
-    await yard.set_breaker_policy(failure_threshold=100)
+    await yard.breakers.set_policy(failure_threshold=100)
     await given_an_agent(yard, capabilities=["code"])
     task = await yard.enqueue("code", max_attempts=10)
 
@@ -75,7 +75,7 @@ async def test_jitter_stays_within_its_bounds_and_below_the_cap(
     open_yard: OpenYard, clock: ManualClock, dice: float, first: float, sixth: float
 ):
     yard = await open_yard(dice=lambda: dice)
-    await yard.set_breaker_policy(failure_threshold=100)
+    await yard.breakers.set_policy(failure_threshold=100)
     await given_an_agent(yard)
     task = await yard.enqueue("code", max_attempts=10)
 
@@ -209,7 +209,7 @@ async def test_a_dead_letter_that_is_retried_begins_with_the_preferred_models_ag
     task = await yard.enqueue("code", model_preferences=["opus"], fallback_models=["haiku"])
     for _ in range(3):
         await fail_once(yard, clock, task.id)
-    await yard.resolve(task.id, "retry", by="human:ada")
+    await yard.dead_letters.resolve(task.id, "retry", by="human:ada")
 
     assert (await claim_that(yard, task.id)).models == ("opus",)
 
@@ -247,10 +247,10 @@ async def test_what_fails_under_one_agent_alone_is_no_poison_pill(yard: Yard, cl
 
 
 async def test_a_person_who_retries_a_poison_pill_gives_it_a_new_start(yard: Yard, clock: ManualClock):
-    await yard.set_breaker_policy(failure_threshold=100)
+    await yard.breakers.set_policy(failure_threshold=100)
     task = await yard.enqueue("code", max_attempts=10)
     await fail_by(yard, clock, task.id, "ada", "bob", "ada")
-    await yard.resolve(task.id, "retry", by="human:cleo")
+    await yard.dead_letters.resolve(task.id, "retry", by="human:cleo")
     await fail_by(yard, clock, task.id, "bob", "bob", "bob")
     assert (await yard.get(task.id)).status is Status.READY  # what ada met before is forgiven with the rest
 

@@ -39,7 +39,7 @@ async def test_artifacts_are_out_of_reach_of_others(tmp_path: Path):
     folder = tmp_path / "files"
     url = f"sqlite:///{tmp_path / 'yard.db'}"
     async with taskyard.connect(url, sweeps=False, artifacts=f"file://{folder}") as yard:
-        await yard.put_artifact("brief.txt", b"secret")
+        await yard.artifacts.put("brief.txt", b"secret")
 
     assert mode(folder) == 0o700
     files = files_in(folder)

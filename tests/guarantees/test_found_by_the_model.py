@@ -10,7 +10,7 @@ from taskyard.core.units import SECOND
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Store
-from taskyard.yard import Yard
+from taskyard.yard import Yard, local_yard
 from tests.interference import ProcessDied
 from tests.yards import claim_that, given_a_running_task, given_an_agent, row_of
 
@@ -73,11 +73,11 @@ async def test_when_the_next_for_a_key_lacks_the_money_the_one_after_it_is_next(
 
 async def test_what_reserves_less_than_before_comes_back_to_its_graph(yard: Yard):
     await given_an_agent(yard)
-    await yard.set_budget(default_reserve_usd="2")
+    await yard.budgets.set(default_reserve_usd="2")
     dag = await yard.submit({"budget_ceiling_usd": "1", "tasks": [{"name": "only", "type": "code"}]})
     assert await yard.claim("worker") == []
 
-    await yard.set_budget(default_reserve_usd="0.5")
+    await yard.budgets.set(default_reserve_usd="0.5")
 
     await claim_that(yard, dag.tasks["only"].id)
 
@@ -98,7 +98,7 @@ async def test_a_sweep_that_dies_on_the_way_frees_nothing_that_still_waits(yard:
     second = await yard.enqueue("code", depends_on=[first.id], run_after=yard.now() + 5 * SECOND)
     clock.advance(seconds=6)
     with pytest.raises(ProcessDied):
-        await Yard(cast(Store, _DiesOverATouch(yard.store)), yard.options).sweep()
+        await local_yard(cast(Store, _DiesOverATouch(yard.store)), yard.options).sweep()
 
     clock.advance(seconds=6)
     await yard.sweep()
@@ -109,7 +109,7 @@ async def test_a_sweep_that_dies_on_the_way_frees_nothing_that_still_waits(yard:
 async def test_a_claim_goes_on_in_other_lanes_when_a_breaker_admits_only_its_probe(yard: Yard, clock: ManualClock):
     await given_an_agent(yard)
     probe, behind = [await yard.enqueue("code") for _ in range(2)]
-    await yard.open_breaker("code")
+    await yard.breakers.open("code")
     other = await yard.enqueue("research")
     clock.advance(seconds=61)
 
@@ -118,9 +118,9 @@ async def test_a_claim_goes_on_in_other_lanes_when_a_breaker_admits_only_its_pro
 
 
 WAITS: dict[str, Callable[[Yard, Held], Awaitable[object]]] = {
-    "sleep": lambda yard, held: yard.sleep(held.id, held.lease, "nap", 100),
-    "wait_for": lambda yard, held: yard.wait_for(held.id, held.lease, "ask", "approved"),
-    "spawn": lambda yard, held: yard.spawn(held.id, held.lease, [{"type": "research"}], name="facts", wait=True),
+    "sleep": lambda yard, held: yard.attempts.sleep(held.id, held.lease, "nap", 100),
+    "wait_for": lambda yard, held: yard.attempts.wait_for(held.id, held.lease, "ask", "approved"),
+    "spawn": lambda yard, held: yard.tasks.spawn(held.id, held.lease, [{"type": "research"}], name="facts", wait=True),
 }
 
 

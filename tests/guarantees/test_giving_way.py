@@ -66,5 +66,5 @@ async def test_a_dead_letter_is_not_revived_beside_one_that_waits(open_yard: Ope
     assert await status_of(yard, held.id) is Status.DEAD_LETTERED
 
     with pytest.raises(DuplicateKey) as refused:
-        await yard.resolve(held.id, "retry", by="human:ada")
+        await yard.dead_letters.resolve(held.id, "retry", by="human:ada")
     assert refused.value.facts["task_id"] == waits

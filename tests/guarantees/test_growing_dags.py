@@ -31,18 +31,18 @@ async def test_an_addition_waits_for_what_it_depends_on(yard: Yard):
     await given_an_agent(yard)
     dag = await given_a_graph(yard, task("a"))
 
-    added = await yard.add(dag.id, [task("b", dag.tasks["a"].id), task("c", "b")])
+    added = await yard.dags.add(dag.id, [task("b", dag.tasks["a"].id), task("c", "b")])
 
     assert await states(yard, added) == {"b": Status.PENDING, "c": Status.PENDING}
     assert await work_off(yard) == [dag.tasks["a"].id, added.tasks["b"].id, added.tasks["c"].id]
-    assert (await yard.dag(dag.id)).status is DagStatus.COMPLETED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.COMPLETED
 
 
 async def test_roots_and_leaves_are_kept_current(yard: Yard):
     dag = await given_a_graph(yard, task("a"))
-    added = await yard.add(dag.id, [task("below", dag.tasks["a"].id), task("beside")])
+    added = await yard.dags.add(dag.id, [task("below", dag.tasks["a"].id), task("beside")])
 
-    view = await yard.dag(dag.id)
+    view = await yard.dags.get(dag.id)
 
     assert set(view.roots) == {dag.tasks["a"].id, added.tasks["beside"].id}
     assert set(view.leaves) == {added.tasks["below"].id, added.tasks["beside"].id}
@@ -53,11 +53,11 @@ async def test_a_finished_graph_is_reopened_by_an_addition(yard: Yard):
     dag = await given_a_graph(yard, task("a"))
     await work_off(yard)
 
-    await yard.add(dag.id, [task("b", dag.tasks["a"].id)])
-    assert (await yard.dag(dag.id)).status is DagStatus.RUNNING
+    await yard.dags.add(dag.id, [task("b", dag.tasks["a"].id)])
+    assert (await yard.dags.get(dag.id)).status is DagStatus.RUNNING
     await work_off(yard)
 
-    assert (await yard.dag(dag.id)).status is DagStatus.COMPLETED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.COMPLETED
     assert await dag_history(yard, dag.id) == ["dag.created", "dag.completed", "dag.reopened", "dag.completed"]
 
 
@@ -66,14 +66,14 @@ async def test_an_addition_that_cannot_be_worked_off_adds_nothing(yard: Yard):
     before = await yard.events()
 
     with pytest.raises(CycleFound):
-        await yard.add(dag.id, [task("b", "c"), task("c", "b")])
+        await yard.dags.add(dag.id, [task("b", "c"), task("c", "b")])
     with pytest.raises(InvalidInput, match="unknown"):
-        await yard.add(dag.id, [task("b"), task("c", NOBODY)])
+        await yard.dags.add(dag.id, [task("b"), task("c", NOBODY)])
     with pytest.raises(NotFound):
-        await yard.add("dag_01ARZ3NDEKTSV4RRFFQ69G5FAV", [task("b")])
+        await yard.dags.add("dag_01ARZ3NDEKTSV4RRFFQ69G5FAV", [task("b")])
 
     assert await yard.events() == before
-    assert len((await yard.dag(dag.id)).tasks) == 1
+    assert len((await yard.dags.get(dag.id)).tasks) == 1
 
 
 async def test_nothing_may_depend_on_what_is_cancelled(yard: Yard):
@@ -83,7 +83,7 @@ async def test_nothing_may_depend_on_what_is_cancelled(yard: Yard):
     await yard.cancel(lone.id)
 
     with pytest.raises(InvalidInput, match="wait for ever"):
-        await yard.add(dag.id, [task("c", dag.tasks["a"].id)])
+        await yard.dags.add(dag.id, [task("c", dag.tasks["a"].id)])
     with pytest.raises(InvalidInput, match="wait for ever"):
         await yard.enqueue("code", depends_on=[lone.id])
 
@@ -94,8 +94,8 @@ async def test_what_depends_on_a_dead_letter_runs_when_that_is_retried(yard: Yar
     (doomed,) = await claim_all(yard, 1)
     await bury(yard, doomed)
 
-    added = await yard.add(dag.id, [task("after it", doomed.id)])
-    await yard.resolve(doomed.id, "retry", by="human:ada")
+    added = await yard.dags.add(dag.id, [task("after it", doomed.id)])
+    await yard.dead_letters.resolve(doomed.id, "retry", by="human:ada")
 
     assert await work_off(yard) == [doomed.id, added.tasks["after it"].id]
 
@@ -109,7 +109,7 @@ async def test_a_late_edge_to_a_finished_task_does_not_strand(yard: Yard):
     done = await claim_that(yard, dag.tasks["a"].id, start=True)
     await yard.complete(done.id, done.lease)
 
-    added = await yard.add(dag.id, [task("late", done.id)])
+    added = await yard.dags.add(dag.id, [task("late", done.id)])
 
     assert await status_of(yard, added.tasks["late"].id) is Status.READY
 
@@ -123,7 +123,7 @@ async def test_a_late_edge_to_a_finished_lone_task_does_not_strand(yard: Yard):
 
     assert late.status is Status.READY
     assert await work_off(yard) == [late.id]
-    assert (await yard.dag(lone.dag_id)).status is DagStatus.COMPLETED
+    assert (await yard.dags.get(lone.dag_id)).status is DagStatus.COMPLETED
 
 
 async def test_a_parent_that_finishes_while_an_edge_to_it_is_drawn_does_not_strand_the_child(yard: Yard):
@@ -134,11 +134,11 @@ async def test_a_parent_that_finishes_while_an_edge_to_it_is_drawn_does_not_stra
     held = await claim_that(yard, dag.tasks["a"].id, start=True)
     slow = while_deciding(yard, lambda: yard.complete(held.id, held.lease))
 
-    added = await slow.add(dag.id, [task("late", held.id)])
+    added = await slow.dags.add(dag.id, [task("late", held.id)])
 
     assert await events_of(yard, added.tasks["late"].id) == ["task.created"]
     assert await work_off(yard) == [added.tasks["late"].id, dag.tasks["still open"].id]
-    assert (await yard.dag(dag.id)).status is DagStatus.COMPLETED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.COMPLETED
 
 
 async def test_a_lone_parent_that_finishes_while_an_edge_to_it_is_drawn_does_not_strand_the_child(yard: Yard):
@@ -159,7 +159,7 @@ async def test_an_edge_that_is_drawn_while_its_parent_finishes_does_not_strand_t
 
     (late,) = await yard.find(status="ready")
     assert late.depends_on == (held.id,)
-    assert [each.data for each in await yard.inputs(late.id)] == [{"found": 1}]
+    assert [each.data for each in await yard.tasks.inputs(late.id)] == [{"found": 1}]
 
 
 async def test_edges_drawn_while_many_finish_strand_nobody(yard: Yard, open_yard: OpenYard):
@@ -170,24 +170,24 @@ async def test_edges_drawn_while_many_finish_strand_nobody(yard: Yard, open_yard
 
     await asyncio.gather(
         complete_at_once(yards[:2], parents),
-        *(yards[2 + number % 2].add(dag.id, [task("late", each.id)]) for number, each in enumerate(parents)),
+        *(yards[2 + number % 2].dags.add(dag.id, [task("late", each.id)]) for number, each in enumerate(parents)),
     )
 
     assert len(await work_off(yard)) == 40
-    assert (await yard.dag(dag.id)).status is DagStatus.COMPLETED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.COMPLETED
 
 
 async def test_a_graph_that_grows_while_its_last_task_finishes_does_not_end(yard: Yard):
     await given_an_agent(yard)
     dag = await given_a_graph(yard, task("a"))
     (held,) = await claim_all(yard, 1)
-    slow = while_deciding(yard, lambda: yard.add(dag.id, [task("b")]))
+    slow = while_deciding(yard, lambda: yard.dags.add(dag.id, [task("b")]))
 
     await slow.complete(held.id, held.lease)
 
-    assert (await yard.dag(dag.id)).status is DagStatus.RUNNING
+    assert (await yard.dags.get(dag.id)).status is DagStatus.RUNNING
     await work_off(yard)
-    assert (await yard.dag(dag.id)).status is DagStatus.COMPLETED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.COMPLETED
 
 
 # Spawning
@@ -198,24 +198,24 @@ async def test_a_spawned_task_belongs_to_the_graph_of_its_parent(yard: Yard):
     dag = await given_a_graph(yard, task("a"))
     (held,) = await claim_all(yard, 1)
 
-    (child,) = await yard.spawn(held.id, held.lease, [{"type": "research"}], name="look")
+    (child,) = await yard.tasks.spawn(held.id, held.lease, [{"type": "research"}], name="look")
 
     spawned = await yard.get(child)
     assert (spawned.dag_id, spawned.parent_id, spawned.status) == (dag.id, held.id, Status.READY)
     await yard.complete(held.id, held.lease)
-    assert (await yard.dag(dag.id)).status is DagStatus.RUNNING
+    assert (await yard.dags.get(dag.id)).status is DagStatus.RUNNING
     await work_off(yard)
-    assert (await yard.dag(dag.id)).status is DagStatus.COMPLETED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.COMPLETED
 
 
 async def test_a_lone_task_that_spawns_becomes_a_graph(yard: Yard):
     held = await given_a_running_task(yard)
-    (child,) = await yard.spawn(held.id, held.lease, [{"type": "research"}], name="look")
+    (child,) = await yard.tasks.spawn(held.id, held.lease, [{"type": "research"}], name="look")
 
     await yard.complete(held.id, held.lease)
     await work_off(yard)
 
-    view = await yard.dag(held.dag_id)
+    view = await yard.dags.get(held.dag_id)
     assert {hot.id for hot in view.tasks} == {held.id, child}
     assert view.status is DagStatus.COMPLETED
 
@@ -225,7 +225,7 @@ async def test_spawned_tasks_may_depend_on_each_other_and_on_the_graph(yard: Yar
     dag = await given_a_graph(yard, task("a", priority=0), task("b"))
     held = await claim_that(yard, dag.tasks["a"].id, start=True)
 
-    first, second = await yard.spawn(
+    first, second = await yard.tasks.spawn(
         held.id, held.lease, [task("first", dag.tasks["b"].id), task("second", "first")], name="more"
     )
     await yard.complete(held.id, held.lease)
@@ -237,10 +237,10 @@ async def test_a_child_that_depends_on_the_parent_that_waits_for_it_is_refused(y
     held = await given_a_running_task(yard)
 
     with pytest.raises(CycleFound):
-        await yard.spawn(held.id, held.lease, [task("child", held.id)], name="wait for me", wait=True)
+        await yard.tasks.spawn(held.id, held.lease, [task("child", held.id)], name="wait for me", wait=True)
 
     assert await status_of(yard, held.id) is Status.RUNNING
-    assert await yard.checkpoints(held.id) == {}
+    assert await yard.attempts.checkpoints(held.id) == {}
 
 
 async def test_only_the_holder_of_a_task_may_spawn_from_it(yard: Yard, clock: ManualClock):
@@ -249,6 +249,6 @@ async def test_only_the_holder_of_a_task_may_spawn_from_it(yard: Yard, clock: Ma
     await yard.sweep()
 
     with pytest.raises(LeaseLost):
-        await yard.spawn(held.id, held.lease, [{"type": "research"}], name="too late")
+        await yard.tasks.spawn(held.id, held.lease, [{"type": "research"}], name="too late")
 
     assert len(await yard.find()) == 1

@@ -29,7 +29,7 @@ async def held_by(yard: Yard, agent_id: str = "coder-1", *, orchestrator: bool =
 
 
 async def spawn(yard: Yard, held: Held, *rows: dict[str, Any], name: str = "more") -> Sequence[TaskId]:
-    return await yard.spawn(held.id, held.lease, [{"type": "test", **row} for row in rows or ({},)], name=name)
+    return await yard.tasks.spawn(held.id, held.lease, [{"type": "test", **row} for row in rows or ({},)], name=name)
 
 
 async def refused(yard: Yard, held: Held, row: dict[str, Any]) -> Any:
@@ -69,9 +69,9 @@ async def test_a_subagent_is_no_better_either(yard: Yard):
     held = await held_by(yard, **PARENT)
 
     with pytest.raises(InvalidInput, match="priority: must be no better"):
-        await yard.spawn_subagent(held.id, held.lease, "look", "Look", name="n", fields={"priority": 0})
+        await yard.subagents.spawn(held.id, held.lease, "look", "Look", name="n", fields={"priority": 0})
 
-    begun = await yard.spawn_subagent(held.id, held.lease, "look", "Look", name="n")
+    begun = await yard.subagents.spawn(held.id, held.lease, "look", "Look", name="n")
     assert (await yard.get(begun.task_id)).queue == "slow"
 
 
@@ -95,7 +95,7 @@ async def test_who_spawned_a_task_is_its_creator(yard: Yard):
 
 async def test_an_agent_refers_to_nothing_outside_of_its_dag(open_yard: OpenYard, tmp_path: Any):
     yard = await open_yard(artifacts=tmp_path.as_uri())
-    given, loose = await yard.put_artifact("given.txt", "1"), await yard.put_artifact("loose.txt", "2")
+    given, loose = await yard.artifacts.put("given.txt", "1"), await yard.artifacts.put("loose.txt", "2")
     held = await held_by(yard, context_refs=[given.reference])
     elsewhere = await yard.enqueue("other")
     outside = [f"task:{elsewhere.id}:output", f"task:{elsewhere.id}", loose.reference, "artifact:art_x-y"]
@@ -114,11 +114,11 @@ async def test_an_agent_refers_to_nothing_outside_of_its_dag(open_yard: OpenYard
 
 async def test_a_dag_has_so_many_tasks_over_all_calls_and_an_operator_may_allow_more(yard: Yard):
     dag = await given_a_graph(yard, task("a"))
-    await yard.set_dag_limit(dag.id, 3)
+    await yard.dags.set_limit(dag.id, 3)
 
-    await yard.add(dag.id, [task("b"), task("c")])
+    await yard.dags.add(dag.id, [task("b"), task("c")])
     with pytest.raises(InvalidInput, match="with at most 3 tasks, and it has 3: an operator may raise that"):
-        await yard.add(dag.id, [task("d")])
+        await yard.dags.add(dag.id, [task("d")])
     with pytest.raises(InvalidInput, match="at most 3 tasks"):
         await yard.enqueue("code", dag_id=dag.id)
     await given_an_agent(yard)
@@ -126,18 +126,18 @@ async def test_a_dag_has_so_many_tasks_over_all_calls_and_an_operator_may_allow_
     with pytest.raises(InvalidInput, match="at most 3 tasks"):
         await spawn(yard, held)
 
-    await yard.set_dag_limit(dag.id, 4)
+    await yard.dags.set_limit(dag.id, 4)
     await spawn(yard, held)
-    assert len((await yard.dag(dag.id)).tasks) == 4
+    assert len((await yard.dags.get(dag.id)).tasks) == 4
     for wrong in (0, -1, 10**7, True, "many"):
         with pytest.raises(InvalidInput, match="max_tasks"):
-            await yard.set_dag_limit(dag.id, wrong)  # pyright: ignore[reportArgumentType]
+            await yard.dags.set_limit(dag.id, wrong)  # pyright: ignore[reportArgumentType]
 
 
 async def test_an_attempt_has_so_many_children_over_all_calls(yard: Yard, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(growth_limits, "MOST_CHILDREN", 3)
     held = await held_by(yard)
-    await yard.checkpoint(held.id, held.lease, "a step", {"children": ["no", "tasks", "of", "mine"]})
+    await yard.attempts.checkpoint(held.id, held.lease, "a step", {"children": ["no", "tasks", "of", "mine"]})
 
     await spawn(yard, held, {}, {}, name="two")
     with pytest.raises(InvalidInput, match="at most 3 of one attempt over all calls, and this one has spawned 2"):
@@ -169,4 +169,4 @@ async def test_blanks_around_a_name_are_no_part_of_it(yard: Yard, said: str):
     stored = await definition_of(yard, held.id)
     assert (stored.type, stored.queue, stored.agent, stored.tags) == ("code", "code", "code", ("code",))
     await yard.signal(held.id, f"{said} ")
-    assert (await yard.wait_for(held.id, held.lease, "answer", "code")).over
+    assert (await yard.attempts.wait_for(held.id, held.lease, "answer", "code")).over

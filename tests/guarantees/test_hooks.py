@@ -20,7 +20,7 @@ async def test_a_good_delivery_makes_its_task(yard: Yard):
     [task] = await yard.find()
     assert (task.prompt, task.to_dict()["created_by"]) == ("Check api", "event:deploys")
     assert (await yard.get(task.id)).payload == {"service": "api", "ok": False}
-    [fire] = await yard.trigger_fires("deploys")
+    [fire] = await yard.triggers.fires("deploys")
     assert (fire.outcome, fire.why, fire.task_id) == ("fired", "delivery msg_1 came", task.id)
 
 
@@ -40,7 +40,7 @@ async def test_a_sender_that_got_no_answer_signs_anew_and_is_told_that_it_arrive
     clock.advance(seconds=20)
     await receive(yard, *letter(yard, secret))
 
-    assert len(await yard.find()) == len(await yard.trigger_fires("deploys")) == 1
+    assert len(await yard.find()) == len(await yard.triggers.fires("deploys")) == 1
     clock.advance(seconds=20)
     assert "under its id" in await refuse(yard, *letter(yard, secret, b"{}"))
 
@@ -59,28 +59,28 @@ async def test_what_github_signs_is_taken_once_whatever_it_is_called(yard: Yard,
 
 async def test_a_secret_that_was_replaced_is_good_for_as_long_as_was_said(yard: Yard, clock: ManualClock):
     first = await given_a_hook(yard)
-    second = await yard.rotate_hook("deploys", grace_sec=60)
+    second = await yard.triggers.rotate("deploys", grace_sec=60)
     await receive(yard, *letter(yard, first, id_="a"))
     await receive(yard, *letter(yard, second, id_="b"))
     clock.advance(seconds=61)
 
     assert "signature" in await refuse(yard, *letter(yard, first, id_="c"))
-    third = await yard.rotate_hook("deploys")
+    third = await yard.triggers.rotate("deploys")
     assert "signature" in await refuse(yard, *letter(yard, second, id_="d"))
     await receive(yard, *letter(yard, third, id_="e"))
     assert len({first, second, third}) == 3
 
 
 async def test_a_secret_is_shown_once_and_stored_nowhere(yard: Yard):
-    secrets = [await given_a_hook(yard), await yard.rotate_hook("deploys", grace_sec=60)]
+    secrets = [await given_a_hook(yard), await yard.triggers.rotate("deploys", grace_sec=60)]
     await receive(yard, *letter(yard, secrets[1]))
-    again = await yard.add_trigger("deploys", "webhook", task=DEPLOY, replace=True)
+    again = await yard.triggers.add("deploys", "webhook", task=DEPLOY, replace=True)
     await receive(yard, *letter(yard, secrets[1], id_="after"))
 
     assert again.secret is None
     store = behind(yard).store
     kept = [await store.records(kind) for kind in ("trigger", "hook", "delivery", "fire", "listening")]
-    kept += [await yard.events(), await yard.trigger("deploys"), await yard.triggers()]
+    kept += [await yard.events(), await yard.triggers.get("deploys"), await yard.triggers.list()]
     assert not any(secret.removeprefix("whsec_")[:20] in repr(kept) for secret in secrets)
 
 
@@ -91,7 +91,7 @@ async def test_two_workspaces_may_have_hooks_of_one_name_and_each_has_a_path_of_
 
     assert len(set(paths)) == 2
     assert all(len(path) == 32 and "deploys" not in path for path in paths)
-    assert [await behind(theirs).hook_at(path) for path in (*paths, "deploys")] == [
+    assert [await behind(theirs).local.incoming_webhooks.hook_at(path) for path in (*paths, "deploys")] == [
         ("default", "deploys"),
         ("theirs", "deploys"),
         None,
@@ -106,12 +106,12 @@ async def test_two_workspaces_may_have_hooks_of_one_name_and_each_has_a_path_of_
 async def test_a_hook_that_is_replaced_keeps_its_path_and_one_that_is_made_again_does_not(yard: Yard):
     secret = await given_a_hook(yard)
     path = await path_of(yard)
-    await yard.add_trigger("deploys", "webhook", task=DEPLOY, replace=True)
+    await yard.triggers.add("deploys", "webhook", task=DEPLOY, replace=True)
     assert await path_of(yard) == path
 
-    await yard.remove_trigger("deploys")
+    await yard.triggers.remove("deploys")
     assert "nobody" in await refuse(yard, *letter(yard, secret), path)
-    assert await behind(yard).hook_at(path) is None
+    assert await behind(yard).local.incoming_webhooks.hook_at(path) is None
     await given_a_hook(yard)
     assert await path_of(yard) != path
 

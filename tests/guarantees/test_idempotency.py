@@ -145,7 +145,7 @@ async def test_a_graph_with_a_task_that_is_there_already_is_refused_whole(yard: 
         await yard.submit({"tasks": [{"name": "a", "type": "code"}, {"name": "b", "type": "code", **taken}]})
     assert refused.value.facts["field"] == "tasks"
     assert [task.id for task in await yard.find()] == [there.id]
-    assert await yard.dags() == []
+    assert await yard.dags.list() == []
 
 
 @pytest.mark.parametrize("same", [{"idempotency_key": "nightly"}, {"id": MINTED}])
@@ -165,11 +165,11 @@ async def test_nor_can_such_a_task_be_added_or_spawned(yard: Yard):
     taken = [{"type": "code", "idempotency_key": "nightly"}]
 
     with pytest.raises(InvalidInput):
-        await yard.add(dag.id, taken)
+        await yard.dags.add(dag.id, taken)
     with pytest.raises(InvalidInput):
-        await yard.spawn(held.id, held.lease, taken, name="child", wait=True)
+        await yard.tasks.spawn(held.id, held.lease, taken, name="child", wait=True)
     assert (await yard.get(held.id)).status is Status.RUNNING
-    assert len((await yard.dag(dag.id)).tasks) == 1
+    assert len((await yard.dags.get(dag.id)).tasks) == 1
 
 
 async def test_a_graphs_id_is_taken_once(yard: Yard):

@@ -19,18 +19,18 @@ MINE = ("planner", "c1")
 
 async def put(yard: Yard, *contents: Any, **facts: Any) -> None:
     for content in contents:
-        await yard.inbox_enqueue(*MINE, content, **facts)
+        await yard.inbox.put(*MINE, content, **facts)
 
 
 async def take(yard: Yard, **how: Any) -> Batch:
-    batch = (await yard.inbox_dequeue(*MINE, **how)).batch
+    batch = (await yard.inbox.take(*MINE, **how)).batch
     assert batch is not None, "there was nothing to take"
     return batch
 
 
 async def take_all(yard: Yard) -> list[list[Any]]:
     taken: list[list[Any]] = []
-    while (batch := (await yard.inbox_dequeue(*MINE, hold_sec=0)).batch) is not None:
+    while (batch := (await yard.inbox.take(*MINE, hold_sec=0)).batch) is not None:
         taken.append([item.content for item in batch.items])
     return taken
 
@@ -67,29 +67,29 @@ async def test_a_batch_that_is_not_consumed_comes_back_and_one_that_is_does_not(
     await put(yard, "first")
     lost = await take(yard, hold_sec=60)
     await put(yard, "second")
-    assert [item.content for item in (await yard.inbox_peek(*MINE)).items] == ["second"]
+    assert [item.content for item in (await yard.inbox.peek(*MINE)).items] == ["second"]
 
     clock.advance(seconds=61)
     again = await take(yard, hold_sec=60)
-    await yard.inbox_consume(*MINE, again.batch_id)
+    await yard.inbox.consume(*MINE, again.batch_id)
     clock.advance(seconds=61)
 
     assert [item.content for item in again.items] == ["first", "second"]
     assert await take_all(yard) == []
     with pytest.raises(NotFound):
-        await yard.inbox_consume(*MINE, lost.batch_id)
+        await yard.inbox.consume(*MINE, lost.batch_id)
 
 
 async def test_the_same_call_again_does_no_more(yard: Yard):
     for _ in range(2):
-        await yard.inbox_enqueue(*MINE, "once", item_id="item_1")
+        await yard.inbox.put(*MINE, "once", item_id="item_1")
     taken = [await take(yard, batch_id="batch_1") for _ in range(2)]
     for _ in range(2):
-        await yard.inbox_consume(*MINE, "batch_1")
-    late = await yard.inbox_enqueue(*MINE, "once", item_id="item_1")
+        await yard.inbox.consume(*MINE, "batch_1")
+    late = await yard.inbox.put(*MINE, "once", item_id="item_1")
     await put(yard, "next")
 
-    assert (await yard.inbox_dequeue(*MINE, batch_id="batch_1")).batch is None
+    assert (await yard.inbox.take(*MINE, batch_id="batch_1")).batch is None
     assert taken[0] == taken[1]
     assert taken[0].merged_count == 1
     assert late.item is not None
@@ -108,9 +108,9 @@ async def test_at_the_soft_limit_the_oldest_that_coalesces_makes_room_wherever_i
     await put(yard, "barrier", kind="overlay_action")
     await put(yard, 1, 2, 3, 4)
 
-    made_room = await yard.inbox_enqueue(*MINE, "new")
+    made_room = await yard.inbox.put(*MINE, "new")
 
-    peeked = await yard.inbox_peek(*MINE)
+    peeked = await yard.inbox.peek(*MINE)
     assert [item.content for item in peeked.items] == ["barrier", 2, 3, 4, "new"]
     assert made_room.queue_len == 5
     (drop,) = await told(yard, "dropped")
@@ -121,7 +121,7 @@ async def test_at_the_soft_limit_the_oldest_that_coalesces_makes_room_wherever_i
 async def test_a_barrier_that_meets_a_full_inbox_drops_no_message(yard: Yard):
     await put(yard, 1, 2, 3, 4, 5)
 
-    entered = await yard.inbox_enqueue(*MINE, "approved", kind="approval_result")
+    entered = await yard.inbox.put(*MINE, "approved", kind="approval_result")
 
     assert (entered.dropped, entered.queue_len) == (None, 6)
     assert await take_all(yard) == [[1, 2, 3, 4, 5], ["approved"]]
@@ -129,7 +129,7 @@ async def test_a_barrier_that_meets_a_full_inbox_drops_no_message(yard: Yard):
 
 async def test_a_message_that_says_nothing_is_refused(yard: Yard):
     with pytest.raises(InvalidInput, match="content"):
-        await yard.inbox_enqueue(*MINE, None)
+        await yard.inbox.put(*MINE, None)
     assert await take_all(yard) == []
 
 
@@ -137,22 +137,22 @@ async def test_a_message_that_says_nothing_is_refused(yard: Yard):
 async def test_at_the_hard_limit_nothing_is_taken_in_and_that_is_said(yard: Yard):
     await asyncio.gather(*(put(yard, number, kind="approval_result") for number in range(9)))
 
-    refused = await yard.inbox_enqueue(*MINE, "one too many", kind="approval_result")
+    refused = await yard.inbox.put(*MINE, "one too many", kind="approval_result")
 
     assert (refused.item, refused.queue_len) == (None, 9)
-    assert (await yard.inbox_peek(*MINE)).inbox.queue_len == 9
+    assert (await yard.inbox.peek(*MINE)).inbox.queue_len == 9
     assert [drop["reason"] for drop in await told(yard, "dropped")] == ["hard_limit"]
 
 
 async def test_who_is_blocked_gets_nothing_and_each_change_of_the_reason_is_told_once(yard: Yard):
-    await yard.inbox_dequeue(*MINE, "streaming")
+    await yard.inbox.take(*MINE, "streaming")
     await put(yard, "hello")
     reasons = ["streaming", "streaming", "overlay_open", "streaming", None, None, "streaming"]
 
     answers: list[Dequeued] = []
     for reason in reasons:
         await put(yard, "more")
-        answers.append(await yard.inbox_dequeue(*MINE, reason))
+        answers.append(await yard.inbox.take(*MINE, reason))
 
     assert [answer.batch is not None for answer in answers] == [reason is None for reason in reasons]
     assert [answer.blocked for answer in answers] == [
@@ -174,19 +174,19 @@ async def test_a_cleared_inbox_is_empty_for_everybody(yard: Yard, clock: ManualC
     held = await take(yard, hold_sec=60)
     await put(yard, "one", "two")
 
-    assert await yard.inbox_clear(*MINE, "stale_generation") == 3
+    assert await yard.inbox.clear(*MINE, "stale_generation") == 3
 
-    await yard.inbox_consume(*MINE, held.batch_id)
+    await yard.inbox.consume(*MINE, held.batch_id)
     clock.advance(seconds=61)
     assert await take_all(yard) == []
-    assert await yard.inbox_clear(*MINE) == 0
+    assert await yard.inbox.clear(*MINE) == 0
     assert [(each["reason"], each["count"]) for each in await told(yard, "cleared")] == [("stale_generation", 3)]
 
 
 async def test_every_step_is_an_event(yard: Yard):
     await put(yard, "one", "two")
     batch = await take(yard)
-    await yard.inbox_consume(*MINE, batch.batch_id)
+    await yard.inbox.consume(*MINE, batch.batch_id)
 
     assert [each["queue_len"] for each in await told(yard, "enqueued")] == [1, 2]
     assert [(each["merged_count"], each["queue_len_after"]) for each in await told(yard, "dequeued")] == [(2, 0)]
@@ -196,17 +196,17 @@ async def test_every_step_is_an_event(yard: Yard):
 async def test_inboxes_are_apart_and_are_listed(yard: Yard, open_yard: OpenYard):
     elsewhere = await open_yard(workspace="elsewhere")
     await put(yard, "mine")
-    await yard.inbox_enqueue("planner", 'c1"/ü', "another conversation")
-    await yard.inbox_enqueue("plan", "nerc1", "another agent")
-    await elsewhere.inbox_enqueue(*MINE, "another workspace")
+    await yard.inbox.put("planner", 'c1"/ü', "another conversation")
+    await yard.inbox.put("plan", "nerc1", "another agent")
+    await elsewhere.inbox.put(*MINE, "another workspace")
 
-    assert [(view.agent, view.conversation, view.queue_len) for view in await yard.inboxes()] == [
+    assert [(view.agent, view.conversation, view.queue_len) for view in await yard.inbox.list()] == [
         ("plan", "nerc1", 1),
         ("planner", "c1", 1),
         ("planner", 'c1"/ü', 1),
     ]
     assert await take_all(yard) == [["mine"]]
-    assert (await elsewhere.inbox_peek(*MINE)).inbox.queue_len == 1
+    assert (await elsewhere.inbox.peek(*MINE)).inbox.queue_len == 1
 
 
 @pytest.mark.parametrize(
@@ -224,21 +224,21 @@ async def test_what_makes_no_sense_is_refused_and_not_stored(yard: Yard, field: 
     given = {"agent": "planner", "conversation": "c1", **call}
 
     with pytest.raises(InvalidInput) as refused:
-        await yard.inbox_enqueue(**given)
+        await yard.inbox.put(**given)
 
     assert str(refused.value.facts["field"]).endswith(field)
-    assert await yard.inboxes() == []
+    assert await yard.inbox.list() == []
 
 
 async def test_an_inbox_that_nobody_has_used_for_long_is_forgotten_when_it_is_empty(yard: Yard, clock: ManualClock):
     await put(yard, "read")
     await take_all(yard)
-    await yard.inbox_enqueue("planner", "unread", "hello")
+    await yard.inbox.put("planner", "unread", "hello")
     clock.advance(seconds=8 * 86_400)
 
     await yard.sweep()
 
-    assert [view.conversation for view in await yard.inboxes()] == ["unread"]
+    assert [view.conversation for view in await yard.inbox.list()] == ["unread"]
 
 
 async def test_many_who_write_and_read_at_once_lose_and_double_nothing(yard: Yard, open_yard: OpenYard):
@@ -253,11 +253,11 @@ async def test_many_who_write_and_read_at_once_lose_and_double_nothing(yard: Yar
     async def read(own: Yard) -> None:
         while len(seen) < len(wanted):
             mark = await own.mark()
-            batch = (await own.inbox_dequeue(*MINE)).batch
+            batch = (await own.inbox.take(*MINE)).batch
             if batch is None:
                 await own.changed(mark, 1)
                 continue
-            await own.inbox_consume(*MINE, batch.batch_id)
+            await own.inbox.consume(*MINE, batch.batch_id)
             seen.extend(str(item.content) for item in batch.items)
 
     async with asyncio.timeout(60):

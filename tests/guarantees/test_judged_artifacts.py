@@ -43,27 +43,27 @@ async def given_a_judged_file(yard: Yard, by: str = "judge", **fields: Any) -> J
 
 async def reads(yard: Yard, artifact_id: str, held: Held) -> bytes:
     """What is read in the name of an attempt."""
-    about = await yard.artifact(artifact_id, task_id=held.id, lease=held.lease)
+    about = await yard.artifacts.get(artifact_id, task_id=held.id, lease=held.lease)
     content = await content_of(yard, artifact_id, task_id=held.id, lease=held.lease)
     assert about.size == len(content)
     return content
 
 
 async def refs_given_to(yard: Yard, held: Held) -> list[str]:
-    return [each.ref for each in await yard.inputs(held.id, held.lease)]
+    return [each.ref for each in await yard.tasks.inputs(held.id, held.lease)]
 
 
 async def test_a_validator_lists_and_reads_the_files_that_it_judges(yard: Yard):
     judged = await given_a_judged_file(yard)
 
-    (given,) = await yard.inputs(judged.validator.id, judged.validator.lease)
+    (given,) = await yard.tasks.inputs(judged.validator.id, judged.validator.lease)
     about: Any = given.data
     assert (given.ref, about["name"], about["task_id"]) == (f"artifact:{judged.artifact}", "report.md", judged.task.id)
     assert await reads(yard, judged.artifact, judged.validator) == b"# Done"
 
 
 async def test_it_sees_all_that_the_output_names_and_nothing_of_an_attempt_that_failed(yard: Yard, clock: ManualClock):
-    brief = await yard.put_artifact("brief.pdf", b"%PDF")
+    brief = await yard.artifacts.put("brief.pdf", b"%PDF")
     await given_an_agent(yard, "judge", capabilities=["llm-judge"])
     first = await given_a_running_task(yard, **JUDGED, context_refs=[brief.reference])
     failed = await put_by(yard, first, "draft.md")
@@ -71,7 +71,7 @@ async def test_it_sees_all_that_the_output_names_and_nothing_of_an_attempt_that_
     await elapse(yard, clock, 60)
     second = await claim_that(yard, first.id, start=True)
     kept = await put_by(yard, second, "plan.md")
-    await yard.wait_for(second.id, second.lease, "approval", "approve")
+    await yard.attempts.wait_for(second.id, second.lease, "approval", "approve")
     await yard.signal(second.id, "approve", True)
     third = await claim_that(yard, first.id, start=True)
     await yard.complete(third.id, third.lease, artifacts=["https://elsewhere.example/build", brief.reference])
@@ -87,16 +87,16 @@ async def test_without_the_validators_lease_nobody_sees_them_before_the_verdict(
     judged = await given_a_judged_file(yard)
     validator = judged.validator
 
-    assert await yard.inputs(validator.id) == []
-    assert await yard.artifacts(task_id=judged.task.id) == []
-    for reading in (yard.artifact(judged.artifact), content_of(yard, judged.artifact)):
+    assert await yard.tasks.inputs(validator.id) == []
+    assert await yard.artifacts.list(task_id=judged.task.id) == []
+    for reading in (yard.artifacts.get(judged.artifact), content_of(yard, judged.artifact)):
         with pytest.raises(NotFound):
             await reading
     for lease in (judged.task.lease, "lease_guessed.1", "", "é\n"):
         with pytest.raises(LeaseLost):
             await content_of(yard, judged.artifact, task_id=validator.id, lease=lease)
         with pytest.raises(LeaseLost):
-            await yard.inputs(validator.id, lease)
+            await yard.tasks.inputs(validator.id, lease)
 
     await yard.complete(validator.id, validator.lease, GOOD)
     assert await content_of(yard, judged.artifact) == b"# Done"

@@ -12,7 +12,7 @@ from taskyard.core.json_value import Json
 from taskyard.core.task import Status, Validation
 from taskyard.features.tasks.views import Held, Task
 from taskyard.ledger.clock import ManualClock
-from taskyard.yard import Yard
+from taskyard.yard import Yard, local_yard
 from tests.yards import OpenYard, claim_that, data_of, elapse, events_of, given_a_running_task, given_an_agent, row_of
 
 GOOD: Json = {"passed": True}
@@ -79,7 +79,7 @@ async def test_what_is_judged_is_never_part_of_what_the_judge_is_asked_to_do(yar
 
 
 async def test_handing_in_ends_lease_and_slot_and_keeps_key_and_money(yard: Yard):
-    await yard.register("worker", max_concurrent_tasks=1, budget_usd=10)
+    await yard.agents.register("worker", max_concurrent_tasks=1, budget_usd=10)
     await given_a_judge(yard)
     both: dict[str, Any] = {"output": {"validation": "llm-judge"}, "concurrency_key": "k", "max_cost_usd": 4}
     first = await yard.enqueue("code", **both)
@@ -87,7 +87,7 @@ async def test_handing_in_ends_lease_and_slot_and_keeps_key_and_money(yard: Yard
     held = await claim_that(yard, first.id, start=True)
     await yard.complete(held.id, held.lease, "done", cost_usd=1)
 
-    worker = await yard.agent("worker")
+    worker = await yard.agents.get("worker")
     assert (worker.current_tasks, worker.budget_left) == (0, 6_000_000)
     assert await yard.claim("worker") == []  # the key is held
     assert (await yard.get(second.id)).status is Status.PENDING
@@ -95,7 +95,7 @@ async def test_handing_in_ends_lease_and_slot_and_keeps_key_and_money(yard: Yard
         await yard.fail(held.id, held.lease)
 
     await give_verdict(yard, GOOD)
-    assert (await yard.agent("worker")).budget_left == 9_000_000
+    assert (await yard.agents.get("worker")).budget_left == 9_000_000
     await claim_that(yard, second.id)
 
 
@@ -150,7 +150,7 @@ async def test_a_good_verdict_completes_the_task_and_releases_what_depends_on_it
     held = await claim_that(yard, first, start=True)
     await yard.complete(held.id, held.lease, {"n": 1})
     assert (await yard.get(second)).status is Status.PENDING
-    assert (await yard.dag(dag.id)).counts == {Status.VALIDATING: 1, Status.PENDING: 1}
+    assert (await yard.dags.get(dag.id)).counts == {Status.VALIDATING: 1, Status.PENDING: 1}
 
     verdict = await give_verdict(yard, GOOD)
     task = await yard.get(first)
@@ -158,11 +158,11 @@ async def test_a_good_verdict_completes_the_task_and_releases_what_depends_on_it
     assert [attempt.outcome.value for attempt in task.attempts] == ["completed"]
     assert (await events_of(yard, first))[-2:] == ["task.validating", "task.completed"]
     assert (await data_of(yard, "task.completed"))[-1]["validator"] == verdict.id
-    assert [each.data for each in await yard.inputs(second)] == [{"n": 1}]
+    assert [each.data for each in await yard.tasks.inputs(second)] == [{"n": 1}]
 
     last = await claim_that(yard, second, start=True)
     await yard.complete(last.id, last.lease)
-    view = await yard.dag(dag.id)
+    view = await yard.dags.get(dag.id)
     assert (view.status.value, len(view.tasks), view.roots, view.leaves) == ("completed", 2, (first,), (second,))
 
 
@@ -172,7 +172,7 @@ async def test_a_bad_verdict_is_a_failed_attempt_and_the_next_one_is_told_why(ya
 
     task = await yard.get(held.id)
     assert (task.status, task.failures) == (Status.RETRYING, 1)
-    (attempt,) = await yard.history(held.id)
+    (attempt,) = await yard.tasks.history(held.id)
     assert (attempt.reason, attempt.error, attempt.counted) == ("invalid_output", "it does not say why", True)
     failure = task.to_dict()["failure"]
     assert isinstance(failure, dict)
@@ -192,7 +192,7 @@ async def test_after_a_bad_verdict_the_attempt_has_its_cost_and_its_call_the_sam
     await give_verdict(yard, BAD)
 
     assert await yard.complete(held.id, held.lease, "an essay", cost_usd="0.25", model="m") == first
-    (attempt,) = await yard.history(held.id)
+    (attempt,) = await yard.tasks.history(held.id)
     assert (attempt.cost, attempt.model, attempt.reason) == (250_000, "m", "invalid_output")
 
 
@@ -204,10 +204,10 @@ async def test_a_task_whose_outputs_are_refused_too_often_is_a_dead_letter(yard:
     await yard.complete(again.id, again.lease, "the same essay")
     await give_verdict(yard, BAD)
 
-    (letter,) = await yard.dead_letters()
+    (letter,) = await yard.dead_letters.list()
     assert letter.task.id == held.id
     assert letter.dead.reason == "invalid_output"
-    await yard.resolve(held.id, "retry", by="human:ada")
+    await yard.dead_letters.resolve(held.id, "retry", by="human:ada")
     assert (await yard.get(held.id)).status is Status.READY
 
 
@@ -221,7 +221,7 @@ async def test_outputs_refused_under_several_agents_make_a_poison_pill(yard: Yar
         await yard.complete(again.id, again.lease, "the same essay")
         await give_verdict(yard, BAD)
 
-    (letter,) = await yard.dead_letters()
+    (letter,) = await yard.dead_letters.list()
     assert letter.dead.poison_pill is True
 
 
@@ -233,7 +233,7 @@ async def test_what_is_no_verdict_is_the_validators_failure_and_not_the_tasks(
     judge = await give_verdict(yard, said)
 
     assert (await yard.get(held.id)).status is Status.VALIDATING
-    assert (await yard.history(judge.id))[0].reason == "invalid_output"
+    assert (await yard.tasks.history(judge.id))[0].reason == "invalid_output"
 
     await elapse(yard, clock, 11)
     await give_verdict(yard, GOOD)
@@ -303,10 +303,10 @@ async def test_a_cancelled_graph_takes_the_validators_of_its_tasks_along(yard: Y
     dag = await yard.submit({"tasks": [{"name": name, "type": "code", "output": rule} for name in ("a", "b")]})
     for held in await yard.claim("worker", count=2, start=True):
         await yard.complete(held.id, held.lease)
-    await yard.cancel_dag(dag.id)
+    await yard.dags.cancel(dag.id)
 
     assert {task.status for task in await yard.find()} == {Status.CANCELLED}
-    assert (await yard.dag(dag.id)).status.value == "cancelled"
+    assert (await yard.dags.get(dag.id)).status.value == "cancelled"
 
 
 # What a validator is not
@@ -331,8 +331,8 @@ async def test_a_verdict_cannot_be_asked_for_again_only_the_work(yard: Yard, clo
     with pytest.raises(InvalidInput, match=held.id):
         await yard.rerun(validator.id)
     with pytest.raises(InvalidInput, match=held.id):
-        await yard.resolve(validator.id, "retry", by="human:ada")
-    await yard.resolve(validator.id, "cancel", by="human:ada", note="seen")
+        await yard.dead_letters.resolve(validator.id, "retry", by="human:ada")
+    await yard.dead_letters.resolve(validator.id, "cancel", by="human:ada", note="seen")
     assert (await yard.get(held.id)).status is Status.DEAD_LETTERED
 
 
@@ -349,10 +349,10 @@ async def test_a_task_that_is_judged_can_be_done_again_once_it_has_ended(yard: Y
 async def test_an_output_that_nobody_has_accepted_is_nobodys_input(yard: Yard):
     held = await given_an_output_to_judge(yard)
     reader = await yard.enqueue("code", context_refs=[f"task:{held.id}:output"])
-    assert await yard.inputs(reader.id) == []
+    assert await yard.tasks.inputs(reader.id) == []
 
     await give_verdict(yard, GOOD)
-    assert [each.data for each in await yard.inputs(reader.id)] == ["an essay"]
+    assert [each.data for each in await yard.tasks.inputs(reader.id)] == ["an essay"]
 
 
 async def test_an_agent_that_judges_in_loki_needs_neither_another_type_nor_a_report(open_yard: OpenYard):
@@ -394,7 +394,7 @@ async def test_of_a_verdict_and_a_cancel_at_once_one_comes_first_and_both_tasks_
 async def test_verify_finds_an_output_that_waits_for_nobody(open_yard: OpenYard, lost: str):
     opened = await open_yard()
     # Of this workspace the fixture does not know: what it knows of must be sound afterwards.
-    yard = Yard(opened.store, replace(opened.options, workspace="damaged"))
+    yard = local_yard(opened.store, replace(opened.options, workspace="damaged"))
     held = await given_an_output_to_judge(yard)
     validator = await the_validator_of(yard, held)
     record = await yard.store.record("judging", "damaged", held.id)

@@ -47,7 +47,7 @@ async def buried(yard: Yard, clock: ManualClock, held: Held) -> None:
 
 async def released(yard: Yard, clock: ManualClock, held: Held) -> None:
     await yard.release(held.id, held.lease)
-    await yard.set_priority(held.id, 100)
+    await yard.tasks.set_priority(held.id, 100)
 
 
 async def cancelled(yard: Yard, clock: ManualClock, held: Held) -> None:
@@ -59,11 +59,11 @@ async def taken_back(yard: Yard, clock: ManualClock, held: Held) -> None:
 
 
 async def asleep(yard: Yard, clock: ManualClock, held: Held) -> None:
-    await yard.sleep(held.id, held.lease, "nap", 1000)
+    await yard.attempts.sleep(held.id, held.lease, "nap", 1000)
 
 
 async def waiting(yard: Yard, clock: ManualClock, held: Held) -> None:
-    await yard.wait_for(held.id, held.lease, "wait", "go")
+    await yard.attempts.wait_for(held.id, held.lease, "wait", "go")
 
 
 async def invalid(yard: Yard, clock: ManualClock, held: Held) -> None:
@@ -86,7 +86,7 @@ async def test_however_the_holder_ends_the_next_may_go(
 
 async def test_a_suspended_task_must_have_its_key_again_to_go_on(yard: Yard):
     held = await given_a_running_task(yard, concurrency_key="repo")
-    await yard.wait_for(held.id, held.lease, "wait", "go")
+    await yard.attempts.wait_for(held.id, held.lease, "wait", "go")
     following = await yard.enqueue("code", concurrency_key="repo")
     running = await claim_that(yard, following.id, start=True)
     await yard.signal(held.id, "go")
@@ -202,4 +202,4 @@ async def test_keys_of_many_tasks_are_all_served(yard: Yard):
             await yard.complete(each.id, each.lease)
 
     assert served == Counter(keys)
-    assert (await yard.stats())[Status.COMPLETED.value] == {"code": 60}
+    assert (await yard.tasks.stats())[Status.COMPLETED.value] == {"code": 60}

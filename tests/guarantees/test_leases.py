@@ -86,13 +86,13 @@ REFUSED: dict[str, Verb] = {
     "complete": lambda yard, held: yard.complete(held.id, held.lease, {"late": True}),
     "fail": lambda yard, held: yard.fail(held.id, held.lease, "crash"),
     "release": lambda yard, held: yard.release(held.id, held.lease),
-    "checkpoint": lambda yard, held: yard.checkpoint(held.id, held.lease, "step", 1),
-    "session": lambda yard, held: yard.pin_session(held.id, held.lease, session_id="s"),
-    "message": lambda yard, held: yard.message(held.id, held.lease, "hello"),
-    "sleep": lambda yard, held: yard.sleep(held.id, held.lease, "nap", 5),
-    "snooze": lambda yard, held: yard.snooze(held.id, held.lease, 5),
-    "wait for": lambda yard, held: yard.wait_for(held.id, held.lease, "wait", "go"),
-    "spawn": lambda yard, held: yard.spawn(held.id, held.lease, [{"type": "code"}], name="child"),
+    "checkpoint": lambda yard, held: yard.attempts.checkpoint(held.id, held.lease, "step", 1),
+    "session": lambda yard, held: yard.attempts.pin_session(held.id, held.lease, session_id="s"),
+    "message": lambda yard, held: yard.attempts.message(held.id, held.lease, "hello"),
+    "sleep": lambda yard, held: yard.attempts.sleep(held.id, held.lease, "nap", 5),
+    "snooze": lambda yard, held: yard.attempts.snooze(held.id, held.lease, 5),
+    "wait for": lambda yard, held: yard.attempts.wait_for(held.id, held.lease, "wait", "go"),
+    "spawn": lambda yard, held: yard.tasks.spawn(held.id, held.lease, [{"type": "code"}], name="child"),
 }
 TOLD: dict[str, Verb] = {
     "heartbeat": lambda yard, held: yard.heartbeat(held.id, held.lease, cost_usd=5, tokens_input=7),
@@ -123,7 +123,12 @@ async def cancelled(yard: Yard, clock: ManualClock) -> Held:
 
 async def all_of(yard: Yard, task_id: str) -> tuple[Hot, int, int, object]:
     task = await yard.get(task_id)
-    return await row_of(yard, task.id), len(task.attempts), len(await yard.events()), await yard.checkpoints(task_id)
+    return (
+        await row_of(yard, task.id),
+        len(task.attempts),
+        len(await yard.events()),
+        await yard.attempts.checkpoints(task_id),
+    )
 
 
 @pytest.mark.parametrize("lost", [taken_back, taken_over, cancelled])
@@ -246,7 +251,7 @@ async def test_the_same_request_gets_the_same_tasks_and_leases(yard: Yard, open_
     again = await (await open_yard()).claim("worker", count=2, request_id="r1")
     assert [(held.id, held.lease) for held in again] == [(held.id, held.lease) for held in first]
     assert len(again) == 2
-    assert (await yard.stats())["claimed"] == {"code": 2}
+    assert (await yard.tasks.stats())["claimed"] == {"code": 2}
 
 
 async def test_another_request_gets_other_tasks(yard: Yard):
@@ -359,7 +364,7 @@ async def test_of_many_endings_at_once_one_is_accepted_and_the_slot_is_given_bac
     yard: Yard, open_yard: OpenYard, clock: ManualClock
 ):
     others = [await open_yard() for _ in range(4)]
-    await yard.register("worker", max_concurrent_tasks=1)
+    await yard.agents.register("worker", max_concurrent_tasks=1)
     for _ in range(5):
         task = await yard.enqueue("code")
         held = await claim_that(yard, task.id, start=True)
@@ -387,7 +392,7 @@ async def test_of_outputs_handed_in_at_once_each_stands_or_falls_alone(
 ):
     """They are decided on together: one that comes too late, or was heard of since, must not hold the others up."""
     other = await open_yard()
-    await yard.register("worker", max_concurrent_tasks=10)
+    await yard.agents.register("worker", max_concurrent_tasks=10)
     await yard.enqueue_many([{"type": "code"}] * 6)
     held = await yard.claim("worker", count=6, start=True)
     cancelled, lost, heard_of = held[1], held[3], held[4]

@@ -46,7 +46,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 async def deliver(yard: Yard, clock: ManualClock, seconds: float = 2) -> None:
     """Let time pass, and errands be run."""
     await elapse(yard, clock, seconds)
-    await yard.run_errands()
+    await yard.run_outbox()
 
 
 def told(receiver: Receiver) -> list[tuple[str, str]]:
@@ -57,7 +57,7 @@ def told(receiver: Receiver) -> list[tuple[str, str]]:
 
 
 async def test_a_dead_letter_is_told_once_to_who_wants_it(yard: Yard, clock: ManualClock, receiver: Receiver):
-    await yard.set_notifier("ops", receiver.url, events=["dead_letter"])
+    await yard.notifications.set("ops", receiver.url, events=["dead_letter"])
     held = await given_a_dead_letter(yard, title="Fix the build")
 
     await deliver(yard, clock)
@@ -69,17 +69,17 @@ async def test_a_dead_letter_is_told_once_to_who_wants_it(yard: Yard, clock: Man
     assert (received.json["task_id"], received.json["workspace"]) == (held.id, "default")
     assert received.json["data"]["reason"] == "crash"
     assert await yard.store.outbox("notify", 10) == []
-    assert await yard.notifications() == []
+    assert await yard.notifications.deliveries() == []
 
 
 async def test_an_open_breaker_is_told_whether_failures_or_a_person_opened_it(
     yard: Yard, clock: ManualClock, receiver: Receiver
 ):
-    await yard.set_notifier("ops", receiver.url, events=["breaker_open"])
-    await yard.set_breaker_policy(failure_threshold=1, half_open_after_sec=10)
+    await yard.notifications.set("ops", receiver.url, events=["breaker_open"])
+    await yard.breakers.set_policy(failure_threshold=1, half_open_after_sec=10)
     await given_a_dead_letter(yard, "code")
     await deliver(yard, clock)
-    await yard.open_breaker("research", why="too dear")
+    await yard.breakers.open("research", why="too dear")
     await deliver(yard, clock)
 
     assert told(receiver) == [("breaker_open", "Breaker open: code"), ("breaker_open", "Breaker open: research")]
@@ -87,8 +87,8 @@ async def test_an_open_breaker_is_told_whether_failures_or_a_person_opened_it(
 
 
 async def test_a_probe_that_fails_is_told_again(yard: Yard, clock: ManualClock, receiver: Receiver):
-    await yard.set_notifier("ops", receiver.url, events=["breaker_open"])
-    await yard.set_breaker_policy(failure_threshold=1, half_open_after_sec=10)
+    await yard.notifications.set("ops", receiver.url, events=["breaker_open"])
+    await yard.breakers.set_policy(failure_threshold=1, half_open_after_sec=10)
     await given_a_dead_letter(yard, "code")
     await elapse(yard, clock, 20)
     await given_a_dead_letter(yard, "code")
@@ -101,13 +101,13 @@ async def test_a_probe_that_fails_is_told_again(yard: Yard, clock: ManualClock, 
 async def test_a_task_that_waits_for_a_word_is_told_once_for_each_wait(
     yard: Yard, clock: ManualClock, receiver: Receiver
 ):
-    await yard.set_notifier("ops", receiver.url, events=["approval_wanted"])
+    await yard.notifications.set("ops", receiver.url, events=["approval_wanted"])
     held = await given_a_running_task(yard, "deploy")
-    await yard.wait_for(held.id, held.lease, "first", "approve", timeout_sec=3600)
+    await yard.attempts.wait_for(held.id, held.lease, "first", "approve", timeout_sec=3600)
     await yard.signal(held.id, "approve")
     again = await claim_that(yard, held.id, start=True)
-    await yard.wait_for(again.id, again.lease, "first", "approve")
-    await yard.sleep(again.id, again.lease, "nap", 5)
+    await yard.attempts.wait_for(again.id, again.lease, "first", "approve")
+    await yard.attempts.sleep(again.id, again.lease, "nap", 5)
 
     await deliver(yard, clock)
 
@@ -119,7 +119,7 @@ async def test_a_task_that_waits_for_a_word_is_told_once_for_each_wait(
 async def test_a_failed_graph_is_told_and_so_is_a_completed_one_to_who_wants_that(
     yard: Yard, clock: ManualClock, receiver: Receiver
 ):
-    await yard.set_notifier("ops", receiver.url, events=["dag_failed", "dag_completed"], tags=["site"])
+    await yard.notifications.set("ops", receiver.url, events=["dag_failed", "dag_completed"], tags=["site"])
     await given_an_agent(yard, "worker")
     dags = [
         await yard.submit({"title": title, "tags": tags, "tasks": [{"type": "code", "max_attempts": 1}]})
@@ -143,7 +143,7 @@ async def test_a_failed_graph_is_told_and_so_is_a_completed_one_to_who_wants_tha
 async def test_money_that_is_gone_is_told_once_for_a_graph_and_once_a_day(
     yard: Yard, clock: ManualClock, receiver: Receiver
 ):
-    await yard.set_notifier("ops", receiver.url, events=["budget_gone"])
+    await yard.notifications.set("ops", receiver.url, events=["budget_gone"])
     await given_an_agent(yard, "worker")
     dag = await yard.submit(
         {
@@ -154,7 +154,7 @@ async def test_money_that_is_gone_is_told_once_for_a_graph_and_once_a_day(
     )
     assert await yard.claim("worker") == []
     await deliver(yard, clock, 10)
-    await yard.set_budget(daily_budget_usd=1)
+    await yard.budgets.set(daily_budget_usd=1)
     for _ in range(2):
         await yard.enqueue("code", max_cost_usd=3)
         assert await yard.claim("worker") == []
@@ -182,7 +182,7 @@ async def test_a_notifier_may_choose_by_type_queue_and_tag(
     yard: Yard, clock: ManualClock, receiver: Receiver, only: dict[str, Any], expected: list[str]
 ):
     asked: dict[str, Any] = {"events": ["dead_letter"], **only}
-    await yard.set_notifier("ops", receiver.url, **asked)
+    await yard.notifications.set("ops", receiver.url, **asked)
     await given_a_dead_letter(yard, "code", tags=["x1"])
     await given_a_dead_letter(yard, "test", tags=["urgent"], queue="night")
 
@@ -198,7 +198,7 @@ async def test_nothing_is_kept_where_nobody_wants_to_be_told(yard: Yard, clock: 
     await deliver(yard, clock)
 
     assert await yard.store.outbox("notify", 10) == []
-    assert await yard.notifications() == []
+    assert await yard.notifications.deliveries() == []
 
 
 async def test_a_workspace_tells_its_own_people_of_its_own_work(
@@ -206,7 +206,7 @@ async def test_a_workspace_tells_its_own_people_of_its_own_work(
 ):
     here = await open_yard(allowed_targets=HERE)
     there = await open_yard(allowed_targets=HERE, workspace="there")
-    await there.set_notifier("ops", receiver.url, events=EVERYTHING)
+    await there.notifications.set("ops", receiver.url, events=EVERYTHING)
     await given_a_dead_letter(here)
     held = await given_a_dead_letter(there)
 
@@ -219,7 +219,7 @@ async def test_a_workspace_tells_its_own_people_of_its_own_work(
 
 
 async def test_a_webhook_is_signed_with_a_secret_that_is_shown_once(yard: Yard, clock: ManualClock, receiver: Receiver):
-    made = await yard.set_notifier("ops", receiver.url, events=["dead_letter"])
+    made = await yard.notifications.set("ops", receiver.url, events=["dead_letter"])
     await given_a_dead_letter(yard)
     await deliver(yard, clock)
 
@@ -230,18 +230,18 @@ async def test_a_webhook_is_signed_with_a_secret_that_is_shown_once(yard: Yard, 
     assert received.path == "/hook?key=s3cr3t"
     assert received.headers["host"] == f"127.0.0.1:{receiver.port}"
     assert received.headers["content-type"] == "application/json"
-    renewed = await yard.set_notifier("ops", receiver.url, events=["dead_letter"])
+    renewed = await yard.notifications.set("ops", receiver.url, events=["dead_letter"])
     assert renewed.secret != made.secret
 
 
 async def test_what_did_not_arrive_is_tried_again_later_under_the_same_id(
     yard: Yard, clock: ManualClock, receiver: Receiver
 ):
-    await yard.set_notifier("ops", receiver.url, events=["dead_letter"])
+    await yard.notifications.set("ops", receiver.url, events=["dead_letter"])
     receiver.answers = ["500 Oops", "503 Later"]
     await given_a_dead_letter(yard)
     await deliver(yard, clock)
-    (waiting,) = await yard.notifications()
+    (waiting,) = await yard.notifications.deliveries()
     assert (waiting.tries, waiting.error) == (1, "it answered with status 500")
 
     await deliver(yard, clock, 5)
@@ -251,48 +251,48 @@ async def test_what_did_not_arrive_is_tried_again_later_under_the_same_id(
 
     assert len({each.headers["webhook-id"] for each in receiver.received}) == 1
     assert len(receiver.received) == 3
-    assert await yard.notifications() == []
+    assert await yard.notifications.deliveries() == []
 
 
 async def test_after_the_last_try_it_is_parked_until_a_person_decides(
     yard: Yard, clock: ManualClock, receiver: Receiver
 ):
-    await yard.set_notifier("ops", receiver.url, events=["dead_letter"])
+    await yard.notifications.set("ops", receiver.url, events=["dead_letter"])
     receiver.answers = ["404 Nowhere"] * 2 * TRIES
     await given_a_dead_letter(yard, "code")
     await given_a_dead_letter(yard, "test")
     for _ in range(TRIES + 1):
         clock.advance(seconds=7201)
-        await yard.run_errands()
+        await yard.run_outbox()
 
-    first, second = await yard.notifications(parked=True)
-    assert (await yard.notifications(), first.tries) == ([], TRIES)
+    first, second = await yard.notifications.deliveries(parked=True)
+    assert (await yard.notifications.deliveries(), first.tries) == ([], TRIES)
     assert len(receiver.received) == 2 * TRIES
     assert len(await data_of(yard, "notification.parked")) == 2
-    await yard.dismiss_notification(second.id)
-    await yard.resend_notification(first.id)
+    await yard.notifications.dismiss(second.id)
+    await yard.notifications.resend(first.id)
     await deliver(yard, clock)
-    assert await yard.notifications(parked=True) == []
+    assert await yard.notifications.deliveries(parked=True) == []
     assert receiver.received[-1].headers["webhook-id"] == first.id
     with pytest.raises(NotFound):
-        await yard.resend_notification(first.id)
+        await yard.notifications.resend(first.id)
 
 
 async def test_a_redirect_is_not_followed(yard: Yard, clock: ManualClock, receiver: Receiver):
-    await yard.set_notifier("ops", receiver.url, events=["dead_letter"])
+    await yard.notifications.set("ops", receiver.url, events=["dead_letter"])
     receiver.answers = [f"{code} Elsewhere\r\nLocation: {receiver.url}" for code in (301, 302, 303, 307, 308)]
     await given_a_dead_letter(yard)
 
     await deliver(yard, clock)
 
-    (waiting,) = await yard.notifications()
+    (waiting,) = await yard.notifications.deliveries()
     assert (len(receiver.received), waiting.error) == (1, "it answered with status 301, and is not followed elsewhere")
 
 
 async def test_who_dies_between_addressing_and_settling_makes_none_twice(
     yard: Yard, clock: ManualClock, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ):
-    await yard.set_notifier("ops", receiver.url, events=["dead_letter"])
+    await yard.notifications.set("ops", receiver.url, events=["dead_letter"])
     await given_a_dead_letter(yard)
 
     async def died(*_: Any) -> None:
@@ -301,7 +301,7 @@ async def test_who_dies_between_addressing_and_settling_makes_none_twice(
     with monkeypatch.context() as patched:
         patched.setattr(yard.store, "settle", died)
         with pytest.raises(Died):
-            await yard.run_errands()
+            await yard.run_outbox()
     await deliver(yard, clock)
 
     assert len(receiver.received) == 1
@@ -311,7 +311,7 @@ async def test_who_dies_between_addressing_and_settling_makes_none_twice(
 async def test_who_dies_while_sending_leaves_it_to_be_sent_again(
     yard: Yard, clock: ManualClock, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ):
-    await yard.set_notifier("ops", receiver.url, events=["dead_letter"])
+    await yard.notifications.set("ops", receiver.url, events=["dead_letter"])
     await given_a_dead_letter(yard)
 
     async def died(*_: Any) -> None:
@@ -320,36 +320,36 @@ async def test_who_dies_while_sending_leaves_it_to_be_sent_again(
     with monkeypatch.context() as patched:
         patched.setattr(Delivery, "post", died)
         with pytest.raises(Died):
-            await yard.run_errands()
-    assert len(await yard.notifications()) == 1
+            await yard.run_outbox()
+    assert len(await yard.notifications.deliveries()) == 1
     await deliver(yard, clock, 11)
 
     assert len(receiver.received) == 1
-    assert await yard.notifications() == []
+    assert await yard.notifications.deliveries() == []
 
 
 async def test_while_a_slow_target_is_waited_for_nobody_else_tries_it(
     open_yard: OpenYard, clock: ManualClock, receiver: Receiver
 ):
     yard, other = [await open_yard(allowed_targets=HERE) for _ in range(2)]
-    await yard.set_notifier("ops", receiver.url, events=["dead_letter"])
+    await yard.notifications.set("ops", receiver.url, events=["dead_letter"])
     await given_a_dead_letter(yard)
     receiver.gate.clear()
-    trying = asyncio.create_task(yard.run_errands())
+    trying = asyncio.create_task(yard.run_outbox())
     async with asyncio.timeout(20):
         await receiver.came.wait()
 
     clock.advance(seconds=2)
-    await other.run_errands()
+    await other.run_outbox()
     receiver.gate.set()
     await trying
 
     assert len(receiver.received) == 1
-    assert await yard.notifications() == []
+    assert await yard.notifications.deliveries() == []
 
 
 async def test_a_chat_service_is_sent_what_it_understands(yard: Yard, clock: ManualClock, receiver: Receiver):
-    made = await yard.set_notifier("phone", f"ntfy://127.0.0.1:{receiver.port}/alerts", events=["dead_letter"])
+    made = await yard.notifications.set("phone", f"ntfy://127.0.0.1:{receiver.port}/alerts", events=["dead_letter"])
     assert made.secret is None
     await given_a_dead_letter(yard, title="Fix the build")
 
@@ -357,53 +357,60 @@ async def test_a_chat_service_is_sent_what_it_understands(yard: Yard, clock: Man
 
     (received,) = receiver.received
     assert b"It is out of attempts (crash)" in received.body
-    assert await yard.notifications() == []
+    assert await yard.notifications.deliveries() == []
 
 
 async def test_a_notifier_can_be_tried_out(yard: Yard, receiver: Receiver):
-    await yard.set_notifier("ops", receiver.url, events=["dead_letter"])
-    await yard.try_notifier("ops")
+    await yard.notifications.set("ops", receiver.url, events=["dead_letter"])
+    await yard.notifications.try_out("ops")
     receiver.answers = ["500 Oops"]
     with pytest.raises(InvalidInput) as refused:
-        await yard.try_notifier("ops")
+        await yard.notifications.try_out("ops")
 
     assert receiver.received[0].json["type"] == "test"
     assert "status 500" in str(refused.value)
     with pytest.raises(NotFound):
-        await yard.try_notifier("nobody")
+        await yard.notifications.try_out("nobody")
 
 
 async def test_a_notifier_that_is_removed_is_told_no_more(yard: Yard, clock: ManualClock, receiver: Receiver):
-    await yard.set_notifier("ops", receiver.url, events=["dead_letter"])
+    await yard.notifications.set("ops", receiver.url, events=["dead_letter"])
     receiver.answers = ["500 Oops"]
     await given_a_dead_letter(yard, "code")
     await deliver(yard, clock)
-    await yard.remove_notifier("ops")
+    await yard.notifications.remove("ops")
     await given_a_dead_letter(yard, "test")
     await deliver(yard, clock, 60)
 
-    assert (len(receiver.received), await yard.notifications(), await yard.notifiers()) == (1, [], [])
+    assert (len(receiver.received), await yard.notifications.deliveries(), await yard.notifications.list()) == (
+        1,
+        [],
+        [],
+    )
     with pytest.raises(NotFound):
-        await yard.remove_notifier("ops")
+        await yard.notifications.remove("ops")
 
 
 # Secrets
 
 
 async def test_no_secret_is_shown_once_it_is_stored(yard: Yard, clock: ManualClock, receiver: Receiver):
-    made = await yard.set_notifier("ops", receiver.url, events=EVERYTHING)
-    await yard.set_notifier("chat", "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ", events=["dag_failed"])
+    made = await yard.notifications.set("ops", receiver.url, events=EVERYTHING)
+    await yard.notifications.set("chat", "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ", events=["dag_failed"])
     receiver.answers = ["500 Oops"]
     await given_a_dead_letter(yard)
     await deliver(yard, clock)
 
     shown = [
-        *map(repr, await yard.notifiers()),
-        *map(repr, await yard.notifications()),
+        *map(repr, await yard.notifications.list()),
+        *map(repr, await yard.notifications.deliveries()),
         *(str(stored.event.data) for stored in await yard.events()),
         *(repr(record) for record in await yard.store.records("notification")),
     ]
-    assert [each.target for each in await yard.notifiers()] == ["slack://***", f"http://127.0.0.1:{receiver.port}/***"]
+    assert [each.target for each in await yard.notifications.list()] == [
+        "slack://***",
+        f"http://127.0.0.1:{receiver.port}/***",
+    ]
     for secret in (made.secret or "", "s3cr3t", "TIiajkdnlazkcOXrIdevi7FQ"):
         assert [text for text in shown if secret in text] == []
     assert str(made.secret) not in json.dumps([record.body for record in await yard.store.records("notifier")])
@@ -415,9 +422,9 @@ async def test_no_secret_is_shown_once_it_is_stored(yard: Yard, clock: ManualClo
 async def test_verify_finds_what_was_forgotten(
     yard: Yard, clock: ManualClock, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ):
-    await yard.set_notifier("ops", receiver.url, events=["dead_letter"])
+    await yard.notifications.set("ops", receiver.url, events=["dead_letter"])
     await given_a_dead_letter(yard, "code")
-    await yard.run_errands()
+    await yard.run_outbox()
     await given_a_dead_letter(yard, "test")
 
     async def careless(*_: Any) -> int:
@@ -427,9 +434,9 @@ async def test_verify_finds_what_was_forgotten(
         patched.setattr(OutboxRunner, "_address_all", careless)
         patched.setattr(OutboxRunner, "_deliver", careless)
         clock.advance(seconds=7200)
-        await yard.run_errands()
+        await yard.run_outbox()
         problems = (await yard.verify()).problems
-    await yard.run_errands()
+    await yard.run_outbox()
     await deliver(yard, clock)
 
     assert len(problems) == 1
@@ -469,7 +476,7 @@ async def test_a_notifier_that_makes_no_sense_is_refused(yard: Yard, field: str,
     sound: dict[str, Any] = {"name": "ops", "target": "https://example.org/hook", "events": ["dead_letter"]}
 
     with pytest.raises(InvalidInput) as refused:
-        await yard.set_notifier(**{**sound, **asked})
+        await yard.notifications.set(**{**sound, **asked})
 
     assert str(refused.value.facts["field"]).startswith(field)
-    assert await yard.notifiers() == []
+    assert await yard.notifications.list() == []

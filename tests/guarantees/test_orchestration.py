@@ -18,7 +18,7 @@ INBOX = {"agent": MINE[0], "conversation": MINE[1]}
 
 async def news(yard: Yard) -> list[dict[str, Any]]:
     """What the orchestrator was told, taken out of its inbox."""
-    batch = (await yard.inbox_dequeue(*MINE, hold_sec=0)).batch
+    batch = (await yard.inbox.take(*MINE, hold_sec=0)).batch
     return [item.content for item in batch.items if isinstance(item.content, dict)] if batch else []
 
 
@@ -41,7 +41,7 @@ async def given_a_task_held_by(yard: Yard, agent_id: str, **facts: Any) -> Held:
 
 
 async def spawn(yard: Yard, held: Held, **fields: Any) -> list[str]:
-    return list(await yard.spawn(held.id, held.lease, [{"type": "test", **fields}], name="more"))
+    return list(await yard.tasks.spawn(held.id, held.lease, [{"type": "test", **fields}], name="more"))
 
 
 async def test_an_agent_may_not_address_what_it_spawns_to_another(yard: Yard):
@@ -67,9 +67,9 @@ async def test_it_may_not_address_a_subagent_to_another_either(yard: Yard):
     held = await given_a_task_held_by(yard, "coder-1")
 
     with pytest.raises(Forbidden, match="address work to tester"):
-        await yard.spawn_subagent(held.id, held.lease, "test", "Try it", name="more", agent_id="tester")
+        await yard.subagents.spawn(held.id, held.lease, "test", "Try it", name="more", agent_id="tester")
 
-    assert await yard.subagents() == []
+    assert await yard.subagents.list() == []
 
 
 async def test_an_orchestrator_may_address_work_to_anybody(yard: Yard):
@@ -129,9 +129,9 @@ async def test_it_is_told_of_dead_letters_and_escalations(yard: Yard):
 
     await bury(yard, dead)
     letter, end = await news(yard)
-    await yard.resolve(dead, "escalate", by="human:ada", note="who has the key?")
+    await yard.dead_letters.resolve(dead, "escalate", by="human:ada", note="who has the key?")
     (escalated,) = await news(yard)
-    await yard.resolve(dead, "retry", by="human:ada")
+    await yard.dead_letters.resolve(dead, "retry", by="human:ada")
     await finish(yard, dead)
 
     assert (letter["news"], letter["task_id"], letter["error"]) == ("dead_lettered", dead, "auth_failure: no key")
@@ -160,8 +160,8 @@ async def test_what_joins_the_graph_later_is_told_of_too(yard: Yard, clock: Manu
     await given_an_agent(yard)
     dag = await yard.submit({"inbox": INBOX, "tasks": [task("a")]})
     held = await claim_that(yard, dag.tasks["a"].id, start=True)
-    (child,) = await yard.spawn(held.id, held.lease, [{"type": "test"}], name="more")
-    added = await yard.add(dag.id, [task("c")])
+    (child,) = await yard.tasks.spawn(held.id, held.lease, [{"type": "test"}], name="more")
+    added = await yard.dags.add(dag.id, [task("c")])
 
     await bury(yard, child)
     clock.advance(seconds=1)
@@ -188,7 +188,7 @@ async def test_nobody_is_told_of_what_names_no_inbox(yard: Yard):
     running = await given_a_running_task(yard, "test")
     await yard.complete(running.id, running.lease)
 
-    assert await yard.inboxes() == []
+    assert await yard.inbox.list() == []
 
 
 @pytest.mark.parametrize(
@@ -207,4 +207,4 @@ async def test_an_inbox_that_makes_no_sense_is_refused_with_the_graph(yard: Yard
     with pytest.raises(InvalidInput, match="inbox"):
         await yard.submit({"inbox": inbox, "tasks": [task("a")]})
 
-    assert await yard.dags() == []
+    assert await yard.dags.list() == []

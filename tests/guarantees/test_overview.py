@@ -15,7 +15,7 @@ HOUR = 3600.0
 
 
 async def test_a_quiet_yard_has_nothing_that_asks_for_anybody(yard: Yard):
-    view = await yard.overview()
+    view = await yard.overview.figures()
 
     assert (view.dead_unreviewed, view.approvals, view.open_breakers, view.paused_queues) == (0, 0, 0, 0)
     assert (view.oldest_ready, view.silent_agents, view.day.spent_usd, view.day.budget_usd) == (None, [], "0", None)
@@ -24,14 +24,14 @@ async def test_a_quiet_yard_has_nothing_that_asks_for_anybody(yard: Yard):
 async def test_what_asks_for_somebody_is_counted(yard: Yard, clock: ManualClock):
     await given_a_dead_letter(yard)
     decided = await given_a_dead_letter(yard)
-    await yard.resolve(decided.id, "escalate", by="human:local")
+    await yard.dead_letters.resolve(decided.id, "escalate", by="human:local")
     asking = await given_a_running_task(yard)
-    await yard.wait_for(asking.id, asking.lease, "may I", "approval", timeout_sec=600)
-    await yard.open_breaker("code", why="by hand")
-    await yard.pause_queue("night")
-    await yard.set_budget(daily_budget_usd=5)
+    await yard.attempts.wait_for(asking.id, asking.lease, "may I", "approval", timeout_sec=600)
+    await yard.breakers.open("code", why="by hand")
+    await yard.queues.pause("night")
+    await yard.budgets.set(daily_budget_usd=5)
 
-    view = await yard.overview()
+    view = await yard.overview.figures()
 
     assert (view.dead_unreviewed, view.approvals, view.open_breakers, view.paused_queues) == (1, 1, 1, 1)
     assert view.tasks["dead_lettered"] == {"code": 2}
@@ -43,7 +43,7 @@ async def test_the_task_that_has_waited_longest_is_named(yard: Yard, clock: Manu
     clock.advance(seconds=5)
     await yard.enqueue("code", priority=99)
 
-    oldest = (await yard.overview()).oldest_ready
+    oldest = (await yard.overview.figures()).oldest_ready
 
     assert oldest is not None
     assert (oldest.id, oldest.title, from_iso(oldest.ready_since)) == (first.id, "Waits", first.updated_at)
@@ -52,11 +52,11 @@ async def test_the_task_that_has_waited_longest_is_named(yard: Yard, clock: Manu
 async def test_an_agent_that_fell_silent_is_named_unless_it_signed_off(yard: Yard, clock: ManualClock):
     await given_an_agent(yard, "ada")
     await given_an_agent(yard, "bob")
-    await yard.sign_off_agent("bob")
+    await yard.agents.sign_off("bob")
     await elapse(yard, clock, 80)
     await given_an_agent(yard, "eve")
 
-    assert [agent.id for agent in (await yard.overview()).silent_agents] == ["ada"]
+    assert [agent.id for agent in (await yard.overview.figures()).silent_agents] == ["ada"]
 
 
 # Over time
@@ -77,7 +77,7 @@ async def test_an_hour_is_told_minute_by_minute(yard: Yard, clock: ManualClock):
     await given_a_dead_letter(yard)
     await counted(yard, clock)
 
-    hour = await yard.series("1h")
+    hour = await yard.overview.series("1h")
 
     assert (hour.bucket_sec, len(hour.at)) == (60, 60)
     assert (sum(hour.created), sum(hour.completed), sum(hour.failed), sum(hour.dead)) == (2, 1, 1, 1)
@@ -100,7 +100,7 @@ async def test_figures_are_found_by_a_clock_that_does_not_stand_still():
         clock.advance(seconds=6)
         await yard.sweep()
 
-        assert sum((await yard.series("1h")).created) == 1
+        assert sum((await yard.overview.series("1h")).created) == 1
 
 
 @pytest.mark.parametrize(
@@ -113,11 +113,11 @@ async def test_longer_times_are_told_in_longer_buckets(
     await yard.enqueue("code")
     await counted(yard, clock)
 
-    series = await yard.series(window)
+    series = await yard.overview.series(window)
 
     assert (series.bucket_sec, len(series.at), sum(series.created)) == (length, buckets, 1)
     with pytest.raises(InvalidInput):
-        await yard.series("13h")
+        await yard.overview.series("13h")
 
 
 async def test_a_queue_is_as_deep_as_it_was_last_seen_where_nothing_happens(yard: Yard, clock: ManualClock):
@@ -125,7 +125,7 @@ async def test_a_queue_is_as_deep_as_it_was_last_seen_where_nothing_happens(yard
     await counted(yard, clock)
     clock.advance(seconds=300)
 
-    depth = (await yard.series("1h")).depth["ready"]
+    depth = (await yard.overview.series("1h")).depth["ready"]
 
     assert depth[-1] == 1
     assert depth[0] is None
@@ -150,8 +150,8 @@ async def test_events_of_long_ago_are_counted_without_figures_of_their_minutes(y
         clock.advance(seconds=24 * HOUR)
     await counted(yard, clock)
 
-    assert sum((await yard.series("1h")).created) == 0
-    assert sum((await yard.series("7d")).created) == 3
+    assert sum((await yard.overview.series("1h")).created) == 0
+    assert sum((await yard.overview.series("7d")).created) == 3
 
 
 # Money
@@ -166,7 +166,7 @@ async def test_a_report_tells_where_the_money_went(yard: Yard, clock: ManualCloc
     await yard.complete(cheap.id, cheap.lease, cost_usd="0.25", model="haiku")
     await counted(yard, clock)
 
-    report = await yard.spend_report(days=7)
+    report = await yard.budgets.report(days=7)
 
     assert report.total_usd == "1"
     assert report.by_model == [("opus", "0.75"), ("haiku", "0.25")]
@@ -186,6 +186,6 @@ async def test_a_queue_that_was_drained_within_a_minute_is_shown_as_empty(yard: 
     await yard.sweep()
     clock.advance(seconds=300)
 
-    depth = (await yard.series("1h")).depth
+    depth = (await yard.overview.series("1h")).depth
 
     assert {status: figures[-1] for status, figures in depth.items()} in ({}, {"ready": 0})

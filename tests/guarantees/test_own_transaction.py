@@ -27,18 +27,18 @@ async def test_it_commits_and_vanishes_with_the_callers_own_rows(file: Path) -> 
 
         mine.execute("begin")
         mine.execute("insert into orders default values")
-        kept = await yard.enqueue_in(mine, "ship", payload={"order": 1}, tags=["new"], priority=10)
+        kept = await yard.tasks.enqueue_in(mine, "ship", payload={"order": 1}, tags=["new"], priority=10)
         assert await types(yard) == []
         mine.execute("commit")
         mine.execute("begin")
         mine.execute("insert into orders default values")
-        await yard.enqueue_in(mine, "never", payload={"order": 2})
+        await yard.tasks.enqueue_in(mine, "never", payload={"order": 2})
         mine.execute("rollback")
 
         assert mine.execute("select count(*) from orders").get == 1
         mine.close()
         assert await types(yard) == ["ship"]
-        await yard.register("worker")
+        await yard.agents.register("worker")
         (held,) = await yard.claim("worker", start=True)
         assert (held.id, held.payload) == (kept.id, {"order": 1})
         await yard.complete(held.id, held.lease)
@@ -50,7 +50,7 @@ async def test_neighbours_are_not_disturbed(file: Path) -> None:
         await yard.enqueue("before")
         mine = apsw.Connection(str(file))
         with mine:
-            await yard.enqueue_in(mine, "inside", run_after="2040-01-01T00:00:00Z")
+            await yard.tasks.enqueue_in(mine, "inside", run_after="2040-01-01T00:00:00Z")
         mine.close()
         await yard.enqueue("after")
 
@@ -63,7 +63,7 @@ async def test_a_key_that_is_taken_gives_the_task_that_has_it(file: Path) -> Non
         there = await yard.enqueue("code", idempotency_key="k")
         mine = apsw.Connection(str(file))
         mine.execute("begin")
-        again = await yard.enqueue_in(mine, "code", idempotency_key="k")
+        again = await yard.tasks.enqueue_in(mine, "code", idempotency_key="k")
         mine.execute("commit")
         mine.close()
 
@@ -75,8 +75,8 @@ async def test_what_breaks_a_rule_is_refused_and_the_transaction_stays_usable(fi
         mine = apsw.Connection(str(file))
         with mine:
             with pytest.raises(InvalidInput):
-                await yard.enqueue_in(mine, " ")
-            await yard.enqueue_in(mine, "good")
+                await yard.tasks.enqueue_in(mine, " ")
+            await yard.tasks.enqueue_in(mine, "good")
         mine.close()
 
         assert await types(yard) == ["good"]
@@ -86,11 +86,11 @@ async def test_another_copy_of_the_engine_is_refused_for_it_would_break_the_yard
     async with taskyard.connect(f"sqlite:///{file}", sweeps=False) as yard:
         elsewhere = sqlite3.connect(":memory:")
         with pytest.raises(InvalidInput, match=r"apsw\.Connection"):
-            await yard.enqueue_in(elsewhere, "code")
+            await yard.tasks.enqueue_in(elsewhere, "code")
         elsewhere.close()
 
 
 async def test_a_yard_that_has_no_transactions_says_so() -> None:
     async with taskyard.connect("memory://", sweeps=False) as yard:
         with pytest.raises(InvalidInput, match="connection"):
-            await yard.enqueue_in(object(), "code")
+            await yard.tasks.enqueue_in(object(), "code")

@@ -340,7 +340,7 @@ async def test_in_multica_an_autopilots_task_is_never_retried_and_others_keep_th
     assert await status_of(yard, autopilot.id) is Status.DEAD_LETTERED
 
     held = await given_a_claimed_task(yard)
-    await yard.pin_session(held.id, held.lease, session_id="s1", work_dir="/srv/page")
+    await yard.attempts.pin_session(held.id, held.lease, session_id="s1", work_dir="/srv/page")
     await yard.fail(held.id, held.lease, "timeout")
 
     again = await claim_that(yard, held.id)
@@ -367,7 +367,7 @@ async def test_in_automechanica_a_completion_leaves_an_agent_event_and_an_embedd
 
 async def test_a_queue_may_have_a_preset_of_its_own(open_yard: OpenYard):
     yard = await opened(open_yard, "standard")
-    await yard.set_queue_preset("legacy", "loki")
+    await yard.queues.set_preset("legacy", "loki")
 
     legacy = await yard.enqueue("code", queue="legacy", priority=10, payload={"n": 1})
     plain = await yard.enqueue("code", priority=10, payload={"n": 1})
@@ -384,7 +384,7 @@ async def test_a_queues_preset_is_known_to_every_process(open_yard: OpenYard, cl
     yard = await opened(open_yard, "standard")
     other = await open_yard()
     await other.enqueue("code", queue="legacy")
-    await yard.set_queue_preset("legacy", "loki")
+    await yard.queues.set_preset("legacy", "loki")
     clock.advance(seconds=1)
 
     with pytest.raises(InvalidInput, match="from 1 to 10"):
@@ -393,20 +393,20 @@ async def test_a_queues_preset_is_known_to_every_process(open_yard: OpenYard, cl
 
 async def test_a_queues_preset_can_be_taken_back_and_must_exist(open_yard: OpenYard):
     yard = await opened(open_yard, "standard")
-    await yard.set_queue_preset("legacy", "loki")
-    await yard.set_queue_preset("legacy", None)
+    await yard.queues.set_preset("legacy", "loki")
+    await yard.queues.set_preset("legacy", None)
 
     task = await yard.enqueue("code", queue="legacy", priority=50)
     assert (await definition_of(yard, task.id)).priority == 50
     with pytest.raises(InvalidInput, match="preset"):
-        await yard.set_queue_preset("legacy", "odin")
+        await yard.queues.set_preset("legacy", "odin")
 
 
 async def test_a_queue_that_is_paused_keeps_its_preset(open_yard: OpenYard):
     yard = await opened(open_yard, "standard")
-    await yard.set_queue_preset("legacy", "loki")
-    await yard.pause_queue("legacy")
-    await yard.resume_queue("legacy")
+    await yard.queues.set_preset("legacy", "loki")
+    await yard.queues.pause("legacy")
+    await yard.queues.resume("legacy")
 
     task = await yard.enqueue("code", queue="legacy", priority=10)
     assert (await definition_of(yard, task.id)).priority == 0

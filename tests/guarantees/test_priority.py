@@ -210,7 +210,7 @@ async def test_a_graph_that_grows_rescores_its_own_waiting_tasks_only(yard: Yard
     grown = [dag.tasks[name].id for name in ("top", "middle")]
     before = await rows(yard, *still, *grown)
 
-    await yard.add(dag.id, [task("below", dag.tasks["middle"].id), task("lowest", "below")])
+    await yard.dags.add(dag.id, [task("below", dag.tasks["middle"].id), task("lowest", "below")])
 
     after = await rows(yard, *still, *grown)
     assert [after[TaskId(each)] for each in still] == [before[TaskId(each)] for each in still]

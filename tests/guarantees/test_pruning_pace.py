@@ -31,35 +31,35 @@ async def given_old_tasks(yard: Yard, clock: ManualClock) -> None:
     await given_an_agent(yard)
     await yard.enqueue_many([{"type": "code"}] * TASKS)
     await work_off(yard)
-    await yard.sweeper.follow()  # what is not counted yet is kept
+    await yard.on_store.sweeper.follow()  # what is not counted yet is kept
     clock.advance(seconds=OLD)
 
 
 async def test_at_length_step_follows_step_until_nothing_old_is_left(yard: Yard, clock: ManualClock):
     await given_old_tasks(yard, clock)
 
-    assert await yard.sweeper.make_room(at_length=True) == TASKS
+    assert await yard.on_store.sweeper.make_room(at_length=True) == TASKS
     assert await yard.find() == []
 
 
 async def test_at_length_events_of_no_task_go_too(yard: Yard, clock: ManualClock):
     for _ in range(TASKS):
-        await yard.pause_queue("slow")
-        await yard.resume_queue("slow")
-    await yard.sweeper.follow()
+        await yard.queues.pause("slow")
+        await yard.queues.resume("slow")
+    await yard.on_store.sweeper.follow()
     clock.advance(seconds=OLD)
 
-    await yard.sweeper.make_room(at_length=True)
+    await yard.on_store.sweeper.make_room(at_length=True)
 
     assert await yard.store.events(after=await yard.store.pruned(), limit=1) == []
 
 
 async def test_removals_do_not_wait_among_the_commits_of_others(yard: Yard, clock: ManualClock):
     await given_old_tasks(yard, clock)
-    queue = yard.features.ledger.queue
+    queue = yard.local.ledger.queue
     before = queue.flushes
 
-    assert await yard.sweeper.make_room(at_length=True) == TASKS
+    assert await yard.on_store.sweeper.make_room(at_length=True) == TASKS
 
     assert queue.flushes == before
 
@@ -87,7 +87,7 @@ async def test_pieces_are_small_while_others_work(yard: Yard, clock: ManualClock
     await given_old_tasks(yard, clock)
     pieces = Pieces(yard, monkeypatch, lambda: yard.enqueue("other"))
 
-    await yard.sweeper.make_room(at_length=True)
+    await yard.on_store.sweeper.make_room(at_length=True)
 
     assert pieces.sizes == [3, 1, 3, 3, 3]
 
@@ -104,7 +104,7 @@ async def test_pruning_rests_after_a_piece_while_others_work(
         begun.set()
 
     pieces = Pieces(yard, monkeypatch, work)
-    pruning = asyncio.create_task(yard.sweeper.make_room(at_length=True))
+    pruning = asyncio.create_task(yard.on_store.sweeper.make_room(at_length=True))
     await begun.wait()
     for _ in range(50):  # calls, each of which would let the next piece begin
         await yard.find(limit=1)
@@ -119,11 +119,11 @@ async def test_a_graph_that_grows_while_it_is_removed_is_not_counted(yard: Yard,
     dag = await given_a_graph(yard, task("a"))
     await yard.enqueue("code")
     await work_off(yard)
-    await yard.sweeper.follow()
+    await yard.on_store.sweeper.follow()
     clock.advance(seconds=OLD)
-    pruner = while_pruning(yard, lambda: yard.add(dag.id, [task("b")]))
+    pruner = while_pruning(yard, lambda: yard.dags.add(dag.id, [task("b")]))
 
-    assert await pruner.sweeper.make_room(at_length=True) == 1
+    assert await pruner.on_store.sweeper.make_room(at_length=True) == 1
 
 
 async def test_what_has_to_be_kept_does_not_hide_what_comes_after_it(yard: Yard, clock: ManualClock):
@@ -135,11 +135,11 @@ async def test_what_has_to_be_kept_does_not_hide_what_comes_after_it(yard: Yard,
     for held in done:
         await yard.complete(held.id, held.lease)
     kept = {each.id for each in await yard.find()}
-    await yard.pause_queue("slow")
+    await yard.queues.pause("slow")
     await given_old_tasks(yard, clock)
 
     async with asyncio.timeout(30):
-        assert await yard.sweeper.make_room(at_length=True) == TASKS
+        assert await yard.on_store.sweeper.make_room(at_length=True) == TASKS
     assert {each.id for each in await yard.find()} == kept
     events = await yard.store.events(after=0, limit=1000)
     assert {each.event.task_id for each in events} == {*kept, None}  # None: of the DAG that is kept
@@ -156,7 +156,7 @@ async def test_a_duty_that_has_run_out_is_left_to_whoever_takes_it_next(
 
     Pieces(yard, monkeypatch, time_passes)
 
-    assert await yard.sweeper.make_room(at_length=True) == 3
+    assert await yard.on_store.sweeper.make_room(at_length=True) == 3
 
 
 async def test_an_open_yard_prunes_until_nothing_old_is_left(open_yard: OpenYard, clock: ManualClock):
@@ -190,4 +190,4 @@ async def nothing_is_left(yard: Yard) -> bool:
 
 
 async def all_is_followed(yard: Yard) -> bool:
-    return not (await yard.features.metrics.uncounted(1)).events
+    return not (await yard.local.metrics.uncounted(1)).events

@@ -53,7 +53,7 @@ async def test_what_is_rerun_stays_as_it_is(yard: Yard):
 async def test_a_rerun_of_a_subject_cancels_what_waits_with_all_that_depends_on_it(yard: Yard):
     dag = await given_a_graph(yard, task("a", subject="issue:1", agent="worker"), task("b", "a"))
 
-    again = await yard.rerun_subject("issue:1", created_by="human:ada")
+    again = await yard.tasks.rerun_subject("issue:1", created_by="human:ada")
 
     assert await states(yard, dag) == {"a": Status.CANCELLED, "b": Status.CANCELLED}
     assert (again.rerun_of, again.status) == (dag.tasks["a"].id, Status.READY)
@@ -64,7 +64,7 @@ async def test_of_many_reruns_of_a_subject_at_once_one_is_left_waiting(open_yard
     yard, other = await open_yard(preset="multica"), await open_yard(preset="multica")
     await yard.enqueue("code", subject="issue:1", agent="worker")
 
-    await asyncio.gather(*(each.rerun_subject("issue:1") for each in [yard, other] * 4))
+    await asyncio.gather(*(each.tasks.rerun_subject("issue:1") for each in [yard, other] * 4))
 
     waiting = await yard.find(status="ready")
     assert len(waiting) == 1
@@ -77,7 +77,7 @@ async def test_a_subject_that_nothing_is_about_cannot_be_rerun(open_yard: OpenYa
 
     for which in ({}, {"task_id": theirs.id}, {"task_id": NOBODY}):
         with pytest.raises(NotFound):
-            await yard.rerun_subject("issue:1", **which)
+            await yard.tasks.rerun_subject("issue:1", **which)
 
 
 async def test_a_rerun_of_a_graphs_task_is_a_lone_task(yard: Yard):
@@ -89,7 +89,7 @@ async def test_a_rerun_of_a_graphs_task_is_a_lone_task(yard: Yard):
 
     assert rerun.status is Status.READY
     assert rerun.dag_id != dag.id
-    assert len((await yard.dag(dag.id)).tasks) == 2
+    assert len((await yard.dags.get(dag.id)).tasks) == 2
 
 
 async def test_dead_and_cancelled_tasks_can_be_rerun_too(yard: Yard):
@@ -132,7 +132,7 @@ async def test_a_waiting_task_is_moved_within_its_lane(yard: Yard):
     first = await yard.enqueue("code", priority=50)
     second = await yard.enqueue("code", priority=50)
 
-    await yard.set_priority(second.id, 10, by="human:ada")
+    await yard.tasks.set_priority(second.id, 10, by="human:ada")
 
     assert [each.id for each in await yard.claim("worker", count=2)] == [second.id, first.id]
     assert (await yard.get(second.id)).to_dict()["priority"] == 10
@@ -145,7 +145,7 @@ async def test_a_moved_task_keeps_its_age_and_its_deadline(yard: Yard, clock: Ma
     clock.advance(seconds=60 * 100)
     fresh = await yard.enqueue("code", priority=51)
 
-    await yard.set_priority(old.id, 60)
+    await yard.tasks.set_priority(old.id, 60)
 
     # 60 less the ten points of its hundred minutes is 50.
     assert [each.id for each in await yard.claim("worker", count=2)] == [old.id, fresh.id]
@@ -155,7 +155,7 @@ async def test_a_pending_task_is_moved_before_it_is_ready(yard: Yard):
     await given_an_agent(yard)
     dag = await given_a_graph(yard, task("top"), task("a", "top"), task("b", "top"))
 
-    await yard.set_priority(dag.tasks["b"].id, 0)
+    await yard.tasks.set_priority(dag.tasks["b"].id, 0)
 
     assert await work_off(yard) == [dag.tasks[name].id for name in ("top", "b", "a")]
 
@@ -165,10 +165,10 @@ async def test_only_waiting_tasks_are_moved_and_only_within_the_scale(yard: Yard
     waiting = await yard.enqueue("code")
 
     with pytest.raises(IllegalTransition, match="running"):
-        await yard.set_priority(held.id, 10)
+        await yard.tasks.set_priority(held.id, 10)
     for priority in (-1, 101, 1.5, "high", True, None):
         with pytest.raises(InvalidInput, match="priority"):
-            await yard.set_priority(waiting.id, priority)  # pyright: ignore[reportArgumentType]
+            await yard.tasks.set_priority(waiting.id, priority)  # pyright: ignore[reportArgumentType]
 
     assert (await yard.get(waiting.id)).to_dict()["priority"] == 50
 
@@ -177,8 +177,8 @@ async def test_a_priority_is_given_and_shown_in_the_presets_own_scale(open_yard:
     yard = await open_yard(preset="automechanica")
     waiting = await yard.enqueue("code", priority=3)
 
-    await yard.set_priority(waiting.id, 0)
+    await yard.tasks.set_priority(waiting.id, 0)
 
     assert (await yard.get(waiting.id)).to_dict()["priority"] == 0
     with pytest.raises(InvalidInput, match="from 0 to 3"):
-        await yard.set_priority(waiting.id, 4)
+        await yard.tasks.set_priority(waiting.id, 4)

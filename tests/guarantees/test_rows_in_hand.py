@@ -17,7 +17,7 @@ ENDS: dict[str, End] = {
     "complete": lambda yard, held: yard.complete(held.id, held.lease),
     "fail": lambda yard, held: yard.fail(held.id, held.lease, "crash"),
     "release": lambda yard, held: yard.release(held.id, held.lease),
-    "sleep": lambda yard, held: yard.sleep(held.id, held.lease, "nap", 60),
+    "sleep": lambda yard, held: yard.attempts.sleep(held.id, held.lease, "nap", 60),
     "cancel": lambda yard, held: yard.cancel(held.id),
 }
 
@@ -31,7 +31,7 @@ async def given_an_attempt(yard: Yard, by: str = "worker") -> Held:
 
 
 def rows_in_hand(yard: Yard) -> int:
-    return len(yard.features.handed_out)
+    return len(yard.local.handed_out)
 
 
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS.keys())
@@ -80,7 +80,7 @@ async def test_of_the_rows_in_hand_those_without_a_heartbeat_go_first(yard: Yard
     await yard.heartbeat(extended.id, extended.lease)
     newest = await given_an_attempt(yard)
 
-    in_hand = [(await row_of(yard, held.id)).lease in yard.features.handed_out for held in (extended, silent, newest)]
+    in_hand = [(await row_of(yard, held.id)).lease in yard.local.handed_out for held in (extended, silent, newest)]
     assert in_hand == [True, False, True]
 
 

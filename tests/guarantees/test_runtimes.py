@@ -15,7 +15,7 @@ FIRST, SECOND = "a" * 16, "b" * 16
 
 
 async def given_a_process(yard: Yard, incarnation: str | None, agent: str) -> None:
-    await yard.register_runtime("laptop", incarnation=incarnation, hostname="host", pid=7, version="1")
+    await yard.runtimes.register("laptop", incarnation=incarnation, hostname="host", pid=7, version="1")
     await given_an_agent(yard, agent, runtime_id="laptop", incarnation=incarnation)
 
 
@@ -41,10 +41,10 @@ async def shown(yard: Yard, held: Held, part: str) -> Any:
 async def test_a_dead_process_gives_up_only_what_it_held_itself_and_is_forgotten(yard: Yard):
     dead, alive = await given_two_at_work(yard)
 
-    assert await yard.orphans("laptop", incarnation=FIRST) == (1, 1)
+    assert await yard.runtimes.orphans("laptop", incarnation=FIRST) == (1, 1)
     assert await statuses(yard, dead, alive) == [Status.RETRYING, Status.RUNNING]
-    assert [(view.id, view.incarnation) for view in await yard.runtimes()] == [("laptop", SECOND)]
-    assert await yard.orphans("laptop", incarnation=FIRST) == (0, 0)
+    assert [(view.id, view.incarnation) for view in await yard.runtimes.list()] == [("laptop", SECOND)]
+    assert await yard.runtimes.orphans("laptop", incarnation=FIRST) == (0, 0)
 
 
 async def test_without_an_incarnation_every_process_of_the_runtime_gives_up_what_it_holds(yard: Yard):
@@ -52,7 +52,7 @@ async def test_without_an_incarnation_every_process_of_the_runtime_gives_up_what
     await given_a_process(yard, None, "cleo")
     alone = await given_work_of(yard, "cleo")
 
-    assert await yard.orphans("laptop") == (3, 3)
+    assert await yard.runtimes.orphans("laptop") == (3, 3)
     assert await statuses(yard, *held, alone) == [Status.RETRYING] * 3
 
 
@@ -62,14 +62,14 @@ async def test_a_process_that_is_silent_loses_its_tasks_and_its_place_and_the_ot
     held = await given_two_at_work(yard)
     for _ in range(4):
         await elapse(yard, clock, 20)
-        await yard.runtime_heartbeat("laptop", incarnation=SECOND)
+        await yard.runtimes.heartbeat("laptop", incarnation=SECOND)
         for each in held:
             await yard.heartbeat(each.id, each.lease)
 
     assert await statuses(yard, *held) == [Status.RETRYING, Status.RUNNING]
-    assert [view.incarnation for view in await yard.runtimes()] == [SECOND]
+    assert [view.incarnation for view in await yard.runtimes.list()] == [SECOND]
     with pytest.raises(NotFound):
-        await yard.runtime_heartbeat("laptop", incarnation=FIRST)
+        await yard.runtimes.heartbeat("laptop", incarnation=FIRST)
 
 
 @pytest.mark.parametrize(("keep_leases", "kept"), [(True, Status.RUNNING), (False, Status.RETRYING)])
@@ -82,7 +82,7 @@ async def test_in_multica_a_heartbeat_extends_what_its_own_process_holds(
         await elapse(yard, clock, 20)
         for incarnation in (FIRST, SECOND):
             keeps = keep_leases and incarnation == FIRST
-            await yard.runtime_heartbeat("laptop", incarnation=incarnation, keep_leases=keeps)
+            await yard.runtimes.heartbeat("laptop", incarnation=incarnation, keep_leases=keeps)
 
     states = [status if status is Status.RUNNING else Status.RETRYING for status in await statuses(yard, mine, theirs)]
     assert states == [kept, Status.RETRYING]
@@ -109,5 +109,5 @@ async def test_what_is_shown_names_the_runtime_and_which_process_of_it(yard: Yar
 )
 async def test_a_process_that_is_named_wrongly_is_refused(yard: Yard, given: dict[str, str], field: str):
     with pytest.raises(InvalidInput, match=field):
-        await yard.register("ada", **given)  # pyright: ignore[reportArgumentType]
-    assert await yard.agents() == []
+        await yard.agents.register("ada", **given)  # pyright: ignore[reportArgumentType]
+    assert await yard.agents.list() == []

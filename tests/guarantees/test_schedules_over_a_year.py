@@ -7,11 +7,11 @@ import asyncio
 import os
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
 from taskyard.ledger.clock import ManualClock
+from taskyard.yard import Yard
 from tests.interference import ProcessDied, dying_after
 from tests.sources.words import behind
 from tests.timetables import add_all, plans, wrong_with
@@ -22,9 +22,9 @@ STEP = timedelta(days=1 if ALL else 5)
 YEAR = datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 12, 31, tzinfo=UTC)
 
 
-async def fire(yard: Any) -> None:
+async def fire(yard: Yard) -> None:
     with suppress(ProcessDied):
-        await yard.sweeper.fire_schedules()
+        await yard.on_store.sweeper.fire_schedules()
 
 
 @pytest.mark.timeout(900)

@@ -23,11 +23,13 @@ async def doors(yard: Yard) -> dict[str, Door]:
         "enqueue": lambda output: yard.enqueue("code", output=output),
         "enqueue_many": lambda output: yard.enqueue_many([{"type": "code"}, {"type": "code", "output": output}]),
         "submit": lambda output: yard.submit({"tasks": [{"type": "code", "output": output}]}),
-        "add": lambda output: yard.add(dag.id, [{"type": "code", "output": output}]),
-        "spawn": lambda output: yard.spawn(held.id, held.lease, [{"type": "code", "output": output}], name="n"),
-        "modify": lambda output: yard.resolve(letter.id, "modify_and_retry", by="me", spec={"output": output}),
-        "schedule": lambda output: yard.add_schedule("s", "@daily", task={"type": "code", "output": output}),
-        "trigger": lambda output: yard.add_trigger("t", "dag", task={"type": "code", "output": output}),
+        "add": lambda output: yard.dags.add(dag.id, [{"type": "code", "output": output}]),
+        "spawn": lambda output: yard.tasks.spawn(held.id, held.lease, [{"type": "code", "output": output}], name="n"),
+        "modify": lambda output: yard.dead_letters.resolve(
+            letter.id, "modify_and_retry", by="me", spec={"output": output}
+        ),
+        "schedule": lambda output: yard.schedules.add("s", "@daily", task={"type": "code", "output": output}),
+        "trigger": lambda output: yard.triggers.add("t", "dag", task={"type": "code", "output": output}),
     }
 
 
@@ -49,9 +51,9 @@ async def test_whichever_way_a_schema_comes_in_no_address_in_it_is_fetched(yard:
 
 async def test_an_address_that_is_filled_into_a_template_is_not_fetched_either(yard: Yard):
     rule = {"validation": "json-schema", "validation_schema": {"$schema": "{{ draft }}"}}
-    await yard.add_trigger("t", "dag", task={"type": "code", "output": rule})
+    await yard.triggers.add("t", "dag", task={"type": "code", "output": rule})
     async with listening() as listener:
-        fired = await yard.fire_trigger("t", {"draft": listener.url})
+        fired = await yard.triggers.fire("t", {"draft": listener.url})
 
     assert (fired.outcome, fired.task_id) == ("failed", None)
     assert "known draft" in fired.why

@@ -39,7 +39,7 @@ async def test_a_task_is_put_into_the_workflow_that_it_names(open_yard: OpenYard
     assert {one.dag_id, two.dag_id, three.dag_id} == {dag.id}
     assert lone.dag_id != dag.id
     assert [one.status, two.status] == [Status.READY, Status.PENDING]
-    assert {each.id for each in (await yard.dag(dag.id)).tasks} == {first, one.id, two.id, three.id}
+    assert {each.id for each in (await yard.dags.get(dag.id)).tasks} == {first, one.id, two.id, three.id}
 
 
 async def test_a_workflow_that_there_is_none_of_is_refused_and_nothing_is_stored(open_yard: OpenYard):

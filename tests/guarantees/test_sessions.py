@@ -19,7 +19,7 @@ async def yard(open_yard: OpenYard) -> Yard:
     """A yard in which agent `coder` has pinned a session on issue 7, on its runtime `here`, and is done."""
     yard = await open_yard(preset="multica")
     for agent, runtime in (("coder", "here"), ("other", "here")):
-        await yard.register(agent, runtime_id=runtime, max_concurrent_tasks=9)
+        await yard.agents.register(agent, runtime_id=runtime, max_concurrent_tasks=9)
     await finish(yard, await begin(yard), session_id="s1", work_dir="/srv/page")
     return yard
 
@@ -31,7 +31,7 @@ async def begin(yard: Yard, *, subject: str | None = "issue:7", agent: str = "co
 
 async def finish(yard: Yard, held: Held, **pinned: str) -> None:
     if pinned:
-        await yard.pin_session(held.id, held.lease, **pinned)
+        await yard.attempts.pin_session(held.id, held.lease, **pinned)
     await yard.complete(held.id, held.lease)
 
 
@@ -71,7 +71,7 @@ async def test_a_session_that_the_task_was_put_in_with_is_its_own(yard: Yard):
 
 
 async def test_another_runtime_does_not_get_the_session_and_leaves_its_own(yard: Yard):
-    await yard.register("coder", runtime_id="there", max_concurrent_tasks=9)
+    await yard.agents.register("coder", runtime_id="there", max_concurrent_tasks=9)
     elsewhere = await begin(yard)
     assert session_of(elsewhere) == (None, None)
     await finish(yard, elsewhere, session_id="s-there")
@@ -91,7 +91,7 @@ async def test_a_poisoned_session_is_resumed_by_no_later_task_either(yard: Yard)
 
 
 async def test_after_a_rerun_the_next_task_goes_on_with_the_session_of_the_rerun(yard: Yard):
-    again = await yard.rerun_subject("issue:7")
+    again = await yard.tasks.rerun_subject("issue:7")
     held = await claim_that(yard, again.id, by="coder", start=True)
     assert session_of(held) == (None, None)
     await finish(yard, held, session_id="s-rerun")
@@ -110,7 +110,7 @@ async def test_the_same_request_again_gets_the_same_session(yard: Yard):
 
 async def test_in_other_presets_each_task_has_sessions_of_its_own(open_yard: OpenYard):
     yard = await open_yard(preset="standard")
-    await yard.register("coder", runtime_id="here", max_concurrent_tasks=9)
+    await yard.agents.register("coder", runtime_id="here", max_concurrent_tasks=9)
     await finish(yard, await begin(yard), session_id="s1")
 
     assert session_of(await begin(yard)) == (None, None)
@@ -118,7 +118,7 @@ async def test_in_other_presets_each_task_has_sessions_of_its_own(open_yard: Ope
 
 async def test_what_is_known_of_the_last_session_is_pruned_with_its_task(yard: Yard, clock: ManualClock):
     poisoned = await begin(yard, subject="issue:8", session={"session_id": "bad"}, max_attempts=1)
-    await yard.pin_session(poisoned.id, poisoned.lease, work_dir="/srv")
+    await yard.attempts.pin_session(poisoned.id, poisoned.lease, work_dir="/srv")
     await yard.fail(poisoned.id, poisoned.lease, "poisoned_session")
     await yard.cancel(poisoned.id)
     assert len(await yard.store.records(LAST)) == 2
@@ -127,5 +127,5 @@ async def test_what_is_known_of_the_last_session_is_pruned_with_its_task(yard: Y
     await yard.sweep()
 
     assert await yard.store.records(LAST) == []
-    await yard.register("coder", runtime_id="here")
+    await yard.agents.register("coder", runtime_id="here")
     assert session_of(await begin(yard)) == (None, None)

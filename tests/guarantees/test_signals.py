@@ -18,13 +18,13 @@ async def resume(yard: Yard, held: Held) -> Held:
 
 async def test_a_signal_resumes_the_task_that_waits_for_it(yard: Yard):
     held = await given_a_running_task(yard)
-    assert not (await yard.wait_for(held.id, held.lease, "ask", "approval")).over
+    assert not (await yard.attempts.wait_for(held.id, held.lease, "ask", "approval")).over
     assert await status_of(yard, held.id) is Status.PENDING
 
     await yard.signal(held.id, "approval", {"yes": True}, sent_by="human:ada")
 
     resumed = await resume(yard, held)
-    assert await yard.wait_for(resumed.id, resumed.lease, "ask", "approval") == (True, {"yes": True}, False)
+    assert await yard.attempts.wait_for(resumed.id, resumed.lease, "ask", "approval") == (True, {"yes": True}, False)
     assert await status_of(yard, held.id) is Status.RUNNING
 
 
@@ -32,7 +32,7 @@ async def test_a_signal_sent_before_the_wait_is_not_lost(yard: Yard):
     held = await given_a_running_task(yard)
     await yard.signal(held.id, "approval", "go on")
 
-    waited = await yard.wait_for(held.id, held.lease, "ask", "approval")
+    waited = await yard.attempts.wait_for(held.id, held.lease, "ask", "approval")
 
     assert waited == (True, "go on", False)
     assert await status_of(yard, held.id) is Status.RUNNING
@@ -44,7 +44,7 @@ async def test_a_signal_sent_before_the_task_was_claimed_is_not_lost(yard: Yard)
     await yard.signal(waiting.id, "approval", "early")
     held = await claim_that(yard, waiting.id, start=True)
 
-    assert (await yard.wait_for(held.id, held.lease, "ask", "approval")).data == "early"
+    assert (await yard.attempts.wait_for(held.id, held.lease, "ask", "approval")).data == "early"
 
 
 async def test_a_signal_that_arrives_while_the_wait_is_decided_is_not_lost(yard: Yard):
@@ -52,7 +52,7 @@ async def test_a_signal_that_arrives_while_the_wait_is_decided_is_not_lost(yard:
     held = await given_a_running_task(yard)
     slow = while_deciding(yard, lambda: yard.signal(held.id, "approval", "just in time"))
 
-    waited = await slow.wait_for(held.id, held.lease, "ask", "approval")
+    waited = await slow.attempts.wait_for(held.id, held.lease, "ask", "approval")
 
     assert waited == (True, "just in time", False)
     assert await status_of(yard, held.id) is Status.RUNNING
@@ -61,17 +61,17 @@ async def test_a_signal_that_arrives_while_the_wait_is_decided_is_not_lost(yard:
 async def test_a_wait_that_begins_while_the_signal_is_sent_is_resumed(yard: Yard):
     """The other way round: the signal was decided when nothing waited for it."""
     held = await given_a_running_task(yard)
-    slow = while_deciding(yard, lambda: yard.wait_for(held.id, held.lease, "ask", "approval"))
+    slow = while_deciding(yard, lambda: yard.attempts.wait_for(held.id, held.lease, "ask", "approval"))
 
     await slow.signal(held.id, "approval", "late but there")
 
     resumed = await resume(yard, held)
-    assert (await yard.wait_for(resumed.id, resumed.lease, "ask", "approval")).data == "late but there"
+    assert (await yard.attempts.wait_for(resumed.id, resumed.lease, "ask", "approval")).data == "late but there"
 
 
 async def test_another_signal_does_not_resume_the_task(yard: Yard):
     held = await given_a_running_task(yard)
-    await yard.wait_for(held.id, held.lease, "ask", "approval")
+    await yard.attempts.wait_for(held.id, held.lease, "ask", "approval")
 
     await yard.signal(held.id, "weather", "sunny")
 
@@ -83,7 +83,7 @@ async def test_a_signal_to_one_task_does_not_resume_another(yard: Yard):
     held = await given_a_running_task(yard)
     other = await given_a_running_task(yard)
     for each in (held, other):
-        await yard.wait_for(each.id, each.lease, "ask", "approval")
+        await yard.attempts.wait_for(each.id, each.lease, "ask", "approval")
 
     await yard.signal(held.id, "approval")
 
@@ -96,71 +96,73 @@ async def test_each_wait_takes_one_signal_in_the_order_they_were_sent(yard: Yard
     for word in ("first", "second"):
         await yard.signal(held.id, "answer", word)
 
-    answers = [(await yard.wait_for(held.id, held.lease, name, "answer")).data for name in ("one", "two", "one")]
+    answers = [
+        (await yard.attempts.wait_for(held.id, held.lease, name, "answer")).data for name in ("one", "two", "one")
+    ]
 
     assert answers == ["first", "second", "first"]
-    assert not (await yard.wait_for(held.id, held.lease, "three", "answer")).over
+    assert not (await yard.attempts.wait_for(held.id, held.lease, "three", "answer")).over
 
 
 async def test_a_retried_attempt_hears_the_same_answers_again(yard: Yard, clock: ManualClock):
     held = await given_a_running_task(yard)
     await yard.signal(held.id, "answer", "first")
-    await yard.wait_for(held.id, held.lease, "one", "answer")
+    await yard.attempts.wait_for(held.id, held.lease, "one", "answer")
     await yard.signal(held.id, "answer", "second")
     await elapse(yard, clock, 125)
 
     held = await resume(yard, held)
 
-    assert (await yard.wait_for(held.id, held.lease, "one", "answer")).data == "first"
-    assert (await yard.wait_for(held.id, held.lease, "two", "answer")).data == "second"
+    assert (await yard.attempts.wait_for(held.id, held.lease, "one", "answer")).data == "first"
+    assert (await yard.attempts.wait_for(held.id, held.lease, "two", "answer")).data == "second"
 
 
 async def test_a_wait_that_nobody_answers_ends_at_its_time(yard: Yard, clock: ManualClock):
     held = await given_a_running_task(yard)
-    await yard.wait_for(held.id, held.lease, "ask", "approval", timeout_sec=60)
+    await yard.attempts.wait_for(held.id, held.lease, "ask", "approval", timeout_sec=60)
     await elapse(yard, clock, 59)
     assert await yard.claim("worker") == []
     await elapse(yard, clock, 1)
 
     held = await resume(yard, held)
 
-    assert await yard.wait_for(held.id, held.lease, "ask", "approval", timeout_sec=60) == (True, None, True)
+    assert await yard.attempts.wait_for(held.id, held.lease, "ask", "approval", timeout_sec=60) == (True, None, True)
 
 
 async def test_a_wait_that_was_answered_in_time_has_no_end_to_come(yard: Yard, clock: ManualClock):
     held = await given_a_running_task(yard)
-    await yard.wait_for(held.id, held.lease, "ask", "approval", timeout_sec=60)
+    await yard.attempts.wait_for(held.id, held.lease, "ask", "approval", timeout_sec=60)
     await yard.signal(held.id, "approval", "yes")
     held = await resume(yard, held)
 
     await elapse(yard, clock, 75)
 
     assert await status_of(yard, held.id) is Status.RUNNING
-    assert (await yard.wait_for(held.id, held.lease, "ask", "approval", timeout_sec=60)).data == "yes"
+    assert (await yard.attempts.wait_for(held.id, held.lease, "ask", "approval", timeout_sec=60)).data == "yes"
 
 
 async def test_a_wait_that_ended_without_an_answer_stays_so_when_one_comes_later(yard: Yard, clock: ManualClock):
     """Else a handler that is run again would take the other branch; and the late answer is for its next question."""
     held = await given_a_running_task(yard)
-    await yard.wait_for(held.id, held.lease, "ask", "approval", timeout_sec=60)
+    await yard.attempts.wait_for(held.id, held.lease, "ask", "approval", timeout_sec=60)
     await elapse(yard, clock, 60)
     held = await resume(yard, held)
-    assert (await yard.wait_for(held.id, held.lease, "ask", "approval", timeout_sec=60)).timed_out
-    assert not (await yard.wait_for(held.id, held.lease, "ask again", "approval")).over
+    assert (await yard.attempts.wait_for(held.id, held.lease, "ask", "approval", timeout_sec=60)).timed_out
+    assert not (await yard.attempts.wait_for(held.id, held.lease, "ask again", "approval")).over
 
     await yard.signal(held.id, "approval", "late")
 
     held = await resume(yard, held)
-    assert (await yard.wait_for(held.id, held.lease, "ask", "approval", timeout_sec=60)).timed_out
-    assert (await yard.wait_for(held.id, held.lease, "ask again", "approval")).data == "late"
+    assert (await yard.attempts.wait_for(held.id, held.lease, "ask", "approval", timeout_sec=60)).timed_out
+    assert (await yard.attempts.wait_for(held.id, held.lease, "ask again", "approval")).data == "late"
 
 
 async def test_a_wait_of_no_time_takes_what_is_there_and_does_not_suspend(yard: Yard):
     held = await given_a_running_task(yard)
-    assert (await yard.wait_for(held.id, held.lease, "look", "approval", timeout_sec=0)).timed_out
+    assert (await yard.attempts.wait_for(held.id, held.lease, "look", "approval", timeout_sec=0)).timed_out
     await yard.signal(held.id, "approval", "there")
 
-    assert (await yard.wait_for(held.id, held.lease, "look again", "approval", timeout_sec=0)).data == "there"
+    assert (await yard.attempts.wait_for(held.id, held.lease, "look again", "approval", timeout_sec=0)).data == "there"
     assert await status_of(yard, held.id) is Status.RUNNING
 
 

@@ -16,7 +16,7 @@ A_WEEK = 7 * 24 * 3600
 
 
 async def standing(yard: Yard, agent_id: str) -> tuple[AgentStatus, bool]:
-    view = await yard.agent(agent_id)
+    view = await yard.agents.get(agent_id)
     return view.status, view.silent
 
 
@@ -33,7 +33,7 @@ async def test_who_falls_silent_is_offline_until_it_is_heard_of_again(yard: Yard
     clock.advance(seconds=10)
     assert await standing(yard, "ada") == (AgentStatus.OFFLINE, True)
 
-    assert await yard.agent_heartbeat("ada") is AgentStatus.ACTIVE
+    assert await yard.agents.heartbeat("ada") is AgentStatus.ACTIVE
     assert await standing(yard, "ada") == (AgentStatus.ACTIVE, False)
 
 
@@ -57,7 +57,7 @@ async def test_who_asks_seldom_is_not_taken_for_silent(yard: Yard, clock: Manual
 
 async def test_who_signed_off_is_offline_and_not_silent(yard: Yard, clock: ManualClock):
     await given_an_agent(yard, "ada")
-    await yard.sign_off_agent("ada")
+    await yard.agents.sign_off("ada")
     clock.advance(seconds=600)
 
     assert await standing(yard, "ada") == (AgentStatus.OFFLINE, False)
@@ -67,7 +67,7 @@ async def test_why_says_that_nobody_who_can_take_it_is_heard_of(yard: Yard, cloc
     for name in ("ada", "bob", "cyd", "dan"):
         await given_an_agent(yard, name)
         clock.advance(seconds=1)
-    since = to_iso((await yard.agent("dan")).last_heartbeat or yard.now())
+    since = to_iso((await yard.agents.get("dan")).last_heartbeat or yard.now())
     waiting = await yard.enqueue("code")
     clock.advance(seconds=100)
 
@@ -76,7 +76,7 @@ async def test_why_says_that_nobody_who_can_take_it_is_heard_of(yard: Yard, cloc
     assert cause.kind == "agents_silent"
     assert cause.words.startswith(f"nobody who can take it is heard of: dan silent since {since}, cyd silent since ")
     assert cause.words.endswith(", and 1 more")
-    assert await yard.agent_heartbeat("ada") is AgentStatus.ACTIVE
+    assert await yard.agents.heartbeat("ada") is AgentStatus.ACTIVE
     assert (await cause_of(yard, waiting.id)).kind == "next_in_line"
 
 
@@ -85,7 +85,7 @@ async def test_the_closest_are_one_of_each_type_and_those_that_are_there_first(y
         await given_an_agent(yard, f"coder-{number}", type="coder", capabilities=["python"])
     await given_an_agent(yard, "cook", type="chef", capabilities=["python"])
     clock.advance(seconds=100)
-    await yard.agent_heartbeat("coder-2")
+    await yard.agents.heartbeat("coder-2")
     waiting = await yard.enqueue("code", required_capabilities=["python", "gpu"])
 
     assert (await cause_of(yard, waiting.id)).facts["closest"] == ["coder-2 (lacks gpu)", "cook (lacks gpu)"]
@@ -94,7 +94,7 @@ async def test_the_closest_are_one_of_each_type_and_those_that_are_there_first(y
 async def test_who_is_silent_for_a_week_and_has_nothing_to_do_is_forgotten(yard: Yard, clock: ManualClock):
     for name in ("gone", "wanted", "limited", "there"):
         await given_an_agent(yard, name, type="coder")
-    await yard.set_agent_budget("limited", 5)
+    await yard.agents.set_budget("limited", 5)
     await yard.enqueue("code", agent="wanted")
     held = await given_a_running_task(yard, "paid", by="gone")
     await yard.complete(held.id, held.lease, {}, cost_usd="0.25")
@@ -102,12 +102,12 @@ async def test_who_is_silent_for_a_week_and_has_nothing_to_do_is_forgotten(yard:
 
     clock.advance(seconds=A_WEEK - 10)
     await yard.sweep()
-    assert len(await yard.agents()) == 4
-    await yard.agent_heartbeat("there")
+    assert len(await yard.agents.list()) == 4
+    await yard.agents.heartbeat("there")
     clock.advance(seconds=3700)
     await yard.sweep()
 
-    assert [view.id for view in await yard.agents()] == ["limited", "there", "wanted"]
+    assert [view.id for view in await yard.agents.list()] == ["limited", "there", "wanted"]
     assert await spent_by(yard, "agent:gone", "type:coder") == spent == [250_000, 250_000]
 
 
@@ -133,7 +133,7 @@ async def test_who_registers_while_the_silent_are_forgotten_is_not(
     monkeypatch.setattr(yard.store, call, register_and_read)
     await yard.sweep()
 
-    assert [str(view.id) for view in await elsewhere.agents()] == ["newcomer"]
+    assert [str(view.id) for view in await elsewhere.agents.list()] == ["newcomer"]
 
 
 async def test_a_sweep_in_the_middle_of_a_registration_does_not_forget_it(
@@ -150,13 +150,13 @@ async def test_a_sweep_in_the_middle_of_a_registration_does_not_forget_it(
     monkeypatch.setattr(elsewhere.store, "pulse", sweep_and_pulse)
     await given_an_agent(elsewhere, "newcomer")
 
-    assert [str(view.id) for view in await yard.agents()] == ["newcomer"]
+    assert [str(view.id) for view in await yard.agents.list()] == ["newcomer"]
 
 
 async def test_heartbeats_note_their_agent_once_in_a_while_and_not_each_time(
     yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ):
-    await yard.register("coder")
+    await yard.agents.register("coder")
     await yard.enqueue("code")
     (held,) = await yard.claim("coder", start=True)
     noted: list[str] = []

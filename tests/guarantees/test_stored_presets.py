@@ -29,9 +29,9 @@ async def put_in_by_loki(open_yard: OpenYard) -> Yard:
 async def test_an_unused_workspace_takes_the_first_preset_that_is_asked_for(open_yard: OpenYard):
     yard = await put_in_by_loki(open_yard)
 
-    assert await yard.preset() == "loki"
+    assert await yard.presets.current() == "loki"
     assert (await yard.enqueue("code")).preset == "loki"
-    assert await (await open_yard(preset="loki")).preset() == "loki"
+    assert await (await open_yard(preset="loki")).presets.current() == "loki"
 
 
 async def test_a_process_that_asks_for_another_than_the_stored_one_is_refused(open_yard: OpenYard):
@@ -54,7 +54,7 @@ async def test_each_workspace_has_its_own(open_yard: OpenYard):
     await open_yard(preset="loki")
     other = await open_yard(workspace="other")
 
-    assert await other.preset() == "standard"
+    assert await other.presets.current() == "standard"
     assert (await other.enqueue("code")).preset == "standard"
 
 
@@ -63,7 +63,7 @@ async def test_it_may_be_set_at_any_time_and_changes_no_task_that_is_there(open_
     await given_an_agent(yard)
     before = await yard.enqueue("code", payload={"n": 1}, priority=70)
 
-    await yard.set_preset("loki")
+    await yard.presets.set("loki")
     after = await yard.enqueue("code", payload={"n": 2}, priority=10)
 
     assert [each.preset for each in (before, after)] == ["standard", "loki"]
@@ -78,8 +78,8 @@ async def test_a_preset_that_there_is_none_of_is_refused(open_yard: OpenYard):
     yard = await open_yard()
 
     with pytest.raises(InvalidInput, match="must be one of"):
-        await yard.set_preset("odin")
-    assert await yard.preset() == "standard"
+        await yard.presets.set("odin")
+    assert await yard.presets.current() == "standard"
 
 
 # What a process without the flag does with tasks that were put in under another preset
@@ -117,26 +117,26 @@ async def test_a_sweep_without_the_flag_counts_lost_leases_as_the_task_does(open
 async def test_breakers_count_what_the_tasks_own_preset_counts(open_yard: OpenYard):
     yard = await open_yard()
     await given_an_agent(yard, capabilities=["code"])
-    await yard.set_breaker_policy(failure_threshold=1)
-    await yard.set_queue_preset("legacy", "loki")
+    await yard.breakers.set_policy(failure_threshold=1)
+    await yard.queues.set_preset("legacy", "loki")
     await yard.enqueue("code", queue="legacy")
-    await yard.set_queue_preset("legacy", None)
+    await yard.queues.set_preset("legacy", None)
 
     (held,) = await yard.claim("worker")
     await yard.fail(held.id, held.lease, "crash")
-    assert await yard.breakers() == []  # it is no dead letter
+    assert await yard.breakers.list() == []  # it is no dead letter
 
     await yard.enqueue("code")
     (held,) = await yard.claim("worker", start=True)
     await yard.fail(held.id, held.lease, "crash")
-    assert [view.state.value for view in await yard.breakers()] == ["open"]
+    assert [view.state.value for view in await yard.breakers.list()] == ["open"]
 
 
 async def test_a_rerun_repeats_the_preset_too(open_yard: OpenYard):
     yard = await open_yard(preset="ade")
     task = await yard.enqueue("code")
     await yard.cancel(task.id)
-    await yard.set_preset("standard")
+    await yard.presets.set("standard")
 
     assert (await yard.rerun(task.id)).preset == "ade"
 
@@ -144,7 +144,7 @@ async def test_a_rerun_repeats_the_preset_too(open_yard: OpenYard):
 async def test_what_is_dead_is_pruned_where_the_tasks_own_preset_says_so(open_yard: OpenYard, clock: ManualClock):
     yard = await open_yard(retention_days=1)
     await given_an_agent(yard)
-    await yard.set_queue_preset("chat", "ade")
+    await yard.queues.set_preset("chat", "ade")
     kept, forgotten = [await yard.enqueue("code", queue=queue, max_attempts=1) for queue in ("default", "chat")]
     for held in await yard.claim("worker", count=2, start=True):
         await yard.fail(held.id, held.lease, "crash")
@@ -180,12 +180,12 @@ async def test_a_yard_of_the_release_before_gets_its_preset_by_a_migration(open_
     with pytest.raises(InvalidInput, match="taskyard migrate apply --preset loki"):
         await open_yard(preset="loki")
 
-    assert await yard.adopt_preset("loki") == 1
+    assert await yard.presets.adopt("loki") == 1
 
-    assert await yard.preset() == "loki"
+    assert await yard.presets.current() == "loki"
     await given_an_agent(yard, "marketing", capabilities=["biz-marketing"])
     await given_an_agent(yard, "coder", capabilities=["code"])
     assert await yard.claim("marketing") == []
     await claim_that(yard, task_id, by="coder")
     with pytest.raises(InvalidInput, match="must be loki"):
-        await yard.adopt_preset("multica")
+        await yard.presets.adopt("multica")

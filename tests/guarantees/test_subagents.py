@@ -19,13 +19,13 @@ PARENT = ("lead", "c1")
 
 async def start(yard: Yard, **facts: Any) -> StartedSubagent:
     given: dict[str, Any] = {"description": "Look around", **facts}
-    return await yard.start_subagent("explore", "What is here?", parent=PARENT[0], conversation=PARENT[1], **given)
+    return await yard.subagents.start("explore", "What is here?", parent=PARENT[0], conversation=PARENT[1], **given)
 
 
 async def notifications(yard: Yard) -> list[dict[str, Any]]:
     """What the parent's inbox was told, taken out of it."""
     found: list[dict[str, Any]] = []
-    while (batch := (await yard.inbox_dequeue(*PARENT, hold_sec=0)).batch) is not None:
+    while (batch := (await yard.inbox.take(*PARENT, hold_sec=0)).batch) is not None:
         found += [item.content for item in batch.items if isinstance(item.content, dict)]
     return found
 
@@ -78,7 +78,7 @@ async def test_an_existing_agent_goes_on_with_an_existing_conversation(yard: Yar
 async def test_the_transcript_grows_while_the_subagent_works(yard: Yard, clock: ManualClock):
     begun = await start(yard)
     held = await claim_that(yard, begun.task_id, by=await given_an_agent(yard), start=True)
-    await yard.message(held.id, held.lease, "I see a door")
+    await yard.attempts.message(held.id, held.lease, "I see a door")
     await elapse(yard, clock, 1)
     assert lines(begun)[-1]["payload"]["text"] == "I see a door"
 
@@ -91,7 +91,7 @@ async def test_the_transcript_grows_while_the_subagent_works(yard: Yard, clock: 
         *("subagent.started", "task.created", "task.running", "task.message", "task.progress", "task.completed"),
     ]
     assert lines(begun)[-1]["output"] == {"found": "a key"}
-    assert [line["event"] for line in await yard.transcript(begun.task_id)] == happenings(begun)
+    assert [line["event"] for line in await yard.subagents.transcript(begun.task_id)] == happenings(begun)
 
 
 async def test_who_hears_of_the_end_finds_the_transcript_whole(yard: Yard):
@@ -181,7 +181,7 @@ async def test_a_silent_one_is_told_of_to_nobody(yard: Yard):
     await yard.complete(held.id, held.lease)
 
     assert await notifications(yard) == []
-    assert (await yard.subagent(begun.task_id)).status == "completed"
+    assert (await yard.subagents.get(begun.task_id)).status == "completed"
 
 
 async def test_a_dead_one_that_a_person_revives_is_told_of_again_when_it_ends_again(yard: Yard, clock: ManualClock):
@@ -190,9 +190,9 @@ async def test_a_dead_one_that_a_person_revives_is_told_of_again_when_it_ends_ag
     held = await claim_that(yard, begun.task_id, start=True)
     await yard.fail(held.id, held.lease, "crash")
     await elapse(yard, clock, 2)
-    await yard.resolve(begun.task_id, "retry", by="human:ada")
+    await yard.dead_letters.resolve(begun.task_id, "retry", by="human:ada")
     again = await claim_that(yard, begun.task_id, start=True)
-    await yard.message(again.id, again.lease, "another try")
+    await yard.attempts.message(again.id, again.lease, "another try")
     await elapse(yard, clock, 2)
     assert lines(begun)[-1]["payload"]["text"] == "another try"
     await yard.complete(again.id, again.lease)
@@ -212,13 +212,13 @@ async def test_many_that_end_at_once_are_each_told_of_once(yard: Yard):
 
 async def test_an_inbox_that_is_full_loses_no_notification(yard: Yard):
     for number in range(100):
-        await yard.inbox_enqueue(*PARENT, number)
+        await yard.inbox.put(*PARENT, number)
     begun = await start(yard)
     held = await claim_that(yard, begun.task_id, by=await given_an_agent(yard), start=True)
     await yard.complete(held.id, held.lease)
-    assert (await yard.inbox_peek(*PARENT)).inbox.queue_len == 100
+    assert (await yard.inbox.peek(*PARENT)).inbox.queue_len == 100
 
-    first = (await yard.inbox_dequeue(*PARENT)).batch
+    first = (await yard.inbox.take(*PARENT)).batch
 
     assert first is not None
     assert [item.content for item in first.items] == list(range(100))
@@ -240,18 +240,18 @@ async def test_a_task_starts_a_subagent_in_its_graph_and_is_told_in_its_own_inbo
     task = await yard.enqueue("code")
     held = await claim_that(yard, task.id, by="coder-1", start=True)
 
-    begun = await yard.spawn_subagent(held.id, held.lease, "explore", "Look", name="scout")
-    again = await yard.spawn_subagent(held.id, held.lease, "explore", "Look", name="scout")
+    begun = await yard.subagents.spawn(held.id, held.lease, "explore", "Look", name="scout")
+    again = await yard.subagents.spawn(held.id, held.lease, "explore", "Look", name="scout")
     child = await claim_that(yard, begun.task_id, by="coder-1", start=True)
     await yard.complete(child.id, child.lease, "found it")
 
     assert again == begun
     assert child.parent_id == task.id
-    batch = (await yard.inbox_dequeue("coder", task.id)).batch
+    batch = (await yard.inbox.take("coder", task.id)).batch
     assert batch is not None
     assert [item.about for item in batch.items] == [begun.task_id]
     with pytest.raises(LeaseLost):
-        await yard.spawn_subagent(held.id, "no lease", "explore", "Look", name="another")
+        await yard.subagents.spawn(held.id, "no lease", "explore", "Look", name="another")
 
 
 async def test_their_state_is_there_for_a_screen(yard: Yard, clock: ManualClock):
@@ -261,9 +261,9 @@ async def test_their_state_is_there_for_a_screen(yard: Yard, clock: ManualClock)
     await yard.heartbeat(held.id, held.lease, progress={"fraction": 0.5}, cost_usd="0.25", tokens_input=7)
     clock.advance(seconds=3)
     second = await start(yard, description="Count the doors", silent=True)
-    await yard.start_subagent("review", "Check", parent="somebody else")
+    await yard.subagents.start("review", "Check", parent="somebody else")
 
-    newer, older = await yard.subagents(parent=PARENT[0])
+    newer, older = await yard.subagents.list(parent=PARENT[0])
 
     assert (newer.task_id, newer.status, newer.silent, newer.description) == (
         *(second.task_id, "queued", True, "Count the doors"),
@@ -275,8 +275,8 @@ async def test_their_state_is_there_for_a_screen(yard: Yard, clock: ManualClock)
         {"fraction": 0.5},
     )
     assert (older.elapsed_sec, older.cost, older.total_tokens) == (3, 250_000, 7)
-    assert len(await yard.subagents()) == 3
-    assert [view.task_id for view in await yard.subagents(limit=1, below=second.task_id)] == [first.task_id]
+    assert len(await yard.subagents.list()) == 3
+    assert [view.task_id for view in await yard.subagents.list(limit=1, below=second.task_id)] == [first.task_id]
 
 
 async def test_what_is_kept_of_a_subagent_goes_with_its_task(yard: Yard, clock: ManualClock):
@@ -288,9 +288,9 @@ async def test_what_is_kept_of_a_subagent_goes_with_its_task(yard: Yard, clock: 
     await elapse(yard, clock, 60)
 
     assert folder(begun) == []
-    assert await yard.subagents() == []
+    assert await yard.subagents.list() == []
     with pytest.raises(NotFound):
-        await yard.transcript(begun.task_id)
+        await yard.subagents.transcript(begun.task_id)
 
 
 async def test_a_line_that_a_crash_left_unfinished_is_written_anew(yard: Yard):
@@ -330,5 +330,5 @@ async def test_what_makes_no_sense_is_refused_and_nothing_is_started(yard: Yard,
         await start(yard, **facts)
 
     assert refused.value.facts["field"] == field
-    assert await yard.subagents() == []
+    assert await yard.subagents.list() == []
     assert await yard.find() == []

@@ -117,7 +117,7 @@ async def test_many_who_sweep_at_once_do_each_thing_once(yard: Yard, open_yard: 
     clock.advance(seconds=91)
 
     # The duty is only for economy, so the sweeps are also let loose without it.
-    await asyncio.gather(*(each.sweep() for each in yards), *(each.sweeper.sweep_due() for each in yards))
+    await asyncio.gather(*(each.sweep() for each in yards), *(each.on_store.sweeper.sweep_due() for each in yards))
 
     assert await happened(yard, "task.ready") == {each.id: 1 for each in tasks}
     assert (await events_of(yard, held.id)).count("task.retrying") == 1
@@ -177,7 +177,7 @@ async def test_what_expires_takes_its_dependents_along_where_a_cancel_does(
 
     assert await states(yard, dag) == {"a": Status.CANCELLED, "b": left, "c": left}
     ended = DagStatus.CANCELLED if left is Status.CANCELLED else DagStatus.FAILED
-    assert (await yard.dag(dag.id)).status is ended
+    assert (await yard.dags.get(dag.id)).status is ended
 
 
 async def test_an_expiry_that_a_crash_interrupted_is_finished_by_the_next_sweep(yard: Yard, clock: ManualClock):
@@ -221,7 +221,7 @@ async def test_the_time_of_an_attempt_begins_when_it_starts(yard: Yard, clock: M
 
 
 async def test_what_waits_for_the_days_money_is_let_go_at_midnight(yard: Yard, clock: ManualClock):
-    await yard.set_budget(daily_budget_usd="1.00")
+    await yard.budgets.set(daily_budget_usd="1.00")
     await given_an_agent(yard)
     await yard.sweep()
     first = await claim_that(yard, (await yard.enqueue("code", max_cost_usd="1.00")).id, start=True)
@@ -245,8 +245,8 @@ async def test_what_waits_for_the_days_money_is_let_go_at_midnight(yard: Yard, c
 async def a_week_later(yard: Yard, clock: ManualClock) -> None:
     """Agents are heard of meanwhile: those that are silent for so long would be forgotten too."""
     clock.advance(seconds=7 * DAY + 61)
-    for view in await yard.agents():
-        await yard.agent_heartbeat(view.id)
+    for view in await yard.agents.list():
+        await yard.agents.heartbeat(view.id)
     await yard.sweep()
 
 
@@ -267,7 +267,7 @@ async def test_finished_work_is_kept_for_a_week_and_then_forgotten_whole(yard: Y
         with pytest.raises(NotFound):
             await yard.get(each.id)
     with pytest.raises(NotFound):
-        await yard.dag(dag.id)
+        await yard.dags.get(dag.id)
     assert await yard.find() == []
     assert await yard.store.events(after=0, limit=100) == []
     assert (await yard.enqueue("code", idempotency_key="once")).created
@@ -316,9 +316,9 @@ async def test_a_graph_that_grows_at_the_moment_it_would_be_forgotten_is_kept_wh
     await yard.sweep()
     clock.advance(seconds=7 * DAY + 61)
 
-    await while_pruning(yard, lambda: yard.add(dag.id, [task("b")])).sweep()
+    await while_pruning(yard, lambda: yard.dags.add(dag.id, [task("b")])).sweep()
 
-    assert len((await yard.dag(dag.id)).tasks) == 2
+    assert len((await yard.dags.get(dag.id)).tasks) == 2
 
 
 async def test_a_graph_is_not_forgotten_while_any_of_it_is_young_or_under_way(yard: Yard, clock: ManualClock):
@@ -327,7 +327,7 @@ async def test_a_graph_is_not_forgotten_while_any_of_it_is_young_or_under_way(ya
     young = await given_a_graph(yard, task("a"))
     await work_off(yard)
     clock.advance(seconds=6 * DAY)
-    added = await yard.add(young.id, [task("b", young.tasks["a"].id)])
+    added = await yard.dags.add(young.id, [task("b", young.tasks["a"].id)])
     await work_off(yard)
 
     clock.advance(seconds=2 * DAY)
@@ -335,7 +335,7 @@ async def test_a_graph_is_not_forgotten_while_any_of_it_is_young_or_under_way(ya
 
     assert await states(yard, under_way) == {"a": Status.COMPLETED, "b": Status.PENDING}
     assert await states(yard, added) == {"b": Status.COMPLETED}
-    assert len((await yard.dag(young.id)).tasks) == 2
+    assert len((await yard.dags.get(young.id)).tasks) == 2
 
 
 async def test_a_dead_letter_is_never_forgotten_nor_its_graph(yard: Yard, clock: ManualClock):
@@ -348,7 +348,7 @@ async def test_a_dead_letter_is_never_forgotten_nor_its_graph(yard: Yard, clock:
     await a_week_later(yard, clock)
 
     assert set((await states(yard, dag)).values()) == {Status.COMPLETED, Status.DEAD_LETTERED}
-    assert len(await yard.dead_letters()) == 1
+    assert len(await yard.dead_letters.list()) == 1
 
 
 async def test_the_preset_ade_forgets_dead_letters_too(open_yard: OpenYard, clock: ManualClock):
@@ -359,7 +359,7 @@ async def test_the_preset_ade_forgets_dead_letters_too(open_yard: OpenYard, cloc
     await a_week_later(yard, clock)
 
     assert await yard.find() == []
-    assert await yard.dead_letters() == []
+    assert await yard.dead_letters.list() == []
     assert await yard.store.records("dead", yard.workspace) == []
 
 
@@ -371,7 +371,7 @@ async def test_what_was_spent_is_remembered_when_the_work_is_forgotten(yard: Yar
     await a_week_later(yard, clock)
 
     assert await yard.find() == []
-    assert [view.budget_left for view in await yard.agents()] == [250_000]
+    assert [view.budget_left for view in await yard.agents.list()] == [250_000]
 
 
 async def test_retention_is_what_the_yard_was_opened_with(open_yard: OpenYard, clock: ManualClock):
@@ -406,11 +406,11 @@ async def test_retention_is_one_for_all_processes_and_the_last_that_was_given(op
 
 async def test_events_of_no_task_are_kept_no_longer_than_finished_work(yard: Yard, clock: ManualClock):
     await given_an_agent(yard)
-    await yard.pause_queue("default")
+    await yard.queues.pause("default")
     assert {"agent.registered", "queue.paused"} <= {each.event.event for each in await yard.events()}
 
     await a_week_later(yard, clock)
-    await yard.resume_queue("default")
+    await yard.queues.resume("default")
 
     assert [each.event.event for each in await yard.events()] == ["queue.resumed"]
 

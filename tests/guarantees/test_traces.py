@@ -137,7 +137,7 @@ async def test_a_call_that_is_refused_names_the_class_of_its_error_only(yard: Ya
 
 async def test_a_subagent_continues_the_trace(yard: Yard, spans: InMemorySpanExporter):
     with trace.get_tracer("shop").start_as_current_span("chat") as caller:
-        begun = await yard.start_subagent("explore", "look around", parent="main")
+        begun = await yard.subagents.start("explore", "look around", parent="main")
 
     (put_in,) = traced_by_taskyard(spans)
     assert (put_in.name, parent_of(put_in)) == ("enqueue explore", ids_of(caller)[1])
@@ -147,7 +147,7 @@ async def test_a_subagent_continues_the_trace(yard: Yard, spans: InMemorySpanExp
 async def test_what_an_agent_without_tracing_spawns_continues_the_trace(yard: Yard):
     held = await given_a_running_task(yard, "code", trace=GIVEN)
 
-    (child,) = await yard.spawn(held.id, held.lease, [{"type": "test"}], name="test")
+    (child,) = await yard.tasks.spawn(held.id, held.lease, [{"type": "test"}], name="test")
 
     assert (await yard.get(child)).trace == GIVEN
 
@@ -180,9 +180,9 @@ async def test_tasks_that_come_in_together_keep_their_own_traces(yard: Yard):
 
 
 async def test_a_rerun_and_a_schedule_are_traced_too(yard: Yard, spans: InMemorySpanExporter, clock: ManualClock):
-    await yard.add_schedule("nightly", "0 2 * * *", task={"type": "code"})
+    await yard.schedules.add("nightly", "0 2 * * *", task={"type": "code"})
     spans.clear()
-    fired = await yard.run_schedule("nightly")
+    fired = await yard.schedules.run("nightly")
 
     (put_in,) = traced_by_taskyard(spans)
     assert put_in.name == "enqueue code"

@@ -204,7 +204,7 @@ async def test_elsewhere_a_decision_report_is_welcome_and_not_required(yard: Yar
 
 
 async def test_a_queue_may_have_the_preset_that_requires_one(yard: Yard):
-    await yard.set_queue_preset("careful", "loki")
+    await yard.queues.set_preset("careful", "loki")
     await given_an_agent(yard, capabilities=["code"])
     task = await yard.enqueue("code", queue="careful")
     held = await claim_that(yard, task.id)
@@ -217,9 +217,9 @@ async def test_a_queue_may_have_the_preset_that_requires_one(yard: Yard):
 async def test_a_yard_or_a_queue_may_require_one_of_the_tasks_put_in_from_then_on(yard: Yard, queue: str | None):
     await given_an_agent(yard)
     before = await yard.enqueue("code", queue="careful")
-    await yard.set_report_policy(True, queue=queue)
+    await yard.queues.set_report_policy(True, queue=queue)
     after = await yard.enqueue("code", queue="careful")
-    assert [(each.queue, each.report_required) for each in await yard.queues()] == [("careful", True)]
+    assert [(each.queue, each.report_required) for each in await yard.queues.list()] == [("careful", True)]
 
     held = await claim_that(yard, before.id, start=True)
     await yard.complete(held.id, held.lease)
@@ -228,7 +228,7 @@ async def test_a_yard_or_a_queue_may_require_one_of_the_tasks_put_in_from_then_o
         await yard.complete(held.id, held.lease)
     await yard.complete(held.id, held.lease, decision_report="because")
 
-    await yard.set_report_policy(False, queue=queue)
+    await yard.queues.set_report_policy(False, queue=queue)
     last = await yard.enqueue("code", queue="careful")
     held = await claim_that(yard, last.id, start=True)
     assert (await yard.complete(held.id, held.lease)).status is Status.COMPLETED
@@ -237,7 +237,7 @@ async def test_a_yard_or_a_queue_may_require_one_of_the_tasks_put_in_from_then_o
 async def test_what_a_preset_requires_no_policy_lets_go(open_yard: OpenYard):
     yard = await open_yard(preset="loki")
     await given_an_agent(yard, capabilities=["code"])
-    await yard.set_report_policy(False)
+    await yard.queues.set_report_policy(False)
     task = await yard.enqueue("code")
     held = await claim_that(yard, task.id)
 
@@ -247,7 +247,7 @@ async def test_what_a_preset_requires_no_policy_lets_go(open_yard: OpenYard):
 
 @pytest.mark.parametrize("empty", ["", {}, []])
 async def test_a_report_that_says_nothing_is_none(yard: Yard, empty: Json):
-    await yard.set_report_policy(True)
+    await yard.queues.set_report_policy(True)
     held = await given_a_running_task(yard)
 
     with pytest.raises(ReportRequired):
@@ -255,10 +255,10 @@ async def test_a_report_that_says_nothing_is_none(yard: Yard, empty: Json):
 
 
 async def test_a_dead_letter_that_is_retried_still_needs_its_report(yard: Yard):
-    await yard.set_report_policy(True)
+    await yard.queues.set_report_policy(True)
     held = await given_a_running_task(yard, max_attempts=1)
     await yard.fail(held.id, held.lease)
-    await yard.resolve(held.id, "retry", by="human:ada")
+    await yard.dead_letters.resolve(held.id, "retry", by="human:ada")
     again = await claim_that(yard, held.id, start=True)
 
     with pytest.raises(ReportRequired):

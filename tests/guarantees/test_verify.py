@@ -14,7 +14,7 @@ from taskyard.features.dags.views import Dag
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Store
-from taskyard.yard import Yard
+from taskyard.yard import Yard, local_yard
 from tests.graphs import bury, claim_all, given_a_graph, task, work_off
 from tests.yards import OpenYard, claim_that, elapse, given_a_running_task, given_an_agent
 
@@ -52,7 +52,7 @@ class Sound:
 async def given_a_sound_yard(open_yard: OpenYard) -> Sound:
     opened = await open_yard()
     # Of this workspace the fixture does not know: what it knows of must be sound afterwards.
-    yard = Yard(opened.store, replace(opened.options, workspace=DAMAGED))
+    yard = local_yard(opened.store, replace(opened.options, workspace=DAMAGED))
     await given_an_agent(yard)
     dead = await given_a_running_task(yard)
     await bury(yard, dead)
@@ -302,7 +302,7 @@ class Lying:
 
 
 def lying(yard: Yard, **lies: Any) -> Yard:
-    return Yard(cast(Store, Lying(yard.store, **lies)), yard.options)
+    return local_yard(cast(Store, Lying(yard.store, **lies)), yard.options)
 
 
 async def test_two_live_tasks_of_one_idempotency_key_are_found(open_yard: OpenYard):
@@ -380,13 +380,13 @@ async def test_damage_is_found_also_where_old_work_is_forgotten(open_yard: OpenY
 
 async def test_every_state_of_a_long_story_is_sound(yard: Yard, clock: ManualClock):
     """Failures, a revival at the same moment as the death, and money that is still reserved."""
-    await yard.set_budget(daily_budget_usd="10")
+    await yard.budgets.set(daily_budget_usd="10")
     await given_an_agent(yard, budget_usd="5")
     doomed = await yard.enqueue("code", max_attempts=1, max_cost_usd="1")
     for _ in range(2):
         held = await claim_that(yard, doomed.id, start=True)
         await yard.fail(held.id, held.lease, "crash", cost_usd="0.10")
-        await yard.resolve(doomed.id, "retry", by="human:ada")
+        await yard.dead_letters.resolve(doomed.id, "retry", by="human:ada")
     (held,) = await claim_all(yard, 1)
     await yard.heartbeat(held.id, held.lease, cost_usd="0.50")
 

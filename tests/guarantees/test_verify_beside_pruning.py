@@ -126,7 +126,7 @@ async def test_an_edge_of_which_one_end_was_pruned_is_no_problem(yard: Yard, clo
 
     await elapse(yard, clock, 60)
 
-    assert [each.id for each in await yard.find()] == [each.id for each in (await yard.dag(first.id)).tasks][::-1]
+    assert [each.id for each in await yard.find()] == [each.id for each in (await yard.dags.get(first.id)).tasks][::-1]
     assert (await yard.verify()).problems == ()
 
 
@@ -138,11 +138,11 @@ async def test_an_artifact_whose_task_is_pruned_while_its_content_is_looked_for_
 
     async def after_pruning(objects: Objects, key: str) -> AsyncGenerator[bytes]:
         await yard.sweep()
-        await yard.run_errands()
+        await yard.run_outbox()
         async for piece in read(objects, key):
             yield piece
 
     monkeypatch.setattr(Objects, "read", after_pruning)
 
     assert (await yard.verify()).problems == ()
-    assert await yard.artifacts() == []
+    assert await yard.artifacts.list() == []

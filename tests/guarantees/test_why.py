@@ -50,7 +50,7 @@ async def test_it_waits_for_a_dead_letter_or_for_what_will_never_come(yard: Yard
 
 async def test_it_waits_for_its_children(yard: Yard):
     held = await given_a_running_task(yard)
-    (child,) = await yard.spawn(held.id, held.lease, [task("child")], name="ask", wait=True)
+    (child,) = await yard.tasks.spawn(held.id, held.lease, [task("child")], name="ask", wait=True)
 
     cause = await cause_of(yard, held.id, "task")
 
@@ -59,7 +59,7 @@ async def test_it_waits_for_its_children(yard: Yard):
 
 async def test_it_waits_for_a_signal(yard: Yard):
     held = await given_a_running_task(yard)
-    await yard.wait_for(held.id, held.lease, "ask", "approval", timeout_sec=60)
+    await yard.attempts.wait_for(held.id, held.lease, "ask", "approval", timeout_sec=60)
 
     cause = await cause_of(yard, held.id, "signal")
 
@@ -117,7 +117,7 @@ async def test_its_graph_has_no_money_left(yard: Yard):
 
 
 async def test_the_day_has_no_money_left(yard: Yard):
-    await yard.set_budget(daily_budget_usd="1.00", default_reserve_usd="0.25")
+    await yard.budgets.set(daily_budget_usd="1.00", default_reserve_usd="0.25")
     await given_a_running_task(yard, max_cost_usd="0.90")
     waiting = await yard.enqueue("code")
     assert await yard.claim("worker") == []
@@ -160,7 +160,7 @@ async def test_it_is_addressed_to_an_agent_that_is_not_there(yard: Yard):
 
 async def test_the_agents_for_it_are_not_active(yard: Yard):
     await given_an_agent(yard)
-    await yard.drain_agent("worker")
+    await yard.agents.drain("worker")
     waiting = await yard.enqueue("code")
 
     assert "worker (draining)" in (await cause_of(yard, waiting.id, "agents_inactive")).words
@@ -186,17 +186,17 @@ async def test_the_agents_for_it_cannot_afford_it(yard: Yard):
 async def test_its_queue_is_paused(yard: Yard):
     await given_an_agent(yard)
     waiting = await yard.enqueue("code", queue="nightly")
-    await yard.pause_queue("nightly")
+    await yard.queues.pause("nightly")
 
     assert (await cause_of(yard, waiting.id, "paused")).facts == {"queue": "nightly"}
-    await yard.resume_queue("nightly")
+    await yard.queues.resume("nightly")
     await cause_of(yard, waiting.id, "next_in_line")
 
 
 async def test_its_breaker_is_open_and_then_half_open(yard: Yard, clock: ManualClock):
     await given_an_agent(yard)
     waiting = await yard.enqueue("code")
-    await yard.open_breaker("code")
+    await yard.breakers.open("code")
 
     cause = await cause_of(yard, waiting.id, "breaker")
     assert cause.facts == {"type": "code", "open_until": after(yard, 60)}

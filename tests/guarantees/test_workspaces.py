@@ -24,28 +24,28 @@ async def other(open_yard: OpenYard) -> Yard:
 CALLS: dict[str, Call] = {
     "get": lambda yard, held: yard.get(held.id),
     "why": lambda yard, held: yard.why(held.id),
-    "inputs": lambda yard, held: yard.inputs(held.id),
-    "checkpoints": lambda yard, held: yard.checkpoints(held.id),
-    "children": lambda yard, held: yard.children(held.id, "help"),
-    "dag": lambda yard, held: yard.dag(held.dag_id),
+    "inputs": lambda yard, held: yard.tasks.inputs(held.id),
+    "checkpoints": lambda yard, held: yard.attempts.checkpoints(held.id),
+    "children": lambda yard, held: yard.tasks.children(held.id, "help"),
+    "dag": lambda yard, held: yard.dags.get(held.dag_id),
     "start": lambda yard, held: yard.start(held.id, held.lease),
     "complete": lambda yard, held: yard.complete(held.id, held.lease),
     "fail": lambda yard, held: yard.fail(held.id, held.lease, "crash"),
     "release": lambda yard, held: yard.release(held.id, held.lease),
-    "checkpoint": lambda yard, held: yard.checkpoint(held.id, held.lease, "plan", "theirs"),
-    "pin_session": lambda yard, held: yard.pin_session(held.id, held.lease, session_id="s1"),
-    "message": lambda yard, held: yard.message(held.id, held.lease, "hello"),
-    "sleep": lambda yard, held: yard.sleep(held.id, held.lease, "nap", 60),
-    "snooze": lambda yard, held: yard.snooze(held.id, held.lease, 60),
-    "wait_for": lambda yard, held: yard.wait_for(held.id, held.lease, "ask", "approval"),
-    "spawn": lambda yard, held: yard.spawn(held.id, held.lease, [task("child")], name="more"),
+    "checkpoint": lambda yard, held: yard.attempts.checkpoint(held.id, held.lease, "plan", "theirs"),
+    "pin_session": lambda yard, held: yard.attempts.pin_session(held.id, held.lease, session_id="s1"),
+    "message": lambda yard, held: yard.attempts.message(held.id, held.lease, "hello"),
+    "sleep": lambda yard, held: yard.attempts.sleep(held.id, held.lease, "nap", 60),
+    "snooze": lambda yard, held: yard.attempts.snooze(held.id, held.lease, 60),
+    "wait_for": lambda yard, held: yard.attempts.wait_for(held.id, held.lease, "ask", "approval"),
+    "spawn": lambda yard, held: yard.tasks.spawn(held.id, held.lease, [task("child")], name="more"),
     "signal": lambda yard, held: yard.signal(held.id, "approval"),
     "cancel": lambda yard, held: yard.cancel(held.id),
-    "cancel_dag": lambda yard, held: yard.cancel_dag(held.dag_id),
-    "resolve": lambda yard, held: yard.resolve(held.id, "retry", by="human:eve"),
+    "cancel_dag": lambda yard, held: yard.dags.cancel(held.dag_id),
+    "resolve": lambda yard, held: yard.dead_letters.resolve(held.id, "retry", by="human:eve"),
     "rerun": lambda yard, held: yard.rerun(held.id),
-    "set_priority": lambda yard, held: yard.set_priority(held.id, 1),
-    "add": lambda yard, held: yard.add(held.dag_id, [task("more", held.id)]),
+    "set_priority": lambda yard, held: yard.tasks.set_priority(held.id, 1),
+    "add": lambda yard, held: yard.dags.add(held.dag_id, [task("more", held.id)]),
 }
 
 
@@ -53,8 +53,8 @@ CALLS: dict[str, Call] = {
 async def test_another_workspaces_task_is_not_found(yard: Yard, other: Yard, verb: str):
     """Not even with its lease: a workspace is part of every id."""
     held = await given_a_running_task(yard)
-    await yard.checkpoint(held.id, held.lease, "plan", "secret")
-    await yard.spawn(held.id, held.lease, [task("child")], name="help")
+    await yard.attempts.checkpoint(held.id, held.lease, "plan", "secret")
+    await yard.tasks.spawn(held.id, held.lease, [task("child")], name="help")
     before = await yard.events()
 
     with pytest.raises(NotFound):
@@ -85,15 +85,15 @@ async def test_lists_and_figures_show_only_ones_own(yard: Yard, other: Yard):
     await given_a_graph(yard, task("a"))
     dead = await given_a_running_task(yard, priority=0)
     await bury(yard, dead)
-    await yard.resolve(dead.id, "escalate", by="human:ada")
+    await yard.dead_letters.resolve(dead.id, "escalate", by="human:ada")
 
     assert await other.find() == []
     assert await other.find(tag="night", subject="issue:42", dag_id=mine.dag_id) == []
-    assert not any((await other.stats()).values())
-    assert await other.dags() == []
-    assert await other.dead_letters() == []
-    assert await other.reviews() == []
-    assert await other.agents() == []
+    assert not any((await other.tasks.stats()).values())
+    assert await other.dags.list() == []
+    assert await other.dead_letters.list() == []
+    assert await other.dead_letters.reviews() == []
+    assert await other.agents.list() == []
     assert await other.events() == []
     assert await other.events(task_id=mine.id) == []
 
@@ -113,9 +113,9 @@ async def test_an_agent_of_another_workspace_is_nobody_here(yard: Yard, other: Y
     with pytest.raises(NotFound):
         await other.claim("ada")
     with pytest.raises(NotFound):
-        await other.drain_agent("ada")
+        await other.agents.drain("ada")
     with pytest.raises(NotFound):
-        await other.agent_heartbeat("ada")
+        await other.agents.heartbeat("ada")
 
 
 async def test_agents_of_one_name_have_their_own_slots_and_money(yard: Yard, other: Yard):
@@ -123,10 +123,10 @@ async def test_agents_of_one_name_have_their_own_slots_and_money(yard: Yard, oth
         await given_an_agent(each, max_concurrent_tasks=1, budget_usd="1.00")
         await claim_that(each, (await each.enqueue("code", max_cost_usd="1.00")).id)
 
-    await other.remove_agent("worker")
+    await other.agents.remove("worker")
 
-    assert [view.current_tasks for view in await yard.agents()] == [1]
-    assert await other.agents() == []
+    assert [view.current_tasks for view in await yard.agents.list()] == [1]
+    assert await other.agents.list() == []
 
 
 async def test_the_same_request_in_two_workspaces_is_two_claims(yard: Yard, other: Yard):
@@ -144,7 +144,7 @@ async def test_the_same_request_in_two_workspaces_is_two_claims(yard: Yard, othe
 async def test_keys_are_apart(yard: Yard, other: Yard):
     """Idempotency keys, concurrency keys and the money of a day."""
     for each in (yard, other):
-        await each.set_budget(daily_budget_usd="1.00")
+        await each.budgets.set(daily_budget_usd="1.00")
         await given_an_agent(each)
         made = await each.enqueue("code", idempotency_key="once", concurrency_key="repository", max_cost_usd="1.00")
         assert made.created
@@ -168,8 +168,8 @@ async def test_queues_and_breakers_are_apart(yard: Yard, other: Yard):
     await given_an_agent(other)
     theirs = await other.enqueue("code")
 
-    await yard.pause_queue("default")
-    await yard.open_breaker("code")
+    await yard.queues.pause("default")
+    await yard.breakers.open("code")
 
     await claim_that(other, theirs.id)
 
@@ -191,7 +191,7 @@ async def test_no_edge_leads_into_another_workspace(yard: Yard, other: Yard):
     with pytest.raises(InvalidInput, match="depends_on"):
         await other.submit({"tasks": [task("b", mine.id)]})
     with pytest.raises(InvalidInput, match="depends_on"):
-        await other.add(theirs.id, [task("b", mine.id)])
+        await other.dags.add(theirs.id, [task("b", mine.id)])
     for field in ("parent_id", "rerun_of"):
         with pytest.raises(InvalidInput, match=field):
             await other.enqueue("code", **{field: mine.id})
@@ -208,9 +208,9 @@ async def test_another_workspaces_output_is_no_context(yard: Yard, other: Yard):
 
     curious = await other.enqueue("code", context_refs=[f"task:{held.id}:output"])
 
-    assert await other.inputs(curious.id) == []
+    assert await other.tasks.inputs(curious.id) == []
     mine = await yard.enqueue("code", context_refs=[f"task:{held.id}:output"])
-    assert [each.data for each in await yard.inputs(mine.id)] == [{"secret": 42}]
+    assert [each.data for each in await yard.tasks.inputs(mine.id)] == [{"secret": 42}]
 
 
 async def test_an_id_that_another_workspace_has_taken_shows_nothing_of_it(yard: Yard, other: Yard):
@@ -227,13 +227,13 @@ async def test_an_id_that_another_workspace_has_taken_shows_nothing_of_it(yard: 
         await other.submit({"id": mine.dag_id, "tasks": [task("b")]})
 
     assert await other.find() == []
-    assert len((await yard.dag(dag.id)).tasks) == 1
+    assert len((await yard.dags.get(dag.id)).tasks) == 1
 
 
 async def test_a_runtime_of_one_name_keeps_and_loses_only_its_own(yard: Yard, other: Yard, clock: ManualClock):
     held: list[Held] = []
     for each in (yard, other):
-        await each.register_runtime("laptop")
+        await each.runtimes.register("laptop")
         await given_an_agent(each, runtime_id="laptop")
         made = await each.enqueue("code", timeouts={"lease_sec": 3600})
         held.append(await claim_that(each, made.id, start=True))
@@ -241,12 +241,12 @@ async def test_a_runtime_of_one_name_keeps_and_loses_only_its_own(yard: Yard, ot
 
     for _ in range(4):
         clock.advance(seconds=25)
-        await yard.runtime_heartbeat("laptop")
+        await yard.runtimes.heartbeat("laptop")
         await yard.sweep()
 
     assert await status_of(yard, held[0].id) is Status.RUNNING
     assert await status_of(other, held[1].id) is Status.RETRYING
-    assert (await other.orphans("laptop")).orphaned == 0
+    assert (await other.runtimes.orphans("laptop")).orphaned == 0
     assert await status_of(yard, held[0].id) is Status.RUNNING
 
 

@@ -48,16 +48,16 @@ class Seen:
 
 def opening() -> list[Step]:
     """How every history begins: with somebody who can work."""
-    presets = [Step("set_queue_preset", {"queue": name, "name": name}) for name in QUEUES[1:]]
+    presets = [Step("queues.set_preset", {"queue": name, "name": name}) for name in QUEUES[1:]]
     skilled = {"capabilities": list(SKILLS)}
     return [
         *presets,
-        Step("set_breaker_policy", {"failure_threshold": 3, "half_open_after_sec": 60}),
-        Step("register", {"agent_id": "ann", "max_concurrent_tasks": 3, **skilled}),
-        Step("register", {"agent_id": "bob", "max_concurrent_tasks": 2, "runtime_id": "machine"}),
-        Step("register", {"agent_id": "cat", "budget_usd": "0.6", "orchestrator": True, **skilled}),
-        Step("register", {"agent_id": "ann", "max_concurrent_tasks": 2}, workspace=ELSEWHERE),
-        Step("register", {"agent_id": "bob", "runtime_id": "machine"}, workspace=ELSEWHERE),
+        Step("breakers.set_policy", {"failure_threshold": 3, "half_open_after_sec": 60}),
+        Step("agents.register", {"agent_id": "ann", "max_concurrent_tasks": 3, **skilled}),
+        Step("agents.register", {"agent_id": "bob", "max_concurrent_tasks": 2, "runtime_id": "machine"}),
+        Step("agents.register", {"agent_id": "cat", "budget_usd": "0.6", "orchestrator": True, **skilled}),
+        Step("agents.register", {"agent_id": "ann", "max_concurrent_tasks": 2}, workspace=ELSEWHERE),
+        Step("agents.register", {"agent_id": "bob", "runtime_id": "machine"}, workspace=ELSEWHERE),
     ]
 
 
@@ -149,7 +149,7 @@ class Chooser:
         rows = self._placed([self._new_task() for _ in range(self._dice.randint(1, 2))])
         for row in rows:
             row["depends_on"] += self._some(members, 2)
-        return Step("add", {"dag_id": graph, "tasks": self._also_across(rows)})
+        return Step("dags.add", {"dag_id": graph, "tasks": self._also_across(rows)})
 
     def _also_across(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Some of the tasks depend on one that is there, of whichever graph."""
@@ -193,7 +193,7 @@ class Chooser:
             given["budget_usd"] = self._dice.choice(("0.2", "0.6", "2"))
         if self._dice.random() < 0.3:
             given["runtime_id"] = "machine"
-        return Step("register", given)
+        return Step("agents.register", given)
 
     def claim(self) -> Step:
         given: dict[str, Any] = {
@@ -224,7 +224,7 @@ class Chooser:
         if hot is not None and hot.status is Status.CLAIMED and self._dice.random() < 0.6:
             verb = "start"
         given = {"hold": hold, **OF_AGENTS[verb][1](self._dice, self._seen.now)}
-        if verb == "spawn":
+        if verb == "tasks.spawn":
             rows = [{"id": self._new_task(), **self._fields()} for _ in range(self._dice.randint(1, 2))]
             given["tasks"] = self._also_across(rows)
         if self._dice.random() < 0.03:
@@ -257,7 +257,7 @@ class Chooser:
         return Step("cancel", given)
 
     def cancel_dag(self) -> Step | None:
-        return Step("cancel_dag", {"dag_id": self._dice.choice(self._seen.graphs)}) if self._seen.graphs else None
+        return Step("dags.cancel", {"dag_id": self._dice.choice(self._seen.graphs)}) if self._seen.graphs else None
 
     def resolve(self) -> Step | None:
         dead = self._seen.those(Status.DEAD_LETTERED)
@@ -270,7 +270,7 @@ class Chooser:
         }
         if given["resolution"] == "modify_and_retry":
             given["spec"] = self._dice.choice(({"prompt": "again"}, {"max_attempts": 1}, {"max_cost_usd": "0.1"}))
-        return Step("resolve", given)
+        return Step("dead_letters.resolve", given)
 
     def signal(self) -> Step | None:
         return Step("signal", {"task_id": self._any_task(), "name": self._dice.choice(SIGNALS), "data": {"yes": True}})
@@ -283,14 +283,26 @@ class Chooser:
     def adjust(self) -> Step | None:
         waiting, ended = self._seen.those(*WAITING), self._seen.those(*FINAL)
         if waiting and self._dice.random() < 0.6:
-            return Step("set_priority", {"task_id": self._dice.choice(waiting), "priority": self._dice.randrange(5)})
+            return Step(
+                "tasks.set_priority", {"task_id": self._dice.choice(waiting), "priority": self._dice.randrange(5)}
+            )
         return Step("rerun", {"task_id": self._dice.choice(ended)}) if ended else None
 
     def look(self) -> Step | None:
         one = {"task_id": self._any_task()}
-        steps = [Step("get", one), Step("why", one), Step("inputs", one), Step("dead_letters"), Step("stats")]
-        steps += [Step("agents"), Step("find", {"status": "ready"}), Step("find", {"agent": self._dice.choice(AGENTS)})]
-        steps += [Step("dag", {"dag_id": graph}) for graph in self._some(self._seen.graphs, 1)]
+        steps = [
+            Step("get", one),
+            Step("why", one),
+            Step("tasks.inputs", one),
+            Step("dead_letters.list"),
+            Step("tasks.stats"),
+        ]
+        steps += [
+            Step("agents.list"),
+            Step("find", {"status": "ready"}),
+            Step("find", {"agent": self._dice.choice(AGENTS)}),
+        ]
+        steps += [Step("dags.get", {"dag_id": graph}) for graph in self._some(self._seen.graphs, 1)]
         return self._dice.choice(steps)
 
     # Time, and what it does.

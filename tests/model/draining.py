@@ -37,13 +37,13 @@ async def _freed(side: Side, workspace: str) -> list[Step]:
     """No queue is paused, no money is short, no breaker is open, and every agent can do everything."""
     records = (await side.store.config(workspace, LaneId(0))).records
     skilled = {"capabilities": list(SKILLS), "max_concurrent_tasks": 100}
-    steps = [Step("set_budget")]
-    steps += [Step("resume_queue", {"queue": each.id}) for each in records if each.body.get("paused")]
-    steps += [Step("close_breaker", {"type_": each.id}) for each in records if each.kind == "breaker"]
+    steps = [Step("budgets.set")]
+    steps += [Step("queues.resume", {"queue": each.id}) for each in records if each.body.get("paused")]
+    steps += [Step("breakers.close", {"type_": each.id}) for each in records if each.kind == "breaker"]
     # What an agent holds is given up: a lease whose answer was lost is nobody's to give back.
-    steps += [Step("remove_agent", {"agent_id": each.id}) for each in records if each.kind == "agent"]
-    steps += [Step("register", {"agent_id": agent, **skilled}) for agent in AGENTS]
-    steps += [Step("set_agent_budget", {"name": agent}) for agent in AGENTS]
+    steps += [Step("agents.remove", {"agent_id": each.id}) for each in records if each.kind == "agent"]
+    steps += [Step("agents.register", {"agent_id": agent, **skilled}) for agent in AGENTS]
+    steps += [Step("agents.set_budget", {"name": agent}) for agent in AGENTS]
     return [replace(step, workspace=workspace) for step in steps]
 
 

@@ -108,7 +108,7 @@ class Promises:
         if told.step.verb in EVERYWHERE:
             return
         # With more money for one, what waits for the day's is let go in all: the next claim decides for each.
-        letting_go = told.step.verb == "set_budget"
+        letting_go = told.step.verb == "budgets.set"
         for each in told.events:
             if letting_go and each.event == "task.ready":
                 continue
@@ -287,7 +287,7 @@ def _never(name: str, found: Stored) -> bool:
 
 def _ends(call: Step, answer: Ok) -> bool:
     """Whether the call has ended the attempt: for good, or because the task waits."""
-    if call.verb == "spawn":
+    if call.verb == "tasks.spawn":
         return bool(call.given["wait"])
     return call.verb in ENDING or answer.value == Waited(over=False)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import count
+from operator import attrgetter
 from typing import Any, cast
 
 from taskyard.core.changes import ChangeSet, Event
@@ -14,7 +15,7 @@ from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import TaskId
 from taskyard.ledger.options import Options
 from taskyard.stores.contract import Store
-from taskyard.yard import Yard
+from taskyard.yard import Yard, local_yard
 from tests.model.answers import Answer, answered
 from tests.model.steps import ELSEWHERE, HERE, Mishap, Step, task
 from tests.storage import Opener
@@ -168,7 +169,8 @@ class Side:
             case _:
                 leased = holds[given.pop("hold")] if "hold" in given else ()
                 leased = (given.pop("task_id"), leased[1]) if leased and "task_id" in given else leased
-                return await getattr(self._yards[step.process][step.workspace], step.verb)(*leased, **given)
+                yard = self._yards[step.process][step.workspace]
+                return await attrgetter(step.verb)(yard)(*leased, **given)
 
     def _look_after(self, process: int) -> None:
         door = self.doors[process]
@@ -191,4 +193,4 @@ class Side:
 
     def _yard_on(self, door: Door, workspace: str) -> Yard:
         options = Options(workspace=workspace, sweeps=False, dice=lambda: self.roll, mint=self._mint)
-        return Yard(cast(Store, door), options)
+        return local_yard(cast(Store, door), options)

@@ -14,7 +14,7 @@ HERE, ELSEWHERE = "default", "elsewhere"  # the two workspaces of every run
 LEASED = frozenset(
     {
         *("start", "heartbeat", "complete", "fail", "release"),
-        *("checkpoint", "pin_session", "sleep", "wait_for", "spawn"),
+        *("attempts.checkpoint", "attempts.pin_session", "attempts.sleep", "attempts.wait_for", "tasks.spawn"),
     }
 )
 NO_CALL = frozenset({"advance", "deliver", "again", "reopen"})  # what happens to a yard without being asked of it

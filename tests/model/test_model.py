@@ -85,7 +85,13 @@ async def test_the_histories_go_everywhere(tmp_path: Path):
     for code in ("lease_lost", "not_found", "illegal_transition", "invalid_input", "store_unavailable"):
         assert seen[code] >= 3, f"{code} was hardly ever answered: {seen}"
     assert seen["breaker.opened"] >= 3
-    assert min(verbs[verb] for verb in ("deliver", "again", "reopen", "sweep", "spawn", "wait_for", "cancel")) >= 3
+    assert (
+        min(
+            verbs[verb]
+            for verb in ("deliver", "again", "reopen", "sweep", "tasks.spawn", "attempts.wait_for", "cancel")
+        )
+        >= 3
+    )
     assert mishaps >= 60
 
 
@@ -122,5 +128,5 @@ async def test_a_history_that_fails_is_made_short(tmp_path: Path, monkeypatch: p
 
     short = await shortened(sides, failed.value, seed=0)
 
-    assert [step.verb for step in short.steps][-1] in ("cancel", "cancel_dag", "sweep", "resolve")
+    assert [step.verb for step in short.steps][-1] in ("cancel", "dags.cancel", "sweep", "dead_letters.resolve")
     assert len(short.steps) <= 4, str(short)

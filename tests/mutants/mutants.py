@@ -236,7 +236,7 @@ MUTANTS = (
         edits=(
             Edit(
                 MEMORY_TABLES,
-                "after = self.hot[change.before.id]._replace(**moved)",
+                "after = self.hot[change.before.id]._replace(**gone | moved)",
                 "after = change.after",
             ),
         ),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from tests.model.steps import Mishap, Step, task
 
 MOMENTS = range(14)
-ANN = Step("register", {"agent_id": "ann", "max_concurrent_tasks": 9})
+ANN = Step("agents.register", {"agent_id": "ann", "max_concurrent_tasks": 9})
 Story = Callable[[], Iterator[list[Step]]]
 
 
@@ -28,14 +28,14 @@ def a_heartbeat_comes_while_its_lease_expires() -> Iterator[list[Step]]:
 
 
 def a_heartbeat_comes_while_a_late_change_is_on_its_way() -> Iterator[list[Step]]:
-    pinned = Step("pin_session", {"hold": "1.1", "session_id": "s1"}, mishap=Mishap("delayed"))
+    pinned = Step("attempts.pin_session", {"hold": "1.1", "session_id": "s1"}, mishap=Mishap("delayed"))
     beat = Step("heartbeat", {"hold": "1.1", "progress": {"done": 0.5}, "cost_usd": "0.01"})
     yield [ANN, task_of(1), claim("a"), pinned, Step("advance", {"seconds": 5}), beat, Step("deliver", {"which": 0})]
 
 
 def a_zombie_comes_back_to_a_task_in_other_hands() -> Iterator[list[Step]]:
-    for verb in ("complete", "heartbeat", "release", "fail", "checkpoint"):
-        given = {"name": "plan", "data": 1} if verb == "checkpoint" else {}
+    for verb in ("complete", "heartbeat", "release", "fail", "attempts.checkpoint"):
+        given = {"name": "plan", "data": 1} if verb == "attempts.checkpoint" else {}
         taken_back = [Step("release", {"hold": "1.1"}), claim("b")]
         yield [
             ANN,
@@ -63,7 +63,7 @@ def a_cascade_is_cut_short() -> Iterator[list[Step]]:
 
 
 def a_queue_is_paused_by_another_process() -> Iterator[list[Step]]:
-    yield [ANN, task_of(1), task_of(2), claim("a"), Step("pause_queue", {"queue": "default"}, process=1), claim("b")]
+    yield [ANN, task_of(1), task_of(2), claim("a"), Step("queues.pause", {"queue": "default"}, process=1), claim("b")]
 
 
 def who_was_up_for_a_key_goes_without_it() -> Iterator[list[Step]]:
@@ -84,7 +84,7 @@ def a_sweep_dies_between_a_time_and_the_next() -> Iterator[list[Step]]:
 
 
 def a_breaker_is_half_open() -> Iterator[list[Step]]:
-    opened = [Step("open_breaker", {"type_": "code"}), Step("advance", {"seconds": 61})]
+    opened = [Step("breakers.open", {"type_": "code"}), Step("advance", {"seconds": 61})]
     yield [ANN, task_of(1), task_of(2), *opened, claim("a", 2)]
 
 

@@ -58,8 +58,8 @@ async def test_artifacts_go_to_the_place_of_an_installed_package(installed: dict
     program = """
 async def main():
     async with taskyard.connect("memory://", artifacts="toy://shelf") as yard:
-        put = await yard.put_artifact("notes.txt", b"hello")
-        show(b"".join([piece async for piece in yard.read_artifact(put.id)]).decode())
+        put = await yard.artifacts.put("notes.txt", b"hello")
+        show(b"".join([piece async for piece in yard.artifacts.read(put.id)]).decode())
 asyncio.run(main())
 """
     assert await run(program, installed) == "hello"
@@ -69,9 +69,9 @@ async def test_a_notification_goes_to_the_channel_of_an_installed_package(instal
     program = """
 async def main():
     async with taskyard.connect("memory://", allowed_targets=["127.0.0.1"]) as yard:
-        await yard.set_notifier("me", sys.argv[1], events=["dead_letter"])
-        await yard.try_notifier("me")
-        show([each.target for each in await yard.notifiers()])
+        await yard.notifications.set("me", sys.argv[1], events=["dead_letter"])
+        await yard.notifications.try_out("me")
+        show([each.target for each in await yard.notifications.list()])
 asyncio.run(main())
 """
     async with receiving() as receiver:
@@ -86,7 +86,7 @@ async def test_a_channel_of_a_package_reaches_no_address_that_is_not_allowed(ins
 async def main():
     async with taskyard.connect("memory://") as yard:
         try:
-            await yard.set_notifier("me", "toy://127.0.0.1:9", events=["dead_letter"])
+            await yard.notifications.set("me", "toy://127.0.0.1:9", events=["dead_letter"])
         except InvalidInput as refused:
             show(str(refused))
 asyncio.run(main())
@@ -114,9 +114,9 @@ ADD_TRIGGER = """
 async def main():
     async with taskyard.connect(sys.argv[1]) as yard:
         task = {"type": "greet", "prompt": "{{ greeting }}"}
-        added = await yard.add_trigger("greeter", "toy", settings={"word": "hello"}, task=task)
+        added = await yard.triggers.add("greeter", "toy", settings={"word": "hello"}, task=task)
         try:
-            await yard.add_trigger("other", "toy", settings={}, task=task)
+            await yard.triggers.add("other", "toy", settings={}, task=task)
         except InvalidInput as refused:
             show([added.view.trigger.source, str(refused)])
 asyncio.run(main())
@@ -134,10 +134,10 @@ async def test_a_source_of_an_installed_package_fires_its_triggers(installed: di
     try:
         # This process has no such package, and works on what the trigger made.
         async with taskyard.connect(url) as yard:
-            await yard.register("me", max_concurrent_tasks=2)
+            await yard.agents.register("me", max_concurrent_tasks=2)
             (held,) = await yard.claim("me", count=2, wait_sec=60)
             assert (await yard.get(held.id)).prompt == "hello moon"
-            assert [view.trigger.source for view in await yard.triggers()] == ["toy"]
+            assert [view.trigger.source for view in await yard.triggers.list()] == ["toy"]
     finally:
         listener.terminate()
         await listener.wait()

@@ -16,13 +16,13 @@ HOLD_SEC = 4.0
 
 async def write(yard: Yard, name: str, count: int) -> None:
     for number in range(count):
-        await yard.inbox_enqueue(*INBOX, f"{name}.{number}", kind="message" if number % 3 else "approval_result")
+        await yard.inbox.put(*INBOX, f"{name}.{number}", kind="message" if number % 3 else "approval_result")
 
 
 async def read(yard: Yard, *, dies: bool) -> None:
     while True:
         mark = await yard.mark()
-        batch = (await yard.inbox_dequeue(*INBOX, hold_sec=HOLD_SEC)).batch
+        batch = (await yard.inbox.take(*INBOX, hold_sec=HOLD_SEC)).batch
         if batch is None:
             await yard.changed(mark, 0.5)
             continue
@@ -30,7 +30,7 @@ async def read(yard: Yard, *, dies: bool) -> None:
         if dies:
             say(holding=contents)
             await asyncio.Event().wait()
-        await yard.inbox_consume(*INBOX, batch.batch_id)
+        await yard.inbox.consume(*INBOX, batch.batch_id)
         say(read=contents)
 
 

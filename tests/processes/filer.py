@@ -11,7 +11,7 @@ async def main(url: str, place: str) -> None:
     async with taskyard.connect(url, artifacts=place) as yard:
         say(up=True)
         (held,) = await yard.claim("filer", start=True, wait_sec=30)
-        stored = await yard.put_artifact("log.txt", "x" * 100_000, task_id=held.id, lease=held.lease)
+        stored = await yard.artifacts.put("log.txt", "x" * 100_000, task_id=held.id, lease=held.lease)
         say(stored=stored.id)
         if await hear() is None:
             return

@@ -40,5 +40,5 @@ async def all_listen(ledgers: Sequence[Ledger], until: Callable[[Ledger], bool])
 async def given_workers(yard: Yard, crew: Crew, url: str) -> dict[str, Ledger]:
     agents = [f"worker-{number}" for number in range(WORKERS)]
     for agent in agents:
-        await yard.register(agent, max_concurrent_tasks=1000)
+        await yard.agents.register(agent, max_concurrent_tasks=1000)
     return {agent: Ledger(await crew.start("steadfast", url, agent)) for agent in agents}

@@ -5,6 +5,7 @@ puppet.py URL [sweeps] [unprivileged] [PRESET] [ahead=SECONDS]: the last has a c
 
 import asyncio
 import sys
+from operator import attrgetter
 from typing import Any, cast
 
 import taskyard
@@ -32,7 +33,7 @@ async def main(url: str, *, sweeps: bool, clock: Clock | None, preset: str | Non
         say(up=True)
         while (told := await hear()) is not None:
             try:
-                answer = await getattr(yard, told["verb"])(**told["arguments"])
+                answer = await attrgetter(told["verb"])(yard)(**told["arguments"])
             except taskyard.TaskyardError as refused:
                 say(refused=refused.code)
             else:

@@ -14,7 +14,7 @@ async def main(url: str) -> None:
         say(up=True)
         over = asyncio.create_task(wait_for_the_end())
         while not over.done():
-            say(fired=await yard.sweeper.fire_schedules())
+            say(fired=await yard.on_store.sweeper.fire_schedules())
 
 
 asyncio.run(main(sys.argv[1]))

@@ -30,12 +30,12 @@ async def main(url: str, file: str) -> None:
 
 async def step(yard: Yard, held: Held, name: str, file: Path) -> Json:
     """The result of a step that was done before, or else of doing it now."""
-    done = await yard.checkpoints(held.id)
+    done = await yard.attempts.checkpoints(held.id)
     if name in done:
         return done[name]
     with file.open("a", encoding="utf-8") as effects:
         effects.write(f"{name}\n")
-    return await yard.checkpoint(held.id, held.lease, name, {"step": name, "done_by": os.getpid()})
+    return await yard.attempts.checkpoint(held.id, held.lease, name, {"step": name, "done_by": os.getpid()})
 
 
 if __name__ == "__main__":

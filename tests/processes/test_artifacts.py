@@ -37,7 +37,7 @@ async def yard(url: str, crew: Crew, folder: Path) -> AsyncIterator[Yard]:
 async def test_a_process_killed_after_it_stored_a_file_leaves_it_to_be_cleared_away(
     yard: Yard, url: str, crew: Crew, folder: Path
 ):
-    await yard.register("filer")
+    await yard.agents.register("filer")
     timeouts = {"heartbeat_sec": 1, "lease_sec": 2}
     task = await yard.enqueue("code", timeouts=timeouts, retry={"strategy": "immediate"})
 
@@ -51,7 +51,7 @@ async def test_a_process_killed_after_it_stored_a_file_leaves_it_to_be_cleared_a
     await crew.end()
     assert objects_in(folder) == sorted([lost, kept])
     async with taskyard.connect(url, sweeps=False, artifacts=folder.as_uri(), clock=Ahead()) as later:
-        await later.run_errands()
+        await later.run_outbox()
 
-    assert [each.id for each in await yard.artifacts()] == [kept]
+    assert [each.id for each in await yard.artifacts.list()] == [kept]
     assert objects_in(folder) == [kept]

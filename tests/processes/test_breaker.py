@@ -27,8 +27,8 @@ async def race_for_the_probe(puppets: list[Member]) -> list[tuple[Member, dict[s
 
 
 async def test_one_probe_is_let_through_across_processes(yard: Yard, url: str, crew: Crew):
-    await yard.set_breaker_policy(failure_threshold=1, half_open_after_sec=1)
-    await yard.register("worker", max_concurrent_tasks=1000)
+    await yard.breakers.set_policy(failure_threshold=1, half_open_after_sec=1)
+    await yard.agents.register("worker", max_concurrent_tasks=1000)
     await yard.enqueue_many([{"type": "code", "retry": {"strategy": "immediate"}} for _ in range(100)])
     puppets = await crew.start_many(PROCESSES, "puppet", url)
     (held,) = await yard.claim("worker", start=True)
@@ -45,8 +45,8 @@ async def test_one_probe_is_let_through_across_processes(yard: Yard, url: str, c
 
 
 async def test_the_probe_of_a_killed_process_is_followed_by_another(yard: Yard, url: str, crew: Crew):
-    await yard.set_breaker_policy(failure_threshold=1, half_open_after_sec=1)
-    await yard.register("worker", max_concurrent_tasks=1000)
+    await yard.breakers.set_policy(failure_threshold=1, half_open_after_sec=1)
+    await yard.agents.register("worker", max_concurrent_tasks=1000)
     timeouts = {"heartbeat_sec": 1, "lease_sec": 2}
     await yard.enqueue_many([{"type": "code", "timeouts": timeouts} for _ in range(100)])
     puppets = await crew.start_many(PROCESSES, "puppet", url, "sweeps")
@@ -63,7 +63,7 @@ async def test_the_probe_of_a_killed_process_is_followed_by_another(yard: Yard, 
 
 
 async def test_one_worker_that_is_killed_with_five_tasks_does_not_close_their_type(yard: Yard, url: str, crew: Crew):
-    await yard.register("doomed", max_concurrent_tasks=5)
+    await yard.agents.register("doomed", max_concurrent_tasks=5)
     timeouts = {"heartbeat_sec": 1, "lease_sec": 2}
     tasks = await yard.enqueue_many([{"type": "code", "timeouts": timeouts} for _ in range(5)])
     doomed = await crew.start("puppet", url)
@@ -79,6 +79,6 @@ async def test_one_worker_that_is_killed_with_five_tasks_does_not_close_their_ty
             if not left:
                 break
 
-    await yard.register("successor")
+    await yard.agents.register("successor")
     await yard.enqueue("code")
     assert len(await yard.claim("successor")) == 1

@@ -56,7 +56,7 @@ async def test_a_file_that_may_not_grow_is_told_and_everything_acknowledged_is_t
 
 async def test_a_file_that_may_only_be_read_is_told_and_keeps_what_it_has(url: str, file: Path, crew: Crew):
     async with taskyard.connect(url, sweeps=False) as yard:
-        await yard.register("worker")
+        await yard.agents.register("worker")
         task = await yard.enqueue("code")
 
     with only_to_be_read(file):

@@ -10,7 +10,7 @@ async def test_a_process_killed_between_two_steps_is_resumed_without_the_first(
     yard: Yard, url: str, crew: Crew, tmp_path: Path
 ):
     effects = tmp_path / "effects"
-    await yard.register("stepper")
+    await yard.agents.register("stepper")
     timeouts = {"heartbeat_sec": 1, "lease_sec": 2}
     task = await yard.enqueue("code", timeouts=timeouts, retry={"strategy": "immediate"})
 

@@ -20,7 +20,7 @@ async def test_what_two_processes_write_and_read_is_read_once_though_a_third_die
         while len(consumed) < len(wanted):
             consumed.extend((await member.hear())["read"])
 
-    await yard.inbox_enqueue(*INBOX, "held")
+    await yard.inbox.put(*INBOX, "held")
     mortal.tell(write=0, dies=True)
     assert (await mortal.hear())["holding"] == ["held"]
     await mortal.kill()
@@ -34,5 +34,5 @@ async def test_what_two_processes_write_and_read_is_read_once_though_a_third_die
     await asyncio.wait(listening)
 
     assert sorted(consumed) == wanted
-    (view,) = await yard.inboxes()
+    (view,) = await yard.inbox.list()
     assert (view.queue_len, view.held) == (0, 0)

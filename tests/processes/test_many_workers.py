@@ -38,7 +38,7 @@ async def given_work(yard: Yard) -> None:
         bulk = range(start, min(start + BULK, TASKS))
         await yard.enqueue_many([{"type": "code", "payload": {"number": n}, **FIELDS} for n in bulk])
     # A process that dies with fifty tasks in hand is fifty failures in a row; the breaker is not what is tried here.
-    await yard.set_breaker_policy(failure_threshold=TASKS)
+    await yard.breakers.set_policy(failure_threshold=TASKS)
 
 
 @pytest.mark.timeout(300)
@@ -46,9 +46,9 @@ async def test_every_task_is_completed_once_although_workers_are_killed_and_late
     await given_work(yard)
     steady_ones = [f"steady-{number}" for number in range(STEADY)]
     for agent in steady_ones:
-        await yard.register(agent, types=["code"], max_concurrent_tasks=1000)
+        await yard.agents.register(agent, types=["code"], max_concurrent_tasks=1000)
     # Those that fail are one agent: a task that fails under two would be taken for a poison pill.
-    await yard.register("unreliable", max_concurrent_tasks=1000)
+    await yard.agents.register("unreliable", max_concurrent_tasks=1000)
     lasting = [await crew.start("latecomer", url, "unreliable")]
     lasting += [await crew.start("worker", url, agent) for agent in steady_ones]
 

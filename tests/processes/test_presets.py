@@ -18,8 +18,8 @@ async def test_a_process_without_the_flag_hands_out_and_takes_back_by_the_stored
     put = {"type": "eng-backend", "payload": {"n": 1}, "timeouts": {"lease_sec": 2}}
     task = await producer.ask("enqueue", **put)
     worker = await crew.start("puppet", url, "sweeps")
-    await yard.register("marketing", capabilities=["biz-marketing"])
-    await yard.register("backend", capabilities=["eng-backend"])
+    await yard.agents.register("marketing", capabilities=["biz-marketing"])
+    await yard.agents.register("backend", capabilities=["eng-backend"])
 
     assert (await worker.ask("enqueue", **put))["id"] == task["id"]
     assert await worker.ask("claim", agent_id="marketing") == []

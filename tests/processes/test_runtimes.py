@@ -77,7 +77,7 @@ async def test_a_worker_that_is_killed_and_started_again_resumes_its_session(yar
 
     (attempt, _) = (await yard.get(task)).attempts
     assert attempt.reason == "runtime_recovery"  # at once, and not when the lease has run out
-    assert await yard.runtimes() == []
+    assert await yard.runtimes.list() == []
 
 
 async def test_a_worker_of_a_server_that_is_killed_and_started_again_resumes_its_session(yard: Yard, tmp_path: Path):
@@ -113,20 +113,20 @@ async def test_a_worker_that_starts_beside_another_takes_nothing_from_it(yard: Y
             other = await yard.enqueue("other")
             await when(yard, other.id, "task.session")  # it is at work: what it gives up, it has given up by now
             assert (await yard.get(task)).status is Status.RUNNING
-            views = {view.pid: view for view in await yard.runtimes()}
+            views = {view.pid: view for view in await yard.runtimes.list()}
             assert first.pid in views
             assert len({view.id for view in views.values()}) == 1
             assert len({view.incarnation for view in views.values()}) == len(views)
             await yard.cancel(other.id)
         await yard.cancel(task)
-    assert await yard.runtimes() == []  # who leaves in order is heard of no more
+    assert await yard.runtimes.list() == []  # who leaves in order is heard of no more
 
 
 async def test_a_runtime_may_be_named(yard: Yard, url: str, tmp_path: Path):
     task = await given_a_task(yard)
     async with a_worker(url, tmp_path / "a", "--runtime", "laptop"):
         await when(yard, task, "task.session")
-        (view,) = await yard.runtimes()
+        (view,) = await yard.runtimes.list()
         claim: Any = (await yard.get(task)).to_dict()["claim"]
         assert (
             (claim["runtime_id"], claim["incarnation"]) == (view.id, view.incarnation) == ("laptop", view.incarnation)

@@ -61,9 +61,9 @@ async def test_when_one_of_two_servers_is_killed_its_clients_go_on_with_the_othe
 async def test_what_a_killed_worker_had_in_hand_is_done_by_another(yard: Yard, url: str, crew: Crew):
     _, server_url = await given_a_server(crew, url)
     # A process that dies with many tasks in hand is as many failures in a row; the breaker is not what is tried here.
-    await yard.set_breaker_policy(failure_threshold=TASKS)
+    await yard.breakers.set_policy(failure_threshold=TASKS)
     for agent in ("mortal", "steady"):
-        await yard.register(agent, max_concurrent_tasks=TASKS)
+        await yard.agents.register(agent, max_concurrent_tasks=TASKS)
     tasks = [task.id for task in await yard.enqueue_many([{"type": "code", **FIELDS}] * TASKS)]
     mortal = await crew.start("puppet", server_url)
     in_hand = await mortal.ask("claim", agent_id="mortal", count=TASKS // 2, start=True)

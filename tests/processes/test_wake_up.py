@@ -5,7 +5,7 @@ from tests.processes.crew import Crew
 
 
 async def test_a_waiting_claim_is_woken_by_another_process(yard: Yard, url: str, crew: Crew):
-    await yard.register("waiter")
+    await yard.agents.register("waiter")
     waiter = await crew.start("waiter", url, "waiter")
     waiting = await waiter.hear()
     assert waiting["waiting"] > 3000, "the claim would look again by itself"

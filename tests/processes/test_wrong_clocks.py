@@ -23,7 +23,7 @@ async def test_work_of_a_process_with_a_wrong_clock_that_died_is_taken_back(
     url: str, yard: Yard, crew: Crew, ahead: int
 ):
     wrong = await crew.start("puppet", url, f"ahead={ahead}")
-    await yard.register("worker")
+    await yard.agents.register("worker")
     timeouts: dict[str, Any] = {"lease_sec": 2, "heartbeat_sec": 1}
     task = await wrong.ask("enqueue", type="code", timeouts=timeouts)
     await wrong.ask("claim", agent_id="worker", start=True)

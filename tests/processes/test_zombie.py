@@ -26,7 +26,7 @@ async def test_a_stopped_worker_that_goes_on_after_its_lease_is_refused(
     yard: Yard, url: str, crew: Crew, by_then: Status
 ):
     for agent in ("zombie", "successor"):
-        await yard.register(agent)
+        await yard.agents.register(agent)
     timeouts = {"heartbeat_sec": 1, "lease_sec": 2}
     task = await yard.enqueue("code", timeouts=timeouts, retry={"strategy": "immediate"})
     zombie = await crew.start("puppet", url)
@@ -47,7 +47,7 @@ async def test_a_stopped_worker_that_goes_on_after_its_lease_is_refused(
     assert await zombie.refusal("complete", **mine, output="late") == "lease_lost"
     assert await zombie.refusal("fail", **mine, reason="crash") == "lease_lost"
     assert await zombie.refusal("release", **mine) == "lease_lost"
-    assert await zombie.refusal("checkpoint", **mine, name="step", data=1) == "lease_lost"
+    assert await zombie.refusal("attempts.checkpoint", **mine, name="step", data=1) == "lease_lost"
     assert (await zombie.ask("heartbeat", **mine))["words"] == ["lease_lost"]
     assert (await yard.get(task.id)).to_dict() == before
     assert before["status"] == by_then.value

@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[2]
 IMPORTED_AS = {"google-re2": "re2", "opentelemetry-api": "opentelemetry", "pyyaml": "yaml"}
 # What comes with another: Starlette and Pydantic with FastAPI.
 ALONG = {"pydantic", "starlette"}
-LATER = ("asyncio", "jsonschema_rs", "opentelemetry", "re2", "taskyard.app", "taskyard.client.yard")
-RARE = ("jsonschema_rs", "opentelemetry", "re2", "taskyard.client.yard", "ulid")
+LATER = ("asyncio", "jsonschema_rs", "opentelemetry", "re2", "taskyard.app", "taskyard.client.host")
+RARE = ("jsonschema_rs", "opentelemetry", "re2", "taskyard.client.host", "ulid")
 
 
 def loaded_by(program: str) -> set[str]:

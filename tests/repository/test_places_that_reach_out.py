@@ -28,7 +28,8 @@ def opens(call: ast.Call) -> bool:
     name = ast.unparse(call.func)
     last = name.rpartition(".")[2]
     # A Path or an archive is opened with a mode, or by keyword; a yard, a store and a session with nothing.
-    is_file = last == "open" and bool(call.args or call.keywords)
+    # A breaker is opened by its name.
+    is_file = last == "open" and bool(call.args or call.keywords) and not name.endswith("breakers.open")
     return name in WHOLE or last in OPENERS or is_file
 
 

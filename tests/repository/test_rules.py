@@ -18,8 +18,8 @@ STORES = ROOT / "src/taskyard/stores"
 
 # A yard of empty modules, one or two for each layer, including those that are not built yet.
 MODULES = (
-    *("__main__", "cli", "app", "remote", "server", "worker", "sync", "client"),
-    *("yard", "workspaces", "outbox", "sweeper", "workspace"),
+    *("__main__", "cli", "app", "server", "worker", "sync", "client"),
+    *("yard", "portal", "host", "workspaces", "outbox", "sweeper", "workspace", "verbs"),
     *("features", "features.tasks", "features.tasks.why", "outbound", "api", "ledger"),
     *("stores", "stores.contract", "stores.memory", "stores.sqlite", "stores.sqlite.store"),
     *("stores.postgres", "stores.redis", "core", "core.task", "definition", "visible_text", "plugins"),

@@ -42,24 +42,24 @@ async def scene(open_yard: OpenYard, clock: ManualClock, tmp_path: Path) -> Asyn
 
 
 async def given_something_to_attack(yard: Yard, elsewhere: Yard, clock: ManualClock) -> dict[str, str]:
-    made = [await yard.create_token(role, role) for role in ("viewer", "orchestrator", "operator", "admin")]
+    made = [await yard.tokens.create(role, role) for role in ("viewer", "orchestrator", "operator", "admin")]
     names = {issued.token.name: issued.text for issued in made}
-    short, revoked = [await yard.create_token(name, "admin", expires_in_sec=1) for name in ("short", "gone")]
-    await yard.revoke_token(revoked.token.id)
+    short, revoked = [await yard.tokens.create(name, "admin", expires_in_sec=1) for name in ("short", "gone")]
+    await yard.tokens.revoke(revoked.token.id)
     names |= {"expired": short.text, "revoked": revoked.text, "token": made[0].token.id}
     names |= {
         "forged": made[3].text[:-43] + "A" * 43,
-        "agent": (await yard.create_token("a", "agent", agent="ada")).text,
+        "agent": (await yard.tokens.create("a", "agent", agent="ada")).text,
     }
-    names["elsewhere"] = (await elsewhere.create_token("root", "admin")).text
+    names["elsewhere"] = (await elsewhere.tokens.create("root", "admin")).text
     clock.advance(seconds=2)
-    names["session"] = (await yard.begin_session(made[3].token)).text
+    names["session"] = (await yard.local.sessions.begin(made[3].token)).text
     for agent, name in (("ada", "task"), ("bob", "other")):
         await given_an_agent(yard, agent)
         held = await claim_that(yard, (await yard.enqueue("code", agent=agent, dedup="none")).id, by=agent, start=True)
         names |= {name: held.id, "lease" if name == "task" else f"{name}_lease": held.lease}
-    hook = (await yard.add_trigger("reports", "webhook", ready_made="json")).view.trigger.path
-    file = await yard.put_artifact("digits.txt", "0123456789")
+    hook = (await yard.triggers.add("reports", "webhook", ready_made="json")).view.trigger.path
+    file = await yard.artifacts.put("digits.txt", "0123456789")
     return {**names, "hook": str(hook), "artifact": file.id}
 
 
@@ -82,7 +82,7 @@ async def stored(yard: Yard) -> Any:
     """All that an attack may not change."""
     tasks = [(task.id, task.status) for task in await yard.find(limit=200)]
     records = [len(await yard.store.records(kind)) for kind in ("token", "session", "schedule", "fire", "delivery")]
-    return tasks, records, await yard.artifacts(), [each.trigger for each in await yard.triggers()]
+    return tasks, records, await yard.artifacts.list(), [each.trigger for each in await yard.triggers.list()]
 
 
 @pytest.mark.parametrize("kind", TABLE)

@@ -95,12 +95,12 @@ class Scene(NamedTuple):
 
 async def given_a_scene(yard: Yard) -> Scene:
     await given_an_agent(yard, "ada", runtime_id="machine")
-    await yard.register_runtime("machine")
+    await yard.runtimes.register("machine")
     dag = await yard.submit({"tasks": [{"type": "code", "name": "first", "subject": "issue:7"}]})
     held = await claim_that(yard, dag.tasks["first"].id, by="ada", start=True)
-    await yard.add_schedule("nightly", "@daily", task={"type": "code"})
-    await yard.add_trigger("reports", "webhook", ready_made="json")
-    spare = await yard.create_token("spare", "viewer")
+    await yard.schedules.add("nightly", "@daily", task={"type": "code"})
+    await yard.triggers.add("reports", "webhook", ready_made="json")
+    spare = await yard.tokens.create("spare", "viewer")
     names = {
         "task_id": held.id, "dag_id": dag.id, "agent_id": "ada", "runtime_id": "machine", "queue": "default",
         "type": "code", "token_id": spare.token.id, "issue_id": "7", "schedule_id": "nightly", "trigger_id": "reports",
@@ -130,7 +130,7 @@ def _used(call: Call, names: dict[str, str]) -> dict[str, str]:
 @pytest.mark.parametrize("role", Role)
 async def test_a_token_makes_the_calls_of_its_role_and_no_others(yard: Yard, role: Role):
     scene = await given_a_scene(yard)
-    token = (await yard.create_token("caller", role, agent="ada" if role is Role.AGENT else None)).text
+    token = (await yard.tokens.create("caller", role, agent="ada" if role is Role.AGENT else None)).text
     wrong: dict[str, int] = {}
     async with calling(yard, token) as client:
         for name, call in HTTP.items():
@@ -157,7 +157,7 @@ async def test_without_a_good_token_nothing_but_the_open_calls_is_answered(yard:
 
 
 async def given_a_bad_token(yard: Yard, clock: ManualClock, how: str) -> str | None:
-    issued = await yard.create_token("caller", "admin", expires_in_sec=60)
+    issued = await yard.tokens.create("caller", "admin", expires_in_sec=60)
     match how:
         case "nothing":
             return None
@@ -168,14 +168,14 @@ async def given_a_bad_token(yard: Yard, clock: ManualClock, how: str) -> str | N
         case "expired":
             clock.advance(seconds=61)
         case _:
-            await yard.revoke_token(issued.token.id)
+            await yard.tokens.revoke(issued.token.id)
     return issued.text
 
 
 async def test_a_token_of_another_workspace_finds_nothing_of_this_one(yard: Yard, open_yard: OpenYard):
     scene = await given_a_scene(yard)
     elsewhere = await open_yard(workspace="elsewhere")
-    token = (await elsewhere.create_token("stranger", "admin")).text
+    token = (await elsewhere.tokens.create("stranger", "admin")).text
     # What is said of a task or a runtime that nobody has ever heard of, too.
     lost = {"task_id": scene.held.id, "words": ["lease_lost"], "lease_expires_at": None}
     nothing = (lost, {"orphaned": 0, "retried": 0})
@@ -196,7 +196,7 @@ async def test_a_token_of_another_workspace_finds_nothing_of_this_one(yard: Yard
 async def test_ids_of_another_workspace_are_unknown_inside_a_body_too(yard: Yard, open_yard: OpenYard):
     scene = await given_a_scene(yard)
     elsewhere = await open_yard(workspace="elsewhere")
-    token = (await elsewhere.create_token("stranger", "admin")).text
+    token = (await elsewhere.tokens.create("stranger", "admin")).text
     theirs, dag = scene.held.id, scene.names["dag_id"]
     item = {"task_id": theirs, "lease": scene.held.lease}
     async with calling(yard, token) as client:
@@ -229,7 +229,7 @@ async def test_ids_of_another_workspace_are_unknown_inside_a_body_too(yard: Yard
 async def test_an_agent_does_not_find_what_another_one_holds_even_with_its_lease(yard: Yard):
     scene = await given_a_scene(yard)
     await given_an_agent(yard, "bob")
-    token = (await yard.create_token("bob", "agent", agent="bob")).text
+    token = (await yard.tokens.create("bob", "agent", agent="bob")).text
     wrong: dict[str, int] = {}
     async with calling(yard, token) as client:
         for name, call in HTTP.items():
@@ -249,7 +249,7 @@ async def test_an_agent_that_held_the_task_before_cannot_finish_it_with_the_next
     first = await claim_that(yard, task.id, by="bob")
     await yard.release(first.id, first.lease)
     held = await claim_that(yard, task.id, by="ada", start=True)
-    token = (await yard.create_token("bob", "agent", agent="bob")).text
+    token = (await yard.tokens.create("bob", "agent", agent="bob")).text
 
     async with calling(yard, token) as client:
         answer = await client.post(f"/api/tasks/{held.id}/complete", json={"lease": held.lease})
@@ -265,7 +265,7 @@ async def test_of_many_results_an_agent_hands_in_only_its_own(yard: Yard):
         await claim_that(yard, task.id, by=name, start=True) for task, name in zip(tasks, ("ada", "bob"), strict=True)
     ]
     items = [{"task_id": each.id, "lease": each.lease} for each in held]
-    token = (await yard.create_token("bob", "agent", agent="bob")).text
+    token = (await yard.tokens.create("bob", "agent", agent="bob")).text
 
     async with calling(yard, token) as client:
         told = await client.post("/api/tasks/heartbeat", json={"heartbeats": items})
@@ -281,7 +281,7 @@ async def test_of_many_results_an_agent_hands_in_only_its_own(yard: Yard):
 
 async def test_an_agent_finishes_its_own_task_and_may_say_so_twice(yard: Yard):
     scene = await given_a_scene(yard)
-    token = (await yard.create_token("ada", "agent", agent="ada")).text
+    token = (await yard.tokens.create("ada", "agent", agent="ada")).text
 
     async with calling(yard, token) as client:
         answers = [
@@ -295,7 +295,7 @@ async def test_an_agent_finishes_its_own_task_and_may_say_so_twice(yard: Yard):
 async def test_a_token_for_a_type_of_agent_works_as_each_of_them(yard: Yard):
     await given_an_agent(yard, "coder-1", type="coder")
     held = await claim_that(yard, (await yard.enqueue("code")).id, by="coder-1", start=True)
-    token = (await yard.create_token("coders", "agent", agent="coder")).text
+    token = (await yard.tokens.create("coders", "agent", agent="coder")).text
 
     async with calling(yard, token) as client:
         answer = await client.post(f"/api/tasks/{held.id}/complete", json={"lease": held.lease})
@@ -305,7 +305,7 @@ async def test_a_token_for_a_type_of_agent_works_as_each_of_them(yard: Yard):
 
 async def test_an_agent_reaches_its_own_inboxes_and_subagents_and_no_others(yard: Yard):
     await given_an_agent(yard, "ada")
-    token = (await yard.create_token("ada", "agent", agent="ada")).text
+    token = (await yard.tokens.create("ada", "agent", agent="ada")).text
     refused: list[int] = []
     async with calling(yard, token) as client:
         for agent in ("ada", "bob"):
@@ -322,7 +322,7 @@ async def test_an_agent_reaches_its_own_inboxes_and_subagents_and_no_others(yard
 
     assert refused == [200] * 5 + [403] * 5
     assert everybodys.status_code == 403
-    assert (await yard.inboxes())[0].agent == "ada"
+    assert (await yard.inbox.list())[0].agent == "ada"
 
 
 # The table
@@ -340,10 +340,10 @@ def test_nobody_who_may_only_look_can_change_anything():
 
 
 async def test_an_agent_that_registers_again_keeps_the_budget_that_a_person_gave_it(yard: Yard):
-    token = (await yard.create_token("t", "agent", agent="coder")).text
+    token = (await yard.tokens.create("t", "agent", agent="coder")).text
     async with calling(yard, token) as client:
         await client.post("/api/agents", json={"id": "coder", "budget_usd": 1})
-        await yard.set_agent_budget("coder", 2)
+        await yard.agents.set_budget("coder", 2)
 
         again = await client.post("/api/agents", json={"id": "coder", "budget_usd": 1000, "orchestrator": True})
 
@@ -351,13 +351,13 @@ async def test_an_agent_that_registers_again_keeps_the_budget_that_a_person_gave
 
 
 async def test_an_agent_that_is_to_drain_cannot_end_that_by_registering(yard: Yard):
-    token = (await yard.create_token("t", "agent", agent="coder")).text
+    token = (await yard.tokens.create("t", "agent", agent="coder")).text
     async with calling(yard, token) as client:
         await client.post("/api/agents", json={"id": "coder"})
-        await yard.drain_agent("coder")
+        await yard.agents.drain("coder")
 
         assert (await client.post("/api/agents", json={"id": "coder"})).status_code == 403
-    assert (await yard.agent("coder")).status == "draining"
+    assert (await yard.agents.get("coder")).status == "draining"
 
 
 @pytest.mark.parametrize(
@@ -367,8 +367,8 @@ async def test_an_agent_that_is_to_drain_cannot_end_that_by_registering(yard: Ya
 async def test_an_agent_takes_neither_the_name_nor_the_runtime_of_another(
     yard: Yard, asked: dict[str, str], refused_as: str
 ):
-    await yard.register("planner", "planner", runtime_id="theirs")
-    token = (await yard.create_token("t", "agent", agent="coder")).text
+    await yard.agents.register("planner", "planner", runtime_id="theirs")
+    token = (await yard.tokens.create("t", "agent", agent="coder")).text
 
     async with calling(yard, token) as client:
         answer = await client.post("/api/agents", json={"type": "coder", **asked})
@@ -406,7 +406,7 @@ def test_a_route_that_is_not_in_the_table_cannot_be_built():
 
 
 async def test_a_token_ends_at_once_when_it_is_revoked(yard: Yard):
-    issued, admin = await yard.create_token("ada", "viewer"), await yard.create_token("root", "admin")
+    issued, admin = await yard.tokens.create("ada", "viewer"), await yard.tokens.create("root", "admin")
     async with (
         served(yard) as server,
         client_of(server.port, issued.text) as client,
@@ -422,7 +422,7 @@ async def test_a_token_ends_at_once_when_it_is_revoked(yard: Yard):
 async def test_the_secret_of_a_token_is_nowhere_in_the_store(tmp_path: Path):
     file = tmp_path / "yard.db"
     async with taskyard.connect(f"sqlite:///{file}") as yard:
-        issued = await yard.create_token("ada", "admin")
+        issued = await yard.tokens.create("ada", "admin")
         held = await claim_that(yard, (await yard.enqueue("code")).id, by=await given_an_agent(yard))
         stored = await asyncio.to_thread(lambda: b"".join(path.read_bytes() for path in tmp_path.iterdir()))
 
@@ -435,7 +435,7 @@ async def test_without_a_token_the_server_listens_on_loopback_only(yard: Yard):
     with pytest.raises(InvalidInput, match="loopback"):
         await serving_of(yard, host="0.0.0.0")
 
-    await yard.create_token("ada", "admin")
+    await yard.tokens.create("ada", "admin")
 
     assert not (await serving_of(yard, host="0.0.0.0")).is_open
 

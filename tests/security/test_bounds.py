@@ -45,7 +45,7 @@ def nested(bounds: Body) -> bytes:
 async def refusals(yard: Yard, attack: Callable[[Body], bytes]) -> dict[str, str]:
     """What each call says to a body of this kind."""
     scene, said = await given_a_scene(yard), dict[str, str]()
-    token = (await yard.create_token("root", "admin")).text
+    token = (await yard.tokens.create("root", "admin")).text
     async with calling(yard, token) as client:
         for name, call in DECODED.items():
             if name in UNREAD:
@@ -65,7 +65,7 @@ async def test_a_large_body_is_decoded_beside_the_loop(yard: Yard, monkeypatch: 
         return json_value.decode(body, max_depth=max_depth)
 
     monkeypatch.setattr(request, "decode", decode)
-    token = (await yard.create_token("root", "admin")).text
+    token = (await yard.tokens.create("root", "admin")).text
     async with calling(yard, token) as client:
         for size in (10, request.LARGE):
             await client.post("/api/tasks", json={"type": "code", "prompt": "x" * size})
@@ -122,7 +122,7 @@ async def test_a_payload_has_an_end_to_its_values_on_every_door(yard: Yard):
 
 @pytest.mark.parametrize("call", [LOG_IN, DELIVER])
 async def test_an_address_is_counted_before_its_body_is_read(yard: Yard, call: Call):
-    await yard.create_token("root", "admin")
+    await yard.tokens.create("root", "admin")
     path = call.to(**({"path": "x"} if "{path}" in call.path else {}))
     head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n"
     async with served(yard, calls=Limiter(Rate(per_sec=0.001, burst=1))) as server:
@@ -149,7 +149,7 @@ async def test_who_is_refused_before_the_body_cannot_keep_the_connection_by_send
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(protocol, "MOST_REST_SEC", 0.2)
-    await yard.create_token("root", "admin")
+    await yard.tokens.create("root", "admin")
     head = b"POST /api/tasks HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n"
     async with served(yard) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -165,7 +165,7 @@ async def test_who_is_refused_before_the_body_cannot_keep_the_connection_by_send
 
 async def test_what_comes_after_an_answer_has_an_end_in_bytes_too(yard: Yard, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(protocol, "MOST_REST_BYTES", 1 << 20)
-    await yard.create_token("root", "admin")
+    await yard.tokens.create("root", "admin")
     head = b"PUT /api/artifacts/big HTTP/1.1\r\nhost: localhost\r\ncontent-length: 104857600\r\n\r\n"
     async with served(yard) as server, asyncio.timeout(20):
         with pytest.raises(ConnectionError):
@@ -174,7 +174,7 @@ async def test_what_comes_after_an_answer_has_an_end_in_bytes_too(yard: Yard, mo
 
 async def test_who_finishes_sending_after_a_refusal_may_go_on_with_the_connection(yard: Yard):
     body = json.dumps({"type": "code", "payload": "x" * 300_000}).encode()
-    token = (await yard.create_token("root", "admin")).text
+    token = (await yard.tokens.create("root", "admin")).text
     async with served(yard) as server, client_of(server.port) as client:
         refused = await client.post("/api/tasks", content=body, headers=JSON)
         taken = await client.post("/api/tasks", content=body, headers={**JSON, "authorization": f"Bearer {token}"})
@@ -186,7 +186,7 @@ async def test_who_has_sent_all_after_a_refusal_keeps_the_connection_beyond_the_
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(protocol, "MOST_REST_SEC", 0.2)
-    await yard.create_token("root", "admin")
+    await yard.tokens.create("root", "admin")
     async with served(yard) as server, asyncio.timeout(20):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"POST /api/tasks HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3\r\n\r\n")

@@ -30,7 +30,7 @@ def tasks(number: int) -> dict[str, Any]:
 
 
 async def test_a_call_costs_what_it_carries_and_only_who_makes_it_pays(yard: Yard):
-    ann, bob = [(await yard.create_token(name, "orchestrator")).text for name in ("ann", "bob")]
+    ann, bob = [(await yard.tokens.create(name, "orchestrator")).text for name in ("ann", "bob")]
     async with served(yard, calls=Limiter(TEN)) as server:
         async with client_of(server.port, ann) as client:
             first = await client.post("/api/tasks/batch", json=tasks(20))
@@ -51,9 +51,9 @@ LOOKED_AT = ("/api/tasks/bulk", {"action": "cancel", "dry_run": True, "filter": 
 
 @pytest.mark.parametrize("call", [CLAIM, MOVED, LOOKED_AT])
 async def test_a_call_that_comes_to_many_costs_as_many(yard: Yard, call: tuple[str, dict[str, Any]]):
-    await yard.register("coder", max_concurrent_tasks=20)
+    await yard.agents.register("coder", max_concurrent_tasks=20)
     await yard.enqueue_many(tasks(20)["tasks"])
-    ann = (await yard.create_token("ann", "admin")).text
+    ann = (await yard.tokens.create("ann", "admin")).text
     async with served(yard, calls=Limiter(TEN)) as server, client_of(server.port, ann) as client:
         first = await client.post(call[0], json=call[1])
         after = await client.get("/api/stats")
@@ -63,8 +63,8 @@ async def test_a_call_that_comes_to_many_costs_as_many(yard: Yard, call: tuple[s
 
 
 async def test_claims_that_come_to_nothing_cost_one_each(yard: Yard):
-    await yard.register("coder", max_concurrent_tasks=20)
-    ann = (await yard.create_token("ann", "admin")).text
+    await yard.agents.register("coder", max_concurrent_tasks=20)
+    ann = (await yard.tokens.create("ann", "admin")).text
     async with served(yard, calls=Limiter(TEN)) as server, client_of(server.port, ann) as client:
         answers = [(await client.post(CLAIM[0], json=CLAIM[1])).status_code for _ in range(11)]
 
@@ -72,7 +72,7 @@ async def test_claims_that_come_to_nothing_cost_one_each(yard: Yard):
 
 
 async def test_of_batches_sent_at_once_no_more_are_made_than_there_is_room_for(yard: Yard):
-    token = (await yard.create_token("ann", "orchestrator")).text
+    token = (await yard.tokens.create("ann", "orchestrator")).text
     async with served(yard, calls=Limiter(TEN)) as server, client_of(server.port, token) as client:
         sent = [client.post("/api/tasks/batch", json=tasks(20)) for _ in range(5)]
         answers = [answer.status_code for answer in await asyncio.gather(*sent)]

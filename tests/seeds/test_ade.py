@@ -158,12 +158,12 @@ async def test_a_delayed_task_is_promoted_when_it_is_due_and_lower_numbers_come_
 
 
 async def test_a_worker_is_in_the_registry_with_what_it_says_of_itself(yard: Yard, clock: ManualClock):
-    await yard.register_runtime("machine", hostname="host", pid=4711, version="1.2.3")
+    await yard.runtimes.register("machine", hostname="host", pid=4711, version="1.2.3")
     started = yard.now()
     await elapse(yard, clock, 5)
-    await yard.runtime_heartbeat("machine")
+    await yard.runtimes.heartbeat("machine")
 
-    (view,) = await yard.runtimes()
+    (view,) = await yard.runtimes.list()
     assert (view.id, view.hostname, view.pid, view.version) == ("machine", "host", 4711, "1.2.3")
     assert (view.started_at, view.last_heartbeat) == (started, yard.now())
 
@@ -181,12 +181,12 @@ async def test_a_worker_claims_a_batch_and_no_task_goes_to_two(yard: Yard):
 async def test_a_worker_that_stops_releases_its_tasks_and_is_gone_from_the_registry(yard: Yard):
     held = await take(yard, await put(yard))
     await yard.release(held.id, held.lease)
-    await yard.remove_agent(WORKER)
+    await yard.agents.remove(WORKER)
 
     assert (await facts(yard, held.id))["state"] == "pending"
     assert (await facts(yard, held.id))["attempts"] == 0
     with pytest.raises(NotFound):
-        await yard.agent(WORKER)
+        await yard.agents.get(WORKER)
 
 
 async def test_the_tasks_of_a_worker_that_is_silent_for_thirty_seconds_are_tried_again(yard: Yard, clock: ManualClock):
@@ -229,7 +229,7 @@ async def test_a_retry_waits_from_a_second_on_twice_as_long_each_time_up_to_five
     waits: list[float] = []
     for _ in range(11):
         waits.append(await wait_after_failure(yard, made))
-        await yard.close_breaker("overlay_action")
+        await yard.breakers.close("overlay_action")
         clock.advance(seconds=waits[-1])
         await yard.sweep()
 
@@ -254,7 +254,7 @@ async def test_a_poison_message_fails_three_times_and_then_for_good(yard: Yard, 
     held = await take(yard, made)
     await yard.fail(held.id, held.lease, "crash")
 
-    assert [letter.task.id for letter in await yard.dead_letters()] == [made]
+    assert [letter.task.id for letter in await yard.dead_letters.list()] == [made]
 
 
 # 5.1. The queue runtime
@@ -265,15 +265,15 @@ async def test_items_go_out_in_batches_and_a_barrier_goes_alone(yard: Yard):
         *(("message", "one"), ("task_notification", "two"), ("approval_result", "yes"), ("overlay_action", "close")),
         *(("message", "three"),),
     ):
-        added = await yard.inbox_enqueue(*SCOPE, text, kind=kind, client_message_id=f"m-{text}", source="user")
+        added = await yard.inbox.put(*SCOPE, text, kind=kind, client_message_id=f"m-{text}", source="user")
         assert added.item is not None
         assert (added.item.kind, added.item.client_message_id) == (kind, f"m-{text}")
-    assert (await yard.inbox_dequeue(*SCOPE, "streaming")).batch is None
+    assert (await yard.inbox.take(*SCOPE, "streaming")).batch is None
     (blocked,) = await data_of(yard, "inbox.blocked")
     assert blocked["reason"] == "streaming"
 
     batches: list[tuple[list[object], int, int]] = []
-    while (batch := (await yard.inbox_dequeue(*SCOPE, hold_sec=0)).batch) is not None:
+    while (batch := (await yard.inbox.take(*SCOPE, hold_sec=0)).batch) is not None:
         batches.append(([item.content for item in batch.items], batch.merged_count, batch.queue_len_after))
 
     assert batches == [(["one", "two"], 2, 3), (["yes"], 1, 2), (["close"], 1, 1), (["three"], 1, 0)]
@@ -283,7 +283,7 @@ async def test_items_go_out_in_batches_and_a_barrier_goes_alone(yard: Yard):
 
 
 async def test_a_subagent_is_enqueued_with_all_that_the_document_gives_it(yard: Yard):
-    begun = await yard.start_subagent("explore", "What is here?", parent="lead", conversation="c1", **SUBAGENT)
+    begun = await yard.subagents.start("explore", "What is here?", parent="lead", conversation="c1", **SUBAGENT)
 
     shown = await facts(yard, begun.task_id)
     assert (shown["type"], shown["spec"]["prompt"], shown["priority"]) == ("explore", "What is here?", 5)
@@ -294,7 +294,7 @@ async def test_a_subagent_is_enqueued_with_all_that_the_document_gives_it(yard: 
         *(begun.subagent_id, "Look around"),
         7,
     )
-    (seen,) = await yard.subagents()
+    (seen,) = await yard.subagents.list()
     assert (seen.status, seen.tool_call_id, seen.output_file) == ("queued", "call-1", begun.output_file)
 
 
@@ -302,12 +302,12 @@ async def test_a_subagent_is_enqueued_with_all_that_the_document_gives_it(yard: 
 async def test_the_parent_is_notified_once_how_its_subagent_ended_unless_it_is_silent(
     yard: Yard, clock: ManualClock, succeeds: bool, silent: bool
 ):
-    begun = await yard.start_subagent(
+    begun = await yard.subagents.start(
         "explore", "What is here?", parent="lead", conversation="c1", description="Look around", silent=silent
     )
     await elapse(yard, clock, await wait_after_failure(yard, begun.task_id))
     held = await take(yard, begun.task_id)
-    assert [each.status for each in await yard.subagents()] == ["running"]
+    assert [each.status for each in await yard.subagents.list()] == ["running"]
     if succeeds:
         await yard.complete(held.id, held.lease, {"report": "a door"}, tokens_input=90, tokens_output=10)
     else:
@@ -317,11 +317,11 @@ async def test_the_parent_is_notified_once_how_its_subagent_ended_unless_it_is_s
         await yard.fail(held.id, held.lease, "crash", "for good")
 
     word = "completed" if succeeds else "failed"
-    (seen,) = await yard.subagents()
+    (seen,) = await yard.subagents.list()
     assert (seen.status, seen.total_tokens) == (word, 100 if succeeds else 0)
-    lines = await yard.transcript(begun.task_id)
+    lines = await yard.subagents.transcript(begun.task_id)
     assert lines[0]["event"] == "subagent.started"
-    batch = (await yard.inbox_dequeue(*SCOPE, hold_sec=0)).batch
+    batch = (await yard.inbox.take(*SCOPE, hold_sec=0)).batch
     if silent:
         assert batch is None
         return
@@ -350,7 +350,7 @@ async def test_observers_are_told_of_a_failure_with_its_error_and_all_attempts(y
 
 
 async def test_the_figures_have_the_names_of_the_document(yard: Yard, clock: ManualClock):
-    await yard.register_runtime("machine", hostname="host", pid=4711)
+    await yard.runtimes.register("machine", hostname="host", pid=4711)
     done = await take(yard, await put(yard))
     await yard.complete(done.id, done.lease)
     await put(yard)

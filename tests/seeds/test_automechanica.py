@@ -175,11 +175,11 @@ async def test_an_agent_never_creates_tasks_for_unrelated_agents_and_the_orchest
     held = await lease(yard, await create_task(yard))
     wanted = {"task_type": "refresh_price", "agent_name": "PricingAgent"}
     with pytest.raises(Forbidden, match="PricingAgent"):
-        await yard.spawn(held.id, held.lease, [wanted], name="more")
+        await yard.tasks.spawn(held.id, held.lease, [wanted], name="more")
 
     await given_an_agent(yard, "orchestrator", orchestrator=True)
     plan = await claim_that(yard, (await yard.enqueue("plan", agent="orchestrator")).id, by="orchestrator")
-    (made,) = await yard.spawn(plan.id, plan.lease, [wanted], name="more")
+    (made,) = await yard.tasks.spawn(plan.id, plan.lease, [wanted], name="more")
     assert (await facts(yard, made))["agent"] == "PricingAgent"
 
 
@@ -190,11 +190,11 @@ async def test_a_dead_task_is_shown_with_its_story_and_may_be_revived(yard: Yard
     made = await create_task(yard, max_attempts=1)
     await fail(yard, await lease(yard, made), "no such part")
 
-    (letter,) = await yard.dead_letters()
+    (letter,) = await yard.dead_letters.list()
     shown: Any = letter.task.to_dict()
     assert (shown["failure"]["error"], shown["agent"], shown["type"]) == ("no such part", AGENT, "generate_fitment")
     assert (shown["spec"]["payload"], shown["attempts"], shown["state"]) == ({"sku": 7}, 1, "dead")
-    await yard.resolve(made, "retry", by="human:ada", note="the catalogue is back")
+    await yard.dead_letters.resolve(made, "retry", by="human:ada", note="the catalogue is back")
     revived = await facts(yard, made)
     assert (revived["state"], revived["attempts"]) == ("pending", 0)
     await lease(yard, made)
@@ -205,21 +205,21 @@ async def test_a_dead_task_is_shown_with_its_story_and_may_be_revived(yard: Yard
 
 async def test_a_workflow_goes_on_with_completions_and_fails_at_the_first_dead_task(yard: Yard):
     workflow = await yard.submit(WORKFLOW)
-    await yard.add(workflow.id, [{"task_type": "analyse", "agent_name": "AnalyticsAgent"}])
+    await yard.dags.add(workflow.id, [{"task_type": "analyse", "agent_name": "AnalyticsAgent"}])
     fitment, price = workflow.tasks["fitment"].id, workflow.tasks["price"].id
     held = await lease(yard, fitment)
     await yard.complete(held.id, held.lease, {"fits": True})
-    assert (await yard.dag(workflow.id)).status is DagStatus.RUNNING
+    assert (await yard.dags.get(workflow.id)).status is DagStatus.RUNNING
 
     held = await lease(yard, price)
     await yard.fail(held.id, held.lease, "agent_error")
-    assert (await yard.dag(workflow.id)).status is DagStatus.RUNNING  # it will be tried again
+    assert (await yard.dags.get(workflow.id)).status is DagStatus.RUNNING  # it will be tried again
     await yard.cancel(price)
-    (last,) = (await yard.add(workflow.id, [{"task_type": "escalate", "max_attempts": 1}])).tasks.values()
+    (last,) = (await yard.dags.add(workflow.id, [{"task_type": "escalate", "max_attempts": 1}])).tasks.values()
     held = await lease(yard, last.id)
     await yard.fail(held.id, held.lease, "agent_error")
 
-    assert (await yard.dag(workflow.id)).status is DagStatus.FAILED  # though one of its tasks could go on
+    assert (await yard.dags.get(workflow.id)).status is DagStatus.FAILED  # though one of its tasks could go on
     assert (await dag_history(yard, workflow.id))[-1] == "dag.failed"
 
 
@@ -255,7 +255,7 @@ async def test_the_table_of_metrics_has_the_figures_of_the_day(yard: Yard, clock
     clock.advance(seconds=6)
     await yard.sweep()
 
-    (day,) = (await behind(yard).metrics(days=1)).days
+    (day,) = (await behind(yard).local.metrics.read(days=1)).days
     assert day.totals.summary() == {
         "tasks_created": 2,
         "tasks_completed": 1,

@@ -155,7 +155,7 @@ async def test_an_attempt_that_fails_is_retried_and_in_the_end_dead_lettered(yar
 
     assert await status_of(yard, made.id) is Status.DEAD_LETTERED
     with pytest.raises(IllegalTransition, match="dead_lettered"):
-        await yard.set_priority(made.id, 5)
+        await yard.tasks.set_priority(made.id, 5)
 
 
 async def test_a_claim_expires_after_a_minute_and_a_heartbeat_is_missed_after_ninety_seconds(
@@ -188,7 +188,7 @@ async def test_a_claim_expires_after_a_minute_and_a_heartbeat_is_missed_after_ni
 
 async def test_every_task_is_in_one_graph_and_a_lone_task_in_its_own(yard: Yard):
     lone = await yard.enqueue("code")
-    view = await yard.dag(lone.dag_id)
+    view = await yard.dags.get(lone.dag_id)
 
     assert (view.roots, view.leaves, [hot.id for hot in view.tasks]) == ((lone.id,), (lone.id,), [lone.id])
 
@@ -209,13 +209,13 @@ async def test_the_landing_page_is_submitted_at_once_and_worked_off_in_order(yar
         created_by="human:adam",
     )
     ids = {name: each.id for name, each in dag.tasks.items()}
-    view = await yard.dag(dag.id)
+    view = await yard.dags.get(dag.id)
     assert (view.title, view.status) == ("Build landing page for client X", DagStatus.PENDING)
     assert set(view.roots) == {ids["research"], ids["design"]}
     assert view.leaves == (ids["test and deploy"],)
 
     research, design = await claim_all(yard, 2)
-    assert (await yard.dag(dag.id)).status is DagStatus.RUNNING
+    assert (await yard.dags.get(dag.id)).status is DagStatus.RUNNING
     await yard.complete(research.id, research.lease, {"competitors": 3})
     assert (await facts(yard, ids["synthesize"]))["blocked_by"] == [f"task:{ids['design']}"]
     await yard.complete(design.id, design.lease)
@@ -225,7 +225,7 @@ async def test_the_landing_page_is_submitted_at_once_and_worked_off_in_order(yar
         await yard.complete(held.id, held.lease)
 
     assert set((await happened(yard, "task.ready")).values()) == {1}
-    assert (await yard.dag(dag.id)).status is DagStatus.COMPLETED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.COMPLETED
     assert (await dag_history(yard, dag.id))[-1] == "dag.completed"
 
 
@@ -238,10 +238,10 @@ async def test_a_graph_of_completed_and_cancelled_tasks_is_completed_and_its_out
     await yard.complete(held.id, held.lease, {"rows": 7})
 
     held = await claim_that(yard, b.id, start=True)
-    assert [each.data for each in await yard.inputs(b.id, held.lease)] == [{"rows": 7}]
+    assert [each.data for each in await yard.tasks.inputs(b.id, held.lease)] == [{"rows": 7}]
     await yard.complete(held.id, held.lease)
 
-    assert (await yard.dag(dag.id)).status is DagStatus.COMPLETED
+    assert (await yard.dags.get(dag.id)).status is DagStatus.COMPLETED
 
 
 async def test_a_cancel_leaves_the_dependents_alone(yard: Yard):
@@ -254,14 +254,14 @@ async def test_a_cancel_leaves_the_dependents_alone(yard: Yard):
 async def test_an_agent_spawns_subtasks_into_its_graph_and_goes_on_or_waits_for_them(yard: Yard):
     held = await given_a_running_task(yard, "research")
     names = [{"type": "research", "title": f"sub-investigation {n}"} for n in range(3)]
-    free = await yard.spawn(held.id, held.lease, names, name="free")
+    free = await yard.tasks.spawn(held.id, held.lease, names, name="free")
     assert await status_of(yard, held.id) is Status.RUNNING
     for child in free:
         shown = await facts(yard, child)
         assert (shown["parent_id"], shown["dag_id"]) == (held.id, held.dag_id)
         await yard.cancel(child)
 
-    (awaited,) = await yard.spawn(held.id, held.lease, names[:1], name="awaited", wait=True)
+    (awaited,) = await yard.tasks.spawn(held.id, held.lease, names[:1], name="awaited", wait=True)
     assert await status_of(yard, held.id) is Status.PENDING
     assert (await facts(yard, held.id))["blocked_by"] == [f"task:{awaited}"]
     child = await claim_that(yard, awaited, start=True)
@@ -269,7 +269,7 @@ async def test_an_agent_spawns_subtasks_into_its_graph_and_goes_on_or_waits_for_
 
     parent = await claim_that(yard, held.id, start=True)
     assert (await facts(yard, parent.id))["attempts"] == 0
-    children = await yard.children(held.id, "awaited")
+    children = await yard.tasks.children(held.id, "awaited")
     assert children is not None
     assert [each.output for each in children] == [{"found": 1}]
 
@@ -279,7 +279,7 @@ async def test_no_edge_closes_a_cycle(yard: Yard):
         await given_a_graph(yard, task("a", "c"), task("b", "a"), task("c", "b"))
     held = await given_a_running_task(yard)
     with pytest.raises(CycleFound):
-        await yard.spawn(held.id, held.lease, [task("a", "b"), task("b", "a")], name="round")
+        await yard.tasks.spawn(held.id, held.lease, [task("a", "b"), task("b", "a")], name="round")
 
     assert [each.id for each in await yard.find()] == [held.id]
 
@@ -323,7 +323,7 @@ def test_the_tiers_are_those_of_the_document():
 async def test_a_person_overrides_a_priority(yard: Yard):
     await given_an_agent(yard)
     _, urgent = await yard.enqueue("code", priority=30), await yard.enqueue("code", priority=90)
-    await yard.set_priority(urgent.id, 5)
+    await yard.tasks.set_priority(urgent.id, 5)
 
     await claim_that(yard, urgent.id)
 
@@ -332,7 +332,7 @@ async def test_a_person_overrides_a_priority(yard: Yard):
 
 
 async def test_an_agent_sees_only_what_it_can_do_and_can_afford(yard: Yard):
-    await yard.register("agent_coder_01", "coder", capabilities=["code-execution", "git"], budget_usd=1)
+    await yard.agents.register("agent_coder_01", "coder", capabilities=["code-execution", "git"], budget_usd=1)
     await yard.enqueue("code", required_capabilities=["code-execution", "web-search"])
     await yard.enqueue("code", required_capabilities=["git"], max_cost_usd=1.01)
     can = await yard.enqueue("code", required_capabilities=["git"], max_cost_usd=1, priority=99)
@@ -342,7 +342,7 @@ async def test_an_agent_sees_only_what_it_can_do_and_can_afford(yard: Yard):
 
     assert (claim["agent_id"], from_iso(claim["claimed_at"])) == ("agent_coder_01", yard.now())
     await yard.complete(held.id, held.lease, cost_usd="0.4")
-    assert (await yard.agent("agent_coder_01")).budget_left == 600_000
+    assert (await yard.agents.get("agent_coder_01")).budget_left == 600_000
 
 
 async def test_of_many_that_claim_at_once_each_task_goes_to_one(yard: Yard, open_yard: OpenYard):
@@ -358,7 +358,7 @@ async def test_of_many_that_claim_at_once_each_task_goes_to_one(yard: Yard, open
 
 
 async def test_an_agent_is_registered_with_what_the_document_says_of_it(yard: Yard):
-    await yard.register(
+    await yard.agents.register(
         "agent_coder_01",
         "coder",
         capabilities=["code-execution", "git", "testing", "typescript", "python"],
@@ -372,13 +372,13 @@ async def test_an_agent_is_registered_with_what_the_document_says_of_it(yard: Ya
         await yard.enqueue("code", max_cost_usd=1)
     assert len(await yard.claim("agent_coder_01", count=3)) == 2
 
-    view = await yard.agent("agent_coder_01")
+    view = await yard.agents.get("agent_coder_01")
     assert (view.type, view.current_tasks, view.budget_left) == ("coder", 2, 43_000_000)
     assert (view.status, view.last_heartbeat) == ("active", yard.now())
-    await yard.drain_agent("agent_coder_01")
-    assert (await yard.agent("agent_coder_01")).status == "draining"
-    await yard.sign_off_agent("agent_coder_01")
-    assert (await yard.agent("agent_coder_01")).status == "offline"
+    await yard.agents.drain("agent_coder_01")
+    assert (await yard.agents.get("agent_coder_01")).status == "draining"
+    await yard.agents.sign_off("agent_coder_01")
+    assert (await yard.agents.get("agent_coder_01")).status == "offline"
 
 
 async def test_new_work_wakes_an_agent_that_waits(yard: Yard, monkeypatch: pytest.MonkeyPatch):

@@ -105,7 +105,7 @@ async def test_a_dead_letter_has_its_history_waits_for_a_person_and_is_resolved(
         await yard.fail(held.id, held.lease, "crash", error, cost_usd=cost)
         await elapse(yard, clock, 21)
 
-    (letter,) = await yard.dead_letters()
+    (letter,) = await yard.dead_letters.list()
     shown: Any = letter.task.to_dict()
     history = [(each["attempt"], each["agent"], each["error"], each["cost_usd"]) for each in shown["history"]]
     assert history == [(number, *each) for number, each in enumerate(story, 1)]
@@ -114,7 +114,7 @@ async def test_a_dead_letter_has_its_history_waits_for_a_person_and_is_resolved(
     assert (shown["dead"]["reviewed"], shown["dead"]["resolution"]) == (False, None)
     assert shown["dead"]["poison_pill"] is True  # three failures under two agents
     assert [notice.task_id for _, notice in await yard.store.outbox("notify", 10)] == [made.id]
-    await yard.resolve(made.id, "modify_and_retry", by="human:adam", spec={"prompt": "Fix it gently"})
+    await yard.dead_letters.resolve(made.id, "modify_and_retry", by="human:adam", spec={"prompt": "Fix it gently"})
     again = await claim_that(yard, made.id, by="agent_coder_01")
     assert (again.prompt, again.failures) == ("Fix it gently", 0)
 
@@ -134,7 +134,7 @@ async def test_a_poison_pill_skips_the_attempts_that_are_left(yard: Yard, clock:
 
 
 async def test_a_schedule_makes_a_task_every_monday_at_nine(yard: Yard, clock: ManualClock):
-    await yard.add_schedule("nightly-audit", "0 9 * * 1", task={"type": "audit", "prompt": "Audit dependencies"})
+    await yard.schedules.add("nightly-audit", "0 9 * * 1", task={"type": "audit", "prompt": "Audit dependencies"})
     clock.advance(seconds=4 * 24 * 3600 + 9 * 3600 - 1)  # the clock began on a Thursday
     await yard.sweep()
     assert await yard.find() == []
@@ -156,7 +156,7 @@ async def test_a_pull_request_that_is_opened_makes_a_review(yard: Yard):
 
 async def test_a_file_that_is_put_into_a_watched_folder_makes_a_task(yard: Yard, tmp_path: Path):
     (inbox := tmp_path / "inbox").mkdir()
-    await yard.add_trigger(
+    await yard.triggers.add(
         "papers",
         "files",
         settings={"path": str(inbox), "patterns": ["*.txt"]},
@@ -169,7 +169,7 @@ async def test_a_file_that_is_put_into_a_watched_folder_makes_a_task(yard: Yard,
 
 async def test_a_graph_that_completes_starts_the_next(yard: Yard):
     await given_an_agent(yard)
-    await yard.add_trigger("report", "dag", settings={"tag": "etl"}, task=REPORT)
+    await yard.triggers.add("report", "dag", settings={"tag": "etl"}, task=REPORT)
     await finish(yard, ETL)
 
     (report,) = await reports(yard)
@@ -178,7 +178,7 @@ async def test_a_graph_that_completes_starts_the_next(yard: Yard):
 
 async def test_a_type_that_fails_too_often_makes_a_task_to_mend_it(yard: Yard, clock: ManualClock):
     rule = {"measure": "failure_rate", "type": "code", "above": 0.4, "over": 5, "window_sec": 3600}
-    await yard.add_trigger("friction", "rule", settings=rule, task={"type": "refactor"})
+    await yard.triggers.add("friction", "rule", settings=rule, task={"type": "refactor"})
     await attempts(yard, clock, "..xxx")
     await look_at_events(yard, clock)
 
@@ -244,9 +244,9 @@ async def test_an_agent_and_a_graph_pay_only_what_they_have(yard: Yard):
 
     shown = await facts(yard, held.id)
     assert (shown["cost_usd"], shown["tokens_used"]) == ("0.4", {"input": 90, "output": 10})
-    assert (await yard.dag(dag.id)).spent == 400_000
+    assert (await yard.dags.get(dag.id)).spent == 400_000
     assert {each.id for each in await yard.claim("worker", count=9)} == {
-        each.id for each in (await yard.dag(dag.id)).tasks if each.id != held.id
+        each.id for each in (await yard.dags.get(dag.id)).tasks if each.id != held.id
     }
     assert (await yard.why(dear.id)).causes[0].kind == "agent_budget"
 

@@ -71,7 +71,7 @@ async def wait_after_failure(yard: Yard, held: Held, error: str) -> float:
 
 
 async def breaker(yard: Yard, type_: str) -> BreakerState:
-    return {each.type: each.state for each in await yard.breakers()}.get(type_, BreakerState.CLOSED)
+    return {each.type: each.state for each in await yard.breakers.list()}.get(type_, BreakerState.CLOSED)
 
 
 async def queue_of(yard: Yard, task_id: str) -> str:
@@ -254,17 +254,17 @@ async def test_the_third_failure_is_the_last_where_a_task_does_not_say(yard: Yar
 
 async def test_a_review_reads_what_went_wrong_and_decides_each_task(yard: Yard):
     invalid, agents_bug, undecided = [await bury(yard, target) for target in ("a", "b", "c")]
-    letters = {letter.task.id: letter.task for letter in await yard.dead_letters()}
+    letters = {letter.task.id: letter.task for letter in await yard.dead_letters.list()}
     assert {letter.attempts[-1].error for letter in letters.values()} == {"it broke"}
 
-    await yard.resolve(invalid, "cancel", by="human:ada", note="the task is invalid")
-    receipt = await yard.resolve(agents_bug, "retry", by="human:ada", note="the agent is fixed")
-    await yard.resolve(undecided, "escalate", by="human:ada", note="needs a decision")
+    await yard.dead_letters.resolve(invalid, "cancel", by="human:ada", note="the task is invalid")
+    receipt = await yard.dead_letters.resolve(agents_bug, "retry", by="human:ada", note="the agent is fixed")
+    await yard.dead_letters.resolve(undecided, "escalate", by="human:ada", note="needs a decision")
 
     assert (receipt.status, receipt.failures) == (Status.READY, 0)
     queues = [await queue_of(yard, each) for each in (invalid, agents_bug, undecided)]
     assert queues == ["cancelled", "pending", "dead-letter"]
-    logged = {review.task_id: review.resolution for review in await yard.reviews()}
+    logged = {review.task_id: review.resolution for review in await yard.dead_letters.reviews()}
     assert logged == {invalid: "cancel", agents_bug: "retry", undecided: "escalate"}
     again = await take(yard, agents_bug)
     await succeed(yard, again)
@@ -398,7 +398,9 @@ async def test_a_type_may_be_more_sensitive_or_more_tolerant(yard: Yard):
 
 async def test_the_configuration_is_taken_as_the_file_has_it(yard: Yard, clock: ManualClock):
     overrides = {"ops-devops": {"failureThreshold": 1, "halfOpenAfter": 20}, "eng-backend": {"failureThreshold": 2}}
-    await yard.set_breaker_policy(failure_threshold=5, half_open_after_sec=60, cooldownSeconds=300, overrides=overrides)
+    await yard.breakers.set_policy(
+        failure_threshold=5, half_open_after_sec=60, cooldownSeconds=300, overrides=overrides
+    )
     await bury(yard, "a", "ops-devops")
     await bury(yard, "b")
     assert await breaker(yard, "ops-devops") is BreakerState.OPEN
@@ -431,7 +433,7 @@ async def test_a_rate_limit_slows_others_down_for_half_the_wait_and_resumes_from
     yard: Yard, clock: ManualClock
 ):
     held = await take(yard, await put(yard, "a"))
-    await yard.checkpoint(held.id, held.lease, "outline", {"chapters": 3})
+    await yard.attempts.checkpoint(held.id, held.lease, "outline", {"chapters": 3})
     at_work = await take(yard, await put(yard, "b"))
     receipt = await yard.fail(held.id, held.lease, "agent_error", "429 Too Many Requests\nRetry-After: 100")
     waiting = await put(yard, "c")
@@ -446,7 +448,7 @@ async def test_a_rate_limit_slows_others_down_for_half_the_wait_and_resumes_from
     await take(yard, waiting)
     await elapse(yard, clock, 50)
     await take(yard, held.id)
-    assert await yard.checkpoints(held.id) == {"outline": {"chapters": 3}}
+    assert await yard.attempts.checkpoints(held.id) == {"outline": {"chapters": 3}}
 
 
 async def test_where_the_provider_names_no_time_the_wait_doubles_up_to_an_hour(yard: Yard, clock: ManualClock):

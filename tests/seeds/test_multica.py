@@ -25,8 +25,8 @@ from tests.yards import OpenYard, claim_that, elapse
 async def yard(open_yard: OpenYard) -> Yard:
     """A yard with one runtime, which hosts one agent."""
     yard = await open_yard(preset="multica")
-    await yard.register_runtime(RUNTIME, hostname="host", pid=7)
-    await yard.register(AGENT, runtime_id=RUNTIME, max_concurrent_tasks=9)
+    await yard.runtimes.register(RUNTIME, hostname="host", pid=7)
+    await yard.agents.register(AGENT, runtime_id=RUNTIME, max_concurrent_tasks=9)
     return yard
 
 
@@ -53,7 +53,7 @@ async def pass_time(yard: Yard, clock: ManualClock, seconds: int) -> None:
     """Let time pass while the daemon says that it is there."""
     for _ in range(0, seconds, 50):
         await elapse(yard, clock, 50)
-        await yard.runtime_heartbeat(RUNTIME)
+        await yard.runtimes.heartbeat(RUNTIME)
 
 
 # State machine and schema
@@ -188,7 +188,7 @@ async def test_what_a_runtime_ran_that_is_silent_for_75_seconds_is_retried(
     yard: Yard, daemon: Daemon, clock: ManualClock
 ):
     held = await run(yard, await create(yard))
-    await yard.runtime_heartbeat(RUNTIME)
+    await yard.runtimes.heartbeat(RUNTIME)
     await elapse(yard, clock, 74)
     assert await daemon.status(held.id) == "running"
     await elapse(yard, clock, 2)
@@ -202,7 +202,7 @@ async def test_what_a_runtime_ran_that_is_silent_for_75_seconds_is_retried(
 
 async def test_a_retryable_failure_is_retried_once_in_the_same_session(yard: Yard, daemon: Daemon):
     held = await run(yard, await create(yard))
-    await yard.pin_session(held.id, held.lease, session_id="s1", work_dir="/srv/page")
+    await yard.attempts.pin_session(held.id, held.lease, session_id="s1", work_dir="/srv/page")
     await yard.fail(held.id, held.lease, "timeout")
     retry = await daemon.task(f"{held.id}.2")
     assert (retry["status"], retry["attempt"], retry["parent_task_id"]) == ("queued", 2, held.id)
@@ -233,10 +233,10 @@ async def test_an_autopilots_task_is_not_retried(yard: Yard):
 
 async def test_a_manual_rerun_is_a_new_task_with_a_fresh_session(yard: Yard):
     held = await run(yard, await create(yard, prompt="Fix it well"))
-    await yard.pin_session(held.id, held.lease, session_id="s1")
+    await yard.attempts.pin_session(held.id, held.lease, session_id="s1")
     await yard.fail(held.id, held.lease, "agent_error")
 
-    again = await facts(yard, (await yard.rerun_subject(f"issue:{ISSUE}", task_id=held.id)).id)
+    again = await facts(yard, (await yard.tasks.rerun_subject(f"issue:{ISSUE}", task_id=held.id)).id)
 
     assert (again["state"], again["rerun_of"], again["spec"]["prompt"]) == ("queued", held.id, "Fix it well")
     assert (again["trigger"]["type"], again["session"]["fresh"]) == ("manual_rerun", True)
@@ -248,14 +248,14 @@ async def test_a_manual_rerun_is_a_new_task_with_a_fresh_session(yard: Yard):
 
 async def test_a_daemon_that_restarts_fails_what_it_had_and_the_retries_take_the_normal_way(yard: Yard):
     running = await run(yard, await create(yard, "1"))
-    await yard.pin_session(running.id, running.lease, session_id="s1", work_dir="/srv/page")
+    await yard.attempts.pin_session(running.id, running.lease, session_id="s1", work_dir="/srv/page")
     dispatched = await claim_that(yard, await create(yard, "2"), by=AGENT)
     autopilot = await run(yard, await create(yard, None, trigger_type="autopilot"))
-    await yard.register_runtime("elsewhere")
-    await yard.register("other", runtime_id="elsewhere")
+    await yard.runtimes.register("elsewhere")
+    await yard.agents.register("other", runtime_id="elsewhere")
     untouched = await claim_that(yard, (await yard.enqueue("code", agent="other")).id, by="other")
 
-    assert await yard.orphans(RUNTIME) == (3, 2)
+    assert await yard.runtimes.orphans(RUNTIME) == (3, 2)
 
     states = [(await facts(yard, each.id))["state"] for each in (running, dispatched, autopilot, untouched)]
     assert states == ["queued", "queued", "failed", "dispatched"]

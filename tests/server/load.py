@@ -99,7 +99,7 @@ async def gathered(host: Host, tasks: Sequence[Held]) -> dict[str, list[Member]]
 async def speak(yard: Yard, held: Held, listeners: Sequence[Member], each: int) -> None:
     """Say so much, and be no further ahead of the listeners than the feed remembers."""
     for number in range(each):
-        await yard.message(held.id, held.lease, {"number": number, "text": "x" * 100})
+        await yard.attempts.message(held.id, held.lease, {"number": number, "text": "x" * 100})
         await have_heard(listeners, number - AHEAD)
     await have_heard(listeners, each)
 

@@ -20,7 +20,7 @@ async def registered(client: httpx.AsyncClient, **asked: Any) -> tuple[int, dict
 
 
 async def token_of(yard: Yard, agent: str, **granted: Any) -> str:
-    return (await yard.create_token("t", "agent", agent=agent, **granted)).text
+    return (await yard.tokens.create("t", "agent", agent=agent, **granted)).text
 
 
 async def test_an_agent_does_not_become_another(yard: Yard):
@@ -43,7 +43,7 @@ async def test_a_name_that_work_is_addressed_to_is_not_anybodys(yard: Yard):
     assert (status, refused["code"]) == (409, "identity_taken")
 
     with pytest.raises(IdentityTaken):
-        await yard.create_token("t", "agent", agent="bob-1", agent_id="mallory")
+        await yard.tokens.create("t", "agent", agent="bob-1", agent_id="mallory")
     async with calling(yard, await token_of(yard, "bob")) as client:
         assert (await registered(client, id="bob"))[0] == 201
 
@@ -78,13 +78,13 @@ async def test_an_agent_does_not_leave_its_budget_and_slots_behind(yard: Yard):
             claims.append(len(answer.json()["tasks"]))
 
     assert claims == [2, 0, 0]
-    assert (await yard.agent("alice3")).budget == 2_000_000
+    assert (await yard.agents.get("alice3")).budget == 2_000_000
 
 
 async def test_a_token_that_names_no_slots_bounds_them_and_who_wants_more_asks_an_admin(yard: Yard):
     for _ in range(30):
         await yard.enqueue("code")
-    admin = (await yard.create_token("a", "admin")).text
+    admin = (await yard.tokens.create("a", "admin")).text
     async with calling(yard, await token_of(yard, "alice")) as client, calling(yard, admin) as boss:
         claimed: list[int] = []
         for name in ("alice", "alice2"):
@@ -124,14 +124,14 @@ async def test_a_type_has_a_most_of_ids_and_the_longest_silent_gives_way(
         clock.advance(seconds=100)
         assert (await registered(client, id="new"))[0] == 201
 
-    assert {view.id for view in await yard.agents()} == {"busy", "later", "new"}
+    assert {view.id for view in await yard.agents.list()} == {"busy", "later", "new"}
     for number in range(3):
-        await yard.register(f"coder-{number}", "coder")  # who has the store open is not counted
+        await yard.agents.register(f"coder-{number}", "coder")  # who has the store open is not counted
 
 
 async def test_nobody_judges_by_another_name_what_its_own_token_has_made(yard: Yard):
     await yard.enqueue("code", output={"validation": "llm-judge"})
-    both, judge = [(await yard.create_token(name, "orchestrator")).text for name in ("both", "judge")]
+    both, judge = [(await yard.tokens.create(name, "orchestrator")).text for name in ("both", "judge")]
     async with calling(yard, both) as client, calling(yard, judge) as other:
         await registered(client, id="coder")
         await registered(client, id="reviewer", capabilities=["llm-judge"])
@@ -148,7 +148,7 @@ async def test_nobody_judges_by_another_name_what_its_own_token_has_made(yard: Y
 async def test_a_grant_that_is_narrowed_holds_from_the_next_claim_of_an_agent_at_work(yard: Yard):
     await yard.enqueue("review")
     task = await yard.enqueue("code")
-    admin = (await yard.create_token("a", "admin")).text
+    admin = (await yard.tokens.create("a", "admin")).text
     async with calling(yard, await token_of(yard, "coder")) as client, calling(yard, admin) as boss:
         await registered(client, id="coder", max_concurrent_tasks=9)
         granted = await boss.put("/api/agents/coder/grant", json={"types": ["code"]})
@@ -169,7 +169,7 @@ async def test_to_judge_is_granted_and_not_merely_claimed(yard: Yard, judging: s
 
 
 async def test_grants_go_with_the_role_agent_only(yard: Yard):
-    admin = (await yard.create_token("a", "admin")).text
+    admin = (await yard.tokens.create("a", "admin")).text
     async with calling(yard, admin) as client:
         refused = await client.post("/api/tokens", json={"name": "x", "role": "viewer", "slots": 3})
         made = await client.post("/api/tokens", json={"name": "x", "role": "agent", "agent": "coder", "slots": 3})

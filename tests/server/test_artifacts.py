@@ -36,7 +36,7 @@ async def until(yard: Yard, *, coming: bool) -> None:
 
 
 async def test_an_artifact_is_served_as_a_file_to_keep(yard: Yard):
-    made = await yard.put_artifact("Ärger 1.html", PAGE, media_type="text/html")
+    made = await yard.artifacts.put("Ärger 1.html", PAGE, media_type="text/html")
     async with calling(yard) as client:
         answer = await client.get(f"/api/artifacts/{made.id}")
 
@@ -67,7 +67,7 @@ async def test_an_artifact_is_served_as_a_file_to_keep(yard: Yard):
 async def test_a_part_is_served_where_that_makes_sense(
     yard: Yard, asked: str, status: int, content: bytes, told: str | None
 ):
-    made = await yard.put_artifact("digits.txt", "0123456789", media_type="text/plain")
+    made = await yard.artifacts.put("digits.txt", "0123456789", media_type="text/plain")
     async with calling(yard) as client:
         answer = await client.get(f"/api/artifacts/{made.id}", headers={"range": asked})
 
@@ -79,7 +79,7 @@ async def test_a_part_is_served_where_that_makes_sense(
     ("content", "asked"), [("0123456789", "bytes=10-"), ("0123456789", "bytes=99-120"), ("", "bytes=0-")]
 )
 async def test_a_part_that_begins_after_the_end_is_refused_with_where_that_is(yard: Yard, content: str, asked: str):
-    made = await yard.put_artifact("digits.txt", content, media_type="text/plain")
+    made = await yard.artifacts.put("digits.txt", content, media_type="text/plain")
     async with calling(yard) as client:
         answer = await client.get(f"/api/artifacts/{made.id}", headers={"range": asked})
 
@@ -88,7 +88,7 @@ async def test_a_part_that_begins_after_the_end_is_refused_with_where_that_is(ya
 
 
 async def test_what_the_caller_has_is_not_sent_again(yard: Yard):
-    made = await yard.put_artifact("a.txt", "same")
+    made = await yard.artifacts.put("a.txt", "same")
     async with calling(yard) as client:
         answer = await client.get(f"/api/artifacts/{made.id}", headers={"if-none-match": f'"{made.sha256}"'})
 
@@ -98,7 +98,7 @@ async def test_what_the_caller_has_is_not_sent_again(yard: Yard):
 async def test_an_agent_puts_under_its_own_lease_and_no_other(yard: Yard, folder: Path):
     held = await given_a_running_task(yard, by="ada")
     await given_an_agent(yard, "bob")
-    tokens = {name: (await yard.create_token(name, "agent", agent=name)).text for name in ("ada", "bob")}
+    tokens = {name: (await yard.tokens.create(name, "agent", agent=name)).text for name in ("ada", "bob")}
     path = f"/api/tasks/{held.id}/artifacts/report.md"
     statuses: list[int] = []
     for token, lease in ((tokens["bob"], held.lease), (tokens["ada"], "another"), (tokens["ada"], held.lease)):
@@ -111,11 +111,11 @@ async def test_an_agent_puts_under_its_own_lease_and_no_other(yard: Yard, folder
 
 
 async def test_an_agent_reads_what_it_made_or_is_given_and_nothing_else(yard: Yard):
-    given, secret = await yard.put_artifact("brief.pdf", b"%PDF"), await yard.put_artifact("secret.txt", "no")
+    given, secret = await yard.artifacts.put("brief.pdf", b"%PDF"), await yard.artifacts.put("secret.txt", "no")
     await given_an_agent(yard, "ada")
     task = await yard.enqueue("code", context_refs=[given.reference])
     held = await claim_that(yard, task.id, by="ada", start=True)
-    token = (await yard.create_token("ada", "agent", agent="ada")).text
+    token = (await yard.tokens.create("ada", "agent", agent="ada")).text
     async with calling(yard, token) as client:
         before = [(await client.get(f"/api/artifacts/{each}")).status_code for each in (given.id, secret.id)]
         made = await put_by(yard, held)
@@ -136,7 +136,7 @@ async def test_an_agent_reads_what_it_judges_under_its_own_lease_and_no_other(ya
     shown = {"taskyard-task": f"{validator.id}.1", "taskyard-lease": validator.lease}
     answers: dict[str, list[int]] = {}
     for agent in ("ada", "bob"):
-        token = (await yard.create_token(agent, "agent", agent=agent)).text
+        token = (await yard.tokens.create(agent, "agent", agent=agent)).text
         async with calling(yard, token) as client:
             paths = [f"/api/artifacts/{made}", f"/api/artifacts/{made}/about", f"/api/tasks/{validator.id}/inputs"]
             answers[agent] = [(await client.get(path, headers=shown)).status_code for path in paths]
@@ -146,9 +146,9 @@ async def test_an_agent_reads_what_it_judges_under_its_own_lease_and_no_other(ya
 
 
 async def test_a_lease_opens_to_an_agent_nothing_that_its_task_is_not_given(yard: Yard):
-    secret = await yard.put_artifact("secret.txt", "no")
+    secret = await yard.artifacts.put("secret.txt", "no")
     held = await given_a_running_task(yard, by="ada")
-    token = (await yard.create_token("ada", "agent", agent="ada")).text
+    token = (await yard.tokens.create("ada", "agent", agent="ada")).text
     async with calling(yard, token) as client:
         shown = {"taskyard-task": held.id, "taskyard-lease": held.lease}
         answer = await client.get(f"/api/artifacts/{secret.id}", headers=shown)
@@ -173,7 +173,7 @@ async def test_who_stops_in_the_middle_leaves_nothing(yard: Yard, folder: Path):
         writer.close()
         await until(yard, coming=False)
 
-    assert (objects_in(folder), await yard.artifacts()) == ([], [])
+    assert (objects_in(folder), await yard.artifacts.list()) == ([], [])
 
 
 async def test_who_sends_too_slowly_is_not_waited_for(yard: Yard, folder: Path):

@@ -22,7 +22,7 @@ async def changes_to_make(yard: Yard) -> dict[str, Change]:
     waiting = await yard.enqueue("code")
     other = await yard.enqueue("research")
     dag = await yard.submit({"tasks": [{"type": "code"}]})
-    token = await yard.create_token("spare", "viewer")
+    token = await yard.tokens.create("spare", "viewer")
     return {
         "task.reprioritised": ("POST", f"/api/tasks/{waiting.id}/priority", {"priority": 7}),
         "task.cancelled": ("POST", f"/api/tasks/{other.id}/cancel", {}),
@@ -59,7 +59,7 @@ async def changes_to_make(yard: Yard) -> dict[str, Change]:
 
 
 async def test_every_change_names_who_made_it(yard: Yard):
-    token = (await yard.create_token("olga", "admin")).text
+    token = (await yard.tokens.create("olga", "admin")).text
     changes = await changes_to_make(yard)
     unnamed: dict[str, Any] = {}
     async with calling(yard, token) as client:
@@ -79,7 +79,7 @@ async def last_seq(yard: Yard) -> int:
 
 
 async def test_a_denied_call_is_logged_with_its_reason_and_counted(yard: Yard, caplog: pytest.LogCaptureFixture):
-    viewer = await yard.create_token("vera", "viewer")
+    viewer = await yard.tokens.create("vera", "viewer")
     async with calling(yard, viewer.text) as client:
         await client.post("/api/queues/default/pause")
         metrics = (await client.get("/metrics")).text
@@ -92,8 +92,8 @@ async def test_a_denied_call_is_logged_with_its_reason_and_counted(yard: Yard, c
 
 
 async def test_a_revoked_token_is_named_in_the_log_and_not_in_the_answer(yard: Yard, caplog: pytest.LogCaptureFixture):
-    issued = await yard.create_token("vera", "viewer")
-    await yard.revoke_token(issued.token.id)
+    issued = await yard.tokens.create("vera", "viewer")
+    await yard.tokens.revoke(issued.token.id)
     async with calling(yard, issued.text) as client:
         answer = await client.get("/api/stats")
         unknown = await client.get("/api/stats", headers={"authorization": "Bearer nonsense"})
@@ -109,7 +109,7 @@ async def test_a_fault_of_ours_gives_the_caller_a_number_and_the_log_the_rest(
     async def broken(*_: object) -> None:
         raise RuntimeError("the secret plan")
 
-    monkeypatch.setattr(yard, "stats", broken)
+    monkeypatch.setattr(yard.tasks, "stats", broken)
     async with calling(yard) as client:
         answer = await client.get("/api/stats")
 

@@ -95,12 +95,12 @@ async def test_it_works_through_tasks_and_says_how_each_went(yard: Yard):
 
     assert [output.strip() for output in outputs] == ["1", "4"]
     assert (failed.attempts[0].reason, failed.attempts[0].error) == ("agent_error", "no luck")
-    assert [view.status for view in await yard.agents()] == [AgentStatus.OFFLINE]
+    assert [view.status for view in await yard.agents.list()] == [AgentStatus.OFFLINE]
 
 
 async def test_when_it_starts_again_what_it_held_before_is_tried_again(yard: Yard):
-    await yard.register_runtime("shed")
-    await yard.register("coder", runtime_id="shed")
+    await yard.runtimes.register("shed")
+    await yard.agents.register("coder", runtime_id="shed")
     lost = await yard.enqueue("code", agent="coder", prompt="two words")
     await yard.claim("coder", start=True)
 
@@ -136,7 +136,7 @@ async def test_when_it_is_told_to_stop_it_gives_back_what_it_has(yard: Yard, wor
 
 
 async def test_it_shows_its_token(yard: Yard):
-    issued = await yard.create_token("shed", "agent", agent="coder")
+    issued = await yard.tokens.create("shed", "agent", agent="coder")
     task = await yard.enqueue("code", agent="coder", prompt="two words")
 
     async with running(yard, token=issued.text):

@@ -33,10 +33,10 @@ async def guarded(yard: Yard, open_yard: OpenYard) -> AsyncIterator[Guarded]:
     foreign = await given_a_running_task(yard, by="other")
     neighbour = await open_yard(workspace="next door")
     tokens = {
-        role.value: (await yard.create_token(role, role, agent="mine" if role is Role.AGENT else None)).text
+        role.value: (await yard.tokens.create(role, role, agent="mine" if role is Role.AGENT else None)).text
         for role in Role
     }
-    tokens["next door"] = (await neighbour.create_token("admin", "admin")).text
+    tokens["next door"] = (await neighbour.tokens.create("admin", "admin")).text
     async with served(yard) as server:
         yield Guarded(server, tokens, own.id, foreign.id)
 
@@ -180,7 +180,7 @@ async def closings(listeners: Sequence[Listener]) -> list[int]:
 
 
 async def test_a_token_that_is_revoked_ends_what_it_let_in(yard: Yard, guarded: Guarded, quick_looks: None):
-    (viewer,) = [token for token in await yard.tokens() if token.role is Role.VIEWER]
+    (viewer,) = [token for token in await yard.tokens.list() if token.role is Role.VIEWER]
     text = guarded.tokens["viewer"]
     async with (
         listening(guarded.server, token=text) as gone,
@@ -190,7 +190,7 @@ async def test_a_token_that_is_revoked_ends_what_it_let_in(yard: Yard, guarded: 
     ):
         await gone.subscribe()
         await staying.subscribe()
-        await yard.revoke_token(viewer.id)
+        await yard.tokens.revoke(viewer.id)
 
         assert await closings([gone]) == [Closing.NO_TOKEN]
         assert (await stream.aread()).endswith(b"\n\n")  # it has an end, and is not broken off
@@ -200,7 +200,7 @@ async def test_a_token_that_is_revoked_ends_what_it_let_in(yard: Yard, guarded: 
 async def test_a_token_whose_time_is_over_ends_what_it_let_in(
     yard: Yard, guarded: Guarded, clock: ManualClock, quick_looks: None
 ):
-    short = await yard.create_token("short", "viewer", expires_in_sec=60)
+    short = await yard.tokens.create("short", "viewer", expires_in_sec=60)
     async with listening(guarded.server, token=short.text) as listener:
         await listener.subscribe()
         clock.advance(seconds=61)
@@ -211,7 +211,7 @@ async def test_a_token_whose_time_is_over_ends_what_it_let_in(
 async def test_the_first_token_ends_what_needed_none(yard: Yard, quick_looks: None):
     async with served(yard) as server, listening(server) as listener:
         await listener.subscribe()
-        await yard.create_token("first", "admin")
+        await yard.tokens.create("first", "admin")
 
         assert await closings([listener]) == [Closing.NO_TOKEN]
 
@@ -220,7 +220,7 @@ async def test_the_first_token_ends_what_needed_none(yard: Yard, quick_looks: No
 
 
 async def test_a_token_has_an_end_to_the_connections_that_listen_with_it(yard: Yard):
-    tokens = [(await yard.create_token(name, "viewer")).text for name in ("ada", "bob")]
+    tokens = [(await yard.tokens.create(name, "viewer")).text for name in ("ada", "bob")]
     async with served(yard, most_listeners=2) as server, calling(server, tokens[0]) as client:
         async with (
             listening(server, token=tokens[0]),
@@ -241,7 +241,7 @@ async def test_a_token_has_an_end_to_the_connections_that_listen_with_it(yard: Y
 
 
 async def test_an_address_has_an_end_to_the_connections_that_have_yet_to_show_a_token(yard: Yard):
-    token = (await yard.create_token("ada", "viewer")).text
+    token = (await yard.tokens.create("ada", "viewer")).text
     async with served(yard, most_strangers=1) as server, listening(server) as stranger:
         assert await refused(server, None) == 429
         assert "welcome" in await stranger.ask(token=token)
@@ -262,14 +262,14 @@ def test_tokens_are_looked_at_often_enough_for_what_the_guide_promises():
 
 
 async def test_who_has_yet_to_show_a_token_is_not_taken_for_one_whose_token_has_ended(yard: Yard, quick_looks: None):
-    issued = [await yard.create_token(name, "viewer") for name in ("ada", "bob")]
+    issued = [await yard.tokens.create(name, "viewer") for name in ("ada", "bob")]
     async with (
         served(yard) as server,
         listening(server, token=issued[0].text) as first,
         listening(server) as stranger,
     ):
         await first.subscribe()
-        await yard.revoke_token(issued[0].token.id)
+        await yard.tokens.revoke(issued[0].token.id)
         assert await closings([first]) == [Closing.NO_TOKEN]
 
         assert "welcome" in await stranger.ask(token=issued[1].text)

@@ -169,11 +169,11 @@ async def test_nothing_is_skipped_where_the_past_goes_over_into_the_present(
     async with listening(server) as listener:
         await listener.subscribe("now", event="never")  # so that the feed runs, and has a past to be resumed from
         for number in range(20):
-            await yard.message(held.id, held.lease, {"number": number})
+            await yard.attempts.message(held.id, held.lease, {"number": number})
         late = [Numbered(server, wanted) for wanted in ({}, {"task_id": held.id}, {"event": "task.message"})]
         hearing = [asyncio.create_task(each.hear(40)) for each in late]
         for number in range(20, 40):
-            await yard.message(held.id, held.lease, {"number": number})
+            await yard.attempts.message(held.id, held.lease, {"number": number})
 
         assert await asyncio.gather(*hearing) == [list(range(40))] * len(late)
 

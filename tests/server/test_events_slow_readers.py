@@ -37,7 +37,7 @@ async def feed(server: Server, yard: Yard) -> Feed:
 async def talk_until_there_are(listeners: int, yard: Yard, held: Held, feed: Feed) -> int:
     """Say more and more until only so many still listen; how much was said."""
     for said in range(1, MOST + 1):
-        await yard.message(held.id, held.lease, {"number": said, "text": TEXT})
+        await yard.attempts.message(held.id, held.lease, {"number": said, "text": TEXT})
         if len(list(feed.everyone())) == listeners:
             return said
     raise AssertionError("nobody was cut off")
@@ -79,7 +79,7 @@ async def test_a_slow_reader_is_cut_off_and_misses_nothing_when_it_resumes(yard:
         assert numbers(before + after) == list(range(1, said + 1))
 
         for number in range(said, MOST):
-            await yard.message(held.id, held.lease, {"number": number + 1})
+            await yard.attempts.message(held.id, held.lease, {"number": number + 1})
         assert numbers(await hearing) == list(range(1, MOST + 1))
 
 
@@ -119,7 +119,7 @@ async def test_a_reader_that_never_reads_is_hung_up_on(
 async def test_what_is_kept_for_listeners_is_bounded(yard: Yard, server: Server, feed: Feed):
     held = await given_a_running_task(yard)
     for _ in range(20):
-        await yard.message(held.id, held.lease, {"text": TEXT})
+        await yard.attempts.message(held.id, held.lease, {"text": TEXT})
     last = (await yard.events())[-1].seq
     await until(lambda: feed.recent.head == last)
 

@@ -40,7 +40,7 @@ PLAIN = [
 
 @pytest.mark.timeout(1800)
 async def test_no_generated_request_gets_an_answer_that_the_document_does_not_have(yard: Yard):
-    token = (await yard.create_token("generator", "admin")).text
+    token = (await yard.tokens.create("generator", "admin")).text
     faults: list[str] = []
     answered: defaultdict[str, set[int]] = defaultdict(set)
     async with (
@@ -92,12 +92,12 @@ def _hurry(part: object) -> None:
 
 async def things_that_exist(yard: Yard, number: int) -> Known:
     """Something of every kind, whatever was done to what there was before."""
-    await yard.set_budget()
-    await yard.set_breaker_policy()
-    await yard.set_preset("standard")
+    await yard.budgets.set()
+    await yard.breakers.set_policy()
+    await yard.presets.set("standard")
     type_, queue, agent, runtime = f"type/{number}", f"queue/{number}", f"agent/{number}", f"runtime/{number}"
-    await yard.register_runtime(runtime)
-    await yard.register(agent, max_concurrent_tasks=1000, runtime_id=runtime, types=[type_])
+    await yard.runtimes.register(runtime)
+    await yard.agents.register(agent, max_concurrent_tasks=1000, runtime_id=runtime, types=[type_])
     draft = {"type": type_, "queue": queue, "subject": f"issue:{number}", "dedup": "none", "max_attempts": 1}
     tasks = await yard.enqueue_many([draft] * 60)
     dag = await yard.submit({"tasks": [{"type": "code", "name": "first"}, {"type": "code", "depends_on": ["first"]}]})
@@ -108,11 +108,11 @@ async def things_that_exist(yard: Yard, number: int) -> Known:
     for each in held[10:15]:
         await yard.fail(each.id, each.lease, "crash")
     for each in held[15:20]:
-        await yard.spawn(each.id, each.lease, [{"type": "code"}], name="more")
+        await yard.tasks.spawn(each.id, each.lease, [{"type": "code"}], name="more")
     spawners = [str(each.id) for each in held[15:20]]
-    await yard.add_schedule("nightly", "@daily", task={"type": type_}, replace=True)
-    await yard.add_trigger("deploys", "webhook", ready_made="json", replace=True)
-    token = await yard.create_token("to be revoked", "viewer")
+    await yard.schedules.add("nightly", "@daily", task={"type": type_}, replace=True)
+    await yard.triggers.add("deploys", "webhook", ready_made="json", replace=True)
+    token = await yard.tokens.create("to be revoked", "viewer")
     ids = [str(task.id) for task in tasks]
     return {
         "task_id": ids + spawners * 6, "parent_id": ids, "parent": ids, "depends_on": ids[-5:], "id": [agent],

@@ -20,7 +20,7 @@ MANY = b"[" + b"0," * 60_000 + b"0]"
 
 async def given_a_hook(yard: Yard) -> tuple[str, str]:
     """Where deliveries go to, and what they are signed with."""
-    added = await yard.add_trigger("deploys", "webhook", task={"type": "check", "payload": "{{ body }}"})
+    added = await yard.triggers.add("deploys", "webhook", task={"type": "check", "payload": "{{ body }}"})
     assert added.secret is not None
     assert added.view.trigger.path is not None
     return DELIVER.to(path=added.view.trigger.path), added.secret
@@ -34,7 +34,7 @@ def headers(yard: Yard, secret: str, body: bytes = BODY, id_: str = "msg_1", lat
 
 async def test_a_delivery_needs_no_token_and_is_answered_with_nothing_but_that_it_came(yard: Yard):
     path, secret = await given_a_hook(yard)
-    await yard.create_token("olga", "admin")  # from now on the server is closed to who has none
+    await yard.tokens.create("olga", "admin")  # from now on the server is closed to who has none
     async with calling(yard) as client:
         answer = await client.post(path, content=BODY, headers=headers(yard, secret))
 
@@ -67,7 +67,7 @@ async def test_whatever_is_wrong_the_answer_is_the_same(yard: Yard, caplog: pyte
     assert len({answer.text for answer in refused[:-1]}) == 1
     assert refused[-1].status_code == 422  # that is no name at all
     assert len(await yard.find()) == 1
-    assert [fire.outcome.value for fire in await yard.trigger_fires("deploys")] == ["fired"]
+    assert [fire.outcome.value for fire in await yard.triggers.fires("deploys")] == ["fired"]
     assert secret[6:20] not in caplog.text
 
 
@@ -78,7 +78,7 @@ async def test_a_body_that_is_too_large_is_not_read_to_its_end(yard: Yard):
         answer = await client.post(path, content=body, headers=headers(yard, secret, body))
 
     assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
-    assert await yard.trigger_fires("deploys") == []
+    assert await yard.triggers.fires("deploys") == []
 
 
 @pytest.mark.parametrize("limit", ["calls", "guesses"])
@@ -89,7 +89,7 @@ async def test_who_delivers_too_often_is_asked_to_wait(yard: Yard, limit: str):
         answers = [await client.post(path, content=BODY) for _ in range(4)]
 
     assert [answer.status_code for answer in answers] == [401, 401, 429, 429]
-    assert await yard.trigger_fires("deploys") == []
+    assert await yard.triggers.fires("deploys") == []
 
 
 async def test_an_operator_sees_the_reasons_in_the_log(yard: Yard, caplog: pytest.LogCaptureFixture):

@@ -99,7 +99,7 @@ async def test_a_name_in_a_path_that_is_no_text_is_refused(yard: Yard, name: str
 
 async def test_a_name_in_a_path_may_have_any_character_in_it(yard: Yard):
     name = "team/a b%2F?é"
-    await yard.register(name)
+    await yard.agents.register(name)
 
     async with calling(yard) as client:
         answer = await client.post("/api/agents/team%2Fa%20b%252F%3F%C3%A9/heartbeat")
@@ -206,7 +206,7 @@ async def test_who_calls_too_often_is_told_when_to_come_again(yard: Yard):
 
 
 async def test_every_token_has_calls_of_its_own(yard: Yard):
-    tokens = [(await yard.create_token(name, "viewer")).text for name in ("ada", "bob")]
+    tokens = [(await yard.tokens.create(name, "viewer")).text for name in ("ada", "bob")]
     async with served(yard, calls=Limiter(Rate(per_sec=0.1, burst=1))) as server:
         for token in tokens:
             async with client_of(server.port, token) as client:
@@ -214,7 +214,7 @@ async def test_every_token_has_calls_of_its_own(yard: Yard):
 
 
 async def test_who_guesses_tokens_is_slowed_down_and_others_are_not_asked_to_pay_for_it(yard: Yard):
-    await yard.create_token("ada", "viewer")
+    await yard.tokens.create("ada", "viewer")
     async with served(yard, guesses=Limiter(Rate(per_sec=0.1, burst=3))) as server:
         async with client_of(server.port, "ty_guess") as guesser:
             answers = [(await guesser.get("/api/stats")).status_code for _ in range(5)]

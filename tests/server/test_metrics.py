@@ -70,7 +70,7 @@ def value(families: Families, name: str, **labels: str) -> float:
 
 
 async def given_a_day_of_work(yard: Yard, clock: ManualClock) -> None:
-    await yard.set_budget(daily_budget_usd=100)
+    await yard.budgets.set(daily_budget_usd=100)
     await given_an_agent(yard, "rich", budget_usd=5)
     held = await given_a_running_task(yard, by="ada")
     clock.advance(seconds=4)
@@ -139,7 +139,7 @@ async def test_a_worker_that_fell_silent_counts_as_dead_until_it_signs_off(yard:
     clock.advance(seconds=76)
     async with calling(yard) as client:
         silent = await scrape(client)
-        await yard.sign_off_agent("ada")
+        await yard.agents.sign_off("ada")
         gone = await scrape(client)
 
     assert [value(each, "taskyard_workers_dead_total") for each in (silent, gone)] == [1, 0]
@@ -195,7 +195,7 @@ async def test_no_label_takes_more_values_than_it_may(
 async def test_a_workspace_sees_its_own_figures_only(yard: Yard, open_yard: OpenYard, clock: ManualClock):
     await given_a_day_of_work(yard, clock)
     elsewhere = await open_yard(workspace="elsewhere")
-    token = (await elsewhere.create_token("stranger", "viewer")).text
+    token = (await elsewhere.tokens.create("stranger", "viewer")).text
 
     async with calling(yard, token) as client:
         families = await scrape(client)

@@ -185,7 +185,7 @@ async def test_a_failed_task_that_a_person_takes_out_is_cancelled(daemon: Daemon
 
 async def test_an_agents_token_reads_its_attempts_by_their_ids(daemon: Daemon, yard: Yard):
     first = await _retried(daemon)
-    issued = await yard.create_token("mine", "agent", agent=AGENT)
+    issued = await yard.tokens.create("mine", "agent", agent=AGENT)
 
     answer = await daemon.http.get(
         f"/api/tasks/{first['id']}.2", params={"view": "multica"}, headers={"Authorization": f"Bearer {issued.text}"}

@@ -86,7 +86,7 @@ async def test_a_browser_runs_only_what_was_built(yard: Yard, built: Path, path:
 
 
 async def test_the_pages_are_there_before_anybody_has_logged_in(yard: Yard, built: Path):
-    await yard.create_token("olga", "viewer")
+    await yard.tokens.create("olga", "viewer")
     async with calling(yard) as client:
         page, data = await client.get("/", headers=PAGE_WANTED), await client.get("/api/stats")
 

@@ -53,7 +53,7 @@ async def test_who_needs_no_token_is_the_owner(yard: Yard):
     ],
 )
 async def test_who_logs_in_is_told_what_they_may_do(yard: Yard, role: str, may: dict[str, bool]):
-    token = (await yard.create_token("olga", role)).text
+    token = (await yard.tokens.create("olga", role)).text
     async with calling(yard) as client:
         welcome = (await log_in(client, token)).json()
         who = (await client.get("/api/session")).json()
@@ -65,7 +65,7 @@ async def test_who_logs_in_is_told_what_they_may_do(yard: Yard, role: str, may: 
 
 
 async def test_a_session_is_a_cookie_that_no_script_and_no_other_site_gets(yard: Yard):
-    token = (await yard.create_token("olga", "viewer")).text
+    token = (await yard.tokens.create("olga", "viewer")).text
     async with calling(yard) as client:
         plain = (await log_in(client, token)).headers["set-cookie"]
         behind_tls = await client.post(
@@ -80,7 +80,7 @@ async def test_a_session_is_a_cookie_that_no_script_and_no_other_site_gets(yard:
 
 @pytest.mark.parametrize("shown", ["nonsense", "", "ty_" + "0" * 26 + "_" + "x" * 43])
 async def test_what_is_no_token_begins_no_session(yard: Yard, shown: str):
-    await yard.create_token("olga", "viewer")
+    await yard.tokens.create("olga", "viewer")
     async with calling(yard) as client:
         answer = await log_in(client, shown)
 
@@ -89,13 +89,13 @@ async def test_what_is_no_token_begins_no_session(yard: Yard, shown: str):
 
 
 async def test_an_agents_token_is_not_for_the_dashboard(yard: Yard):
-    token = (await yard.create_token("t", "agent", agent="coder")).text
+    token = (await yard.tokens.create("t", "agent", agent="coder")).text
     async with calling(yard) as client:
         assert (await log_in(client, token)).status_code == 403
 
 
 async def test_a_session_ends_when_it_is_told_to_in_the_browser_and_here(yard: Yard):
-    token = (await yard.create_token("olga", "viewer")).text
+    token = (await yard.tokens.create("olga", "viewer")).text
     async with calling(yard) as client:
         kept = cookie_of(await log_in(client, token))
         goodbye = await client.delete("/api/session", headers=page_of(client))
@@ -108,11 +108,11 @@ async def test_a_session_ends_when_it_is_told_to_in_the_browser_and_here(yard: Y
 
 
 async def test_a_session_ends_with_its_token_at_once(yard: Yard):
-    issued = await yard.create_token("olga", "viewer")
+    issued = await yard.tokens.create("olga", "viewer")
     async with calling(yard) as client:
         await log_in(client, issued.text)
         before = await client.get("/api/stats")
-        await yard.revoke_token(issued.token.id)
+        await yard.tokens.revoke(issued.token.id)
         after = await client.get("/api/stats")
 
     assert (before.status_code, after.status_code) == (200, 401)
@@ -122,7 +122,7 @@ async def test_a_session_ends_with_its_token_at_once(yard: Yard):
 async def test_a_session_ends_by_itself_and_never_after_its_token(
     yard: Yard, clock: ManualClock, token_lasts: int | None, session_lasts: int
 ):
-    token = (await yard.create_token("olga", "viewer", expires_in_sec=token_lasts)).text
+    token = (await yard.tokens.create("olga", "viewer", expires_in_sec=token_lasts)).text
     async with calling(yard) as client:
         kept = cookie_of(await log_in(client, token))
         clock.advance(seconds=session_lasts - 1)
@@ -134,18 +134,18 @@ async def test_a_session_ends_by_itself_and_never_after_its_token(
 
 
 async def test_sessions_that_are_over_are_forgotten_when_another_begins(yard: Yard, clock: ManualClock):
-    token = (await yard.create_token("olga", "viewer")).token
+    token = (await yard.tokens.create("olga", "viewer")).token
     for _ in range(3):
-        await yard.begin_session(token)
+        await yard.local.sessions.begin(token)
     clock.advance(seconds=12 * 3600 + 1)
-    last = await yard.begin_session(token)
+    last = await yard.local.sessions.begin(token)
 
     assert [record.id for record in await yard.store.records(SESSION, EVERYWHERE)] == [last.session.id]
 
 
 async def test_the_secret_of_a_session_is_nowhere_in_the_store(tmp_path: Path):
     async with taskyard.connect(f"sqlite:///{tmp_path / 'yard.db'}") as yard:
-        begun = await yard.begin_session((await yard.create_token("ada", "admin")).token)
+        begun = await yard.local.sessions.begin((await yard.tokens.create("ada", "admin")).token)
         stored = await asyncio.to_thread(lambda: b"".join(path.read_bytes() for path in tmp_path.iterdir()))
 
     assert begun.session.id.encode() in stored
@@ -153,7 +153,7 @@ async def test_the_secret_of_a_session_is_nowhere_in_the_store(tmp_path: Path):
 
 
 async def test_a_session_begins_no_other_that_would_outlive_its_logout(yard: Yard):
-    token = (await yard.create_token("olga", "admin")).text
+    token = (await yard.tokens.create("olga", "admin")).text
     async with calling(yard) as client:
         session = cookie_of(await log_in(client, token))["cookie"].partition("=")[2]
         answer = await log_in(client, session)
@@ -181,7 +181,7 @@ async def test_a_session_begins_no_other_that_would_outlive_its_logout(yard: Yar
     ],
 )
 async def test_a_change_in_a_session_must_come_from_a_page_of_ours(yard: Yard, headers: dict[str, str], status: int):
-    token = (await yard.create_token("olga", "operator")).text
+    token = (await yard.tokens.create("olga", "operator")).text
     async with calling(yard) as client:
         await log_in(client, token)
         said = {name: page_of(client)["origin"] if value == "SELF" else value for name, value in headers.items()}
@@ -192,7 +192,7 @@ async def test_a_change_in_a_session_must_come_from_a_page_of_ours(yard: Yard, h
 
 
 async def test_a_page_of_another_site_reads_nothing_in_a_session(yard: Yard):
-    token = (await yard.create_token("olga", "viewer")).text
+    token = (await yard.tokens.create("olga", "viewer")).text
     async with calling(yard) as client:
         await log_in(client, token)
         answer = await client.get("/api/stats", headers={"sec-fetch-site": "cross-site"})
@@ -201,7 +201,7 @@ async def test_a_page_of_another_site_reads_nothing_in_a_session(yard: Yard):
 
 
 async def test_a_page_of_another_site_logs_nobody_in(yard: Yard):
-    token = (await yard.create_token("olga", "viewer")).text
+    token = (await yard.tokens.create("olga", "viewer")).text
     async with calling(yard) as client:
         answer = await client.post("/api/session", json={"token": token}, headers={"sec-fetch-site": "cross-site"})
 
@@ -209,7 +209,7 @@ async def test_a_page_of_another_site_logs_nobody_in(yard: Yard):
 
 
 async def test_a_token_in_the_header_counts_and_not_the_session_beside_it(yard: Yard):
-    admin, viewer = (await yard.create_token("root", "admin")).text, (await yard.create_token("v", "viewer")).text
+    admin, viewer = (await yard.tokens.create("root", "admin")).text, (await yard.tokens.create("v", "viewer")).text
     async with calling(yard) as client:
         await log_in(client, viewer)
         answer = await client.post("/api/tasks", json={"type": "code"}, headers={"authorization": f"Bearer {admin}"})
@@ -218,7 +218,7 @@ async def test_a_token_in_the_header_counts_and_not_the_session_beside_it(yard: 
 
 
 async def test_two_servers_on_one_machine_have_sessions_of_their_own(yard: Yard):
-    token = (await yard.create_token("olga", "viewer")).text
+    token = (await yard.tokens.create("olga", "viewer")).text
     async with served(yard) as one, served(yard) as other:
         async with client_of(one.port) as client:
             kept = cookie_of(await log_in(client, token))
@@ -230,13 +230,13 @@ async def test_two_servers_on_one_machine_have_sessions_of_their_own(yard: Yard)
 
 async def test_events_are_followed_in_a_session_until_it_ends(yard: Yard, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("taskyard.server.live.connections.EVERY", 0.05)
-    issued = await yard.create_token("olga", "viewer")
+    issued = await yard.tokens.create("olga", "viewer")
     async with calling(yard) as client:
         await log_in(client, issued.text)
         request = client.stream("GET", "/api/events?after=0", headers={"accept": "text/event-stream"})
         async with request as stream:
             lines = stream.aiter_lines()
             assert "token.created" in await anext(line async for line in lines if line.startswith("data:"))
-            await yard.revoke_token(issued.token.id)
+            await yard.tokens.revoke(issued.token.id)
             async with asyncio.timeout(30):
                 [_ async for _ in lines]

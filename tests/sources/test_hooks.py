@@ -39,7 +39,7 @@ async def test_a_delivery_that_does_not_fit_is_taken_and_the_failure_shown(yard:
     await receive(yard, *letter(yard, secret, b'{"ok": true}', id_="a"))
     await receive(yard, *letter(yard, secret, b'{"ok": false}', id_="b"))
 
-    told = [(fire.outcome, fire.why) for fire in await yard.trigger_fires("deploys")]
+    told = [(fire.outcome, fire.why) for fire in await yard.triggers.fires("deploys")]
     assert ("skipped", "body.ok is true") in told
     assert any(outcome == "failed" and "body.service" in why for outcome, why in told)
     assert await yard.find() == []
@@ -59,13 +59,13 @@ async def test_a_paused_hook_takes_deliveries_and_makes_nothing(yard: Yard):
     secret = await given_a_hook(yard, paused=True)
     await receive(yard, *letter(yard, secret))
 
-    assert [(fire.outcome, fire.why) for fire in await yard.trigger_fires("deploys")] == [("skipped", "it is paused")]
+    assert [(fire.outcome, fire.why) for fire in await yard.triggers.fires("deploys")] == [("skipped", "it is paused")]
     assert await yard.find() == []
 
 
 async def test_what_has_no_secret_cannot_be_given_another(yard: Yard):
-    await yard.add_trigger("deploys", "dag", task={"type": "x"})
+    await yard.triggers.add("deploys", "dag", task={"type": "x"})
     with pytest.raises(InvalidInput, match="webhook"):
-        await yard.rotate_hook("deploys")
+        await yard.triggers.rotate("deploys")
     with pytest.raises(DeliveryRefused):
         await receive(yard, {}, BODY, "deploys")

@@ -8,7 +8,7 @@ import pytest
 from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.errors import InvalidInput
 from taskyard.ledger.clock import ManualClock
-from taskyard.yard import Yard
+from taskyard.yard import Yard, local_yard
 from tests.sources.words import AUDIT, DAY, HOUR, fires, given_a_schedule, pass_by
 from tests.yards import OpenYard, claim_that, data_of, elapse, given_an_agent
 
@@ -27,7 +27,7 @@ async def test_a_schedule_begins_and_ends_when_it_is_told_to(yard: Yard, clock: 
     await pass_by(yard, clock, DAY)
 
     assert await fires(yard) == [("fired", "01-01T02:00"), ("fired", "01-01T03:00")]
-    assert (await yard.schedule("audit")).schedule.next_at is None
+    assert (await yard.schedules.get("audit")).schedule.next_at is None
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ async def test_a_run_may_replace_the_one_before(yard: Yard, clock: ManualClock, 
     await pass_by(yard, clock, 2 * HOUR)
 
     assert [outcome for outcome, _ in await fires(yard)] == ["fired", "skipped", "fired"]
-    assert {status for status, types in (await yard.stats()).items() if types} == {"ready", "cancelled"}
+    assert {status for status, types in (await yard.tasks.stats()).items() if types} == {"ready", "cancelled"}
 
 
 async def test_a_schedule_takes_anothers_place_only_where_that_is_said(yard: Yard, clock: ManualClock):
@@ -96,16 +96,16 @@ async def test_a_task_that_is_there_already_is_the_one_that_is_meant(yard: Yard,
     await pass_by(yard, clock, 3 * HOUR)
 
     [task] = await yard.find()
-    last = await yard.schedule_fires("audit")
+    last = await yard.schedules.fires("audit")
     assert {fire.task_id for fire in last} == {task.id}
     assert "a live task has the key" in last[0].why
 
 
 async def test_what_people_did_with_a_schedule_is_on_record(yard: Yard):
     await given_a_schedule(yard)
-    await yard.pause_schedule("audit")
-    await yard.resume_schedule("audit")
-    await yard.remove_schedule("audit")
+    await yard.schedules.pause("audit")
+    await yard.schedules.resume("audit")
+    await yard.schedules.remove("audit")
 
     told = [await data_of(yard, f"schedule.{verb}") for verb in ("added", "paused", "resumed", "removed")]
     assert told == [[{"schedule": "audit", "by": "human:local"}]] * 4
@@ -121,13 +121,13 @@ async def test_fires_are_kept_for_as_long_as_work_is(yard: Yard, clock: ManualCl
 
 async def test_a_template_that_no_longer_fits_is_told_of_and_stops_nothing(yard: Yard, clock: ManualClock):
     await given_a_schedule(yard, task={**AUDIT, "queue": "slow", "priority": 77})
-    await yard.set_queue_preset("slow", "loki")
+    await yard.queues.set_preset("slow", "loki")
     await pass_by(yard, clock, HOUR)
-    [failed] = await yard.schedule_fires("audit")
+    [failed] = await yard.schedules.fires("audit")
     assert failed.outcome == "failed"
     assert "priority" in failed.why
 
-    await yard.set_queue_preset("slow", None)
+    await yard.queues.set_preset("slow", None)
     await pass_by(yard, clock, HOUR)
     assert [outcome for outcome, _ in await fires(yard)] == ["failed", "fired"]
 
@@ -164,10 +164,10 @@ async def test_a_schedule_that_makes_no_sense_is_refused_and_not_stored(yard: Ya
     for field, given in NONSENSE:
         asked: dict[str, Any] = {"schedule_id": "audit", "when": "0 * * * *", "task": AUDIT, **given}
         with pytest.raises(InvalidInput) as refused:
-            await yard.add_schedule(**asked)
+            await yard.schedules.add(**asked)
         assert field in str(refused.value.facts["field"])
 
-    assert await yard.schedules() == []
+    assert await yard.schedules.list() == []
 
 
 # What verify finds
@@ -178,10 +178,10 @@ async def test_verify_finds_a_fire_that_made_two_things_and_a_schedule_that_nobo
 ):
     opened = await open_yard()
     # Of this workspace the fixture does not know: what it knows of must be sound afterwards.
-    yard = Yard(opened.store, replace(opened.options, workspace="damaged"))
+    yard = local_yard(opened.store, replace(opened.options, workspace="damaged"))
     await given_a_schedule(yard)
     await pass_by(yard, clock, HOUR)
-    [fire] = await yard.schedule_fires("audit")
+    [fire] = await yard.schedules.fires("audit")
     await yard.enqueue("audit", created_by="cron:audit", trigger={"type": "schedule", "ref": fire.id})
     [entry] = await yard.store.records("agenda")
     await yard.store.commit([ChangeSet(records=(RecordChange(*entry[:4], None),), at=yard.now())])

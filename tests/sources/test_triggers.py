@@ -33,11 +33,11 @@ async def test_a_lone_task_is_its_own_graph(yard: Yard, clock: ManualClock):
 
 
 async def test_a_graph_that_fails_fires_who_listens_to_that(yard: Yard, clock: ManualClock):
-    await yard.add_trigger("alarm", "dag", settings={"status": ["failed"]}, task={"type": "report"})
+    await yard.triggers.add("alarm", "dag", settings={"status": ["failed"]}, task={"type": "report"})
     await given_a_dead_letter(yard, "load")
     await look_at_events(yard, clock)
 
-    assert [fire.outcome for fire in await yard.trigger_fires("alarm")] == ["fired"]
+    assert [fire.outcome for fire in await yard.triggers.fires("alarm")] == ["fired"]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ async def test_a_graph_that_is_not_meant_is_passed_over_and_that_is_shown(
     await given_a_report_on(yard, **settings)
     dag_id = await finish(yard, ETL)
     await look_at_events(yard, clock)
-    view = await yard.trigger("report")
+    view = await yard.triggers.get("report")
 
     assert await reports(yard) == list(view.fires) == []
     assert dag_id in str(view.passed_over)
@@ -69,7 +69,7 @@ async def test_what_ended_before_the_trigger_was_added_does_not_fire_it(yard: Ya
 
 async def test_conditions_on_what_came_decide_too(yard: Yard):
     await given_an_agent(yard)
-    await yard.add_trigger("report", "dag", only={"output.rows": [1, 2]}, task=REPORT)
+    await yard.triggers.add("report", "dag", only={"output.rows": [1, 2]}, task=REPORT)
     await finish(yard, ETL)
     assert ((await last_fire(yard)).outcome, (await last_fire(yard)).why) == ("skipped", "output.rows is 7")
 
@@ -88,21 +88,21 @@ async def test_a_path_that_leads_nowhere_is_a_failure_that_is_shown(yard: Yard):
 
 async def test_a_trigger_does_not_start_itself(yard: Yard, clock: ManualClock):
     await given_an_agent(yard)
-    await yard.add_trigger("again", "dag", dag=ETL)
+    await yard.triggers.add("again", "dag", dag=ETL)
     await finish(yard, ETL)
     for _ in range(2):
         (held,) = await yard.claim("worker", start=True)
         await yard.complete(held.id, held.lease)
     await look_at_events(yard, clock)
 
-    assert len(await yard.trigger_fires("again")) == 1
-    assert "does not start itself" in str((await yard.trigger("again")).passed_over)
+    assert len(await yard.triggers.fires("again")) == 1
+    assert "does not start itself" in str((await yard.triggers.get("again")).passed_over)
 
 
 async def test_triggers_that_start_each_other_come_to_an_end(yard: Yard):
     await given_an_agent(yard)
     for number, other in (("one", "b"), ("two", "a")):
-        await yard.add_trigger(
+        await yard.triggers.add(
             number, "dag", settings={"tag": "ab".replace(other, "")}, dag={"tags": [other], "tasks": [{"type": "load"}]}
         )
     await yard.submit({"tags": ["a"], "tasks": [{"type": "load"}]})
@@ -117,17 +117,17 @@ async def test_triggers_that_start_each_other_come_to_an_end(yard: Yard):
 
 async def test_a_paused_trigger_lets_graphs_pass(yard: Yard):
     await given_a_report_on(yard)
-    await yard.pause_trigger("report")
+    await yard.triggers.pause("report")
     await finish(yard, ETL)
     assert await reports(yard) == []
 
-    await yard.resume_trigger("report")
+    await yard.triggers.resume("report")
 
 
 @pytest.mark.parametrize(("measure", "above"), [("cost_usd", 0.25), ("duration_sec", 5)])
 async def test_cost_and_duration_are_watched_too(yard: Yard, clock: ManualClock, measure: str, above: float):
     settings = {"measure": measure, "above": above, "over": 2}
-    await yard.add_trigger("friction", "rule", settings=settings, task=MEND)
+    await yard.triggers.add("friction", "rule", settings=settings, task=MEND)
     await given_an_agent(yard)
     for _ in range(2):
         await yard.enqueue("code")
@@ -140,7 +140,7 @@ async def test_cost_and_duration_are_watched_too(yard: Yard, clock: ManualClock,
 
 
 async def test_a_provider_that_asks_to_wait_is_no_failure(yard: Yard, clock: ManualClock):
-    await yard.add_trigger("friction", "rule", settings={**RULE, "over": 1, "above": 0}, task=MEND)
+    await yard.triggers.add("friction", "rule", settings={**RULE, "over": 1, "above": 0}, task=MEND)
     await given_an_agent(yard)
     await yard.enqueue("code")
     (held,) = await yard.claim("worker", start=True)
@@ -154,11 +154,11 @@ async def test_a_provider_that_asks_to_wait_is_no_failure(yard: Yard, clock: Man
 
 
 async def test_a_trigger_is_fired_by_hand_and_once_for_a_key(yard: Yard):
-    await yard.add_trigger(
+    await yard.triggers.add(
         "inbox", "files", settings={"path": "/srv/inbox"}, task={"type": "read", "prompt": "{{ file.path }}"}
     )
     data = {"file": {"path": "/srv/inbox/a.csv"}}
-    first, second = [await yard.fire_trigger("inbox", data, key="a") for _ in range(2)]
+    first, second = [await yard.triggers.fire("inbox", data, key="a") for _ in range(2)]
 
     assert [first.outcome, second.outcome] == ["fired", "skipped"]
     assert "came before" in second.why
@@ -167,14 +167,14 @@ async def test_a_trigger_is_fired_by_hand_and_once_for_a_key(yard: Yard):
 
 async def test_a_trigger_that_is_removed_fires_no_more_and_its_name_is_free(yard: Yard):
     await given_a_report_on(yard)
-    await yard.remove_trigger("report")
+    await yard.triggers.remove("report")
     await finish(yard, ETL)
 
-    assert await reports(yard) == await yard.triggers() == []
+    assert await reports(yard) == await yard.triggers.list() == []
     with pytest.raises(NotFound):
-        await yard.trigger("report")
+        await yard.triggers.get("report")
     await given_a_report_on(yard)
-    assert [view.trigger.id for view in await yard.triggers()] == ["report"]
+    assert [view.trigger.id for view in await yard.triggers.list()] == ["report"]
 
 
 async def test_a_trigger_takes_anothers_place_only_where_that_is_said(yard: Yard):
@@ -182,17 +182,17 @@ async def test_a_trigger_takes_anothers_place_only_where_that_is_said(yard: Yard
     with pytest.raises(InvalidInput, match="another trigger"):
         await given_a_report_on(yard)
     with pytest.raises(InvalidInput, match="must stay dag"):
-        await yard.add_trigger("report", "webhook", ready_made="json", replace=True)
-    await yard.add_trigger("report", "dag", task={"type": "other"}, replace=True)
+        await yard.triggers.add("report", "webhook", ready_made="json", replace=True)
+    await yard.triggers.add("report", "dag", task={"type": "other"}, replace=True)
 
-    assert (await yard.trigger("report")).trigger.template == {"task": {"type": "other"}}
+    assert (await yard.triggers.get("report")).trigger.template == {"task": {"type": "other"}}
 
 
 async def test_what_people_did_with_a_trigger_is_on_record(yard: Yard):
     await given_a_report_on(yard)
-    await yard.pause_trigger("report")
-    await yard.resume_trigger("report")
-    await yard.remove_trigger("report")
+    await yard.triggers.pause("report")
+    await yard.triggers.resume("report")
+    await yard.triggers.remove("report")
 
     told = [await data_of(yard, f"trigger.{verb}") for verb in ("added", "paused", "resumed", "removed")]
     assert told == [[{"trigger": "report", "source": "dag", "by": "human:local"}]] * 4
@@ -221,7 +221,7 @@ async def test_a_trigger_that_makes_no_sense_is_refused_and_not_stored(yard: Yar
     for field, given in NONSENSE:
         asked: dict[str, Any] = {"trigger_id": "report", "source": "dag", "task": {"type": "report"}, **given}
         with pytest.raises(InvalidInput) as refused:
-            await yard.add_trigger(**asked)
+            await yard.triggers.add(**asked)
         assert field in str(refused.value.facts["field"])
 
-    assert await yard.triggers() == []
+    assert await yard.triggers.list() == []

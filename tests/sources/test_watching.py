@@ -52,16 +52,16 @@ async def watched(yard: Yard, *folders: Path, times: int = 1) -> AsyncGenerator[
 
 async def begun(yard: Yard, folder: Path) -> None:
     """Wait until a change is seen: what happened before the watch began is not."""
-    await yard.add_trigger(
+    await yard.triggers.add(
         "begun", "files", settings={"path": str(folder), "patterns": ["*.begun"]}, task={"type": "x"}
     )
     number = 0
-    while not await yard.trigger_fires("begun"):
+    while not await yard.triggers.fires("begun"):
         mark = await yard.mark()
         (folder / f"{number}.begun").touch()
         number += 1
         await yard.changed(mark, 0.1)
-    await yard.remove_trigger("begun")
+    await yard.triggers.remove("begun")
 
 
 async def fired(yard: Yard, number: int) -> list[str]:
@@ -73,7 +73,7 @@ async def fired(yard: Yard, number: int) -> list[str]:
 
 
 async def given_a_trigger(yard: Yard, folder: Path, **settings: Any) -> None:
-    await yard.add_trigger("files", "files", settings={"path": str(folder), **settings}, task=READ)
+    await yard.triggers.add("files", "files", settings={"path": str(folder), **settings}, task=READ)
 
 
 async def test_a_file_that_comes_makes_a_task_however_many_watch(yard: Yard, inbox: Path):

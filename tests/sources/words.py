@@ -12,6 +12,7 @@ from taskyard.features.sources.fires import Fire
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.signing import signed, signed_for_github
 from taskyard.yard import Yard
+from tests.remote import Beyond
 from tests.yards import given_an_agent
 
 HOUR = 3600.0
@@ -38,9 +39,9 @@ PULL_REQUEST = {
 }
 
 
-def behind(yard: Yard) -> Any:
+def behind(yard: Yard) -> Yard:
     """Whoever has the store: beyond a server, that is the server."""
-    return getattr(yard, "behind", yard)
+    return yard.behind if isinstance(yard, Beyond) else yard
 
 
 # Schedules
@@ -48,7 +49,7 @@ def behind(yard: Yard) -> Any:
 
 async def given_a_schedule(yard: Yard, when: str = "0 * * * *", **more: Any) -> str:
     given: dict[str, Any] = {"task": AUDIT, **more}
-    await yard.add_schedule("audit", when, **given)
+    await yard.schedules.add("audit", when, **given)
     return "audit"
 
 
@@ -60,7 +61,7 @@ async def pass_by(yard: Yard, clock: ManualClock, seconds: float) -> None:
 
 async def fires(yard: Yard, schedule_id: str = "audit") -> list[tuple[str, str | None]]:
     """What became of which time, earliest first."""
-    found = await yard.schedule_fires(schedule_id, limit=200)
+    found = await yard.schedules.fires(schedule_id, limit=200)
     return [(each.outcome.value, None if each.nominal is None else short(each.nominal)) for each in reversed(found)]
 
 
@@ -73,7 +74,7 @@ def short(at: Micros) -> str:
 
 async def given_a_report_on(yard: Yard, **settings: Any) -> None:
     await given_an_agent(yard)
-    await yard.add_trigger("report", "dag", settings=settings, task=REPORT)
+    await yard.triggers.add("report", "dag", settings=settings, task=REPORT)
 
 
 async def finish(yard: Yard, dag: dict[str, Any], *, output: Any = None, number: int = 2) -> str:
@@ -95,11 +96,11 @@ async def reports(yard: Yard) -> list[Any]:
 
 
 async def last_fire(yard: Yard, trigger_id: str = "report") -> Fire:
-    return (await yard.trigger_fires(trigger_id))[0]
+    return (await yard.triggers.fires(trigger_id))[0]
 
 
 async def leaf_of(yard: Yard, dag_id: str) -> str:
-    [leaf] = (await yard.dag(dag_id)).leaves
+    [leaf] = (await yard.dags.get(dag_id)).leaves
     return leaf
 
 
@@ -113,7 +114,7 @@ async def attempts(yard: Yard, clock: ManualClock, outcomes: str) -> None:
             await yard.fail(held.id, held.lease, "agent_error", "it did not work")
         else:
             await yard.complete(held.id, held.lease)
-    await yard.close_breaker("code")
+    await yard.breakers.close("code")
     await look_at_events(yard, clock)
 
 
@@ -126,7 +127,7 @@ async def mends(yard: Yard) -> int:
 
 async def given_a_hook(yard: Yard, **more: Any) -> str:
     given: dict[str, Any] = {"task": DEPLOY, **more}
-    added = await yard.add_trigger("deploys", "webhook", **given)
+    added = await yard.triggers.add("deploys", "webhook", **given)
     assert added.secret is not None
     return added.secret
 
@@ -149,13 +150,13 @@ def from_github(secret: str, content: Any) -> tuple[dict[str, str], bytes]:
 
 
 async def path_of(yard: Yard, hook: str = "deploys") -> str:
-    path = (await yard.trigger(hook)).trigger.path
+    path = (await yard.triggers.get(hook)).trigger.path
     assert path is not None
     return path
 
 
 async def receive(yard: Yard, headers: dict[str, str], body: bytes, path: str | None = None) -> None:
-    await behind(yard).receive(path or await path_of(yard), headers, body)
+    await behind(yard).local.incoming_webhooks.receive(path or await path_of(yard), headers, body)
 
 
 async def refuse(yard: Yard, headers: dict[str, str], body: bytes, path: str | None = None) -> str:

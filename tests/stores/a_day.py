@@ -5,7 +5,7 @@ from typing import Any
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.options import Options
 from taskyard.stores.contract import Store
-from taskyard.yard import Yard
+from taskyard.yard import local_yard
 from tests.yards import given_a_running_task
 
 FIGURES: dict[str, Any] = {
@@ -23,7 +23,7 @@ FIGURES: dict[str, Any] = {
 
 async def given_a_day(store: Store, clock: ManualClock) -> None:
     """One task that took two seconds, counted."""
-    yard = Yard(store, Options(sweeps=False))
+    yard = local_yard(store, Options(sweeps=False))
     held = await given_a_running_task(yard)
     clock.advance(seconds=2)
     await yard.complete(held.id, held.lease)

@@ -12,7 +12,7 @@ import taskyard
 async def work(url: str) -> None:
     ended = asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     async with taskyard.connect(url, workspace="load") as yard:
-        await yard.register("old", max_concurrent_tasks=10)
+        await yard.agents.register("old", max_concurrent_tasks=10)
         while not ended.done():
             await yard.enqueue("code")
             for held in await yard.claim("old", start=True):

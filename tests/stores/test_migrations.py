@@ -134,7 +134,7 @@ async def test_a_yard_is_migrated_while_the_release_before_works_on_it(which: st
                     await yard.complete(each.id, each.lease)
 
             assert process.returncode == 0
-            assert {status for status, types in (await yard.stats()).items() if types} == {"completed"}
+            assert {status for status, types in (await yard.tasks.stats()).items() if types} == {"completed"}
             verified = await yard.verify()
             assert verified.ok, str(verified)
     finally:

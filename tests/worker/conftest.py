@@ -10,6 +10,7 @@ import pytest
 import taskyard
 from taskyard.app import Yard
 from taskyard.core.task import Status
+from taskyard.host import LocalHost
 from taskyard.ledger.clock import SystemClock
 from taskyard.ledger.options import Options
 from taskyard.worker.agent import Agent
@@ -27,10 +28,10 @@ async def yard(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
     options = Options(transcripts=tmp_path / "transcripts", artifacts=(tmp_path / "artifacts").as_uri())
     async with AsyncExitStack() as stack:
         if request.param == HTTP:
-            url = await asyncio.to_thread(stack.enter_context, served_beside(Yard(store, options)))
+            url = await asyncio.to_thread(stack.enter_context, served_beside(Yard(LocalHost(store, options))))
             yard = await stack.enter_async_context(taskyard.connect(url))
         else:
-            yard = await stack.enter_async_context(Yard(store, options))
+            yard = await stack.enter_async_context(Yard(LocalHost(store, options)))
         yield yard
         verified = await yard.verify()
         assert verified.ok, str(verified)

@@ -52,7 +52,7 @@ async def test_a_worker_registers_again_with_a_yard_that_was_emptied(server: Red
 
         server.client().flushall()
         async with asyncio.timeout(30):
-            while not await producer.agents():
+            while not await producer.agents.list():
                 await producer.changed(await producer.mark(), 0.2)
 
         await completed(producer)
@@ -83,7 +83,7 @@ async def test_a_worker_that_is_not_known_says_so_and_goes_on_though_the_store_i
     async with taskyard.connect("memory://") as yard:
         worker = Worker(yard, an_agent())
         with monkeypatch.context() as patch:
-            patch.setattr(yard, "register", away)
+            patch.setattr(yard.agents, "register", away)
             assert await worker.work_once() == 0
         assert "the yard does not know this agent any more" in caplog.text
         assert "could not be registered, will be tried again: " in caplog.text
@@ -102,7 +102,7 @@ async def test_a_worker_gives_up_what_the_dead_held_once_the_store_answers(
     dead.lock.close()  # as its death would do
     asked: list[str] = []
     async with taskyard.connect("memory://") as yard:
-        give_up = yard.orphans
+        give_up = yard.runtimes.orphans
 
         async def away_at_first(runtime: str, **named: Any) -> Orphans:
             asked.append(named["incarnation"])

@@ -22,7 +22,7 @@ async def test_a_file_that_a_handler_stores_is_handed_in_with_its_output(yard: Y
     await yard.drain(agent)
 
     details = await yard.get(task.id)
-    found = {each.name: each for each in await yard.artifacts(task_id=task.id)}
+    found = {each.name: each for each in await yard.artifacts.list(task_id=task.id)}
     assert details.result == found["page.html"].reference
     assert sorted(details.output.artifacts) == sorted(each.reference for each in found.values())
     assert await content_of(yard, found["notes.md"].id) == b"# Notes"
@@ -42,7 +42,7 @@ async def test_a_plain_function_stores_files_too_and_those_of_a_failed_attempt_a
     task = await yard.enqueue("build", retry={"strategy": "immediate"})
     await yard.drain(agent)
 
-    (log,) = await yard.artifacts(task_id=task.id)
+    (log,) = await yard.artifacts.list(task_id=task.id)
     assert await content_of(yard, log.id) == b"attempt 2"
 
 

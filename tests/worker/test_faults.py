@@ -116,7 +116,7 @@ async def test_a_rate_limit_parks_the_task_for_the_time_in_the_headers(yard: Yar
     await yard.drain(agent)
 
     parked = await yard.get(task.id)
-    (attempt,) = await yard.history(task.id)
+    (attempt,) = await yard.tasks.history(task.id)
     assert (parked.status, attempt.reason, attempt.counted) == (Status.RETRYING, "rate_limit", False)
     assert parked.wake_at is not None
     assert 890 < (parked.wake_at - attempt.ended_at) / 1_000_000 < 1000
@@ -133,6 +133,6 @@ async def test_what_the_next_attempt_would_meet_again_is_not_retried(yard: Yard,
     task = await yard.enqueue("ask", retry={"strategy": "immediate"})
     await yard.drain(agent)
 
-    (attempt,) = await yard.history(task.id)
+    (attempt,) = await yard.tasks.history(task.id)
     assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, "auth_failure" if status == 401 else "context_length")
     assert (await yard.get(task.id)).status is Status.DEAD_LETTERED

@@ -103,7 +103,7 @@ async def test_batches_come_as_they_are_put_in_and_are_consumed_when_the_next_is
         await reading
 
     assert seen == ["one", "two", "stop"]
-    (view,) = await yard.inboxes()
+    (view,) = await yard.inbox.list()
     assert (view.queue_len, view.held) == (0, 1)  # who stops in the middle of a batch has not dealt with it
 
 
@@ -131,7 +131,7 @@ async def test_a_handler_starts_a_subagent_and_hears_of_its_end_once(yard: Yard)
     output: Any = (await yard.get(task.id)).result
     assert set(output["begun"]) == {output["told"]["task_id"]}
     assert output["told"]["result"] == {"turns": 3}
-    events = [line["event"] for line in await yard.transcript(output["told"]["task_id"])]
+    events = [line["event"] for line in await yard.subagents.transcript(output["told"]["task_id"])]
     assert events[-3:] == ["task.message", "task.progress", "task.completed"]
 
 
@@ -149,7 +149,7 @@ async def test_an_orchestrator_submits_its_graph_once_however_often_its_handler_
         goal = await yard.enqueue("goal", prompt="Build a landing page", retry={"strategy": "immediate"})
         await until(yard, goal.id, Status.COMPLETED)
 
-    (dag,) = await yard.dags()
+    (dag,) = await yard.dags.list()
     assert write(dag)["inbox"] == {
         "agent": "planner",
         "conversation": goal.id,
@@ -159,6 +159,6 @@ async def test_an_orchestrator_submits_its_graph_once_however_often_its_handler_
 
 async def test_transcripts_are_written_beside_the_file_of_the_yard(tmp_path: Path):
     async with taskyard.connect(f"sqlite:///{tmp_path / 'yard.db'}") as yard:
-        begun = await yard.start_subagent("explore", "Look", parent="lead")
+        begun = await yard.subagents.start("explore", "Look", parent="lead")
 
     assert begun.output_file == str(tmp_path / "taskyard-transcripts" / f"{begun.task_id}.jsonl")

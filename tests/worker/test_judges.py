@@ -246,7 +246,7 @@ def _is_there(place: str) -> bool:
 
 
 async def test_a_file_of_another_task_whose_name_is_taken_is_found_by_its_id(yard: Yard, tmp_path: Path) -> None:
-    other = await yard.put_artifact("notes.md", "of another")
+    other = await yard.artifacts.put("notes.md", "of another")
     program = "import os; print(sorted(os.listdir(os.environ['TASKYARD_FILES'])))"
     agent, writer = judge_by_tests({"test": python(program)}, work_dir=tmp_path), Agent("writer", orchestrator=True)
 

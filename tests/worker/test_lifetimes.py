@@ -78,7 +78,7 @@ async def test_a_worker_that_stops_lets_its_handlers_finish(yard: Yard) -> None:
         go_on.set()
 
     assert (await yard.get(task.id)).result == "finished"
-    (view,) = await yard.agents()
+    (view,) = await yard.agents.list()
     assert view.status is AgentStatus.OFFLINE
 
 
@@ -197,7 +197,7 @@ async def test_a_slot_that_comes_free_is_filled_though_the_others_stay_taken(yar
     async with working(yard, agent):
         for task in tasks:
             await until(yard, task.id, Status.COMPLETED)
-        assert (await yard.stats())["running"] == {"long": 3}
+        assert (await yard.tasks.stats())["running"] == {"long": 3}
         go_on.set()
 
 
@@ -246,7 +246,7 @@ async def test_a_worker_that_cannot_reach_the_yard_gives_its_lease_up_by_its_own
 ) -> None:
     heart = heartbeats.Heart()
     words: list[str] = []
-    await yard.register("w")
+    await yard.agents.register("w")
     await yard.enqueue("work", timeouts=SHORT)
     (held,) = await yard.claim("w", start=True)
     asked_for_it = time.monotonic() - 10

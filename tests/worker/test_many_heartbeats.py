@@ -20,6 +20,7 @@ class OneHangs:
 
     def __init__(self, yard: service.Yard, hanging: str, wanted: int) -> None:
         self._yard = yard
+        self.attempts = self
         self._hanging = hanging
         self._wanted = wanted
         self.sizes: list[int] = []
@@ -34,7 +35,7 @@ class OneHangs:
         self.sizes.append(len(ids))
         if self._hanging in ids:
             await asyncio.Event().wait()
-        told = await self._yard.heartbeat_many(heartbeats)
+        told = await self._yard.attempts.heartbeat_many(heartbeats)
         self.kept.update(ids)
         if len(self.kept) >= self._wanted:
             self.all_kept.set()
@@ -44,7 +45,7 @@ class OneHangs:
 async def test_a_call_that_hangs_keeps_no_other_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pulse, "MOST", 2)
     async with connect("memory://") as yard:
-        await yard.register("worker", max_concurrent_tasks=10)
+        await yard.agents.register("worker", max_concurrent_tasks=10)
         await yard.enqueue_many([{"type": "code", "dedup": "none"} for _ in range(9)])
         held = await yard.claim("worker", count=9, start=True)
         heart, hanging = Heart(), OneHangs(yard, held[0].id, wanted=7)
@@ -67,7 +68,7 @@ async def test_leases_that_end_soonest_are_kept_first(monkeypatch: pytest.Monkey
     monkeypatch.setattr(pulse, "MOST", 2)
     lengths = [300, 20, 600, 10]
     async with connect("memory://") as yard:
-        await yard.register("worker", max_concurrent_tasks=10)
+        await yard.agents.register("worker", max_concurrent_tasks=10)
         timeouts = [{"lease_sec": length, "heartbeat_sec": 1} for length in lengths]
         await yard.enqueue_many([{"type": "code", "dedup": "none", "timeouts": each} for each in timeouts])
         held = await yard.claim("worker", count=4, start=True)
@@ -99,4 +100,4 @@ class Recorded:
         self.made.append([each.task_id for each in heartbeats])
         if len(self.made) >= self._wanted:
             self.all_made.set()
-        return await self._yard.heartbeat_many(heartbeats)
+        return await self._yard.attempts.heartbeat_many(heartbeats)

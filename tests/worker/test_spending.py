@@ -31,7 +31,7 @@ async def test_spend_is_never_refused_for_its_form(yard: Yard):
     task = await yard.enqueue("ask")
     await yard.drain(agent)
 
-    (attempt,) = await yard.history(task.id)
+    (attempt,) = await yard.tasks.history(task.id)
     assert (attempt.outcome, attempt.cost) == (Outcome.COMPLETED, 625 + 1 + 1)
     assert (attempt.tokens.input, attempt.tokens.output) == (900, 200)
 
@@ -74,7 +74,7 @@ async def test_a_steps_result_and_its_cost_are_one_stored_change(yard: Yard):
     async with working(yard, agent):
         await until(yard, task.id, Status.COMPLETED)
 
-    first, second = await yard.history(task.id)
+    first, second = await yard.tasks.history(task.id)
     assert (first.outcome, first.cost) == (Outcome.RELEASED, 250_000)
     assert (second.outcome, second.cost) == (Outcome.COMPLETED, 0)
 
@@ -95,7 +95,7 @@ async def test_a_price_that_is_wrong_does_not_have_the_step_done_again(yard: Yar
     await yard.drain(agent)
 
     assert done == [1]
-    assert [each.reason for each in await yard.history(task.id)] == ["refused", None]
+    assert [each.reason for each in await yard.tasks.history(task.id)] == ["refused", None]
 
 
 async def test_a_step_above_the_maximum_ends_the_attempt(yard: Yard):
@@ -113,9 +113,9 @@ async def test_a_step_above_the_maximum_ends_the_attempt(yard: Yard):
     await yard.drain(agent)
 
     assert stopped == ["budget_exceeded"]
-    (attempt,) = await yard.history(task.id)
+    (attempt,) = await yard.tasks.history(task.id)
     assert (attempt.reason, attempt.cost) == ("budget_exceeded", 600_000)
-    assert await yard.checkpoints(task.id) == {"ask": "dear"}
+    assert await yard.attempts.checkpoints(task.id) == {"ask": "dear"}
 
 
 async def test_the_cost_of_a_known_model_is_looked_up(yard: Yard):
@@ -129,7 +129,7 @@ async def test_the_cost_of_a_known_model_is_looked_up(yard: Yard):
     task = await yard.enqueue("ask")
     await yard.drain(agent)
 
-    (attempt,) = await yard.history(task.id)
+    (attempt,) = await yard.tasks.history(task.id)
     assert attempt.cost == 2_510_000 + 2_500
     assert (attempt.tokens.input, attempt.model) == (1_001_000, "openai:gpt-4o")
 
@@ -170,7 +170,7 @@ async def test_the_price_list_is_loaded_beside_the_loop(yard: Yard, way: str, mo
             case "fail":
                 await yard.fail(task.id, task.lease, reason="mine", error="", **spent)
             case _:
-                await yard.checkpoint(task.id, task.lease, "one", 1, **spent)
+                await yard.attempts.checkpoint(task.id, task.lease, "one", 1, **spent)
 
     await yard.enqueue("ask", max_attempts=1)
     await yard.drain(agent)
@@ -192,7 +192,7 @@ async def test_an_unknown_model_is_recorded_without_a_cost_and_named_once(yard: 
         await yard.drain(agent)
 
     for task in tasks:
-        (attempt,) = await yard.history(task.id)
+        (attempt,) = await yard.tasks.history(task.id)
         assert (attempt.cost, attempt.tokens.input, attempt.model) == (0, 1000, model)
     named = [record.getMessage() for record in caplog.records if model in record.getMessage()]
     assert named == [f"no price is known for model {model}: its tokens are recorded without a cost"]
@@ -216,7 +216,7 @@ async def test_a_large_result_of_a_step_is_done_once_and_kept_as_an_artifact(yar
     assert details.result == 2_000_000
     assert details.output.attempt is not None
     assert details.output.artifacts == ()
-    assert await yard.artifacts(task_id=task.id) == []
+    assert await yard.artifacts.list(task_id=task.id) == []
 
 
 async def test_an_output_that_the_yard_does_not_take_is_not_paid_for_again(yard: Yard):
@@ -231,7 +231,7 @@ async def test_an_output_that_the_yard_does_not_take_is_not_paid_for_again(yard:
     await yard.drain(agent)
 
     assert done == [1]
-    (attempt,) = await yard.history(task.id)
+    (attempt,) = await yard.tasks.history(task.id)
     assert (attempt.reason, (await yard.get(task.id)).status) == ("refused", Status.DEAD_LETTERED)
     assert "output" in (attempt.error or "")
 
@@ -255,12 +255,12 @@ async def test_progress_of_a_handler_is_an_event_as_that_of_anybody_else(yard: Y
 async def test_ceilings_are_exact_and_reports_are_not(yard: Yard):
     with pytest.raises(InvalidInput, match="max_cost_usd"):
         await yard.enqueue("ask", max_cost_usd=0.0000001)
-    await yard.register("worker")
+    await yard.agents.register("worker")
     await yard.enqueue("ask")
     (held,) = await yard.claim("worker", start=True)
 
     await yard.heartbeat(held.id, held.lease, cost_usd=0.0000001, tokens_input=5, tokens_cache_read=3)
     await yard.complete(held.id, held.lease, cost_usd=0.1 + 0.2, tokens_input=10, model="m")
 
-    (attempt,) = await yard.history(held.id)
+    (attempt,) = await yard.tasks.history(held.id)
     assert (attempt.cost, attempt.tokens.input, attempt.model) == (300_000, 10, "m")

@@ -11,12 +11,12 @@ import pytest
 
 from taskyard import Agent, Fail
 from taskyard.app import Yard
+from taskyard.client.attempts import RemoteClaims
 from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import Status
 from taskyard.features.attempts.claims import Claims
 from taskyard.features.attempts.views import Receipt
 from taskyard.features.retention.views import Swept
-from taskyard.remote import RemoteYard
 from taskyard.sweeper import Sweeper
 from taskyard.worker import runner, supervisor
 from taskyard.worker.context import Context
@@ -112,8 +112,8 @@ async def test_a_handler_is_stopped_when_its_lease_has_run_out_though_no_call_is
 
     long = Long()
     for name in ("heartbeat_many", "check_leases"):
-        monkeypatch.setattr(yard, name, never)
-        for second_connection in (Claims, RemoteYard):
+        monkeypatch.setattr(yard.attempts, name, never)
+        for second_connection in (Claims, RemoteClaims):
             monkeypatch.setattr(second_connection, name, never)
     task = await yard.enqueue("long", timeouts={"lease_sec": 2, "heartbeat_sec": 1}, max_attempts=1)
     async with working(yard, long.agent):

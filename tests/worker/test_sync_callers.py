@@ -6,20 +6,21 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import taskyard
-from taskyard import sync
+from taskyard import portal as portals
 from taskyard.api import chunks
-from taskyard.app import Yard
 
 
 def test_a_plain_program_puts_work_in_and_looks_at_it(tmp_path: Path) -> None:
     with taskyard.connect_sync(f"sqlite:///{tmp_path / 'yard.db'}") as yard:
         task = yard.enqueue("code", prompt="do it")
-        yard.register("me")
+        yard.agents.register("me")
         (held,) = yard.claim("me", start=True)
         yard.complete(held.id, held.lease, {"ok": True})
 
@@ -33,15 +34,50 @@ def test_errors_reach_the_caller_as_they_are(tmp_path: Path) -> None:
         yard.get("task_01J00000000000000000000000")
 
 
-def test_every_public_call_of_a_yard_is_there_without_await() -> None:
-    with taskyard.connect_sync("memory://") as yard:
-        for name, _ in inspect.getmembers(Yard, inspect.isfunction):
-            if not name.startswith("_") and name not in ("open", "close"):
-                found = getattr(yard, name)
-                assert callable(found)
-                assert not inspect.iscoroutinefunction(found), name
-                assert not inspect.isasyncgenfunction(found), name
+def verbs(yard: object, *, of: str = "") -> dict[str, Callable[..., Any]]:
+    """Whatever can be called on a yard and on its nouns, by name."""
+    found: dict[str, Callable[..., Any]] = {}
+    for name, part in inspect.getmembers(yard):
+        if name.startswith("_") or name in NOT_VERBS:
+            continue
+        if inspect.isroutine(part):
+            found[of + name] = part
+        elif not of and type(part).__module__.startswith("taskyard."):
+            found |= verbs(part, of=f"{name}.")
+    return found
 
+
+async def test_every_verb_of_a_yard_is_there_without_await() -> None:
+    async with taskyard.connect("memory://", sweeps=False) as yard:
+        awaited = verbs(yard)
+    with taskyard.connect_sync("memory://", sweeps=False) as waiting:
+        waited = verbs(waiting)
+
+    assert awaited.keys() - waited.keys() == NEED_THE_STORE
+    assert waited.keys() - awaited.keys() == set()
+    for name, call in waited.items():
+        assert inspect.signature(call) == inspect.signature(awaited[name]), name
+        assert not inspect.iscoroutinefunction(call), name
+        assert not inspect.isasyncgenfunction(call), name
+
+
+# What a yard is made of and where it is connected to, and what its maker alone does with it.
+NOT_VERBS = {"host", "local", "on_store", "store", "options", "open", "close", "twin", "beside", "manual_clock", "pace"}
+# What needs the store itself, and `work`, which goes on until the process is asked to stop.
+NEED_THE_STORE = {
+    *(
+        "artifacts.fitting",
+        "inbox.forget_old",
+        "runtimes.forget_process",
+        "agents.forget",
+        "presets.agree",
+        "tasks.details",
+        "tasks.total",
+        "tokens.exist",
+        "tokens.known_by",
+    ),
+    *("queues.waiting_by_tier", "work"),
+}
 
 UPLOAD = """
 import os, sys, threading
@@ -54,7 +90,7 @@ with yard:
 
     def upload():
         try:
-            yard.put_artifact("endless", os.fdopen(reading, "rb"))
+            yard.artifacts.put("endless", os.fdopen(reading, "rb"))
         except BaseException as error:
             print(type(error).__name__, flush=True)
 
@@ -83,12 +119,12 @@ def test_a_pipe_by_its_name_is_refused_and_not_waited_for(tmp_path: Path) -> Non
         taskyard.connect_sync(f"sqlite:///{tmp_path / 'yard.db'}", artifacts=f"file://{tmp_path}/files") as yard,
         pytest.raises(taskyard.InvalidInput, match="not a pipe or a device"),
     ):
-        yard.put_artifact("x", pipe)
+        yard.artifacts.put("x", pipe)
 
 
 def test_closing_does_not_wait_for_ever_for_what_swallows_its_cancellation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sync, "PATIENCE", 0.1)
-    portal, go_on = sync.Portal(), threading.Event()
+    monkeypatch.setattr(portals, "PATIENCE", 0.1)
+    portal, go_on = portals.Portal(), threading.Event()
 
     async def stubborn() -> None:
         while not go_on.is_set():
@@ -119,4 +155,4 @@ def test_a_file_is_read_without_a_thread_of_its_own(tmp_path: Path, monkeypatch:
     file.write_bytes(b"content")
 
     with taskyard.connect_sync("memory://") as yard:
-        assert yard.put_artifact("x", file).size == 7
+        assert yard.artifacts.put("x", file).size == 7

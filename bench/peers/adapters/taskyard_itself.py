@@ -45,7 +45,7 @@ class Peer:
         await Worker(self._yard, agent).run()
 
     async def left(self) -> int:
-        stats = await self._yard.stats()
+        stats = await self._yard.tasks.stats()
         return sum(sum(types.values()) for status, types in stats.items() if not Status(status).is_final)
 
     async def close(self) -> None:

@@ -126,7 +126,7 @@ async def _measure(url: str, seconds: float, progress: Progress) -> Figures:
 
 
 async def _figures(yard: Yard, seconds: float, progress: Progress) -> Figures:
-    await yard.register(AGENT, max_concurrent_tasks=SLOTS, types=[TYPE])
+    await yard.agents.register(AGENT, max_concurrent_tasks=SLOTS, types=[TYPE])
     used = process_time()
     one, took = await _repeat(lambda: _enqueue(yard), seconds, progress, "enqueue, one at a time")
     used = process_time() - used
@@ -244,5 +244,5 @@ async def clear(yard: Yard) -> None:
         hots = (await yard.store.load([task.id for task in tasks])).values()
         expects = tuple(expected(hot) for hot in hots)
         await yard.store.commit([ChangeSet(expects=expects, removals=tuple(hot.id for hot in hots), at=yard.now())])
-    for view in await yard.agents():
-        await yard.remove_agent(view.id)
+    for view in await yard.agents.list():
+        await yard.agents.remove(view.id)

@@ -32,7 +32,7 @@ def tasks(context: typer.Context, incomplete: str) -> Offered:
     is_whole = incomplete != "" and "task_".startswith(incomplete[:5])
 
     async def use(yard: Yard) -> Offered:
-        rows = await yard.rows(limit=MOST)
+        rows = await yard.tasks.rows(limit=MOST)
         return [(row.id if is_whole else _as_begun(short(row.id), incomplete), row.status) for row in rows]
 
     return _fitting(_asked(context, use), incomplete)
@@ -48,7 +48,7 @@ def dags_and_tasks(context: typer.Context, incomplete: str) -> Offered:
         return tasks(context, incomplete)
 
     async def use(yard: Yard) -> Offered:
-        return [(each.id, each.status.value) for each in await yard.dags(limit=MOST)]
+        return [(each.id, each.status.value) for each in await yard.dags.list(limit=MOST)]
 
     return _fitting(_asked(context, use), incomplete)
 
@@ -61,7 +61,7 @@ def agents(context: typer.Context, incomplete: str) -> Offered:
     """Ids of agents, and their types."""
 
     async def use(yard: Yard) -> Offered:
-        views = await yard.agents()
+        views = await yard.agents.list()
         types = [(type_, "all of the type") for type_ in sorted({view.type for view in views})]
         return [*types, *((view.id, view.status.value) for view in views)]
 
@@ -73,7 +73,8 @@ def types(context: typer.Context, incomplete: str) -> Offered:
 
     async def use(yard: Yard) -> Offered:
         return [
-            (type_, "") for type_ in sorted({type_ for counts in (await yard.stats()).values() for type_ in counts})
+            (type_, "")
+            for type_ in sorted({type_ for counts in (await yard.tasks.stats()).values() for type_ in counts})
         ]
 
     return _fitting(_asked(context, use), incomplete)
@@ -81,7 +82,7 @@ def types(context: typer.Context, incomplete: str) -> Offered:
 
 def queues(context: typer.Context, incomplete: str) -> Offered:
     async def use(yard: Yard) -> Offered:
-        return [(view.queue, "paused" if view.paused else "") for view in await yard.queues()]
+        return [(view.queue, "paused" if view.paused else "") for view in await yard.queues.list()]
 
     return _fitting(_asked(context, use), incomplete)
 

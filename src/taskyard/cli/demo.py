@@ -212,7 +212,7 @@ class Demo:
         return Group(await picture(yard, 12), Rule(style="dim"), *self._told[-12:])
 
     async def _sum_up(self, yard: Yard, dag_id: str, took: float) -> bool:
-        dag = await yard.dag(dag_id)
+        dag = await yard.dags.get(dag_id)
         tasks = {hot.id: await yard.get(hot.id) for hot in dag.tasks}
         verified = await yard.verify()
         console = self._console

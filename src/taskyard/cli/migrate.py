@@ -53,7 +53,7 @@ def apply(
 
     steps = _with_store(context, use)
     if preset is not None:
-        in_yard(context, lambda yard: yard.adopt_preset(preset), preset=None)
+        in_yard(context, lambda yard: yard.presets.adopt(preset), preset=None)
     done = Text(f"applied {len(steps)} of them" if len(steps) > 1 else "applied", style="green")
     show(as_json, [_step(each) for each in steps], *_steps(steps), *([done] if steps else ()))
 

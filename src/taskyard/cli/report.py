@@ -70,7 +70,7 @@ def day_given(text: str | None, now: Micros) -> str:
 
 async def decisions_of(yard: Yard, day: str) -> list[Decision]:
     """What was decided on that day, in the order it was."""
-    made = [Decision(review, await yard.get(review.task_id)) for review in await yard.reviews()]
+    made = [Decision(review, await yard.get(review.task_id)) for review in await yard.dead_letters.reviews()]
     return [each for each in made if utc_date(each.made_at) == day]
 
 

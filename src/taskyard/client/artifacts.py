@@ -1,4 +1,4 @@
-"""Artifacts over HTTP: streamed both ways."""
+"""Artifacts of a yard that a server has."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from collections.abc import AsyncGenerator
 from taskyard.api import calls
 from taskyard.api.chunks import Content
 from taskyard.api.codec import read
-from taskyard.client.long_poll import Calling, shown
+from taskyard.client.headers import shown
+from taskyard.client.remote import Remote
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.features.artifacts import views as files
 from taskyard.features.artifacts.rules import Artifact, checked_digest, checked_media_type, checked_name, referred
+from taskyard.features.artifacts.service import Artifacts
+from taskyard.ledger.options import LOCAL
 
-LOCAL = "human:local"
 DEFAULT_LISTED = 50
 
 
-class Filing(Calling):
-    async def put_artifact(
+class RemoteArtifacts(Remote, Artifacts):
+    async def put(
         self,
         name: str,
         data: Content,
@@ -45,26 +47,28 @@ class Filing(Calling):
             headers |= shown(lease)
         return read(Artifact, await self._connection.send(call, data, headers=headers, **names))
 
-    async def artifact(self, artifact_id: str, *, task_id: str | None = None, lease: str | None = None) -> Artifact:
+    async def get(self, artifact_id: str, *, task_id: str | None = None, lease: str | None = None) -> Artifact:
         """What is known of an artifact, by its id or as it is referred to; one that may not be seen is not found.
 
         With a validator's id and lease, also one of the output that it judges.
         """
         headers = shown(lease, task_id)
-        return read(Artifact, await self._ask(calls.ARTIFACT, headers=headers, artifact_id=_plain(artifact_id)))
+        return read(
+            Artifact, await self._connection.ask(calls.ARTIFACT, headers=headers, artifact_id=_plain(artifact_id))
+        )
 
-    async def artifacts(
+    async def list(
         self, *, task_id: str | None = None, limit: int = DEFAULT_LISTED, cursor: str | None = None
     ) -> list[Artifact]:
         """Artifacts, of all tasks or of one, the newest tasks' first. The cursor is the id of the last one seen."""
         query = {"limit": limit, "cursor": cursor}
         if task_id is None:
-            answer = await self._ask(calls.ARTIFACTS, query=query)
+            answer = await self._connection.ask(calls.ARTIFACTS, query=query)
         else:
-            answer = await self._ask_about(calls.TASK_ARTIFACTS, task_id, query=query)
+            answer = await self._connection.ask_about(calls.TASK_ARTIFACTS, task_id, query=query)
         return read(list[Artifact], answer["artifacts"])
 
-    async def read_artifact(
+    async def read(
         self,
         artifact_id: str,
         *,
@@ -77,7 +81,7 @@ class Filing(Calling):
 
         With a validator's id and lease, also of one in the output that it judges.
         """
-        artifact = await self.artifact(artifact_id, task_id=task_id, lease=lease)
+        artifact = await self.get(artifact_id, task_id=task_id, lease=lease)
         last = artifact.size if end is None else end
         if not 0 <= start <= last <= artifact.size:
             raise InvalidInput("start", f"and end must be from 0 to {artifact.size}, in this order")
@@ -87,9 +91,9 @@ class Filing(Calling):
         async for piece in self._connection.receive(calls.READ_ARTIFACT, headers=headers, artifact_id=artifact.id):
             yield piece
 
-    async def remove_artifact(self, artifact_id: str, *, by: str = LOCAL) -> None:
+    async def remove(self, artifact_id: str, *, by: str = LOCAL) -> None:
         """Take away an artifact that was put in by itself. Those of a task go with it."""
-        await self._ask(calls.REMOVE_ARTIFACT, artifact_id=_plain(artifact_id))
+        await self._connection.ask(calls.REMOVE_ARTIFACT, artifact_id=_plain(artifact_id))
 
 
 def _plain(artifact_id: str) -> str:

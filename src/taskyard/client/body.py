@@ -40,13 +40,13 @@ def draft(fields: object) -> object:
     """A task as it is put in: what a caller may say in words that JSON does not have is spelled out."""
     if not isinstance(fields, Mapping):
         return fields
-    return {name: _spelled(name, value) for name, value in cast(Mapping[object, object], fields).items()}
+    return {name: _spelled(name, value) for name, value in cast("Mapping[object, object]", fields).items()}
 
 
 def _spelled(name: object, value: object) -> object:
     match value:
         case Mapping() if name in ("spec", "constraints"):
-            return draft(cast(object, value))
+            return draft(cast("object", value))
         case Decimal() if name in _DECIMAL:
             return str(value)
         case datetime() if name in _TIMES and value.utcoffset() is not None:
@@ -61,7 +61,7 @@ def several(values: object) -> object:
     """A list of whatever can be gone through; what cannot, and a text, is left for the server to refuse."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         return values
-    return list(cast(Iterable[object], values))
+    return list(cast("Iterable[object]", values))
 
 
 def mended(text: object) -> str:

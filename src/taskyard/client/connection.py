@@ -18,6 +18,7 @@ import httpx
 
 from taskyard.api.calls import NOW, Call
 from taskyard.api.chunks import Content, may_repeat, pieces
+from taskyard.client.headers import checked_id
 from taskyard.core.errors import Contended, InvalidInput, StoreUnavailable, TaskyardError, TooManyRequests, YardClosed
 from taskyard.core.units import Micros
 from taskyard.definition.error_view import error_of
@@ -79,6 +80,19 @@ class Connection:
         """The yard's time, as of its last answer and what has passed since. It never goes back."""
         self._latest = max(self._latest, Micros(monotonic_ns() // 1000 + self._ahead))
         return self._latest
+
+    async def ask_about(
+        self,
+        call: Call,
+        task_id: str,
+        body: bytes | None = None,
+        query: Query | None = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        wait_sec: float = 0,
+    ) -> Any:
+        """The same about a task. What cannot be the id of one is not asked for."""
+        return await self.ask(call, body, query=query, wait_sec=wait_sec, headers=headers, task_id=checked_id(task_id))
 
     async def ask(
         self,

@@ -76,7 +76,7 @@ class Caller:
     async def must_work_as(self, agent_id: str, agent_type: str | None = None) -> None:
         """Refuse to act in the name of an agent that the token is not for."""
         if agent_type is None and self.token.role is Role.AGENT:
-            agent_type = await self.yard.agent_type(agent_id)
+            agent_type = await self.yard.local.permissions.agent_type(agent_id)
         if not self.token.works_as(agent_id, agent_type):
             raise Forbidden(f"this token works as {self.token.agent}, not as {agent_id}")
 
@@ -84,7 +84,7 @@ class Caller:
         self, agent_id: str | None, agent_type: str | None, runtime_id: str | None, incarnation: str | None
     ) -> AgentName:
         """Who registers. An agent's token is refused what it is not for, and what people have decided otherwise."""
-        known = {str(view.id): view for view in await self.yard.agents()}
+        known = {str(view.id): view for view in await self.yard.agents.list()}
         types = {name: agent.type for name, agent in known.items()}
         name = agent_name(agent_id or self.token.agent_id, agent_type or self.token.agent, types)
         if self.token.role is not Role.AGENT:
@@ -95,7 +95,9 @@ class Caller:
         if name.id in known:
             if known[name.id].status is AgentStatus.DRAINING:
                 raise Forbidden(f"{name.id} is draining, and an operator resumes it")
-        elif name.id not in (self.token.agent, self.token.agent_id) and await self.yard.is_addressed(name.id):
+        elif name.id not in (self.token.agent, self.token.agent_id) and await self.yard.local.permissions.is_addressed(
+            name.id
+        ):
             # Somebody means another agent by that name, of which nothing is known yet.
             raise IdentityTaken(name.id, "work is addressed to it, and this token is not for that id")
         return name
@@ -106,7 +108,7 @@ class Caller:
         They would lose their work. Other processes of the same runtime may host whom they like.
         """
         process = process_of(runtime_id, incarnation)
-        for view in await self.yard.agents() if self.token.role is Role.AGENT else ():
+        for view in await self.yard.agents.list() if self.token.role is Role.AGENT else ():
             hosted_by = view.process if incarnation else view.runtime_id
             if hosted_by == process:
                 await self.must_work_as(view.id, view.type)
@@ -187,9 +189,9 @@ def shown_token(connection: HTTPConnection) -> str:
 async def caller_with(shown: str, serving: Serving) -> Caller:
     """Whoever shows this; nothing is enough where no token is needed."""
     first = serving.yards.first
-    if not shown and serving.is_open and not await first.has_tokens():
+    if not shown and serving.is_open and not await first.local.tokens.exist():
         return Caller(yard=first, token=_owner(first.workspace), calls=serving.calls)
-    token = await first.known_by(shown)
+    token = await first.local.tokens.known_by(shown)
     if token is None:
         raise Unauthorized
     return Caller(yard=serving.yards.of(token.workspace), token=token, calls=serving.calls)
@@ -202,7 +204,7 @@ def listening_as(caller: Caller) -> str | None:
 
 async def check_own(caller: Caller, task_id: str) -> None:
     """An agent sees what it holds or has held; of anything else it does not even learn that it is there."""
-    for agent in await caller.yard.holders(task_id):
+    for agent in await caller.yard.local.permissions.holders(task_id):
         if await _is_own(caller, agent):
             return
     raise NotFound("task", task_id)
@@ -227,7 +229,7 @@ async def lease_refusals(caller: Caller, leases: Sequence[tuple[str, str]]) -> l
         return [None] * len(leases)
     return [
         None if agent is not None and await _is_own(caller, agent) else await _refusal(caller, task_id)
-        for (task_id, _), agent in zip(leases, await caller.yard.lease_holders(leases), strict=True)
+        for (task_id, _), agent in zip(leases, await caller.yard.local.permissions.lease_holders(leases), strict=True)
     ]
 
 
@@ -240,7 +242,7 @@ async def _refusal(caller: Caller, task_id: str) -> TaskyardError:
 
 
 async def _is_own(caller: Caller, agent: str) -> bool:
-    return caller.token.works_as(agent, await caller.yard.agent_type(agent))
+    return caller.token.works_as(agent, await caller.yard.local.permissions.agent_type(agent))
 
 
 def check_origin(connection: HTTPConnection, serving: Serving) -> None:

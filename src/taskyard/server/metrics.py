@@ -81,13 +81,13 @@ class Figures:
 async def read(yard: Yard) -> Standing:
     return Standing(
         yard.now(),
-        await yard.stats(),
-        await yard.waiting_by_tier(),
+        await yard.tasks.stats(),
+        await yard.local.queues.waiting_by_tier(),
         await yard.health(),
-        await yard.agents(),
-        await yard.spending(),
-        await yard.breakers(),
-        await yard.metrics(days=0),
+        await yard.agents.list(),
+        await yard.budgets.spending(),
+        await yard.breakers.list(),
+        await yard.local.metrics.read(days=0),
     )
 
 

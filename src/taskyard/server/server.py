@@ -32,7 +32,7 @@ HANGING_UP = 50  # ticks between looks for readers that do not take the last of 
 async def serving_of(yard: Yard, *, host: str, allowed_hosts: Iterable[str] = ()) -> Serving:
     """How this yard is to be served at this address; refused where that would leave it open to others."""
     is_loopback = host in LOOPBACK
-    if not is_loopback and not await yard.has_tokens():
+    if not is_loopback and not await yard.local.tokens.exist():
         raise InvalidInput(
             "host", "must be a loopback address while there is no token: make one with `taskyard token create`"
         )
@@ -159,7 +159,7 @@ async def serve_until_told(
         loop.add_signal_handler(number, running.stop)
     if on_up is not None:
         shown = f"[{host}]" if ":" in host else host
-        on_up(f"http://{shown}:{running.port}", not await yard.has_tokens())
+        on_up(f"http://{shown}:{running.port}", not await yard.local.tokens.exist())
     try:
         await running.listen()
     finally:

@@ -29,7 +29,7 @@ async def shown_held(caller: Caller, held: Sequence[Held], view: View) -> list[J
     """Tasks that were just claimed, with their leases."""
     if view is None:
         return [task.to_dict() for task in held]
-    details = {each.id: each for each in await caller.yard.details([stored_task(task)[0] for task in held])}
+    details = {each.id: each for each in await caller.yard.tasks.details([stored_task(task)[0] for task in held])}
     shown = [(task, multica.attempt_tasks(details[task.id])) for task in held if task.id in details]
     return write([HeldAttemptTask(attempts[task.attempt - 1], task.lease) for task, attempts in shown])
 
@@ -44,7 +44,7 @@ async def shown_attempt(caller: Caller, id_: str) -> dict[str, Json]:
 
 async def shown_attempts(caller: Caller, tasks: Sequence[Task], words: Sequence[str]) -> list[Json]:
     """The attempts at these tasks that are in these states, latest first."""
-    details = await caller.yard.details([stored_task(task)[0] for task in tasks])
+    details = await caller.yard.tasks.details([stored_task(task)[0] for task in tasks])
     found = [attempt for task in details for attempt in reversed(multica.attempt_tasks(task))]
     return write([attempt for attempt in found if not words or attempt.status in words])
 

@@ -127,23 +127,23 @@ class Context:
 
         For a validator also the artifacts of the output that it judges, which nobody else sees yet.
         """
-        return await self._yard.inputs(self.id, self.lease)
+        return await self._yard.tasks.inputs(self.id, self.lease)
 
     async def read_artifact(self, artifact_id: str, *, start: int = 0, end: int | None = None) -> bytes:
         """The content of an artifact, such as one of the inputs; from one byte to another where that is asked for."""
-        content = self._yard.read_artifact(artifact_id, start=start, end=end, task_id=self.id, lease=self.lease)
+        content = self._yard.artifacts.read(artifact_id, start=start, end=end, task_id=self.id, lease=self.lease)
         return b"".join([piece async for piece in content])
 
     async def fetch_artifact(self, artifact_id: str, path: str | Path) -> Path:
         """The same as a file, however large: there when all of it has come, and in place of one that was there."""
-        artifact = await self._yard.artifact(artifact_id, task_id=self.id, lease=self.lease)
-        content = self._yard.read_artifact(artifact.id, task_id=self.id, lease=self.lease)
+        artifact = await self._yard.artifacts.get(artifact_id, task_id=self.id, lease=self.lease)
+        content = self._yard.artifacts.read(artifact.id, task_id=self.id, lease=self.lease)
         await fetch(artifact, content, Path(path))
         return Path(path)
 
     async def previous_attempts(self) -> list[dict[str, Json]]:
         """How earlier attempts ended: what went wrong is the best hint at what to do otherwise."""
-        return write(await self._yard.history(self.id))
+        return write(await self._yard.tasks.history(self.id))
 
     # What is remembered
 
@@ -166,7 +166,7 @@ class Context:
     async def stored_steps(self) -> dict[str, Json]:
         """The results that are stored so far, by the names of their steps; large ones as references."""
         self._check()
-        return await self._yard.checkpoints(self.id)
+        return await self._yard.attempts.checkpoints(self.id)
 
     async def unpacked_step(self, stored: Json) -> Any:
         """The result itself, where it was large enough to be an artifact."""
@@ -184,10 +184,10 @@ class Context:
                 self._count(call, ran)
         except Exception:
             # It is done and paid for: what is wrong with its price must not have it done again.
-            await self._yard.checkpoint(self.id, self.lease, name, plain(result))
+            await self._yard.attempts.checkpoint(self.id, self.lease, name, plain(result))
             raise
         totals: Spent = self.spent.report() if call is not None else {}
-        stored = await self._yard.checkpoint(self.id, self.lease, name, plain(result), **totals)
+        stored = await self._yard.attempts.checkpoint(self.id, self.lease, name, plain(result), **totals)
         if call is not None and self._is_too_dear:
             await self._tell()  # it ends the attempt
         return await self.unpacked_step(stored)
@@ -195,14 +195,14 @@ class Context:
     async def sleep(self, seconds: float, *, name: str | None = None) -> None:
         """Wait without a slot. The handler runs again from its beginning, and finds its steps done."""
         with self._ending():
-            waited = await self._yard.sleep(self.id, self.lease, name or self._named("sleep"), seconds)
+            waited = await self._yard.attempts.sleep(self.id, self.lease, name or self._named("sleep"), seconds)
             if not waited.over:
                 raise Suspended(f"sleeps for {seconds:g} s")
 
     async def wait_for(self, signal: str, *, timeout: float | None = None, name: str | None = None) -> Any:
         """Wait for a signal, such as an approval, and get what was sent with it. `TimeoutError` when none came."""
         with self._ending():
-            waited = await self._yard.wait_for(
+            waited = await self._yard.attempts.wait_for(
                 self.id, self.lease, name or self._named(f"wait_for:{signal}"), signal, timeout_sec=timeout
             )
             if not waited.over:
@@ -222,8 +222,8 @@ class Context:
         """Several at once. With `wait`, how each of them ended; one that ended badly has its status and no output."""
         named = name or self._named("spawn")
         with self._ending():
-            ids = await self._yard.spawn(self.id, self.lease, tasks, name=named, wait=wait)
-            ended = await self._yard.children(self.id, named)
+            ids = await self._yard.tasks.spawn(self.id, self.lease, tasks, name=named, wait=wait)
+            ended = await self._yard.tasks.children(self.id, named)
             if wait and ended is None:
                 raise Suspended(f"waits for {len(ids)} task{'s' if len(ids) > 1 else ''} that it spawned")
         return ended if ended is not None else [Child(each, self.task.status, None) for each in ids]
@@ -236,7 +236,7 @@ class Context:
         dag_id = _derived(self.id, name or self._named("submit"))
         told = {"agent": self.agent_type, "conversation": self.id}
         try:
-            await self._yard.dag(dag_id)
+            await self._yard.dags.get(dag_id)
         except NotFound:
             maker = f"agent:{self.task.agent}"
             await self._yard.submit({"inbox": told, **dag, "id": dag_id}, created_by=maker)
@@ -245,7 +245,7 @@ class Context:
     async def subagent(self, type: str, prompt: str, *, name: str | None = None, **more: Any) -> StartedSubagent:
         """Start a subagent in the background, in this task's graph. Its end is told to this task's inbox, once."""
         named = name or self._named("subagent")
-        return await self._yard.spawn_subagent(self.id, self.lease, type, prompt, name=named, **more)
+        return await self._yard.subagents.spawn(self.id, self.lease, type, prompt, name=named, **more)
 
     def inbox(self, conversation: str | None = None, **options: Any) -> Inbox:
         """The inbox of this task, or of another conversation of its agent."""
@@ -262,7 +262,7 @@ class Context:
 
     async def message(self, text: str, *, kind: str = "text", **more: Json) -> None:
         """Something the agent said or did, for those who watch."""
-        await self._yard.message(self.id, self.lease, {"kind": kind, "text": text, **more})
+        await self._yard.attempts.message(self.id, self.lease, {"kind": kind, "text": text, **more})
 
     async def spend(
         self,
@@ -301,12 +301,12 @@ class Context:
             self.artifacts.append(name)
             return name
         # What is stored is handed in with the output by itself.
-        stored = await self._yard.put_artifact(name, data, task_id=self.id, lease=self.lease, media_type=media_type)
+        stored = await self._yard.artifacts.put(name, data, task_id=self.id, lease=self.lease, media_type=media_type)
         return stored.reference
 
     async def session(self, session_id: str | None = None, *, work_dir: str | None = None) -> None:
         """Remember where this conversation can be resumed. What is not given stays as it was."""
-        await self._yard.pin_session(self.id, self.lease, session_id=session_id, work_dir=work_dir)
+        await self._yard.attempts.pin_session(self.id, self.lease, session_id=session_id, work_dir=work_dir)
 
     # For the runner
 

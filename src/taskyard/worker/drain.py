@@ -32,7 +32,7 @@ async def drain(yard: Yard, agents: Sequence[Agent], *, clock: ManualClock | Non
                 return attempts
     finally:
         for worker in workers:
-            await yard.sign_off_agent(worker.id)
+            await yard.agents.sign_off(worker.id)
 
 
 async def _next_moment(yard: Yard, clock: ManualClock) -> bool:

@@ -122,10 +122,10 @@ class Watcher:
 
     async def _note(self, problem: str | None) -> None:
         """Keep how it stands where `doctor` finds it. A remote yard keeps nothing of this process."""
-        note = getattr(self._yard, "note_watcher", None)
-        if problem != self.problem and note is not None:
+        if problem != self.problem:
             with suppress(TaskyardError):
-                await note(socket.gethostname(), list(map(str, self._roots)), problem)
+                roots = list(map(str, self._roots))
+                await self._yard.local.health.note_watcher(socket.gethostname(), roots, problem)
         self.problem = problem
 
     async def _pause(self) -> None:

@@ -93,7 +93,7 @@ class Heart:
         try:
             # A heartbeat that is answered after the lease has run out is of no use, and holds up the others.
             async with asyncio.timeout(max(SHORTEST, min(each.expires for each in due) - asked)):
-                answers = await yard.heartbeat_many([each.heartbeat for each in due])
+                answers = await yard.attempts.heartbeat_many([each.heartbeat for each in due])
         except TimeoutError:
             logger.warning("heartbeat not answered in time, will be tried again")
         except TaskyardError as error:
@@ -152,7 +152,7 @@ class Heart:
             return
         mark = await yard.mark()  # before the look, so that what is written after it is heard of
         held = self.held()
-        answers = await yard.check_leases([(each.task.id, each.lease) for each in held])
+        answers = await yard.attempts.check_leases([(each.task.id, each.lease) for each in held])
         for beating, told in zip(held, answers, strict=True):
             if told.must_stop:
                 self._hear(beating, told)

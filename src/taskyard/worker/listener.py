@@ -26,7 +26,7 @@ class Listener:
     async def triggers(self) -> list[Trigger]:
         while not self.stop.is_set():
             try:
-                found = [view.trigger for view in await self._yard.triggers()]
+                found = [view.trigger for view in await self._yard.triggers.list()]
             except Unavailable as away:
                 await self._wait(away)
                 continue
@@ -36,7 +36,7 @@ class Listener:
     async def fire(self, trigger: Trigger, data: Mapping[str, object], *, key: str) -> None:
         while not self.stop.is_set():
             try:
-                await self._yard.fire_trigger(trigger.id, data, key=key)
+                await self._yard.triggers.fire(trigger.id, data, key=key)
             except NotFound:
                 logger.info("trigger %s was removed before it could fire", trigger.id)
             except Unavailable as away:

@@ -34,11 +34,11 @@ async def be_heard(yard: Yard, process: Process) -> None:
 async def _heard(yard: Yard, process: Process) -> None:
     try:
         # Each task has heartbeats of its own: an attempt that this process forgot must not be kept by this one.
-        await yard.runtime_heartbeat(process.runtime, incarnation=process.incarnation, keep_leases=False)
+        await yard.runtimes.heartbeat(process.runtime, incarnation=process.incarnation, keep_leases=False)
     except NotFound:
         from importlib.metadata import version  # noqa: PLC0415 - slow to import, and once is enough
 
-        await yard.register_runtime(
+        await yard.runtimes.register(
             process.runtime,
             incarnation=process.incarnation,
             hostname=socket.gethostname(),
@@ -54,7 +54,7 @@ async def give_up_dead(yard: Yard, process: Process) -> None:
     with dead_processes(process.path.parent) as found:
         for dead in found:
             try:
-                given = await yard.orphans(dead.runtime, incarnation=dead.incarnation)
+                given = await yard.runtimes.orphans(dead.runtime, incarnation=dead.incarnation)
             except Unavailable:
                 raise
             except TaskyardError as error:  # it is not this worker's to give up: another one, or the sweep, does
@@ -67,5 +67,5 @@ async def give_up_dead(yard: Yard, process: Process) -> None:
 
 async def leave(yard: Yard, process: Process) -> None:
     """Take this process, which holds nothing any more, off the list of those that are heard of."""
-    await yard.orphans(process.runtime, incarnation=process.incarnation)
+    await yard.runtimes.orphans(process.runtime, incarnation=process.incarnation)
     process.leave()

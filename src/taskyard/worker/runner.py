@@ -96,7 +96,7 @@ class Worker:
 
     async def register(self) -> None:
         agent = self._agent
-        known = await self._yard.register(
+        known = await self._yard.agents.register(
             self.id,
             agent.type,
             capabilities=agent.capabilities,
@@ -300,7 +300,7 @@ class Worker:
             case Retry():
                 await self._fail(context, outcome.reason, outcome.error, retry_after_sec=outcome.after_sec)
             case Snooze():
-                await self._yard.snooze(context.id, context.lease, outcome.seconds)
+                await self._yard.attempts.snooze(context.id, context.lease, outcome.seconds)
                 report.suspended(context, f"not now; it comes back in {outcome.seconds:g} s")
             case Cancel():
                 await self._yard.cancel(context.id, outcome.reason)
@@ -348,7 +348,7 @@ class Worker:
     async def _finish(self) -> None:
         """Let what runs finish within the grace period, give the rest back, and sign off."""
         over = monotonic() + self._grace
-        await parted(self._yard.drain_agent(self.id))
+        await parted(self._yard.agents.drain(self.id))
         await self._begun()
         await self._ended(max(0.0, over - monotonic()))
         self.cut_off += len(self._running)
@@ -358,7 +358,7 @@ class Worker:
                 running.cancel("stopping")
         await self._ended(ENDING)
         await self._abandon()
-        await parted(self._yard.sign_off_agent(self.id))
+        await parted(self._yard.agents.sign_off(self.id))
 
     async def _ended(self, timeout: float) -> None:
         if self._running:

@@ -21,11 +21,12 @@ from time import sleep
 from typing import Any
 
 from taskyard.core.errors import TaskyardError
+from taskyard.host import SWEEP_EVERY
 from taskyard.worker.heartbeats import PAUSE, Beating, Heart
 from taskyard.worker.membership import be_heard
 from taskyard.worker.runtime_files import Process
 from taskyard.worker.signals import Signals
-from taskyard.yard import SWEEP_EVERY, Yard
+from taskyard.yard import Yard
 
 logger = logging.getLogger("taskyard.worker")
 LOOK = 0.25  # seconds between looks whether the handlers' loop goes on

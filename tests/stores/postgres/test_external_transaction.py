@@ -52,7 +52,7 @@ async def test_with_asyncpg_a_key_is_found(store: PostgresStore, mine: Any):
 async def test_with_an_asynchronous_engine_of_sqlalchemy(url: str, driver: str, kept: bool):
     engine = create_async_engine(dialect(url, driver))
     async with taskyard.connect(url, sweeps=False) as yard, engine.connect() as mine:
-        task = await yard.enqueue_in(mine, "code", payload={"tea": "100%"})
+        task = await yard.tasks.enqueue_in(mine, "code", payload={"tea": "100%"})
         assert await yard.find() == []
         await (mine.commit() if kept else mine.rollback())
 
@@ -64,7 +64,7 @@ async def test_with_an_asynchronous_engine_of_sqlalchemy(url: str, driver: str, 
 def test_with_a_synchronous_engine_of_sqlalchemy(url: str, kept: bool):
     engine = create_engine(dialect(url, "psycopg"))
     with taskyard.connect_sync(url, sweeps=False) as yard, engine.connect() as mine:
-        task = yard.enqueue_in(mine, "code", payload={"tea": "100%"})
+        task = yard.tasks.enqueue_in(mine, "code", payload={"tea": "100%"})
         assert yard.find() == []
         mine.commit() if kept else mine.rollback()
 
@@ -77,7 +77,7 @@ async def test_a_connection_without_a_transaction_is_refused(url: str, mine: asy
     async with taskyard.connect(url, sweeps=False) as yard:
         for connection in (mine, own):
             with pytest.raises(InvalidInput):
-                await yard.enqueue_in(connection, "code")
+                await yard.tasks.enqueue_in(connection, "code")
 
         assert await yard.find() == []
     await own.close()

@@ -99,7 +99,7 @@ async def test_the_numbers_of_old_events_are_good_for_reading_on(migrated: Yard)
 async def test_work_of_the_first_release_goes_on(migrated: Yard, clock: ManualClock):
     completed = await migrated.complete(STORY["running"], STORY["lease"], {"of": "before"})
     assert completed.status is Status.COMPLETED
-    assert (await migrated.resolve(STORY["dead"], "retry", by="ada")).status is Status.READY
+    assert (await migrated.dead_letters.resolve(STORY["dead"], "retry", by="ada")).status is Status.READY
     assert (await migrated.get(STORY["completed"])).result == {"ok": True}
     again = await migrated.enqueue("review", idempotency_key="waiting")
     assert (again.id, again.created) == (STORY["ready"], False)
@@ -110,7 +110,7 @@ async def test_work_of_the_first_release_goes_on(migrated: Yard, clock: ManualCl
     assert STORY["retrying"] in {each.id for each in held}
     for each in held:
         await migrated.complete(each.id, each.lease)
-    assert (await migrated.dag(STORY["dag"])).tasks[1].status is Status.READY
+    assert (await migrated.dags.get(STORY["dag"])).tasks[1].status is Status.READY
     verified = await migrated.verify()
     assert verified.ok, str(verified)
 

@@ -35,7 +35,7 @@ def pooled(tmp_path: Path) -> str:
 
 async def drain(yard: Yard, agent: str) -> int:
     """Work in small batches, so that there are many transactions at once."""
-    await yard.register(agent, max_concurrent_tasks=1000)
+    await yard.agents.register(agent, max_concurrent_tasks=1000)
     done = 0
     while held := await yard.claim(agent, count=10, start=True):
         await asyncio.gather(*(yard.complete(each.id, each.lease, {"by": agent}) for each in held))
@@ -50,7 +50,7 @@ async def test_many_sessions_that_are_handed_round_do_all_the_work_once(pooled: 
         done = await asyncio.gather(*(drain(yard, f"{n}") for n in range(5) for yard in (one, other)))
 
         assert sum(done) == TASKS
-        assert (await other.stats())["completed"] == {"code": TASKS}
+        assert (await other.tasks.stats())["completed"] == {"code": TASKS}
         verified = await one.verify()
         assert verified.ok, str(verified)
 

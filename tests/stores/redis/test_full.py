@@ -13,7 +13,7 @@ from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.options import Options
 from taskyard.ledger.queue import Committer
 from taskyard.stores.redis import RedisStore
-from taskyard.yard import Yard
+from taskyard.yard import Yard, local_yard
 from tests.redis_servers import RedisServer
 from tests.stores.given import a_new_task, a_set, cancelling, given_a_completed_task, given_a_task
 from tests.yards import elapse, given_a_running_task, given_an_agent
@@ -21,8 +21,8 @@ from tests.yards import elapse, given_a_running_task, given_an_agent
 
 @pytest.fixture
 async def yard(store: RedisStore) -> Yard:
-    yard = Yard(store, Options(sweeps=False))
-    await yard.features.presets.agree()
+    yard = local_yard(store, Options(sweeps=False))
+    await yard.local.presets.agree()
     return yard
 
 
@@ -105,7 +105,7 @@ async def test_the_sweep_prunes_what_is_old_while_a_schedule_waits(yard: Yard, s
     old = [await given_a_running_task(yard) for _ in range(5)]
     for each in old:
         await yard.complete(each.id, each.lease, {"ok": True})
-    await yard.add_schedule("hourly", "0 * * * *", task={"type": "code"})
+    await yard.schedules.add("hourly", "0 * * * *", task={"type": "code"})
     server.client().config_set("maxmemory", 1)
     clock.advance(seconds=8 * DAY / SECOND)
 
@@ -118,7 +118,7 @@ async def test_the_sweep_prunes_what_is_old_while_a_schedule_waits(yard: Yard, s
 
 
 async def test_the_sweep_goes_on_while_a_trigger_waits_for_room(yard: Yard, server: RedisServer, clock: ManualClock):
-    await yard.add_trigger("next", "dag", task={"type": "report"})
+    await yard.triggers.add("next", "dag", task={"type": "report"})
     held, late = await given_a_running_task(yard), await given_a_running_task(yard)
     server.client().config_set("maxmemory", 1)
     await yard.complete(held.id, held.lease, {"ok": True})
@@ -133,7 +133,7 @@ async def test_the_sweep_goes_on_while_a_trigger_waits_for_room(yard: Yard, serv
 
 
 async def test_people_are_notified_of_a_dag_that_ended(yard: Yard, server: RedisServer, clock: ManualClock):
-    await yard.set_notifier("ops", "https://example.org/", events=["dag_completed"])
+    await yard.notifications.set("ops", "https://example.org/", events=["dag_completed"])
     await given_an_agent(yard)
     await yard.submit({"tasks": [{"type": "code"}]})
     (held,) = await yard.claim("worker", start=True)

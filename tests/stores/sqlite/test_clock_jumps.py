@@ -12,7 +12,7 @@ from taskyard.features.verify.health import findings
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.options import Options
 from taskyard.stores.sqlite import SqliteStore
-from taskyard.yard import Yard
+from taskyard.yard import Yard, local_yard
 from tests.yards import given_a_running_task, given_an_agent
 
 HOUR = 3600
@@ -27,7 +27,7 @@ async def open_at(path: Path) -> AsyncIterator[OpenAt]:
     async def open_at(wrong_by: float) -> tuple[Yard, ManualClock]:
         clock = ManualClock()
         clock.advance(seconds=wrong_by)
-        yard = Yard(SqliteStore(path, clock=clock), Options(sweeps=False))
+        yard = local_yard(SqliteStore(path, clock=clock), Options(sweeps=False))
         await yard.open()
         opened.append(yard)
         return yard, clock
@@ -104,11 +104,11 @@ async def test_a_breaker_and_a_throttle_last_as_long_as_they_were_made_for(open_
     for type_ in ("failing",) * 5 + ("slow",):
         held = await given_a_running_task(ahead, type_, max_attempts=1)
         await ahead.fail(held.id, held.lease, "rate_limit" if type_ == "slow" else "crash", retry_after_sec=20)
-    assert [each.until for each in await ahead.throttles()] == [ahead.now() + 10 * SECOND]
+    assert [each.until for each in await ahead.queues.throttles()] == [ahead.now() + 10 * SECOND]
     await yard.sweep()
 
-    assert [each.until for each in await yard.throttles()] == [clock.now() + 10 * SECOND]
-    (breaker,) = [each for each in await yard.breakers() if each.state == "open"]
+    assert [each.until for each in await yard.queues.throttles()] == [clock.now() + 10 * SECOND]
+    (breaker,) = [each for each in await yard.breakers.list() if each.state == "open"]
     assert breaker.open_until == to_iso(Micros(clock.now() + 60 * SECOND))
 
 

@@ -17,7 +17,7 @@ from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.options import Options
 from taskyard.stores.shared.rows import STATUSES, parse_hot
 from taskyard.stores.sqlite import SqliteStore
-from taskyard.yard import Yard
+from taskyard.yard import Yard, local_yard
 from tests.stores.given import at_once
 from tests.stores.sqlite.inside import opened
 
@@ -63,7 +63,7 @@ async def store(before: dict[str, list[Any]], path: Path, clock: ManualClock) ->
 
 @pytest.fixture
 async def yard(before: dict[str, list[Any]], path: Path, clock: ManualClock) -> AsyncIterator[Yard]:
-    yard = Yard(SqliteStore(path, clock=clock), Options(sweeps=False))
+    yard = local_yard(SqliteStore(path, clock=clock), Options(sweeps=False))
     await yard.open()
     yield yard
     await yard.close()
@@ -144,7 +144,7 @@ async def test_work_goes_on_where_it_was(yard: Yard, before: dict[str, list[Any]
     await yard.complete(NAMES["holds_key"], leases["holds_key"])
     await yard.start(NAMES["claimed"], leases["claimed"])
     await yard.signal(NAMES["pending_on_signal"], "go", {"yes": True})
-    await yard.resolve(NAMES["dead_lettered"], "retry", by="ada")
+    await yard.dead_letters.resolve(NAMES["dead_lettered"], "retry", by="ada")
     (judging,) = await yard.claim("judge", types=["llm-judge"], start=True)
     await yard.complete(judging.id, judging.lease, {"passed": True, "reason": "good"})
     found = {name: (await yard.get(task_id)).status for name, task_id in NAMES.items()}

@@ -56,7 +56,7 @@ def agents_listed(
     """Agents with their state, load, money and last sign of life."""
 
     async def use(yard: Yard) -> tuple[list[AgentView], Micros]:
-        return await yard.agents(), yard.now()
+        return await yard.agents.list(), yard.now()
 
     views, now = in_yard(context, use)
     rows = [
@@ -82,7 +82,7 @@ def runtimes_listed(context: typer.Context, as_json: AsJson = False) -> None:
     """The machines and worker processes that agents run on."""
 
     async def use(yard: Yard) -> tuple[list[RuntimeView], list[AgentView], Micros]:
-        return await yard.runtimes(), await yard.agents(), yard.now()
+        return await yard.runtimes.list(), await yard.agents.list(), yard.now()
 
     views, known, now = in_yard(context, use)
     rows = [
@@ -110,7 +110,7 @@ def drain(
     as_json: AsJson = False,
 ) -> None:
     """Let it finish what it holds, and give it nothing new."""
-    carry_out(context, as_json, lambda yard: yard.drain_agent(agent))
+    carry_out(context, as_json, lambda yard: yard.agents.drain(agent))
 
 
 @agents.command()
@@ -120,7 +120,7 @@ def resume(
     as_json: AsJson = False,
 ) -> None:
     """Let it take work again."""
-    carry_out(context, as_json, lambda yard: yard.resume_agent(agent))
+    carry_out(context, as_json, lambda yard: yard.agents.resume(agent))
 
 
 @agents.command("budget")
@@ -139,7 +139,7 @@ def agent_budget(
 ) -> None:
     """Set what an agent may spend: from now on this counts, whatever its code says."""
     carry_out(
-        context, as_json, lambda yard: yard.set_agent_budget(agent, dollars_, budget_per=per, take_back=take_back)
+        context, as_json, lambda yard: yard.agents.set_budget(agent, dollars_, budget_per=per, take_back=take_back)
     )
 
 
@@ -150,7 +150,7 @@ def removed(
     as_json: AsJson = False,
 ) -> None:
     """Forget an agent; what it holds goes to others."""
-    carry_out(context, as_json, lambda yard: yard.remove_agent(agent))
+    carry_out(context, as_json, lambda yard: yard.agents.remove(agent))
 
 
 @queues.command("ls")
@@ -159,7 +159,7 @@ def queues_listed(
     as_json: AsJson = False,
 ) -> None:
     """Queues with their state, what waits in them, and their preset."""
-    views = in_yard(context, lambda yard: yard.queues())
+    views = in_yard(context, lambda yard: yard.queues.list())
     rows = [
         (
             view.queue,
@@ -182,7 +182,7 @@ def pause(
     as_json: AsJson = False,
 ) -> None:
     """Hand out nothing of a queue."""
-    carry_out(context, as_json, lambda yard: yard.pause_queue(queue))
+    carry_out(context, as_json, lambda yard: yard.queues.pause(queue))
 
 
 @queues.command("resume")
@@ -192,7 +192,7 @@ def queue_resumed(
     as_json: AsJson = False,
 ) -> None:
     """Hand out a paused queue's tasks again."""
-    carry_out(context, as_json, lambda yard: yard.resume_queue(queue))
+    carry_out(context, as_json, lambda yard: yard.queues.resume(queue))
 
 
 @queues.command()
@@ -203,7 +203,7 @@ def preset(
     as_json: AsJson = False,
 ) -> None:
     """Let a queue's new tasks follow a preset."""
-    carry_out(context, as_json, lambda yard: yard.set_queue_preset(queue, name))
+    carry_out(context, as_json, lambda yard: yard.queues.set_preset(queue, name))
 
 
 @queues.command()
@@ -216,7 +216,7 @@ def reports(
     as_json: AsJson = False,
 ) -> None:
     """Let new tasks be completed only with a decision report."""
-    carry_out(context, as_json, lambda yard: yard.set_report_policy(required, queue=queue))
+    carry_out(context, as_json, lambda yard: yard.queues.set_report_policy(required, queue=queue))
 
 
 @breakers.command("ls")
@@ -225,7 +225,7 @@ def breakers_listed(
     as_json: AsJson = False,
 ) -> None:
     """Breakers that have ever opened."""
-    views = in_yard(context, lambda yard: yard.breakers())
+    views = in_yard(context, lambda yard: yard.breakers.list())
     value = [{"type": view.type, "state": view.state.value, "open_until": view.open_until} for view in views]
     rows = [
         (
@@ -261,8 +261,8 @@ def breaker_policy(
 
     async def use(yard: Yard) -> BreakerPolicyView:
         if threshold is None and half_open_after is None and not overrides and not reset:
-            return (await yard.settings()).breakers or BreakerPolicyView(None, None, {})
-        return await yard.set_breaker_policy(
+            return (await yard.budgets.show()).breakers or BreakerPolicyView(None, None, {})
+        return await yard.breakers.set_policy(
             failure_threshold=threshold, half_open_after_sec=half_open_after, overrides=overrides
         )
 
@@ -282,7 +282,7 @@ def opened(
     context: typer.Context, type: TypeArgument, why: WhyOption = "opened by hand", as_json: AsJson = False
 ) -> None:
     """Hand out nothing of a type for a while."""
-    carry_out(context, as_json, lambda yard: yard.open_breaker(type, why=why))
+    carry_out(context, as_json, lambda yard: yard.breakers.open(type, why=why))
 
 
 @breakers.command("close")
@@ -290,7 +290,7 @@ def closed(
     context: typer.Context, type: TypeArgument, why: WhyOption = "closed by hand", as_json: AsJson = False
 ) -> None:
     """Let a type through again."""
-    carry_out(context, as_json, lambda yard: yard.close_breaker(type, why=why))
+    carry_out(context, as_json, lambda yard: yard.breakers.close(type, why=why))
 
 
 @budget.command("show")
@@ -302,7 +302,7 @@ def spent(
 
     async def use(yard: Yard) -> list[dict[str, Json]]:
         today = day_ceiling(utc_date(yard.now()))
-        return [{**write(spend), "today": spend.name == today} for spend in await yard.spending()]
+        return [{**write(spend), "today": spend.name == today} for spend in await yard.budgets.spending()]
 
     rows = in_yard(context, use)
     shown = table(
@@ -330,7 +330,7 @@ def dag_limited(
     as_json: AsJson = False,
 ) -> None:
     """Set what a DAG may spend in all."""
-    carry_out(context, as_json, lambda yard: yard.set_dag_budget(dag, dollars_))
+    carry_out(context, as_json, lambda yard: yard.dags.set_budget(dag, dollars_))
 
 
 @budget.command("tasks")
@@ -341,7 +341,7 @@ def dag_sized(
     as_json: AsJson = False,
 ) -> None:
     """Set how many tasks a DAG may have in all."""
-    carry_out(context, as_json, lambda yard: yard.set_dag_limit(dag, tasks))
+    carry_out(context, as_json, lambda yard: yard.dags.set_limit(dag, tasks))
 
 
 @budget.command("set")
@@ -352,4 +352,4 @@ def limited(
     as_json: AsJson = False,
 ) -> None:
     """Limit what the workspace spends in a day."""
-    carry_out(context, as_json, lambda yard: yard.set_budget(daily_budget_usd=daily, default_reserve_usd=reserve))
+    carry_out(context, as_json, lambda yard: yard.budgets.set(daily_budget_usd=daily, default_reserve_usd=reserve))

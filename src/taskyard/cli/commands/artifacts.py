@@ -39,7 +39,7 @@ def listed(
 
     async def use(yard: Yard) -> tuple[list[Artifact], Micros]:
         task_id = None if task is None else await find_task(yard, task)
-        return await yard.artifacts(task_id=task_id, limit=limit), yard.now()
+        return await yard.artifacts.list(task_id=task_id, limit=limit), yard.now()
 
     found, now = in_yard(context, use)
     rows = [
@@ -70,7 +70,7 @@ def put(
 
     async def use(yard: Yard) -> Artifact:
         task_id = None if task is None else await find_task(yard, task)
-        return await yard.put_artifact(
+        return await yard.artifacts.put(
             name or Path(path).name, data, task_id=task_id, lease=lease, media_type=media_type, by=by
         )
 
@@ -100,8 +100,8 @@ def get(
 
     async def use(yard: Yard) -> tuple[Artifact, str]:
         task_id = None if task is None else await find_task(yard, task)
-        found = await yard.artifact(artifact, task_id=task_id, lease=lease)
-        content = yard.read_artifact(found.id, task_id=task_id, lease=lease)
+        found = await yard.artifacts.get(artifact, task_id=task_id, lease=lease)
+        content = yard.artifacts.read(found.id, task_id=task_id, lease=lease)
         where = output or found.name
         if where == STANDARD:
             if sys.stdout.isatty():
@@ -119,7 +119,7 @@ def get(
 @app.command("rm")
 def remove(context: typer.Context, artifact: ArtifactArgument, by: By = "human:local", as_json: AsJson = False) -> None:
     """Take away an artifact that was put in by itself. Those of a task go when it is pruned."""
-    carry_out(context, as_json, lambda yard: yard.remove_artifact(artifact, by=by))
+    carry_out(context, as_json, lambda yard: yard.artifacts.remove(artifact, by=by))
 
 
 def _standard_input() -> Content:

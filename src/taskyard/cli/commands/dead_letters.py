@@ -27,7 +27,7 @@ def listed(context: typer.Context, as_json: AsJson = False) -> None:
     """Tasks that wait for a person, newest first."""
 
     async def use(yard: Yard) -> tuple[list[DeadLetter], Micros]:
-        return await yard.dead_letters(), yard.now()
+        return await yard.dead_letters.list(), yard.now()
 
     letters, now = in_yard(context, use)
     shown = table(
@@ -77,7 +77,9 @@ def resolve(
 
     async def use(yard: Yard) -> dict[str, Json]:
         task_id = await find_task(yard, task)
-        receipt = await yard.resolve(task_id, resolution, by=by, note=reason, spec=cast(dict[str, Any] | None, changed))
+        receipt = await yard.dead_letters.resolve(
+            task_id, resolution, by=by, note=reason, spec=cast(dict[str, Any] | None, changed)
+        )
         return {"id": receipt.task_id, "status": receipt.status.value, "resolution": resolution}
 
     answer = in_yard(context, use)

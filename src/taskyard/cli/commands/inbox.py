@@ -30,7 +30,7 @@ _STATES = {"queued": "cyan", "running": "bold blue", "completed": "green", "fail
 @inbox.command("ls")
 def listed(context: typer.Context, as_json: AsJson = False) -> None:
     """Inboxes that are in use, and how much waits in each."""
-    views = in_yard(context, lambda yard: yard.inboxes())
+    views = in_yard(context, lambda yard: yard.inbox.list())
     rows = [(view.agent, view.conversation, str(view.queue_len), str(view.held), view.blocked or "") for view in views]
     columns = ("agent", "conversation", "waiting", "held", "blocked")
     shown = table(*columns, rows=rows, right=("waiting", "held"))
@@ -45,7 +45,7 @@ def peek(
     as_json: AsJson = False,
 ) -> None:
     """What waits, in its order. Nothing is taken."""
-    found = in_yard(context, lambda yard: yard.inbox_peek(agent, conversation))
+    found = in_yard(context, lambda yard: yard.inbox.peek(agent, conversation))
     rows = [(item.kind.value, item.sent_by, _in_one_line(item)) for item in found.items]
     shown = table("kind", "from", "content", rows=rows)
     show(as_json, write(found), shown if rows else Text("nothing waits", style="dim"))
@@ -66,7 +66,7 @@ def enqueue(
 ) -> None:
     """Put something into an inbox. A full one refuses it, and this ends with status 4."""
     said: Json = json_given("TEXT", content) if is_json else text_given("TEXT", content)
-    put = in_yard(context, lambda yard: yard.inbox_enqueue(agent, conversation, said, kind=kind, sent_by=by))
+    put = in_yard(context, lambda yard: yard.inbox.put(agent, conversation, said, kind=kind, sent_by=by))
     word = "refused: the inbox is full" if put.item is None else f"{put.item.id}  {put.queue_len} waiting"
     show(as_json, write(put), Text(word))
     if put.item is None:
@@ -85,7 +85,7 @@ def dequeue(
     as_json: AsJson = False,
 ) -> None:
     """Take the next batch, and print it as one turn. Consume it when it is dealt with."""
-    taken = in_yard(context, lambda yard: yard.inbox_dequeue(agent, conversation, blocked, hold_sec=hold))
+    taken = in_yard(context, lambda yard: yard.inbox.take(agent, conversation, blocked, hold_sec=hold))
     if taken.batch is None:
         shown = Text("nothing to take" if blocked is None else f"blocked: {blocked}", style="dim")
     else:
@@ -103,7 +103,7 @@ def consume(
     as_json: AsJson = False,
 ) -> None:
     """Say that a batch was dealt with: it never comes back."""
-    carry_out(context, as_json, lambda yard: yard.inbox_consume(agent, conversation, batch))
+    carry_out(context, as_json, lambda yard: yard.inbox.consume(agent, conversation, batch))
 
 
 @inbox.command()
@@ -116,7 +116,7 @@ def clear(
     as_json: AsJson = False,
 ) -> None:
     """Leave nothing in an inbox."""
-    count = in_yard(context, lambda yard: yard.inbox_clear(agent, conversation, reason, by=by))
+    count = in_yard(context, lambda yard: yard.inbox.clear(agent, conversation, reason, by=by))
     show(as_json, {"cleared": count}, Text(f"{count} cleared"))
 
 
@@ -151,7 +151,7 @@ def start(
         raise InvalidInput("--fields", "must be a JSON object")
     begun = in_yard(
         context,
-        lambda yard: yard.start_subagent(
+        lambda yard: yard.subagents.start(
             type,
             text_given("--prompt", prompt),
             parent=parent,
@@ -178,7 +178,7 @@ def subagents_listed(
     as_json: AsJson = False,
 ) -> None:
     """Background subagents, newest first."""
-    views = in_yard(context, lambda yard: yard.subagents(parent=parent))
+    views = in_yard(context, lambda yard: yard.subagents.list(parent=parent))
     rows = [
         (
             short(view.task_id),
@@ -203,7 +203,7 @@ def transcript(context: typer.Context, task: TaskArgument, as_json: AsJson = Fal
     """What a subagent has said and done so far."""
 
     async def use(yard: Yard) -> list[dict[str, Json]]:
-        return await yard.transcript(await find_task(yard, task))
+        return await yard.subagents.transcript(await find_task(yard, task))
 
     lines = in_yard(context, use)
     rows = [(str(line.get("at", "")), str(line["event"]), one_line(compact(line["payload"]))) for line in lines]

@@ -63,9 +63,9 @@ def listed(
     which = {"status": status or (), "type": type or (), **{name: value for name, value in filters.items() if value}}
 
     async def use(yard: Yard) -> tuple[list[TaskRow], str, Micros]:
-        rows = await yard.rows(**which, limit=limit)
+        rows = await yard.tasks.rows(**which, limit=limit)
         is_page = not as_json and len(rows) == limit  # only then there may be others, which are to be counted
-        return rows, _how_many(len(rows), await yard.count(**which) if is_page else None), yard.now()
+        return rows, _how_many(len(rows), await yard.tasks.count(**which) if is_page else None), yard.now()
 
     rows, total, now = in_yard(context, use)
     value = [{name: getattr(row, name) for name in ("id", "type", "status", "agent", "dag_id")} for row in rows]
@@ -116,7 +116,7 @@ def dags(
     """List DAGs, newest first."""
 
     async def use(yard: Yard) -> list[DagInShort]:
-        return await yard.dags(limit=limit, cursor=cursor)
+        return await yard.dags.list(limit=limit, cursor=cursor)
 
     records = in_yard(context, use)
     value = [{"id": each.id, "title": each.title, "status": each.status.value} for each in records]
@@ -234,9 +234,9 @@ def tree(
 
 async def _dag(yard: Yard, identifier: str) -> DagView:
     if identifier.startswith("dag_"):
-        return await yard.dag(identifier)
+        return await yard.dags.get(identifier)
     task = await yard.get(await find_task(yard, identifier))
-    return await yard.dag(task.dag_id)
+    return await yard.dags.get(task.dag_id)
 
 
 def drawn(dag: DagView, tasks: Mapping[TaskId, Task]) -> Tree:
@@ -306,7 +306,7 @@ def watch(
 
 async def picture(yard: Yard, limit: int) -> RenderableType:
     """The yard at a glance."""
-    figures = {status: sum(types.values()) for status, types in (await yard.stats()).items()}
+    figures = {status: sum(types.values()) for status, types in (await yard.tasks.stats()).items()}
     counts = Text("  ").join(
         Text.assemble(state(Status(word)), f" {figures[word]}") for word in Status if figures.get(word)
     )
@@ -437,10 +437,10 @@ def stats(
 ) -> None:
     """Tasks by state and type; or what came, went and failed, day by day."""
     if days is not None:
-        metrics = in_yard(context, lambda yard: yard.metrics(days=days))
+        metrics = in_yard(context, lambda yard: yard.local.metrics.read(days=days))
         show(as_json, metrics.to_dict(), _days(metrics))
         return
-    figures = in_yard(context, lambda yard: yard.stats())
+    figures = in_yard(context, lambda yard: yard.tasks.stats())
     types = sorted({type_ for counts in figures.values() for type_ in counts})
     words = [status for status in Status if figures[status.value]]
     rows = [(type_, *(str(figures[word].get(type_, "")) for word in words)) for type_ in types]

@@ -45,7 +45,7 @@ def add(
     """Tell a target of some events, from now on. A webhook's signing secret is shown this once."""
     made = in_yard(
         context,
-        lambda yard: yard.set_notifier(
+        lambda yard: yard.notifications.set(
             name, target, events=on, types=type_ or (), queues=queue or (), tags=tag or (), by=by
         ),
     )
@@ -60,7 +60,7 @@ def listed(context: typer.Context, as_json: AsJson = False) -> None:
     """Who is told of what. Targets are shown without what may be a secret."""
 
     async def use(yard: Yard) -> list[NotifierView]:
-        return await yard.notifiers()
+        return await yard.notifications.list()
 
     found = in_yard(context, use)
     rows = [(each.name, each.target, ", ".join(each.events), _only(each)) for each in found]
@@ -73,13 +73,13 @@ def listed(context: typer.Context, as_json: AsJson = False) -> None:
 @app.command("rm")
 def remove(context: typer.Context, name: NotifierArgument, by: By = "human:local", as_json: AsJson = False) -> None:
     """Tell this target no more."""
-    carry_out(context, as_json, lambda yard: yard.remove_notifier(name, by=by))
+    carry_out(context, as_json, lambda yard: yard.notifications.remove(name, by=by))
 
 
 @app.command("test")
 def try_out(context: typer.Context, name: NotifierArgument, by: By = "human:local", as_json: AsJson = False) -> None:
     """Send a test at once."""
-    in_yard(context, lambda yard: yard.try_notifier(name, by=by))
+    in_yard(context, lambda yard: yard.notifications.try_out(name, by=by))
     show(as_json, {"ok": True}, Text("it arrived", style="green"))
 
 
@@ -100,7 +100,7 @@ def resend(
     context: typer.Context, notification: NotificationArgument, by: By = "human:local", as_json: AsJson = False
 ) -> None:
     """Try a parked one again."""
-    carry_out(context, as_json, lambda yard: yard.resend_notification(notification, by=by))
+    carry_out(context, as_json, lambda yard: yard.notifications.resend(notification, by=by))
 
 
 @app.command("dismiss")
@@ -108,12 +108,12 @@ def dismiss(
     context: typer.Context, notification: NotificationArgument, by: By = "human:local", as_json: AsJson = False
 ) -> None:
     """Forget a parked one."""
-    carry_out(context, as_json, lambda yard: yard.dismiss_notification(notification, by=by))
+    carry_out(context, as_json, lambda yard: yard.notifications.dismiss(notification, by=by))
 
 
 def _show_notifications(context: typer.Context, as_json: bool, *, parked: bool) -> None:
     async def use(yard: Yard) -> tuple[list[NotificationView], Micros]:
-        return await yard.notifications(parked=parked), yard.now()
+        return await yard.notifications.deliveries(parked=parked), yard.now()
 
     found, now = in_yard(context, use)
     columns = ("notification", "event", "tries", "age", "title", "error")

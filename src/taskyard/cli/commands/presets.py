@@ -18,7 +18,7 @@ app = typer.Typer(help="The preset that new tasks are put in under.", no_args_is
 @app.command("show")
 def shown(context: typer.Context, as_json: AsJson = False) -> None:
     """The preset of the workspace."""
-    name = in_yard(context, lambda yard: yard.preset(), preset=None)
+    name = in_yard(context, lambda yard: yard.presets.current(), preset=None)
     show(as_json, {"preset": name}, Text(name))
 
 
@@ -36,6 +36,6 @@ def chosen(
     """Let tasks that are put in from now on follow a preset. Tasks that are there keep theirs."""
 
     async def use(yard: Yard) -> None:
-        await (yard.set_preset(name, by=by) if queue is None else yard.set_queue_preset(queue, name, by=by))
+        await (yard.presets.set(name, by=by) if queue is None else yard.queues.set_preset(queue, name, by=by))
 
     carry_out(context, as_json, use, preset=None)

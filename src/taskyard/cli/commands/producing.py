@@ -145,7 +145,7 @@ def cancel(
 
     async def use(yard: Yard) -> list[str]:
         if task.startswith("dag_"):
-            return list((await yard.cancel_dag(task, reason, by=by)).task_ids)
+            return list((await yard.dags.cancel(task, reason, by=by)).task_ids)
         return list((await yard.cancel(await find_task(yard, task), reason, cascade=cascade, by=by)).task_ids)
 
     cancelled = in_yard(context, use)
@@ -194,7 +194,7 @@ def priority(
     """Move a waiting task forward or back."""
 
     async def use(yard: Yard) -> str:
-        return (await yard.set_priority(await find_task(yard, task), value, by=by)).task_id
+        return (await yard.tasks.set_priority(await find_task(yard, task), value, by=by)).task_id
 
     moved = in_yard(context, use)
     show(as_json, {"id": moved, "priority": value}, Text(f"{moved} has priority {value}"))

@@ -64,7 +64,7 @@ def add(
     made = work_given(type=type, prompt=prompt, payload=payload, task=task, dag=dag)
 
     async def use(yard: Yard) -> ScheduleView:
-        return await yard.add_schedule(
+        return await yard.schedules.add(
             schedule,
             when,
             **made,
@@ -90,7 +90,7 @@ def listed(context: typer.Context, as_json: AsJson = False) -> None:
     """Schedules, with their next times."""
 
     async def use(yard: Yard) -> tuple[list[ScheduleView], Micros]:
-        return await yard.schedules(), yard.now()
+        return await yard.schedules.list(), yard.now()
 
     views, now = in_yard(context, use)
     rows = [
@@ -113,7 +113,7 @@ def shown(context: typer.Context, schedule: ScheduleArgument, as_json: AsJson = 
     """One schedule: its policies, its next times, and its last fires with why each did or did not fire."""
 
     async def use(yard: Yard) -> tuple[ScheduleView, Micros]:
-        return await yard.schedule(schedule), yard.now()
+        return await yard.schedules.get(schedule), yard.now()
 
     view, now = in_yard(context, use)
     it, timing = view.schedule, view.schedule.timing
@@ -132,19 +132,19 @@ def shown(context: typer.Context, schedule: ScheduleArgument, as_json: AsJson = 
 @app.command()
 def pause(context: typer.Context, schedule: ScheduleArgument, by: By = "human:local", as_json: AsJson = False) -> None:
     """Let no time fire until it is resumed."""
-    carry_out(context, as_json, lambda yard: yard.pause_schedule(schedule, by=by))
+    carry_out(context, as_json, lambda yard: yard.schedules.pause(schedule, by=by))
 
 
 @app.command()
 def resume(context: typer.Context, schedule: ScheduleArgument, by: By = "human:local", as_json: AsJson = False) -> None:
     """Go on from now."""
-    carry_out(context, as_json, lambda yard: yard.resume_schedule(schedule, by=by))
+    carry_out(context, as_json, lambda yard: yard.schedules.resume(schedule, by=by))
 
 
 @app.command()
 def run(context: typer.Context, schedule: ScheduleArgument, by: By = "human:local", as_json: AsJson = False) -> None:
     """Make its work now, beside its times."""
-    fire = in_yard(context, lambda yard: yard.run_schedule(schedule, by=by))
+    fire = in_yard(context, lambda yard: yard.schedules.run(schedule, by=by))
     show(as_json, write(fire), Text(str(fire.run)))
 
 
@@ -153,7 +153,7 @@ def removed(
     context: typer.Context, schedule: ScheduleArgument, by: By = "human:local", as_json: AsJson = False
 ) -> None:
     """End a schedule. What it has made stays."""
-    carry_out(context, as_json, lambda yard: yard.remove_schedule(schedule, by=by))
+    carry_out(context, as_json, lambda yard: yard.schedules.remove(schedule, by=by))
 
 
 # For triggers too

@@ -65,7 +65,7 @@ def create(
 
     async def use(yard: Yard) -> dict[str, Json]:
         lasting = None if days is None else days * 86_400
-        issued = await yard.create_token(
+        issued = await yard.tokens.create(
             name,
             role,
             agent=agent,
@@ -90,7 +90,7 @@ def listed(context: typer.Context, as_json: AsJson = False) -> None:
     """The tokens of this workspace, without their secrets."""
 
     async def use(yard: Yard) -> tuple[list[Token], Micros]:
-        return await yard.tokens(), yard.now()
+        return await yard.tokens.list(), yard.now()
 
     tokens, now = in_yard(context, use)
     rows = [
@@ -124,7 +124,7 @@ def grant(
     """Say anew what a type of agents may have. It holds from the next claim of any of them."""
     given = in_yard(
         context,
-        lambda yard: yard.grant(
+        lambda yard: yard.tokens.grant(
             agent, agent_id=agent_id, types=task_type, capabilities=capability, queues=queue, slots=_slots(slots), by=by
         ),
     )
@@ -139,7 +139,7 @@ def revoke(
     as_json: AsJson = False,
 ) -> None:
     """End a token at once, by its id."""
-    carry_out(context, as_json, lambda yard: yard.revoke_token(token, by=by))
+    carry_out(context, as_json, lambda yard: yard.tokens.revoke(token, by=by))
 
 
 def _slots(text: str | None) -> agents.Slots | None:

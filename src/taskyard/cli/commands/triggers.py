@@ -129,7 +129,7 @@ def shown(context: typer.Context, trigger: TriggerArgument, as_json: AsJson = Fa
     """One trigger, with its last fires and why each did or did not fire."""
 
     async def use(yard: Yard) -> tuple[TriggerView, Micros]:
-        return await yard.trigger(trigger), yard.now()
+        return await yard.triggers.get(trigger), yard.now()
 
     view, now = in_yard(context, use)
     facts = {
@@ -145,13 +145,13 @@ def shown(context: typer.Context, trigger: TriggerArgument, as_json: AsJson = Fa
 @app.command()
 def pause(context: typer.Context, trigger: TriggerArgument, by: By = "human:local", as_json: AsJson = False) -> None:
     """Let nothing fire it until it is resumed."""
-    carry_out(context, as_json, lambda yard: yard.pause_trigger(trigger, by=by))
+    carry_out(context, as_json, lambda yard: yard.triggers.pause(trigger, by=by))
 
 
 @app.command()
 def resume(context: typer.Context, trigger: TriggerArgument, by: By = "human:local", as_json: AsJson = False) -> None:
     """Let it fire again."""
-    carry_out(context, as_json, lambda yard: yard.resume_trigger(trigger, by=by))
+    carry_out(context, as_json, lambda yard: yard.triggers.resume(trigger, by=by))
 
 
 @app.command()
@@ -166,14 +166,14 @@ def fire(
 ) -> None:
     """Let something happen to it by hand."""
     given = cast(dict[str, object], json_given("data", data))
-    made = in_yard(context, lambda yard: yard.fire_trigger(trigger, given, key=key, dry_run=dry_run, by=by))
+    made = in_yard(context, lambda yard: yard.triggers.fire(trigger, given, key=key, dry_run=dry_run, by=by))
     show(as_json, write(made), Text(f"{made.outcome.value}: {made.why}  {made.run or ''}"))
 
 
 @app.command("rm")
 def removed(context: typer.Context, trigger: TriggerArgument, by: By = "human:local", as_json: AsJson = False) -> None:
     """End a trigger. What it has made stays."""
-    carry_out(context, as_json, lambda yard: yard.remove_trigger(trigger, by=by))
+    carry_out(context, as_json, lambda yard: yard.triggers.remove(trigger, by=by))
 
 
 @app.command()
@@ -252,7 +252,7 @@ def rotated(
     as_json: AsJson = False,
 ) -> None:
     """Give a hook another secret, shown this once."""
-    secret = in_yard(context, lambda yard: yard.rotate_hook(hook, grace_sec=grace, by=by))
+    secret = in_yard(context, lambda yard: yard.triggers.rotate(hook, grace_sec=grace, by=by))
     show(as_json, {"secret": secret}, Text(secret, style="bold"))
 
 
@@ -275,7 +275,7 @@ def _add(
     conditions = cast("dict[str, object] | None", json_given("only", only))
 
     async def use(yard: Yard) -> AddedTrigger:
-        return await yard.add_trigger(
+        return await yard.triggers.add(
             trigger, source.value, settings=said, only=conditions, **work, replace=replace, by=by
         )
 
@@ -289,7 +289,7 @@ def _add(
 
 def _list(context: typer.Context, as_json: bool, source: SourceName | None, empty: str) -> None:
     async def use(yard: Yard) -> tuple[list[TriggerView], Micros]:
-        return await yard.triggers(), yard.now()
+        return await yard.triggers.list(), yard.now()
 
     views, now = in_yard(context, use)
     wanted = [view for view in views if source in (None, view.trigger.source)]

@@ -63,7 +63,7 @@ def sweep(context: typer.Context, as_json: AsJson = False) -> None:
     """Do once what a worker does every second: expire leases, end delays, prune, deliver notifications."""
 
     async def use(yard: Yard) -> dict[str, int]:
-        return {**(await yard.sweep())._asdict(), **(await yard.run_errands())._asdict()}
+        return {**(await yard.sweep())._asdict(), **(await yard.run_outbox())._asdict()}
 
     counts = in_yard(context, use)
     done = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
@@ -93,10 +93,10 @@ async def _work_health(yard: Yard) -> list[Finding]:
     now = yard.now()
     last = await yard.store.duty("sweep")
     swept = last is not None and now - last < MINUTE
-    known = await yard.agents()
+    known = await yard.agents.list()
     views = [view for view in known if view.status is AgentStatus.ACTIVE]
     silent = [view.id for view in known if view.silent]
-    dead = len(await yard.dead_letters(reviewed=False))
+    dead = len(await yard.dead_letters.list(reviewed=False))
     ready = await yard.find(status="ready", limit=1)
     waiting = bool(ready) and not views
     return [

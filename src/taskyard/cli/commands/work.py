@@ -170,7 +170,9 @@ def claim(
     """Take the best task there is. Prints nothing and exits with 1 where there is none."""
 
     async def use(yard: Yard) -> list[dict[str, Json]]:
-        await yard.register(agent, agent_type, capabilities=capability or (), max_concurrent_tasks=count, keep=True)
+        await yard.agents.register(
+            agent, agent_type, capabilities=capability or (), max_concurrent_tasks=count, keep=True
+        )
         await yard.sweep()  # where only shell scripts work, nobody else lets delays end and leases expire
         held = await yard.claim(agent, count=count, wait_sec=wait, types=type, start=start)
         return [await _claimed(yard, each) for each in held]
@@ -314,7 +316,7 @@ def _settled(context: typer.Context, task: str, as_json: bool, act: Callable[[Ya
 
 async def _claimed(yard: Yard, task: Held) -> dict[str, Json]:
     details = (await yard.get(task.id)).to_dict()
-    inputs = [{"ref": each.ref, "data": each.data} for each in await yard.inputs(task.id, task.lease)]
+    inputs = [{"ref": each.ref, "data": each.data} for each in await yard.tasks.inputs(task.id, task.lease)]
     return {**details, "lease": task.lease, "attempt": task.attempt, "inputs": list[Json](inputs)}
 
 

@@ -61,10 +61,6 @@ class Budgets:
         )
         return settings_view((await self._ledger.configuration.fresh()).settings)
 
-    async def preset(self) -> str:
-        """The one that tasks follow whose queue has none of its own."""
-        return (await self._ledger.configuration.current()).preset
-
     async def spending(self) -> list[Spend]:
         """What is reserved and was spent, by agent, by graph and by day; and by type of agents that has a budget."""
         limits = await self._store.limits(self._workspace, None)

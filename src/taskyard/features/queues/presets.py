@@ -48,6 +48,10 @@ class Presets:
         """Whether something was put in while no preset was stored: by a release before this one."""
         return bool(await self._store.find(Filter(workspace=self._workspace), after=0, limit=1))
 
+    async def current(self) -> str:
+        """The one that tasks follow whose queue has none of its own."""
+        return (await self._ledger.configuration.current()).preset
+
     async def set(self, name: str, *, by: str = LOCAL) -> None:
         """Let tasks that are put in from now on follow that preset. Those that are there keep theirs."""
         await self._settle(preset(name).name, by=by)

@@ -175,6 +175,10 @@ class Subagents:
             raise NotFound("subagent", task_id)
         return view
 
+    async def transcript(self, task_id: str) -> list[dict[str, Json]]:
+        """The lines of a subagent's transcript, as they are stored, wherever its file is."""
+        return await self._transcripts.read(task_id)
+
     async def _seen(self, record: Record) -> Subagent | None:
         hot = (await self._ledger.load_all([TaskId(record.id)])).get(TaskId(record.id))
         if hot is None:

@@ -26,7 +26,7 @@ async def must_be_theirs(caller: Caller, interest: Interest) -> None:
     elif caller.token.role is Role.AGENT:
         await check_own(caller, interest.task_id)
     else:
-        await caller.yard.holders(interest.task_id)
+        await caller.yard.local.permissions.holders(interest.task_id)
 
 
 async def page(yard: Yard, interest: Interest, *, after: int, limit: int) -> dict[str, Json]:

@@ -69,7 +69,7 @@ async def put_artifact(request: Request, caller: Calling, name: NameAt, digest: 
 
 async def _put(request: Request, caller: Caller, name: str, digest: str | None, **whose: str) -> Response:
     media_type = request.headers.get("content-type") or None
-    stored = await caller.yard.put_artifact(
+    stored = await caller.yard.artifacts.put(
         name, _body(request), media_type=media_type, digest=digest, by=caller.by, **whose
     )
     return answer(write(stored), 201)
@@ -98,14 +98,14 @@ async def _body(request: Request) -> AsyncGenerator[bytes]:
 @routes.add(calls.ARTIFACTS, ARTIFACTS)
 async def list_artifacts(caller: Calling, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """Artifacts that may be seen, the newest tasks' first."""
-    found = await caller.yard.artifacts(limit=limit, cursor=cursor)
+    found = await caller.yard.artifacts.list(limit=limit, cursor=cursor)
     return answer({"artifacts": write(found)})
 
 
 @routes.add(calls.TASK_ARTIFACTS, ARTIFACTS)
 async def task_artifacts(caller: Calling, task_id: TaskAt, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """Those that a completed task made."""
-    found = await caller.yard.artifacts(task_id=task_id, limit=limit, cursor=cursor)
+    found = await caller.yard.artifacts.list(task_id=task_id, limit=limit, cursor=cursor)
     return answer({"artifacts": write(found)})
 
 
@@ -131,7 +131,7 @@ async def read_artifact(
     if part is not None:
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{artifact.size}"
     headers["Content-Length"] = str(end - start)
-    content = caller.yard.read_artifact(artifact.id, start=start, end=end, task_id=task_id, lease=lease)
+    content = caller.yard.artifacts.read(artifact.id, start=start, end=end, task_id=task_id, lease=lease)
     return StreamingResponse(
         await _begun(content), 200 if part is None else 206, headers=headers, media_type=artifact.served_as
     )
@@ -140,7 +140,7 @@ async def read_artifact(
 @routes.add(calls.REMOVE_ARTIFACT, DONE)
 async def remove_artifact(caller: Calling, artifact_id: ArtifactAt) -> Response:
     """Take away an artifact that was put in by itself."""
-    await caller.yard.remove_artifact(artifact_id, by=caller.by)
+    await caller.yard.artifacts.remove(artifact_id, by=caller.by)
     return answer({"ok": True})
 
 
@@ -148,10 +148,10 @@ async def _readable(caller: Caller, artifact_id: str, task_id: str | None, lease
     """An artifact that the caller may read: an agent what it made or is given, of others it learns nothing."""
     if task_id is not None and lease is not None:
         await check_own_lease(caller, task_id, lease)
-    artifact = await caller.yard.artifact(artifact_id, task_id=task_id, lease=lease)
+    artifact = await caller.yard.artifacts.get(artifact_id, task_id=task_id, lease=lease)
     if caller.token.role is Role.AGENT:
-        mine = [view.id for view in await caller.yard.agents() if caller.token.works_as(view.id, view.type)]
-        if not await caller.yard.readable_by(mine, artifact):
+        mine = [view.id for view in await caller.yard.agents.list() if caller.token.works_as(view.id, view.type)]
+        if not await caller.yard.local.permissions.readable_by(mine, artifact):
             raise NotFound("artifact", artifact_id)
     return artifact
 

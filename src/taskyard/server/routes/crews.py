@@ -29,7 +29,7 @@ async def register(caller: Calling, asked: requests.RegisterAgent) -> Response:
     """Say who can work, and at what. Registering again changes what is known, but nothing that an operator has set."""
     name = await caller.registering(asked.id, asked.type, asked.runtime_id, asked.incarnation)
     is_agent = caller.token.role is Role.AGENT
-    await caller.yard.register(
+    await caller.yard.agents.register(
         name.id,
         name.type,
         capabilities=asked.capabilities,
@@ -47,33 +47,33 @@ async def register(caller: Calling, asked: requests.RegisterAgent) -> Response:
         token=caller.token.id if caller.token.sealed else None,
         by=caller.by,
     )
-    return answer(write(await caller.yard.agent(name.id)), 201)
+    return answer(write(await caller.yard.agents.get(name.id)), 201)
 
 
 @routes.add(calls.AGENTS, AGENTS)
 async def agents(caller: Calling) -> Response:
     """Who is registered, what they can do, and what they are at."""
-    return answer({"agents": write(await caller.yard.agents())})
+    return answer({"agents": write(await caller.yard.agents.list())})
 
 
 @routes.add(calls.AGENT_HEARTBEAT, STATE)
 async def agent_heartbeat(caller: Calling, agent_id: AgentAt) -> Response:
     """An idle agent says that it is there, and hears whether it should go on."""
     await caller.must_work_as(agent_id)
-    return answer({"status": (await caller.yard.agent_heartbeat(agent_id)).value})
+    return answer({"status": (await caller.yard.agents.heartbeat(agent_id)).value})
 
 
 @routes.add(calls.DRAIN, DONE)
 async def drain_agent(caller: Calling, agent_id: AgentAt) -> Response:
     """Let the agent finish what it holds; it gets nothing new."""
-    await caller.yard.drain_agent(agent_id, by=caller.by)
+    await caller.yard.agents.drain(agent_id, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.RESUME, DONE)
 async def resume_agent(caller: Calling, agent_id: AgentAt) -> Response:
     """Give a draining agent work again."""
-    await caller.yard.resume_agent(agent_id, by=caller.by)
+    await caller.yard.agents.resume(agent_id, by=caller.by)
     return answer({"ok": True})
 
 
@@ -81,14 +81,14 @@ async def resume_agent(caller: Calling, agent_id: AgentAt) -> Response:
 async def sign_off_agent(caller: Calling, agent_id: AgentAt) -> Response:
     """The agent is gone on purpose."""
     await caller.must_work_as(agent_id)
-    await caller.yard.sign_off_agent(agent_id, by=caller.by)
+    await caller.yard.agents.sign_off(agent_id, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.AGENT_BUDGET, DONE)
 async def set_agent_budget(caller: Calling, agent_id: AgentAt, asked: requests.AgentBudget) -> Response:
     """What all agents of a type may spend, or one id by itself; null: no limit."""
-    await caller.yard.set_agent_budget(
+    await caller.yard.agents.set_budget(
         agent_id, asked.budget_usd, budget_per=asked.budget_per, take_back=asked.take_back, by=caller.by
     )
     return answer({"ok": True})
@@ -97,7 +97,7 @@ async def set_agent_budget(caller: Calling, agent_id: AgentAt, asked: requests.A
 @routes.add(calls.GRANT, model(Grant))
 async def grant(caller: Calling, agent_id: AgentAt, asked: requests.GrantAgent) -> Response:
     """What a type of agents may have, from its next claim on."""
-    given = await caller.yard.grant(
+    given = await caller.yard.tokens.grant(
         agent_id,
         agent_id=asked.agent_id,
         types=asked.types,
@@ -112,7 +112,7 @@ async def grant(caller: Calling, agent_id: AgentAt, asked: requests.GrantAgent) 
 @routes.add(calls.REMOVE_AGENT, DONE)
 async def remove_agent(caller: Calling, agent_id: AgentAt) -> Response:
     """Forget an agent; what it holds is tried by others."""
-    await caller.yard.remove_agent(agent_id, by=caller.by)
+    await caller.yard.agents.remove(agent_id, by=caller.by)
     return answer({"ok": True})
 
 
@@ -120,7 +120,7 @@ async def remove_agent(caller: Calling, agent_id: AgentAt) -> Response:
 async def register_runtime(caller: Calling, asked: requests.RegisterRuntime) -> Response:
     """A machine that hosts agents says that it has started; with an incarnation, one process of it does."""
     await caller.must_host(asked.id, asked.incarnation)
-    await caller.yard.register_runtime(
+    await caller.yard.runtimes.register(
         asked.id, incarnation=asked.incarnation, hostname=asked.hostname, pid=asked.pid, version=asked.version
     )
     return answer({"ok": True}, 201)
@@ -129,7 +129,7 @@ async def register_runtime(caller: Calling, asked: requests.RegisterRuntime) -> 
 @routes.add(calls.RUNTIMES, RUNTIMES)
 async def runtimes(caller: Calling) -> Response:
     """What hosts agents, and when it was last heard of."""
-    return answer({"runtimes": write(await caller.yard.runtimes())})
+    return answer({"runtimes": write(await caller.yard.runtimes.list())})
 
 
 @routes.add(calls.RUNTIME_HEARTBEAT, DONE)
@@ -138,7 +138,7 @@ async def runtime_heartbeat(
 ) -> Response:
     """Keep a runtime alive, or one process of it, and the leases of tasks whose preset ties them to it."""
     await caller.must_host(runtime_id, asked.incarnation)
-    await caller.yard.runtime_heartbeat(runtime_id, incarnation=asked.incarnation, keep_leases=asked.keep_leases)
+    await caller.yard.runtimes.heartbeat(runtime_id, incarnation=asked.incarnation, keep_leases=asked.keep_leases)
     return answer({"ok": True})
 
 
@@ -146,5 +146,5 @@ async def runtime_heartbeat(
 async def orphans(caller: Calling, runtime_id: RuntimeAt, asked: requests.Orphaned = ORPHANED) -> Response:
     """A runtime that has restarted gives up what it held before; with an incarnation, only what that process held."""
     await caller.must_host(runtime_id, asked.incarnation)
-    found = await caller.yard.orphans(runtime_id, incarnation=asked.incarnation)
+    found = await caller.yard.runtimes.orphans(runtime_id, incarnation=asked.incarnation)
     return answer(write(found))

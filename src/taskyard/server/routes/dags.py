@@ -36,21 +36,21 @@ async def dags(
     caller: Calling, limit: Limit = 50, cursor: Annotated[str | None, Query(max_length=255)] = None
 ) -> Response:
     """Stored graphs, newest first. `cursor` is that of the page before; none comes after the last."""
-    found = await caller.yard.dags(limit=limit, cursor=cursor)
+    found = await caller.yard.dags.list(limit=limit, cursor=cursor)
     return answer({"dags": write(found), "cursor": found[-1].id if len(found) == limit else None})
 
 
 @routes.add(calls.DAG, model(DagView))
 async def dag(caller: Calling, dag_id: DagAt) -> Response:
     """A graph with its tasks in short, and its edges."""
-    return answer(write(await caller.yard.dag(dag_id)))
+    return answer(write(await caller.yard.dags.get(dag_id)))
 
 
 @routes.add(calls.ADD, model(Dag), status=201)
 async def add(caller: Calling, dag_id: DagAt, drafts: requests.Drafts) -> Response:
     """Add tasks to a graph that exists; a finished one goes on."""
     tasks = await in_turns(requests.TaskDraft.fields, drafts.tasks)
-    return await _submitted(await caller.yard.add(dag_id, tasks, created_by=caller.by))
+    return await _submitted(await caller.yard.dags.add(dag_id, tasks, created_by=caller.by))
 
 
 async def _submitted(made: Dag) -> Response:
@@ -61,19 +61,19 @@ async def _submitted(made: Dag) -> Response:
 @routes.add(calls.CANCEL_DAG, model(Cancelled))
 async def cancel_dag(caller: Calling, dag_id: DagAt, asked: requests.CancelDag = CANCEL) -> Response:
     """Cancel everything in a graph that has not ended; `dry_run` only says what."""
-    done = await caller.yard.cancel_dag(dag_id, asked.reason, by=caller.by, dry_run=asked.dry_run)
+    done = await caller.yard.dags.cancel(dag_id, asked.reason, by=caller.by, dry_run=asked.dry_run)
     return answer(write(done))
 
 
 @routes.add(calls.DAG_BUDGET, DONE)
 async def set_dag_budget(caller: Calling, dag_id: DagAt, asked: requests.DagBudget) -> Response:
     """What the graph may spend in all; null: no limit."""
-    await caller.yard.set_dag_budget(dag_id, asked.budget_ceiling_usd, by=caller.by)
+    await caller.yard.dags.set_budget(dag_id, asked.budget_ceiling_usd, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.DAG_LIMIT, DONE)
 async def set_dag_limit(caller: Calling, dag_id: DagAt, asked: requests.DagLimit) -> Response:
     """How many tasks the graph may have in all; null: as many as any."""
-    await caller.yard.set_dag_limit(dag_id, asked.max_tasks, by=caller.by)
+    await caller.yard.dags.set_limit(dag_id, asked.max_tasks, by=caller.by)
     return answer({"ok": True})

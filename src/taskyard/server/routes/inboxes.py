@@ -32,14 +32,14 @@ ConversationAt = Annotated[str, Path(description="One of its conversations.", ma
 @routes.add(calls.INBOXES, INBOXES)
 async def list_inboxes(caller: Calling, limit: Limit = 50) -> Response:
     """The inboxes that are in use."""
-    return answer({"inboxes": write(await caller.yard.inboxes(limit=limit))})
+    return answer({"inboxes": write(await caller.yard.inbox.list(limit=limit))})
 
 
 @routes.add(calls.INBOX, model(Peeked))
 async def inbox_peek(caller: Calling, agent: AgentAt, conversation: ConversationAt) -> Response:
     """What waits in an inbox, in its order. Nothing is taken."""
     await caller.must_work_as(agent)
-    return answer(write(await caller.yard.inbox_peek(agent, conversation)))
+    return answer(write(await caller.yard.inbox.peek(agent, conversation)))
 
 
 @routes.add(calls.INBOX_ENQUEUE, model(Enqueued))
@@ -49,7 +49,7 @@ async def inbox_enqueue(
     """Put something into an inbox. A full one refuses it: `item` is null."""
     await caller.must_work_as(agent)
     given = {name: value for name, value in asked if name != "content"}
-    put = await caller.yard.inbox_enqueue(agent, conversation, asked.content, **given, sent_by=caller.by)
+    put = await caller.yard.inbox.put(agent, conversation, asked.content, **given, sent_by=caller.by)
     return answer(write(put))
 
 
@@ -59,7 +59,7 @@ async def inbox_dequeue(
 ) -> Response:
     """Take the next batch, unless something blocks the consumer. Consume it, or it is handed out again."""
     await caller.must_work_as(agent)
-    taken = await caller.yard.inbox_dequeue(
+    taken = await caller.yard.inbox.take(
         agent, conversation, asked.blocked_reason, hold_sec=asked.hold_sec, batch_id=asked.batch_id
     )
     return answer(write(taken))
@@ -71,7 +71,7 @@ async def inbox_consume(
 ) -> Response:
     """A batch was dealt with: it never comes back."""
     await caller.must_work_as(agent)
-    await caller.yard.inbox_consume(agent, conversation, asked.batch_id)
+    await caller.yard.inbox.consume(agent, conversation, asked.batch_id)
     return answer({"ok": True})
 
 
@@ -81,20 +81,20 @@ async def inbox_clear(
 ) -> Response:
     """Leave nothing in an inbox."""
     await caller.must_work_as(agent)
-    return answer({"cleared": await caller.yard.inbox_clear(agent, conversation, asked.reason, by=caller.by)})
+    return answer({"cleared": await caller.yard.inbox.clear(agent, conversation, asked.reason, by=caller.by)})
 
 
 @routes.add(calls.START_SUBAGENT, model(StartedSubagent), status=201)
 async def start_subagent(caller: Calling, asked: models.StartSubagent) -> Response:
     """Start a subagent in the background. The parent's inbox is told once how it ended."""
-    begun = await caller.yard.start_subagent(**asked.given(), created_by=caller.by)
+    begun = await caller.yard.subagents.start(**asked.given(), created_by=caller.by)
     return answer(write(begun), 201)
 
 
 @routes.add(calls.SPAWN_SUBAGENT, model(StartedSubagent), status=201)
 async def spawn_subagent(caller: Calling, task_id: TaskAt, asked: models.SpawnSubagent) -> Response:
     """Start a subagent from the task at hand, in its graph."""
-    begun = await caller.yard.spawn_subagent(task_id, asked.lease, **asked.given())
+    begun = await caller.yard.subagents.spawn(task_id, asked.lease, **asked.given())
     return answer(write(begun), 201)
 
 
@@ -111,17 +111,17 @@ async def list_subagents(
         await caller.must_work_as(parent)
     elif caller.token.role is Role.AGENT:
         raise Forbidden("an agent sees the subagents that it is the parent of, and has to name itself as `parent`")
-    found = await caller.yard.subagents(parent=parent, conversation=conversation, limit=limit, below=below)
+    found = await caller.yard.subagents.list(parent=parent, conversation=conversation, limit=limit, below=below)
     return answer({"subagents": write(found)})
 
 
 @routes.add(calls.SUBAGENT, model(Subagent))
 async def get_subagent(caller: Calling, task_id: TaskAt) -> Response:
     """One background subagent, by its task."""
-    return answer(write(await caller.yard.subagent(task_id)))
+    return answer(write(await caller.yard.subagents.get(task_id)))
 
 
 @routes.add(calls.TRANSCRIPT, TRANSCRIPT)
 async def transcript(caller: Calling, task_id: TaskAt) -> Response:
     """What a subagent has said and done so far."""
-    return answer({"lines": list(await caller.yard.transcript(task_id))})
+    return answer({"lines": list(await caller.yard.subagents.transcript(task_id))})

@@ -24,27 +24,27 @@ NotificationAt = Annotated[str, Path(description="A notification's id.", max_len
 @routes.add(calls.SET_NOTIFIER, model(NotifierMade))
 async def set_notifier(caller: Calling, name: NameAt, asked: models.SetNotifier) -> Response:
     """Tell a target of some events. The secret that its webhooks are signed with is shown this once."""
-    made = await caller.yard.set_notifier(name, **asked.model_dump(), by=caller.by)
+    made = await caller.yard.notifications.set(name, **asked.model_dump(), by=caller.by)
     return answer(write(made))
 
 
 @routes.add(calls.NOTIFIERS, NOTIFIERS)
 async def notifiers(caller: Calling) -> Response:
     """Who is told of what, without secrets."""
-    return answer({"notifiers": write(await caller.yard.notifiers())})
+    return answer({"notifiers": write(await caller.yard.notifications.list())})
 
 
 @routes.add(calls.REMOVE_NOTIFIER, DONE)
 async def remove_notifier(caller: Calling, name: NameAt) -> Response:
     """Tell this target no more."""
-    await caller.yard.remove_notifier(name, by=caller.by)
+    await caller.yard.notifications.remove(name, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.TRY_NOTIFIER, DONE)
 async def try_notifier(caller: Calling, name: NameAt) -> Response:
     """Send a test at once, and say whether it arrived."""
-    await caller.yard.try_notifier(name, by=caller.by)
+    await caller.yard.notifications.try_out(name, by=caller.by)
     return answer({"ok": True})
 
 
@@ -55,19 +55,19 @@ async def list_notifications(
     limit: Limit = 50,
 ) -> Response:
     """What is on its way to people, or was given up."""
-    found = await caller.yard.notifications(parked=parked, limit=limit)
+    found = await caller.yard.notifications.deliveries(parked=parked, limit=limit)
     return answer({"notifications": write(found)})
 
 
 @routes.add(calls.RESEND_NOTIFICATION, DONE)
 async def resend_notification(caller: Calling, notification_id: NotificationAt) -> Response:
     """Try one again that was given up."""
-    await caller.yard.resend_notification(notification_id, by=caller.by)
+    await caller.yard.notifications.resend(notification_id, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.DISMISS_NOTIFICATION, DONE)
 async def dismiss_notification(caller: Calling, notification_id: NotificationAt) -> Response:
     """Forget one that was given up."""
-    await caller.yard.dismiss_notification(notification_id, by=caller.by)
+    await caller.yard.notifications.dismiss(notification_id, by=caller.by)
     return answer({"ok": True})

@@ -23,7 +23,7 @@ routes = Routes("figures")
 async def overview(caller: Calling, request: Request) -> Response:
     """How the workspace stands, what asks for somebody first: read once a second, whoever asks."""
     serving: Serving = request.app.state.serving
-    return answer(write(await serving.overviews.of(caller.yard.workspace, caller.yard.overview)))
+    return answer(write(await serving.overviews.of(caller.yard.workspace, caller.yard.overview.figures)))
 
 
 @routes.add(calls.SERIES, model(Series))
@@ -31,22 +31,22 @@ async def series(
     caller: Calling, window: Annotated[Literal["1h", "6h", "24h", "7d", "14d", "30d", "90d"], Query()] = "1h"
 ) -> Response:
     """What came, went and failed, how long it took and what it cost, in buckets of time."""
-    return answer(write(await caller.yard.series(window)))
+    return answer(write(await caller.yard.overview.series(window)))
 
 
 @routes.add(calls.RELATIONS, model(Relations))
 async def relations(caller: Calling, task_id: TaskAt) -> Response:
     """What a task hangs together with, up to 200 of each kind."""
-    return answer(write(await caller.yard.relations(task_id)))
+    return answer(write(await caller.yard.tasks.relations(task_id)))
 
 
 @routes.add(calls.SPEND_REPORT, model(SpendReport))
 async def spend_report(caller: Calling, days: Annotated[int, Query(ge=1, le=400)] = 30) -> Response:
     """Where the money of the last days went: the first twenty of each kind."""
-    return answer(write(await caller.yard.spend_report(days)))
+    return answer(write(await caller.yard.budgets.report(days)))
 
 
 @routes.add(calls.SETTINGS, model(SettingsView))
 async def settings(caller: Calling) -> Response:
     """What the workspace decides for all its tasks: its budget for a day among it."""
-    return answer(write(await caller.yard.settings()))
+    return answer(write(await caller.yard.budgets.show()))

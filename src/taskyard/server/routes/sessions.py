@@ -23,7 +23,7 @@ routes = Routes("access")
 @routes.add(calls.WHO, model(Who))
 async def who(caller: Calling, request: Request) -> Response:
     """Who the caller is, and what they may do."""
-    session = await caller.yard.session_by(shown_session(request))
+    session = await caller.yard.local.sessions.of(shown_session(request))
     return answer(write(await _who(caller, None if session is None else session.expires_at)))
 
 
@@ -39,7 +39,7 @@ async def log_in(request: Request, asked: requests.ShowToken) -> Response:
         raise Forbidden(f"it has the role {caller.token.role.value}, which the dashboard has nothing to show to")
     if not caller.token.sealed:
         return answer(write(await _who(caller, None)))  # no token is needed here, so there is no session either
-    begun = await caller.yard.begin_session(caller.token)
+    begun = await caller.yard.local.sessions.begin(caller.token)
     welcome = answer(write(await _who(caller, begun.session.expires_at)))
     give_session(request, welcome, begun, caller.yard.now())
     return welcome
@@ -48,7 +48,7 @@ async def log_in(request: Request, asked: requests.ShowToken) -> Response:
 @routes.add(calls.LOG_OUT, DONE)
 async def log_out(caller: Calling, request: Request) -> Response:
     """End the session, here and in the browser."""
-    await caller.yard.end_session(shown_session(request))
+    await caller.yard.local.sessions.end(shown_session(request))
     goodbye = answer({"ok": True})
     take_session(request, goodbye)
     return goodbye
@@ -61,7 +61,7 @@ async def _who(caller: Caller, expires_at: Micros | None) -> Who:
         name=caller.token.name,
         by=caller.by,
         workspace=caller.yard.workspace,
-        preset=await caller.yard.preset(),
+        preset=await caller.yard.presets.current(),
         version=version("taskyard"),
         needs_login=bool(caller.token.sealed),
         expires_at=expires_at,

@@ -35,7 +35,7 @@ SECRET = openapi.answer("Secret", secret=str)
 @routes.add(calls.ADD_SCHEDULE, model(ScheduleView), status=201)
 async def add_schedule(caller: Calling, draft: models.ScheduleDraft) -> Response:
     """Make a task or a DAG from a template at certain times."""
-    added = await caller.yard.add_schedule(
+    added = await caller.yard.schedules.add(
         draft.id,
         draft.when,
         task=draft.task,
@@ -57,46 +57,46 @@ async def add_schedule(caller: Calling, draft: models.ScheduleDraft) -> Response
 @routes.add(calls.SCHEDULES, SCHEDULES)
 async def schedules(caller: Calling) -> Response:
     """The schedules, by their ids."""
-    return answer({"schedules": write(await caller.yard.schedules())})
+    return answer({"schedules": write(await caller.yard.schedules.list())})
 
 
 @routes.add(calls.SCHEDULE, model(ScheduleView))
 async def schedule(caller: Calling, schedule_id: ScheduleAt) -> Response:
     """One schedule, with its next times and its last fires."""
-    return answer(write(await caller.yard.schedule(schedule_id)))
+    return answer(write(await caller.yard.schedules.get(schedule_id)))
 
 
 @routes.add(calls.SCHEDULE_FIRES, FIRES)
 async def schedule_fires(caller: Calling, schedule_id: ScheduleAt, limit: Limit = 50, below: Below = None) -> Response:
     """When it fired, or why it did not, latest first."""
-    found = await caller.yard.schedule_fires(schedule_id, limit=limit, below=below)
+    found = await caller.yard.schedules.fires(schedule_id, limit=limit, below=below)
     return answer({"fires": write(found)})
 
 
 @routes.add(calls.PAUSE_SCHEDULE, DONE)
 async def pause_schedule(caller: Calling, schedule_id: ScheduleAt) -> Response:
     """Let no time fire until it is resumed."""
-    await caller.yard.pause_schedule(schedule_id, by=caller.by)
+    await caller.yard.schedules.pause(schedule_id, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.RESUME_SCHEDULE, DONE)
 async def resume_schedule(caller: Calling, schedule_id: ScheduleAt) -> Response:
     """Go on from now."""
-    await caller.yard.resume_schedule(schedule_id, by=caller.by)
+    await caller.yard.schedules.resume(schedule_id, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.RUN_SCHEDULE, model(Fire))
 async def run_schedule(caller: Calling, schedule_id: ScheduleAt) -> Response:
     """Make its work now, beside its times."""
-    return answer(write(await caller.yard.run_schedule(schedule_id, by=caller.by)))
+    return answer(write(await caller.yard.schedules.run(schedule_id, by=caller.by)))
 
 
 @routes.add(calls.REMOVE_SCHEDULE, DONE)
 async def remove_schedule(caller: Calling, schedule_id: ScheduleAt) -> Response:
     """End it. What it has made stays."""
-    await caller.yard.remove_schedule(schedule_id, by=caller.by)
+    await caller.yard.schedules.remove(schedule_id, by=caller.by)
     return answer({"ok": True})
 
 
@@ -106,7 +106,7 @@ async def remove_schedule(caller: Calling, schedule_id: ScheduleAt) -> Response:
 @routes.add(calls.ADD_TRIGGER, model(AddedTrigger), status=201)
 async def add_trigger(caller: Calling, draft: models.TriggerDraft) -> Response:
     """Make a task or a DAG from a template when something happens."""
-    added = await caller.yard.add_trigger(
+    added = await caller.yard.triggers.add(
         draft.id,
         draft.source,
         settings=draft.settings,
@@ -124,53 +124,53 @@ async def add_trigger(caller: Calling, draft: models.TriggerDraft) -> Response:
 @routes.add(calls.TRIGGERS, TRIGGERS)
 async def triggers(caller: Calling) -> Response:
     """The triggers, by their ids."""
-    return answer({"triggers": write(await caller.yard.triggers())})
+    return answer({"triggers": write(await caller.yard.triggers.list())})
 
 
 @routes.add(calls.TRIGGER, model(TriggerView))
 async def trigger(caller: Calling, trigger_id: TriggerAt) -> Response:
     """One trigger, with its last fires."""
-    return answer(write(await caller.yard.trigger(trigger_id)))
+    return answer(write(await caller.yard.triggers.get(trigger_id)))
 
 
 @routes.add(calls.TRIGGER_FIRES, FIRES)
 async def trigger_fires(caller: Calling, trigger_id: TriggerAt, limit: Limit = 50, below: Below = None) -> Response:
     """When it fired, or why it did not, latest first."""
-    found = await caller.yard.trigger_fires(trigger_id, limit=limit, below=below)
+    found = await caller.yard.triggers.fires(trigger_id, limit=limit, below=below)
     return answer({"fires": write(found)})
 
 
 @routes.add(calls.PAUSE_TRIGGER, DONE)
 async def pause_trigger(caller: Calling, trigger_id: TriggerAt) -> Response:
     """Let nothing fire it until it is resumed."""
-    await caller.yard.pause_trigger(trigger_id, by=caller.by)
+    await caller.yard.triggers.pause(trigger_id, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.RESUME_TRIGGER, DONE)
 async def resume_trigger(caller: Calling, trigger_id: TriggerAt) -> Response:
     """Let it fire again."""
-    await caller.yard.resume_trigger(trigger_id, by=caller.by)
+    await caller.yard.triggers.resume(trigger_id, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.FIRE_TRIGGER, model(Fire))
 async def fire_trigger(caller: Calling, trigger_id: TriggerAt, asked: models.FireByHand) -> Response:
     """Let something happen to it by hand; with `dry_run`, only see what it would make of it."""
-    fired = await caller.yard.fire_trigger(trigger_id, asked.data, key=asked.key, dry_run=asked.dry_run, by=caller.by)
+    fired = await caller.yard.triggers.fire(trigger_id, asked.data, key=asked.key, dry_run=asked.dry_run, by=caller.by)
     return answer(write(fired))
 
 
 @routes.add(calls.ROTATE_HOOK, SECRET)
 async def rotate_hook(caller: Calling, trigger_id: TriggerAt, asked: models.Rotate) -> Response:
     """Give a hook another secret, shown this once."""
-    return answer({"secret": await caller.yard.rotate_hook(trigger_id, grace_sec=asked.grace_sec, by=caller.by)})
+    return answer({"secret": await caller.yard.triggers.rotate(trigger_id, grace_sec=asked.grace_sec, by=caller.by)})
 
 
 @routes.add(calls.REMOVE_TRIGGER, DONE)
 async def remove_trigger(caller: Calling, trigger_id: TriggerAt) -> Response:
     """End it. What it has made stays."""
-    await caller.yard.remove_trigger(trigger_id, by=caller.by)
+    await caller.yard.triggers.remove(trigger_id, by=caller.by)
     return answer({"ok": True})
 
 
@@ -193,7 +193,7 @@ async def deliver(
 
 
 async def _handed_over(serving: Serving, path: str, request: Request, body: bytes) -> None:
-    hook = await serving.yards.first.hook_at(path)
+    hook = await serving.yards.first.local.incoming_webhooks.hook_at(path)
     yard = serving.yards.first if hook is None else serving.yards.of(hook.workspace)
     headers = {each: request.headers[each] for each in HEADERS if each in request.headers}
-    await yard.receive(path, headers, body)
+    await yard.local.incoming_webhooks.receive(path, headers, body)

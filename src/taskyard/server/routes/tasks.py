@@ -113,13 +113,13 @@ async def find(
         "text": q,
     }
     if short and view is None:
-        rows = await caller.yard.rows(**which, limit=limit, cursor=cursor)
+        rows = await caller.yard.tasks.rows(**which, limit=limit, cursor=cursor)
         after = rows[-1].seq if len(rows) == limit else None
         return answer({"tasks": write(rows), "cursor": after, "total": None, "more": None})
     tasks = await caller.yard.find(**which, limit=limit, cursor=cursor)
     after = tasks[-1].seq if len(tasks) == limit else None
     is_whole = not cursor and after is None
-    total, more = (len(tasks), False) if is_whole else await caller.yard.total(**which)
+    total, more = (len(tasks), False) if is_whole else await caller.yard.tasks.total(**which)
     own: list[Json] = [task.to_dict() for task in tasks]
     shown = own if view is None else await shown_attempts(caller, tasks, status)
     return answer({"tasks": shown, "cursor": after, "total": total, "more": more})
@@ -140,7 +140,7 @@ async def count(
     q: str | None = None,
 ) -> Response:
     """How many tasks match, by status: all of them, or the newest of too many."""
-    counted = await caller.yard.count(
+    counted = await caller.yard.tasks.count(
         status=status,
         type=type,
         queue=queue,
@@ -176,7 +176,7 @@ async def task_events(
 ) -> Response:
     """What happened to a task, in order; in a view, to the attempt of this id."""
     whole = multica.task_of(task_id)
-    await caller.yard.holders(whole)  # of another workspace's task there is nothing to tell
+    await caller.yard.local.permissions.holders(whole)  # of another workspace's task there is nothing to tell
     events = await caller.yard.events(after=after, limit=limit, task_id=whole)
     if view is None:
         return answer({"events": write([event_view(stored) for stored in events])})
@@ -196,20 +196,20 @@ async def inputs(caller: Calling, task_id: TaskAt, lease: Lease = None) -> Respo
     """The outputs that the task builds on; under a validator's lease, also the files that it judges."""
     if lease is not None:
         await check_own_lease(caller, task_id, lease)
-    found = await caller.yard.inputs(task_id, lease)
+    found = await caller.yard.tasks.inputs(task_id, lease)
     return answer({"inputs": write(found)})
 
 
 @routes.add(calls.CHECKPOINTS, CHECKPOINTS)
 async def checkpoints(caller: Calling, task_id: TaskAt) -> Response:
     """The results of the task's steps, by their names."""
-    return answer({"checkpoints": await caller.yard.checkpoints(task_id)})
+    return answer({"checkpoints": await caller.yard.attempts.checkpoints(task_id)})
 
 
 @routes.add(calls.CHILDREN, CHILDREN)
 async def children(caller: Calling, task_id: TaskAt, name: Annotated[str, Query(max_length=255)]) -> Response:
     """How the tasks spawned under this name ended; null while one of them has not."""
-    found = await caller.yard.children(task_id, name)
+    found = await caller.yard.tasks.children(task_id, name)
     return answer({"children": write(found)})
 
 
@@ -235,7 +235,7 @@ async def rerun_issue(
 ) -> Response:
     """Do the issue's latest task again, or the one given: afresh, and behind one of its agent that is under way."""
     subject = multica.subject_of(issue_id)
-    task = await caller.yard.rerun_subject(subject, task_id=asked.task_id, created_by=caller.by)
+    task = await caller.yard.tasks.rerun_subject(subject, task_id=asked.task_id, created_by=caller.by)
     return answer(await shown(caller, task, view), 201)
 
 
@@ -248,14 +248,14 @@ async def signal(caller: Calling, task_id: TaskAt, asked: requests.SendSignal) -
 @routes.add(calls.PRIORITY, model(Receipt))
 async def set_priority(caller: Calling, task_id: TaskAt, asked: requests.Priority) -> Response:
     """Move a waiting task."""
-    return answer(write(await caller.yard.set_priority(task_id, asked.priority, by=caller.by)))
+    return answer(write(await caller.yard.tasks.set_priority(task_id, asked.priority, by=caller.by)))
 
 
 @routes.add(calls.BULK, model(Acted))
 async def act_on_all(caller: Calling, asked: requests.BulkAction) -> Response:
     """Do something with everything that matches; `dry_run` only says with what."""
     which: dict[str, Any] = asked.filter.model_dump()
-    done = await caller.yard.act_on_all(
+    done = await caller.yard.tasks.bulk(
         asked.action, by=caller.by, dry_run=asked.dry_run, priority=asked.priority, note=asked.note, **which
     )
     caller.charge(len(done.task_ids) + len(done.refused))
@@ -270,7 +270,7 @@ async def dead_letters(
     cursor: Annotated[int, Query(ge=0, le=2**53)] = 0,
 ) -> Response:
     """Tasks that wait for a person, newest first, with the whole story of their failures."""
-    letters = await caller.yard.dead_letters(reviewed=reviewed, limit=limit, cursor=cursor)
+    letters = await caller.yard.dead_letters.list(reviewed=reviewed, limit=limit, cursor=cursor)
     after = letters[-1].task.seq if len(letters) == limit else None
     return answer({"tasks": write(letters), "cursor": after})
 
@@ -278,17 +278,19 @@ async def dead_letters(
 @routes.add(calls.REVIEWS, REVIEWS)
 async def reviews(caller: Calling) -> Response:
     """Every decision on a dead letter, in the order they were made."""
-    return answer({"reviews": write(await caller.yard.reviews())})
+    return answer({"reviews": write(await caller.yard.dead_letters.reviews())})
 
 
 @routes.add(calls.RESOLVE, model(Receipt))
 async def resolve(caller: Calling, task_id: TaskAt, asked: requests.Resolve) -> Response:
     """Decide a dead letter."""
-    done = await caller.yard.resolve(task_id, asked.resolution, by=caller.by, note=asked.reason, spec=asked.spec)
+    done = await caller.yard.dead_letters.resolve(
+        task_id, asked.resolution, by=caller.by, note=asked.reason, spec=asked.spec
+    )
     return answer(write(done))
 
 
 @routes.add(calls.APPROVALS, APPROVALS)
 async def approvals(caller: Calling, limit: Limit = 200) -> Response:
     """Tasks that wait for a person's word, longest first."""
-    return answer({"approvals": write(await caller.yard.approvals(limit=limit))})
+    return answer({"approvals": write(await caller.yard.approvals.list(limit=limit))})

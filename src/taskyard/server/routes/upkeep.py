@@ -39,87 +39,87 @@ TypeAt = Annotated[str, Path(description="A type of task.", max_length=255)]
 @routes.add(calls.QUEUES, QUEUES)
 async def queues(caller: Calling) -> Response:
     """The queues, and which of them are paused."""
-    return answer({"queues": write(await caller.yard.queues())})
+    return answer({"queues": write(await caller.yard.queues.list())})
 
 
 @routes.add(calls.PAUSE_QUEUE, DONE)
 async def pause_queue(caller: Calling, queue: QueueAt) -> Response:
     """Hand nothing out of this queue."""
-    await caller.yard.pause_queue(queue, by=caller.by)
+    await caller.yard.queues.pause(queue, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.RESUME_QUEUE, DONE)
 async def resume_queue(caller: Calling, queue: QueueAt) -> Response:
     """Hand work out of this queue again."""
-    await caller.yard.resume_queue(queue, by=caller.by)
+    await caller.yard.queues.resume(queue, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.QUEUE_PRESET, DONE)
 async def set_queue_preset(caller: Calling, queue: QueueAt, asked: requests.QueuePreset) -> Response:
     """Tasks put into this queue from now on follow that preset."""
-    await caller.yard.set_queue_preset(queue, asked.preset, by=caller.by)
+    await caller.yard.queues.set_preset(queue, asked.preset, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.SET_PRESET, DONE)
 async def set_preset(caller: Calling, asked: requests.Preset) -> Response:
     """Tasks put in from now on follow that preset; those that are there keep theirs."""
-    await caller.yard.set_preset(asked.preset, by=caller.by)
+    await caller.yard.presets.set(asked.preset, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.REPORT_POLICY, DONE)
 async def set_report_policy(caller: Calling, asked: requests.ReportPolicy) -> Response:
     """Whether tasks put in from now on are completed only with a decision report."""
-    await caller.yard.set_report_policy(asked.required, queue=asked.queue, by=caller.by)
+    await caller.yard.queues.set_report_policy(asked.required, queue=asked.queue, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.BREAKERS, BREAKERS)
 async def breakers(caller: Calling) -> Response:
     """Breakers that have ever moved, and how they stand."""
-    return answer({"breakers": write(await caller.yard.breakers())})
+    return answer({"breakers": write(await caller.yard.breakers.list())})
 
 
 @routes.add(calls.OPEN_BREAKER, DONE)
 async def open_breaker(caller: Calling, type: TypeAt, asked: requests.MoveBreaker = BY_HAND) -> Response:
     """Hand out nothing of this type for a while."""
-    await caller.yard.open_breaker(type, why=asked.why, by=caller.by)
+    await caller.yard.breakers.open(type, why=asked.why, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.CLOSE_BREAKER, DONE)
 async def close_breaker(caller: Calling, type: TypeAt, asked: requests.MoveBreaker = BY_HAND) -> Response:
     """Hand out tasks of this type again."""
-    await caller.yard.close_breaker(type, why=asked.why, by=caller.by)
+    await caller.yard.breakers.close(type, why=asked.why, by=caller.by)
     return answer({"ok": True})
 
 
 @routes.add(calls.BREAKER_POLICY, model(BreakerPolicyView))
 async def set_breaker_policy(caller: Calling, asked: requests.BreakerPolicy) -> Response:
     """When breakers open and let a probe through: the whole policy."""
-    settings = await caller.yard.set_breaker_policy(**asked.model_dump(exclude_none=True), by=caller.by)
+    settings = await caller.yard.breakers.set_policy(**asked.model_dump(exclude_none=True), by=caller.by)
     return answer(write(settings))
 
 
 @routes.add(calls.THROTTLES, THROTTLES)
 async def throttles(caller: Calling) -> Response:
     """What is slowed down after a provider's rate limit."""
-    return answer({"throttles": write(await caller.yard.throttles())})
+    return answer({"throttles": write(await caller.yard.queues.throttles())})
 
 
 @routes.add(calls.SPEND, SPENDING)
 async def spend(caller: Calling) -> Response:
     """What is reserved and was spent, by agent, by graph and by day."""
-    return answer({"spend": write(await caller.yard.spending())})
+    return answer({"spend": write(await caller.yard.budgets.spending())})
 
 
 @routes.add(calls.BUDGET, model(SettingsView))
 async def set_budget(caller: Calling, asked: requests.DayBudget) -> Response:
     """What the workspace may spend in a day, and what a task without a maximum reserves."""
-    settings = await caller.yard.set_budget(
+    settings = await caller.yard.budgets.set(
         daily_budget_usd=asked.daily_budget_usd, default_reserve_usd=asked.default_reserve_usd, by=caller.by
     )
     return answer(write(settings))
@@ -128,7 +128,7 @@ async def set_budget(caller: Calling, asked: requests.DayBudget) -> Response:
 @routes.add(calls.STATS, STATS)
 async def stats(caller: Calling) -> Response:
     """Tasks by status and type."""
-    return answer({"at": to_iso(caller.yard.now()), "tasks": write(await caller.yard.stats())})
+    return answer({"at": to_iso(caller.yard.now()), "tasks": write(await caller.yard.tasks.stats())})
 
 
 @routes.add(calls.VERIFY, model(Verified))
@@ -153,7 +153,7 @@ async def changed(
 @routes.add(calls.CREATE_TOKEN, model(Issued), status=201)
 async def create_token(caller: Calling, asked: requests.CreateToken) -> Response:
     """A new token for this workspace. Its text is shown this once."""
-    issued = await caller.yard.create_token(
+    issued = await caller.yard.tokens.create(
         asked.name,
         asked.role,
         agent=asked.agent,
@@ -173,13 +173,13 @@ async def create_token(caller: Calling, asked: requests.CreateToken) -> Response
 @routes.add(calls.TOKENS, TOKENS)
 async def tokens(caller: Calling) -> Response:
     """The tokens of this workspace, without their secrets."""
-    return answer({"tokens": write(await caller.yard.tokens())})
+    return answer({"tokens": write(await caller.yard.tokens.list())})
 
 
 @routes.add(calls.REVOKE_TOKEN, DONE)
 async def revoke_token(caller: Calling, token_id: Annotated[str, Path(max_length=255)]) -> Response:
     """End a token at once."""
-    await caller.yard.revoke_token(token_id, by=caller.by)
+    await caller.yard.tokens.revoke(token_id, by=caller.by)
     return answer({"ok": True})
 
 

@@ -68,7 +68,7 @@ async def _claimed_by_agent(caller: Caller, asked: requests.Claim) -> list[Held]
 
 
 async def _claimed_by_runtime(caller: Caller, asked: requests.Claim) -> list[Held]:
-    return await caller.yard.claim_for_runtime(
+    return await caller.yard.attempts.claim_for_runtime(
         asked.runtime_id or "",
         count=asked.count,
         queues=asked.queues,
@@ -98,7 +98,7 @@ async def heartbeat_many(caller: Calling, asked: requests.Heartbeats) -> Respons
     beats = [Heartbeat(**each.model_dump()) for each in asked.heartbeats]
     refusals = await lease_refusals(caller, _leases(asked.heartbeats))
     mine = [beat for beat, refusal in zip(beats, refusals, strict=True) if refusal is None]
-    return _told(_leases(asked.heartbeats), refusals, await caller.yard.heartbeat_many(mine))
+    return _told(_leases(asked.heartbeats), refusals, await caller.yard.attempts.heartbeat_many(mine))
 
 
 @routes.add(calls.CHECK_LEASES, TOLD)
@@ -110,7 +110,7 @@ async def check_leases(caller: Calling, asked: requests.Leases) -> Response:
     leases = _leases(asked.leases)
     refusals = await lease_refusals(caller, leases)
     mine = [lease for lease, refusal in zip(leases, refusals, strict=True) if refusal is None]
-    return _told(leases, refusals, await caller.yard.check_leases(mine))
+    return _told(leases, refusals, await caller.yard.attempts.check_leases(mine))
 
 
 def _told(
@@ -132,14 +132,16 @@ async def progress(caller: Calling, task_id: TaskAt, asked: requests.Progress) -
 @routes.add(calls.MESSAGE, DONE)
 async def message(caller: Calling, task_id: TaskAt, asked: requests.Message) -> Response:
     """Something the agent said or did, for those who watch."""
-    await caller.yard.message(task_id, asked.lease, asked.message)
+    await caller.yard.attempts.message(task_id, asked.lease, asked.message)
     return answer({"ok": True})
 
 
 @routes.add(calls.SESSION, model(Receipt))
 async def pin_session(caller: Calling, task_id: TaskAt, asked: requests.Session) -> Response:
     """Remember where the agent's conversation can be resumed."""
-    done = await caller.yard.pin_session(task_id, asked.lease, session_id=asked.session_id, work_dir=asked.work_dir)
+    done = await caller.yard.attempts.pin_session(
+        task_id, asked.lease, session_id=asked.session_id, work_dir=asked.work_dir
+    )
     return answer(write(done))
 
 
@@ -152,7 +154,7 @@ async def complete(caller: Calling, task_id: TaskAt, asked: requests.Complete) -
 @routes.add(calls.COMPLETE_MANY, OUTCOMES)
 async def complete_many(caller: Calling, asked: requests.Completions) -> Response:
     """Hand many outputs in, each for itself; with `claim`, take the next tasks in the same call."""
-    done = await _each_own(caller, asked.results, caller.yard.complete_many)
+    done = await _each_own(caller, asked.results, caller.yard.attempts.complete_many)
     tasks = [] if asked.claim is None else await claimed(caller, asked.claim)
     return answer({"results": [outcome(each) for each in done], "tasks": [task.to_dict() for task in tasks]})
 
@@ -166,7 +168,7 @@ async def fail(caller: Calling, task_id: TaskAt, asked: requests.Fail) -> Respon
 @routes.add(calls.FAIL_MANY, OUTCOMES)
 async def fail_many(caller: Calling, asked: requests.Failures) -> Response:
     """Report many failures, each for itself."""
-    done = await _each_own(caller, asked.results, caller.yard.fail_many)
+    done = await _each_own(caller, asked.results, caller.yard.attempts.fail_many)
     return answer({"results": [outcome(each) for each in done], "tasks": []})
 
 
@@ -180,14 +182,14 @@ async def release(caller: Calling, task_id: TaskAt, asked: requests.Leased) -> R
 async def spawn(caller: Calling, task_id: TaskAt, asked: requests.Spawn) -> Response:
     """Put tasks into the graph of the task at hand; with `wait`, suspend it until they are done."""
     drafts = await in_turns(requests.TaskDraft.fields, asked.tasks)
-    ids = await caller.yard.spawn(task_id, asked.lease, drafts, name=asked.name, wait=asked.wait)
+    ids = await caller.yard.tasks.spawn(task_id, asked.lease, drafts, name=asked.name, wait=asked.wait)
     return answer({"task_ids": [*ids]})
 
 
 @routes.add(calls.CHECKPOINT, STORED)
 async def checkpoint(caller: Calling, task_id: TaskAt, asked: requests.Checkpoint) -> Response:
     """Store a step's result and the cost so far, once: the answer is what is stored under that name."""
-    return answer({"data": await caller.yard.checkpoint(task_id, asked.lease, **_rest(asked))})
+    return answer({"data": await caller.yard.attempts.checkpoint(task_id, asked.lease, **_rest(asked))})
 
 
 @routes.add(calls.SUSPEND, model(Suspended))
@@ -195,13 +197,13 @@ async def suspend(caller: Calling, task_id: TaskAt, asked: Annotated[requests.Su
     """Wait without holding anything: for a time, for a signal, or until later. Not over: the lease is gone."""
     match asked:
         case requests.Sleep():
-            waited = await caller.yard.sleep(task_id, asked.lease, asked.name, asked.duration_sec)
+            waited = await caller.yard.attempts.sleep(task_id, asked.lease, asked.name, asked.duration_sec)
         case requests.WaitFor():
-            waited = await caller.yard.wait_for(
+            waited = await caller.yard.attempts.wait_for(
                 task_id, asked.lease, asked.name, asked.signal, timeout_sec=asked.timeout_sec
             )
         case requests.Snooze():
-            done = await caller.yard.snooze(task_id, asked.lease, asked.duration_sec)
+            done = await caller.yard.attempts.snooze(task_id, asked.lease, asked.duration_sec)
             return answer(write(Suspended(Waited(over=False), done)))
     return answer(write(Suspended(waited, None)))
 

@@ -1,7 +1,4 @@
-"""How agents get work, keep it and end it, over HTTP.
-
-Ends of attempts and heartbeats that come at the same time go out in one request.
-"""
+"""Attempts of a yard that a server has."""
 
 from __future__ import annotations
 
@@ -15,37 +12,68 @@ from taskyard.api.calls import Call
 from taskyard.api.codec import outcome_of, read
 from taskyard.client.batches import Batches, Item
 from taskyard.client.body import body, draft, listed, mended, parts, several
-from taskyard.client.long_poll import LONGEST_WAIT
-from taskyard.client.producing import Producing
+from taskyard.client.headers import LONGEST_WAIT
+from taskyard.client.remote import Remote
 from taskyard.core.errors import InvalidInput, TaskyardError
 from taskyard.core.json_value import Json
-from taskyard.core.task import Reason, TaskId
-from taskyard.features.attempts.views import Child, Heartbeat, Receipt, Told, Waited
+from taskyard.core.task import Reason
+from taskyard.features.attempts.claims import Claims
+from taskyard.features.attempts.completions import Completions
+from taskyard.features.attempts.conversations import Conversations
+from taskyard.features.attempts.failures import Failures
+from taskyard.features.attempts.notes import Notes
+from taskyard.features.attempts.suspension import Suspension
+from taskyard.features.attempts.views import Heartbeat, Receipt, Told, Waited
 from taskyard.features.budgets.views import Spent
 from taskyard.features.tasks.views import Held
-from taskyard.ledger.tracing import continued, enqueue_span
 
 if TYPE_CHECKING:
     from taskyard.client.connection import Connection
+
 
 HASTE = 6.0  # seconds in which a heartbeat is answered: who waits longer for it may hold a lease that is gone
 
 LONGEST_ERROR = 10_000  # characters; what is more is cut off, as everywhere
 
 
-class Working(Producing):
+def ends_of_attempts(connection: Connection, one: Call, many: Call) -> Batches[Receipt]:
+    """Ends of attempts that come at the same time go out in one request."""
+
+    async def send_one(item: Item) -> Receipt:
+        return read(Receipt, await connection.ask_about(one, item.task_id, f"{{{item.members}}}".encode()))
+
+    async def send_many(items: Sequence[Item]) -> list[Receipt | TaskyardError]:
+        answer = await connection.ask(many, f'{{"results":{_objects(items)}}}'.encode())
+        return [outcome_of(each) for each in answer["results"]]
+
+    return Batches(send_one, send_many)
+
+
+class RemoteNotes(Remote, Notes):
+    async def checkpoints(self, task_id: str) -> dict[str, Json]:
+        """What is remembered of the task's steps and waits, by their names."""
+        return (await self._connection.ask_about(calls.CHECKPOINTS, task_id))["checkpoints"]
+
+    async def message(self, task_id: str, lease: str, message: Json) -> None:
+        """Something the agent said or did, for those who watch. It is an event and nothing more."""
+        await self._connection.ask_about(calls.MESSAGE, task_id, body(lease=lease, message=message))
+
+    async def checkpoint(self, task_id: str, lease: str, name: str, data: Json, **spent: Unpack[Spent]) -> Json:
+        """Store the result of a named step once, and answer with the one that is stored.
+
+        What the attempt has cost so far is stored in the same change.
+        """
+        request = body(lease=lease, name=name, data=data, **spent)
+        return (await self._connection.ask_about(calls.CHECKPOINT, task_id, request))["data"]
+
+
+class RemoteClaims(Remote, Claims):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self._completions = self._ends(calls.COMPLETE, calls.COMPLETE_MANY)
-        self._failures = self._ends(calls.FAIL, calls.FAIL_MANY)
         self._beats = Batches(self._send_heartbeat, self._send_heartbeats)
 
-    async def _deliver(self) -> None:
-        """Let what is on its way arrive."""
-        for batches in (self._arrivals, self._completions, self._failures, self._beats):
-            await batches.close()
-
-    # Claiming
+    async def close(self) -> None:
+        await self._beats.close()
 
     async def claim(
         self,
@@ -94,20 +122,9 @@ class Working(Producing):
             request_id=token_hex(16) if request_id is None else request_id,
         )
 
-    async def _claim(self, wait_sec: float, **asked: object) -> list[Held]:
-        """Ask until there is something or the time is over. The same request again gets what a lost answer gave."""
-        until = monotonic() + wait_sec
-        while True:
-            wait = max(0.0, min(until - monotonic(), LONGEST_WAIT))
-            answer = await self._ask(calls.CLAIM, body(**asked, wait_sec=wait), wait_sec=wait)
-            if answer["tasks"] or monotonic() >= until:
-                return read(list[Held], answer["tasks"])
-
-    # While it runs
-
     async def start(self, task_id: str, lease: str) -> Receipt:
         """Say that work has begun."""
-        return read(Receipt, await self._ask_about(calls.START, task_id, body(lease=lease)))
+        return read(Receipt, await self._connection.ask_about(calls.START, task_id, body(lease=lease)))
 
     async def heartbeat(self, task_id: str, lease: str, *, progress: Json = None, **spent: Unpack[Spent]) -> Told:
         """Keep the lease, say how it goes, and hear what there is to know."""
@@ -116,37 +133,53 @@ class Working(Producing):
     async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[Told]:
         return await self._send_heartbeats([_beat(each) for each in heartbeats])
 
-    async def _send_heartbeat(self, item: Item) -> Told:
-        (told,) = await self._send_heartbeats([item])
-        return told
-
-    async def _send_heartbeats(self, items: Sequence[Item]) -> list[Told]:
-        request = f'{{"heartbeats":{_objects(items)}}}'.encode()
-        answer = await self._ask(calls.HEARTBEAT_MANY, request, patience=HASTE)
-        return read(list[Told], answer["told"])
-
     async def check_leases(self, leases: Sequence[tuple[str, str]]) -> list[Told]:
         """What a heartbeat for each task and lease would say of an attempt that is over. Keeps no lease."""
         asked = [{"task_id": task_id, "lease": mended(lease)} for task_id, lease in leases]
-        answer = await self._ask(calls.CHECK_LEASES, body(leases=asked), patience=HASTE)
+        answer = await self._connection.ask(calls.CHECK_LEASES, body(leases=asked), patience=HASTE)
         return read(list[Told], answer["told"])
 
     async def progress(self, task_id: str, lease: str, progress: Json) -> Told:
         """A heartbeat that those who watch are told of too."""
-        return read(Told, await self._ask_about(calls.PROGRESS, task_id, body(lease=lease, progress=progress)))
+        return read(
+            Told, await self._connection.ask_about(calls.PROGRESS, task_id, body(lease=lease, progress=progress))
+        )
 
-    async def message(self, task_id: str, lease: str, message: Json) -> None:
-        """Something the agent said or did, for those who watch. It is an event and nothing more."""
-        await self._ask_about(calls.MESSAGE, task_id, body(lease=lease, message=message))
+    async def _claim(self, wait_sec: float, **asked: object) -> list[Held]:
+        """Ask until there is something or the time is over. The same request again gets what a lost answer gave."""
+        until = monotonic() + wait_sec
+        while True:
+            wait = max(0.0, min(until - monotonic(), LONGEST_WAIT))
+            answer = await self._connection.ask(calls.CLAIM, body(**asked, wait_sec=wait), wait_sec=wait)
+            if answer["tasks"] or monotonic() >= until:
+                return read(list[Held], answer["tasks"])
 
+    async def _send_heartbeats(self, items: Sequence[Item]) -> list[Told]:
+        request = f'{{"heartbeats":{_objects(items)}}}'.encode()
+        answer = await self._connection.ask(calls.HEARTBEAT_MANY, request, patience=HASTE)
+        return read(list[Told], answer["told"])
+
+    async def _send_heartbeat(self, item: Item) -> Told:
+        (told,) = await self._send_heartbeats([item])
+        return told
+
+
+class RemoteConversations(Remote, Conversations):
     async def pin_session(
         self, task_id: str, lease: str, *, session_id: str | None = None, work_dir: str | None = None
     ) -> Receipt:
         """Remember where the agent's conversation can be resumed. What is not given stays as it was pinned before."""
         request = body(lease=lease, session_id=session_id, work_dir=work_dir)
-        return read(Receipt, await self._ask_about(calls.SESSION, task_id, request))
+        return read(Receipt, await self._connection.ask_about(calls.SESSION, task_id, request))
 
-    # Ending
+
+class RemoteCompletions(Remote, Completions):
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._batches = ends_of_attempts(connection, calls.COMPLETE, calls.COMPLETE_MANY)
+
+    async def close(self) -> None:
+        await self._batches.close()
 
     async def complete(
         self,
@@ -166,7 +199,21 @@ class Working(Producing):
             decision_report=decision_report,
             **spent,
         )
-        return await self._completions.send(Item(task_id, members))
+        return await self._batches.send(Item(task_id, members))
+
+    async def complete_many(self, results: Sequence[Mapping[str, Any]]) -> list[Receipt | TaskyardError]:
+        """Hand in many outputs. Each stands or falls alone, and its answer stands in its place."""
+        answer = await self._connection.ask(calls.COMPLETE_MANY, body(results=[_result(each) for each in results]))
+        return [outcome_of(each) for each in answer["results"]]
+
+
+class RemoteFailures(Remote, Failures):
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._batches = ends_of_attempts(connection, calls.FAIL, calls.FAIL_MANY)
+
+    async def close(self) -> None:
+        await self._batches.close()
 
     async def fail(
         self,
@@ -188,42 +235,19 @@ class Working(Producing):
             retry_after_sec=retry_after_sec,
             **spent,
         )
-        return await self._failures.send(Item(task_id, members))
-
-    async def complete_many(self, results: Sequence[Mapping[str, Any]]) -> list[Receipt | TaskyardError]:
-        """Hand in many outputs. Each stands or falls alone, and its answer stands in its place."""
-        answer = await self._ask(calls.COMPLETE_MANY, body(results=[_result(each) for each in results]))
-        return [outcome_of(each) for each in answer["results"]]
+        return await self._batches.send(Item(task_id, members))
 
     async def fail_many(self, results: Sequence[Mapping[str, Any]]) -> list[Receipt | TaskyardError]:
         """Report many failures. Each stands or falls alone, and its answer stands in its place."""
-        answer = await self._ask(calls.FAIL_MANY, body(results=[_result(each) for each in results]))
+        answer = await self._connection.ask(calls.FAIL_MANY, body(results=[_result(each) for each in results]))
         return [outcome_of(each) for each in answer["results"]]
-
-    def _ends(self, one: Call, many: Call) -> Batches[Receipt]:
-        async def send_one(item: Item) -> Receipt:
-            return read(Receipt, await self._ask_about(one, item.task_id, f"{{{item.members}}}".encode()))
-
-        async def send_many(items: Sequence[Item]) -> list[Receipt | TaskyardError]:
-            answer = await self._ask(many, f'{{"results":{_objects(items)}}}'.encode())
-            return [outcome_of(each) for each in answer["results"]]
-
-        return Batches(send_one, send_many)
 
     async def release(self, task_id: str, lease: str) -> Receipt:
         """Give the task back unfinished. No attempt is counted."""
-        return read(Receipt, await self._ask_about(calls.RELEASE, task_id, body(lease=lease)))
+        return read(Receipt, await self._connection.ask_about(calls.RELEASE, task_id, body(lease=lease)))
 
-    # Steps, waits and children
 
-    async def checkpoint(self, task_id: str, lease: str, name: str, data: Json, **spent: Unpack[Spent]) -> Json:
-        """Store the result of a named step once, and answer with the one that is stored.
-
-        What the attempt has cost so far is stored in the same change.
-        """
-        request = body(lease=lease, name=name, data=data, **spent)
-        return (await self._ask_about(calls.CHECKPOINT, task_id, request))["data"]
-
+class RemoteSuspension(Remote, Suspension):
     async def sleep(self, task_id: str, lease: str, name: str, duration_sec: float) -> Waited:
         """Wait for a time, without a slot."""
         return await self._suspend(task_id, kind="sleep", lease=lease, name=name, duration_sec=duration_sec)
@@ -236,36 +260,13 @@ class Working(Producing):
             task_id, kind="signal", lease=lease, name=name, signal=signal, timeout_sec=timeout_sec
         )
 
-    async def _suspend(self, task_id: str, **asked: object) -> Waited:
-        return read(Waited, await self._ask_about(calls.SUSPEND, task_id, body(**asked)))
-
     async def snooze(self, task_id: str, lease: str, duration_sec: float) -> Receipt:
         """Not now: the task comes back after a time, and no attempt is counted."""
         request = body(kind="snooze", lease=lease, duration_sec=duration_sec)
-        return read(Receipt, (await self._ask_about(calls.SUSPEND, task_id, request))["receipt"])
+        return read(Receipt, (await self._connection.ask_about(calls.SUSPEND, task_id, request))["receipt"])
 
-    async def spawn(
-        self,
-        task_id: str,
-        lease: str,
-        tasks: Sequence[Mapping[str, object]],
-        *,
-        name: str,
-        wait: bool = False,
-    ) -> list[TaskId]:
-        """Put tasks into the graph of the task at hand; with `wait`, suspend it until they are done.
-
-        Asked again under the same name, it makes nothing: the first call's tasks are the answer.
-        """
-        with enqueue_span(tasks):
-            drafts = [continued(draft(fields)) for fields in tasks]
-            answer = await self._ask_about(calls.SPAWN, task_id, body(lease=lease, name=name, tasks=drafts, wait=wait))
-        return answer["task_ids"]
-
-    async def children(self, task_id: str, name: str) -> list[Child] | None:
-        """How the tasks spawned under this name ended; None while one of them has not."""
-        found = (await self._ask_about(calls.CHILDREN, task_id, query={"name": name}))["children"]
-        return None if found is None else read(list[Child], found)
+    async def _suspend(self, task_id: str, **asked: object) -> Waited:
+        return read(Waited, await self._connection.ask_about(calls.SUSPEND, task_id, body(**asked)))
 
 
 def _beat(heartbeat: Heartbeat) -> Item:

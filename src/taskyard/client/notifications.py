@@ -1,4 +1,4 @@
-"""Who is told of what, over HTTP."""
+"""Notifications of a yard that a server has."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Iterable
 from taskyard.api import calls
 from taskyard.api.codec import read
 from taskyard.client.body import body, several
-from taskyard.client.long_poll import Calling
+from taskyard.client.remote import Remote
+from taskyard.features.notifications.service import Notifications
 from taskyard.features.notifications.views import NotificationView, NotifierMade, NotifierView
+from taskyard.ledger.options import LOCAL
 
-LOCAL = "human:local"
 DEFAULT_LISTED = 50
 
 
-class Notifying(Calling):
-    async def set_notifier(
+class RemoteNotifications(Remote, Notifications):
+    async def set(
         self,
         name: str,
         target: str,
@@ -35,30 +36,30 @@ class Notifying(Calling):
         asked = body(
             target=target, events=several(events), types=several(types), queues=several(queues), tags=several(tags)
         )
-        answer = await self._ask(calls.SET_NOTIFIER, asked, name=name)
+        answer = await self._connection.ask(calls.SET_NOTIFIER, asked, name=name)
         return read(NotifierMade, answer)
 
-    async def notifiers(self) -> list[NotifierView]:
+    async def list(self) -> list[NotifierView]:
         """Who is told of what, by name; their targets without what may be a secret."""
-        return read(list[NotifierView], (await self._ask(calls.NOTIFIERS))["notifiers"])
+        return read(list[NotifierView], (await self._connection.ask(calls.NOTIFIERS))["notifiers"])
 
-    async def remove_notifier(self, name: str, *, by: str = LOCAL) -> None:
+    async def remove(self, name: str, *, by: str = LOCAL) -> None:
         """Tell this target no more. What is on its way to it goes too."""
-        await self._ask(calls.REMOVE_NOTIFIER, name=name)
+        await self._connection.ask(calls.REMOVE_NOTIFIER, name=name)
 
-    async def try_notifier(self, name: str, *, by: str = LOCAL) -> None:
+    async def try_out(self, name: str, *, by: str = LOCAL) -> None:
         """Send a test at once. `InvalidInput` says why it did not arrive."""
-        await self._ask(calls.TRY_NOTIFIER, name=name)
+        await self._connection.ask(calls.TRY_NOTIFIER, name=name)
 
-    async def notifications(self, *, parked: bool = False, limit: int = DEFAULT_LISTED) -> list[NotificationView]:
+    async def deliveries(self, *, parked: bool = False, limit: int = DEFAULT_LISTED) -> list[NotificationView]:
         """Those that are still to be delivered; or those that were given up, and wait for a person. Newest first."""
-        answer = await self._ask(calls.NOTIFICATIONS, query={"parked": parked, "limit": limit})
+        answer = await self._connection.ask(calls.NOTIFICATIONS, query={"parked": parked, "limit": limit})
         return read(list[NotificationView], answer["notifications"])
 
-    async def resend_notification(self, notification_id: str, *, by: str = LOCAL) -> None:
+    async def resend(self, notification_id: str, *, by: str = LOCAL) -> None:
         """Try one again that was given up."""
-        await self._ask(calls.RESEND_NOTIFICATION, notification_id=notification_id)
+        await self._connection.ask(calls.RESEND_NOTIFICATION, notification_id=notification_id)
 
-    async def dismiss_notification(self, notification_id: str, *, by: str = LOCAL) -> None:
+    async def dismiss(self, notification_id: str, *, by: str = LOCAL) -> None:
         """Forget one that was given up."""
-        await self._ask(calls.DISMISS_NOTIFICATION, notification_id=notification_id)
+        await self._connection.ask(calls.DISMISS_NOTIFICATION, notification_id=notification_id)

@@ -1,0 +1,103 @@
+"""Events of a yard that a server has."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from dataclasses import asdict
+from time import monotonic
+from typing import TYPE_CHECKING, Unpack
+
+from taskyard.api import calls
+from taskyard.api.codec import read
+from taskyard.client.headers import LONGEST_WAIT
+from taskyard.client.remote import Remote
+from taskyard.core.changes import StoredEvent
+from taskyard.core.errors import NotFound
+from taskyard.features.events.feed import EventFeed
+from taskyard.features.events.rules import EventFilter, Wanted
+from taskyard.features.events.service import Events
+from taskyard.features.events.views import EventView, stored_event
+
+if TYPE_CHECKING:
+    from taskyard.client.connection import Connection
+
+
+MOST_LISTED = 200
+
+EVENTS_AT_ONCE = 500
+
+
+class RemoteEvents(Remote, Events):
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._feed = EventFeed(self)
+
+    async def close(self) -> None:
+        await self._feed.close()
+
+    async def mark(self) -> int:
+        """Where the yard stands: to be handed to `changed`, so that nothing written since is missed."""
+        return await self._mark(-1, 0)
+
+    async def changed(self, mark: int, timeout_sec: float) -> int:
+        """Return when something may have been written since the mark, by any process, or at the time-out."""
+        until = monotonic() + timeout_sec
+        while True:
+            wait = max(0.0, min(until - monotonic(), LONGEST_WAIT))
+            now = await self._mark(mark, wait)
+            if now != mark or monotonic() >= until:
+                return now
+
+    async def events(
+        self, *, after: int = 0, limit: int = EVENTS_AT_ONCE, **wanted: Unpack[Wanted]
+    ) -> list[StoredEvent]:
+        """Events in order, from the oldest on after which none was pruned; those of one task all.
+
+        Of a graph, a task, a word (`event`: `task.ready`, `task.*`), a `task_type`, an agent or a subject: then the log
+        is read on until so many match, or it ends.
+        """
+        which = EventFilter(**wanted)
+        if which.task_id is not None:
+            return await self._events_of(which.task_id, after, limit, which)
+        events: list[StoredEvent] = []
+        while len(events) < limit:
+            most = min(limit - len(events), MOST_LISTED)
+            answer = await self._connection.ask(calls.EVENTS, query={**asdict(which), "after": after, "limit": most})
+            events += map(stored_event, read(list[EventView], answer["events"]))
+            # Where what is wanted is rare, the server answers with how far it looked before it has found enough.
+            if answer["after"] == after or (len(answer["events"]) < most and not which.is_selective):
+                break
+            after = answer["after"]
+        return events
+
+    async def tail(self, *, after: int = 0, **wanted: Unpack[Wanted]) -> AsyncGenerator[StoredEvent, None]:
+        """Every event from a sequence number on, and each new one as it comes; none is skipped. Filters as in `events`.
+
+        Any number may follow in one process: the newest events are read once for all of them.
+        """
+        which = EventFilter(**wanted)
+        takes_all = which.takes_all  # nearly always, and many follow
+        while True:
+            for stored in await self._feed.next(after):
+                after = stored.seq
+                if takes_all or which.matches(stored):
+                    yield stored
+
+    async def _mark(self, mark: int, wait_sec: float) -> int:
+        answer = await self._connection.ask(
+            calls.CHANGED, query={"mark": mark, "wait_sec": wait_sec}, wait_sec=wait_sec
+        )
+        return answer["mark"]
+
+    async def _events_of(self, task_id: str, after: int, limit: int, which: EventFilter) -> list[StoredEvent]:
+        events: list[StoredEvent] = []
+        with suppress(NotFound):  # nothing has happened to what is not there
+            while len(events) < limit:
+                query = {"after": after, "limit": MOST_LISTED}
+                page = (await self._connection.ask_about(calls.TASK_EVENTS, task_id, query=query))["events"]
+                events += filter(which.matches, map(stored_event, read(list[EventView], page)))
+                if len(page) < MOST_LISTED:
+                    break
+                after = page[-1]["seq"]
+        return events[:limit]

@@ -1,0 +1,83 @@
+"""The features of a yard that its users see, whoever carries them out."""
+
+from __future__ import annotations
+
+from taskyard.features.agents.runtimes import Runtimes
+from taskyard.features.agents.service import Agents
+from taskyard.features.approvals.service import Approvals
+from taskyard.features.artifacts.service import Artifacts
+from taskyard.features.attempts.claims import Claims
+from taskyard.features.attempts.completions import Completions
+from taskyard.features.attempts.conversations import Conversations
+from taskyard.features.attempts.failures import Failures
+from taskyard.features.attempts.notes import Notes
+from taskyard.features.attempts.suspension import Suspension
+from taskyard.features.breakers.service import Breakers
+from taskyard.features.budgets.service import Budgets
+from taskyard.features.dags.service import Dags
+from taskyard.features.dead_letters.service import DeadLetters
+from taskyard.features.events.service import Events
+from taskyard.features.inbox.service import Inbox
+from taskyard.features.notifications.service import Notifications
+from taskyard.features.overview.service import Overviews
+from taskyard.features.queues.presets import Presets
+from taskyard.features.queues.service import Queues
+from taskyard.features.schedules.service import Schedules
+from taskyard.features.subagents.service import Subagents
+from taskyard.features.tasks.arrivals import Arrivals
+from taskyard.features.tasks.bulk import Bulk
+from taskyard.features.tasks.cancellation import Cancellation
+from taskyard.features.tasks.children import Children
+from taskyard.features.tasks.in_transaction import ExternalTransactions
+from taskyard.features.tasks.inputs import Inputs
+from taskyard.features.tasks.priorities import Priorities
+from taskyard.features.tasks.queries import Queries
+from taskyard.features.tasks.reruns import Reruns
+from taskyard.features.tasks.results import Results
+from taskyard.features.tasks.why import Explanations
+from taskyard.features.tokens.service import Tokens
+from taskyard.features.triggers.service import Triggers
+from taskyard.features.verify.health import Health
+from taskyard.features.verify.service import Verification
+
+
+class Verbs:
+    """What a host has for a yard to bind. A local one has more, for itself; see `workspace`."""
+
+    agents: Agents
+    approvals: Approvals
+    arrivals: Arrivals
+    artifacts: Artifacts
+    breakers: Breakers
+    budgets: Budgets
+    bulk: Bulk
+    cancellation: Cancellation
+    children: Children
+    claims: Claims
+    completions: Completions
+    conversations: Conversations
+    dags: Dags
+    dead_letters: DeadLetters
+    events: Events
+    explanations: Explanations
+    external_transactions: ExternalTransactions
+    failures: Failures
+    health: Health
+    inbox: Inbox
+    inputs: Inputs
+    notes: Notes
+    notifications: Notifications
+    overview: Overviews
+    presets: Presets
+    priorities: Priorities
+    queries: Queries
+    queues: Queues
+    reruns: Reruns
+    results: Results
+    runtimes: Runtimes
+    schedules: Schedules
+    subagents: Subagents
+    suspension: Suspension
+    tokens: Tokens
+    triggers: Triggers
+    verification: Verification
