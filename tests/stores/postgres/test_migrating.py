@@ -16,7 +16,7 @@ from taskyard.stores.postgres.connection.address import parse_address
 from taskyard.stores.postgres.connection.schema import MIGRATIONS
 from taskyard.stores.shared import migrations
 from taskyard.stores.shared.migrations import Migration, Schema
-from taskyard.yard import Yard
+from taskyard.yard import Yard, local_yard
 from tests.stores.given import at_once, given_a_task
 from tests.stores.postgres.conftest import Gate
 
@@ -65,7 +65,7 @@ async def load_old(url: str) -> None:
 @pytest.fixture
 async def migrated(url: str, clock: ManualClock) -> AsyncIterator[Yard]:
     await load_old(url)
-    yard = Yard(PostgresStore(url, clock=clock), Options(sweeps=False))
+    yard = local_yard(PostgresStore(url, clock=clock), Options(sweeps=False))
     await yard.open()
     yield yard
     await yard.close()
