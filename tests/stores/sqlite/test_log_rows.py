@@ -159,6 +159,22 @@ async def test_a_row_of_which_all_owners_are_gone_keeps_what_belongs_to_nobody(s
     assert await every_event(store) == []
 
 
+async def test_what_is_removed_takes_no_event_of_another_set_along(store: SqliteStore):
+    gone, kept = await given_tasks(store, 2)
+    removal = a_set(store, expects=(expected(gone),), removals=(gone.id,))
+
+    await store.commit(
+        [a_set(store, events=(a_message(store, kept),)), removal, a_set(store, events=(_drained(store),))]
+    )
+
+    assert [each.event.event for each in await every_event(store)] == ["task.created", "task.message", "agent.drained"]
+    assert await store.checks() == []
+
+
+def _drained(store: SqliteStore) -> Event:
+    return Event("agent.drained", HERE, None, None, store.now(), None, None, None, None)
+
+
 async def test_a_commit_without_events_leaves_its_time_to_the_others(
     store: SqliteStore, other: SqliteStore, clock: ManualClock
 ):

@@ -5,7 +5,7 @@ A task without a blocker becomes ready as `transitions.ready` says, at the time 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from taskyard.core import claiming
 from taskyard.core.changes import Change, Limit
@@ -14,6 +14,7 @@ from taskyard.core.task import TaskId
 from taskyard.core.units import Micros, MicroUsd
 from taskyard.stores.shared.commits.lifts import LiftBatch, PlacedLift, default_reserve_of, make_unparked
 from taskyard.stores.shared.rows import parse_record
+from taskyard.stores.sqlite.log.log_append import Part, SetPlace
 from taskyard.stores.sqlite.statements import SQL, json_list, multi_row
 from taskyard.stores.sqlite.transaction import SqliteTransaction
 
@@ -32,18 +33,16 @@ def blocking_names(transaction: SqliteTransaction, names: Iterable[str]) -> set[
 
 
 def lift_blockers(
-    transaction: SqliteTransaction, placed: Sequence[PlacedLift], order_of: Callable[[int], int]
+    transaction: SqliteTransaction, placed: Sequence[PlacedLift], set_places: Mapping[int, SetPlace]
 ) -> dict[int, list[Change]]:
-    """Remove the blockers. Answers the changes to ready, by the place of the set that removed the last blocker.
-
-    `order_of` says for that place where the events come among those of the transaction.
-    """
+    """Remove the blockers. Answers the changes to ready, by the place of the set that removed the last blocker."""
     lifts = LiftBatch(placed)
     _remove(transaction, lifts)
     if not lifts.task_ids:
         return {}
     changes = lifts.make_ready(transaction.load("freed", json_list(lifts.task_ids)))
-    transaction.apply_changes([(order_of(place), change) for place, each in changes.items() for change in each])
+    places = [set_places[place] for place, each in changes.items() for _ in each]
+    transaction.apply_changes(Part.UNBLOCKED, places, [change for each in changes.values() for change in each])
     return changes
 
 
@@ -59,7 +58,7 @@ def _remove(transaction: SqliteTransaction, lifts: LiftBatch) -> None:
         transaction.run("remove_blockers_named", names)
 
 
-def unpark(transaction: SqliteTransaction, limit: Limit, at: Micros, order: int) -> list[Change]:
+def unpark(transaction: SqliteTransaction, limit: Limit, at: Micros) -> list[Change]:
     """Make parked tasks ready, as far as the ceiling has room."""
     name = blocker_for(limit.name)
     if name is None:
@@ -70,7 +69,7 @@ def unpark(transaction: SqliteTransaction, limit: Limit, at: Micros, order: int)
     chosen = claiming.unpark(limit, parked.values(), _default_reserve(transaction, limit.workspace))
     transaction.write("remove_blockers", [(task_id, parked[task_id].wait, name) for task_id in chosen])
     changes = make_unparked(chosen, transaction.load("freed", json_list(chosen)), at)
-    transaction.apply_changes([(order, change) for change in changes])
+    transaction.append_changes(changes)
     return changes
 
 

@@ -40,8 +40,7 @@ def claim(transaction: SqliteTransaction, plan: ClaimPlan) -> TakenTasks | Stale
         return transaction.limit(plan.workspace, name)
 
     taken, parked, spends = claiming.choose(plan, _lanes(transaction, plan, limit_of), limit_of)
-    order = transaction.next_orders(2)
-    transaction.apply_changes([(order, change) for change in (*taken, *(change for change, _ in parked))])
+    transaction.append_changes([*taken, *(change for change, _ in parked)])
     transaction.write("insert_blockers", [blocker for _, blocker in parked])
     transaction.write_limits(
         limit._replace(held=limit.held + held, spent=limit.spent + spent)
@@ -50,7 +49,7 @@ def claim(transaction: SqliteTransaction, plan: ClaimPlan) -> TakenTasks | Stale
     )
     eased = [limit_of(spend.name) for spend in spends if claiming.eases(spend)]
     for limit in eased:
-        blockers.unpark(transaction, limit, plan.now, order + 1)
+        blockers.unpark(transaction, limit, plan.now)
     tasks = tuple(change.after for change in taken)
     return TakenTasks(tasks, len(parked), queries.bodies(transaction.connection, [hot.seq for hot in tasks]))
 

@@ -10,28 +10,34 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, Committed, Limit, Rescore
-from taskyard.core.task import Definition, Status
+from taskyard.core.task import Definition, Status, TaskId
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits import batching
 from taskyard.stores.shared.commits.batching import Batch, Key, eased_ceilings
 from taskyard.stores.shared.commits.change_sets import Answer, add_counts, newly_ready
 from taskyard.stores.shared.commits.lifts import collect_lifts
 from taskyard.stores.sqlite import blockers, guards
+from taskyard.stores.sqlite.log.log_append import Part, SetPlace, Size, size_of
 from taskyard.stores.sqlite.statements import SQL, json_list, multi_row
 from taskyard.stores.sqlite.transaction import SqliteTransaction
 from taskyard.stores.sqlite.writes.attempts import write_attempts
 from taskyard.stores.sqlite.writes.removal import remove_tasks
 
+_READY_TEXT = 64  # characters at most in the data of the event of a task that becomes ready
+
 
 def commit_sets(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> list[Answer]:
     answers: list[Answer] = []
     while len(answers) < len(sets):
-        answers += _commit_batch(transaction, _take_batch(transaction, sets[len(answers) :]))
+        answers += _commit_batch(transaction, *_take_batch(transaction, sets[len(answers) :]))
     return _move_counters(transaction, sets, answers)
 
 
-def _take_batch(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> Batch:
-    """As many of the first sets as can be committed together: at least one."""
+Blocked = dict[str, list[TaskId]]  # the tasks that each name blocks
+
+
+def _take_batch(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> tuple[Batch, Blocked]:
+    """As many of the first sets as can be committed together, at least one; and what the names block that they lift."""
     independent = batching.take_independent(sets)
     blocked = blockers.blocked_by(transaction, independent.lifted_blockers) if independent.lifted_blockers else {}
     parked = (
@@ -39,63 +45,69 @@ def _take_batch(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> Ba
         if independent.parking_blockers
         else set[str]()
     )
-    return batching.take_batch(independent, blocked, parked)
+    return batching.take_batch(independent, blocked, parked), blocked
 
 
-class _Order:
-    """Where the events of a batch come among those of the transaction: set by set, and part by part of each."""
-
-    CHANGES, TASKS, UNBLOCKED, EVENTS, PARTS = range(5)
-
-    def __init__(self, transaction: SqliteTransaction, batch: Batch) -> None:
-        self._first = transaction.next_orders(self.PARTS * len(batch.sets))
-
-    def of(self, place: int, part: int) -> int:
-        return self._first + self.PARTS * place + part
-
-    def of_unblocked(self, place: int) -> int:
-        return self.of(place, self.UNBLOCKED)
-
-
-def _commit_batch(transaction: SqliteTransaction, batch: Batch) -> list[Answer]:
+def _commit_batch(transaction: SqliteTransaction, batch: Batch, blocked: Blocked) -> list[Answer]:
     refused = guards.find_refused(transaction, batch.sets)
     passed = {place: each for place, each in enumerate(batch.sets) if place not in refused}
     sets = list(passed.values())
-    order = _Order(transaction, batch)
-    _write_tasks(transaction, passed, order)
-    unblocked = _lift_blockers(transaction, passed, order)
+    placed = transaction.place_sets(_size_of_events(each, blocked) for each in sets)
+    set_places = dict(zip(passed, placed, strict=True))
+    _write_tasks(transaction, passed, set_places)
+    unblocked = _lift_blockers(transaction, passed, set_places)
     _write_history(transaction, sets)
+    _write_events(transaction, {place: each for place, each in passed.items() if place != _last(batch)}, set_places)
     if doomed := [task_id for each in sets for task_id in each.removals]:
-        remove_tasks(transaction, doomed)
+        remove_tasks(transaction, doomed)  # the log is written before it: nothing is added to these places any more
     limits = _move_limits(transaction, sets)
-    last = len(batch.sets) - 1
-    if batch.unparks and last in passed:
-        unparked = _unpark(transaction, batch.sets[last], limits, order.of_unblocked(last))
-        unblocked.setdefault(last, []).extend(unparked)
-    if events := [(order.of(place, order.EVENTS), event) for place, each in passed.items() for event in each.events]:
-        transaction.add_events(events)
+    if (last := passed.get(_last(batch))) is not None:
+        unblocked.setdefault(_last(batch), []).extend(_unpark(transaction, last, limits))
+        transaction.append_events(last.events)
     return [
         refused[place] if place in refused else Committed({}, newly_ready(each, unblocked.get(place, [])))
         for place, each in enumerate(batch.sets)
     ]
 
 
-def _write_tasks(transaction: SqliteTransaction, passed: Mapping[int, ChangeSet], order: _Order) -> None:
+def _last(batch: Batch) -> int:
+    """The place of a set that may un-park tasks: how many is not known before. -1: there is none."""
+    return len(batch.sets) - 1 if batch.unparks else -1
+
+
+def _size_of_events(change_set: ChangeSet, blocked: Blocked) -> Size:
+    """How many events the set has at most: each task that loses a blocker may become ready."""
+    known = size_of([step.event for step in (*change_set.changes, *change_set.tasks)] + [*change_set.events])
+    if not change_set.lifts:
+        return known
+    lifted = len(change_set.lifts) + len(change_set.blockers)
+    lifted += sum(len(blocked.get(lift.name, ())) for lift in change_set.lifts if lift.task_id is None)
+    return Size(known.events + lifted, known.text + _READY_TEXT * lifted)
+
+
+def _write_tasks(
+    transaction: SqliteTransaction, passed: Mapping[int, ChangeSet], set_places: Mapping[int, SetPlace]
+) -> None:
     sets = passed.values()
-    changes = [(order.of(place, order.CHANGES), row) for place, each in passed.items() for row in each.changes]
-    transaction.apply_changes(changes)
-    transaction.insert_tasks(
-        [(order.of(place, order.TASKS), task) for place, each in passed.items() for task in each.tasks]
-    )
+    places = [set_places[place] for place, each in passed.items() for _ in each.changes]
+    transaction.apply_changes(Part.CHANGES, places, [change for each in sets for change in each.changes])
+    transaction.insert_tasks([(set_places[place], task) for place, each in passed.items() for task in each.tasks])
     transaction.write("insert_edges", [edge for each in sets for edge in each.edges])
     transaction.write("insert_blockers", [blocker for each in sets for blocker in each.blockers])
 
 
 def _lift_blockers(
-    transaction: SqliteTransaction, passed: Mapping[int, ChangeSet], order: _Order
+    transaction: SqliteTransaction, passed: Mapping[int, ChangeSet], set_places: Mapping[int, SetPlace]
 ) -> dict[int, list[Change]]:
     lifts = collect_lifts(passed)
-    return blockers.lift_blockers(transaction, lifts, order.of_unblocked) if lifts else {}
+    return blockers.lift_blockers(transaction, lifts, set_places) if lifts else {}
+
+
+def _write_events(
+    transaction: SqliteTransaction, passed: Mapping[int, ChangeSet], set_places: Mapping[int, SetPlace]
+) -> None:
+    if events := [(set_places[place], event) for place, each in passed.items() for event in each.events]:
+        transaction.add_events(events)
 
 
 def _write_history(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> None:
@@ -165,12 +177,10 @@ def _move_limits(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> d
     return limits
 
 
-def _unpark(
-    transaction: SqliteTransaction, change_set: ChangeSet, limits: dict[Key, Limit], order: int
-) -> list[Change]:
+def _unpark(transaction: SqliteTransaction, change_set: ChangeSet, limits: dict[Key, Limit]) -> list[Change]:
     """Make parked tasks ready where a ceiling may have more room than before."""
     eased = (limits[key] for key, _ in eased_ceilings(change_set))
-    return [change for limit in eased for change in blockers.unpark(transaction, limit, change_set.at, order)]
+    return [change for limit in eased for change in blockers.unpark(transaction, limit, change_set.at)]
 
 
 def _fold_limits(limits: dict[Key, Limit], change_set: ChangeSet) -> None:

@@ -40,7 +40,7 @@ class SqliteExternalTransaction:
     async def insert(self, tasks: Sequence[NewTask], blockers: Sequence[Blocker]) -> None:
         number, clock, task_seq = last_numbers(self._connection)
         log = LogAppender(number)
-        numbers = log.add([(0, task.event) for task in tasks])
+        numbers = log.append([task.event for task in tasks])
         insert_tasks(self._connection, tasks, task_seq + 1, numbers)
         clock = max(clock, *(task.event.at for task in tasks))
         multi_row("insert_log").run(self._connection, log.take_rows(clock, task_seq + len(tasks)))

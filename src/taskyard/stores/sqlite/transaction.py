@@ -10,20 +10,20 @@ from typing import Any
 
 import apsw
 
-from taskyard.core.changes import Change, Limit, NewTask
+from taskyard.core.changes import Change, Event, Limit, NewTask
 from taskyard.core.task import Hot
 from taskyard.core.units import Micros
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits.batching import Key
 from taskyard.stores.shared.store_clock import StoreClock
-from taskyard.stores.sqlite.log.log_append import LogAppender, PlacedEvent, last_numbers
+from taskyard.stores.sqlite.log.log_append import LogAppender, Part, SetPlace, Size, last_numbers
 from taskyard.stores.sqlite.statements import SQL, multi_row
 from taskyard.stores.sqlite.writes.moves import Step, write_steps
 from taskyard.stores.sqlite.writes.new_tasks import insert_tasks
 
-# Each with its order among the events of the transaction.
-PlacedChange = tuple[int, Change]
-PlacedTask = tuple[int, NewTask]
+# Each with the place of its set in the log.
+PlacedTask = tuple[SetPlace, NewTask]
+PlacedEvent = tuple[SetPlace, Event]
 
 CHUNK = 128  # new tasks that are written between two checks for small jobs
 
@@ -46,7 +46,6 @@ class SqliteTransaction:
         self._begun = connection.total_changes()
         self._log = LogAppender(number)
         self._is_logged = False  # whether a row of the log has the numbers of this transaction
-        self._order = 0  # of the next events
 
     def finish(self) -> bool:
         """Write the events and the new numbers. False: the transaction changed nothing."""
@@ -66,10 +65,17 @@ class SqliteTransaction:
 
     # Tasks.
 
-    def apply_changes(self, changes: Sequence[PlacedChange]) -> None:
-        """Write the changes with their events."""
-        numbers = self._log.add([(order, change[2]) for order, change in changes])
-        steps = [Step(change[0], change[1], number) for (_, change), number in zip(changes, numbers, strict=True)]
+    def apply_changes(self, part: Part, places: Sequence[SetPlace], changes: Sequence[Change]) -> None:
+        """Write the changes, with their events at the places of their sets."""
+        numbers = [place.add(part, change[2]) for place, change in zip(places, changes, strict=True)]
+        self._write_changes(changes, numbers)
+
+    def append_changes(self, changes: Sequence[Change]) -> None:
+        """Write changes whose events come after all others."""
+        self._write_changes(changes, self._log.append([change[2] for change in changes]))
+
+    def _write_changes(self, changes: Sequence[Change], numbers: Sequence[int]) -> None:
+        steps = [Step(change[0], change[1], number) for change, number in zip(changes, numbers, strict=True)]
         write_steps(self.connection, steps)
 
     def insert_tasks(self, tasks: Sequence[PlacedTask]) -> None:
@@ -81,7 +87,7 @@ class SqliteTransaction:
     def _insert_chunk(self, placed: Sequence[PlacedTask]) -> None:
         first = self._task_seq + 1
         self._task_seq += len(placed)
-        numbers = self._log.add([(order, task.event) for order, task in placed])
+        numbers = [place.add(Part.TASKS, task.event) for place, task in placed]
         insert_tasks(self.connection, [task for _, task in placed], first, numbers)
 
     def load(self, name: str, *values: Any) -> list[Hot]:
@@ -89,16 +95,21 @@ class SqliteTransaction:
 
     # Events.
 
-    def next_orders(self, number: int) -> int:
-        """The first of so many places in the order of this transaction's events."""
-        first = self._order
-        self._order += number
-        return first
+    def place_sets(self, sizes: Iterable[Size]) -> list[SetPlace]:
+        """Where the events of change sets go in the log."""
+        return self._log.place_sets(sizes)
 
     def add_events(self, events: Sequence[PlacedEvent]) -> None:
         """Events that belong to no change."""
-        numbers = self._log.add(events)
-        owners = [(event, number) for (_, event), number in zip(events, numbers, strict=True)]
+        numbers = [place.add(Part.EVENTS, event) for place, event in events]
+        self._note_owners([event for _, event in events], numbers)
+
+    def append_events(self, events: Sequence[Event]) -> None:
+        """Events that belong to no change and come after all others."""
+        self._note_owners(events, self._log.append(events))
+
+    def _note_owners(self, events: Sequence[Event], numbers: Sequence[int]) -> None:
+        owners = list(zip(events, numbers, strict=True))
         of_tasks = [(event.task_id, number) for event, number in owners if event.task_id is not None]
         of_dags = [
             (event.workspace, event.dag_id, number)

@@ -1,12 +1,14 @@
 """The events of one transaction, which get their numbers as the rows of their tasks are written.
 
 The row of a task says which numbers of the log have its events, so a number is given before all events of the commit
-are known. Within a chunk, events are in the order of the change sets: they are sorted when the chunk is written.
+are known. What is known is how many events each change set has at most: sets are therefore given sections of the log in
+their order, and each event is added to the section of its set, whenever that is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from enum import IntEnum, auto
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -37,57 +39,118 @@ def last_numbers(connection: apsw.Connection) -> LastNumbers:
     return LastNumbers(logged, *of_log)
 
 
-PlacedEvent = tuple[int, Event]  # its order in the commit, and the event
+class Part(IntEnum):
+    """The order of the events of one change set."""
+
+    CHANGES = auto()
+    TASKS = auto()
+    UNBLOCKED = auto()
+    EVENTS = auto()
 
 
-class _Chunk(NamedTuple):
-    number: int
-    events: list[PlacedEvent]
+class Size(NamedTuple):
+    """How many events there are at most, and how long their texts are together."""
+
+    events: int
+    text: int
+
+
+def size_of(events: Iterable[Event]) -> Size:
+    lengths = [len(event.data or "") for event in events]
+    return Size(len(lengths), sum(lengths))
+
+
+class Section:
+    """Events that share a number of the log, or those of one large set, which take several numbers in turn."""
+
+    def __init__(self, number: int, numbers: int) -> None:
+        self.last = number + numbers - 1
+        self._is_one_chunk = numbers == 1
+        self._number = number
+        self._placed: list[tuple[int, Event]] = []
+        self._length = 0
+        self._reserved = Size(0, 0)
+        self.chunks = [(number, self._placed)]
+
+    def reserve(self, size: Size) -> bool:
+        """Make room for so many events. False: there is none."""
+        events, text = self._reserved.events + size.events, self._reserved.text + size.text
+        has_room = self._is_one_chunk and events <= _MOST_EVENTS and text <= _MOST_TEXT
+        if has_room:
+            self._reserved = Size(events, text)
+        return has_room
+
+    def add(self, order: int, event: Event) -> int:
+        """Add an event. Answers its number of the log."""
+        if not self._is_one_chunk:
+            self._go_on(len(event.data or ""))
+        self._placed.append((order, event))
+        return self._number
+
+    def _go_on(self, length: int) -> None:
+        """Begin the next chunk of a large set if the event does not fit into this one. They come in their order."""
+        if len(self._placed) == _MOST_EVENTS or (self._placed and self._length + length > _MOST_TEXT):
+            self._number += 1
+            self._placed, self._length = [], 0
+            self.chunks.append((self._number, self._placed))
+        self._length += length
+
+
+class SetPlace(NamedTuple):
+    """Where the events of a change set go."""
+
+    section: Section
+    order: int  # of the set in the transaction
+
+    def add(self, part: Part, event: Event) -> int:
+        return self.section.add(self.order + part, event)
 
 
 class LogAppender:
     def __init__(self, number: int) -> None:
-        self.number = number  # the last one that was given
-        self._chunks: list[_Chunk] = []
-        self._open: list[PlacedEvent] = []
-        self._length = 0
+        self.number = number  # the last one that may be given
+        self._sections: list[Section] = []
+        self._order = 0
 
-    def add(self, events: Sequence[PlacedEvent]) -> list[int]:
-        """Give each event a number of the log. Events that fit into one chunk are not split."""
+    def place_sets(self, sizes: Iterable[Size]) -> list[SetPlace]:
+        """Where the events of change sets go, which come one after the other."""
+        return [self._place(size) for size in sizes]
+
+    def append(self, events: Sequence[Event]) -> list[int]:
+        """Add events after all others. Answers their numbers of the log."""
         if not events:
             return []
-        lengths = [len(event.data or "") for _, event in events]
-        if len(events) <= _MOST_EVENTS and sum(lengths) <= _MOST_TEXT:
-            return self._add_together(events, sum(lengths))
-        return [
-            number
-            for placed, length in zip(events, lengths, strict=True)
-            for number in self._add_together([placed], length)
-        ]
+        place = self._place(size_of(events))
+        return [place.add(Part.CHANGES, event) for event in events]
 
-    def _add_together(self, events: Sequence[PlacedEvent], length: int) -> list[int]:
-        if not self._has_room(len(events), length):
-            self.number += 1
-            self._open, self._length = [], 0
-            self._chunks.append(_Chunk(self.number, self._open))
-        self._open += events
-        self._length += length
-        return [self.number] * len(events)
+    def _place(self, size: Size) -> SetPlace:
+        self._order += len(Part) + 1
+        if not self._sections or not self._sections[-1].reserve(size):
+            self._sections.append(self._begin(size))
+        return SetPlace(self._sections[-1], self._order)
 
-    def _has_room(self, number: int, length: int) -> bool:
-        return 0 < len(self._open) <= _MOST_EVENTS - number and self._length + length <= _MOST_TEXT
+    def _begin(self, size: Size) -> Section:
+        is_one_chunk = size.events <= _MOST_EVENTS and size.text <= _MOST_TEXT
+        # Two chunks in a row hold more than the most of one, by number or by text.
+        numbers = 1 if is_one_chunk else 2 * (size.events // _MOST_EVENTS + size.text // _MOST_TEXT + 1)
+        section = Section(self.number + 1, numbers)
+        section.reserve(size)
+        self.number = section.last
+        return section
 
     def take_rows(self, clock: Micros, task_seq: int) -> list[Row]:
         """The rows of the events since the last call. Events that follow get another number."""
-        chunks, self._chunks, self._open = self._chunks, [], []
+        sections, self._sections = self._sections, []
         return [
             (first, row.workspace, row.at, clock, task_seq, *row[2:])
-            for number, placed in chunks
+            for section in sections
+            for number, placed in section.chunks
+            if placed
             for first, row in _rows_of(number, placed)
         ]
 
 
-def _rows_of(number: int, placed: list[PlacedEvent]) -> list[tuple[int, LogRow]]:
+def _rows_of(number: int, placed: list[tuple[int, Event]]) -> list[tuple[int, LogRow]]:
     """The rows of a chunk, each with the number of its first event: rows of several workspaces share a number."""
     placed.sort(key=_order)
     events = [event for _, event in placed]
@@ -98,4 +161,4 @@ def _rows_of(number: int, placed: list[PlacedEvent]) -> list[tuple[int, LogRow]]
     return [(event_number(number, places.index(row.workspace)), row) for row in chunk.rows]
 
 
-_order: Callable[[PlacedEvent], int] = itemgetter(0)
+_order: Callable[[tuple[int, Event]], int] = itemgetter(0)
