@@ -3,7 +3,7 @@
 import pytest
 
 from taskyard.core import transitions
-from taskyard.core.changes import Blocker, ChangeSet, Committed, Conflict, Edge, Lift, expected
+from taskyard.core.changes import Blocker, ChangeSet, Committed, Conflict, Edge, Lift, Rescore, expected
 from taskyard.core.task import Hot, Status
 from taskyard.core.units import SECOND, Micros
 from taskyard.ledger.clock import ManualClock
@@ -15,17 +15,20 @@ from tests.stores.given import (
     at_once,
     cancelling,
     commit,
+    completing,
     every_event,
     finish,
     given_a_pending_task,
     given_a_running_task,
     given_a_task,
     history,
+    ids,
     land,
     row_of,
     signalling,
     step,
 )
+from tests.stores.plans import a_plan, take
 
 
 async def given_a_child_of(store: Store, *parents: Hot) -> Hot:
@@ -347,3 +350,20 @@ async def test_what_waits_in_another_workspace_is_freed_by_the_same_rule(store: 
 
     [stored] = [each for each in await every_event(store) if each.event.event == "task.ready"]
     assert stored.event.workspace == ELSEWHERE
+
+
+async def test_a_task_that_a_set_moves_in_its_lane_and_frees_is_claimed_at_its_new_place(store: Store):
+    parent = await given_a_running_task(store)
+    first = await given_a_task(store, rank=5)
+    child = await given_a_pending_task(store, f"task:{parent.id}", rank=9)
+
+    await land(
+        store,
+        changes=(completing(store, parent),),
+        rescores=(Rescore(child.id, 1, 0, None),),
+        lifts=(Lift(f"task:{parent.id}"),),
+    )
+
+    assert await store.ahead(first.lane, first.rank, first.seq, 10) == 1
+    claimed = await take(store, await a_plan(store))
+    assert ids(claimed.tasks) == [child.id]

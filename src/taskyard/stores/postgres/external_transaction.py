@@ -14,7 +14,7 @@ from typing import Any
 from taskyard.core.changes import Blocker, NewTask
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Lane, LaneId, TaskId
-from taskyard.stores.postgres.statements import StatementPart, Statements, lock_number, new_task_parts
+from taskyard.stores.postgres.statements import Statements, drawing_part, lock_number, new_task_parts
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.log_rows import split_events
 
@@ -49,7 +49,7 @@ class PostgresExternalTransaction:
         chunks = split_events([task.event for task in tasks])
         placed = [place for place, chunk in enumerate(chunks, 1) for _ in chunk.events]
         logged = [(place, *row) for place, chunk in enumerate(chunks, 1) for row in chunk.rows]
-        parts = [StatementPart("drawn", self._sql["drawing"], [str(len(chunks))])]
+        parts = [drawing_part(self._sql, len(chunks))]
         parts += new_task_parts(self._sql, tasks, placed)
         parts += [
             self._sql.part(name, values)

@@ -282,6 +282,12 @@ async def _ended(
 
 
 async def find(reader: PostgresReader, which: Filter, after: int, limit: int) -> list[Hot]:
+    async with reader.snapshot():
+        await reader.connection.execute(reader.sql["plan_for_values"])
+        return await _find(reader, which, after, limit)
+
+
+async def _find(reader: PostgresReader, which: Filter, after: int, limit: int) -> list[Hot]:
     if which.text is None:
         return [rows.parse_hot(row[:_WIDTH]) for row in await _found(reader, which, after, limit)]
     # PostgreSQL before 18 cannot fold case as Python does, and every store must find the same.

@@ -360,6 +360,10 @@ where task.due_at is not null
 and task.status = 'retrying'
 and task.workspace = $1
 
+-- name: plan_for_values
+-- A list is planned for what is asked for: a plan for any number of rows may be a bad one for few.
+set local plan_cache_mode = auto
+
 -- A list is the first of these, those that were asked for, and the last.
 
 -- name: find

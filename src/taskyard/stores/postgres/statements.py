@@ -72,6 +72,13 @@ def _new_held(tasks: Sequence[NewTask]) -> list[Row]:
     return [(place, *_held_only(hot)) for place, hot in held]
 
 
+def drawing_part(sql: Statements, chunks: int) -> StatementPart:
+    """The part of a whole statement that draws the numbers for so many chunks of events."""
+    if chunks == 1:
+        return StatementPart("drawn", sql["drawing"], ())
+    return StatementPart("drawn", sql["drawing_many"], [str(chunks)])
+
+
 def new_task_parts(sql: Statements, tasks: Sequence[NewTask], chunks: Sequence[int | None]) -> list[StatementPart]:
     """The statements that put new tasks in, of which `drawn` has the numbers of the chunks."""
     hots = [task.hot for task in tasks]

@@ -258,7 +258,9 @@ class PostgresTransaction:
         return self.sql.bundle(parts, answering)
 
     async def load(self, name: str, *values: Any) -> list[Hot]:
-        return [rows.parse_hot(row) for row in await self.query(name, *values)]
+        found = [rows.parse_hot(row) for row in await self.query(name, *values)]
+        self._ranks.update({hot.id: hot.rank for hot in found})  # this transaction may have moved them since the lock
+        return found
 
     async def limits(self, workspace: str, names: Collection[str]) -> dict[str, Limit]:
         """Read limits without locks. A limit without a row is unlimited and unused."""

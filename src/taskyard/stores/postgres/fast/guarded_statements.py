@@ -13,7 +13,7 @@ from taskyard.core.task import Hot
 from taskyard.core.units import Micros
 from taskyard.stores.postgres.arrays import add_condition
 from taskyard.stores.postgres.moves import is_guard
-from taskyard.stores.postgres.statements import BEFORE_CEILINGS, StatementPart, Statements, join
+from taskyard.stores.postgres.statements import BEFORE_CEILINGS, StatementPart, Statements, drawing_part, join
 from taskyard.stores.postgres.transaction import PostgresTransaction
 from taskyard.stores.shared.rows import Row
 
@@ -36,7 +36,7 @@ class OneStatement(PostgresTransaction):
     def plan_events(self, events: Sequence[Event]) -> None:
         """Name the chunks of all events of the statement, which draws their numbers itself."""
         self._plan(events)
-        self._parts.append(StatementPart("drawn", self.sql["drawing"], [str(len(self._planned_from))]))
+        self._parts.append(drawing_part(self.sql, len(self._planned_from)))
 
     def _bundle(self, parts: Sequence[StatementPart], answering: Sequence[str]) -> Statement:
         until = self.good_until if self._store_clock else None
