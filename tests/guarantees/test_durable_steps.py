@@ -4,6 +4,7 @@ import pytest
 
 from taskyard.core.errors import IllegalTransition, InvalidInput, LeaseLost
 from taskyard.core.task import Outcome, Status
+from taskyard.definition.request import TaskFields
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
@@ -117,7 +118,7 @@ async def test_a_sleep_that_a_crash_interrupts_is_not_slept_again(yard: Yard, cl
 async def test_a_task_that_waits_frees_its_slot_its_key_and_its_money(yard: Yard):
     await yard.budgets.set(daily_budget_usd="1.00")
     await given_an_agent(yard, max_concurrent_tasks=1, budget_usd="1.00")
-    fields = {"concurrency_key": "repository", "max_cost_usd": "1.00"}
+    fields: TaskFields = {"concurrency_key": "repository", "max_cost_usd": "1.00"}
     first = await claim_that(yard, (await yard.enqueue("code", **fields)).id, start=True)
     second = await yard.enqueue("code", **fields)
     assert await yard.claim("worker") == []

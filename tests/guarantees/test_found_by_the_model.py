@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from taskyard.core.task import Status
-from taskyard.core.units import SECOND
+from taskyard.core.units import SECOND, Micros, to_iso
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Store
@@ -21,7 +21,7 @@ async def status_of(yard: Yard, task_id: str) -> Status:
 
 async def test_what_has_expired_is_not_claimed_before_the_sweep_has_seen_it(yard: Yard, clock: ManualClock):
     await given_an_agent(yard)
-    late = await yard.enqueue("code", expires_at=yard.now() + 60 * SECOND)
+    late = await yard.enqueue("code", expires_at=to_iso(Micros(yard.now() + 60 * SECOND)))
     other = await yard.enqueue("code")
     clock.advance(seconds=60)
 
@@ -32,7 +32,7 @@ async def test_what_has_expired_is_not_claimed_before_the_sweep_has_seen_it(yard
 @pytest.mark.parametrize("going", ["cancelled", "expired"])
 async def test_when_the_next_for_a_key_goes_the_one_after_it_is_next(yard: Yard, clock: ManualClock, going: str):
     first = await given_a_running_task(yard, concurrency_key="repo")
-    second = await yard.enqueue("code", concurrency_key="repo", expires_at=yard.now() + 60 * SECOND)
+    second = await yard.enqueue("code", concurrency_key="repo", expires_at=to_iso(Micros(yard.now() + 60 * SECOND)))
     third = await yard.enqueue("code", concurrency_key="repo")
     assert await yard.claim("worker", count=2) == []
     await yard.complete(first.id, first.lease)
@@ -95,7 +95,7 @@ class _DiesOverATouch:
 
 async def test_a_sweep_that_dies_on_the_way_frees_nothing_that_still_waits(yard: Yard, clock: ManualClock):
     first = await yard.enqueue("code")
-    second = await yard.enqueue("code", depends_on=[first.id], run_after=yard.now() + 5 * SECOND)
+    second = await yard.enqueue("code", depends_on=[first.id], run_after=to_iso(Micros(yard.now() + 5 * SECOND)))
     clock.advance(seconds=6)
     with pytest.raises(ProcessDied):
         await local_yard(cast(Store, _DiesOverATouch(yard.store)), yard.options).sweep()

@@ -4,13 +4,14 @@ import pytest
 
 from taskyard.core.errors import DuplicateKey
 from taskyard.core.task import Outcome, Status
+from taskyard.definition.request import TaskFields
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
 from tests.graphs import status_of
 from tests.yards import OpenYard, elapse, given_an_agent
 
-PAIR = {"subject": "issue:42", "agent": "worker"}
+PAIR: TaskFields = {"subject": "issue:42", "agent": "worker"}
 
 
 async def given_one_at_work_and_one_that_waits(open_yard: OpenYard) -> tuple[Yard, Held, str]:

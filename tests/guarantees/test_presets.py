@@ -4,6 +4,7 @@ import pytest
 
 from taskyard.core.errors import InvalidInput, ReportRequired
 from taskyard.core.task import Status
+from taskyard.definition.request import TaskFields
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
@@ -225,7 +226,7 @@ async def test_in_multica_one_task_of_a_subject_waits_for_an_agent_at_a_time(ope
 @pytest.mark.parametrize("end", ["fail", "release"])
 async def test_in_multica_a_task_that_waits_again_is_the_one_that_waits(open_yard: OpenYard, end: str):
     yard = await opened(open_yard, "multica")
-    about = {"subject": "issue:42", "agent": "worker"}
+    about: TaskFields = {"subject": "issue:42", "agent": "worker"}
     held = await claim_that(yard, (await yard.enqueue("code", **about)).id, start=True)
 
     await (yard.fail(held.id, held.lease, "timeout") if end == "fail" else yard.release(held.id, held.lease))
@@ -236,7 +237,7 @@ async def test_in_multica_a_task_that_waits_again_is_the_one_that_waits(open_yar
 
 async def test_in_multica_a_task_that_waits_again_leaves_the_place_to_one_that_came_meanwhile(open_yard: OpenYard):
     yard = await opened(open_yard, "multica")
-    about = {"subject": "issue:42", "agent": "worker"}
+    about: TaskFields = {"subject": "issue:42", "agent": "worker"}
     held = await claim_that(yard, (await yard.enqueue("code", **about)).id, start=True)
     meanwhile = await yard.enqueue("code", **about)
 

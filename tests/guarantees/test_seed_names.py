@@ -34,7 +34,7 @@ async def test_a_task_is_put_into_the_workflow_that_it_names(open_yard: OpenYard
             {"task_type": "code"},
         ]
     )
-    three = await yard.enqueue("code", workflow_id=dag.id)
+    (three,) = await yard.enqueue_many([{"type": "code", "workflow_id": dag.id}])
 
     assert {one.dag_id, two.dag_id, three.dag_id} == {dag.id}
     assert lone.dag_id != dag.id

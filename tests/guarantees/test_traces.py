@@ -128,7 +128,7 @@ async def test_a_batch_has_one_span_and_a_root_that_is_exported(yard: Yard, span
 
 async def test_a_call_that_is_refused_names_the_class_of_its_error_only(yard: Yard, spans: InMemorySpanExporter):
     with pytest.raises(InvalidInput):
-        await yard.enqueue("code", priority="ty_secret")
+        await yard.enqueue_many([{"type": "code", "priority": "ty_secret"}])
 
     (put_in,) = traced_by_taskyard(spans)
     assert (put_in.status.status_code, put_in.status.description) == (trace.StatusCode.ERROR, "InvalidInput")

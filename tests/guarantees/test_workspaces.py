@@ -194,7 +194,7 @@ async def test_no_edge_leads_into_another_workspace(yard: Yard, other: Yard):
         await other.dags.add(theirs.id, [task("b", mine.id)])
     for field in ("parent_id", "rerun_of"):
         with pytest.raises(InvalidInput, match=field):
-            await other.enqueue("code", **{field: mine.id})
+            await other.enqueue_many([{"type": "code", field: mine.id}])
         with pytest.raises(InvalidInput, match=field):
             await other.submit({"tasks": [task("b", **{field: mine.id})]})
 

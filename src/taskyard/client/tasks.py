@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
 
 from taskyard.api import calls
 from taskyard.api.codec import read
@@ -13,6 +13,7 @@ from taskyard.client.headers import shown
 from taskyard.client.remote import Remote
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import TaskId
+from taskyard.definition.request import TaskFields
 from taskyard.features.attempts.views import Child, Input, Receipt
 from taskyard.features.tasks import growth_limits
 from taskyard.features.tasks.answers import Acted, Cancelled, Counted, Relations, Why
@@ -157,7 +158,7 @@ class RemoteArrivals(Remote, Arrivals):
     async def close(self) -> None:
         await self._batches.close()
 
-    async def enqueue(self, type: str, *, created_by: str = LOCAL, **fields: Any) -> Enqueued:
+    async def enqueue(self, type: str, *, created_by: str = LOCAL, **fields: Unpack[TaskFields]) -> Enqueued:
         """Put one task in. Where its key is taken by a live task, that task is the answer (`created` is False)."""
         with enqueue_span([{"type": type, **fields}]):
             (row,), (ours,) = minted_tasks([{"type": type, **fields}])
@@ -197,7 +198,9 @@ class RemoteArrivals(Remote, Arrivals):
 
 
 class RemoteExternalTransactions(Remote, ExternalTransactions):
-    async def enqueue_in(self, connection: Any, type: str, *, created_by: str = LOCAL, **fields: Any) -> Enqueued:
+    async def enqueue_in(
+        self, connection: Any, type: str, *, created_by: str = LOCAL, **fields: Unpack[TaskFields]
+    ) -> Enqueued:
         """Not over HTTP: there is no transaction that both sides could be in."""
         raise InvalidInput("connection", "can only be joined where the store is connected to, not through a server")
 

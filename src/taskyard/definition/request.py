@@ -27,6 +27,9 @@ class TaskFields(TypedDict, total=False):
     idempotency_key: str | None
     dedup: Literal["payload", "explicit", "subject", "none"] | None
     queue: str | None
+    dag_id: Annotated[str | None, About("An existing DAG that it is put into.")]
+    parent_id: Annotated[str | None, About("The task that it was made for.")]
+    rerun_of: Annotated[str | None, About("The ended task that it does again.")]
     title: str | None
     agent: Annotated[str | None, About("The agent it is for, by id or by type.")]
     subject: Annotated[str | None, About("What it is about, such as issue:42.")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, Unpack
 
 from taskyard.core import dag as dags
 from taskyard.core.changes import (
@@ -17,6 +17,7 @@ from taskyard.core.errors import Contended, InvalidInput, StoreFull
 from taskyard.core.planning import Planning
 from taskyard.core.task import DagId, Definition, Hot, TaskId
 from taskyard.definition import arguments
+from taskyard.definition.request import TaskFields
 from taskyard.features.tasks import growth_limits, placement
 from taskyard.features.tasks.drafts import Drafts, agent_named, as_stored
 from taskyard.features.tasks.growth import Growth, dag_record
@@ -61,7 +62,7 @@ class Arrivals:
     async def close(self) -> None:
         await self._batches.close()
 
-    async def enqueue(self, type: str, *, created_by: str = BY_DEFAULT, **fields: Any) -> Enqueued:
+    async def enqueue(self, type: str, *, created_by: str = BY_DEFAULT, **fields: Unpack[TaskFields]) -> Enqueued:
         """Put one task in. Where its key is taken by a live task, that task is the answer (`created` is False).
 
         The fields are those of docs/reference/task.md, those of `spec` and `spec.constraints` also by their own names.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from taskyard.core.errors import InvalidInput
 from taskyard.definition.definition import lane_of
+from taskyard.definition.request import TaskFields
 from taskyard.features.tasks.arrivals import BY_DEFAULT
 from taskyard.features.tasks.drafts import Drafts
 from taskyard.features.tasks.views import Task
@@ -21,7 +22,9 @@ class ExternalTransactions:
         self._workspace = ledger.workspace
         self._drafts = drafts
 
-    async def enqueue_in(self, connection: Any, type: str, *, created_by: str = BY_DEFAULT, **fields: Any) -> Task:
+    async def enqueue_in(
+        self, connection: Any, type: str, *, created_by: str = BY_DEFAULT, **fields: Unpack[TaskFields]
+    ) -> Task:
         """Put one task in through the caller's connection: it commits or vanishes with the caller's transaction.
 
         The connection is to the yard's own database and has a transaction open. Agents see the task once that commits.
