@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.options import Options
@@ -21,6 +22,9 @@ from tests.yards import OpenYard
 
 if place := in_memory():
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(place))  # where pytest makes every tmp_path
+# How long generated data take says how busy the machine is, and nothing of the code. `--hypothesis-profile` goes first.
+settings.register_profile("taskyard", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("taskyard")
 gc.disable()  # until all tests are collected: none of them is garbage
 STORED = ("open_yard", "connect", "store")  # what is made for each store
 
