@@ -110,7 +110,7 @@ async def test_a_worker_gives_up_what_the_dead_held_once_the_store_answers(
                 raise StoreUnavailable("it is away")
             return await give_up(runtime, **named)
 
-        monkeypatch.setattr(yard, "orphans", away_at_first)
+        monkeypatch.setattr(yard.runtimes, "orphans", away_at_first)
         working = asyncio.create_task(yard.work(an_agent()))
         await completed(yard)
         os.kill(os.getpid(), signal.SIGTERM)  # which asks this worker to stop

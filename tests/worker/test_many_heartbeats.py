@@ -92,6 +92,7 @@ class Recorded:
 
     def __init__(self, yard: service.Yard, wanted: int) -> None:
         self._yard = yard
+        self.attempts = self
         self._wanted = wanted
         self.made: list[list[str]] = []
         self.all_made = asyncio.Event()
