@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -217,6 +218,12 @@ async def test_what_needs_the_store_says_so(remote: Yard):
             await call()
     with pytest.raises(InvalidInput, match="needs the store itself"):
         remote.store.now()
+
+
+async def test_a_misspelled_verb_is_no_verb_that_needs_the_store(remote: Yard):
+    assert not hasattr(remote.agents, "registr")
+    with pytest.raises(AttributeError, match="no attribute 'registr'"):
+        attrgetter("registr")(remote.agents)
 
 
 async def test_the_yards_time_is_told_with_every_answer(local: Yard, remote: Yard):

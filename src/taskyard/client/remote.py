@@ -20,6 +20,6 @@ class Remote:
     if not TYPE_CHECKING:  # a misspelled name is still found by the type checker
 
         def __getattr__(self, name: str) -> NoReturn:
-            if name.startswith("__"):
-                raise AttributeError(name)
-            raise InvalidInput("url", NEEDS_THE_STORE)
+            if name.startswith("_") and not name.startswith("__"):
+                raise InvalidInput("url", NEEDS_THE_STORE)  # what local features are made of
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
