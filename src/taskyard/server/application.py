@@ -17,22 +17,51 @@ from taskyard.server.dashboard_files import BUILT, PageRoute, Pages
 from taskyard.server.live.connections import Live
 from taskyard.server.manual import manual
 from taskyard.server.routes import (
+    agents,
+    approvals,
     artifacts,
-    crews,
+    attempts,
+    breakers,
+    budgets,
     dags,
+    dead_letters,
     events,
-    inboxes,
+    inbox,
+    metrics,
     notifications,
     overview,
-    sessions,
-    sources,
+    queues,
+    schedules,
+    subagents,
     tasks,
-    upkeep,
-    working,
+    tokens,
+    triggers,
+    verify,
 )
 from taskyard.server.time_header import TellingTime
 
-GROUPS = (tasks, working, dags, crews, inboxes, events, upkeep, sessions, overview, sources, artifacts, notifications)
+GROUPS = (
+    tasks,
+    attempts,
+    dags,
+    approvals,
+    dead_letters,
+    agents,
+    queues,
+    breakers,
+    budgets,
+    schedules,
+    triggers,
+    inbox,
+    subagents,
+    artifacts,
+    notifications,
+    tokens,
+    events,
+    overview,
+    metrics,
+    verify,
+)
 DESCRIPTION = "A durable task queue for AI agents. Errors are RFC 9457 problems with `code` and `retryable`."
 
 

@@ -1,4 +1,4 @@
-"""Events: a page of them, a stream, or a conversation about them."""
+"""Events: a page of them, a stream, a conversation about them, or the wait for the next."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from typing import Annotated, Literal
 from fastapi import Header, Query, Request, Response
 
 from taskyard.api import calls, openapi
+from taskyard.api.codec import write
 from taskyard.api.openapi import Problem
 from taskyard.definition.view import About
-from taskyard.features.events.views import EventView
-from taskyard.features.tasks.multica import task_of
+from taskyard.features.events.views import EventView, event_view
+from taskyard.features.tasks import multica
 from taskyard.server.auth import listening_as, shown_token
 from taskyard.server.live import subscriptions
 from taskyard.server.live.connections import Live
 from taskyard.server.live.event_buffer import Interest
 from taskyard.server.live.socket import converse
 from taskyard.server.live.stream import MEDIA_TYPE, EventStream
+from taskyard.server.routes.tasks import AttemptAt, Limit
 from taskyard.server.routing import Calling, Routes, answer
 from taskyard.server.viewing import View
 
@@ -27,6 +29,8 @@ Number = Annotated[int | None, Query(ge=0, le=2**53)]
 Of = Annotated[str | None, Query(min_length=1, max_length=255)]
 STREAM = {200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}}
 GONE = {410: {"model": Problem, "description": "some after that number are no longer kept"}}
+EVENT_PAGE = openapi.answer("EventPage", events=list[EventView])
+MARK = openapi.answer("Mark", mark=int, workspace=Annotated[str, About("The one that the caller sees.")])
 
 
 @routes.add(calls.EVENTS, EVENTS, more={**STREAM, **GONE})
@@ -52,7 +56,7 @@ async def events(
     last_event_id: Annotated[int | None, Header(ge=0, le=2**53)] = None,
 ) -> Response:
     """A page of events from a number on; to who accepts `text/event-stream`, each event from there or from now on."""
-    named = None if task_id is None else task_of(task_id)
+    named = None if task_id is None else multica.task_of(task_id)
     interest = Interest(
         task_id=named,
         dag_id=dag_id,
@@ -76,6 +80,35 @@ async def events(
     await stream.subscription.check()
     live.admit(stream, live.most_listeners)  # now, while it can be refused: it leaves when the answer ends
     return stream
+
+
+@routes.add(calls.TASK_EVENTS, EVENT_PAGE)
+async def task_events(
+    caller: Calling,
+    task_id: AttemptAt,
+    after: Annotated[int, Query(ge=0, le=2**53)] = 0,
+    limit: Limit = 200,
+    view: View = None,
+) -> Response:
+    """What happened to a task, in order; in a view, to the attempt of this id."""
+    whole = multica.task_of(task_id)
+    await caller.yard.local.permissions.holders(whole)  # of another workspace's task there is nothing to tell
+    events = await caller.yard.events(after=after, limit=limit, task_id=whole)
+    if view is None:
+        return answer({"events": write([event_view(stored) for stored in events])})
+    own = multica.attempt_id(whole, multica.attempt_of(task_id))
+    told = [document for stored in events for document in multica.event_views(write(event_view(stored)))]
+    return answer({"events": [document for document in told if document["task_id"] == own]})
+
+
+@routes.add(calls.CHANGED, MARK)
+async def changed(
+    caller: Calling,
+    mark: Annotated[int, Query(ge=-1, le=2**63 - 1)] = -1,
+    wait_sec: Annotated[float, Query(ge=0, le=60)] = 0,
+) -> Response:
+    """Answer when something may have been written since the mark, or when the time is over."""
+    return answer({"mark": await caller.yard.changed(mark, wait_sec), "workspace": caller.yard.workspace})
 
 
 routes.router.add_websocket_route(calls.SOCKET.path, converse)

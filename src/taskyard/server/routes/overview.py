@@ -1,4 +1,4 @@
-"""What pages are made of: rows and counts, how the workspace stands, figures over time, where the money went."""
+"""How the workspace stands, and figures over time."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from fastapi import Query, Request, Response
 from taskyard.api import calls
 from taskyard.api.codec import write
 from taskyard.api.openapi import model
-from taskyard.features.budgets.views import SettingsView, SpendReport
 from taskyard.features.overview.views import Overview, Series
-from taskyard.features.tasks.answers import Relations
 from taskyard.server.auth import Serving
-from taskyard.server.routes.tasks import TaskAt
 from taskyard.server.routing import Calling, Routes, answer
 
-routes = Routes("figures")
+routes = Routes("overview")
 
 
 @routes.add(calls.OVERVIEW, model(Overview))
@@ -32,21 +29,3 @@ async def series(
 ) -> Response:
     """What came, went and failed, how long it took and what it cost, in buckets of time."""
     return answer(write(await caller.yard.overview.series(window)))
-
-
-@routes.add(calls.RELATIONS, model(Relations))
-async def relations(caller: Calling, task_id: TaskAt) -> Response:
-    """What a task hangs together with, up to 200 of each kind."""
-    return answer(write(await caller.yard.tasks.relations(task_id)))
-
-
-@routes.add(calls.SPEND_REPORT, model(SpendReport))
-async def spend_report(caller: Calling, days: Annotated[int, Query(ge=1, le=400)] = 30) -> Response:
-    """Where the money of the last days went: the first twenty of each kind."""
-    return answer(write(await caller.yard.budgets.report(days)))
-
-
-@routes.add(calls.SETTINGS, model(SettingsView))
-async def settings(caller: Calling) -> Response:
-    """What the workspace decides for all its tasks: its budget for a day among it."""
-    return answer(write(await caller.yard.budgets.show()))

@@ -11,14 +11,12 @@ from taskyard.api import calls, openapi, requests
 from taskyard.api.codec import write
 from taskyard.api.openapi import model
 from taskyard.core.json_value import Json, compact
-from taskyard.definition.view import About
-from taskyard.features.approvals.views import Approval
+from taskyard.core.units import to_iso
+from taskyard.definition.view import About, Time
 from taskyard.features.artifacts import views as files
 from taskyard.features.attempts.views import Child, Input, Receipt
-from taskyard.features.dead_letters.views import Review
-from taskyard.features.events.views import EventView, event_view
 from taskyard.features.tasks import multica
-from taskyard.features.tasks.answers import Acted, Cancelled, Counted, Why
+from taskyard.features.tasks.answers import Acted, Cancelled, Counted, Relations, Why
 from taskyard.features.tasks.multica import AttemptTask
 from taskyard.features.tasks.rows import TaskRow
 from taskyard.features.tasks.views import Details, Task
@@ -44,12 +42,7 @@ TASK_PAGE = openapi.answer(
     total=Annotated[int | None, About("How many tasks match, counted up to 1,000; null where `short` is asked for.")],
     more=Annotated[bool | None, About("Whether there are more than `total`; null where `short` is asked for.")],
 )
-DEAD_LETTERS = openapi.answer("DeadLetters", tasks=list[Details], cursor=NEXT)
-REVIEWS = openapi.answer("Reviews", reviews=list[Review])
-APPROVALS = openapi.answer("Approvals", approvals=list[Approval])
 INPUTS = openapi.answer("Inputs", inputs=list[Input])
-CHECKPOINTS = openapi.answer("Checkpoints", checkpoints=dict[str, Any])
-EVENTS = openapi.answer("EventPage", events=list[EventView])
 CHILDREN = openapi.answer("Children", children=list[Child] | None)
 # What is asked for by calls without a body.
 CANCEL, RERUN_ISSUE = requests.Cancel(), requests.RerunIssue()
@@ -59,6 +52,8 @@ IssueAt = Annotated[str, Path(description="An issue's id.", max_length=249)]
 Limit = Annotated[int, Query(ge=1, le=200)]
 SHOWN_LEASE = Header(alias=files.LEASE, description="The lease that the claim gave.", max_length=255)
 Lease = Annotated[str | None, SHOWN_LEASE]
+SPAWNED = openapi.answer("Spawned", task_ids=list[str])
+STATS = openapi.answer("Stats", at=Time, tasks=Annotated[dict[str, dict[str, int]], About("By status, then by type.")])
 
 
 @routes.add(calls.ENQUEUE, CREATED, status=201, more={200: {"model": CREATED}})
@@ -166,25 +161,6 @@ async def get(
     return answer(task.to_dict() if view is None else await shown_attempt(caller, task_id))
 
 
-@routes.add(calls.TASK_EVENTS, EVENTS)
-async def task_events(
-    caller: Calling,
-    task_id: AttemptAt,
-    after: Annotated[int, Query(ge=0, le=2**53)] = 0,
-    limit: Limit = 200,
-    view: View = None,
-) -> Response:
-    """What happened to a task, in order; in a view, to the attempt of this id."""
-    whole = multica.task_of(task_id)
-    await caller.yard.local.permissions.holders(whole)  # of another workspace's task there is nothing to tell
-    events = await caller.yard.events(after=after, limit=limit, task_id=whole)
-    if view is None:
-        return answer({"events": write([event_view(stored) for stored in events])})
-    own = multica.attempt_id(whole, multica.attempt_of(task_id))
-    told = [document for stored in events for document in multica.event_views(write(event_view(stored)))]
-    return answer({"events": [document for document in told if document["task_id"] == own]})
-
-
 @routes.add(calls.WHY, model(Why))
 async def why(caller: Calling, task_id: TaskAt) -> Response:
     """What the task waits for, in words and in data."""
@@ -198,12 +174,6 @@ async def inputs(caller: Calling, task_id: TaskAt, lease: Lease = None) -> Respo
         await check_own_lease(caller, task_id, lease)
     found = await caller.yard.tasks.inputs(task_id, lease)
     return answer({"inputs": write(found)})
-
-
-@routes.add(calls.CHECKPOINTS, CHECKPOINTS)
-async def checkpoints(caller: Calling, task_id: TaskAt) -> Response:
-    """The results of the task's steps, by their names."""
-    return answer({"checkpoints": await caller.yard.attempts.checkpoints(task_id)})
 
 
 @routes.add(calls.CHILDREN, CHILDREN)
@@ -239,12 +209,6 @@ async def rerun_issue(
     return answer(await shown(caller, task, view), 201)
 
 
-@routes.add(calls.SIGNAL, model(Receipt))
-async def signal(caller: Calling, task_id: TaskAt, asked: requests.SendSignal) -> Response:
-    """Tell a task something it waits for, such as an approval."""
-    return answer(write(await caller.yard.signal(task_id, asked.name, asked.data, sent_by=caller.by)))
-
-
 @routes.add(calls.PRIORITY, model(Receipt))
 async def set_priority(caller: Calling, task_id: TaskAt, asked: requests.Priority) -> Response:
     """Move a waiting task."""
@@ -262,35 +226,21 @@ async def act_on_all(caller: Calling, asked: requests.BulkAction) -> Response:
     return answer(write(done))
 
 
-@routes.add(calls.DEAD_LETTERS, DEAD_LETTERS)
-async def dead_letters(
-    caller: Calling,
-    reviewed: bool | None = None,
-    limit: Limit = 200,
-    cursor: Annotated[int, Query(ge=0, le=2**53)] = 0,
-) -> Response:
-    """Tasks that wait for a person, newest first, with the whole story of their failures."""
-    letters = await caller.yard.dead_letters.list(reviewed=reviewed, limit=limit, cursor=cursor)
-    after = letters[-1].task.seq if len(letters) == limit else None
-    return answer({"tasks": write(letters), "cursor": after})
+@routes.add(calls.SPAWN, SPAWNED)
+async def spawn(caller: Calling, task_id: TaskAt, asked: requests.Spawn) -> Response:
+    """Put tasks into the graph of the task at hand; with `wait`, suspend it until they are done."""
+    drafts = await in_turns(requests.TaskDraft.fields, asked.tasks)
+    ids = await caller.yard.tasks.spawn(task_id, asked.lease, drafts, name=asked.name, wait=asked.wait)
+    return answer({"task_ids": [*ids]})
 
 
-@routes.add(calls.REVIEWS, REVIEWS)
-async def reviews(caller: Calling) -> Response:
-    """Every decision on a dead letter, in the order they were made."""
-    return answer({"reviews": write(await caller.yard.dead_letters.reviews())})
+@routes.add(calls.STATS, STATS)
+async def stats(caller: Calling) -> Response:
+    """Tasks by status and type."""
+    return answer({"at": to_iso(caller.yard.now()), "tasks": write(await caller.yard.tasks.stats())})
 
 
-@routes.add(calls.RESOLVE, model(Receipt))
-async def resolve(caller: Calling, task_id: TaskAt, asked: requests.Resolve) -> Response:
-    """Decide a dead letter."""
-    done = await caller.yard.dead_letters.resolve(
-        task_id, asked.resolution, by=caller.by, note=asked.reason, spec=asked.spec
-    )
-    return answer(write(done))
-
-
-@routes.add(calls.APPROVALS, APPROVALS)
-async def approvals(caller: Calling, limit: Limit = 200) -> Response:
-    """Tasks that wait for a person's word, longest first."""
-    return answer({"approvals": write(await caller.yard.approvals.list(limit=limit))})
+@routes.add(calls.RELATIONS, model(Relations))
+async def relations(caller: Calling, task_id: TaskAt) -> Response:
+    """What a task hangs together with, up to 200 of each kind."""
+    return answer(write(await caller.yard.tasks.relations(task_id)))

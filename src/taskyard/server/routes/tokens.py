@@ -1,23 +1,60 @@
-"""Who is calling; and for browsers, logging in and out."""
+"""Tokens: giving them out; who is calling; and for browsers, logging in and out."""
 
 from __future__ import annotations
 
 from importlib.metadata import version
+from typing import Annotated
 
-from fastapi import Request, Response
+from fastapi import Path, Request, Response
 
-from taskyard.api import calls, requests
+from taskyard.api import calls, openapi, requests
 from taskyard.api.codec import write
 from taskyard.api.openapi import DONE, model
+from taskyard.core.agent import Grant
 from taskyard.core.errors import Forbidden
 from taskyard.core.units import Micros
-from taskyard.features.tokens.rules import ADMINISTER, OPERATE, SEE, STEER, presented
-from taskyard.features.tokens.views import May, Who
+from taskyard.features.tokens.rules import ADMINISTER, OPERATE, SEE, STEER, Token, presented
+from taskyard.features.tokens.views import Issued, May, Who
 from taskyard.server.auth import Caller, Serving, identified
 from taskyard.server.cookies import give_session, shown_session, take_session
+from taskyard.server.routes.agents import AgentAt
 from taskyard.server.routing import Calling, Routes, answer
 
-routes = Routes("access")
+routes = Routes("tokens")
+TOKENS = openapi.answer("Tokens", tokens=list[Token])
+
+
+@routes.add(calls.CREATE_TOKEN, model(Issued), status=201)
+async def create_token(caller: Calling, asked: requests.CreateToken) -> Response:
+    """A new token for this workspace. Its text is shown this once."""
+    issued = await caller.yard.tokens.create(
+        asked.name,
+        asked.role,
+        agent=asked.agent,
+        agent_id=asked.agent_id,
+        types=asked.types,
+        capabilities=asked.capabilities,
+        queues=asked.queues,
+        slots=asked.slots,
+        budget_usd=asked.budget_usd,
+        budget_per=asked.budget_per,
+        expires_in_sec=asked.expires_in_sec,
+        by=caller.by,
+    )
+    return answer(write(issued), 201)
+
+
+@routes.add(calls.TOKENS, TOKENS)
+async def tokens(caller: Calling) -> Response:
+    """The tokens of this workspace, without their secrets."""
+    return answer({"tokens": write(await caller.yard.tokens.list())})
+
+
+@routes.add(calls.REVOKE_TOKEN, DONE)
+async def revoke_token(caller: Calling, token_id: Annotated[str, Path(max_length=255)]) -> Response:
+    """End a token at once."""
+    await caller.yard.tokens.revoke(token_id, by=caller.by)
+    return answer({"ok": True})
 
 
 @routes.add(calls.WHO, model(Who))
@@ -67,3 +104,18 @@ async def _who(caller: Caller, expires_at: Micros | None) -> Who:
         expires_at=expires_at,
         may=May(steer=role in STEER, operate=role in OPERATE, administer=role in ADMINISTER),
     )
+
+
+@routes.add(calls.GRANT, model(Grant))
+async def grant(caller: Calling, agent_id: AgentAt, asked: requests.GrantAgent) -> Response:
+    """What a type of agents may have, from its next claim on."""
+    given = await caller.yard.tokens.grant(
+        agent_id,
+        agent_id=asked.agent_id,
+        types=asked.types,
+        capabilities=asked.capabilities,
+        queues=asked.queues,
+        slots=asked.slots,
+        by=caller.by,
+    )
+    return answer(write(given))

@@ -9,7 +9,7 @@ from fastapi import Path, Response
 from taskyard.api import calls, openapi, requests
 from taskyard.api.codec import write
 from taskyard.api.openapi import DONE, model
-from taskyard.core.agent import AgentStatus, Grant
+from taskyard.core.agent import AgentStatus
 from taskyard.features.agents.views import AgentView, Orphans, RuntimeView
 from taskyard.features.tokens.rules import Role
 from taskyard.server.routing import Calling, Routes, answer
@@ -92,21 +92,6 @@ async def set_agent_budget(caller: Calling, agent_id: AgentAt, asked: requests.A
         agent_id, asked.budget_usd, budget_per=asked.budget_per, take_back=asked.take_back, by=caller.by
     )
     return answer({"ok": True})
-
-
-@routes.add(calls.GRANT, model(Grant))
-async def grant(caller: Calling, agent_id: AgentAt, asked: requests.GrantAgent) -> Response:
-    """What a type of agents may have, from its next claim on."""
-    given = await caller.yard.tokens.grant(
-        agent_id,
-        agent_id=asked.agent_id,
-        types=asked.types,
-        capabilities=asked.capabilities,
-        queues=asked.queues,
-        slots=asked.slots,
-        by=caller.by,
-    )
-    return answer(write(given))
 
 
 @routes.add(calls.REMOVE_AGENT, DONE)

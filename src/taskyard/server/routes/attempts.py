@@ -1,4 +1,4 @@
-"""Work: claims, and everything that carries a lease."""
+"""Attempts: claims, and everything that carries a lease."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from taskyard.features.attempts.views import Heartbeat, Receipt, Suspended, Told
 from taskyard.features.tasks.multica import HeldAttemptTask
 from taskyard.features.tasks.views import Held
 from taskyard.features.tokens.rules import Role
-from taskyard.ledger.turns import in_turns
 from taskyard.server.auth import Caller, lease_refusals
 from taskyard.server.routes.tasks import TaskAt
 from taskyard.server.routing import Calling, Routes, answer
 from taskyard.server.viewing import View, shown_held
 
-routes = Routes("work")
+routes = Routes("attempts")
 CLAIMED = openapi.answer("Claimed", tasks=openapi.lists(Held, HeldAttemptTask))
 REFUSAL: Any = openapi.answer("Refusal", error=ErrorView)
 OUTCOMES = openapi.answer(
@@ -33,10 +32,10 @@ OUTCOMES = openapi.answer(
     tasks=Annotated[list[Held], About("What the claim in the same call took.")],
 )
 TOLD = openapi.answer("ToldMany", told=list[Told])
-SPAWNED = openapi.answer("Spawned", task_ids=list[str])
 STORED = openapi.answer("Stored", data=Any)
 OneOfMany = requests.HeartbeatOf | requests.LeaseOf | requests.CompleteOf | requests.FailOf
 Finish = Callable[[Sequence[Mapping[str, Any]]], Awaitable[list[Receipt | TaskyardError]]]
+CHECKPOINTS = openapi.answer("Checkpoints", checkpoints=dict[str, Any])
 
 
 @routes.add(calls.CLAIM, CLAIMED)
@@ -178,14 +177,6 @@ async def release(caller: Calling, task_id: TaskAt, asked: requests.Leased) -> R
     return answer(write(await caller.yard.release(task_id, asked.lease)))
 
 
-@routes.add(calls.SPAWN, SPAWNED)
-async def spawn(caller: Calling, task_id: TaskAt, asked: requests.Spawn) -> Response:
-    """Put tasks into the graph of the task at hand; with `wait`, suspend it until they are done."""
-    drafts = await in_turns(requests.TaskDraft.fields, asked.tasks)
-    ids = await caller.yard.tasks.spawn(task_id, asked.lease, drafts, name=asked.name, wait=asked.wait)
-    return answer({"task_ids": [*ids]})
-
-
 @routes.add(calls.CHECKPOINT, STORED)
 async def checkpoint(caller: Calling, task_id: TaskAt, asked: requests.Checkpoint) -> Response:
     """Store a step's result and the cost so far, once: the answer is what is stored under that name."""
@@ -222,3 +213,9 @@ async def _each_own(caller: Caller, results: Sequence[OneOfMany], finish: Finish
     mine = [each.model_dump() for each, refusal in zip(results, refusals, strict=True) if refusal is None]
     done = iter(await finish(mine) if mine else ())
     return [next(done) if refusal is None else refusal for refusal in refusals]
+
+
+@routes.add(calls.CHECKPOINTS, CHECKPOINTS)
+async def checkpoints(caller: Calling, task_id: TaskAt) -> Response:
+    """The results of the task's steps, by their names."""
+    return answer({"checkpoints": await caller.yard.attempts.checkpoints(task_id)})

@@ -1,0 +1,28 @@
+"""Approvals: which tasks wait for a person, and the signals that answer them."""
+
+from __future__ import annotations
+
+from fastapi import Response
+
+from taskyard.api import calls, openapi, requests
+from taskyard.api.codec import write
+from taskyard.api.openapi import model
+from taskyard.features.approvals.views import Approval
+from taskyard.features.attempts.views import Receipt
+from taskyard.server.routes.tasks import Limit, TaskAt
+from taskyard.server.routing import Calling, Routes, answer
+
+routes = Routes("approvals")
+APPROVALS = openapi.answer("Approvals", approvals=list[Approval])
+
+
+@routes.add(calls.APPROVALS, APPROVALS)
+async def approvals(caller: Calling, limit: Limit = 200) -> Response:
+    """Tasks that wait for a person's word, longest first."""
+    return answer({"approvals": write(await caller.yard.approvals.list(limit=limit))})
+
+
+@routes.add(calls.SIGNAL, model(Receipt))
+async def signal(caller: Calling, task_id: TaskAt, asked: requests.SendSignal) -> Response:
+    """Tell a task something it waits for, such as an approval."""
+    return answer(write(await caller.yard.signal(task_id, asked.name, asked.data, sent_by=caller.by)))
