@@ -18,7 +18,9 @@ from rich.live import Live
 from rich.rule import Rule
 
 from taskyard.app import Yard, connect, served
-from taskyard.cli.commands.look import drawn, event_line, picture
+from taskyard.cli.commands.dags import drawn
+from taskyard.cli.commands.events import event_line
+from taskyard.cli.commands.overview import picture
 from taskyard.cli.session import console_for_people
 from taskyard.cli.tables import Terminal, Text, dollars, seconds, state, table
 from taskyard.core.changes import StoredEvent

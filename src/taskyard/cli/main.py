@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -11,22 +12,79 @@ import typer
 from taskyard.cli import bench, demo, migrate, serve
 from taskyard.cli.commands import (
     agents,
+    approvals,
     artifacts,
+    attempts,
+    breakers,
+    budgets,
+    dags,
     dead_letters,
+    events,
     inbox,
-    look,
+    metrics,
     notifications,
-    presets,
-    producing,
+    overview,
+    queues,
+    retention,
     schedules,
+    subagents,
+    tasks,
     tokens,
     triggers,
-    upkeep,
-    work,
+    verify,
 )
 from taskyard.cli.settings import settings
 from taskyard.cli.tables import Terminal, Text
 from taskyard.core.errors import TaskyardError
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "enqueue": tasks.enqueue,
+    "submit": dags.submit,
+    "schema": dags.schema,
+    "cancel": tasks.cancel,
+    "rerun": tasks.rerun,
+    "signal": approvals.signal,
+    "priority": tasks.priority,
+    "ls": tasks.listed,
+    "dags": dags.dags,
+    "show": tasks.show_task,
+    "why": tasks.why,
+    "tree": dags.tree,
+    "watch": overview.watch,
+    "events": events.events,
+    "stats": metrics.stats,
+    "work": agents.work,
+    "claim": attempts.claim,
+    "start": attempts.start,
+    "heartbeat": attempts.heartbeat,
+    "progress": attempts.progress,
+    "complete": attempts.complete,
+    "fail": attempts.fail,
+    "release": attempts.release,
+    "verify": verify.verify,
+    "doctor": verify.doctor,
+    "sweep": retention.sweep,
+    "demo": demo.demo,
+    "bench": bench.bench,
+    "serve": serve.serve_yard,
+}
+GROUPS: dict[str, typer.Typer] = {
+    "dead": dead_letters.app,
+    "migrate": migrate.app,
+    "token": tokens.app,
+    "agents": agents.app,
+    "queues": queues.app,
+    "breakers": breakers.app,
+    "budget": budgets.app,
+    "preset": queues.presets,
+    "artifacts": artifacts.app,
+    "notify": notifications.app,
+    "schedules": schedules.app,
+    "triggers": triggers.app,
+    "hooks": triggers.hooks,
+    "inbox": inbox.app,
+    "subagents": subagents.app,
+}
 
 app = typer.Typer(
     name="taskyard",
@@ -78,26 +136,10 @@ def taskyard(
     context.obj = settings(url=url, url_file=url_file, workspace=workspace, preset=preset)
 
 
-for module in (producing, look, work, upkeep):
-    module.add_to(app)
-app.command()(demo.demo)
-app.command()(bench.bench)
-app.command("serve")(serve.serve_yard)
-app.add_typer(dead_letters.app, name="dead")
-app.add_typer(migrate.app, name="migrate")
-app.add_typer(tokens.app, name="token")
-app.add_typer(agents.agents, name="agents")
-app.add_typer(agents.queues, name="queues")
-app.add_typer(agents.breakers, name="breakers")
-app.add_typer(agents.budget, name="budget")
-app.add_typer(presets.app, name="preset")
-app.add_typer(artifacts.app, name="artifacts")
-app.add_typer(notifications.app, name="notify")
-app.add_typer(schedules.app, name="schedules")
-app.add_typer(triggers.app, name="triggers")
-app.add_typer(triggers.hooks, name="hooks")
-app.add_typer(inbox.inbox, name="inbox")
-app.add_typer(inbox.background, name="subagents")
+for name, command in COMMANDS.items():
+    app.command(name)(command)
+for name, group in GROUPS.items():
+    app.add_typer(group, name=name)
 
 
 def main() -> None:

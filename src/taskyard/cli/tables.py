@@ -85,6 +85,16 @@ def table(
     return made
 
 
+def cut(text: str) -> Text:
+    """On one line of a table; where the screen is too narrow, without its end."""
+    return Text(one_line(text), no_wrap=True, overflow="ellipsis")
+
+
+def one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else line[:59] + "…"
+
+
 def state(status: Status) -> Text:
     return Text(f"{MARKS[status]} {status.value}", style=COLOURS[status])
 

@@ -1,43 +1,39 @@
-"""Agents, queues, breakers and money: see them, and act on them."""
+"""Agents and runtimes: see them, act on them, and run them: work."""
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any
+import importlib
+import logging
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from taskyard.api.codec import write
-from taskyard.app import Yard
+from taskyard.app import Yard, connect
 from taskyard.cli import completion
-from taskyard.cli.session import AsJson, carry_out, in_yard, json_given, show
+from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
+from taskyard.cli.options import agent_that_asks, agent_that_tests
+from taskyard.cli.reload import run_again_on_changes
+from taskyard.cli.session import AsJson, carry_out, chosen, in_yard, show, stay
 from taskyard.cli.tables import Text, age, dollars, table
-from taskyard.core.breaker import BreakerState
 from taskyard.core.errors import InvalidInput
-from taskyard.core.identifiers import day_ceiling
 from taskyard.core.json_value import Json
-from taskyard.core.units import Micros, usd, utc_date
+from taskyard.core.units import Micros
 from taskyard.features.agents.views import AgentView, RuntimeView
-from taskyard.features.breakers.views import BreakerPolicyView
+from taskyard.worker.adapters import Adapter, adapter
+from taskyard.worker.agent import Agent
+from taskyard.worker.command import Command, command_agent
+from taskyard.worker.runner import when_reached
 
-agents = typer.Typer(help="Who can work. Alone: list them.", invoke_without_command=True)
-queues = typer.Typer(help="See, pause and resume queues.", no_args_is_help=True)
-breakers = typer.Typer(help="Circuit breakers, one for each task type.", no_args_is_help=True)
-_MONEY = ("spent_usd", "reserved_usd", "ceiling_usd")
-budget = typer.Typer(help="What may be spent, and what was.", no_args_is_help=True)
-
+app = typer.Typer(help="Who can work. Alone: list them.", invoke_without_command=True)
 AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="An agent's id.", autocompletion=completion.agents)]
-QueueArgument = Annotated[
-    str, typer.Argument(metavar="QUEUE", help="The name of a queue.", autocompletion=completion.queues)
-]
-TypeArgument = Annotated[
-    str, typer.Argument(metavar="TYPE", help="The type of the tasks.", autocompletion=completion.types)
-]
-DagArgument = Annotated[str, typer.Argument(metavar="DAG", help="A DAG's id.", autocompletion=completion.dags)]
-WhyOption = Annotated[str, typer.Option("--why", help="The reason; kept with the event.")]
 
 
-@agents.callback()
+@app.callback()
 def agents_alone(
     context: typer.Context,
     as_json: AsJson = False,
@@ -48,7 +44,7 @@ def agents_alone(
         raise InvalidInput("--json", "must stand after the command, as in `taskyard agents ls --json`")
 
 
-@agents.command("ls")
+@app.command("ls")
 def agents_listed(
     context: typer.Context,
     as_json: AsJson = False,
@@ -77,7 +73,7 @@ def agents_listed(
     show(as_json, value, table(*columns, rows=rows, right=("tasks", "left")) if rows else empty)
 
 
-@agents.command("runtimes")
+@app.command("runtimes")
 def runtimes_listed(context: typer.Context, as_json: AsJson = False) -> None:
     """The machines and worker processes that agents run on."""
 
@@ -103,7 +99,7 @@ def runtimes_listed(context: typer.Context, as_json: AsJson = False) -> None:
     show(as_json, value, table(*columns, rows=rows, right=("process",)) if rows else empty)
 
 
-@agents.command()
+@app.command()
 def drain(
     context: typer.Context,
     agent: AgentArgument,
@@ -113,7 +109,7 @@ def drain(
     carry_out(context, as_json, lambda yard: yard.agents.drain(agent))
 
 
-@agents.command()
+@app.command()
 def resume(
     context: typer.Context,
     agent: AgentArgument,
@@ -123,7 +119,7 @@ def resume(
     carry_out(context, as_json, lambda yard: yard.agents.resume(agent))
 
 
-@agents.command("budget")
+@app.command("budget")
 def agent_budget(
     context: typer.Context,
     agent: Annotated[
@@ -143,7 +139,7 @@ def agent_budget(
     )
 
 
-@agents.command("rm")
+@app.command("rm")
 def removed(
     context: typer.Context,
     agent: AgentArgument,
@@ -153,203 +149,103 @@ def removed(
     carry_out(context, as_json, lambda yard: yard.agents.remove(agent))
 
 
-@queues.command("ls")
-def queues_listed(
+def work(
     context: typer.Context,
-    as_json: AsJson = False,
-) -> None:
-    """Queues with their state, what waits in them, and their preset."""
-    views = in_yard(context, lambda yard: yard.queues.list())
-    rows = [
-        (
-            view.queue,
-            "paused" if view.paused else "open",
-            str(view.ready),
-            view.preset,
-            "required" if view.report_required else "",
-        )
-        for view in views
-    ]
-    columns = ("queue", "state", "ready", "preset", "reports")
-    shown = table(*columns, rows=rows, right=("ready",)) if rows else Text("no queue was ever used", style="dim")
-    show(as_json, write(views), shown)
-
-
-@queues.command()
-def pause(
-    context: typer.Context,
-    queue: QueueArgument,
-    as_json: AsJson = False,
-) -> None:
-    """Hand out nothing of a queue."""
-    carry_out(context, as_json, lambda yard: yard.queues.pause(queue))
-
-
-@queues.command("resume")
-def queue_resumed(
-    context: typer.Context,
-    queue: QueueArgument,
-    as_json: AsJson = False,
-) -> None:
-    """Hand out a paused queue's tasks again."""
-    carry_out(context, as_json, lambda yard: yard.queues.resume(queue))
-
-
-@queues.command()
-def preset(
-    context: typer.Context,
-    queue: QueueArgument,
-    name: Annotated[str, typer.Argument(metavar="PRESET", help="The name of a preset.")],
-    as_json: AsJson = False,
-) -> None:
-    """Let a queue's new tasks follow a preset."""
-    carry_out(context, as_json, lambda yard: yard.queues.set_preset(queue, name))
-
-
-@queues.command()
-def reports(
-    context: typer.Context,
-    queue: Annotated[
-        str | None, typer.Argument(help="This queue alone. Default: all.", autocompletion=completion.queues)
+    agents: Annotated[
+        list[str] | None, typer.Argument(metavar="MODULE:AGENT", help="Agents to run, e.g. myagents:coder.")
     ] = None,
-    required: Annotated[bool, typer.Option("--required/--optional", help="Whether a report is required.")] = True,
-    as_json: AsJson = False,
-) -> None:
-    """Let new tasks be completed only with a decision report."""
-    carry_out(context, as_json, lambda yard: yard.queues.set_report_policy(required, queue=queue))
-
-
-@breakers.command("ls")
-def breakers_listed(
-    context: typer.Context,
-    as_json: AsJson = False,
-) -> None:
-    """Breakers that have ever opened."""
-    views = in_yard(context, lambda yard: yard.breakers.list())
-    value = [{"type": view.type, "state": view.state.value, "open_until": view.open_until} for view in views]
-    rows = [
-        (
-            view.type,
-            Text(view.state.value, style="green" if view.state is BreakerState.CLOSED else "bold red"),
-            view.open_until or "",
-            view.why,
-        )
-        for view in views
-    ]
-    empty = Text("no breaker has opened", style="green")
-    show(as_json, value, table("type", "state", "open until", "why", rows=rows) if rows else empty)
-
-
-@breakers.command("policy")
-def breaker_policy(
-    context: typer.Context,
-    threshold: Annotated[int | None, typer.Option(help="Failures in a row that open a breaker.")] = None,
-    half_open_after: Annotated[
-        float | None, typer.Option(help="Seconds until an open one lets a probe through.")
+    program: Annotated[str | None, typer.Option("--exec", help="A command that is given the task as JSON.")] = None,
+    with_adapter: Annotated[
+        str | None, typer.Option("--adapter", help="Speak a coding agent's own protocol: claude, codex, …")
     ] = None,
-    override: Annotated[
+    test_runner: Annotated[
+        list[str] | None,
+        typer.Option("--test-runner", metavar="NAME=COMMAND", help="Judge by a test that tasks may name; repeatable."),
+    ] = None,
+    work_dir: Annotated[Path, typer.Option(help="With --test-runner: where tests run.")] = Path(),
+    limit: Annotated[float, typer.Option(help="With --test-runner: seconds that a test may take.")] = 600.0,
+    judge: Annotated[
+        str | None,
+        typer.Option("--judge", metavar="URL", help="Judge by a model: what stands before /chat/completions."),
+    ] = None,
+    judge_model: Annotated[str | None, typer.Option(help="With --judge: the model's name.")] = None,
+    judge_key: Annotated[
+        str | None, typer.Option(metavar="VARIABLE", help="With --judge: the variable that holds the key.")
+    ] = None,
+    agent: Annotated[
+        str, typer.Option(help="With --exec: the agent's type.", autocompletion=completion.agents)
+    ] = "command",
+    agent_id: Annotated[str | None, typer.Option(help="With --exec: a fixed id. Default: a new one.")] = None,
+    type: Annotated[
         list[str] | None,
         typer.Option(
-            help='For one type, as TYPE=N or TYPE=JSON: ops-security={"failureThreshold": 3}. May be repeated.'
+            "--type", help="With --exec: a task type it takes; default: all.", autocompletion=completion.types
         ),
     ] = None,
-    reset: Annotated[bool, typer.Option("--reset", help="Everything as the preset has it.")] = False,
-    as_json: AsJson = False,
+    capability: Annotated[list[str] | None, typer.Option("--capability", help="With --exec; may be repeated.")] = None,
+    env: Annotated[
+        list[str] | None, typer.Option("--env", help="With --exec or --test-runner: a variable to pass on.")
+    ] = None,
+    concurrency: Annotated[int, typer.Option(help="With --exec, --test-runner or --judge: tasks at a time.")] = 1,
+    budget: Annotated[
+        str | None, typer.Option(help="With --exec: what all agents of its type may spend, in dollars.")
+    ] = None,
+    budget_per: Annotated[str | None, typer.Option(help="With --budget: ever, day or month (UTC).")] = None,
+    grace: Annotated[float, typer.Option(help="Seconds to finish in when stopped.")] = 30.0,
+    runtime: Annotated[
+        str | None,
+        typer.Option(help="The runtime: sessions are resumed by the same one. Default: of this machine and folder."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say only what goes wrong.")] = False,
+    reload: Annotated[
+        bool, typer.Option("--reload", help="For development: start again when a .py file changes.")
+    ] = False,
+    log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
-    """Show when the workspace's breakers open, or set it as a whole: what is not given is the preset's."""
-    overrides = dict(_override(each) for each in override or [])
-
-    async def use(yard: Yard) -> BreakerPolicyView:
-        if threshold is None and half_open_after is None and not overrides and not reset:
-            return (await yard.budgets.show()).breakers or BreakerPolicyView(None, None, {})
-        return await yard.breakers.set_policy(
-            failure_threshold=threshold, half_open_after_sec=half_open_after, overrides=overrides
+    """Run agents until stopped (SIGTERM or Ctrl-C): finish what runs, give back the rest. Again: stop at once."""
+    if reload:
+        raise typer.Exit(run_again_on_changes(Path.cwd()))
+    set_up_logs(log_format, level=logging.WARNING if quiet else logging.INFO)
+    found = [_named_agent(each) for each in agents or []]
+    if program is not None or with_adapter is not None:
+        spoken = adapter(with_adapter) if with_adapter else Adapter()
+        command = Command(words=shlex.split(program or ""), adapter=spoken, passed=env or ())
+        mine = Agent(
+            agent,
+            id=agent_id,
+            capabilities=capability or (),
+            max_concurrent_tasks=concurrency,
+            budget_usd=budget,
+            budget_per=budget_per,
         )
+        found.append(command_agent(mine, command, *(type or ())))
+    if test_runner:
+        found.append(agent_that_tests(test_runner, work_dir, limit, env or (), concurrency))
+    if judge is not None:
+        found.append(agent_that_asks(judge, judge_model, judge_key, concurrency))
+    if not found:
+        raise InvalidInput("MODULE:AGENT", "must be given, or one of --exec, --test-runner and --judge")
+    settings = chosen(context)
 
-    value = write(in_yard(context, use))
-    show(as_json, value, Text(json.dumps(value, indent=2)))
+    async def run() -> None:
+        yard = await when_reached(lambda: connect(settings.url, **settings.options).open())
+        try:
+            await yard.work(*found, grace_sec=grace, runtime=runtime)
+        finally:
+            await yard.close()
 
-
-def _override(given: str) -> tuple[str, Any]:
-    type_, equals, value = given.partition("=")
-    if not equals:
-        raise InvalidInput("--override", "must be TYPE=N or TYPE=JSON")
-    return type_, json_given("--override", value)
-
-
-@breakers.command("open")
-def opened(
-    context: typer.Context, type: TypeArgument, why: WhyOption = "opened by hand", as_json: AsJson = False
-) -> None:
-    """Hand out nothing of a type for a while."""
-    carry_out(context, as_json, lambda yard: yard.breakers.open(type, why=why))
-
-
-@breakers.command("close")
-def closed(
-    context: typer.Context, type: TypeArgument, why: WhyOption = "closed by hand", as_json: AsJson = False
-) -> None:
-    """Let a type through again."""
-    carry_out(context, as_json, lambda yard: yard.breakers.close(type, why=why))
+    stay(run())
 
 
-@budget.command("show")
-def spent(
-    context: typer.Context,
-    as_json: AsJson = False,
-) -> None:
-    """What was spent today, by agents and by DAGs."""
-
-    async def use(yard: Yard) -> list[dict[str, Json]]:
-        today = day_ceiling(utc_date(yard.now()))
-        return [{**write(spend), "today": spend.name == today} for spend in await yard.budgets.spending()]
-
-    rows = in_yard(context, use)
-    shown = table(
-        "what",
-        "spent",
-        "reserved",
-        "ceiling",
-        right=("spent", "reserved", "ceiling"),
-        rows=[
-            (
-                "today" if row["today"] else str(row["name"]),
-                *(dollars(None if row[name] is None else usd(str(row[name]))) for name in _MONEY),
-            )
-            for row in rows
-        ],
-    )
-    show(as_json, rows, shown if rows else Text("nothing was spent", style="dim"))
-
-
-@budget.command("dag")
-def dag_limited(
-    context: typer.Context,
-    dag: DagArgument,
-    dollars_: Annotated[str | None, typer.Argument(metavar="[DOLLARS]", help="Nothing: no limit.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Set what a DAG may spend in all."""
-    carry_out(context, as_json, lambda yard: yard.dags.set_budget(dag, dollars_))
-
-
-@budget.command("tasks")
-def dag_sized(
-    context: typer.Context,
-    dag: DagArgument,
-    tasks: Annotated[int | None, typer.Argument(metavar="[TASKS]", help="Nothing: as many as any, 10,000.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Set how many tasks a DAG may have in all."""
-    carry_out(context, as_json, lambda yard: yard.dags.set_limit(dag, tasks))
-
-
-@budget.command("set")
-def limited(
-    context: typer.Context,
-    daily: Annotated[str | None, typer.Option(help="What the workspace may spend in a UTC day, in dollars.")] = None,
-    reserve: Annotated[str, typer.Option(help="What a task without a maximum reserves where money is limited.")] = "0",
-    as_json: AsJson = False,
-) -> None:
-    """Limit what the workspace spends in a day."""
-    carry_out(context, as_json, lambda yard: yard.budgets.set(daily_budget_usd=daily, default_reserve_usd=reserve))
+def _named_agent(name: str) -> Agent:
+    module, colon, attribute = name.partition(":")
+    if not colon:
+        raise InvalidInput("MODULE:AGENT", f"{name} must have a colon, as in myagents:coder")
+    sys.path.insert(0, os.fspath(Path.cwd()))
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise InvalidInput("MODULE:AGENT", f"{name} cannot be loaded: {error}") from None
+    if not isinstance(found, Agent):
+        raise InvalidInput("MODULE:AGENT", f"{name} is not a taskyard.Agent")
+    return found

@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
-from rich.console import RenderableType
 
 from taskyard.api.codec import write
 from taskyard.app import Yard
-from taskyard.cli import completion
-from taskyard.cli.session import AsJson, By, carry_out, in_yard, json_given, show, text_given
+from taskyard.cli.commands.sources import (
+    DagOption,
+    PayloadOption,
+    PromptOption,
+    TaskOption,
+    TypeOption,
+    fires_table,
+    shown_time,
+    work_given,
+)
+from taskyard.cli.session import AsJson, By, carry_out, in_yard, show
 from taskyard.cli.tables import Text, age, counted, short, table
-from taskyard.core.json_value import Json
-from taskyard.core.units import Micros, to_iso
+from taskyard.core.units import Micros
 from taskyard.features.schedules.views import ScheduleView
-from taskyard.features.sources.fires import Fire, Outcome
 
 app = typer.Typer(help="Work that is made by time.", no_args_is_help=True)
-
 ScheduleArgument = Annotated[str, typer.Argument(metavar="SCHEDULE", help="A schedule's id.")]
-TypeOption = Annotated[
-    str | None, typer.Option("--type", "-t", help="The type of the task to make.", autocompletion=completion.types)
-]
-PromptOption = Annotated[str | None, typer.Option(help="Its prompt: a text, @FILE, or - for standard input.")]
-PayloadOption = Annotated[str | None, typer.Option(help="Its payload: JSON, @FILE, or -.")]
-TaskOption = Annotated[str | None, typer.Option("--task", help="The whole task as JSON, @FILE, or -.")]
-DagOption = Annotated[str | None, typer.Option("--dag", help="A DAG file (YAML or JSON) to make instead of a task.")]
-_COLOURS = {
-    Outcome.FIRED: "green",
-    Outcome.SKIPPED: "bright_black",
-    Outcome.MISSED: "yellow",
-    Outcome.FAILED: "bold red",
-    Outcome.REFUSED: "red",
-}
 
 
 @app.command()
@@ -154,44 +145,6 @@ def removed(
 ) -> None:
     """End a schedule. What it has made stays."""
     carry_out(context, as_json, lambda yard: yard.schedules.remove(schedule, by=by))
-
-
-# For triggers too
-
-
-def work_given(
-    *, type: str | None, prompt: str | None, payload: str | None, task: str | None, dag: str | None
-) -> dict[str, Any]:
-    """What is to be made: a DAG file, a whole task, or a task of the options given."""
-    if dag is not None:
-        from taskyard.cli.dag_text import dag_file  # noqa: PLC0415 - YAML is slow to import
-
-        return {"dag": dag_file(dag)}
-    given: dict[str, Any] = dict(cast(dict[str, Json], json_given("task", task) or {}))
-    given |= {} if type is None else {"type": type}
-    given |= {} if prompt is None else {"prompt": text_given("prompt", prompt)}
-    given |= {} if payload is None else {"payload": json_given("payload", payload)}
-    return {"task": given} if given else {}
-
-
-def fires_table(fires: tuple[Fire, ...] | list[Fire], now: Micros) -> RenderableType:
-    rows = [
-        (
-            "" if fire.nominal is None else shown_time(fire.nominal),
-            f"{age(fire.at, now)} ago",
-            Text(fire.outcome.value, style=_COLOURS[fire.outcome]),
-            short(fire.run) if fire.run else "",
-            fire.why,
-        )
-        for fire in fires
-    ]
-    if not rows:
-        return Text("it has not fired yet", style="dim")
-    return table("time", "decided", "outcome", "made", "why", rows=rows, right=("decided",))
-
-
-def shown_time(at: Micros) -> str:
-    return to_iso(at)[:19] + "Z"
 
 
 def _standing(view: ScheduleView, now: Micros) -> str:

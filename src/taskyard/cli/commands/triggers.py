@@ -15,7 +15,7 @@ from taskyard.api.codec import write
 from taskyard.app import Yard, watch_files
 from taskyard.app import listen as listen_to
 from taskyard.cli import completion
-from taskyard.cli.commands.schedules import (
+from taskyard.cli.commands.sources import (
     DagOption,
     PayloadOption,
     PromptOption,

@@ -1,45 +1,21 @@
-"""Doing work from a shell, and running workers."""
+"""Attempts: doing work from a shell, from claim to complete, fail or release."""
 
 from __future__ import annotations
 
-import importlib
-import logging
-import os
-import shlex
-import sys
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from taskyard.app import Yard, connect
+from taskyard.app import Yard
 from taskyard.cli import completion
-from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
-from taskyard.cli.options import agent_that_asks, agent_that_tests
-from taskyard.cli.reload import run_again_on_changes
-from taskyard.cli.session import (
-    AsJson,
-    LeaseOption,
-    TaskArgument,
-    chosen,
-    find_task,
-    in_yard,
-    json_given,
-    show,
-    stay,
-    text_given,
-)
+from taskyard.cli.session import AsJson, LeaseOption, TaskArgument, find_task, in_yard, json_given, show, text_given
 from taskyard.cli.tables import Text, short
-from taskyard.core.errors import InvalidInput, LeaseLost
+from taskyard.core.errors import LeaseLost
 from taskyard.core.json_value import Json
 from taskyard.features.attempts.views import Receipt, Told
 from taskyard.features.budgets.views import Spent
 from taskyard.features.tasks.views import Held
-from taskyard.worker.adapters import Adapter, adapter
-from taskyard.worker.agent import Agent
-from taskyard.worker.command import Command, command_agent
-from taskyard.worker.runner import when_reached
 
 Cost = Annotated[str | None, typer.Option("--cost", help="What it cost in all, in dollars.")]
 InputTokens = Annotated[int | None, typer.Option(help="Tokens read in all, cached ones among them.")]
@@ -49,99 +25,6 @@ CacheWrite = Annotated[
     int | None, typer.Option("--cache-write-tokens", help="Of those read, into the provider's cache.")
 ]
 Model = Annotated[str | None, typer.Option(help="The model. Without --cost, its price is looked up.")]
-
-
-def add_to(app: typer.Typer) -> None:
-    for command in (work, claim, start, heartbeat, progress, complete, fail, release):
-        app.command()(command)
-
-
-def work(
-    context: typer.Context,
-    agents: Annotated[
-        list[str] | None, typer.Argument(metavar="MODULE:AGENT", help="Agents to run, e.g. myagents:coder.")
-    ] = None,
-    program: Annotated[str | None, typer.Option("--exec", help="A command that is given the task as JSON.")] = None,
-    with_adapter: Annotated[
-        str | None, typer.Option("--adapter", help="Speak a coding agent's own protocol: claude, codex, …")
-    ] = None,
-    test_runner: Annotated[
-        list[str] | None,
-        typer.Option("--test-runner", metavar="NAME=COMMAND", help="Judge by a test that tasks may name; repeatable."),
-    ] = None,
-    work_dir: Annotated[Path, typer.Option(help="With --test-runner: where tests run.")] = Path(),
-    limit: Annotated[float, typer.Option(help="With --test-runner: seconds that a test may take.")] = 600.0,
-    judge: Annotated[
-        str | None,
-        typer.Option("--judge", metavar="URL", help="Judge by a model: what stands before /chat/completions."),
-    ] = None,
-    judge_model: Annotated[str | None, typer.Option(help="With --judge: the model's name.")] = None,
-    judge_key: Annotated[
-        str | None, typer.Option(metavar="VARIABLE", help="With --judge: the variable that holds the key.")
-    ] = None,
-    agent: Annotated[
-        str, typer.Option(help="With --exec: the agent's type.", autocompletion=completion.agents)
-    ] = "command",
-    agent_id: Annotated[str | None, typer.Option(help="With --exec: a fixed id. Default: a new one.")] = None,
-    type: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--type", help="With --exec: a task type it takes; default: all.", autocompletion=completion.types
-        ),
-    ] = None,
-    capability: Annotated[list[str] | None, typer.Option("--capability", help="With --exec; may be repeated.")] = None,
-    env: Annotated[
-        list[str] | None, typer.Option("--env", help="With --exec or --test-runner: a variable to pass on.")
-    ] = None,
-    concurrency: Annotated[int, typer.Option(help="With --exec, --test-runner or --judge: tasks at a time.")] = 1,
-    budget: Annotated[
-        str | None, typer.Option(help="With --exec: what all agents of its type may spend, in dollars.")
-    ] = None,
-    budget_per: Annotated[str | None, typer.Option(help="With --budget: ever, day or month (UTC).")] = None,
-    grace: Annotated[float, typer.Option(help="Seconds to finish in when stopped.")] = 30.0,
-    runtime: Annotated[
-        str | None,
-        typer.Option(help="The runtime: sessions are resumed by the same one. Default: of this machine and folder."),
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say only what goes wrong.")] = False,
-    reload: Annotated[
-        bool, typer.Option("--reload", help="For development: start again when a .py file changes.")
-    ] = False,
-    log_format: LogFormatOption = LogFormat.TEXT,
-) -> None:
-    """Run agents until stopped (SIGTERM or Ctrl-C): finish what runs, give back the rest. Again: stop at once."""
-    if reload:
-        raise typer.Exit(run_again_on_changes(Path.cwd()))
-    set_up_logs(log_format, level=logging.WARNING if quiet else logging.INFO)
-    found = [_named_agent(each) for each in agents or []]
-    if program is not None or with_adapter is not None:
-        spoken = adapter(with_adapter) if with_adapter else Adapter()
-        command = Command(words=shlex.split(program or ""), adapter=spoken, passed=env or ())
-        mine = Agent(
-            agent,
-            id=agent_id,
-            capabilities=capability or (),
-            max_concurrent_tasks=concurrency,
-            budget_usd=budget,
-            budget_per=budget_per,
-        )
-        found.append(command_agent(mine, command, *(type or ())))
-    if test_runner:
-        found.append(agent_that_tests(test_runner, work_dir, limit, env or (), concurrency))
-    if judge is not None:
-        found.append(agent_that_asks(judge, judge_model, judge_key, concurrency))
-    if not found:
-        raise InvalidInput("MODULE:AGENT", "must be given, or one of --exec, --test-runner and --judge")
-    settings = chosen(context)
-
-    async def run() -> None:
-        yard = await when_reached(lambda: connect(settings.url, **settings.options).open())
-        try:
-            await yard.work(*found, grace_sec=grace, runtime=runtime)
-        finally:
-            await yard.close()
-
-    stay(run())
 
 
 def claim(
@@ -185,6 +68,12 @@ def claim(
         show(False, None, *shown)
     if not tasks:
         raise typer.Exit(1)
+
+
+async def _claimed(yard: Yard, task: Held) -> dict[str, Json]:
+    details = (await yard.get(task.id)).to_dict()
+    inputs = [{"ref": each.ref, "data": each.data} for each in await yard.tasks.inputs(task.id, task.lease)]
+    return {**details, "lease": task.lease, "attempt": task.attempt, "inputs": list[Json](inputs)}
 
 
 def start(context: typer.Context, task: TaskArgument, lease: LeaseOption, as_json: AsJson = False) -> None:
@@ -312,23 +201,3 @@ def _settled(context: typer.Context, task: str, as_json: bool, act: Callable[[Ya
     receipt = in_yard(context, use)
     value = {"id": receipt.task_id, "status": receipt.status.value, "attempts": receipt.failures}
     show(as_json, value, Text(f"{short(receipt.task_id)} is {receipt.status.value}"))
-
-
-async def _claimed(yard: Yard, task: Held) -> dict[str, Json]:
-    details = (await yard.get(task.id)).to_dict()
-    inputs = [{"ref": each.ref, "data": each.data} for each in await yard.tasks.inputs(task.id, task.lease)]
-    return {**details, "lease": task.lease, "attempt": task.attempt, "inputs": list[Json](inputs)}
-
-
-def _named_agent(name: str) -> Agent:
-    module, colon, attribute = name.partition(":")
-    if not colon:
-        raise InvalidInput("MODULE:AGENT", f"{name} must have a colon, as in myagents:coder")
-    sys.path.insert(0, os.fspath(Path.cwd()))
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise InvalidInput("MODULE:AGENT", f"{name} cannot be loaded: {error}") from None
-    if not isinstance(found, Agent):
-        raise InvalidInput("MODULE:AGENT", f"{name} is not a taskyard.Agent")
-    return found

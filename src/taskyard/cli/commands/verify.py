@@ -1,4 +1,4 @@
-"""Keeping the yard sound: verify, doctor, sweep."""
+"""Whether all is well: verify, doctor."""
 
 from __future__ import annotations
 
@@ -14,11 +14,6 @@ from taskyard.core.agent import AgentStatus
 from taskyard.core.json_value import Json
 from taskyard.core.units import MINUTE, Micros
 from taskyard.features.verify.health import Finding, findings
-
-
-def add_to(app: typer.Typer) -> None:
-    for command in (verify, doctor, sweep):
-        app.command()(command)
 
 
 def verify(context: typer.Context, as_json: AsJson = False) -> None:
@@ -57,17 +52,6 @@ def doctor(context: typer.Context, as_json: AsJson = False) -> None:
     show(as_json, value, table("", "check", "finding", rows=rows))
     if not all(each.ok for each in checks):
         raise typer.Exit(1)
-
-
-def sweep(context: typer.Context, as_json: AsJson = False) -> None:
-    """Do once what a worker does every second: expire leases, end delays, prune, deliver notifications."""
-
-    async def use(yard: Yard) -> dict[str, int]:
-        return {**(await yard.sweep())._asdict(), **(await yard.run_outbox())._asdict()}
-
-    counts = in_yard(context, use)
-    done = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    show(as_json, counts, Text(done or "nothing was due"))
 
 
 def _machine() -> list[Finding]:

@@ -1,0 +1,137 @@
+"""DAGs: submit, schema, dags, tree."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import typer
+from rich.tree import Tree
+
+from taskyard.app import Yard
+from taskyard.cli import completion, session
+from taskyard.cli.commands.tasks import title_of
+from taskyard.cli.dag_file import SCHEMA
+from taskyard.cli.session import AsJson, By, find_task, in_yard, show
+from taskyard.cli.tables import Text, counted, cut, dollars, short, state, table
+from taskyard.core.task import TaskId
+from taskyard.features.dags.views import DagInShort, DagView
+from taskyard.features.tasks.views import Details, Task
+
+DEEPEST_DRAWN = 6  # levels of a tree, each four columns wide
+
+
+def submit(
+    context: typer.Context,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="YAML, TOML or JSON; - reads YAML or JSON.")],
+    by: By = "human:local",
+    as_json: AsJson = False,
+) -> None:
+    """Put a whole DAG in, or nothing. `taskyard schema` prints the format."""
+    from taskyard.cli.dag_text import dag_file  # noqa: PLC0415 - YAML is slow to import
+
+    dag = in_yard(context, lambda yard: yard.submit(dag_file(file), created_by=by))
+    ids = {name: task.id for name, task in dag.tasks.items()}
+    lines = Text.assemble(
+        (dag.id, "bold"),
+        f"  {counted(len(ids), 'task')}",
+        *(f"\n  {short(each)}  {name}" for name, each in ids.items()),
+    )
+    show(as_json, {"dag_id": dag.id, "tasks": ids}, lines)
+
+
+def schema() -> None:
+    """Print the JSON Schema of DAG files."""
+    sys.stdout.write(json.dumps(SCHEMA, indent=2) + "\n")
+
+
+def dags(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 50,
+    cursor: Annotated[str | None, typer.Option(help="The last DAG of the page before: from there on.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List DAGs, newest first."""
+
+    async def use(yard: Yard) -> list[DagInShort]:
+        return await yard.dags.list(limit=limit, cursor=cursor)
+
+    records = in_yard(context, use)
+    value = [{"id": each.id, "title": each.title, "status": each.status.value} for each in records]
+    rows = [(each.id, each.status.value, cut(each.title)) for each in records]
+    empty = Text("no DAGs: put one in with `taskyard submit FILE`", style="dim")
+    show(as_json, value, table("dag", "state", "title", rows=rows) if rows else empty)
+
+
+def tree(
+    context: typer.Context,
+    identifier: Annotated[
+        str,
+        typer.Argument(metavar="DAG|TASK", help="A DAG, or a task of it.", autocompletion=completion.dags_and_tasks),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Draw a DAG with the states of its tasks."""
+
+    async def use(yard: Yard) -> tuple[DagView, dict[TaskId, Details]]:
+        dag = await _dag(yard, identifier)
+        return dag, {hot.id: await yard.get(hot.id) for hot in dag.tasks}
+
+    dag, tasks = in_yard(context, use)
+    value = {
+        "dag_id": dag.id,
+        "title": dag.title,
+        "status": dag.status.value,
+        "tasks": [task.to_dict() for task in tasks.values()],
+    }
+    show(as_json, value, drawn(dag, tasks))
+
+
+async def _dag(yard: Yard, identifier: str) -> DagView:
+    if identifier.startswith("dag_"):
+        return await yard.dags.get(identifier)
+    task = await yard.get(await find_task(yard, identifier))
+    return await yard.dags.get(task.dag_id)
+
+
+def drawn(dag: DagView, tasks: Mapping[TaskId, Task]) -> Tree:
+    """Each task under the last it depends on, or under the task that spawned it; other dependencies by name.
+
+    Below the deepest level, a task stands beside the one that it comes after, with an arrow and that one's name: a
+    long chain would else be pushed out of the screen.
+    """
+    spent = f"  {dollars(dag.spent)}" + (f" of {dollars(dag.budget_ceiling)}" if dag.budget_ceiling else "")
+    label = Text.assemble((dag.title or dag.id, "bold"), f"  {dag.status.value}", spent if dag.spent else "")
+    root = Tree(label, guide_style="dim")
+    placed: dict[TaskId, Tree] = {}  # where what comes after a task is put
+    levels: dict[TaskId, int] = {}
+    above: dict[TaskId, list[TaskId]] = {}
+    waiting = sorted(dag.tasks, key=lambda hot: hot.seq)
+    places = {hot.id: place for place, hot in enumerate(waiting)}
+    for edge in sorted(dag.edges, key=lambda edge: places.get(edge.parent, -1)):
+        above.setdefault(edge.child, []).append(edge.parent)
+    while waiting:
+        ready = [hot for hot in waiting if all(parent in placed for parent in above.get(hot.id, []) if parent in tasks)]
+        for hot in ready or waiting[:1]:
+            parents = [parent for parent in above.get(hot.id, []) if parent in placed]
+            place = placed[parents[-1]] if parents else root
+            level = levels[hot.id] = levels[parents[-1]] + 1 if parents else 1
+            is_beside = level > DEEPEST_DRAWN
+            named = [title_of(tasks[each]) for each in (parents if is_beside else parents[:-1])]
+            node = place.add(_node(tasks[hot.id], named, "↳ " if is_beside else ""))
+            placed[hot.id] = node if level < DEEPEST_DRAWN else place
+            waiting.remove(hot)
+    return root
+
+
+def _node(task: Task, after: Sequence[str], mark: str) -> Text:
+    """One line, whose end is left out where the screen is too narrow: what tells tasks apart comes first."""
+    node = session.one_line(mark, state(task.status), (f"  {short(task.id)}", "dim"))
+    if task.failures:
+        node.append(f"  {task.failures} failed", style="yellow")
+    if task.status.is_held:
+        node.append(f"  {task.worker}", style="blue")
+    node.append("  ").append(title_of(task), style="bold")
+    return node.append(f"  (after {', '.join(after)})" if after else "", style="dim")

@@ -1,0 +1,112 @@
+"""Queues: see them, pause and resume them; and the preset that tasks are put in under."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from taskyard.api.codec import write
+from taskyard.app import Yard
+from taskyard.cli import completion
+from taskyard.cli.session import AsJson, By, carry_out, in_yard, show
+from taskyard.cli.tables import Text, table
+from taskyard.core.policy import PRESETS
+
+app = typer.Typer(help="See, pause and resume queues.", no_args_is_help=True)
+presets = typer.Typer(help="The preset that new tasks are put in under.", no_args_is_help=True)
+QueueArgument = Annotated[
+    str, typer.Argument(metavar="QUEUE", help="The name of a queue.", autocompletion=completion.queues)
+]
+
+
+@app.command("ls")
+def queues_listed(
+    context: typer.Context,
+    as_json: AsJson = False,
+) -> None:
+    """Queues with their state, what waits in them, and their preset."""
+    views = in_yard(context, lambda yard: yard.queues.list())
+    rows = [
+        (
+            view.queue,
+            "paused" if view.paused else "open",
+            str(view.ready),
+            view.preset,
+            "required" if view.report_required else "",
+        )
+        for view in views
+    ]
+    columns = ("queue", "state", "ready", "preset", "reports")
+    shown = table(*columns, rows=rows, right=("ready",)) if rows else Text("no queue was ever used", style="dim")
+    show(as_json, write(views), shown)
+
+
+@app.command()
+def pause(
+    context: typer.Context,
+    queue: QueueArgument,
+    as_json: AsJson = False,
+) -> None:
+    """Hand out nothing of a queue."""
+    carry_out(context, as_json, lambda yard: yard.queues.pause(queue))
+
+
+@app.command("resume")
+def queue_resumed(
+    context: typer.Context,
+    queue: QueueArgument,
+    as_json: AsJson = False,
+) -> None:
+    """Hand out a paused queue's tasks again."""
+    carry_out(context, as_json, lambda yard: yard.queues.resume(queue))
+
+
+@app.command()
+def preset(
+    context: typer.Context,
+    queue: QueueArgument,
+    name: Annotated[str, typer.Argument(metavar="PRESET", help="The name of a preset.")],
+    as_json: AsJson = False,
+) -> None:
+    """Let a queue's new tasks follow a preset."""
+    carry_out(context, as_json, lambda yard: yard.queues.set_preset(queue, name))
+
+
+@app.command()
+def reports(
+    context: typer.Context,
+    queue: Annotated[
+        str | None, typer.Argument(help="This queue alone. Default: all.", autocompletion=completion.queues)
+    ] = None,
+    required: Annotated[bool, typer.Option("--required/--optional", help="Whether a report is required.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Let new tasks be completed only with a decision report."""
+    carry_out(context, as_json, lambda yard: yard.queues.set_report_policy(required, queue=queue))
+
+
+@presets.command("show")
+def preset_shown(context: typer.Context, as_json: AsJson = False) -> None:
+    """The preset of the workspace."""
+    name = in_yard(context, lambda yard: yard.presets.current(), preset=None)
+    show(as_json, {"preset": name}, Text(name))
+
+
+@presets.command("set")
+def preset_chosen(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(PRESETS)}.")],
+    queue: Annotated[
+        str | None,
+        typer.Option("--queue", help="For this queue alone. Default: the workspace.", autocompletion=completion.queues),
+    ] = None,
+    by: By = "human:local",
+    as_json: AsJson = False,
+) -> None:
+    """Let tasks that are put in from now on follow a preset. Tasks that are there keep theirs."""
+
+    async def use(yard: Yard) -> None:
+        await (yard.presets.set(name, by=by) if queue is None else yard.queues.set_preset(queue, name, by=by))
+
+    carry_out(context, as_json, use, preset=None)
