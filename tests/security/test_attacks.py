@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from taskyard.ledger.clock import ManualClock
-from taskyard.server.limiter import Limiter, Rate
+from taskyard.server.access.limiter import Limiter, Rate
 from taskyard.server.server import served
 from taskyard.yard import Yard
 from tests.listening import Listener, listening

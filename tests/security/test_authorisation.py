@@ -19,8 +19,8 @@ from taskyard.features.artifacts.views import LEASE
 from taskyard.features.tasks.views import Held
 from taskyard.features.tokens.rules import Role
 from taskyard.ledger.clock import ManualClock
+from taskyard.server.access.limiter import Limiter, Rate
 from taskyard.server.application import application
-from taskyard.server.limiter import Limiter, Rate
 from taskyard.server.request import GuardedRoute
 from taskyard.server.server import served, serving_of
 from taskyard.yard import Yard

@@ -14,7 +14,7 @@ from taskyard.api.calls import BATCH, CALLS, DELIVER, FIELDS, FILE, ITEM, LOG_IN
 from taskyard.core import json_value
 from taskyard.core.json_value import MOST_VALUES, Json
 from taskyard.server import protocol, request
-from taskyard.server.limiter import Limiter, Rate
+from taskyard.server.access.limiter import Limiter, Rate
 from taskyard.server.server import served
 from taskyard.yard import Yard
 from tests.security.test_authorisation import HTTP, given_a_scene

@@ -16,7 +16,7 @@ from taskyard.features.tasks.drafts import Drafts
 from taskyard.features.tasks.growth_limits import MOST_IN_A_BATCH
 from taskyard.ledger import turns
 from taskyard.ledger.turns import SHORT, TURN, ShortCalls, giving_way, in_turns
-from taskyard.server.limiter import Limiter, OneAtATime, Rate
+from taskyard.server.access.limiter import Limiter, OneAtATime, Rate
 from taskyard.server.request import LARGE_BATCH
 from taskyard.server.server import served
 from taskyard.yard import Yard

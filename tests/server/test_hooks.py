@@ -10,7 +10,7 @@ import pytest
 
 from taskyard.api.calls import DELIVER
 from taskyard.ledger.signing import signed
-from taskyard.server.limiter import Limiter, Rate
+from taskyard.server.access.limiter import Limiter, Rate
 from taskyard.yard import Yard
 from tests.server.calling import calling
 

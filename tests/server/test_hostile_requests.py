@@ -11,7 +11,7 @@ import pytest
 
 from taskyard.core.errors import TooManyRequests
 from taskyard.server import protocol
-from taskyard.server.limiter import Limiter, Rate
+from taskyard.server.access.limiter import Limiter, Rate
 from taskyard.server.server import served
 from taskyard.yard import Yard
 from tests.core.hostile import HOSTILE_JSON

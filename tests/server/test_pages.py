@@ -8,7 +8,8 @@ import pytest
 from starlette.routing import Route
 
 from taskyard.api.calls import AT, PAGE
-from taskyard.server import application, dashboard_files
+from taskyard.server import application
+from taskyard.server.pages import dashboard_files
 from taskyard.yard import Yard
 from tests.server.calling import calling
 

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from taskyard.api.calls import Call
 from taskyard.core.errors import TaskyardError
 from taskyard.server import problems
-from taskyard.server.auth import Caller, Serving
+from taskyard.server.access.auth import Caller, Serving
 
 logger = logging.getLogger("taskyard.server")
 REQUEST = "taskyard-request"  # the header with the request's number

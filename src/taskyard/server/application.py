@@ -11,11 +11,11 @@ from fastapi import FastAPI
 from taskyard.api.calls import DOCS
 from taskyard.api.openapi import Problem
 from taskyard.server import problems
+from taskyard.server.access.auth import Serving
 from taskyard.server.access_log import Watching
-from taskyard.server.auth import Serving
-from taskyard.server.dashboard_files import BUILT, PageRoute, Pages
 from taskyard.server.live.connections import Live
-from taskyard.server.manual import manual
+from taskyard.server.pages.dashboard_files import BUILT, PageRoute, Pages
+from taskyard.server.pages.manual import manual
 from taskyard.server.routes import (
     agents,
     approvals,

@@ -23,7 +23,7 @@ from taskyard.core.errors import InvalidInput, TooLarge
 from taskyard.core.json_value import Json, check_text, check_values, decode
 from taskyard.ledger.tracing import remote_parent
 from taskyard.ledger.turns import TURN, giving_way, in_turns
-from taskyard.server.auth import Serving, admitted, check_lease, count_items
+from taskyard.server.access.auth import Serving, admitted, check_lease, count_items
 
 LARGE = 64 << 10  # bytes from which on a body is decoded beside the loop
 LARGE_BATCH = 100  # tasks from which on a token puts in one batch at a time

@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 from taskyard.api.calls import Call
 from taskyard.api.openapi import Problem
 from taskyard.core.json_value import Json, compact
-from taskyard.server.auth import Caller
+from taskyard.server.access.auth import Caller
 from taskyard.server.request import GuardedRoute
 
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[Response]])

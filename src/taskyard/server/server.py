@@ -14,8 +14,8 @@ from typing import Any
 import uvicorn
 
 from taskyard.core.errors import InvalidInput
+from taskyard.server.access.auth import LOOPBACK, Serving
 from taskyard.server.application import application
-from taskyard.server.auth import LOOPBACK, Serving
 from taskyard.server.live.connections import Live
 from taskyard.server.protocol import BoundedProtocol
 from taskyard.server.yards import Yards

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from taskyard.api.calls import NOW
-from taskyard.server.auth import Serving
+from taskyard.server.access.auth import Serving
 
 _NAME = NOW.encode()
 

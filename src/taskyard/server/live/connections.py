@@ -9,7 +9,7 @@ from typing import Protocol
 
 from taskyard.api.messages import Closing
 from taskyard.core.errors import TaskyardError, TooManyListeners, Unauthorized, YardClosed
-from taskyard.server.auth import Serving, caller_with
+from taskyard.server.access.auth import Serving, caller_with
 from taskyard.server.live.event_buffer import Recent
 from taskyard.server.live.feed import Feed
 from taskyard.yard import Yard

@@ -17,7 +17,7 @@ from taskyard.core.errors import Forbidden, InvalidInput, NotFound, TaskyardErro
 from taskyard.core.json_value import Json, compact, decode
 from taskyard.features.tasks.multica import task_of
 from taskyard.server import problems
-from taskyard.server.auth import (
+from taskyard.server.access.auth import (
     Caller,
     Serving,
     address_of,

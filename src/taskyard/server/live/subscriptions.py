@@ -9,7 +9,7 @@ from taskyard.core.json_value import Json
 from taskyard.core.task import TaskId
 from taskyard.features.events.labels import with_labels
 from taskyard.features.tokens.rules import Role
-from taskyard.server.auth import Caller, check_own
+from taskyard.server.access.auth import Caller, check_own
 from taskyard.server.live.connections import latest
 from taskyard.server.live.event_buffer import Interest, entry_of
 from taskyard.yard import Yard

@@ -23,7 +23,7 @@ from taskyard.features.artifacts import views as files
 from taskyard.features.artifacts.rules import UNKNOWN, Artifact
 from taskyard.features.tasks import multica
 from taskyard.features.tokens.rules import Role
-from taskyard.server.auth import Caller, check_own_lease, lease_refusals
+from taskyard.server.access.auth import Caller, check_own_lease, lease_refusals
 from taskyard.server.routes.tasks import SHOWN_LEASE, Lease, Limit, TaskAt
 from taskyard.server.routing import Calling, Routes, answer
 

@@ -18,10 +18,10 @@ from taskyard.features.attempts.views import Heartbeat, Receipt, Suspended, Told
 from taskyard.features.tasks.multica import HeldAttemptTask
 from taskyard.features.tasks.views import Held
 from taskyard.features.tokens.rules import Role
-from taskyard.server.auth import Caller, lease_refusals
+from taskyard.server.access.auth import Caller, lease_refusals
 from taskyard.server.routes.tasks import TaskAt
 from taskyard.server.routing import Calling, Routes, answer
-from taskyard.server.viewing import View, shown_held
+from taskyard.server.task_views import View, shown_held
 
 routes = Routes("attempts")
 CLAIMED = openapi.answer("Claimed", tasks=openapi.lists(Held, HeldAttemptTask))

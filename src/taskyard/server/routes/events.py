@@ -12,7 +12,7 @@ from taskyard.api.openapi import Problem
 from taskyard.definition.view import About
 from taskyard.features.events.views import EventView, event_view
 from taskyard.features.tasks import multica
-from taskyard.server.auth import listening_as, shown_token
+from taskyard.server.access.auth import listening_as, shown_token
 from taskyard.server.live import subscriptions
 from taskyard.server.live.connections import Live
 from taskyard.server.live.event_buffer import Interest
@@ -20,7 +20,7 @@ from taskyard.server.live.socket import converse
 from taskyard.server.live.stream import MEDIA_TYPE, EventStream
 from taskyard.server.routes.tasks import AttemptAt, Limit
 from taskyard.server.routing import Calling, Routes, answer
-from taskyard.server.viewing import View
+from taskyard.server.task_views import View
 
 routes = Routes("events")
 READ = "Where to read on: every wanted event up to there is in this page or before it."

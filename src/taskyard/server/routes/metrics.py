@@ -6,7 +6,7 @@ from fastapi import Request, Response
 
 from taskyard.api import calls
 from taskyard.server import metrics
-from taskyard.server.auth import Serving
+from taskyard.server.access.auth import Serving
 from taskyard.server.routing import Calling, Routes
 
 routes = Routes("metrics")

@@ -10,7 +10,7 @@ from taskyard.api import calls
 from taskyard.api.codec import write
 from taskyard.api.openapi import model
 from taskyard.features.overview.views import Overview, Series
-from taskyard.server.auth import Serving
+from taskyard.server.access.auth import Serving
 from taskyard.server.routing import Calling, Routes, answer
 
 routes = Routes("overview")

@@ -21,9 +21,9 @@ from taskyard.features.tasks.multica import AttemptTask
 from taskyard.features.tasks.rows import TaskRow
 from taskyard.features.tasks.views import Details, Task
 from taskyard.ledger.turns import in_turns
-from taskyard.server.auth import check_own_lease
+from taskyard.server.access.auth import check_own_lease
 from taskyard.server.routing import Calling, Routes, answer, spelled
-from taskyard.server.viewing import View, shown, shown_attempt, shown_attempts
+from taskyard.server.task_views import View, shown, shown_attempt, shown_attempts
 
 routes = Routes("tasks")
 SHOWN_ATTEMPT: Any = model(AttemptTask)

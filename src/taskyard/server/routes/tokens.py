@@ -15,8 +15,8 @@ from taskyard.core.errors import Forbidden
 from taskyard.core.units import Micros
 from taskyard.features.tokens.rules import ADMINISTER, OPERATE, SEE, STEER, Token, presented
 from taskyard.features.tokens.views import Issued, May, Who
-from taskyard.server.auth import Caller, Serving, identified
-from taskyard.server.cookies import give_session, shown_session, take_session
+from taskyard.server.access.auth import Caller, Serving, identified
+from taskyard.server.access.cookies import give_session, shown_session, take_session
 from taskyard.server.routes.agents import AgentAt
 from taskyard.server.routing import Calling, Routes, answer
 

@@ -14,7 +14,7 @@ from taskyard.core.errors import DeliveryRefused
 from taskyard.features.sources.fires import Fire
 from taskyard.features.triggers.views import AddedTrigger, TriggerView
 from taskyard.ledger.signing import HEADERS
-from taskyard.server.auth import Serving, address_of
+from taskyard.server.access.auth import Serving, address_of
 from taskyard.server.routes.sources import FIRES, Below, Limit
 from taskyard.server.routing import Calling, Routes, answer
 

@@ -11,7 +11,7 @@ from taskyard.api.codec import write
 from taskyard.api.openapi import DONE, model
 from taskyard.core.json_value import Json
 from taskyard.features.verify.views import Verified
-from taskyard.server.auth import Serving
+from taskyard.server.access.auth import Serving
 from taskyard.server.routing import Calling, Routes, answer
 
 routes = Routes("verify")

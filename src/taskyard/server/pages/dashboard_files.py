@@ -18,9 +18,9 @@ from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from taskyard.api.calls import AT, PAGE
-from taskyard.server.auth import admitted
+from taskyard.server.access.auth import admitted
 
-BUILT = Path(__file__).parent / "static"
+BUILT = Path(__file__).parents[1] / "static"
 INDEX = "index.html"
 _TYPES = {
     ".css": "text/css; charset=utf-8",

@@ -13,7 +13,7 @@ from taskyard.core.json_value import Json
 from taskyard.features.tasks import multica
 from taskyard.features.tasks.multica import AttemptTask, HeldAttemptTask
 from taskyard.features.tasks.views import Held, Task, stored_task
-from taskyard.server.auth import Caller
+from taskyard.server.access.auth import Caller
 
 View = Annotated[
     Literal["multica"] | None, Query(description="multica: each attempt is a task of its own, in that preset's words.")

@@ -23,9 +23,9 @@ from taskyard.features.overview.views import Overview
 from taskyard.features.tasks.multica import task_of
 from taskyard.features.tokens.rules import Role, Token, presented
 from taskyard.ledger.turns import ShortCalls
+from taskyard.server.access.cookies import shown_session
+from taskyard.server.access.limiter import Limiter, OneAtATime, Rate
 from taskyard.server.cache import Fresh
-from taskyard.server.cookies import shown_session
-from taskyard.server.limiter import Limiter, OneAtATime, Rate
 from taskyard.server.metrics import Figures
 from taskyard.server.yards import Yards
 from taskyard.yard import Yard

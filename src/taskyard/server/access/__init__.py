@@ -1,0 +1,1 @@
+"""Who may call: tokens, sessions, cookies, and how often."""

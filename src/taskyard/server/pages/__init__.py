@@ -1,0 +1,1 @@
+"""Pages that hold nothing of a yard: the dashboard, and the manual at /docs."""
