@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import taskyard as library
-from taskyard.cli.bench import WORKSPACE, Figures, clear, verdict
+from taskyard.cli.programs.bench import WORKSPACE, Figures, clear, verdict
 from tests.cli.conftest import Command
 
 QUICK = ("bench", "--seconds", "0.05")

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from taskyard.cli import bench, demo, migrate, serve
 from taskyard.cli.commands import (
     agents,
     approvals,
@@ -33,6 +32,7 @@ from taskyard.cli.commands import (
     triggers,
     verify,
 )
+from taskyard.cli.programs import bench, demo, migrate, serve
 from taskyard.cli.settings import settings
 from taskyard.cli.tables import Terminal, Text
 from taskyard.core.errors import TaskyardError

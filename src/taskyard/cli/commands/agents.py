@@ -17,7 +17,7 @@ from taskyard.app import Yard, connect
 from taskyard.cli import completion
 from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
 from taskyard.cli.options import agent_that_asks, agent_that_tests
-from taskyard.cli.reload import run_again_on_changes
+from taskyard.cli.programs.reload import run_again_on_changes
 from taskyard.cli.session import AsJson, carry_out, chosen, in_yard, show, stay
 from taskyard.cli.tables import Text, age, dollars, table
 from taskyard.core.errors import InvalidInput

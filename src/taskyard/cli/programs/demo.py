@@ -176,7 +176,7 @@ class Demo:
 
     async def _start(self, name: str) -> None:
         log = (self._folder / f"{name}.log").open("ab")
-        words = ("--url", self._url, "work", f"taskyard.cli.demo_agents:{name}", "--grace", "1")
+        words = ("--url", self._url, "work", f"taskyard.cli.programs.demo_agents:{name}", "--grace", "1")
         self._processes[name] = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "taskyard", *words, stdout=log, stderr=log, stdin=asyncio.subprocess.DEVNULL
         )
