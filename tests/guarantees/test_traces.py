@@ -14,7 +14,7 @@ from taskyard import Agent, Context, Fail
 from taskyard.core.errors import InvalidInput
 from taskyard.ledger.clock import ManualClock
 from taskyard.worker.context import SyncContext
-from taskyard.worker.drain import drain
+from taskyard.worker.process.drain import drain
 from taskyard.yard import Yard
 from tests.spans import facts_of, ids_of, parent_of, spans, traced_by_taskyard
 from tests.yards import given_a_running_task

@@ -8,7 +8,7 @@ import sys
 import time
 
 import taskyard
-from taskyard.worker import runner
+from taskyard.worker.process import runner
 from tests.processes.child import say
 
 agent = taskyard.Agent("stubborn")

@@ -27,7 +27,7 @@ MOST_MODULES = 15
 NOT_COUNTED = frozenset(
     {"core", "features", "client", "server/routes", "cli/commands"}
 )  # the core, and the folders of the grid
-FULL_FOLDERS = {"features/attempts": 19, "features/tasks": 23, "worker": 25}
+FULL_FOLDERS = {"features/attempts": 19, "features/tasks": 23}
 # They commit sets of removals: what they remove concerns no listener, and pruning is bounded by its own batches.
 COMMITS_TO_STORE = {"cli/programs/bench.py": 1, "features/retention/pruning.py": 1}
 
@@ -308,9 +308,9 @@ def test_a_folder_holds_at_most_fifteen_modules(sources: Sources):
 
 
 def test_a_folder_that_fills_up_is_found(sources: Sources):
-    more = {*sources, "worker/errands.py", *(f"outbound/channel_{number}.py" for number in range(MOST_MODULES))}
+    more = {*sources, *(f"outbound/channel_{number}.py" for number in range(MOST_MODULES))}
 
-    assert set(grown(full_folders(more), FULL_FOLDERS)) == {"worker", "outbound"}
+    assert set(grown(full_folders(more), FULL_FOLDERS)) == {"outbound"}
 
 
 # Exceptions

@@ -17,8 +17,8 @@ import taskyard
 import taskyard.app
 from taskyard.core.errors import InvalidInput
 from taskyard.features.verify.health import findings
-from taskyard.worker import file_watcher
-from taskyard.worker.file_watcher import watch
+from taskyard.worker.triggers import file_watcher
+from taskyard.worker.triggers.file_watcher import watch
 from taskyard.yard import Yard
 
 READ = {"type": "read", "prompt": "{{ file.relative }} {{ file.change }}", "payload": {"size": "{{ file.size }}"}}

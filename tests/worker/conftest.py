@@ -14,8 +14,8 @@ from taskyard.host import LocalHost
 from taskyard.ledger.clock import SystemClock
 from taskyard.ledger.options import Options
 from taskyard.worker.agent import Agent
-from taskyard.worker.heartbeats import Heart
-from taskyard.worker.runner import Worker
+from taskyard.worker.process.heartbeats import Heart
+from taskyard.worker.process.runner import Worker
 from tests.local_only import HTTP
 from tests.remote import served_beside
 from tests.storage import asked_for, give_back, opener, take

@@ -14,9 +14,9 @@ import taskyard
 from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import Status
 from taskyard.features.agents.views import Orphans
-from taskyard.worker import runner
-from taskyard.worker.runner import Worker
-from taskyard.worker.runtime_files import enter
+from taskyard.worker.process import runner
+from taskyard.worker.process.runner import Worker
+from taskyard.worker.process.runtime_files import enter
 from tests.redis_servers import RedisServer
 
 

@@ -17,9 +17,9 @@ from taskyard.app import Yard, connect
 from taskyard.core.agent import AgentStatus
 from taskyard.core.task import Status
 from taskyard.features.tasks.views import Held
-from taskyard.worker import heartbeats
 from taskyard.worker.context import Context
-from taskyard.worker.runner import FEW, Worker
+from taskyard.worker.process import heartbeats
+from taskyard.worker.process.runner import FEW, Worker
 from tests.worker.conftest import until, working
 
 SHORT = {"lease_sec": 2, "heartbeat_sec": 1}

@@ -11,8 +11,8 @@ import pytest
 from taskyard import yard as service
 from taskyard.app import connect
 from taskyard.features.attempts.views import Heartbeat, Told
-from taskyard.worker import heartbeats as pulse
-from taskyard.worker.heartbeats import Heart
+from taskyard.worker.process import heartbeats as pulse
+from taskyard.worker.process.heartbeats import Heart
 
 
 class OneHangs:

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from taskyard.core.errors import InvalidInput
-from taskyard.worker import runtime_files
-from taskyard.worker.runtime_files import Process, dead_processes, enter
+from taskyard.worker.process import runtime_files
+from taskyard.worker.process.runtime_files import Process, dead_processes, enter
 
-DIES = "from pathlib import Path; from taskyard.worker.runtime_files import enter; print(enter({!r}, Path({!r}))[1])"
+ENTER = "from taskyard.worker.process.runtime_files import enter"
+DIES = f"from pathlib import Path; {ENTER}; print(enter({{!r}}, Path({{!r}}))[1])"
 
 
 def died(folder: Path, runtime: str | None = None) -> str:

@@ -7,10 +7,10 @@ import signal
 import pytest
 
 from taskyard.app import Yard
-from taskyard.worker.heartbeats import Heart
-from taskyard.worker.runtime_files import Process
-from taskyard.worker.signals import Signals
-from taskyard.worker.supervisor import Supervisor
+from taskyard.worker.process.heartbeats import Heart
+from taskyard.worker.process.runtime_files import Process
+from taskyard.worker.process.signals import Signals
+from taskyard.worker.process.supervisor import Supervisor
 
 
 @pytest.mark.parametrize("sent", [(), (signal.SIGTERM,)], ids=["no signal", "asked to stop"])

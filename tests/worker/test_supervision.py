@@ -18,10 +18,10 @@ from taskyard.features.attempts.claims import Claims
 from taskyard.features.attempts.views import Receipt
 from taskyard.features.retention.views import Swept
 from taskyard.sweeper import Sweeper
-from taskyard.worker import runner, supervisor
 from taskyard.worker.context import Context
-from taskyard.worker.heartbeats import Heart
-from taskyard.worker.supervisor import Supervisor
+from taskyard.worker.process import runner, supervisor
+from taskyard.worker.process.heartbeats import Heart
+from taskyard.worker.process.supervisor import Supervisor
 from tests.worker.conftest import until, working
 
 SOON = 15.0  # seconds: below the heartbeat of 30 s that used to bring the word, far above what is promised

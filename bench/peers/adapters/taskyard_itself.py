@@ -11,7 +11,7 @@ from taskyard.app import Yard
 from taskyard.core.task import Status
 from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
-from taskyard.worker.runner import Worker
+from taskyard.worker.process.runner import Worker
 
 TYPE = "noop"
 SLOTS = 500  # as many as pgqueuer and graphile-worker take at once

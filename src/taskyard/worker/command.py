@@ -21,7 +21,7 @@ from taskyard.worker.adapters import Adapter, ProgramAdapter
 from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail
-from taskyard.worker.supervisor import before_the_end
+from taskyard.worker.process.supervisor import before_the_end
 
 # What a program gets of this process's environment. Keys and tokens are passed only where they are named.
 ALWAYS_PASSED = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "SHELL")

@@ -20,7 +20,7 @@ from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail, Retry
 from taskyard.worker.fetch import artifacts_among
-from taskyard.worker.runner import in_thread
+from taskyard.worker.process.runner import in_thread
 
 if TYPE_CHECKING:
     import httpx

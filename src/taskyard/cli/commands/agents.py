@@ -27,7 +27,7 @@ from taskyard.features.agents.views import AgentView, RuntimeView
 from taskyard.worker.adapters import Adapter, adapter
 from taskyard.worker.agent import Agent
 from taskyard.worker.command import Command, command_agent
-from taskyard.worker.runner import when_reached
+from taskyard.worker.process.runner import when_reached
 
 app = typer.Typer(help="Who can work. Alone: list them.", invoke_without_command=True)
 AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="An agent's id.", autocompletion=completion.agents)]

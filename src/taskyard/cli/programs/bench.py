@@ -20,7 +20,7 @@ from taskyard.core.changes import ChangeSet, expected
 from taskyard.core.errors import InvalidInput
 from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
-from taskyard.worker.runner import Worker
+from taskyard.worker.process.runner import Worker
 
 if TYPE_CHECKING:
     from rich.progress import Progress

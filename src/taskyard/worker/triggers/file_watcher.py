@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from taskyard.core.errors import InvalidInput, TaskyardError
 from taskyard.features.triggers.rules import Change, SourceName, Trigger, matches_file
 from taskyard.visible_text import visible
-from taskyard.worker.listener import Listener
+from taskyard.worker.triggers.listener import Listener
 from taskyard.yard import Yard
 
 logger = logging.getLogger("taskyard.sources")

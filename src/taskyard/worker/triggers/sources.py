@@ -9,8 +9,8 @@ from pathlib import Path
 from taskyard.core.errors import InvalidInput
 from taskyard.features.triggers.rules import SourceName
 from taskyard.features.triggers.source import installed
-from taskyard.worker import file_watcher
-from taskyard.worker.listener import Listener
+from taskyard.worker.triggers import file_watcher
+from taskyard.worker.triggers.listener import Listener
 from taskyard.yard import Yard
 
 

@@ -22,10 +22,10 @@ from typing import Any
 
 from taskyard.core.errors import TaskyardError
 from taskyard.host import SWEEP_EVERY
-from taskyard.worker.heartbeats import PAUSE, Beating, Heart
-from taskyard.worker.membership import be_heard
-from taskyard.worker.runtime_files import Process
-from taskyard.worker.signals import Signals
+from taskyard.worker.process.heartbeats import PAUSE, Beating, Heart
+from taskyard.worker.process.membership import be_heard
+from taskyard.worker.process.runtime_files import Process
+from taskyard.worker.process.signals import Signals
 from taskyard.yard import Yard
 
 logger = logging.getLogger("taskyard.worker")

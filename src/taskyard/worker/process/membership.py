@@ -8,7 +8,7 @@ import os
 import socket
 
 from taskyard.core.errors import NotFound, TaskyardError, Unavailable
-from taskyard.worker.runtime_files import Process, dead_processes
+from taskyard.worker.process.runtime_files import Process, dead_processes
 from taskyard.yard import Yard
 
 logger = logging.getLogger("taskyard.worker")

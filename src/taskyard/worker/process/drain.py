@@ -8,7 +8,7 @@ from taskyard.core.task import Status
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Filter
 from taskyard.worker.agent import Agent
-from taskyard.worker.runner import Worker
+from taskyard.worker.process.runner import Worker
 from taskyard.yard import Yard
 
 STEP = 25.0  # seconds: below the gap after which the yard counts as having been away
