@@ -27,7 +27,7 @@ from bench.growing.__main__ import yards_of
 from bench.growing.growth import TASK, Growth, Place
 from bench.growing.plot import save
 from bench.runner import Row, Table
-from taskyard.features.tasks.growth_limits import MOST_IN_A_BATCH
+from taskyard.features.tasks.creation.growth_limits import MOST_IN_A_BATCH
 from taskyard.server.server import served
 
 STORES = ("sqlite", "postgres")

@@ -34,7 +34,7 @@ from taskyard.features.retention.pruning import Step
 from taskyard.features.retention.views import Swept
 from taskyard.features.schedules.firing import ScheduleFiring
 from taskyard.features.sources.retention import FireRetention
-from taskyard.features.tasks.drafts import rescored
+from taskyard.features.tasks.creation.drafts import rescored
 from taskyard.ledger.ledger import pulse
 from taskyard.workspace import Workspace
 

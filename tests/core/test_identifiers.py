@@ -82,7 +82,7 @@ def test_a_counter_is_taken_apart_though_a_type_may_have_a_colon():
 
 
 # Redis has such fields in a hash, and arrivals tell idempotency keys from ids by a prefix of their own.
-ELSEWHERE = ("core/identifiers.py", "stores/redis/queries.py", "features/tasks/arrivals.py")
+ELSEWHERE = ("core/identifiers.py", "stores/redis/queries.py", "features/tasks/creation/arrivals.py")
 SPELLED = re.compile(r"[\"'](?:slots|type-slots|type-day|type-month|probe|child|signal|day|budget|breaker|key):")
 
 

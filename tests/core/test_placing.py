@@ -2,7 +2,7 @@
 
 from taskyard.core.task import DagId, Definition, TaskId
 from taskyard.core.units import Micros
-from taskyard.features.tasks.placement import groups, placed
+from taskyard.features.tasks.creation.placement import groups, placed
 from tests.core.rows import a_row
 
 D1, D2 = DagId("dag_1"), DagId("dag_2")

@@ -9,7 +9,7 @@ import pytest
 from taskyard.core.changes import ChangeSet, Committed, Conflict, Taken
 from taskyard.core.errors import InvalidInput, StoreFull, StoreUnavailable
 from taskyard.core.task import LaneId, Status
-from taskyard.features.tasks.arrivals import WORTH_A_SECOND
+from taskyard.features.tasks.creation.arrivals import WORTH_A_SECOND
 from taskyard.features.tasks.views import Task
 from taskyard.stores.contract import Config, Store
 from taskyard.yard import Yard, local_yard

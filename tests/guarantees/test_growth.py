@@ -8,7 +8,7 @@ import pytest
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import TaskId
 from taskyard.core.units import to_iso
-from taskyard.features.tasks import growth_limits
+from taskyard.features.tasks.creation import growth_limits
 from taskyard.features.tasks.views import Held
 from taskyard.yard import Yard
 from tests.graphs import given_a_graph, task

@@ -7,7 +7,7 @@ import pytest
 from taskyard.core.errors import IllegalTransition, InvalidInput
 from taskyard.core.task import Definition, Status, TaskId
 from taskyard.features.dead_letters import service as dead_letters
-from taskyard.features.tasks import queries
+from taskyard.features.tasks.lookup import queries
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
 from tests.yards import OpenYard, claim_that, given_a_dead_letter, given_a_running_task, given_an_agent

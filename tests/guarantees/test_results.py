@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from taskyard.core.errors import InvalidInput, TaskCancelled, TaskFailed, TaskGone
-from taskyard.features.tasks import waiting as waiting_for_results
+from taskyard.features.tasks.lookup import waiting as waiting_for_results
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
 from tests.yards import OpenYard, claim_that, given_a_dead_letter, given_a_running_task, given_an_agent

@@ -27,7 +27,7 @@ MOST_MODULES = 15
 NOT_COUNTED = frozenset(
     {"core", "features", "client", "server/routes", "cli/commands"}
 )  # the core, and the folders of the grid
-FULL_FOLDERS = {"features/attempts": 19, "features/tasks": 23}
+FULL_FOLDERS = {"features/attempts": 19}
 # They commit sets of removals: what they remove concerns no listener, and pruning is bounded by its own batches.
 COMMITS_TO_STORE = {"cli/programs/bench.py": 1, "features/retention/pruning.py": 1}
 
@@ -176,11 +176,10 @@ def test_only_the_workspace_builds_features(sources: Sources):
 
 
 def test_a_feature_that_builds_another_is_found(sources: Sources):
-    code = (
-        "from taskyard.features.tasks.drafts import Drafts\ndef made(ledger, presets): return Drafts(ledger, presets)"
-    )
+    drafts = "from taskyard.features.tasks.creation.drafts import Drafts"
+    planted = with_code(sources, "features/tasks/bulk.py", f"{drafts}\ndef made(*given): return Drafts(*given)")
 
-    assert built_elsewhere(with_code(sources, "features/tasks/reruns.py", code)) == {"features/tasks/reruns.py: Drafts"}
+    assert built_elsewhere(planted) == {"features/tasks/bulk.py: Drafts"}
 
 
 def test_every_feature_is_given_the_ledger_and_features_that_were_built_before_it(sources: Sources):

@@ -12,8 +12,8 @@ from pydantic import TypeAdapter
 import taskyard
 from taskyard.api.calls import BATCH, CALLS
 from taskyard.core.errors import InvalidInput
-from taskyard.features.tasks.drafts import Drafts
-from taskyard.features.tasks.growth_limits import MOST_IN_A_BATCH
+from taskyard.features.tasks.creation.drafts import Drafts
+from taskyard.features.tasks.creation.growth_limits import MOST_IN_A_BATCH
 from taskyard.ledger import turns
 from taskyard.ledger.turns import SHORT, TURN, ShortCalls, giving_way, in_turns
 from taskyard.server.access.limiter import Limiter, OneAtATime, Rate

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from taskyard.core.task import Definition, Status, TaskId
-from taskyard.features.tasks import queries
+from taskyard.features.tasks.lookup import queries
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
 from tests.graphs import status_of

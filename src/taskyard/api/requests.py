@@ -18,7 +18,7 @@ from taskyard.core.runtime import INCARNATION
 from taskyard.definition.document import unnoted
 from taskyard.definition.request import TaskFields, TaskRequest
 from taskyard.definition.view import About
-from taskyard.features.tasks import growth_limits
+from taskyard.features.tasks.creation import growth_limits
 from taskyard.features.tasks.multica import task_of
 
 Money = Annotated[str | int | float, Field(description="Dollars, exactly: a decimal text, or a number.")]

@@ -15,23 +15,23 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.task import TaskId
 from taskyard.definition.request import TaskFields
 from taskyard.features.attempts.views import Child, Input, Receipt
-from taskyard.features.tasks import growth_limits
 from taskyard.features.tasks.answers import Acted, Cancelled, Counted, Relations, Why
-from taskyard.features.tasks.arrivals import Arrivals
 from taskyard.features.tasks.bulk import Bulk
 from taskyard.features.tasks.cancellation import Cancellation
-from taskyard.features.tasks.children import Children
-from taskyard.features.tasks.in_transaction import ExternalTransactions
-from taskyard.features.tasks.inputs import Inputs
+from taskyard.features.tasks.creation import growth_limits
+from taskyard.features.tasks.creation.arrivals import Arrivals
+from taskyard.features.tasks.creation.children import Children
+from taskyard.features.tasks.creation.in_transaction import ExternalTransactions
+from taskyard.features.tasks.creation.reruns import Reruns
+from taskyard.features.tasks.lookup.inputs import Inputs
+from taskyard.features.tasks.lookup.queries import Queries
+from taskyard.features.tasks.lookup.results import Results
+from taskyard.features.tasks.lookup.why import Explanations
 from taskyard.features.tasks.parts import AttemptView
 from taskyard.features.tasks.priorities import Priorities
-from taskyard.features.tasks.queries import Queries
-from taskyard.features.tasks.reruns import Reruns
 from taskyard.features.tasks.result_views import Enqueued, result_of
-from taskyard.features.tasks.results import Results
 from taskyard.features.tasks.rows import TaskRow
 from taskyard.features.tasks.views import Details, Task
-from taskyard.features.tasks.why import Explanations
 from taskyard.ledger.ids import mint_task
 from taskyard.ledger.options import LOCAL
 from taskyard.ledger.tracing import continued, enqueue_span

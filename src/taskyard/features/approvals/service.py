@@ -11,7 +11,7 @@ from taskyard.definition import arguments
 from taskyard.features.approvals.views import Approval
 from taskyard.features.attempts.failure_path import receipt
 from taskyard.features.attempts.views import Receipt
-from taskyard.features.tasks.queries import MOST_LISTED, Queries
+from taskyard.features.tasks.lookup.queries import MOST_LISTED, Queries
 from taskyard.features.tasks.views import stored_task
 from taskyard.ledger.ledger import Ledger
 

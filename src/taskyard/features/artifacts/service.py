@@ -25,7 +25,7 @@ from taskyard.features.artifacts.orphans import OrphanObjects
 from taskyard.features.artifacts.rules import KIND, LOOSE, Artifact
 from taskyard.features.artifacts.visibility import MOST_OF_A_TASK, Visibility
 from taskyard.features.attempts import step_results
-from taskyard.features.tasks.queries import DEFAULT_LISTED, MOST_LISTED
+from taskyard.features.tasks.lookup.queries import DEFAULT_LISTED, MOST_LISTED
 from taskyard.ledger.ids import mint
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.options import LOCAL

@@ -16,7 +16,7 @@ from taskyard.features.budgets.views import DagShare, SettingsView, Share, Spend
 from taskyard.features.metrics import rules as metric_rules
 from taskyard.features.metrics.rules import Totals
 from taskyard.features.metrics.service import MetricCounts
-from taskyard.features.tasks.queries import Queries
+from taskyard.features.tasks.lookup.queries import Queries
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.options import LOCAL
 

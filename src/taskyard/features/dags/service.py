@@ -24,14 +24,14 @@ from taskyard.definition import arguments
 from taskyard.definition.fields import whole
 from taskyard.features.dags import walk
 from taskyard.features.dags.views import Dag, DagInShort, DagView, dag_in_short
-from taskyard.features.tasks import growth_limits
 from taskyard.features.tasks.answers import Cancelled
-from taskyard.features.tasks.arrivals import BY_DEFAULT
 from taskyard.features.tasks.cancellation import Cancellation
-from taskyard.features.tasks.drafts import Drafts, as_stored
-from taskyard.features.tasks.growth import Growth, refuse_other_fields
-from taskyard.features.tasks.queries import DEFAULT_LISTED, MOST_LISTED, Queries
-from taskyard.features.tasks.results import Results
+from taskyard.features.tasks.creation import growth_limits
+from taskyard.features.tasks.creation.arrivals import BY_DEFAULT
+from taskyard.features.tasks.creation.drafts import Drafts, as_stored
+from taskyard.features.tasks.creation.growth import Growth, refuse_other_fields
+from taskyard.features.tasks.lookup.queries import DEFAULT_LISTED, MOST_LISTED, Queries
+from taskyard.features.tasks.lookup.results import Results
 from taskyard.features.tasks.rows import TaskInShort
 from taskyard.features.tasks.views import Task
 from taskyard.ledger.ledger import Ledger

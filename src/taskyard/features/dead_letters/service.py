@@ -25,7 +25,7 @@ from taskyard.features.dags.lifecycle import Lifecycle
 from taskyard.features.dead_letters.reviews import Reviews
 from taskyard.features.dead_letters.views import DeadLetter, Review, review_of
 from taskyard.features.tasks.cancellation import Cancellation
-from taskyard.features.tasks.queries import MOST_LISTED, Queries
+from taskyard.features.tasks.lookup.queries import MOST_LISTED, Queries
 from taskyard.features.tasks.views import Details, stored_task
 from taskyard.ledger.ledger import KeyTaken, Ledger
 

@@ -26,7 +26,7 @@ from taskyard.features.notifications.views import (
     notification_view,
     notifier_view,
 )
-from taskyard.features.tasks.queries import DEFAULT_LISTED, MOST_LISTED
+from taskyard.features.tasks.lookup.queries import DEFAULT_LISTED, MOST_LISTED
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.options import LOCAL
 from taskyard.outbound.channel_posts import checked_target

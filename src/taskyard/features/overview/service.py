@@ -20,7 +20,7 @@ from taskyard.features.metrics.rules import PACES, Histogram, Totals
 from taskyard.features.metrics.service import DAYS, PACE
 from taskyard.features.overview.views import DayMoney, OldestReady, Overview, Percentiles, Series, SilentAgent
 from taskyard.features.queues.service import Queues
-from taskyard.features.tasks.queries import MOST_COUNTED, Queries
+from taskyard.features.tasks.lookup.queries import MOST_COUNTED, Queries
 from taskyard.ledger.ledger import Ledger
 
 LETTERS_AT_ONCE = 500

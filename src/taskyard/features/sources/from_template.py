@@ -10,8 +10,8 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.core.task import DagId, TaskId
 from taskyard.features.sources import templates
-from taskyard.features.tasks.drafts import Drafts
-from taskyard.features.tasks.growth import Growth
+from taskyard.features.tasks.creation.drafts import Drafts
+from taskyard.features.tasks.creation.growth import Growth
 from taskyard.ledger.ledger import Ledger
 
 Template = dict[str, Json]

@@ -19,8 +19,8 @@ from taskyard.features.inbox.feed import marked
 from taskyard.features.inbox.rules import Scope
 from taskyard.features.inbox.transcripts import Transcripts
 from taskyard.features.subagents.views import StartedSubagent, Subagent, seen, started
-from taskyard.features.tasks.children import Children, child_of
-from taskyard.features.tasks.drafts import Drafts
+from taskyard.features.tasks.creation.children import Children, child_of
+from taskyard.features.tasks.creation.drafts import Drafts
 from taskyard.ledger.ids import mint
 from taskyard.ledger.ledger import KeyTaken, Ledger
 from taskyard.ledger.options import LOCAL

@@ -12,9 +12,9 @@ from taskyard.features.attempts.batch_answers import MOST_AT_ONCE
 from taskyard.features.dead_letters.service import DeadLetters
 from taskyard.features.tasks.answers import Acted
 from taskyard.features.tasks.cancellation import Cancellation
+from taskyard.features.tasks.creation.reruns import Reruns
+from taskyard.features.tasks.lookup.queries import Queries
 from taskyard.features.tasks.priorities import Priorities
-from taskyard.features.tasks.queries import Queries
-from taskyard.features.tasks.reruns import Reruns
 from taskyard.ledger.ledger import Ledger
 
 ACTIONS = ("cancel", "retry", "rerun", "priority")

@@ -10,7 +10,7 @@ from taskyard.definition import arguments
 from taskyard.definition.definition import redefine
 from taskyard.features.attempts.failure_path import receipt
 from taskyard.features.attempts.views import Receipt
-from taskyard.features.tasks.drafts import rescored
+from taskyard.features.tasks.creation.drafts import rescored
 from taskyard.ledger.ledger import Ledger
 
 

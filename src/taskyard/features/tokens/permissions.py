@@ -8,7 +8,7 @@ from taskyard.core.lease import seal
 from taskyard.core.task import AgentId, Hot, TaskId
 from taskyard.features.artifacts.rules import Artifact
 from taskyard.features.artifacts.visibility import Visibility
-from taskyard.features.tasks.inputs import Inputs
+from taskyard.features.tasks.lookup.inputs import Inputs
 from taskyard.ledger.ledger import Ledger
 
 

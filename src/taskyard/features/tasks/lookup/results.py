@@ -8,9 +8,9 @@ from typing import Any
 from taskyard.core import outcomes
 from taskyard.core.changes import Blocker
 from taskyard.core.task import Hot, Status, TaskId
+from taskyard.features.tasks.lookup.waiting import Ends
 from taskyard.features.tasks.result_views import result_of
 from taskyard.features.tasks.views import Details
-from taskyard.features.tasks.waiting import Ends
 from taskyard.ledger.ledger import Ledger
 
 

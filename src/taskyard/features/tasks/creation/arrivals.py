@@ -18,11 +18,11 @@ from taskyard.core.planning import Planning
 from taskyard.core.task import DagId, Definition, Hot, TaskId
 from taskyard.definition import arguments
 from taskyard.definition.request import TaskFields
-from taskyard.features.tasks import growth_limits, placement
-from taskyard.features.tasks.drafts import Drafts, agent_named, as_stored
-from taskyard.features.tasks.growth import Growth, dag_record
+from taskyard.features.tasks.creation import growth_limits, placement
+from taskyard.features.tasks.creation.drafts import Drafts, agent_named, as_stored
+from taskyard.features.tasks.creation.growth import Growth, dag_record
+from taskyard.features.tasks.lookup.results import Results
 from taskyard.features.tasks.result_views import Enqueued
-from taskyard.features.tasks.results import Results
 from taskyard.ledger.batcher import Batcher
 from taskyard.ledger.ledger import TRIES, KeyTaken, Ledger
 from taskyard.ledger.tracing import enqueue_span

@@ -8,8 +8,8 @@ from typing import Any, Unpack
 from taskyard.core.errors import InvalidInput
 from taskyard.definition.definition import lane_of
 from taskyard.definition.request import TaskFields
-from taskyard.features.tasks.arrivals import BY_DEFAULT
-from taskyard.features.tasks.drafts import Drafts
+from taskyard.features.tasks.creation.arrivals import BY_DEFAULT
+from taskyard.features.tasks.creation.drafts import Drafts
 from taskyard.features.tasks.views import Task
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.tracing import enqueue_span

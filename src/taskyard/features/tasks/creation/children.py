@@ -18,8 +18,8 @@ from taskyard.core.task import DagId, Definition, Hot, Status, TaskId, Trait, da
 from taskyard.definition import arguments
 from taskyard.features.attempts.suspension import Suspension
 from taskyard.features.attempts.views import Child
-from taskyard.features.tasks.drafts import Drafts
-from taskyard.features.tasks.growth import Growth, dag_record, guarded
+from taskyard.features.tasks.creation.drafts import Drafts
+from taskyard.features.tasks.creation.growth import Growth, dag_record, guarded
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.tracing import enqueue_span
 

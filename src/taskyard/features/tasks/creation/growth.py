@@ -33,8 +33,8 @@ from taskyard.features.dags import walk
 from taskyard.features.dags.views import Dag
 from taskyard.features.inbox.feed import marked
 from taskyard.features.inbox.items import audience_given, audience_of
-from taskyard.features.tasks import growth_limits
-from taskyard.features.tasks.drafts import Drafts, rescored
+from taskyard.features.tasks.creation import growth_limits
+from taskyard.features.tasks.creation.drafts import Drafts, rescored
 from taskyard.features.tasks.views import Task
 from taskyard.ledger.ledger import KeyTaken, Ledger
 

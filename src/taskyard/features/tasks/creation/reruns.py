@@ -8,9 +8,9 @@ from taskyard.core.policy import policy_of
 from taskyard.core.task import WAITING, Definition, Hot, TaskId, Trait
 from taskyard.definition import arguments
 from taskyard.features.attempts.validators import refuse_validator
-from taskyard.features.tasks.arrivals import Arrivals
 from taskyard.features.tasks.cancellation import Cancellation
-from taskyard.features.tasks.drafts import Drafts
+from taskyard.features.tasks.creation.arrivals import Arrivals
+from taskyard.features.tasks.creation.drafts import Drafts
 from taskyard.features.tasks.views import Task
 from taskyard.ledger.ledger import TRIES, KeyTaken, Ledger
 from taskyard.stores.contract import Filter

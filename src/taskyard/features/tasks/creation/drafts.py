@@ -27,7 +27,7 @@ from taskyard.definition.definition import born, born_like, define, lane_of, min
 from taskyard.features.agents.rules import refusal
 from taskyard.features.attempts.output_checks import check_rule
 from taskyard.features.queues.presets import Presets
-from taskyard.features.tasks import growth_limits
+from taskyard.features.tasks.creation import growth_limits
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.tracing import current_trace
 from taskyard.ledger.turns import TURN, pause

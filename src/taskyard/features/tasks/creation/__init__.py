@@ -1,0 +1,1 @@
+"""How tasks come to be: arrivals, drafts, growing DAGs, children, reruns."""

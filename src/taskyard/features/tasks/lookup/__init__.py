@@ -1,0 +1,1 @@
+"""Reading tasks: found, explained, waited for; nothing here writes."""
