@@ -28,7 +28,7 @@ from taskyard.core.runtime import incarnation_of
 from taskyard.core.task import FINAL, KEY_DEAD, DagId, Hot, Reason, RuntimeId, lone_dag, next_due
 from taskyard.core.units import DAY, HOUR, SECOND, Micros
 from taskyard.features.agents.rules import FORGOTTEN_AFTER
-from taskyard.features.attempts.losses import Losses
+from taskyard.features.attempts.endings.losses import Losses
 from taskyard.features.dags import walk
 from taskyard.features.retention.pruning import Step
 from taskyard.features.retention.views import Swept

@@ -7,9 +7,9 @@ from taskyard.features.agents.service import Agents
 from taskyard.features.approvals.service import Approvals
 from taskyard.features.artifacts.service import Artifacts
 from taskyard.features.attempts.claims import Claims
-from taskyard.features.attempts.completions import Completions
 from taskyard.features.attempts.conversations import Conversations
-from taskyard.features.attempts.failures import Failures
+from taskyard.features.attempts.endings.completions import Completions
+from taskyard.features.attempts.endings.failures import Failures
 from taskyard.features.attempts.notes import Notes
 from taskyard.features.attempts.suspension import Suspension
 from taskyard.features.breakers.service import Breakers

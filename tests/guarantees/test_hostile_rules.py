@@ -13,8 +13,8 @@ from taskyard.core.json_value import Json, compact
 from taskyard.core.task import Definition, TaskId, Validation
 from taskyard.core.units import Micros
 from taskyard.definition.schema import Patterns
-from taskyard.features.attempts import output_checks as validation
-from taskyard.features.attempts.output_checks import check_rule, objection
+from taskyard.features.attempts.validation import output_checks as validation
+from taskyard.features.attempts.validation.output_checks import check_rule, objection
 from tests.guarantees.hostile_rules import EXPRESSIONS, SCHEMAS, HostileSchema, nested
 
 PATIENCE = 0.1  # seconds of this thread alone: what else the machine does is no matter

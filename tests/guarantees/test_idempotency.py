@@ -9,7 +9,7 @@ import pytest
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Status
-from taskyard.features.attempts.completions import WORTH_DECIDING
+from taskyard.features.attempts.endings.completions import WORTH_DECIDING
 from taskyard.yard import Yard
 from tests.graphs import happened
 from tests.yards import OpenYard, claim_that, given_a_dead_letter, given_a_running_task, given_an_agent

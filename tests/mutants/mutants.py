@@ -110,7 +110,7 @@ MUTANTS = (
         trap="Zombie after lease expiry completes the task of its successor.",
         edits=(
             Edit(
-                "features/attempts/completions.py",
+                "features/attempts/endings/completions.py",
                 "if hot.lease != handed_in.sealed:",
                 "if hot.lease is None:",
             ),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from taskyard.core.errors import InvalidInput
-from taskyard.features.attempts.validation_rules import LLM_JUDGE, TEST_RUNNER
+from taskyard.features.attempts.validation.rules import LLM_JUDGE, TEST_RUNNER
 from taskyard.worker.agent import Agent
 from taskyard.worker.llm_judge import ChatCompletions, judge_by_model
 from taskyard.worker.test_judge import judge_by_tests

@@ -18,9 +18,9 @@ from taskyard.core.errors import InvalidInput, TaskyardError
 from taskyard.core.json_value import Json
 from taskyard.core.task import Reason
 from taskyard.features.attempts.claims import Claims
-from taskyard.features.attempts.completions import Completions
 from taskyard.features.attempts.conversations import Conversations
-from taskyard.features.attempts.failures import Failures
+from taskyard.features.attempts.endings.completions import Completions
+from taskyard.features.attempts.endings.failures import Failures
 from taskyard.features.attempts.notes import Notes
 from taskyard.features.attempts.suspension import Suspension
 from taskyard.features.attempts.views import Heartbeat, Receipt, Told, Waited

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
-from taskyard.features.attempts.validation_rules import LLM_JUDGE
+from taskyard.features.attempts.validation.rules import LLM_JUDGE
 from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail, Retry

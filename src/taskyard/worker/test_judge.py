@@ -20,7 +20,7 @@ from typing import Any
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.features.artifacts.rules import checked_name
-from taskyard.features.attempts.validation_rules import TEST_RUNNER
+from taskyard.features.attempts.validation.rules import TEST_RUNNER
 from taskyard.worker.agent import Agent
 from taskyard.worker.command import end, environment, started
 from taskyard.worker.context import Context

@@ -8,8 +8,8 @@ from taskyard.core.errors import LeaseLost
 from taskyard.core.outcomes import Report
 from taskyard.core.runtime import runtime_of
 from taskyard.core.task import Failure, Hot, Reason, RuntimeId, Status
-from taskyard.features.attempts.failures import Failures
-from taskyard.features.attempts.losses import Losses
+from taskyard.features.attempts.endings.failures import Failures
+from taskyard.features.attempts.endings.losses import Losses
 from taskyard.ledger.ledger import Ledger
 
 

@@ -9,7 +9,7 @@ from taskyard.core.json_value import Json, encode
 from taskyard.core.task import Status, TaskId
 from taskyard.definition import arguments
 from taskyard.features.approvals.views import Approval
-from taskyard.features.attempts.failure_path import receipt
+from taskyard.features.attempts.endings.failure_path import receipt
 from taskyard.features.attempts.views import Receipt
 from taskyard.features.tasks.lookup.queries import MOST_LISTED, Queries
 from taskyard.features.tasks.views import stored_task

@@ -22,8 +22,8 @@ from taskyard.core.units import SECOND, Micros
 from taskyard.definition import arguments
 from taskyard.features.agents.rules import PULSE_EVERY
 from taskyard.features.attempts.conversations import Conversations
-from taskyard.features.attempts.failure_path import receipt
-from taskyard.features.attempts.failures import Failures
+from taskyard.features.attempts.endings.failure_path import receipt
+from taskyard.features.attempts.endings.failures import Failures
 from taskyard.features.attempts.handed_out import HandedOut
 from taskyard.features.attempts.notes import Notes
 from taskyard.features.attempts.planner import Planner

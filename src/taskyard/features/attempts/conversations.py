@@ -11,7 +11,7 @@ from taskyard.core.lease import Lease
 from taskyard.core.task import Hot, TaskId, Trait
 from taskyard.definition import arguments
 from taskyard.features.attempts.conversation import LAST, continued, last_id, last_task, made_last, pinned
-from taskyard.features.attempts.failure_path import receipt
+from taskyard.features.attempts.endings.failure_path import receipt
 from taskyard.features.attempts.views import Receipt
 from taskyard.features.tasks.views import Held, stored_task
 from taskyard.ledger.ledger import Ledger

@@ -17,8 +17,8 @@ from taskyard.core.outcomes import Report
 from taskyard.core.task import Hot, TaskId
 from taskyard.core.units import Micros, to_iso
 from taskyard.definition import arguments
-from taskyard.features.attempts.completions import answered
-from taskyard.features.attempts.failure_path import receipt
+from taskyard.features.attempts.endings.completions import answered
+from taskyard.features.attempts.endings.failure_path import receipt
 from taskyard.features.attempts.notes import Notes
 from taskyard.features.attempts.views import Receipt, Waited
 from taskyard.ledger.ledger import Ledger

@@ -17,9 +17,9 @@ from taskyard.core.policy import policy_of
 from taskyard.core.task import Definition, Hot, Status, TaskId, Trait
 from taskyard.definition import arguments
 from taskyard.definition.definition import lane_of, reborn, redefine
-from taskyard.features.attempts.failure_path import receipt
-from taskyard.features.attempts.output_checks import check_rule
-from taskyard.features.attempts.validators import refuse_validator
+from taskyard.features.attempts.endings.failure_path import receipt
+from taskyard.features.attempts.validation.output_checks import check_rule
+from taskyard.features.attempts.validation.validators import refuse_validator
 from taskyard.features.attempts.views import Receipt
 from taskyard.features.dags.lifecycle import Lifecycle
 from taskyard.features.dead_letters.reviews import Reviews

@@ -8,7 +8,7 @@ from typing import Any
 from taskyard.core import transitions
 from taskyard.core.errors import IllegalTransition, InvalidInput, TaskyardError
 from taskyard.core.task import Hot, TaskId
-from taskyard.features.attempts.batch_answers import MOST_AT_ONCE
+from taskyard.features.attempts.endings.batch_answers import MOST_AT_ONCE
 from taskyard.features.dead_letters.service import DeadLetters
 from taskyard.features.tasks.answers import Acted
 from taskyard.features.tasks.cancellation import Cancellation

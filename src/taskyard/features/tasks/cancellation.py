@@ -9,7 +9,7 @@ from taskyard.core.changes import ChangeSet, RecordChange, merged
 from taskyard.core.json_value import Json
 from taskyard.core.task import DagId, Hot, Status, TaskId, dag_of
 from taskyard.definition import arguments
-from taskyard.features.attempts.validators import Validators
+from taskyard.features.attempts.validation.validators import Validators
 from taskyard.features.dags import walk
 from taskyard.features.dags.lifecycle import Lifecycle
 from taskyard.features.dead_letters.reviews import Reviews

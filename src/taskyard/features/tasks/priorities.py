@@ -8,7 +8,7 @@ from taskyard.core.policy import policy_of
 from taskyard.core.task import TaskId
 from taskyard.definition import arguments
 from taskyard.definition.definition import redefine
-from taskyard.features.attempts.failure_path import receipt
+from taskyard.features.attempts.endings.failure_path import receipt
 from taskyard.features.attempts.views import Receipt
 from taskyard.features.tasks.creation.drafts import rescored
 from taskyard.ledger.ledger import Ledger

@@ -25,7 +25,7 @@ from taskyard.definition import arguments
 from taskyard.definition.cache import Pattern, pattern_of, said_in_common
 from taskyard.definition.definition import born, born_like, define, lane_of, minted, said
 from taskyard.features.agents.rules import refusal
-from taskyard.features.attempts.output_checks import check_rule
+from taskyard.features.attempts.validation.output_checks import check_rule
 from taskyard.features.queues.presets import Presets
 from taskyard.features.tasks.creation import growth_limits
 from taskyard.ledger.ledger import Ledger

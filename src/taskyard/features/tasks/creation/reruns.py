@@ -7,7 +7,7 @@ from taskyard.core.errors import Contended, IllegalTransition, NotFound
 from taskyard.core.policy import policy_of
 from taskyard.core.task import WAITING, Definition, Hot, TaskId, Trait
 from taskyard.definition import arguments
-from taskyard.features.attempts.validators import refuse_validator
+from taskyard.features.attempts.validation.validators import refuse_validator
 from taskyard.features.tasks.cancellation import Cancellation
 from taskyard.features.tasks.creation.arrivals import Arrivals
 from taskyard.features.tasks.creation.drafts import Drafts

@@ -16,8 +16,8 @@ from taskyard.core.outcomes import BY_THE_YARD, Report
 from taskyard.core.policy import policy_of
 from taskyard.core.task import Attempt, Definition, Failure, Hot, Status, TaskId, Trait
 from taskyard.definition.definition import lane_of
-from taskyard.features.attempts import validation_rules
-from taskyard.features.attempts.failure_path import FailurePath, receipt
+from taskyard.features.attempts.endings.failure_path import FailurePath, receipt
+from taskyard.features.attempts.validation import rules as validation_rules
 from taskyard.features.attempts.views import Receipt
 from taskyard.features.breakers.trips import BreakerTrips
 from taskyard.ledger.ledger import Ledger

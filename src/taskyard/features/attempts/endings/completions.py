@@ -24,12 +24,12 @@ from taskyard.core.task import (
 )
 from taskyard.definition import arguments
 from taskyard.features.artifacts.visibility import Visibility
-from taskyard.features.attempts import validation_rules
-from taskyard.features.attempts.batch_answers import answer_each, check_batch
-from taskyard.features.attempts.failure_path import receipt
+from taskyard.features.attempts.endings.batch_answers import answer_each, check_batch
+from taskyard.features.attempts.endings.failure_path import receipt
 from taskyard.features.attempts.handed_out import HandedOut
-from taskyard.features.attempts.output_checks import objection
-from taskyard.features.attempts.validators import Validators
+from taskyard.features.attempts.validation import rules as validation_rules
+from taskyard.features.attempts.validation.output_checks import objection
+from taskyard.features.attempts.validation.validators import Validators
 from taskyard.features.attempts.views import Receipt
 from taskyard.features.breakers.trips import BreakerTrips
 from taskyard.features.budgets import prices

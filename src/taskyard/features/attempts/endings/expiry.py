@@ -8,8 +8,8 @@ from taskyard.core.changes import (
 )
 from taskyard.core.outcomes import BY_THE_YARD
 from taskyard.core.task import Failure, Hot, Reason, Status, next_due
-from taskyard.features.attempts.losses import Losses
-from taskyard.features.attempts.validators import Validators
+from taskyard.features.attempts.endings.losses import Losses
+from taskyard.features.attempts.validation.validators import Validators
 from taskyard.ledger.ledger import Ledger
 
 

@@ -19,11 +19,11 @@ from taskyard.core.task import (
 )
 from taskyard.core.units import Micros
 from taskyard.definition import arguments, fields
-from taskyard.features.attempts.batch_answers import answer_each, check_batch
-from taskyard.features.attempts.completions import answered, call_digest
-from taskyard.features.attempts.failure_path import receipt
+from taskyard.features.attempts.endings.batch_answers import answer_each, check_batch
+from taskyard.features.attempts.endings.completions import answered, call_digest
+from taskyard.features.attempts.endings.failure_path import receipt
 from taskyard.features.attempts.keys import ReturnedKeys
-from taskyard.features.attempts.validators import Validators
+from taskyard.features.attempts.validation.validators import Validators
 from taskyard.features.attempts.views import Receipt
 from taskyard.features.budgets import prices
 from taskyard.features.budgets.spend import reported

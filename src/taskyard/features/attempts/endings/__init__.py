@@ -1,0 +1,1 @@
+"""How attempts end: completed, failed, given back, expired or lost."""

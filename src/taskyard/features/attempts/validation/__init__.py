@@ -1,0 +1,1 @@
+"""Judging what is handed in: by rules in the call, or by a validator afterwards."""
