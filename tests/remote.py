@@ -6,8 +6,8 @@ The server is a real one, in this process. What a test looks at inside a yard is
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
-from taskyard.client.connection import Connection
 from taskyard.client.host import RemoteHost
+from taskyard.client.transport.connection import Connection
 from taskyard.core.units import Micros
 from taskyard.features.notifications.views import ErrandsRun
 from taskyard.features.retention.views import Swept

@@ -299,8 +299,8 @@ def _installed_store(scheme: str) -> OpensStore:
 
 def _remote_host(url: str, token: str | None, workspace: str | None, preset: str | None, call_timeout: float) -> Host:
     try:
-        from taskyard.client.connection import Connection  # noqa: PLC0415 - its HTTP library is an extra
         from taskyard.client.host import RemoteHost  # noqa: PLC0415 - most yards are local
+        from taskyard.client.transport.connection import Connection  # noqa: PLC0415 - its HTTP library is an extra
     except ModuleNotFoundError as missing:
         if missing.name != "httpx":
             raise

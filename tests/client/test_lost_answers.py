@@ -9,8 +9,8 @@ import pytest
 
 import taskyard
 from taskyard.api import calls
-from taskyard.client import connection
 from taskyard.client.host import RemoteHost
+from taskyard.client.transport import connection
 from taskyard.core.errors import InvalidInput, NotFound, StoreUnavailable, Unauthorized
 from taskyard.core.task import Status
 from taskyard.server.server import Server, served

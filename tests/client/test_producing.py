@@ -7,7 +7,7 @@ import pytest
 
 from taskyard.api import calls
 from taskyard.api.calls import Call
-from taskyard.client.connection import Connection
+from taskyard.client.transport.connection import Connection
 from taskyard.core.errors import InvalidInput
 from taskyard.features.tasks.result_views import Enqueued
 from taskyard.yard import Yard

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from taskyard.api import calls
 from taskyard.api.codec import read
-from taskyard.client.body import body, several
 from taskyard.client.remote import Remote
+from taskyard.client.transport.body import body, several
 from taskyard.core.agent import Agent, AgentStatus
 from taskyard.core.errors import NotFound
 from taskyard.features.agents.runtimes import Runtimes

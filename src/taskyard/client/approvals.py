@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from taskyard.api import calls
 from taskyard.api.codec import read
-from taskyard.client.body import body
 from taskyard.client.events import MOST_LISTED
 from taskyard.client.remote import Remote
+from taskyard.client.transport.body import body
 from taskyard.core.json_value import Json
 from taskyard.features.approvals.service import Approvals
 from taskyard.features.approvals.views import Approval

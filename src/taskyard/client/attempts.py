@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 from taskyard.api import calls
 from taskyard.api.calls import Call
 from taskyard.api.codec import outcome_of, read
-from taskyard.client.batches import Batches, Item
-from taskyard.client.body import body, draft, listed, mended, parts, several
-from taskyard.client.headers import LONGEST_WAIT
 from taskyard.client.remote import Remote
+from taskyard.client.transport.batches import Batches, Item
+from taskyard.client.transport.body import body, draft, listed, mended, parts, several
+from taskyard.client.transport.headers import LONGEST_WAIT
 from taskyard.core.errors import InvalidInput, TaskyardError
 from taskyard.core.json_value import Json
 from taskyard.core.task import Reason
@@ -28,7 +28,7 @@ from taskyard.features.budgets.views import Spent
 from taskyard.features.tasks.views import Held
 
 if TYPE_CHECKING:
-    from taskyard.client.connection import Connection
+    from taskyard.client.transport.connection import Connection
 
 
 HASTE = 6.0  # seconds in which a heartbeat is answered: who waits longer for it may hold a lease that is gone

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from taskyard.api import calls
 from taskyard.api.codec import read
-from taskyard.client.body import body, draft
 from taskyard.client.remote import Remote
+from taskyard.client.transport.body import body, draft
 from taskyard.features.breakers.service import Breakers
 from taskyard.features.breakers.views import BreakerPolicyView, BreakerView
 from taskyard.ledger.options import LOCAL

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, cast
 
 from taskyard.api import calls
 from taskyard.api.codec import read
-from taskyard.client.body import body
 from taskyard.client.events import MOST_LISTED
 from taskyard.client.remote import Remote
 from taskyard.client.tasks import DEFAULT_LISTED, Minted, RemoteQueries, RemoteResults, minted_tasks
+from taskyard.client.transport.body import body
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.task import DagId, lone_task
 from taskyard.features.dags.service import Dags
@@ -22,7 +22,7 @@ from taskyard.ledger.options import LOCAL
 from taskyard.ledger.tracing import enqueue_span
 
 if TYPE_CHECKING:
-    from taskyard.client.connection import Connection
+    from taskyard.client.transport.connection import Connection
 
 
 class RemoteDags(Remote, Dags):

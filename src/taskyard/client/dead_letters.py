@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from taskyard.api import calls
 from taskyard.api.codec import read
-from taskyard.client.body import body, draft
 from taskyard.client.events import MOST_LISTED
 from taskyard.client.remote import Remote
+from taskyard.client.transport.body import body, draft
 from taskyard.features.attempts.views import Receipt
 from taskyard.features.dead_letters.service import DeadLetters
 from taskyard.features.dead_letters.views import DeadLetter, Review

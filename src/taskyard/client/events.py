@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Unpack
 
 from taskyard.api import calls
 from taskyard.api.codec import read
-from taskyard.client.headers import LONGEST_WAIT
 from taskyard.client.remote import Remote
+from taskyard.client.transport.headers import LONGEST_WAIT
 from taskyard.core.changes import StoredEvent
 from taskyard.core.errors import NotFound
 from taskyard.features.events.feed import EventFeed
@@ -20,7 +20,7 @@ from taskyard.features.events.service import Events
 from taskyard.features.events.views import EventView, stored_event
 
 if TYPE_CHECKING:
-    from taskyard.client.connection import Connection
+    from taskyard.client.transport.connection import Connection
 
 
 MOST_LISTED = 200

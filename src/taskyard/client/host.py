@@ -52,7 +52,7 @@ from taskyard.features.retention.views import Swept
 from taskyard.verbs import Verbs
 
 if TYPE_CHECKING:
-    from taskyard.client.connection import Connection
+    from taskyard.client.transport.connection import Connection
 
 
 class RemoteVerbs(Verbs):

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from taskyard.api import calls
 from taskyard.api.codec import read
-from taskyard.client.body import body, several
 from taskyard.client.remote import Remote
+from taskyard.client.transport.body import body, several
 from taskyard.features.notifications.service import Notifications
 from taskyard.features.notifications.views import NotificationView, NotifierMade, NotifierView
 from taskyard.ledger.options import LOCAL

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from taskyard.api import calls
 from taskyard.api.codec import read
-from taskyard.client.body import body
 from taskyard.client.remote import Remote
+from taskyard.client.transport.body import body
 from taskyard.core.errors import InvalidInput
 from taskyard.features.queues.presets import Presets
 from taskyard.features.queues.service import Queues

@@ -8,7 +8,7 @@ from taskyard.core.errors import InvalidInput
 from taskyard.host import NEEDS_THE_STORE
 
 if TYPE_CHECKING:
-    from taskyard.client.connection import Connection
+    from taskyard.client.transport.connection import Connection
 
 
 class Remote:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from taskyard.api import calls
 from taskyard.api.codec import read
-from taskyard.client.body import body
 from taskyard.client.remote import Remote
+from taskyard.client.transport.body import body
 from taskyard.features.schedules.rules import Busy, Misfire
 from taskyard.features.schedules.service import Schedules
 from taskyard.features.schedules.views import ScheduleView

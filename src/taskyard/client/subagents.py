@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from taskyard.api import calls
 from taskyard.api.codec import read
-from taskyard.client.body import body, draft
 from taskyard.client.remote import Remote
+from taskyard.client.transport.body import body, draft
 from taskyard.core.json_value import Json
 from taskyard.features.subagents.service import Subagents
 from taskyard.features.subagents.views import StartedSubagent, Subagent

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
 
 from taskyard.api import calls
 from taskyard.api.codec import read
-from taskyard.client.batches import Batches, Item
-from taskyard.client.body import body, draft, listed, parts
-from taskyard.client.headers import shown
 from taskyard.client.remote import Remote
+from taskyard.client.transport.batches import Batches, Item
+from taskyard.client.transport.body import body, draft, listed, parts
+from taskyard.client.transport.headers import shown
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import TaskId
 from taskyard.definition.request import TaskFields
@@ -37,7 +37,7 @@ from taskyard.ledger.options import LOCAL
 from taskyard.ledger.tracing import continued, enqueue_span
 
 if TYPE_CHECKING:
-    from taskyard.client.connection import Connection
+    from taskyard.client.transport.connection import Connection
 
 
 DEFAULT_LISTED = 50

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from taskyard.api import calls
 from taskyard.api.codec import read
-from taskyard.client.body import body, several
 from taskyard.client.remote import Remote
+from taskyard.client.transport.body import body, several
 from taskyard.core.agent import Grant, Slots
 from taskyard.features.tokens.rules import Token
 from taskyard.features.tokens.service import Tokens

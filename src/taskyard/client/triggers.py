@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from taskyard.api import calls
 from taskyard.api.codec import read
-from taskyard.client.body import body
 from taskyard.client.remote import Remote
+from taskyard.client.transport.body import body
 from taskyard.features.sources.fires import Fire
 from taskyard.features.triggers.service import Triggers
 from taskyard.features.triggers.views import AddedTrigger, TriggerView

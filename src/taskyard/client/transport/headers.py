@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-from taskyard.client.body import mended
+from taskyard.client.transport.body import mended
 from taskyard.core.errors import NotFound
 from taskyard.features.artifacts import views as files
 

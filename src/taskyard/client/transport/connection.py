@@ -18,7 +18,7 @@ import httpx
 
 from taskyard.api.calls import NOW, Call
 from taskyard.api.chunks import Content, may_repeat, pieces
-from taskyard.client.headers import checked_id
+from taskyard.client.transport.headers import checked_id
 from taskyard.core.errors import Contended, InvalidInput, StoreUnavailable, TaskyardError, TooManyRequests, YardClosed
 from taskyard.core.units import Micros
 from taskyard.definition.error_view import error_of
