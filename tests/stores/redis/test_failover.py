@@ -15,6 +15,7 @@ from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import TaskId
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.redis import RedisStore
+from tests.client.proxies import silencing
 from tests.redis_servers import RedisCluster, RedisServer, Sentinel, wait_for
 from tests.stores.given import a_new_task, land
 from tests.stores.plans import a_plan, take
@@ -147,3 +148,16 @@ async def test_the_yard_is_where_sentinel_says_the_master_is(
 async def test_sentinel_must_know_the_master(sentinel: Sentinel, clock: ManualClock):
     with pytest.raises(StoreUnavailable, match="knows no master that is called unheard"):
         await RedisStore(f"redis+sentinel://127.0.0.1:{sentinel.port}/unheard", clock=clock).open()
+
+
+@pytest.mark.timeout(60)
+async def test_a_sentinel_that_does_not_answer_is_passed_over(sentinel: Sentinel, clock: ManualClock):
+    async with silencing(sentinel.port) as silent:
+        silent.hush(new_too=True)
+        sentinels = f"127.0.0.1:{silent.port},127.0.0.1:{sentinel.port}"
+        store = RedisStore(f"redis+sentinel://{sentinels}/yard", clock=clock, call_timeout=2)
+
+        await store.open()
+
+        assert silent.met.is_set()
+        await store.close()
