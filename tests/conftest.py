@@ -26,6 +26,8 @@ if place := in_memory():
 settings.register_profile("taskyard", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("taskyard")
 gc.disable()  # until all tests are collected: none of them is garbage
+FOUND = pytest.StashKey[set[str]]()  # what the folder of the project had when the tests began
+MAY_LEAVE = {".hypothesis", ".pytest_cache", ".tools"}
 STORED = ("open_yard", "connect", "store")  # what is made for each store
 
 
@@ -110,6 +112,22 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_sessionfinish() -> None:
+def pytest_sessionstart(session: pytest.Session) -> None:
+    session.stash[FOUND] = _names_in(session.config.rootpath)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
     if servers := sys.modules.get("tests.servers"):  # where one was asked for
         servers.end_all()
+    _must_have_left_nothing(session)
+
+
+def _must_have_left_nothing(session: pytest.Session) -> None:
+    """What a test writes into the folder of the project would be committed with the next change."""
+    left = _names_in(session.config.rootpath) - session.stash[FOUND] - MAY_LEAVE
+    if left and not hasattr(session.config, "workerinput"):  # pytest-xdist's processes leave it to the first one
+        pytest.exit(f"tests left {', '.join(sorted(left))} in {session.config.rootpath}", 1)
+
+
+def _names_in(folder: Path) -> set[str]:
+    return {each.name for each in folder.iterdir()}

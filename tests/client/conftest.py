@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +14,9 @@ from tests.remote import url_of
 
 
 @pytest.fixture
-async def local() -> AsyncIterator[Yard]:
+async def local(tmp_path: Path) -> AsyncIterator[Yard]:
     """The yard, as its server has it."""
-    async with taskyard.connect("memory://", sweeps=False) as yard:
+    async with taskyard.connect("memory://", sweeps=False, transcripts=tmp_path) as yard:
         yield yard
         verified = await yard.verify()
         assert verified.ok, str(verified)

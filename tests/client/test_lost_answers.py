@@ -1,9 +1,6 @@
 """An answer that is lost after the server has done what it was asked: the client asks again, and nothing is doubled."""
 
 import asyncio
-import os
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -74,9 +71,7 @@ async def test_a_message_is_put_in_once_and_taken_out_once(local: Yard, shaky: Y
     assert (view.queue_len, view.held) == (0, 0)
 
 
-async def test_a_subagent_is_started_once(local: Yard, shaky: Yard, proxy: Cutting, monkeypatch: pytest.MonkeyPatch):
-    options = replace(local.options, transcripts=Path(os.devnull))
-    monkeypatch.setattr(local.local.ledger, "options", options)
+async def test_a_subagent_is_started_once(local: Yard, shaky: Yard, proxy: Cutting):
     proxy.to_lose = 1
     begun = await shaky.subagents.start("explore", "Look", parent="lead")
 
