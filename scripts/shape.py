@@ -11,9 +11,10 @@ import inspect
 import json
 import sys
 import threading
-from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections import Counter, defaultdict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -27,7 +28,11 @@ from taskyard.yard import Yard
 
 PACKAGE = Path(__file__).parent.parent / "src/taskyard"
 GRID = ("client", "server/routes", "cli/commands")  # a module for each noun of features/, which has its name
-OF_A_NOUN = frozenset({"rules", "service", "views"})  # what a noun's folder has
+OF_A_NOUN = frozenset({"rules", "service", "views", "checks"})  # what a noun's folder has; checks: for verify
+# Each store has the same parts (claims, commits, queries, schema, …): a part means the same in every store.
+STORES = frozenset({"memory", "sqlite", "postgres", "redis"})
+# taskyard.Yard is the yard of yard.py with workers; so is SyncYard.
+SAME_IDEA = frozenset({"Yard", "SyncYard"})
 HTTP_FOLDERS = ("api", "client")  # with the views: each answer is described once, where its feature is
 FEW_ROUNDS = 3  # of each walk before it is followed: what is done once in a process is not part of it
 
@@ -66,23 +71,38 @@ def fullest_folder() -> str:
     return f"{number} ({folder.relative_to(PACKAGE.parent)})"
 
 
-def names_used_twice() -> tuple[int, int]:
-    """How many class names, and how many module names, mean more than one thing. Those of the grid mean one."""
-    classes: Counter[str] = Counter()
-    for path in modules():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        classes.update(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
-    own = [path.stem for path in modules() if not is_in(*GRID, path=path)]
-    files = Counter(name for name in own if not name.startswith("__") and name not in OF_A_NOUN)
-    return _repeated(classes), _repeated(files)
+def class_names_used_twice(sources: Mapping[str, ast.AST]) -> dict[str, list[str]]:
+    """The class names that mean more than one thing, with the modules that have them. Sources are by path."""
+    found = (
+        (node.name, path)
+        for path, tree in sources.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and node.name not in SAME_IDEA
+    )
+    return _repeated(found)
+
+
+def module_names_used_twice(paths: Iterable[str]) -> dict[str, list[str]]:
+    """The module names that mean more than one thing. Those of the grid mean one."""
+    own = (Path(path) for path in paths if str(Path(path).parent) not in GRID)
+    return _repeated((path.stem, str(path)) for path in own if path.stem[:2] != "__" and path.stem not in OF_A_NOUN)
+
+
+def _repeated(found: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """What is at more than one place; all stores are one place."""
+    places: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for name, path in found:
+        places[name][_place(path)].append(path)
+    return {name: sorted(chain(*each.values())) for name, each in places.items() if len(each) > 1}
+
+
+def _place(path: str) -> str:
+    folder, *rest = Path(path).parts
+    return folder if folder == "stores" and rest[0] in STORES else path
 
 
 def is_in(*folders: str, path: Path) -> bool:
     return str(path.parent.relative_to(PACKAGE)) in folders
-
-
-def _repeated(names: Counter[str]) -> int:
-    return sum(number > 1 for number in names.values())
 
 
 def uses_of(name: str, folder: str = "") -> int:
@@ -161,7 +181,8 @@ async def _over_http(yard: Yard, follower: Follower) -> Walk:
 
 
 def figures() -> list[Figure]:
-    classes, files = names_used_twice()
+    sources = {str(path.relative_to(PACKAGE)): ast.parse(path.read_text(encoding="utf-8")) for path in modules()}
+    classes, files = len(class_names_used_twice(sources)), len(module_names_used_twice(sources))
     http = [path for folder in HTTP_FOLDERS for path in sorted((PACKAGE / folder).rglob("*.py"))]
     http += sorted((PACKAGE / "features").rglob("*views.py"))
     found = asyncio.run(walks())

@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import taskyard
 from taskyard.features.budgets.prices import price
-from taskyard.features.budgets.token_counts import Tokens
+from taskyard.features.budgets.token_counts import TokenCounts
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "trace.svg"
 COLOURS = {"PRODUCER": "#b45309", "CONSUMER": "#1d4ed8", "CLIENT": "#7c3aed", "INTERNAL": "#0f766e"}
@@ -53,7 +53,9 @@ async def traced() -> Sequence[ReadableSpan]:
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     trace.set_tracer_provider(provider)
-    price("claude-haiku-4-5", Tokens(1, 1))  # the first lookup loads the list of prices, which is no part of the story
+    price(
+        "claude-haiku-4-5", TokenCounts(1, 1)
+    )  # the first lookup loads the list of prices, which is no part of the story
     async with taskyard.connect("memory://", clock=taskyard.ManualClock(), sweeps=False) as yard:
         with trace.get_tracer("shop").start_as_current_span("POST /questions"):
             await yard.enqueue("research")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from taskyard.core.units import Micros, micros, to_iso
-from taskyard.features.sources.fires import Fire, Outcome
+from taskyard.features.sources.fires import Fire, FireOutcome
 from taskyard.yard import Yard
 
 ZONES = ("Europe/Berlin", "America/New_York")
@@ -82,7 +82,7 @@ async def wrong_with(yard: Yard, plan: Planned) -> list[str]:
     fired = await all_fires(yard, plan.id)
     wanted = [micros(at) for at in plan.times if plan.span[0] <= at <= plan.span[1]]
     found = sorted(fire.nominal or Micros(0) for fire in fired)
-    odd = [f"{plan.id} {fire.outcome} {fire.why}" for fire in fired if fire.outcome is not Outcome.FIRED]
+    odd = [f"{plan.id} {fire.outcome} {fire.why}" for fire in fired if fire.outcome is not FireOutcome.FIRED]
     missing = [f"{plan.id} did not fire at {to_iso(at)}" for at in sorted(set(wanted) - set(found))]
     extra = [f"{plan.id} fired at {to_iso(at)}" for at in sorted(set(found) - set(wanted))]
     return odd + missing + extra + ([] if len(found) == len(set(found)) else [f"{plan.id} fired twice"])

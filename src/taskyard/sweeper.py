@@ -30,7 +30,7 @@ from taskyard.core.units import DAY, HOUR, SECOND, Micros
 from taskyard.features.agents.rules import FORGOTTEN_AFTER
 from taskyard.features.attempts.endings.losses import Losses
 from taskyard.features.dags import walk
-from taskyard.features.retention.pruning import Step
+from taskyard.features.retention.pruning import PruneStep
 from taskyard.features.retention.views import Swept
 from taskyard.features.schedules.firing import ScheduleFiring
 from taskyard.features.sources.retention import FireRetention
@@ -200,20 +200,20 @@ class Sweeper:
 
     # What has happened
 
-    async def follow(self) -> Step:
+    async def follow(self) -> PruneStep:
         """Look at the events since the last time: finish what their writers did not live to finish, and count them."""
         settled = 0
         for _ in range(MOST_PAGES):
             page = await self._here.metrics.uncounted(PAGE)
             if not page.events:
-                return Step(settled)
+                return PruneStep(settled)
             # Before they are counted: who dies in between leaves both to the next.
             settled += await self._settle_ended([stored.event for stored in page.events])
             if not await self._hand_on(page.events):
-                return Step(settled)
+                return PruneStep(settled)
             if not await self._here.metrics.count(page) or len(page.events) < PAGE:
-                return Step(settled)
-        return Step(settled, more=True)
+                return PruneStep(settled)
+        return PruneStep(settled, more=True)
 
     async def _hand_on(self, events: Sequence[StoredEvent]) -> bool:
         """Let notifications and triggers follow these events; False where the store has no room for what they make."""
@@ -272,7 +272,7 @@ class Sweeper:
         )
 
     async def on_duty(
-        self, name: str, every: Micros, act: Callable[[], Awaitable[Step | int]], *, at_length: bool = False
+        self, name: str, every: Micros, act: Callable[[], Awaitable[PruneStep | int]], *, at_length: bool = False
     ) -> int:
         """Act if the duty falls to this process; at length, again at once while there is more, as long as it lasts.
 
@@ -287,7 +287,7 @@ class Sweeper:
         done = 0
         while True:
             step = await act()
-            number, more = step if isinstance(step, Step) else (step, False)
+            number, more = step if isinstance(step, PruneStep) else (step, False)
             done += number
             if not (at_length and more and self._ledger.now() < until):
                 return done

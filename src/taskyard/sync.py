@@ -18,7 +18,7 @@ from taskyard.features.breakers.service import Breakers
 from taskyard.features.budgets.service import Budgets
 from taskyard.features.dags.service import Dags
 from taskyard.features.dead_letters.service import DeadLetters
-from taskyard.features.inbox.service import Inbox
+from taskyard.features.inbox.service import Inboxes
 from taskyard.features.notifications.service import Notifications
 from taskyard.features.overview.service import Overviews
 from taskyard.features.queues.presets import Presets
@@ -203,7 +203,7 @@ class SyncDeadLetters:
 
 
 class SyncInbox:
-    def __init__(self, inbox: Inbox, wait: Waits) -> None:
+    def __init__(self, inbox: Inboxes, wait: Waits) -> None:
         self.clear = wait(inbox.clear)
         self.consume = wait(inbox.consume)
         self.list = wait(inbox.list)

@@ -17,7 +17,7 @@ from taskyard.features.budgets.service import Budgets
 from taskyard.features.dags.service import Dags
 from taskyard.features.dead_letters.service import DeadLetters
 from taskyard.features.events.service import Events
-from taskyard.features.inbox.service import Inbox
+from taskyard.features.inbox.service import Inboxes
 from taskyard.features.notifications.service import Notifications
 from taskyard.features.overview.service import Overviews
 from taskyard.features.queues.presets import Presets
@@ -63,7 +63,7 @@ class Verbs:
     external_transactions: ExternalTransactions
     failures: Failures
     health: Health
-    inbox: Inbox
+    inbox: Inboxes
     inputs: Inputs
     notes: Notes
     notifications: Notifications

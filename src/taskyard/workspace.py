@@ -30,8 +30,8 @@ from taskyard.features.dead_letters.reviews import Reviews
 from taskyard.features.dead_letters.service import DeadLetters
 from taskyard.features.events.service import Events
 from taskyard.features.inbox.checks import InboxChecks
-from taskyard.features.inbox.feed import Feed
-from taskyard.features.inbox.service import Inbox
+from taskyard.features.inbox.feed import InboxFeed
+from taskyard.features.inbox.service import Inboxes
 from taskyard.features.inbox.transcripts import Transcripts
 from taskyard.features.metrics.service import MetricCounts
 from taskyard.features.notifications.checks import NotificationChecks
@@ -158,7 +158,7 @@ class Workspace(Verbs):
         self.health = Health(ledger)
         self.bulk = Bulk(ledger, self.cancellation, self.queries, self.priorities, self.reruns, self.dead_letters)
         self.fire_retention = FireRetention(ledger, self.retention)
-        self.inbox = Inbox(ledger, self.transcripts, self.retention)
+        self.inbox = Inboxes(ledger, self.transcripts, self.retention)
         self._listen()
 
     def _listen(self) -> None:
@@ -168,7 +168,7 @@ class Workspace(Verbs):
         log, also after a crash, is named in `sweeper`.
         """
         self.ledger.ended = self.handed_out.let_go
-        self.ledger.contributors.append(Feed(self.ledger.store))
+        self.ledger.contributors.append(InboxFeed(self.ledger.store))
         self.ledger.followers += [self.dag_lifecycle, self.breaker_trips]
         self.dag_lifecycle.on_end.append(self.event_triggers.dag_ended)
 

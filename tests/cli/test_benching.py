@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 import taskyard as library
-from taskyard.cli.programs.bench import WORKSPACE, Figures, clear, verdict
+from taskyard.cli.programs.bench import WORKSPACE, BenchFigures, clear, verdict
 from tests.cli.conftest import Command
 
 QUICK = ("bench", "--seconds", "0.05")
 
 
-def some_figures(*, drain: float = 5_000, pickup_ms: float = 2, waiting_share: float = 0.9) -> Figures:
-    return Figures(
+def some_figures(*, drain: float = 5_000, pickup_ms: float = 2, waiting_share: float = 0.9) -> BenchFigures:
+    return BenchFigures(
         enqueue_one=500,
         enqueue_bulk=20_000,
         round_trip=300,
@@ -26,7 +26,7 @@ def some_figures(*, drain: float = 5_000, pickup_ms: float = 2, waiting_share: f
 def test_every_figure_is_measured(taskyard: Command) -> None:
     figures = taskyard(*QUICK, "--json").json
 
-    assert set(figures) == set(Figures.__dataclass_fields__)
+    assert set(figures) == set(BenchFigures.__dataclass_fields__)
     assert all(figure > 0 for name, figure in figures.items() if name != "waiting_share")
 
 
@@ -87,5 +87,5 @@ def test_a_bench_is_bounded(taskyard: Command, seconds: str) -> None:
         (some_figures(waiting_share=0.1), "This processor sets the pace"),
     ],
 )
-def test_the_verdict_says_in_words_what_the_figures_mean(figures: Figures, words: str) -> None:
+def test_the_verdict_says_in_words_what_the_figures_mean(figures: BenchFigures, words: str) -> None:
     assert words in verdict(figures)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskyard.core import breaker
-from taskyard.core.breaker import Breaker, BreakerState, Move
+from taskyard.core.breaker import Breaker, BreakerChange, BreakerState
 from taskyard.core.changes import Count, Record
 from taskyard.core.identifiers import breaker_counter, probe_ceiling
 from taskyard.core.policy import BreakerPolicy
@@ -25,7 +25,7 @@ def a_breaker(
     return Breaker("here", type_, generation, opened_at, version)
 
 
-def after(move: Move) -> Breaker:
+def after(move: BreakerChange) -> Breaker:
     """The breaker as it is read once the move has landed."""
     kind, workspace, type_, version, body = move.record
     return breaker.breaker_of(workspace, type_, Record(kind, workspace, type_, version + 1, body or {}))

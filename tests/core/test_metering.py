@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from taskyard.core.changes import Event, StoredEvent
 from taskyard.core.task import Status, TaskId
 from taskyard.core.units import DAY, Micros, from_iso, utc_date
-from taskyard.features.metrics.rules import MOST_LABELS, OTHER, CostLabels, Totals, body_of, fold, totals_of
+from taskyard.features.metrics.rules import MOST_LABELS, OTHER, CostLabels, MetricTotals, body_of, fold, totals_of
 
 MONDAY = from_iso("2026-11-16T12:00:00Z")
 TYPES = {("default", "ada.1"): "ada"}
@@ -34,7 +34,7 @@ def failed(reason: str = "crash", **facts: Any) -> StoredEvent:
     return an_event("task.retrying", **told)
 
 
-def folded(*events: StoredEvent) -> Totals:
+def folded(*events: StoredEvent) -> MetricTotals:
     return fold(events, TYPES, utc_date)[HERE]
 
 
@@ -138,7 +138,7 @@ _EVENTS = st.lists(
 @given(_EVENTS, st.data())
 def test_pages_add_up_to_the_whole_however_they_are_cut(events: Sequence[StoredEvent], data: st.DataObject):
     cut = data.draw(st.integers(0, len(events)))
-    parts = Totals()
+    parts = MetricTotals()
     for page in (events[cut:], events[:cut]):
         for totals in fold(page, TYPES, utc_date).values():
             parts.add(totals)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from taskyard.core.agent import Agent, AgentStatus
+from taskyard.core.agent import AgentStatus, RegisteredAgent
 from taskyard.core.breaker import Breaker
 from taskyard.core.changes import Record
 from taskyard.core.claiming import PlannedLane
@@ -19,7 +19,7 @@ from tests.core.defining import NOW, defined
 from tests.core.rows import later
 
 STANDARD = PRESETS["standard"]
-CODER = Agent(id=AgentId("ada"), type="coder", capabilities=frozenset({"git", "python"}))
+CODER = RegisteredAgent(id=AgentId("ada"), type="coder", capabilities=frozenset({"git", "python"}))
 PLAIN = Lane("here", "default", "code", None, (), 10, 0, None)
 HERE = Planning(workspace="here", epoch=1)
 
@@ -39,7 +39,7 @@ def breaker(generation: int, *, opened_at: Micros | None = None) -> dict[str, Br
 def planned(
     planning: Planning = HERE,
     *lanes: Lane,
-    agent: Agent = CODER,
+    agent: RegisteredAgent = CODER,
     queues: set[str] | None = None,
     types: set[str] | None = None,
     now: Micros = NOW,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from taskyard.core.agent import DEFAULT_SLOTS, Agent, Period
+from taskyard.core.agent import DEFAULT_SLOTS, Period, RegisteredAgent
 from taskyard.core.errors import Forbidden, IdentityTaken, InvalidInput
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
@@ -223,7 +223,7 @@ async def test_of_two_processes_that_want_a_name_at_once_one_gets_it(open_yard: 
         await race(one.agents.register(name, "coder"), other.agents.register(f"{name}-1", name))
 
 
-async def race(*registering: Coroutine[Any, Any, Agent]) -> None:
+async def race(*registering: Coroutine[Any, Any, RegisteredAgent]) -> None:
     tried = await asyncio.gather(*registering, return_exceptions=True)
     assert sorted(type(each).__name__ for each in tried) == ["Agent", "IdentityTaken"]
 

@@ -9,7 +9,7 @@ from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.features.inbox import rules as inbox_rules
 from taskyard.features.inbox.rules import MOST_BYTES
-from taskyard.features.inbox.views import Batch, Dequeued
+from taskyard.features.inbox.views import Dequeued, ItemBatch
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
 from tests.yards import OpenYard, data_of
@@ -22,7 +22,7 @@ async def put(yard: Yard, *contents: Any, **facts: Any) -> None:
         await yard.inbox.put(*MINE, content, **facts)
 
 
-async def take(yard: Yard, **how: Any) -> Batch:
+async def take(yard: Yard, **how: Any) -> ItemBatch:
     batch = (await yard.inbox.take(*MINE, **how)).batch
     assert batch is not None, "there was nothing to take"
     return batch

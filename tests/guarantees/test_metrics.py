@@ -10,7 +10,7 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Status
 from taskyard.core.units import utc_date
 from taskyard.features.metrics import service as metering
-from taskyard.features.metrics.rules import Totals
+from taskyard.features.metrics.rules import MetricTotals
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
 from tests.interference import ProcessDied, dying_after
@@ -34,7 +34,7 @@ def page_by_page(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(sweeper, "PAGE", size)
 
 
-async def today(yard: Yard) -> Totals:
+async def today(yard: Yard) -> MetricTotals:
     [day] = (await yard.local.metrics.read(days=1)).days
     assert day.date == utc_date(yard.now())
     return day.totals

@@ -7,7 +7,7 @@ import pytest
 
 from taskyard.core.agent import AgentStatus
 from taskyard.core.units import to_iso
-from taskyard.features.tasks.answers import Cause
+from taskyard.features.tasks.answers import CauseView
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
 from tests.yards import OpenYard, given_a_running_task, given_an_agent
@@ -20,7 +20,7 @@ async def standing(yard: Yard, agent_id: str) -> tuple[AgentStatus, bool]:
     return view.status, view.silent
 
 
-async def cause_of(yard: Yard, task_id: str) -> Cause:
+async def cause_of(yard: Yard, task_id: str) -> CauseView:
     (cause,) = (await yard.why(task_id)).causes
     return cause
 

@@ -5,14 +5,14 @@ import pytest
 from taskyard.core.errors import NotFound
 from taskyard.core.json_value import Json
 from taskyard.core.units import Micros, seconds, to_iso
-from taskyard.features.tasks.answers import Cause
+from taskyard.features.tasks.answers import CauseView
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
 from tests.graphs import bury, claim_all, given_a_graph, task
 from tests.yards import OpenYard, claim_that, elapse, given_a_claimed_task, given_a_running_task, given_an_agent
 
 
-async def cause_of(yard: Yard, task_id: str, kind: str) -> Cause:
+async def cause_of(yard: Yard, task_id: str, kind: str) -> CauseView:
     """The one cause, which must be of this kind."""
     (cause,) = (await yard.why(task_id)).causes
     assert cause.kind == kind, cause

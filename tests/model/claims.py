@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from taskyard.core.agent import Agent, AgentStatus, agent_of, agent_type_of
+from taskyard.core.agent import AgentStatus, RegisteredAgent, agent_of, agent_type_of
 from taskyard.core.breaker import breaker_of
 from taskyard.core.changes import Limit, Record
 from taskyard.core.claiming import type_money
@@ -68,7 +68,7 @@ def _of(config: Config, kind: str) -> list[Record]:
     return [record for record in config.records if record.kind == kind]
 
 
-def _check_allowed(config: Config, lane: Lane, agent: Agent, given: Mapping[str, Any], now: Micros) -> None:
+def _check_allowed(config: Config, lane: Lane, agent: RegisteredAgent, given: Mapping[str, Any], now: Micros) -> None:
     paused = [each.id for each in _of(config, "queue") if each.body.get("paused")]
     throttles = {each.id: cast(int, each.body["until"]) for each in _of(config, "throttle")}
     scopes = (lane.type, f"{lane.type}|{lane.model}")
@@ -114,7 +114,7 @@ def _place(config: Config, hot: Hot, now: Micros) -> tuple[int, int]:
 
 
 def _ceilings(
-    config: Config, limits: Mapping[str, Limit], agent: Agent, taken: Sequence[Hot], now: Micros
+    config: Config, limits: Mapping[str, Limit], agent: RegisteredAgent, taken: Sequence[Hot], now: Micros
 ) -> dict[str, int | None]:
     """The ceilings on money that were claimed under, within which is what is reserved and what was spent."""
     settings = [settings_of(each) for each in _of(config, "workspace")]

@@ -18,6 +18,7 @@ import pydantic
 import pytest
 
 import taskyard
+from scripts.shape import class_names_used_twice, module_names_used_twice
 
 PACKAGE = Path(taskyard.__file__).parent
 Sources = Mapping[str, ast.Module]  # by path below the package
@@ -29,6 +30,10 @@ NOT_COUNTED = frozenset(
 )  # the core, and the folders of the grid
 # They commit sets of removals: what they remove concerns no listener, and pruning is bounded by its own batches.
 COMMITS_TO_STORE = {"cli/programs/bench.py": 1, "features/retention/pruning.py": 1}
+
+CLASS_NAMES_USED_TWICE: dict[str, list[str]] = {"Host": ["host.py", "stores/redis/connection/address.py"]}
+# Claims, completions and queries are the same thing in a feature and in the layer below it.
+MODULE_NAMES_USED_TWICE = {"claims", "codec", "completions", "connection", "queries", "server"}
 
 
 @pytest.fixture(scope="module")
@@ -311,6 +316,37 @@ def test_a_folder_that_fills_up_is_found(sources: Sources):
     more = {*sources, *(f"outbound/channel_{number}.py" for number in range(MOST_MODULES))}
 
     assert set(full_folders(more)) == {"outbound"}
+
+
+# Names
+
+
+def test_no_class_name_is_used_twice(sources: Sources):
+    assert class_names_used_twice(sources) == CLASS_NAMES_USED_TWICE
+
+
+def test_a_module_name_is_used_twice_only_where_it_is_listed(sources: Sources):
+    assert module_names_used_twice(sources).keys() == MODULE_NAMES_USED_TWICE
+
+
+def test_a_class_name_that_is_used_twice_is_found(sources: Sources):
+    planted = with_code(sources, "features/agents/service.py", "class Schedules: ...")
+    paths = ["features/agents/service.py", "features/schedules/service.py"]
+
+    assert class_names_used_twice(planted)["Schedules"] == paths
+
+
+def test_a_module_name_that_is_used_twice_is_found(sources: Sources):
+    assert module_names_used_twice([*sources, "server/agenda.py"])["agenda"] == [
+        "features/schedules/agenda.py",
+        "server/agenda.py",
+    ]
+
+
+def test_a_part_that_every_store_has_is_one_name(sources: Sources):
+    planted = [*sources, "stores/redis/blockers.py", "features/agents/checks.py", "server/routes/retention.py"]
+
+    assert module_names_used_twice(planted).keys() == MODULE_NAMES_USED_TWICE
 
 
 # Exceptions

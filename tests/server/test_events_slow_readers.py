@@ -11,7 +11,7 @@ from taskyard.api.messages import Closing
 from taskyard.features.tasks.views import Held
 from taskyard.server import server as serving
 from taskyard.server.live import event_buffer, socket
-from taskyard.server.live.feed import Feed
+from taskyard.server.live.feed import LiveFeed
 from taskyard.server.server import Server, served
 from taskyard.yard import Yard
 from tests.server.crowd import join
@@ -30,11 +30,11 @@ async def server(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[S
 
 
 @pytest.fixture
-async def feed(server: Server, yard: Yard) -> Feed:
+async def feed(server: Server, yard: Yard) -> LiveFeed:
     return await live(server).feed_of(yard)
 
 
-async def talk_until_there_are(listeners: int, yard: Yard, held: Held, feed: Feed) -> int:
+async def talk_until_there_are(listeners: int, yard: Yard, held: Held, feed: LiveFeed) -> int:
     """Say more and more until only so many still listen; how much was said."""
     for said in range(1, MOST + 1):
         await yard.attempts.message(held.id, held.lease, {"number": said, "text": TEXT})
@@ -56,7 +56,7 @@ def numbers(events: list[dict[str, Any]]) -> list[int]:
     return [event["payload"]["number"] for event in events]
 
 
-async def test_a_slow_reader_is_cut_off_and_misses_nothing_when_it_resumes(yard: Yard, server: Server, feed: Feed):
+async def test_a_slow_reader_is_cut_off_and_misses_nothing_when_it_resumes(yard: Yard, server: Server, feed: LiveFeed):
     held = await given_a_running_task(yard)
     wanted = {"task_id": held.id, "event": "task.message"}
     async with listening(server) as quick:
@@ -83,7 +83,7 @@ async def test_a_slow_reader_is_cut_off_and_misses_nothing_when_it_resumes(yard:
         assert numbers(await hearing) == list(range(1, MOST + 1))
 
 
-async def test_a_slow_stream_ends_and_is_resumed_where_it_ended(yard: Yard, server: Server, feed: Feed):
+async def test_a_slow_stream_ends_and_is_resumed_where_it_ended(yard: Yard, server: Server, feed: LiveFeed):
     held = await given_a_running_task(yard)
     path = f"/api/events?task_id={held.id}&event=task.message"
     async with calling(server) as client:
@@ -103,7 +103,7 @@ async def test_a_slow_stream_ends_and_is_resumed_where_it_ended(yard: Yard, serv
 
 
 async def test_a_reader_that_never_reads_is_hung_up_on(
-    yard: Yard, server: Server, feed: Feed, monkeypatch: pytest.MonkeyPatch
+    yard: Yard, server: Server, feed: LiveFeed, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(socket, "LEAVING", 0.1)
     monkeypatch.setattr(serving, "HANGING_UP", 2)
@@ -116,7 +116,7 @@ async def test_a_reader_that_never_reads_is_hung_up_on(
     member.transport.abort()
 
 
-async def test_what_is_kept_for_listeners_is_bounded(yard: Yard, server: Server, feed: Feed):
+async def test_what_is_kept_for_listeners_is_bounded(yard: Yard, server: Server, feed: LiveFeed):
     held = await given_a_running_task(yard)
     for _ in range(20):
         await yard.attempts.message(held.id, held.lease, {"text": TEXT})

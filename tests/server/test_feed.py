@@ -9,14 +9,14 @@ import pytest
 
 from taskyard.server.live import feed as live
 from taskyard.server.live.event_buffer import Recent
-from taskyard.server.live.feed import Feed
+from taskyard.server.live.feed import LiveFeed
 from taskyard.yard import Yard
 from tests.core.test_event_feed import TURNS, Written, events
 
 
-async def reading(log: Written) -> tuple[Feed, asyncio.Task[None]]:
+async def reading(log: Written) -> tuple[LiveFeed, asyncio.Task[None]]:
     """A feed of this log, once it has got as far as it gets by itself."""
-    feed = Feed(cast(Yard, log), Recent(0))
+    feed = LiveFeed(cast(Yard, log), Recent(0))
     running = asyncio.create_task(feed.run())
     await turns()
     return feed, running

@@ -11,7 +11,7 @@ from taskyard.api.codec import write
 from taskyard.app import Yard
 from taskyard.core.task import Status
 from taskyard.features.inbox import rules
-from taskyard.features.inbox.views import Batch
+from taskyard.features.inbox.views import ItemBatch
 from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
 from taskyard.worker.inbox import Inbox
@@ -33,7 +33,7 @@ class Heard:
     def enqueued(self, item: Any, length: int) -> None:
         self._note(f"enqueued {item.content} {length}")
 
-    async def dequeued(self, batch: Batch) -> None:
+    async def dequeued(self, batch: ItemBatch) -> None:
         self._note(f"dequeued {batch.merged_count}")
 
     def blocked(self, reason: str) -> None:

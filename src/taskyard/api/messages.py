@@ -28,7 +28,7 @@ class Message(NamedTuple):
     """One kind of message. `roles` may send it; None: anybody, also before a token was shown."""
 
     action: str
-    shape: type[requests.Request]
+    shape: type[requests.RequestBody]
     roles: frozenset[Role] | None
     is_own: bool = False  # the role agent may send it too, about a task that it holds or has held
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from taskyard.definition import document
 from taskyard.definition.document import fields_of, is_view, unnoted, without_none
-from taskyard.definition.view import About, Closed, Flat, Hidden, Rest, Written
+from taskyard.definition.view import About, Closed, Flat, Hidden, Rest, WireType
 
 MODELS: dict[type, type[BaseModel]] = {}  # of every view that is part of an answer
 _LEFT_OUT = object()
@@ -76,7 +76,7 @@ def _shape(kind: Any, notes: tuple[object, ...] = ()) -> Any:
     notes = (*notes, *more)
     if (alone := without_none(kind)) is not None:
         return _shape(alone, notes) | None
-    if (written := next((note for note in notes if isinstance(note, Written)), None)) is not None:
+    if (written := next((note for note in notes if isinstance(note, WireType)), None)) is not None:
         return _shape(written.kind)
     if is_view(kind):
         return model(kind)

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from taskyard.api.requests import Lease, Name, Request, Seconds
-from taskyard.features.inbox.items import Source
+from taskyard.api.requests import Lease, Name, RequestBody, Seconds
+from taskyard.features.inbox.items import ItemSource
 from taskyard.features.inbox.rules import Kind
 
 SourceId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
@@ -19,7 +19,7 @@ Template = Annotated[
 # Schedules and triggers
 
 
-class ScheduleDraft(Request):
+class ScheduleDraft(RequestBody):
     """When to make what. Either `task` or `dag` is given."""
 
     model_config = ConfigDict(
@@ -49,7 +49,7 @@ class ScheduleDraft(Request):
     replace: bool = Field(False, description="In the place of one that has the id.")
 
 
-class TriggerDraft(Request):
+class TriggerDraft(RequestBody):
     """What to make when something happens. Either `task`, `dag` or `ready_made` is given."""
 
     model_config = ConfigDict(
@@ -72,30 +72,30 @@ class TriggerDraft(Request):
     replace: bool = False
 
 
-class FireByHand(Request):
+class FireByHand(RequestBody):
     data: dict[str, Any] = Field(description="What the template names.")
     key: str | None = Field(None, max_length=1000, description="The same key fires once.")
     dry_run: bool = False
 
 
-class Rotate(Request):
+class Rotate(RequestBody):
     grace_sec: Seconds = Field(0, description="How long the secret before stays good.")
 
 
 # Inboxes and background subagents
 
 
-class EnqueueItem(Request):
+class EnqueueItem(RequestBody):
     content: Any = Field(description="A text, or a list of parts of a turn.")
     kind: Literal["message", "task_notification", "approval_result", "overlay_action"] = Kind.MESSAGE.value
     scope_agent: Name | None = Field(None, description="With the next: another conversation than the inbox's own.")
     scope_conversation: Name | None = None
-    source: Literal["user", "system", "hook"] = Source.USER.value
+    source: Literal["user", "system", "hook"] = ItemSource.USER.value
     client_message_id: Name | None = None
     item_id: Name | None = Field(None, description="Minted by the caller, it makes a repeated call harmless.")
 
 
-class DequeueBatch(Request):
+class DequeueBatch(RequestBody):
     blocked_reason: (
         Literal[
             "streaming",
@@ -111,15 +111,15 @@ class DequeueBatch(Request):
     batch_id: Name | None = Field(None, description="Minted by the caller: the same again gets the same batch.")
 
 
-class ConsumeBatch(Request):
+class ConsumeBatch(RequestBody):
     batch_id: Name
 
 
-class ClearInbox(Request):
+class ClearInbox(RequestBody):
     reason: Annotated[str, Field(max_length=1000)] = "cancelled"
 
 
-class SubagentDraft(Request):
+class SubagentDraft(RequestBody):
     """A subagent: what to do, and how."""
 
     type: Name = Field(description="What kind of subagent: explore, review, …")
@@ -153,7 +153,7 @@ class SpawnSubagent(SubagentDraft):
 # Notifications
 
 
-class SetNotifier(Request):
+class SetNotifier(RequestBody):
     target: Annotated[
         str,
         Field(

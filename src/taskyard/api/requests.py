@@ -33,7 +33,7 @@ Words = Annotated[str, Field(max_length=10_000)]
 TaskId = Annotated[str, AfterValidator(task_of), Field(description="A task's id, or that of an attempt at it.")]
 
 
-class Request(BaseModel):
+class RequestBody(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
@@ -89,15 +89,15 @@ else:
     )
 
 
-class Batch(Request):
+class EnqueueMany(RequestBody):
     tasks: list[TaskDraft] = Field(max_length=growth_limits.MOST_IN_A_BATCH)
 
 
-class Drafts(Request):
+class AddTasks(RequestBody):
     tasks: list[TaskDraft] = Field(max_length=growth_limits.MOST_TASKS)
 
 
-class DagInbox(Request):
+class DagInboxDraft(RequestBody):
     """The inbox that is told what becomes of a graph."""
 
     agent: Name
@@ -107,7 +107,7 @@ class DagInbox(Request):
     ]
 
 
-class DagDraft(Request):
+class DagDraft(RequestBody):
     """A whole graph. Its tasks name each other by `name`, or by ids they mint."""
 
     id: str | None = None
@@ -115,7 +115,7 @@ class DagDraft(Request):
     tasks: list[TaskDraft] = Field(min_length=1, max_length=growth_limits.MOST_TASKS)
     budget_ceiling_usd: Money | None = None
     tags: list[str] = []
-    inbox: DagInbox | None = None
+    inbox: DagInboxDraft | None = None
 
     def fields(self, tasks: list[dict[str, Any]]) -> dict[str, Any]:
         """What the caller said, with the fields of the tasks."""
@@ -124,7 +124,7 @@ class DagDraft(Request):
         return {**given, **told, "tasks": tasks}
 
 
-class Claim(Request):
+class ClaimTasks(RequestBody):
     """Who asks, and for how much. Either an agent, or a runtime for any of its agents."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"agent_id": "coder-1", "count": 1, "wait_sec": 20}]})
@@ -139,11 +139,11 @@ class Claim(Request):
     request_id: Name | None = Field(None, description="The same again gets the same tasks, where an answer was lost.")
 
 
-class Leased(Request):
+class Leased(RequestBody):
     lease: Lease
 
 
-class Spent(Request):
+class SpentSoFar(RequestBody):
     """What the attempt has cost so far, in all. Cost is rounded up to a micro-dollar."""
 
     cost_usd: Money | None = None
@@ -154,15 +154,15 @@ class Spent(Request):
     model: Name | None = Field(None, description="Where no cost is given, its price is looked up.")
 
 
-class Heartbeat(Leased, Spent):
+class SendHeartbeat(Leased, SpentSoFar):
     progress: Any = None
 
 
-class HeartbeatOf(Heartbeat):
+class HeartbeatOf(SendHeartbeat):
     task_id: TaskId
 
 
-class Heartbeats(Request):
+class Heartbeats(RequestBody):
     heartbeats: list[HeartbeatOf] = Field(max_length=10_000)
 
 
@@ -170,7 +170,7 @@ class LeaseOf(Leased):
     task_id: TaskId
 
 
-class Leases(Request):
+class Leases(RequestBody):
     leases: list[LeaseOf] = Field(max_length=10_000)
 
 
@@ -178,18 +178,18 @@ class Progress(Leased):
     progress: Any
 
 
-class Message(Leased):
+class AddMessage(Leased):
     message: Any
 
 
-class Session(Leased):
+class PinSession(Leased):
     """At least one of the two; what is not given stays as it was pinned before."""
 
     session_id: Name | None = None
     work_dir: Annotated[str, Field(max_length=4096)] | None = None
 
 
-class Complete(Leased, Spent):
+class Complete(Leased, SpentSoFar):
     output: Any = None
     artifacts: list[str] = []
     decision_report: Any = None
@@ -199,25 +199,25 @@ class CompleteOf(Complete):
     task_id: TaskId
 
 
-class Completions(Request):
+class CompleteMany(RequestBody):
     """Many results; with `claim`, finish and claim in one call."""
 
     results: list[CompleteOf] = Field(min_length=1, max_length=1000)
-    claim: Claim | None = None
+    claim: ClaimTasks | None = None
 
 
-class Fail(Leased, Spent):
+class FailAttempt(Leased, SpentSoFar):
     reason: Name = "agent_error"
     error: str = ""
     details: Any = None
     retry_after_sec: Seconds | None = None
 
 
-class FailOf(Fail):
+class FailOf(FailAttempt):
     task_id: TaskId
 
 
-class Failures(Request):
+class FailMany(RequestBody):
     results: list[FailOf] = Field(min_length=1, max_length=1000)
 
 
@@ -227,7 +227,7 @@ class Spawn(Leased):
     wait: bool = False
 
 
-class Checkpoint(Leased, Spent):
+class SaveCheckpoint(Leased, SpentSoFar):
     name: Name
     data: Any = None
 
@@ -245,45 +245,45 @@ class WaitFor(Leased):
     timeout_sec: Seconds | None = None
 
 
-class Snooze(Leased):
+class SnoozeTask(Leased):
     kind: Literal["snooze"]
     duration_sec: Seconds
 
 
-Suspend = Annotated[Sleep | WaitFor | Snooze, Field(discriminator="kind")]
+Suspend = Annotated[Sleep | WaitFor | SnoozeTask, Field(discriminator="kind")]
 
 
-class Cancel(Request):
+class CancelTask(RequestBody):
     reason: Annotated[str, Field(max_length=1000)] = "cancelled"
     cascade: bool | None = None
     dry_run: Annotated[bool, Field(description="Only say what would be cancelled.")] = False
 
 
-class CancelDag(Request):
+class CancelDag(RequestBody):
     reason: Annotated[str, Field(max_length=1000)] = "cancelled"
     dry_run: Annotated[bool, Field(description="Only say what would be cancelled.")] = False
 
 
-class RerunIssue(Request):
+class RerunIssue(RequestBody):
     task_id: TaskId | None = None
 
 
-class SendSignal(Request):
+class SendSignal(RequestBody):
     name: Name
     data: Any = None
 
 
-class Priority(Request):
+class Priority(RequestBody):
     priority: int
 
 
-class Resolve(Request):
+class Resolve(RequestBody):
     resolution: Literal["retry", "modify_and_retry", "cancel", "escalate"]
     reason: Words = ""
     spec: dict[str, Any] | None = None
 
 
-class BulkFilter(Request):
+class BulkFilter(RequestBody):
     ids: Annotated[list[str], Field(max_length=1000, description="Exactly these, and nothing else beside it.")] = []
     status: list[str] = []
     type: list[str] = []
@@ -296,7 +296,7 @@ class BulkFilter(Request):
     text: str | None = None
 
 
-class BulkAction(Request):
+class BulkAction(RequestBody):
     """What to do with every task that matches the filter."""
 
     action: Literal["cancel", "retry", "rerun", "priority"]
@@ -309,7 +309,7 @@ class BulkAction(Request):
 Per = Literal["ever", "day", "month"]
 
 
-class RegisterAgent(Request):
+class RegisterAgent(RequestBody):
     id: Annotated[Name | None, Field(description="Without it, a new one is made for the type.")] = None
     type: Name | None = None
     capabilities: list[str] = []
@@ -328,7 +328,7 @@ class RegisterAgent(Request):
     keep: Annotated[bool, Field(description="Keep what is known of the agent, and add the capabilities to it.")] = False
 
 
-class RegisterRuntime(Request):
+class RegisterRuntime(RequestBody):
     id: Name
     incarnation: Incarnation | None = None
     hostname: Annotated[str, Field(max_length=1000)] = ""
@@ -336,24 +336,24 @@ class RegisterRuntime(Request):
     version: Annotated[str, Field(max_length=1000)] = ""
 
 
-class RuntimeHeartbeat(Request):
+class RuntimeHeartbeat(RequestBody):
     incarnation: Incarnation | None = None
     keep_leases: Annotated[
         bool, Field(description="Extend what it holds where the preset says so; false: heartbeats of tasks do.")
     ] = True
 
 
-class Orphaned(Request):
+class Orphaned(RequestBody):
     incarnation: Incarnation | None = None
 
 
-class AgentBudget(Request):
+class AgentBudget(RequestBody):
     budget_usd: Annotated[Money | None, Field(description="null: no limit")] = None
     budget_per: Per | None = None
     take_back: Annotated[bool, Field(description="Let what is said in code count again.")] = False
 
 
-class GrantAgent(Request):
+class GrantAgent(RequestBody):
     """What is left out may be had as much as is asked for; but capabilities that judge are had only where named."""
 
     agent_id: Annotated[Name | None, Field(description="For one id of the type alone.")] = None
@@ -363,37 +363,37 @@ class GrantAgent(Request):
     slots: Annotated[Slots | None, Field(description="The sum over all ids of the type; null: 10.")] = None
 
 
-class DagBudget(Request):
+class DagBudget(RequestBody):
     budget_ceiling_usd: Money | None
 
 
-class DagLimit(Request):
+class DagLimit(RequestBody):
     max_tasks: Annotated[int | None, Field(description="Null: as many as any DAG may have.")]
 
 
-class DayBudget(Request):
+class DayBudget(RequestBody):
     daily_budget_usd: Money | None = None
     default_reserve_usd: Money = 0
 
 
-class Preset(Request):
+class Preset(RequestBody):
     preset: Name
 
 
-class QueuePreset(Request):
+class QueuePreset(RequestBody):
     preset: Name | None
 
 
-class MoveBreaker(Request):
+class MoveBreaker(RequestBody):
     why: Annotated[str, Field(max_length=1000)] = "by hand"
 
 
-class ReportPolicy(Request):
+class ReportPolicy(RequestBody):
     required: bool
     queue: Name | None = Field(None, description="Of this queue alone; left out: of all.")
 
 
-class BreakerOverride(Request):
+class OverrideBreaker(RequestBody):
     """What differs for a type. The camelCase names are those of preset loki."""
 
     failure_threshold: int | None = None
@@ -403,14 +403,14 @@ class BreakerOverride(Request):
     cooldownSeconds: Seconds | None = None  # noqa: N815
 
 
-class BreakerPolicy(Request):
+class SetBreakers(RequestBody):
     failure_threshold: int | None = None
     half_open_after_sec: Seconds | None = None
-    overrides: dict[str, int | BreakerOverride] | None = None
+    overrides: dict[str, int | OverrideBreaker] | None = None
     cooldownSeconds: Seconds | None = None  # noqa: N815 - so the preset loki has it
 
 
-class CreateToken(Request):
+class CreateToken(RequestBody):
     name: Name
     role: Literal["admin", "operator", "orchestrator", "agent", "viewer"]
     agent: Annotated[Name | None, Field(description="For the role agent: its type.")] = None
@@ -431,13 +431,13 @@ class CreateToken(Request):
 # What goes over the WebSocket
 
 
-class ShowToken(Request):
+class ShowToken(RequestBody):
     """The first message, from callers that can set no header."""
 
     token: Annotated[str, Field(max_length=255)]
 
 
-class Subscribe(Request):
+class Subscribe(RequestBody):
     action: Literal["subscribe"]
     id: Annotated[str, Field(min_length=1, max_length=64, description="The caller's name for it.")]
     after: Annotated[int, Field(ge=0, le=2**53, description="From there on; without it, from now on.")] | None = None
@@ -451,10 +451,10 @@ class Subscribe(Request):
     view: Literal["multica"] | None = None
 
 
-class Unsubscribe(Request):
+class Unsubscribe(RequestBody):
     action: Literal["unsubscribe"]
     id: Annotated[str, Field(min_length=1, max_length=64)]
 
 
-class Ping(Request):
+class Ping(RequestBody):
     action: Literal["ping"]

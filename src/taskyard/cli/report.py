@@ -23,7 +23,7 @@ from taskyard.features.tasks.views import Details
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 
-class Decision(NamedTuple):
+class DeadLetterDecision(NamedTuple):
     """What somebody decided about a dead letter, and what had led to it."""
 
     review: Review
@@ -68,13 +68,13 @@ def day_given(text: str | None, now: Micros) -> str:
         raise InvalidInput("--date", "must be a day, as 2026-11-15") from None
 
 
-async def decisions_of(yard: Yard, day: str) -> list[Decision]:
+async def decisions_of(yard: Yard, day: str) -> list[DeadLetterDecision]:
     """What was decided on that day, in the order it was."""
-    made = [Decision(review, await yard.get(review.task_id)) for review in await yard.dead_letters.reviews()]
+    made = [DeadLetterDecision(review, await yard.get(review.task_id)) for review in await yard.dead_letters.reviews()]
     return [each for each in made if utc_date(each.made_at) == day]
 
 
-def report(day: str, made: Sequence[Decision]) -> str:
+def report(day: str, made: Sequence[DeadLetterDecision]) -> str:
     """A page of the review log: who decided what, when and why, what had gone wrong, and what that had cost."""
     if not made:
         return f"# Dead-letter review {day}\n\nNothing was decided.\n"
@@ -85,7 +85,7 @@ def report(day: str, made: Sequence[Decision]) -> str:
     return "\n".join([head, *(_section(number, each) for number, each in enumerate(made, start=1))])
 
 
-def _section(number: int, decision: Decision) -> str:
+def _section(number: int, decision: DeadLetterDecision) -> str:
     task, review = decision.task, decision.review
     died = f"{to_iso(review.at or Micros(0))}, of {_inline(review.reason)}"
     if review.poison_pill:

@@ -16,7 +16,7 @@ from rich.console import RenderableType
 
 from taskyard.app import Yard, connect, missing_file
 from taskyard.cli import completion
-from taskyard.cli.settings import Settings
+from taskyard.cli.settings import CliSettings
 from taskyard.cli.tables import Terminal, Text
 from taskyard.core.errors import InvalidInput, NotFound, YardMissing
 from taskyard.core.json_value import Json, decode
@@ -45,8 +45,8 @@ FIRST = frozenset(
 By = Annotated[str, typer.Option("--by", help="Who is doing this.", envvar="TASKYARD_USER")]
 
 
-def chosen(context: typer.Context) -> Settings:
-    return cast(Settings, context.obj)
+def chosen(context: typer.Context) -> CliSettings:
+    return cast(CliSettings, context.obj)
 
 
 def connected(context: typer.Context, **instead: Any) -> Yard:

@@ -18,7 +18,7 @@ NUMBERS = ("call_timeout_sec",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class CliSettings:
     url: str = DEFAULT_URL
     workspace: str | None = None
     preset: str | None = None
@@ -44,12 +44,14 @@ class Settings:
         return store_url.redact_url(self.url)
 
 
-def settings(*, url: str | None, url_file: Path | None = None, workspace: str | None, preset: str | None) -> Settings:
+def settings(
+    *, url: str | None, url_file: Path | None = None, workspace: str | None, preset: str | None
+) -> CliSettings:
     """What this call is about."""
     flags = {"url": url or (None if url_file is None else url_in(url_file)), "workspace": workspace, "preset": preset}
     filed = _filed()
     chosen = {name: flags.get(name) or os.environ.get(f"TASKYARD_{name.upper()}") or filed.get(name) for name in KNOWN}
-    return Settings(**{name: value for name, value in chosen.items() if value not in (None, "")})
+    return CliSettings(**{name: value for name, value in chosen.items() if value not in (None, "")})
 
 
 def _filed() -> dict[str, Any]:

@@ -8,7 +8,7 @@ from taskyard.api import calls
 from taskyard.api.codec import read
 from taskyard.client.remote import Remote
 from taskyard.client.transport.body import body, several
-from taskyard.core.agent import Agent, AgentStatus
+from taskyard.core.agent import AgentStatus, RegisteredAgent
 from taskyard.core.errors import NotFound
 from taskyard.features.agents.runtimes import Runtimes
 from taskyard.features.agents.service import Agents
@@ -45,7 +45,7 @@ class RemoteAgents(Remote, Agents):
         keep: bool = False,
         token: str | None = None,
         by: str | None = None,
-    ) -> Agent:
+    ) -> RegisteredAgent:
         """Say who can work. Registering again changes what is known and makes the agent active."""
         request = body(
             id=agent_id,

@@ -11,7 +11,7 @@ from taskyard.api import calls
 from taskyard.api.calls import Call
 from taskyard.api.codec import outcome_of, read
 from taskyard.client.remote import Remote
-from taskyard.client.transport.batches import Batches, Item
+from taskyard.client.transport.batches import Batches, BatchItem
 from taskyard.client.transport.body import body, draft, listed, mended, parts, several
 from taskyard.client.transport.headers import LONGEST_WAIT
 from taskyard.core.errors import InvalidInput, TaskyardError
@@ -39,10 +39,10 @@ LONGEST_ERROR = 10_000  # characters; what is more is cut off, as everywhere
 def ends_of_attempts(connection: Connection, one: Call, many: Call) -> Batches[Receipt]:
     """Ends of attempts that come at the same time go out in one request."""
 
-    async def send_one(item: Item) -> Receipt:
+    async def send_one(item: BatchItem) -> Receipt:
         return read(Receipt, await connection.ask_about(one, item.task_id, f"{{{item.members}}}".encode()))
 
-    async def send_many(items: Sequence[Item]) -> list[Receipt | TaskyardError]:
+    async def send_many(items: Sequence[BatchItem]) -> list[Receipt | TaskyardError]:
         answer = await connection.ask(many, f'{{"results":{_objects(items)}}}'.encode())
         return [outcome_of(each) for each in answer["results"]]
 
@@ -154,12 +154,12 @@ class RemoteClaims(Remote, Claims):
             if answer["tasks"] or monotonic() >= until:
                 return read(list[Held], answer["tasks"])
 
-    async def _send_heartbeats(self, items: Sequence[Item]) -> list[Told]:
+    async def _send_heartbeats(self, items: Sequence[BatchItem]) -> list[Told]:
         request = f'{{"heartbeats":{_objects(items)}}}'.encode()
         answer = await self._connection.ask(calls.HEARTBEAT_MANY, request, patience=HASTE)
         return read(list[Told], answer["told"])
 
-    async def _send_heartbeat(self, item: Item) -> Told:
+    async def _send_heartbeat(self, item: BatchItem) -> Told:
         (told,) = await self._send_heartbeats([item])
         return told
 
@@ -199,7 +199,7 @@ class RemoteCompletions(Remote, Completions):
             decision_report=decision_report,
             **spent,
         )
-        return await self._batches.send(Item(task_id, members))
+        return await self._batches.send(BatchItem(task_id, members))
 
     async def complete_many(self, results: Sequence[Mapping[str, Any]]) -> list[Receipt | TaskyardError]:
         """Hand in many outputs. Each stands or falls alone, and its answer stands in its place."""
@@ -235,7 +235,7 @@ class RemoteFailures(Remote, Failures):
             retry_after_sec=retry_after_sec,
             **spent,
         )
-        return await self._batches.send(Item(task_id, members))
+        return await self._batches.send(BatchItem(task_id, members))
 
     async def fail_many(self, results: Sequence[Mapping[str, Any]]) -> list[Receipt | TaskyardError]:
         """Report many failures. Each stands or falls alone, and its answer stands in its place."""
@@ -269,14 +269,14 @@ class RemoteSuspension(Remote, Suspension):
         return read(Waited, await self._connection.ask_about(calls.SUSPEND, task_id, body(**asked)))
 
 
-def _beat(heartbeat: Heartbeat) -> Item:
-    return Item(
+def _beat(heartbeat: Heartbeat) -> BatchItem:
+    return BatchItem(
         heartbeat.task_id,
         parts(lease=heartbeat.lease, progress=heartbeat.progress, **heartbeat.spent),
     )
 
 
-def _objects(items: Sequence[Item]) -> str:
+def _objects(items: Sequence[BatchItem]) -> str:
     return listed(f"{{{parts(task_id=item.task_id)},{item.members}}}" for item in items)
 
 

@@ -7,14 +7,14 @@ from taskyard.api.codec import read
 from taskyard.client.remote import Remote
 from taskyard.client.transport.body import body
 from taskyard.features.budgets.service import Budgets
-from taskyard.features.budgets.views import SettingsView, Spend, SpendReport
+from taskyard.features.budgets.views import SettingsView, SpendReport, SpendView
 from taskyard.ledger.options import LOCAL
 
 
 class RemoteBudgets(Remote, Budgets):
-    async def spending(self) -> list[Spend]:
+    async def spending(self) -> list[SpendView]:
         """What is reserved and was spent, by agent, by graph and by day."""
-        return read(list[Spend], (await self._connection.ask(calls.SPEND))["spend"])
+        return read(list[SpendView], (await self._connection.ask(calls.SPEND))["spend"])
 
     async def show(self) -> SettingsView:
         """What the workspace decides for all its tasks."""

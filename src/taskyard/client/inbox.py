@@ -7,10 +7,10 @@ from taskyard.api.codec import read
 from taskyard.client.remote import Remote
 from taskyard.client.transport.body import body
 from taskyard.core.json_value import Json
-from taskyard.features.inbox.items import Source
+from taskyard.features.inbox.items import ItemSource
 from taskyard.features.inbox.rules import Kind
-from taskyard.features.inbox.service import Inbox
-from taskyard.features.inbox.views import Dequeued, Enqueued, InboxView, Peeked
+from taskyard.features.inbox.service import Inboxes
+from taskyard.features.inbox.views import Dequeued, EnqueuedItem, InboxView, Peeked
 from taskyard.ledger.ids import mint
 from taskyard.ledger.options import LOCAL
 
@@ -19,7 +19,7 @@ HOLD_SEC = 300.0
 MOST_LISTED = 200
 
 
-class RemoteInbox(Remote, Inbox):
+class RemoteInbox(Remote, Inboxes):
     async def put(
         self,
         agent: str,
@@ -29,11 +29,11 @@ class RemoteInbox(Remote, Inbox):
         kind: str = Kind.MESSAGE,
         scope_agent: str | None = None,
         scope_conversation: str | None = None,
-        source: str = Source.USER,
+        source: str = ItemSource.USER,
         client_message_id: str | None = None,
         item_id: str | None = None,
         sent_by: str = LOCAL,
-    ) -> Enqueued:
+    ) -> EnqueuedItem:
         """Put something into an inbox: a text, or a list of parts. A full one refuses it, and says so."""
         request = body(
             content=content,
@@ -45,7 +45,7 @@ class RemoteInbox(Remote, Inbox):
             item_id=f"item_{mint()}" if item_id is None else item_id,
         )
         answer = await self._connection.ask(calls.INBOX_ENQUEUE, request, agent=agent, conversation=conversation)
-        return read(Enqueued, answer)
+        return read(EnqueuedItem, answer)
 
     async def take(
         self,

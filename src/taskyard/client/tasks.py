@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
 from taskyard.api import calls
 from taskyard.api.codec import read
 from taskyard.client.remote import Remote
-from taskyard.client.transport.batches import Batches, Item
+from taskyard.client.transport.batches import Batches, BatchItem
 from taskyard.client.transport.body import body, draft, listed, parts
 from taskyard.client.transport.headers import shown
 from taskyard.core.errors import InvalidInput
@@ -162,7 +162,7 @@ class RemoteArrivals(Remote, Arrivals):
         """Put one task in. Where its key is taken by a live task, that task is the answer (`created` is False)."""
         with enqueue_span([{"type": type, **fields}]):
             (row,), (ours,) = minted_tasks([{"type": type, **fields}])
-            item = Item(ours or "", parts(**cast("dict[str, object]", row)))
+            item = BatchItem(ours or "", parts(**cast("dict[str, object]", row)))
             # Of those that go out together, only one may depend on others, and no two may have been given one id.
             goes_alone = ours is None or "depends_on" in fields
             return await (self._send_task(item) if goes_alone else self._batches.send(item))
@@ -180,7 +180,7 @@ class RemoteArrivals(Remote, Arrivals):
             answer = await self._connection.ask(calls.ENQUEUE_MANY, body(tasks=minted.rows))
         return [self._as_enqueued(each, ours) for each, ours in zip(answer["tasks"], minted.ids, strict=True)]
 
-    async def _send_task(self, item: Item) -> Enqueued:
+    async def _send_task(self, item: BatchItem) -> Enqueued:
         return self._as_enqueued(
             await self._connection.ask(calls.ENQUEUE, f"{{{item.members}}}".encode()), item.task_id
         )
@@ -190,7 +190,7 @@ class RemoteArrivals(Remote, Arrivals):
         created = answer["created"] or answer["task"]["id"] == ours
         return read(Enqueued, answer["task"]).awaited_by(self._results.result, created=created)
 
-    async def _send_tasks(self, items: Sequence[Item]) -> list[Enqueued]:
+    async def _send_tasks(self, items: Sequence[BatchItem]) -> list[Enqueued]:
         """All or none: where one is at fault, the others are sent again, and have the ids that they had."""
         rows = listed(f"{{{item.members}}}" for item in items)
         answer = await self._connection.ask(calls.ENQUEUE_MANY, f'{{"tasks":{rows}}}'.encode())

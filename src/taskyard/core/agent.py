@@ -31,7 +31,7 @@ class AgentStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agent:
+class RegisteredAgent:
     id: AgentId
     type: str
     runtime: RuntimeId | None = None
@@ -144,7 +144,7 @@ class AgentType:
         }
 
 
-def narrowed(agent: Agent, type_: AgentType) -> Agent:
+def narrowed(agent: RegisteredAgent, type_: AgentType) -> RegisteredAgent:
     """The agent with no more than its type, and its id, were granted."""
     grants = type_.grants_of(agent.id)
     if not grants:
@@ -170,9 +170,9 @@ def _common(mine: frozenset[str] | None, granted: frozenset[str] | None) -> froz
     return mine & granted
 
 
-def agent_of(record: Record) -> Agent:
+def agent_of(record: Record) -> RegisteredAgent:
     body = cast(Mapping[str, Any], record.body)
-    return Agent(
+    return RegisteredAgent(
         id=AgentId(record.id),
         type=body["type"],
         runtime=body["runtime"],

@@ -44,7 +44,7 @@ class Breaker(NamedTuple):
         return Micros((self.opened_at or 0) + policy.wait(self.type))
 
 
-class Move(NamedTuple):
+class BreakerChange(NamedTuple):
     """What lands when a breaker opens or closes."""
 
     record: RecordChange
@@ -83,7 +83,7 @@ def trips(breaker: Breaker, policy: BreakerPolicy, failures: int, circuit: int) 
     return circuit == breaker.generation and circuit % 2 == 0 and failures >= policy.threshold(breaker.type)
 
 
-def opened(breaker: Breaker, *, why: str, now: Micros, by: str | None = None) -> Move:
+def opened(breaker: Breaker, *, why: str, now: Micros, by: str | None = None) -> BreakerChange:
     """Open, or open again after a probe that failed: either way a new odd generation."""
     generation = breaker.generation + 1 + breaker.generation % 2
     move = _move(breaker, "breaker.opened", {"generation": generation, "opened_at": now, "why": why}, now, by)
@@ -91,17 +91,17 @@ def opened(breaker: Breaker, *, why: str, now: Micros, by: str | None = None) ->
     return move._replace(outbox=(notice,))
 
 
-def closed(breaker: Breaker, *, why: str, now: Micros, by: str | None = None) -> Move:
+def closed(breaker: Breaker, *, why: str, now: Micros, by: str | None = None) -> BreakerChange:
     """Close: a new even generation, in which nothing has failed yet."""
     generation = breaker.generation + 2 - breaker.generation % 2
     return _move(breaker, "breaker.closed", {"generation": generation, "opened_at": None, "why": why}, now, by)
 
 
-def _move(breaker: Breaker, event: str, body: dict[str, Json], now: Micros, by: str | None) -> Move:
+def _move(breaker: Breaker, event: str, body: dict[str, Json], now: Micros, by: str | None) -> BreakerChange:
     data: dict[str, Json] = {"type": breaker.type, "why": body["why"], "generation": body["generation"]}
     if by is not None:  # nobody, where the failures themselves moved it
         data["by"] = by
-    return Move(
+    return BreakerChange(
         RecordChange("breaker", breaker.workspace, breaker.type, breaker.version, body),
         Event(event, breaker.workspace, None, None, now, None, None, None, compact(data)),
         (Count(breaker.workspace, breaker_counter(breaker.type, breaker.generation), 0, clear=True),),

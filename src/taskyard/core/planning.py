@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, cast
 
-from taskyard.core.agent import Agent, AgentStatus, AgentType, agent_of, agent_type_of, narrowed
+from taskyard.core.agent import AgentStatus, AgentType, RegisteredAgent, agent_of, agent_type_of, narrowed
 from taskyard.core.breaker import Breaker, BreakerState, breaker_of
 from taskyard.core.changes import Record
 from taskyard.core.claiming import PlannedLane, floor_of
@@ -69,7 +69,7 @@ class Planning:
     workspace: str
     epoch: int
     settings: Settings = Settings()
-    agents: Mapping[AgentId, Agent] = field(default_factory=dict[AgentId, Agent])
+    agents: Mapping[AgentId, RegisteredAgent] = field(default_factory=dict[AgentId, RegisteredAgent])
     agent_types: Mapping[str, AgentType] = field(default_factory=dict[str, AgentType])
     versions: Mapping[AgentId, int] = field(default_factory=dict[AgentId, int])
     paused: frozenset[str] = frozenset()
@@ -159,12 +159,12 @@ def settings_of(record: Record) -> Settings:
     )
 
 
-def is_barred(lane: Lane, agent: Agent) -> bool:
+def is_barred(lane: Lane, agent: RegisteredAgent) -> bool:
     """Whether such tasks are kept from this agent: nobody judges what its own type, or its own token, has made."""
     return f"type:{agent.type}" in lane.barred or (agent.token is not None and f"token:{agent.token}" in lane.barred)
 
 
-def suits(lane: Lane, agent: Agent) -> bool:
+def suits(lane: Lane, agent: RegisteredAgent) -> bool:
     """Whether the agent is one that such tasks are meant for: what it is, not what the moment allows."""
     if lane.agent is not None and lane.agent not in (agent.id, agent.type):
         return False
@@ -180,7 +180,7 @@ def suits(lane: Lane, agent: Agent) -> bool:
 def planned_lanes(
     planning: Planning,
     lanes: Mapping[LaneId, Lane],
-    agent: Agent,
+    agent: RegisteredAgent,
     *,
     queues: frozenset[str] | None,
     types: frozenset[str] | None,

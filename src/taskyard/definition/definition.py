@@ -46,7 +46,7 @@ class Sizes:
     max_depth: int = DEEPEST
 
 
-class Minted(NamedTuple):
+class ChosenIds(NamedTuple):
     """The ids that a caller chose, where it did."""
 
     task_id: TaskId | None
@@ -63,7 +63,7 @@ _RELATIVES = frozenset({"depends_on", "parent_id", "rerun_of"})
 _DEDUP = frozenset({"dedup", "idempotency_key"})
 
 
-def minted(raw: Mapping[str, object], policy: Policy) -> Minted:
+def minted(raw: Mapping[str, object], policy: Policy) -> ChosenIds:
     """The ids in a request, to be handed to `define`: under whichever name the preset takes them."""
     found: dict[str, Any] = {}
     if _names_of_ids(policy).isdisjoint(raw):
@@ -75,10 +75,10 @@ def minted(raw: Mapping[str, object], policy: Policy) -> Minted:
                 found[attribute] = read(value, path)
             case _:
                 pass
-    return Minted(found.get("id"), found.get("dag_id"))
+    return ChosenIds(found.get("id"), found.get("dag_id"))
 
 
-_NONE_MINTED = Minted(None, None)
+_NONE_MINTED = ChosenIds(None, None)
 
 
 @lru_cache(maxsize=64)

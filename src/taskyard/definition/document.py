@@ -26,7 +26,7 @@ from typing import (
 )
 
 from taskyard.core.json_value import Json
-from taskyard.definition.view import Flat, Hidden, Named, Rest, Written, shown
+from taskyard.definition.view import Flat, Hidden, Named, Rest, WireType, shown
 
 T = TypeVar("T")
 _PLAIN = (str, int, float, bool, NoneType, object)
@@ -34,7 +34,7 @@ _LISTS = (tuple, list, Sequence, frozenset)
 _NO_DEFAULT: object = object()
 
 
-class Field(NamedTuple):
+class ViewField(NamedTuple):
     """One field of a view, as its notes describe it."""
 
     name: str
@@ -46,7 +46,7 @@ class Field(NamedTuple):
     @property
     def called(self) -> str:
         """Its name in the document."""
-        named, written = self.note(Named), self.note(Written)
+        named, written = self.note(Named), self.note(WireType)
         if named is not None:
             return named.name
         return f"{self.name}_{written.unit}" if written is not None and written.unit else self.name
@@ -60,11 +60,11 @@ def is_view(kind: Any) -> bool:
 
 
 @cache
-def fields_of(kind: type) -> tuple[Field, ...]:
+def fields_of(kind: type) -> tuple[ViewField, ...]:
     """The fields of a view in their order, and then what it works out."""
     hints = get_type_hints(kind, include_extras=True)
     own = [_field(name, hints[name], False, default) for name, default in _stored(kind)]
-    worked_out: dict[str, Field] = {}
+    worked_out: dict[str, ViewField] = {}
     for parent in reversed(kind.__mro__):
         for name, value in vars(parent).items():
             if isinstance(value, shown):
@@ -82,12 +82,12 @@ def _stored(kind: Any) -> Iterator[tuple[str, object]]:
             yield name, kind._field_defaults.get(name, _NO_DEFAULT)
 
 
-def _field(name: str, hint: Any, is_shown: bool, default: object = _NO_DEFAULT) -> Field:
+def _field(name: str, hint: Any, is_shown: bool, default: object = _NO_DEFAULT) -> ViewField:
     kind, notes = unnoted(hint)
     if (alone := without_none(kind)) is not None:
         inner, more = unnoted(alone)
-        return Field(name, inner | None, (*notes, *more), is_shown, default)
-    return Field(name, kind, notes, is_shown, default)
+        return ViewField(name, inner | None, (*notes, *more), is_shown, default)
+    return ViewField(name, kind, notes, is_shown, default)
 
 
 def unnoted(hint: Any) -> tuple[Any, tuple[object, ...]]:
@@ -159,7 +159,7 @@ def reader(kind: Any) -> Callable[[Any], Any]:
     return source.compiled("d", f"{source.keep(getattr(kind, 'of_fields', kind))}({given})")
 
 
-def _member(source: _Source, kind: type, field: Field) -> str | None:
+def _member(source: _Source, kind: type, field: ViewField) -> str | None:
     """What the field is read from; None: its own default."""
     if (hidden := field.note(Hidden)) is not None:
         return source.keep(hidden.value[0]) if hidden.value else None
@@ -261,8 +261,8 @@ class _Source:
 _Convert = Callable[[Any, str, Sequence[object]], str]
 
 
-def _written_note(notes: Sequence[object]) -> Written | None:
-    return next((note for note in notes if isinstance(note, Written)), None)
+def _written_note(notes: Sequence[object]) -> WireType | None:
+    return next((note for note in notes if isinstance(note, WireType)), None)
 
 
 def _plain(kind: Any, value: str) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from taskyard.core.errors import ERRORS, StoreUnavailable, TaskyardError
 from taskyard.core.json_value import Json
-from taskyard.definition.view import Written, view
+from taskyard.definition.view import WireType, view
 
 
 @view
@@ -37,4 +37,4 @@ def error_of(document: Mapping[str, Any]) -> TaskyardError:
         return StoreUnavailable(document["detail"])
 
 
-Refused = Annotated[TaskyardError, Written(ErrorView, error_document, error_of)]
+Refused = Annotated[TaskyardError, WireType(ErrorView, error_document, error_of)]

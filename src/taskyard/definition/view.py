@@ -32,7 +32,7 @@ class About:
         self.text = text
 
 
-class Written:
+class WireType:
     """How a value of one type crosses HTTP; with a unit, its field is called `NAME_UNIT` there."""
 
     def __init__(self, kind: type, write: Callable[[Any], Any], read: Callable[[Any], Any], unit: str = "") -> None:
@@ -78,7 +78,7 @@ def _in_seconds(length: Micros) -> float:
 
 
 FLAT, REST, CLOSED = Flat(), Rest(), Closed()
-Time = Annotated[Micros, Written(str, to_iso, from_iso)]
-Money = Annotated[MicroUsd, Written(str, to_usd, _balance, "usd")]
-Length = Annotated[Micros, Written(float, _in_seconds, seconds, "sec")]
+Time = Annotated[Micros, WireType(str, to_iso, from_iso)]
+Money = Annotated[MicroUsd, WireType(str, to_usd, _balance, "usd")]
+Length = Annotated[Micros, WireType(float, _in_seconds, seconds, "sec")]
 Facts = Mapping[str, Any]  # a JSON object

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-from taskyard.core.agent import Agent
+from taskyard.core.agent import RegisteredAgent
 from taskyard.core.changes import (
     PLANNED_ON,
     Change,
@@ -257,12 +257,12 @@ class Ledger:
         record = await self.store.record("judging", self.workspace, judged or "")
         return record if record is not None and record.body["validator"] == validator.id else None
 
-    async def maker(self, agent_id: str | None) -> Agent | None:
+    async def maker(self, agent_id: str | None) -> RegisteredAgent | None:
         """The agent of this id as it stands now, if only by its name."""
         if agent_id is None:
             return None
         known = (await self.configuration.fresh()).agents
-        return known.get(AgentId(agent_id)) or Agent(id=AgentId(agent_id), type=agent_id)
+        return known.get(AgentId(agent_id)) or RegisteredAgent(id=AgentId(agent_id), type=agent_id)
 
     async def is_free(self, hot: Hot) -> bool:
         """Whether the holder of a task is bound to its DAG no more than people are: orchestrators are not."""

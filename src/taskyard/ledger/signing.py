@@ -31,7 +31,7 @@ class Scheme(StrEnum):
     GITHUB = "github"
 
 
-class Delivery(NamedTuple):
+class SignedDelivery(NamedTuple):
     """What came, once its signature was found good."""
 
     key: str  # what it is known by when it comes again
@@ -63,7 +63,9 @@ def signed_for_github(secret: str, body: bytes) -> str:
     return "sha256=" + hmac.digest(secret.encode(), body, sha256).hex()
 
 
-def delivered(scheme: Scheme, headers: Mapping[str, str], body: bytes, secrets: Sequence[str], now: Micros) -> Delivery:
+def delivered(
+    scheme: Scheme, headers: Mapping[str, str], body: bytes, secrets: Sequence[str], now: Micros
+) -> SignedDelivery:
     """The delivery, if one of the hook's secrets has signed it."""
     match scheme:
         case Scheme.STANDARD:
@@ -72,7 +74,7 @@ def delivered(scheme: Scheme, headers: Mapping[str, str], body: bytes, secrets: 
             return _github(headers, body, secrets)
 
 
-def _standard(headers: Mapping[str, str], body: bytes, secrets: Sequence[str], now: Micros) -> Delivery:
+def _standard(headers: Mapping[str, str], body: bytes, secrets: Sequence[str], now: Micros) -> SignedDelivery:
     id_, stamp, shown = (headers.get(name, "") for name in HEADERS[:3])
     is_stamped = _TIMESTAMP.fullmatch(stamp) is not None
     # Before anything is looked at: a delivery that lacks something takes as long as one that is signed wrongly.
@@ -88,10 +90,10 @@ def _standard(headers: Mapping[str, str], body: bytes, secrets: Sequence[str], n
     if abs(now - signed_at) > TOLERANCE:
         early = "ahead of" if signed_at > now else "behind"
         raise Unsound(f"its time is {abs(now - signed_at) // SECOND} s {early} the yard's")
-    return Delivery(_digest(id_), id_, signed_at)
+    return SignedDelivery(_digest(id_), id_, signed_at)
 
 
-def _github(headers: Mapping[str, str], body: bytes, secrets: Sequence[str]) -> Delivery:
+def _github(headers: Mapping[str, str], body: bytes, secrets: Sequence[str]) -> SignedDelivery:
     shown = headers.get("x-hub-signature-256", "")
     good = [signed_for_github(secret, body) for secret in secrets]
     if not shown:
@@ -99,7 +101,7 @@ def _github(headers: Mapping[str, str], body: bytes, secrets: Sequence[str]) -> 
     if not _is_among([shown], good):
         raise Unsound("its signature is not good")
     # Its delivery id is not signed, so whoever sends it again may call it what they like.
-    return Delivery(sha256(body).hexdigest(), None, None)
+    return SignedDelivery(sha256(body).hexdigest(), None, None)
 
 
 def _is_among(shown: Sequence[str], good: Sequence[str]) -> bool:

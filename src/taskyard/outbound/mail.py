@@ -17,7 +17,7 @@ ANSWERED_WITHIN = 30.0  # seconds, for the whole conversation
 MOST_LINES = 100  # of one answer
 
 
-class Conversation:
+class SmtpSession:
     """Commands and their answers, over a connection that may be upgraded to TLS."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -60,7 +60,7 @@ async def send(
         async with asyncio.timeout(ANSWERED_WITHIN):
             reader, writer = await _connected(found, mail, context)
             try:
-                await _converse(Conversation(reader, writer), mail, context)
+                await _converse(SmtpSession(reader, writer), mail, context)
             finally:
                 writer.transport.abort()  # the last answer was read: nothing is owed to the server
                 with suppress(OSError):
@@ -82,7 +82,7 @@ async def _connected(
     return await asyncio.open_connection(found[-1], mail.port, ssl=tls, server_hostname=name)
 
 
-async def _converse(server: Conversation, mail: Mail, context: ssl.SSLContext) -> None:
+async def _converse(server: SmtpSession, mail: Mail, context: ssl.SSLContext) -> None:
     await server.answer(220)
     await server.greet()
     is_secure = mail.is_tls

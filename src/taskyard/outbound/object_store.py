@@ -33,7 +33,7 @@ _SETTINGS = frozenset({"endpoint", "region", "virtual_hosted_style_request", "al
 _SCHEMES = ("file", "memory", "s3", "gs", "az")
 
 
-class Written(NamedTuple):
+class WrittenObject(NamedTuple):
     size: int
     sha256: str
 
@@ -45,7 +45,7 @@ class ObjectMissing(Exception):
 class ObjectStore(Protocol):
     """One place for objects. A key is written once, and may be removed while nobody reads it any more."""
 
-    async def write(self, key: str, pieces: AsyncIterator[bytes], *, most: int) -> Written:
+    async def write(self, key: str, pieces: AsyncIterator[bytes], *, most: int) -> WrittenObject:
         """Store what comes, and say how much it was and what it hashes to. `TooLarge` beyond `most`: nothing stays."""
         ...
 
@@ -90,7 +90,7 @@ class Objects:
         self._folder = Path(unquote(parts.path)) if parts.scheme == "file" else None
         self._threads = ThreadPoolExecutor(AT_ONCE, "taskyard objects")
 
-    async def write(self, key: str, pieces: AsyncIterator[bytes], *, most: int) -> Written:
+    async def write(self, key: str, pieces: AsyncIterator[bytes], *, most: int) -> WrittenObject:
         """Store what comes, and say how much it was and what it hashes to. More than `most`: nothing is stored."""
         import obstore  # noqa: PLC0415 - it is an extra
 
@@ -108,7 +108,7 @@ class Objects:
                 raise
         except (obstore.exceptions.BaseError, OSError) as error:
             raise _unavailable(error) from None
-        return Written(counted.size, counted.hash.hexdigest())
+        return WrittenObject(counted.size, counted.hash.hexdigest())
 
     def _make_private(self, key: str) -> None:
         """In a folder: for the owner alone, as the folder itself is. A bucket has rules of its own."""

@@ -24,7 +24,7 @@ from taskyard.core.task import Status
 from taskyard.core.units import Micros, utc_date
 from taskyard.features.agents.views import AgentView
 from taskyard.features.breakers.views import BreakerView
-from taskyard.features.budgets.views import Spend
+from taskyard.features.budgets.views import SpendView
 from taskyard.features.metrics.rules import MOST_LABELS, OTHER, Histogram, Metrics
 from taskyard.server.cache import Fresh
 from taskyard.yard import Yard
@@ -43,7 +43,7 @@ class Standing(NamedTuple):
     waiting: Mapping[str, int]  # ready ones, by tier
     health: Mapping[str, Json]  # of the store
     agents: Sequence[AgentView]
-    money: Sequence[Spend]
+    money: Sequence[SpendView]
     breakers: Sequence[BreakerView]
     counted: Metrics
 
@@ -75,7 +75,7 @@ class Figures:
     async def shown(self, yard: Yard) -> bytes:
         """Everything, in Prometheus' own format."""
         standing = await self._standings.of(yard.workspace, lambda: read(yard))
-        return generate_latest(self._registry) + generate_latest(_Told(families(standing)))
+        return generate_latest(self._registry) + generate_latest(_ReadMetrics(families(standing)))
 
 
 async def read(yard: Yard) -> Standing:
@@ -91,7 +91,7 @@ async def read(yard: Yard) -> Standing:
     )
 
 
-class _Told(Collector):
+class _ReadMetrics(Collector):
     def __init__(self, families: Iterable[Metric]) -> None:
         self._families = families
 

@@ -11,10 +11,10 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from taskyard.core.json_value import Json
-from taskyard.features.inbox.items import Item, Source
+from taskyard.features.inbox.items import Item, ItemSource
 from taskyard.features.inbox.rules import Blocked, Kind
 from taskyard.features.inbox.service import HOLD_SEC
-from taskyard.features.inbox.views import Batch
+from taskyard.features.inbox.views import ItemBatch
 from taskyard.yard import Yard
 
 logger = logging.getLogger("taskyard.worker")
@@ -55,7 +55,7 @@ class Inbox:
         kind: str = Kind.MESSAGE,
         agent: str | None = None,
         conversation: str | None = None,
-        source: str = Source.USER,
+        source: str = ItemSource.USER,
         client_message_id: str | None = None,
     ) -> Item | None:
         """Put something in. None: the inbox is full, nothing was stored, and `on_dropped` hears of it."""
@@ -77,7 +77,7 @@ class Inbox:
         await self._call(self._on_enqueued, put.item, put.queue_len)
         return put.item
 
-    async def try_dequeue(self, blocked_reason: str | None = None) -> Batch | None:
+    async def try_dequeue(self, blocked_reason: str | None = None) -> ItemBatch | None:
         """The next batch; None where there is none, or where something blocks who would take it."""
         taken = await self._yard.inbox.take(self.agent, self.conversation, blocked_reason, hold_sec=self._hold_sec)
         if taken.blocked is not None:
@@ -86,7 +86,7 @@ class Inbox:
             await self._call(self._on_dequeued, taken.batch)
         return taken.batch
 
-    async def consume(self, batch: Batch) -> None:
+    async def consume(self, batch: ItemBatch) -> None:
         """The batch was dealt with. Without this it comes back when `hold_sec` are over."""
         await self._yard.inbox.consume(self.agent, self.conversation, batch.batch_id)
 
@@ -100,7 +100,7 @@ class Inbox:
         """What waits, in its order."""
         return (await self._yard.inbox.peek(self.agent, self.conversation)).items
 
-    async def batches(self, blocked: Callable[[], Blocked | str | None] = lambda: None) -> AsyncGenerator[Batch]:
+    async def batches(self, blocked: Callable[[], Blocked | str | None] = lambda: None) -> AsyncGenerator[ItemBatch]:
         """Batches as they come, for as long as they are asked for. Each is consumed when the next is asked for."""
         while True:
             mark = await self._yard.mark()

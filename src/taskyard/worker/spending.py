@@ -11,13 +11,13 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.units import MicroUsd, to_usd, usd_spent
 from taskyard.definition import fields
 from taskyard.features.budgets.prices import price
-from taskyard.features.budgets.token_counts import Tokens, counted
+from taskyard.features.budgets.token_counts import TokenCounts, counted
 from taskyard.features.budgets.views import Spent
 
 Dollars = str | float | int | Decimal
 # What a step costs: dollars, the arguments of `Context.spend`, or a function of the step's result that gives either.
 Cost = Dollars | Mapping[str, Any] | None
-_NO_COST, _NO_TOKENS = MicroUsd(0), Tokens()
+_NO_COST, _NO_TOKENS = MicroUsd(0), TokenCounts()
 StepCost = Cost | Callable[[Any], Cost]
 
 
@@ -33,8 +33,8 @@ class ModelCall:
     model: str | None = None
 
     @property
-    def tokens(self) -> Tokens:
-        given = Tokens(self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_write_tokens)
+    def tokens(self) -> TokenCounts:
+        given = TokenCounts(self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_write_tokens)
         return counted(given)
 
     @property
@@ -63,12 +63,12 @@ class Totals:
     """What an attempt has spent so far."""
 
     cost: MicroUsd = _NO_COST
-    tokens: Tokens = _NO_TOKENS
+    tokens: TokenCounts = _NO_TOKENS
     model: str | None = None
 
     def add(self, call: ModelCall) -> None:
         self.cost = MicroUsd(self.cost + (call.cost or 0))
-        self.tokens = Tokens(*(before + more for before, more in zip(self.tokens, call.tokens, strict=True)))
+        self.tokens = TokenCounts(*(before + more for before, more in zip(self.tokens, call.tokens, strict=True)))
         self.model = call.model or self.model
 
     def report(self) -> Spent:

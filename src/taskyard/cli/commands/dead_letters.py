@@ -10,7 +10,7 @@ import typer
 
 from taskyard.app import Yard
 from taskyard.cli.commands.tasks import show_task
-from taskyard.cli.report import Decision, day_given, decisions_of, report
+from taskyard.cli.report import DeadLetterDecision, day_given, decisions_of, report
 from taskyard.cli.session import AsJson, By, TaskArgument, find_task, in_yard, json_given, show
 from taskyard.cli.tables import Text, age, dollars, one_line, short, table
 from taskyard.core.errors import InvalidInput
@@ -98,7 +98,7 @@ def reported(
 ) -> None:
     """The day's decisions on dead letters, as Markdown: who, when, why, what had failed, and what it had cost."""
 
-    async def use(yard: Yard) -> tuple[str, list[Decision]]:
+    async def use(yard: Yard) -> tuple[str, list[DeadLetterDecision]]:
         day = day_given(date, yard.now())
         return day, await decisions_of(yard, day)
 

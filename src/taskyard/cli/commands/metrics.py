@@ -10,7 +10,7 @@ from rich.table import Table
 from taskyard.cli.session import AsJson, in_yard, show
 from taskyard.cli.tables import Text, seconds, table
 from taskyard.core.task import Status
-from taskyard.features.metrics.rules import Metrics, Totals
+from taskyard.features.metrics.rules import Metrics, MetricTotals
 
 
 def stats(
@@ -38,7 +38,7 @@ def _days(metrics: Metrics) -> Table:
     return table("day", *columns, rows=rows, right=columns[:-1])
 
 
-def _figures(totals: Totals) -> tuple[str, ...]:
+def _figures(totals: MetricTotals) -> tuple[str, ...]:
     counts = (totals.created, totals.tasks_completed, totals.tasks_failed, totals.dead_lettered)
     times = (totals.average_latency, totals.worker_heartbeat_delay)
     return (

@@ -12,7 +12,7 @@ from taskyard.cli.session import json_given, text_given
 from taskyard.cli.tables import Text, age, short, table
 from taskyard.core.json_value import Json
 from taskyard.core.units import Micros, to_iso
-from taskyard.features.sources.fires import Fire, Outcome
+from taskyard.features.sources.fires import Fire, FireOutcome
 
 TypeOption = Annotated[
     str | None, typer.Option("--type", "-t", help="The type of the task to make.", autocompletion=completion.types)
@@ -22,11 +22,11 @@ PayloadOption = Annotated[str | None, typer.Option(help="Its payload: JSON, @FIL
 TaskOption = Annotated[str | None, typer.Option("--task", help="The whole task as JSON, @FILE, or -.")]
 DagOption = Annotated[str | None, typer.Option("--dag", help="A DAG file (YAML or JSON) to make instead of a task.")]
 _COLOURS = {
-    Outcome.FIRED: "green",
-    Outcome.SKIPPED: "bright_black",
-    Outcome.MISSED: "yellow",
-    Outcome.FAILED: "bold red",
-    Outcome.REFUSED: "red",
+    FireOutcome.FIRED: "green",
+    FireOutcome.SKIPPED: "bright_black",
+    FireOutcome.MISSED: "yellow",
+    FireOutcome.FAILED: "bold red",
+    FireOutcome.REFUSED: "red",
 }
 
 

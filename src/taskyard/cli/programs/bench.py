@@ -39,7 +39,7 @@ PAGE = 200  # tasks that are removed at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class BenchFigures:
     """Tasks a second, but for the last two."""
 
     enqueue_one: float
@@ -81,7 +81,7 @@ def bench(
     )
 
 
-def verdict(figures: Figures) -> str:
+def verdict(figures: BenchFigures) -> str:
     """What the figures mean, for somebody who has to decide something."""
     busy = figures.drain * 60
     enough = (
@@ -116,7 +116,7 @@ def _progress() -> Progress:
     )
 
 
-async def _measure(url: str, seconds: float, progress: Progress) -> Figures:
+async def _measure(url: str, seconds: float, progress: Progress) -> BenchFigures:
     async with connect(url, workspace=WORKSPACE) as yard:
         await clear(yard)  # of one that was killed
         try:
@@ -125,7 +125,7 @@ async def _measure(url: str, seconds: float, progress: Progress) -> Figures:
             await clear(yard)
 
 
-async def _figures(yard: Yard, seconds: float, progress: Progress) -> Figures:
+async def _figures(yard: Yard, seconds: float, progress: Progress) -> BenchFigures:
     await yard.agents.register(AGENT, max_concurrent_tasks=SLOTS, types=[TYPE])
     used = process_time()
     one, took = await _repeat(lambda: _enqueue(yard), seconds, progress, "enqueue, one at a time")
@@ -135,7 +135,7 @@ async def _figures(yard: Yard, seconds: float, progress: Progress) -> Figures:
     async with _working(yard) as worker:
         drained, emptied = await _drain(yard, worker, one - trips + bulk, progress)
         pickup = await _pickup(yard, worker, progress)
-    return Figures(
+    return BenchFigures(
         enqueue_one=one / took,
         enqueue_bulk=bulk / filled,
         round_trip=trips / tripped,

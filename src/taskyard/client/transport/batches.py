@@ -13,7 +13,7 @@ MOST_ITEMS = 500
 MOST_CHARACTERS = 2 << 20  # of one request: far from what a server takes, also where each takes four bytes
 
 
-class Item(NamedTuple):
+class BatchItem(NamedTuple):
     """What is to be said about a task."""
 
     task_id: str
@@ -25,23 +25,23 @@ class Batches(Generic[Answer]):
 
     def __init__(
         self,
-        send_one: Callable[[Item], Awaitable[Answer]],
-        send_many: Callable[[Sequence[Item]], Awaitable[Sequence[Answer | TaskyardError]]],
+        send_one: Callable[[BatchItem], Awaitable[Answer]],
+        send_many: Callable[[Sequence[BatchItem]], Awaitable[Sequence[Answer | TaskyardError]]],
     ) -> None:
         self._send_one = send_one
         self._send_many = send_many
-        self._batcher = Batcher[Item, Answer](
+        self._batcher = Batcher[BatchItem, Answer](
             self._answers, most=MOST_ITEMS, weigh=lambda item: len(item.members), heaviest=MOST_CHARACTERS
         )
 
-    async def send(self, item: Item) -> Answer:
+    async def send(self, item: BatchItem) -> Answer:
         """Send one, together with whatever else is waiting."""
         return await self._batcher.ask(item)
 
     async def close(self) -> None:
         await self._batcher.close()
 
-    async def _answers(self, items: Sequence[Item]) -> list[Answer | TaskyardError]:
+    async def _answers(self, items: Sequence[BatchItem]) -> list[Answer | TaskyardError]:
         if len(items) == 1:
             return [await self._alone(items[0])]
         try:
@@ -57,7 +57,7 @@ class Batches(Generic[Answer]):
             for item, answer in zip(items, answers, strict=True)
         ]
 
-    async def _alone(self, item: Item) -> Answer | TaskyardError:
+    async def _alone(self, item: BatchItem) -> Answer | TaskyardError:
         try:
             return await self._send_one(item)
         except TaskyardError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from taskyard.core.agent import Agent, AgentStatus, AgentType, Budget, Grant
+from taskyard.core.agent import AgentStatus, AgentType, Budget, Grant, RegisteredAgent
 from taskyard.core.json_value import Json
 from taskyard.core.units import DAY, SECOND, Micros, seconds, to_usd
 
@@ -23,7 +23,7 @@ def granted(type_: AgentType, agent_id: str | None, given: Grant | None) -> Agen
     return replace(type_, id_grants={**type_.id_grants, agent_id: own})
 
 
-def registered(known: Agent | None, asked: Agent, *, keep: bool) -> Agent:
+def registered(known: RegisteredAgent | None, asked: RegisteredAgent, *, keep: bool) -> RegisteredAgent:
     """What is stored of an agent that registers. The budget of an id is an operator's word, and stays.
 
     With `keep`, only capabilities are added: who drains goes on draining, and who was gone is back.
@@ -36,19 +36,21 @@ def registered(known: Agent | None, asked: Agent, *, keep: bool) -> Agent:
     return replace(known, capabilities=known.capabilities | asked.capabilities, status=status)
 
 
-def is_silent(agent: Agent, heard: Micros | None, now: Micros) -> bool:
+def is_silent(agent: RegisteredAgent, heard: Micros | None, now: Micros) -> bool:
     """Whether an agent is not heard of any more, and did not sign off."""
     patience = max(SILENCE, seconds(3 * agent.poll_interval_sec))
     return agent.status is not AgentStatus.OFFLINE and (heard is None or heard < now - patience)
 
 
-def longest_gone(agents: Collection[Agent], heard: Mapping[str, Micros], now: Micros) -> list[Agent]:
+def longest_gone(
+    agents: Collection[RegisteredAgent], heard: Mapping[str, Micros], now: Micros
+) -> list[RegisteredAgent]:
     """Those that signed off or are silent, the longest silent first."""
     gone = [each for each in agents if each.status is AgentStatus.OFFLINE or is_silent(each, heard.get(each.id), now)]
     return sorted(gone, key=lambda agent: (heard.get(agent.id, 0), agent.id))
 
 
-def beyond_grant(agent: Agent, type_: AgentType) -> str | None:
+def beyond_grant(agent: RegisteredAgent, type_: AgentType) -> str | None:
     """What an agent that registers asks for and was not granted, in words; None where there is nothing."""
     if lacking := sorted(each for each in agent.capabilities if not type_.has(agent.id, each)):
         return f"the capability {lacking[0]}"
@@ -82,7 +84,7 @@ def _spoken(budget: Budget) -> Json:
     return None if budget.amount is None else {"usd": to_usd(budget.amount), "per": budget.per.value}
 
 
-def refusal(maker: Agent, addressed: Sequence[str], *, spawns: bool) -> str | None:
+def refusal(maker: RegisteredAgent, addressed: Sequence[str], *, spawns: bool) -> str | None:
     """Why an agent may not make work for these, given by id or by type; None where it may."""
     if maker.orchestrator:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from taskyard.core.agent import Agent, AgentStatus, AgentType, Budget, Period, agent_of, agent_type_of
+from taskyard.core.agent import AgentStatus, AgentType, Budget, Period, RegisteredAgent, agent_of, agent_type_of
 from taskyard.core.changes import ChangeSet, Committed, Limit, Record, RecordChange
 from taskyard.core.claiming import type_money
 from taskyard.core.errors import Forbidden, IdentityTaken, InvalidInput, NotFound
@@ -57,7 +57,7 @@ class Agents:
         keep: bool = False,
         token: str | None = None,
         by: str | None = None,
-    ) -> Agent:
+    ) -> RegisteredAgent:
         """Say who can work. Registering again changes what is known and makes the agent active.
 
         Without an id one is made for the type; without a type, an id that is known keeps its own, and a new one is the
@@ -66,7 +66,7 @@ class Agents:
         """
         known = (await self._ledger.configuration.fresh()).types_by_id()
         name = arguments.agent_name(agent_id, type, known)
-        asked = Agent(
+        asked = RegisteredAgent(
             id=AgentId(name.id),
             type=name.type,
             runtime=arguments.process(runtime_id, incarnation),
@@ -89,7 +89,7 @@ class Agents:
         if token is not None:
             await self._admit(asked)
 
-        async def decide() -> tuple[ChangeSet | None, Agent]:
+        async def decide() -> tuple[ChangeSet | None, RegisteredAgent]:
             registration = await self._registration(asked, budget, by or f"agent:{asked.id}", keep=keep)
             # Heard of before it is known: a sweep in between would forget an agent that was never heard of.
             await self._store.pulse([pulse("agent", self._workspace, asked.id)])
@@ -99,8 +99,8 @@ class Agents:
         return replace(agent, budget_left=(await self.get(agent.id)).budget_left)
 
     async def _registration(
-        self, asked: Agent, budget: Budget | None, by: str, *, keep: bool
-    ) -> tuple[ChangeSet | None, Agent]:
+        self, asked: RegisteredAgent, budget: Budget | None, by: str, *, keep: bool
+    ) -> tuple[ChangeSet | None, RegisteredAgent]:
         planning = await self._ledger.configuration.fresh()
         record = await self._store.record("agent", self._workspace, asked.id)
         known = None if record is None else agent_of(record)
@@ -126,7 +126,7 @@ class Agents:
             rows += [RecordChange("agent", self._workspace, agent.type, 0, None)]
         return ChangeSet(records=tuple(rows), events=tuple(events), at=self._ledger.now()) if rows else None, agent
 
-    async def _admit(self, asked: Agent) -> None:
+    async def _admit(self, asked: RegisteredAgent) -> None:
         """Where a type has as many ids as may register with tokens, the longest silent one gives way to a new one."""
         agents = (await self._ledger.configuration.fresh()).agents
         same = [agent for agent in agents.values() if agent.type == asked.type]
@@ -261,7 +261,7 @@ class Agents:
         )
 
     async def _put_agent(
-        self, agent_id: str, change: Callable[[Agent | None], Agent], event: str, by: str | None
+        self, agent_id: str, change: Callable[[RegisteredAgent | None], RegisteredAgent], event: str, by: str | None
     ) -> None:
         """Store an agent. Where nobody else is named, it was the agent itself that said so."""
         agent_id = arguments.name("agent_id", agent_id)
@@ -278,7 +278,9 @@ class Agents:
         await self._ledger.commit(decide)
 
 
-def _view(agent: Agent, type_: AgentType, limits: Mapping[str, Limit], heard: Micros | None, now: Micros) -> AgentView:
+def _view(
+    agent: RegisteredAgent, type_: AgentType, limits: Mapping[str, Limit], heard: Micros | None, now: Micros
+) -> AgentView:
     slots, budget = limits.get(slots_ceiling(agent.id)), type_.budget
     left = [
         ceiling - (limit.held + limit.spent if (limit := limits.get(name)) else 0)
@@ -307,7 +309,7 @@ def _moved_rows(
     return [RecordChange(kind, workspace, id_, 0 if record is None else record.version, body)]
 
 
-def _known(agent: Agent | None, agent_id: str) -> Agent:
+def _known(agent: RegisteredAgent | None, agent_id: str) -> RegisteredAgent:
     if agent is None:
         raise NotFound("agent", agent_id)
     return agent

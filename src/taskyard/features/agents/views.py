@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-from taskyard.core.agent import Agent, AgentStatus, AgentType, Period
+from taskyard.core.agent import AgentStatus, AgentType, Period, RegisteredAgent
 from taskyard.core.runtime import incarnation_of, process_named, runtime_of
 from taskyard.core.task import AgentId, RuntimeId
 from taskyard.core.units import Micros, MicroUsd
@@ -46,7 +46,7 @@ class AgentView:
 
 
 def agent_view(
-    agent: Agent,
+    agent: RegisteredAgent,
     type_: AgentType,
     *,
     current_tasks: int,
@@ -78,9 +78,9 @@ def agent_view(
     )
 
 
-def registered_agent(seen: AgentView) -> Agent:
+def registered_agent(seen: AgentView) -> RegisteredAgent:
     """The agent as its registration answers with it, in this process and beyond a server."""
-    return Agent(
+    return RegisteredAgent(
         id=seen.id,
         type=seen.type,
         runtime=seen.process,

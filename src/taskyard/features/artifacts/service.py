@@ -29,7 +29,7 @@ from taskyard.features.tasks.lookup.queries import DEFAULT_LISTED, MOST_LISTED
 from taskyard.ledger.ids import mint
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.options import LOCAL
-from taskyard.outbound.object_store import ObjectMissing, Written
+from taskyard.outbound.object_store import ObjectMissing, WrittenObject
 
 LONGEST_UPLOAD = HOUR
 PAGE = 200
@@ -178,7 +178,7 @@ class Artifacts:
             raise InvalidInput("lease", "goes with a task, and only with it")
         return None if task_id is None else await self._ledger.held(TaskId(task_id), Lease(lease or ""))
 
-    async def _upload(self, artifact: Artifact, data: Content) -> Written:
+    async def _upload(self, artifact: Artifact, data: Content) -> WrittenObject:
         try:
             async with asyncio.timeout(LONGEST_UPLOAD / SECOND):
                 written = await self._visibility.objects().write(
@@ -242,5 +242,5 @@ class Artifacts:
         )
 
 
-def _as_written(artifact: Artifact, written: Written) -> Artifact:
+def _as_written(artifact: Artifact, written: WrittenObject) -> Artifact:
     return replace(artifact, size=written.size, sha256=written.sha256)

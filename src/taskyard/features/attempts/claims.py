@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Unpack
 
 from taskyard.core import transitions
-from taskyard.core.agent import Agent, AgentStatus
+from taskyard.core.agent import AgentStatus, RegisteredAgent
 from taskyard.core.changes import Beat, ChangeSet
 from taskyard.core.claiming import PARKED_PER_CLAIM, ClaimPlan
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, Unavailable
@@ -173,7 +173,7 @@ class Claims:
         with suppress(Unavailable):  # what they called for counts more
             await self._store.pulse([pulse("agent", self._workspace, agent_id) for agent_id in agent_ids])
 
-    async def _known_agent(self, agent_id: AgentId, planning: Planning) -> Agent:
+    async def _known_agent(self, agent_id: AgentId, planning: Planning) -> RegisteredAgent:
         agent = planning.agents.get(agent_id) or (await self._ledger.configuration.fresh()).agents.get(agent_id)
         if agent is None:
             raise NotFound("agent", agent_id)

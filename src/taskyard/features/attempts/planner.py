@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from taskyard.core.agent import Agent
+from taskyard.core.agent import RegisteredAgent
 from taskyard.core.breaker import BreakerState
 from taskyard.core.claiming import ClaimPlan, PlannedLane
 from taskyard.core.lease import seal_stem
@@ -33,7 +33,7 @@ class Planner:
     def plan(
         self,
         planning: Planning,
-        agent: Agent,
+        agent: RegisteredAgent,
         stems: Sequence[str],
         *,
         queues: frozenset[str] | None,
@@ -64,7 +64,7 @@ class Planner:
     def _lanes(
         self,
         planning: Planning,
-        agent: Agent,
+        agent: RegisteredAgent,
         queues: frozenset[str] | None,
         types: frozenset[str] | None,
         now: Micros,

@@ -67,7 +67,7 @@ class Waited(NamedTuple):
 
 
 @view
-class Suspended:
+class SuspendedView:
     """How a call that suspends a task was answered: a wait, or the receipt of a snooze."""
 
     SCHEMA = "Waited"

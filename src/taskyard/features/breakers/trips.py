@@ -47,7 +47,7 @@ class BreakerTrips:
         return with_record(change_set, move.record, move.event)._replace(counts=(*change_set.counts, *move.counts))
 
 
-def moved(move: breakers.Move, now: Micros) -> ChangeSet:
+def moved(move: breakers.BreakerChange, now: Micros) -> ChangeSet:
     return ChangeSet(records=(move.record,), events=(move.event,), counts=move.counts, outbox=move.outbox, at=now)
 
 

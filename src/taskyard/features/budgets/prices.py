@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from taskyard.core.units import MicroUsd, usd_spent
-from taskyard.features.budgets.token_counts import Tokens
+from taskyard.features.budgets.token_counts import TokenCounts
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -41,7 +41,7 @@ def _list() -> ModuleType | None:
     return genai_prices
 
 
-def price(model: str, tokens: Tokens) -> MicroUsd | None:
+def price(model: str, tokens: TokenCounts) -> MicroUsd | None:
     """What these tokens cost, rounded up to a micro-dollar; None where nobody knows."""
     prices = _list()
     if prices is None:

@@ -12,9 +12,17 @@ from taskyard.core.identifiers import DAY_BLOCKER, CeilingKind, ceiling_kind, ce
 from taskyard.core.task import TaskId
 from taskyard.core.units import DAY, Micros, MicroUsd, to_usd, utc_date
 from taskyard.definition import arguments
-from taskyard.features.budgets.views import DagShare, SettingsView, Share, Spend, SpendReport, settings_view, spend_of
+from taskyard.features.budgets.views import (
+    DagShare,
+    SettingsView,
+    Share,
+    SpendReport,
+    SpendView,
+    settings_view,
+    spend_of,
+)
 from taskyard.features.metrics import rules as metric_rules
-from taskyard.features.metrics.rules import Totals
+from taskyard.features.metrics.rules import MetricTotals
 from taskyard.features.metrics.service import MetricCounts
 from taskyard.features.tasks.lookup.queries import Queries
 from taskyard.ledger.ledger import Ledger
@@ -61,7 +69,7 @@ class Budgets:
         )
         return settings_view((await self._ledger.configuration.fresh()).settings)
 
-    async def spending(self) -> list[Spend]:
+    async def spending(self) -> list[SpendView]:
         """What is reserved and was spent, by agent, by graph and by day; and by type of agents that has a budget."""
         limits = await self._store.limits(self._workspace, None)
         stored = (limit for limit in limits.values() if ceiling_kind(limit.name) in _SHOWN)
@@ -82,7 +90,7 @@ class Budgets:
     async def report(self, days: int = 30) -> SpendReport:
         """Where the money of the last days went, as the sweep has counted it so far."""
         metered = (await self._metrics.read(days=days)).days
-        total = Totals()
+        total = MetricTotals()
         for day in metered:
             total.add(day.totals)
         dearest = await self._queries.rows_by_id([TaskId(each) for each, _ in total.dearest.most_common(MOST_SHARES)])
@@ -109,12 +117,12 @@ class Budgets:
         ]
 
 
-def _shares(total: Totals, label: Callable[[metric_rules.CostLabels], str]) -> list[Share]:
+def _shares(total: MetricTotals, label: Callable[[metric_rules.CostLabels], str]) -> list[Share]:
     spent = Counter[str]()
     for labels, cost in total.costs.items():
         spent[label(labels)] += cost
     return [Share(name, to_usd(MicroUsd(cost))) for name, cost in spent.most_common(MOST_SHARES)]
 
 
-def _dag_of(limit: Spend) -> str:
+def _dag_of(limit: SpendView) -> str:
     return ceiling_name(limit.name).rest

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from taskyard.core.units import MicroUsd
 from taskyard.definition import arguments
 from taskyard.features.budgets.prices import price
-from taskyard.features.budgets.token_counts import Tokens, counted
+from taskyard.features.budgets.token_counts import TokenCounts, counted
 
 
 class Reported(NamedTuple):
@@ -39,7 +39,7 @@ def reported(
     written = arguments.tokens("tokens_cache_write", tokens_cache_write)
     given = arguments.tokens("tokens_input", tokens_input)
     output = arguments.tokens("tokens_output", tokens_output)
-    tokens = counted(Tokens(given or 0, output or 0, read or 0, written or 0))
+    tokens = counted(TokenCounts(given or 0, output or 0, read or 0, written or 0))
     name = None if model is None else arguments.name("model", model)
     cost = arguments.spent("cost_usd", cost_usd)
     if cost is None and name is not None and any(tokens):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Tokens(NamedTuple):
+class TokenCounts(NamedTuple):
     """Input counts every token that a model read; those from and into a provider's cache are among them."""
 
     input: int = 0
@@ -14,7 +14,7 @@ class Tokens(NamedTuple):
     cache_write: int = 0
 
 
-def counted(tokens: Tokens) -> Tokens:
+def counted(tokens: TokenCounts) -> TokenCounts:
     """With the cached ones among the input, also where a provider reports them beside it, as Anthropic does."""
     cached = tokens.cache_read + tokens.cache_write
     return tokens if tokens.input >= cached else tokens._replace(input=tokens.input + cached)

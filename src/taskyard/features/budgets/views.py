@@ -28,7 +28,7 @@ class Spent(TypedDict, total=False):
 
 
 @view
-class Spend:
+class SpendView:
     """What stands against one ceiling."""
 
     name: Annotated[str, About("agent:ID, type:TYPE, type-day:DATE:TYPE, type-month:MONTH:TYPE, dag:ID or day:DATE")]
@@ -37,9 +37,9 @@ class Spend:
     spent: Money
 
 
-def spend_of(limit: Limit) -> Spend:
+def spend_of(limit: Limit) -> SpendView:
     ceiling = None if limit.ceiling is None else MicroUsd(limit.ceiling)
-    return Spend(limit.name, ceiling, MicroUsd(limit.held), MicroUsd(limit.spent))
+    return SpendView(limit.name, ceiling, MicroUsd(limit.held), MicroUsd(limit.spent))
 
 
 @view

@@ -7,7 +7,7 @@ import json
 from taskyard.core.changes import Change, ChangeSet, RecordChange
 from taskyard.core.task import FINAL, Attempt, Status, TaskId, Trait
 from taskyard.features.inbox import items as inbox_items
-from taskyard.features.inbox.items import Ended, News, Posted
+from taskyard.features.inbox.items import News, Posted, TaskEnd
 from taskyard.stores.contract import Store
 
 TOLD = Trait.TOLD.value
@@ -19,7 +19,7 @@ def marked(births: ChangeSet) -> ChangeSet:
     return births._replace(tasks=tuple(tasks))
 
 
-class Feed:
+class InboxFeed:
     """Adds to what is stored what inboxes are told of it, as of few tasks only."""
 
     def __init__(self, store: Store) -> None:
@@ -74,16 +74,16 @@ async def _opened(store: Store, change: Change) -> RecordChange | None:
     return RecordChange("transcript", after.workspace, after.id, 0, {})
 
 
-async def _ended(store: Store, change_set: ChangeSet, change: Change) -> Ended:
+async def _ended(store: Store, change_set: ChangeSet, change: Change) -> TaskEnd:
     after = change.after
     if after.status is Status.COMPLETED:
         outputs = {output.task_id: output for output in change_set.outputs}
         # One that was validated elsewhere was handed in by an earlier change.
         output = outputs.get(after.id) or (await store.outputs([after.id])).get(after.id)
-        return Ended(None if output is None else output.data, None)
+        return TaskEnd(None if output is None else output.data, None)
     if inbox_items.news_of(change) is News.ESCALATED:
-        return Ended(None, str(json.loads(change.event.data or "{}").get("note", "")))
+        return TaskEnd(None, str(json.loads(change.event.data or "{}").get("note", "")))
     attempt = next((each for each in change_set.attempts if each.task_id == after.id), None)
     if after.status is Status.CANCELLED or attempt is None:
-        return Ended(None, after.why)
-    return Ended(None, f"{attempt.reason}: {attempt.error}")
+        return TaskEnd(None, after.why)
+    return TaskEnd(None, f"{attempt.reason}: {attempt.error}")

@@ -26,7 +26,7 @@ MOST_RESULT = 16 * 1024  # characters of an output that a notification repeats
 BY_THE_YARD = "yard"
 
 
-class Source(StrEnum):
+class ItemSource(StrEnum):
     """Where an item came from."""
 
     USER = "user"
@@ -60,7 +60,7 @@ class Item:
     kind: Annotated[Kind, CLOSED]
     scope: Scope
     content: Json
-    source: Annotated[Source, CLOSED]
+    source: Annotated[ItemSource, CLOSED]
     sent_by: str
     at: Time
     client_message_id: str | None = None
@@ -86,7 +86,7 @@ class Item:
 
 def item_of(stored: Mapping[str, Json]) -> Item:
     body = dict(cast(Mapping[str, Any], stored))
-    scope, kind, source = Scope(*body.pop("scope")), Kind(body.pop("kind")), Source(body.pop("source"))
+    scope, kind, source = Scope(*body.pop("scope")), Kind(body.pop("kind")), ItemSource(body.pop("source"))
     return Item(kind=kind, scope=scope, source=source, **body)
 
 
@@ -97,7 +97,7 @@ class Posted(NamedTuple):
     event: Event
 
 
-class Ended(NamedTuple):
+class TaskEnd(NamedTuple):
     """How a task ended, in what its notification repeats."""
 
     result: str | None  # the output, as JSON text
@@ -118,7 +118,7 @@ def news_of(change: Change) -> News | None:
     return None if change.before.status is change.after.status else _NEWS_OF.get(change.after.status)
 
 
-def of_subagent(record: Record, change: Change, ended: Ended, attempts: Sequence[Attempt]) -> Posted | None:
+def of_subagent(record: Record, change: Change, ended: TaskEnd, attempts: Sequence[Attempt]) -> Posted | None:
     """The one notification of a subagent's end, with what all attempts together have used; None for a silent one."""
     facts, after = cast(Mapping[str, Any], record.body), change.after
     if facts["silent"]:
@@ -149,7 +149,7 @@ def usage_of(attempts: Sequence[Attempt]) -> dict[str, Json]:
     }
 
 
-def of_task(dag: Record, change: Change, type_: str, title: str, ended: Ended) -> Posted | None:
+def of_task(dag: Record, change: Change, type_: str, title: str, ended: TaskEnd) -> Posted | None:
     """What the inbox of its graph is told of a task, where it wants to know."""
     audience, news, after = audience_of(dag.body), news_of(change), change.after
     if audience is None or news is None or news not in audience.news:
@@ -215,7 +215,7 @@ def post(workspace: str, whose: Scope, *, about: str, version: int, word: str, c
         kind=Kind.TASK_NOTIFICATION,
         scope=whose,
         content=content,
-        source=Source.SYSTEM,
+        source=ItemSource.SYSTEM,
         sent_by=BY_THE_YARD,
         at=at,
         about=about,
@@ -236,7 +236,7 @@ def told(word: str, workspace: str, whose: Scope, at: Micros, **facts: Json) -> 
     return Event(f"inbox.{word}", workspace, None, None, at, None, None, None, data)
 
 
-def _said(ended: Ended) -> dict[str, Json]:
+def _said(ended: TaskEnd) -> dict[str, Json]:
     """The output or the error, cut where it is long: the transcript has the whole of it."""
     if ended.result is None:
         return {"error": None if ended.error is None else ended.error[:MOST_RESULT]}

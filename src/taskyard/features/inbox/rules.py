@@ -67,7 +67,7 @@ class Entry(NamedTuple):
     scope: Scope
 
 
-class Taken(NamedTuple):
+class TakenBatch(NamedTuple):
     """A batch in somebody's hands."""
 
     id: str
@@ -77,7 +77,7 @@ class Taken(NamedTuple):
 
 class Box(NamedTuple):
     waiting: tuple[Entry, ...] = ()
-    taken: tuple[Taken, ...] = ()
+    taken: tuple[TakenBatch, ...] = ()
     blocked: Blocked | None = None  # the reason that was told of last, while it lasts
     gone: tuple[str, ...] = ()  # items and batches that have left, latest last
 
@@ -124,7 +124,7 @@ def take(box: Box, batch_id: str, until: Micros) -> Took:
     free = box._replace(blocked=None)
     if not entries:
         return Took(free, ())
-    taken = (*box.taken, Taken(batch_id, until, entries))
+    taken = (*box.taken, TakenBatch(batch_id, until, entries))
     return Took(free._replace(waiting=box.waiting[len(entries) :], taken=taken), entries)
 
 
@@ -220,7 +220,7 @@ def box_of(stored: Mapping[str, Json]) -> Box:
     body = cast(Mapping[str, Any], stored)
     return Box(
         waiting=_read(body["waiting"]),
-        taken=tuple(Taken(batch, until, _read(entries)) for batch, until, entries in body["taken"]),
+        taken=tuple(TakenBatch(batch, until, _read(entries)) for batch, until, entries in body["taken"]),
         blocked=None if body["blocked"] is None else Blocked(body["blocked"]),
         gone=tuple(body["gone"]),
     )

@@ -15,10 +15,10 @@ from taskyard.core.json_value import Json, encode
 from taskyard.core.units import Micros
 from taskyard.definition import arguments, fields
 from taskyard.features.inbox import rules as inbox_rules
-from taskyard.features.inbox.items import Item, Source, item_of, told
+from taskyard.features.inbox.items import Item, ItemSource, item_of, told
 from taskyard.features.inbox.rules import HARD_LIMIT, MOST_BYTES, SOFT_LIMIT, Blocked, Box, Entry, Kind, Scope
 from taskyard.features.inbox.transcripts import Transcripts
-from taskyard.features.inbox.views import Batch, Dequeued, Enqueued, InboxView, Peeked
+from taskyard.features.inbox.views import Dequeued, EnqueuedItem, InboxView, ItemBatch, Peeked
 from taskyard.features.retention.service import Retention
 from taskyard.ledger.ids import mint
 from taskyard.ledger.ledger import Ledger
@@ -40,7 +40,7 @@ class _Opened(NamedTuple):
     letters: tuple[Record, ...]  # those that are in it by now
 
 
-class Inbox:
+class Inboxes:
     def __init__(self, ledger: Ledger, transcripts: Transcripts, retention: Retention) -> None:
         self._ledger = ledger
         self._store = ledger.store
@@ -57,11 +57,11 @@ class Inbox:
         kind: str = Kind.MESSAGE,
         scope_agent: str | None = None,
         scope_conversation: str | None = None,
-        source: str = Source.USER,
+        source: str = ItemSource.USER,
         client_message_id: str | None = None,
         item_id: str | None = None,
         sent_by: str = LOCAL,
-    ) -> Enqueued:
+    ) -> EnqueuedItem:
         """Put something into an inbox: a text, or a list of parts. A full one refuses it, and says so.
 
         Its scope is the inbox's own, unless another is given. With an id of the caller's, a repeated call is harmless.
@@ -83,27 +83,27 @@ class Inbox:
             at=self._ledger.now(),
         )
 
-        async def decide() -> tuple[ChangeSet | None, Enqueued]:
+        async def decide() -> tuple[ChangeSet | None, EnqueuedItem]:
             opened = await self._opened(whose)
             if inbox_rules.knows(opened.box, item.id):
-                return None, Enqueued(item, None, len(opened.box.waiting))
+                return None, EnqueuedItem(item, None, len(opened.box.waiting))
             return self._put(opened, item)
 
         return await self._ledger.commit(decide)
 
-    def _put(self, opened: _Opened, item: Item) -> tuple[ChangeSet, Enqueued]:
+    def _put(self, opened: _Opened, item: Item) -> tuple[ChangeSet, EnqueuedItem]:
         made = inbox_rules.put(opened.box, item.entry)
         queue_len = len(made.box.waiting)
         if not made.accepted:
             full = self._happened("dropped", opened, item=item.id, kind=item.kind.value, reason="hard_limit")
-            return ChangeSet(events=(full,), at=self._ledger.now()), Enqueued(None, None, queue_len)
+            return ChangeSet(events=(full,), at=self._ledger.now()), EnqueuedItem(None, None, queue_len)
         events = [self._happened("enqueued", opened, item=item.id, kind=item.kind.value, queue_len=queue_len)]
         if made.dropped is not None:
             facts: dict[str, Json] = {"item": made.dropped.id, "kind": made.dropped.kind.value}
             events.append(self._happened("dropped", opened, reason="soft_limit", **facts))
         opened.arrivals[item.id] = item
         dropped = None if made.dropped is None else made.dropped.id
-        return self._moved_to(opened, made.box, events), Enqueued(item, dropped, queue_len)
+        return self._moved_to(opened, made.box, events), EnqueuedItem(item, dropped, queue_len)
 
     async def take(
         self,
@@ -256,8 +256,8 @@ class Inbox:
         read = [RecordChange(*letter[:4], None) for letter in opened.letters]
         return ChangeSet(records=(header, *left, *new, *read), events=tuple(events), at=now)
 
-    async def _batch(self, opened: _Opened, batch_id: str, entries: Sequence[Entry], box: Box) -> Batch:
-        return Batch(batch_id, await self._items(opened, entries), len(box.waiting))
+    async def _batch(self, opened: _Opened, batch_id: str, entries: Sequence[Entry], box: Box) -> ItemBatch:
+        return ItemBatch(batch_id, await self._items(opened, entries), len(box.waiting))
 
     async def _items(self, opened: _Opened, entries: Sequence[Entry]) -> tuple[Item, ...]:
         """What these say. One that is gone by now belongs to an inbox that has moved: deciding on it will not land."""
@@ -271,7 +271,7 @@ class Inbox:
         return told(word, self._workspace, opened.whose, self._ledger.now(), **facts)
 
 
-_KIND, _SOURCE, _BLOCKED = fields.choice(Kind), fields.choice(Source), fields.choice(Blocked)
+_KIND, _SOURCE, _BLOCKED = fields.choice(Kind), fields.choice(ItemSource), fields.choice(Blocked)
 
 
 def _whose(agent: str, conversation: str) -> Scope:

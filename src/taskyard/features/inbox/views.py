@@ -10,7 +10,7 @@ from taskyard.features.inbox.items import Item
 from taskyard.features.inbox.rules import Blocked, merged_turn
 
 
-class Enqueued(NamedTuple):
+class EnqueuedItem(NamedTuple):
     """What became of an item: `item` is None where the inbox is full, and then nothing was stored."""
 
     item: Annotated[Item | None, About("null: the inbox is full, and nothing was stored.")]
@@ -18,7 +18,7 @@ class Enqueued(NamedTuple):
     queue_len: int
 
 
-class Batch(NamedTuple):
+class ItemBatch(NamedTuple):
     """Items that go out together. They come back unless the batch is consumed in time."""
 
     batch_id: str
@@ -35,7 +35,7 @@ class Batch(NamedTuple):
 
 
 class Dequeued(NamedTuple):
-    batch: Batch | None
+    batch: ItemBatch | None
     blocked: Annotated[Blocked | None, CLOSED, About("The reason, where it is news.")] = None
 
 

@@ -28,7 +28,7 @@ SlotKey = TypeVar("SlotKey")
 AgentTypes = Mapping[tuple[str, str], str]  # (workspace, agent) -> its type
 
 
-class Pace(NamedTuple):
+class Resolution(NamedTuple):
     """Figures of short times: of what length, and for how long they are kept."""
 
     name: str
@@ -50,9 +50,9 @@ class Pace(NamedTuple):
 PACES = {
     pace.name: pace
     for pace in (
-        Pace("minute", MINUTE, Micros(2 * HOUR)),
-        Pace("ten-minutes", Micros(10 * MINUTE), Micros(26 * HOUR)),
-        Pace("hour", HOUR, Micros(8 * DAY)),
+        Resolution("minute", MINUTE, Micros(2 * HOUR)),
+        Resolution("ten-minutes", Micros(10 * MINUTE), Micros(26 * HOUR)),
+        Resolution("hour", HOUR, Micros(8 * DAY)),
     )
 }
 
@@ -121,7 +121,7 @@ def _tries() -> Histogram:
 
 
 @dataclass(slots=True)
-class Totals:
+class MetricTotals:
     """What was counted, in a day or in all."""
 
     created: int = 0
@@ -167,7 +167,7 @@ class Totals:
         """By type of agent: the share of its attempts that failed."""
         return {agent: round(self.errors[agent] / number, 4) for agent, number in sorted(self.ended.items())}
 
-    def add(self, other: Totals) -> None:
+    def add(self, other: MetricTotals) -> None:
         self.created += other.created
         self.dead_lettered += other.dead_lettered
         self.latency += other.latency
@@ -216,7 +216,7 @@ class Totals:
 
 class MeteredDay(NamedTuple):
     date: str  # in UTC
-    totals: Totals
+    totals: MetricTotals
 
     def to_dict(self) -> dict[str, Json]:
         return {"day": self.date, **self.totals.summary()}
@@ -226,7 +226,7 @@ class Metrics(NamedTuple):
     """A workspace's figures, as of the last sweep that counted."""
 
     days: tuple[MeteredDay, ...]  # oldest first; one on which nothing happened is left out
-    total: Totals  # since counting began
+    total: MetricTotals  # since counting began
     counted_through: int  # sequence number of the last event that was counted
 
     def to_dict(self) -> dict[str, Json]:
@@ -242,11 +242,11 @@ class Metrics(NamedTuple):
 
 def fold(
     events: Iterable[StoredEvent], agent_types: AgentTypes, slot: Callable[[Micros], SlotKey]
-) -> dict[tuple[str, SlotKey], Totals]:
+) -> dict[tuple[str, SlotKey], MetricTotals]:
     """What these events add to each workspace and each slot of time: `utc_date` makes days of them."""
-    slots: dict[tuple[str, SlotKey], Totals] = {}
+    slots: dict[tuple[str, SlotKey], MetricTotals] = {}
     # Every event is looked at here, most of them within a few seconds: no slot is shorter than one.
-    of_second: dict[tuple[str, int], Totals] = {}
+    of_second: dict[tuple[str, int], MetricTotals] = {}
     for _, event, _ in events:
         count = _COUNTED.get(event.event)
         if count is None and event.event != "task.created":
@@ -254,7 +254,7 @@ def fold(
         workspace, at = event.workspace, event.at
         second = workspace, at // SECOND
         if (totals := of_second.get(second)) is None:
-            totals = of_second[second] = slots.setdefault((workspace, slot(at)), Totals())
+            totals = of_second[second] = slots.setdefault((workspace, slot(at)), MetricTotals())
         if count is None:
             totals.created += 1  # a third of all events: their data need not be looked at
         else:
@@ -266,13 +266,13 @@ def fold(
 Facts = Mapping[str, Any]  # what an event tells besides; one that an older release wrote has fewer
 
 
-def _claimed(totals: Totals, _event: Event, facts: Facts, _agent: str) -> None:
+def _claimed(totals: MetricTotals, _event: Event, facts: Facts, _agent: str) -> None:
     """Also a start: one that was a claim at once says how long the task had waited, the others say nothing of it."""
     if "waited" in facts:
         totals.waits.observe(facts["waited"])
 
 
-def _ended(totals: Totals, event: Event, facts: Facts, agent: str) -> None:
+def _ended(totals: MetricTotals, event: Event, facts: Facts, agent: str) -> None:
     """An attempt is over, however it went."""
     if "ran" in facts:
         totals.durations.observe(facts["ran"])
@@ -284,7 +284,7 @@ def _ended(totals: Totals, event: Event, facts: Facts, agent: str) -> None:
             _keep_dear(totals.dearest, {event.task_id: facts["cost"]})
 
 
-def _completed(totals: Totals, event: Event, facts: Facts, agent: str) -> None:
+def _completed(totals: MetricTotals, event: Event, facts: Facts, agent: str) -> None:
     _ended(totals, event, facts, agent)
     _count(totals.completed, facts.get("type", OTHER), 1)
     _count(totals.ended, agent, 1)
@@ -292,7 +292,7 @@ def _completed(totals: Totals, event: Event, facts: Facts, agent: str) -> None:
     totals.attempts.observe(event.attempt or 0)
 
 
-def _failed(totals: Totals, event: Event, facts: Facts, agent: str) -> None:
+def _failed(totals: MetricTotals, event: Event, facts: Facts, agent: str) -> None:
     _ended(totals, event, facts, agent)
     reason = facts["reason"]
     _count(totals.failed, reason, 1)
@@ -340,7 +340,7 @@ def _sorted(counts: Counter[str]) -> dict[str, Json]:
 # As stored. What the SQL view of the stores reads stands at the top, under the names it has there.
 
 
-def body_of(totals: Totals) -> dict[str, Json]:
+def body_of(totals: MetricTotals) -> dict[str, Json]:
     return {
         **totals.summary(),
         "latency": totals.latency,
@@ -358,8 +358,8 @@ def body_of(totals: Totals) -> dict[str, Json]:
     }
 
 
-def totals_of(body: Mapping[str, Any]) -> Totals:
-    return Totals(
+def totals_of(body: Mapping[str, Any]) -> MetricTotals:
+    return MetricTotals(
         created=body["tasks_created"],
         dead_lettered=body["tasks_dead_lettered"],
         latency=body["latency"],

@@ -16,7 +16,7 @@ from taskyard.core.json_value import Json
 from taskyard.core.units import DAY, Micros, utc_date
 from taskyard.definition import fields
 from taskyard.features.metrics import rules as metric_rules
-from taskyard.features.metrics.rules import PACES, MeteredDay, Metrics, Pace, Totals
+from taskyard.features.metrics.rules import PACES, MeteredDay, Metrics, MetricTotals, Resolution
 from taskyard.ledger.ledger import Ledger
 
 DAYS_KEPT = 400
@@ -51,7 +51,7 @@ class MetricCounts:
         total = await self._store.record(METER, self._workspace, TOTAL)
         return Metrics(
             tuple(MeteredDay(each.id, metric_rules.totals_of(each.body)) for each in stored if each.id >= first),
-            Totals() if total is None else metric_rules.totals_of(total.body),
+            MetricTotals() if total is None else metric_rules.totals_of(total.body),
             (await self.counted())[1],
         )
 
@@ -84,9 +84,9 @@ class MetricCounts:
         landed = await self._ledger.commit_set(ChangeSet(records=(seen, *changes), at=self._ledger.now()))
         return isinstance(landed, Committed)
 
-    async def _added(self, key: RecordKey, more: Totals) -> RecordChange:
+    async def _added(self, key: RecordKey, more: MetricTotals) -> RecordChange:
         stored = await self._store.record(*key)
-        totals = Totals() if stored is None else metric_rules.totals_of(stored.body)
+        totals = MetricTotals() if stored is None else metric_rules.totals_of(stored.body)
         totals.add(more)
         body = metric_rules.body_of(totals)
         if key[0] == PACE:
@@ -128,16 +128,16 @@ class MetricCounts:
         return len(old)
 
 
-def _by_record(slots: dict[tuple[str, Micros], Totals], now: Micros) -> dict[RecordKey, Totals]:
+def _by_record(slots: dict[tuple[str, Micros], MetricTotals], now: Micros) -> dict[RecordKey, MetricTotals]:
     """What is to be added to which record: to those of shorter times, to each day's, and to the one for ever."""
-    added: dict[RecordKey, Totals] = {}
+    added: dict[RecordKey, MetricTotals] = {}
     for (workspace, at), more in slots.items():
         kept = [pace for pace in PACES.values() if pace.slot(at) >= pace.first_kept(now)]
         paces = [(PACE, workspace, pace.key(pace.slot(at))) for pace in kept]
         for key in (*paces, (DAYS, workspace, utc_date(at)), (METER, workspace, TOTAL)):
-            added.setdefault(key, Totals()).add(more)
+            added.setdefault(key, MetricTotals()).add(more)
     return added
 
 
-def _pace_of(name: str) -> Pace:
+def _pace_of(name: str) -> Resolution:
     return PACES[name.partition(":")[0]]

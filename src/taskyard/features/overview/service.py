@@ -16,7 +16,7 @@ from taskyard.features.agents.views import AgentView
 from taskyard.features.breakers.service import Breakers
 from taskyard.features.budgets.service import Budgets
 from taskyard.features.metrics import rules as metric_rules
-from taskyard.features.metrics.rules import PACES, Histogram, Totals
+from taskyard.features.metrics.rules import PACES, Histogram, MetricTotals
 from taskyard.features.metrics.service import DAYS, PACE
 from taskyard.features.overview.views import DayMoney, OldestReady, Overview, Percentiles, Series, SilentAgent
 from taskyard.features.queues.service import Queues
@@ -140,11 +140,11 @@ class Overviews:
 
 
 class _Figures(NamedTuple):
-    totals: Totals
+    totals: MetricTotals
     depth: Mapping[str, int] | None
 
 
-_NOTHING = _Figures(Totals(), None)
+_NOTHING = _Figures(MetricTotals(), None)
 
 
 def _figures(body: Mapping[str, Json]) -> _Figures:

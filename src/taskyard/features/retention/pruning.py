@@ -26,7 +26,7 @@ EVENTS_PIECE = 1_000  # events
 MOST_PIECES = 10  # of one step
 
 
-class Step(NamedTuple):
+class PruneStep(NamedTuple):
     """What a bounded step of housekeeping came to."""
 
     done: int
@@ -52,11 +52,11 @@ class Pruning:
         self._events_pruned_through = 0
         self._others_work = False  # commits of this process landed while the last piece was removed
 
-    async def prune(self) -> Step:
+    async def prune(self) -> PruneStep:
         """Remove the next pieces of what is old enough; the answer counts tasks."""
         before = await self._prunable_before()
         tasks = await self._prune_tasks(before)
-        return Step(tasks.done, more=await self._prune_events(before) or tasks.more)
+        return PruneStep(tasks.done, more=await self._prune_events(before) or tasks.more)
 
     async def _prune_events(self, before: Micros) -> bool:
         """Remove events that go with no task: of agents, breakers, queues, settings. Whether there are more."""
@@ -67,7 +67,7 @@ class Pruning:
                 return False
         return True
 
-    async def _prune_tasks(self, before: Micros) -> Step:
+    async def _prune_tasks(self, before: Micros) -> PruneStep:
         """Remove the next pieces of tasks.
 
         Each pass goes through the finished tasks once: what has to be kept, such as a DAG with a dead letter, is looked
@@ -82,10 +82,10 @@ class Pruning:
             self._pruned_through = piece.cursor or FROM_THE_OLDEST
             pruned += await self._remove(piece.tasks)
             if piece.cursor is None:
-                return Step(pruned)
+                return PruneStep(pruned)
             self._others_work = self._ledger.queue.flushes != flushes
             await asyncio.sleep(retention.rest_after(monotonic() - began, others_work=self._others_work))
-        return Step(pruned, more=True)
+        return PruneStep(pruned, more=True)
 
     async def _prunable_before(self) -> Micros:
         before = await self._retention.kept_since()

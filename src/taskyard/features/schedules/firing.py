@@ -16,7 +16,7 @@ from taskyard.features.schedules.agenda import AGENDA, EVERYBODYS, Agenda
 from taskyard.features.schedules.rules import KIND, Busy, Schedule, judged, schedule_of
 from taskyard.features.schedules.timetable import times, wall_time
 from taskyard.features.sources import fires
-from taskyard.features.sources.fires import Fire, Outcome
+from taskyard.features.sources.fires import Fire, FireOutcome
 from taskyard.features.sources.from_template import Cause, Keys, Made, TemplatedWork, tasks_of
 from taskyard.features.tasks.cancellation import Cancellation
 from taskyard.ledger.ledger import Ledger
@@ -115,13 +115,13 @@ class ScheduleFiring:
     ) -> tuple[Fire, Made]:
         """One fire and its work. A template that does not fit is told of, and stops nothing."""
         now = self._ledger.now()
-        fire = Fire(source=source_of(schedule), key=key, outcome=Outcome.FIRED, why=why, at=now, nominal=nominal)
+        fire = Fire(source=source_of(schedule), key=key, outcome=FireOutcome.FIRED, why=why, at=now, nominal=nominal)
         try:
             values, cause = values_at(schedule, nominal, now), cause_of(schedule, fire.id)
             with enqueue_span(tasks_of(schedule.template)):
                 made = await self._templated_work.made(schedule.template, values, cause, keys)
         except (InvalidInput, CycleFound) as error:
-            return changed(fire, outcome=Outcome.FAILED, why=str(error)), Made(None)
+            return changed(fire, outcome=FireOutcome.FAILED, why=str(error)), Made(None)
         if made.change_set is None:
             fire = changed(fire, why=f"{why}; a live task has the key of what it makes")
         return changed(fire, task_id=made.task_id, dag_id=made.dag_id), made
@@ -141,14 +141,14 @@ def cause_of(schedule: Schedule, ref: str) -> Cause:
 
 
 def _missed(schedule: Schedule, first: Micros, why: str, now: Micros) -> Fire:
-    return _unfired(schedule, first, Outcome.MISSED, why, now)
+    return _unfired(schedule, first, FireOutcome.MISSED, why, now)
 
 
 def _skipped(schedule: Schedule, nominal: Micros, why: str, now: Micros) -> Fire:
-    return _unfired(schedule, nominal, Outcome.SKIPPED, why, now)
+    return _unfired(schedule, nominal, FireOutcome.SKIPPED, why, now)
 
 
-def _unfired(schedule: Schedule, nominal: Micros, outcome: Outcome, why: str, now: Micros) -> Fire:
+def _unfired(schedule: Schedule, nominal: Micros, outcome: FireOutcome, why: str, now: Micros) -> Fire:
     return Fire(
         source=source_of(schedule), key=fires.key_at(nominal), outcome=outcome, why=why, at=now, nominal=nominal
     )

@@ -23,7 +23,7 @@ from taskyard.features.schedules.timetable import timed, times
 from taskyard.features.schedules.views import ScheduleView
 from taskyard.features.sources import fires
 from taskyard.features.sources.fire_log import FireLog
-from taskyard.features.sources.fires import Fire, Outcome, source_id
+from taskyard.features.sources.fires import Fire, FireOutcome, source_id
 from taskyard.features.sources.from_template import TemplatedWork, template_of
 from taskyard.ledger.ids import mint
 from taskyard.ledger.ledger import Ledger
@@ -146,7 +146,7 @@ class Schedules:
             key = fires.key_at(now, mint()[-10:])
             timed_fire, made = await self._schedule_firing.fire_time(schedule, now, key, why=f"run by {by}", keys={})
             fire = changed(timed_fire, nominal=None)
-            if fire.outcome is Outcome.FAILED:
+            if fire.outcome is FireOutcome.FAILED:
                 raise InvalidInput("template", fire.why)
             after = changed(schedule, last_run=fire.run or schedule.last_run)
             booked, _ = self._agenda.booked(record, after, "run", by)

@@ -22,7 +22,7 @@ KIND = "fire"
 _SOURCE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 
 
-class Outcome(StrEnum):
+class FireOutcome(StrEnum):
     FIRED = "fired"  # it made work, or found that what it was to make is there
     SKIPPED = "skipped"  # by its own conditions or policies
     MISSED = "missed"  # a time that came while nobody was there to fire it
@@ -37,7 +37,7 @@ class Fire:
     source: str  # schedule:ID or trigger:ID
     # Unique within the source.
     key: Annotated[str, About("Sorts by time; that of the last one seen gives the next page.")]
-    outcome: Annotated[Outcome, CLOSED]
+    outcome: Annotated[FireOutcome, CLOSED]
     why: str
     at: Time
     nominal: Annotated[Time | None, About("Of a schedule: the time that it is about.")] = None
@@ -79,7 +79,7 @@ def fire_of(record: Record) -> Fire:
     return Fire(
         source=source,
         key=key,
-        outcome=Outcome(body["outcome"]),
+        outcome=FireOutcome(body["outcome"]),
         **{name: value for name, value in body.items() if name != "outcome"},
     )
 

@@ -18,7 +18,7 @@ class Cancelled(NamedTuple):
 
 
 @view
-class Cause:
+class CauseView:
     """One thing that keeps the task from running."""
 
     kind: str
@@ -30,7 +30,7 @@ class Cause:
 class Why:
     task_id: TaskId
     status: Status
-    causes: tuple[Cause, ...]
+    causes: tuple[CauseView, ...]
 
     @shown
     def words(self) -> str:

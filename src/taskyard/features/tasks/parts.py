@@ -62,7 +62,7 @@ class Claim:
 
 
 @view
-class Retry:
+class RetryView:
     strategy: Strategy
     initial_delay: Length
     backoff_multiplier: float
@@ -80,7 +80,7 @@ class Timeouts:
 
 
 @view
-class Session:
+class SessionView:
     session_id: str | None
     work_dir: str | None
     runtime: Annotated[str | None, About("Where the conversation lives: no other can resume it.")]
@@ -180,8 +180,8 @@ def spec_of(spec: Definition, failures: int) -> Spec:
 
 
 @lru_cache(maxsize=256)  # nearly all tasks have it from their preset
-def retry_view(policy: RetryPolicy) -> Retry:
-    return Retry(
+def retry_view(policy: RetryPolicy) -> RetryView:
+    return RetryView(
         policy.strategy,
         policy.initial_delay,
         policy.multiplier,
@@ -206,9 +206,9 @@ def claim_view(hot: Hot) -> Claim:
     )
 
 
-def session_view(pinned: str | None, fresh: bool) -> Session:
+def session_view(pinned: str | None, fresh: bool) -> SessionView:
     known = cast(dict[str, Any], json.loads(pinned)) if pinned else {}
-    return Session(known.get("session_id"), known.get("work_dir"), known.get("runtime"), fresh)
+    return SessionView(known.get("session_id"), known.get("work_dir"), known.get("runtime"), fresh)
 
 
 def attempt_view(attempt: Attempt) -> AttemptView:

@@ -23,8 +23,8 @@ from taskyard.features.tasks.parts import (
     Dead,
     LastFailure,
     OutputView,
-    Retry,
-    Session,
+    RetryView,
+    SessionView,
     Spec,
     TaskTrigger,
     Timeouts,
@@ -82,11 +82,11 @@ class Task:
     claim: Claim | None
     failures: Annotated[int, Named("attempts"), About("Counted failures since creation or the last resolution.")]
     max_attempts: int
-    retry: Retry
+    retry: RetryView
     retry_at: Time | None
     wake_at: Annotated[Time | None, About("When its delay, its sleep or its patience ends.")]
     timeouts: Timeouts
-    session: Session
+    session: SessionView
     trigger: TaskTrigger
     cancelled: CancelledAt | None
     tags: tuple[str, ...]

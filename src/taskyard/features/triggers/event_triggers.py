@@ -35,7 +35,7 @@ _LONE = {
 }
 
 
-class Ended(NamedTuple):
+class DagEnd(NamedTuple):
     """A graph that ended, or a lone task, which is its own."""
 
     dag_id: DagId
@@ -79,9 +79,9 @@ class EventTriggers:
         record = await self._store.record("dag", self._workspace, dag_id)
         if record is not None and record.body["ended_at"] is not None:
             status, at = DagStatus(str(record.body["status"])), cast(Micros, record.body["ended_at"])
-            await self._notice_end(Ended(dag_id, status, at), {})
+            await self._notice_end(DagEnd(dag_id, status, at), {})
 
-    async def _notice_end(self, ended: Ended, passed: dict[str, str]) -> int:
+    async def _notice_end(self, ended: DagEnd, passed: dict[str, str]) -> int:
         """Fire who listens to such an end; `passed` is told why others do not."""
         fired = 0
         end: _End | None = None
@@ -97,17 +97,17 @@ class EventTriggers:
                 fired += await self._fire_at_end(trigger, ended, end)
         return fired
 
-    async def _has_fired(self, trigger: Trigger, ended: Ended) -> bool:
+    async def _has_fired(self, trigger: Trigger, ended: DagEnd) -> bool:
         fire_id = f"{trigger.fires_as}/{fires.key_at(ended.at, ended.dag_id)}"
         return await self._store.record(fires.KIND, self._workspace, fire_id) is not None
 
-    async def _fire_at_end(self, trigger: Trigger, ended: Ended, end: _End) -> bool:
+    async def _fire_at_end(self, trigger: Trigger, ended: DagEnd, end: _End) -> bool:
         values, chain = await self._values_of(ended, end), await self._chain(end)
         why = f"{ended.dag_id} {ended.status.value}"
         happened = Happened(values, why, ended.at, ended.dag_id, chain=chain)
         return await self._trigger_firing.fire_at(trigger, happened) is not None
 
-    async def _end_of(self, ended: Ended) -> _End | None:
+    async def _end_of(self, ended: DagEnd) -> _End | None:
         record = await self._store.record("dag", self._workspace, ended.dag_id)
         if record is None:
             return await self._lone_end(lone_task(ended.dag_id))
@@ -132,7 +132,7 @@ class EventTriggers:
         }
         return _End(body, [hot], {task_id: definition}, task_id)
 
-    async def _values_of(self, ended: Ended, end: _End) -> dict[str, Json]:
+    async def _values_of(self, ended: DagEnd, end: _End) -> dict[str, Json]:
         """The graph, and the outputs of the tasks that nothing in it depends on."""
         done = [hot.id for hot in end.leaves if hot.status is Status.COMPLETED]
         stored = await self._store.outputs(done)
@@ -187,7 +187,7 @@ class EventTriggers:
                 return None, False
             if not fires_now:
                 return ChangeSet(records=(self._saw(trigger, record, seen),), at=now), False
-            after = figures.Seen(seq=seen.seq, fired_at=now)
+            after = figures.RuleState(seq=seen.seq, fired_at=now)
             fire, made = await self._trigger_firing.decide(trigger, _bad(rules, seen, now))
             work = made.change_set or ChangeSet(at=now)
             new = (fire.stored(self._workspace), self._saw(trigger, record, after))
@@ -195,7 +195,7 @@ class EventTriggers:
 
         return await self._ledger.commit_keyed(decide)
 
-    def _saw(self, trigger: Trigger, record: Record | None, seen: figures.Seen) -> RecordChange:
+    def _saw(self, trigger: Trigger, record: Record | None, seen: figures.RuleState) -> RecordChange:
         version = 0 if record is None else record.version
         return RecordChange(LISTENING, self._workspace, trigger.id, version, seen.body())
 
@@ -207,16 +207,16 @@ class _End(NamedTuple):
     root: TaskId | None
 
 
-def _ended(stored: StoredEvent) -> Ended | None:
+def _ended(stored: StoredEvent) -> DagEnd | None:
     event = stored.event
     if event.dag_id is None:
         return None
     if event.task_id is None:
         status = _ENDED.get(event.event)
-        return None if status is None else Ended(event.dag_id, status, event.at)
+        return None if status is None else DagEnd(event.dag_id, status, event.at)
     is_lone = event.dag_id == lone_dag(event.task_id)
     status = _LONE.get(event.event) if is_lone else None
-    return None if status is None else Ended(event.dag_id, status, event.at)
+    return None if status is None else DagEnd(event.dag_id, status, event.at)
 
 
 def _not_meant(trigger: Trigger, end: _End) -> str | None:
@@ -234,7 +234,7 @@ def _not_meant(trigger: Trigger, end: _End) -> str | None:
     return None
 
 
-def _bad(rules: figures.Rule, seen: figures.Seen, now: Micros) -> Happened:
+def _bad(rules: figures.FigureRule, seen: figures.RuleState, now: Micros) -> Happened:
     of = "" if rules.type is None else f" of type {rules.type}"
     why = f"{rules.measure.value} is {seen.mean} over {len(seen.values)} attempts{of}, above {rules.above:g}"
     values: dict[str, Json] = {

@@ -22,7 +22,7 @@ _SCALE = 1_000_000  # values are kept in whole millionths, of whatever is measur
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class FigureRule:
     measure: Measure
     type: str | None  # of the tasks that it is about; None: all
     above: float
@@ -31,7 +31,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class RuleState:
     """What a rule has seen since it last fired."""
 
     seq: int = 0  # of the last event that was looked at
@@ -46,16 +46,16 @@ class Seen:
         return {"seq": self.seq, "values": list[Json](self.values), "fired_at": self.fired_at}
 
 
-def seen_in(record: Record | None) -> Seen:
+def seen_in(record: Record | None) -> RuleState:
     if record is None or "values" not in record.body:
-        return Seen()
+        return RuleState()
     body = cast(Mapping[str, Any], record.body)
-    return Seen(seq=body["seq"], values=tuple(body["values"]), fired_at=body["fired_at"])
+    return RuleState(seq=body["seq"], values=tuple(body["values"]), fired_at=body["fired_at"])
 
 
-def rule_of(settings: Mapping[str, Json]) -> Rule:
+def rule_of(settings: Mapping[str, Json]) -> FigureRule:
     given = cast(Mapping[str, Any], settings)
-    return Rule(
+    return FigureRule(
         measure=Measure(given["measure"]),
         type=given["type"],
         above=given["above"],
@@ -64,24 +64,24 @@ def rule_of(settings: Mapping[str, Json]) -> Rule:
     )
 
 
-def watched(rule: Rule, seen: Seen, events: Sequence[StoredEvent]) -> Seen:
+def watched(rule: FigureRule, seen: RuleState, events: Sequence[StoredEvent]) -> RuleState:
     """What the rule has seen after these too. Events that it saw before are passed over."""
     values = [value for each in events if each.seq > seen.seq and (value := _value(rule, each)) is not None]
     if not values:
         return seen
     last = max(each.seq for each in events)
-    return Seen(seq=last, values=(*seen.values, *values)[-rule.over :], fired_at=seen.fired_at)
+    return RuleState(seq=last, values=(*seen.values, *values)[-rule.over :], fired_at=seen.fired_at)
 
 
-def is_bad(rule: Rule, seen: Seen) -> bool:
+def is_bad(rule: FigureRule, seen: RuleState) -> bool:
     return len(seen.values) >= rule.over and (seen.mean or 0) > rule.above
 
 
-def quiet_until(rule: Rule, seen: Seen) -> Micros | None:
+def quiet_until(rule: FigureRule, seen: RuleState) -> Micros | None:
     return None if seen.fired_at is None else Micros(seen.fired_at + rule.window)
 
 
-def _value(rule: Rule, stored: StoredEvent) -> int | None:
+def _value(rule: FigureRule, stored: StoredEvent) -> int | None:
     """What the event adds; None where it is not the end of an attempt that the rule is about."""
     event = stored.event
     if event.event not in _ENDS:

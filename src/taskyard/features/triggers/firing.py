@@ -12,7 +12,7 @@ from taskyard.core.json_value import Json
 from taskyard.core.units import Micros
 from taskyard.definition import arguments
 from taskyard.features.sources import fires
-from taskyard.features.sources.fires import Fire, Outcome
+from taskyard.features.sources.fires import Fire, FireOutcome
 from taskyard.features.sources.from_template import Cause, Made, TemplatedWork, tasks_of
 from taskyard.features.triggers import rules as triggers
 from taskyard.features.triggers.rules import KIND, LONGEST_CHAIN, Trigger, trigger_of
@@ -59,21 +59,21 @@ class TriggerFiring:
 
     async def decide(self, trigger: Trigger, happened: Happened) -> tuple[Fire, Made]:
         """Whether it fires at this, and the work it makes. A template that does not fit is told of."""
-        fire = told_of(trigger, happened, Outcome.FIRED, happened.why)
+        fire = told_of(trigger, happened, FireOutcome.FIRED, happened.why)
         if trigger.paused:
-            return changed(fire, outcome=Outcome.SKIPPED, why="it is paused"), Made(None)
+            return changed(fire, outcome=FireOutcome.SKIPPED, why="it is paused"), Made(None)
         if (unmet := triggers.unmet(trigger.only, happened.values)) is not None:
-            return changed(fire, outcome=Outcome.SKIPPED, why=unmet), Made(None)
+            return changed(fire, outcome=FireOutcome.SKIPPED, why=unmet), Made(None)
         if happened.chain > LONGEST_CHAIN:
             why = f"{LONGEST_CHAIN} fires in a row have led to it: triggers that start each other must end"
-            return changed(fire, outcome=Outcome.SKIPPED, why=why), Made(None)
+            return changed(fire, outcome=FireOutcome.SKIPPED, why=why), Made(None)
         try:
             with enqueue_span(tasks_of(trigger.template)):
                 made = await self._templated_work.made(
                     trigger.template, happened.values, cause_of(trigger, fire.id, happened.why), {}
                 )
         except (InvalidInput, CycleFound) as error:
-            return changed(fire, outcome=Outcome.FAILED, why=str(error)), Made(None)
+            return changed(fire, outcome=FireOutcome.FAILED, why=str(error)), Made(None)
         if made.change_set is None:
             fire = changed(fire, why=f"{fire.why}; a live task has the key of what it makes")
         return changed(fire, task_id=made.task_id, dag_id=made.dag_id), made
@@ -101,7 +101,7 @@ def cause_of(trigger: Trigger, ref: str, why: str) -> Cause:
     return Cause(f"event:{trigger.id}", trigger.source, ref, why or trigger.id)
 
 
-def told_of(trigger: Trigger, happened: Happened, outcome: Outcome, why: str) -> Fire:
+def told_of(trigger: Trigger, happened: Happened, outcome: FireOutcome, why: str) -> Fire:
     return Fire(
         source=trigger.fires_as,
         key=fires.key_at(happened.at, happened.what),

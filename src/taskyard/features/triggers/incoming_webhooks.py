@@ -20,7 +20,7 @@ from taskyard.features.triggers.firing import DELIVERY, Happened, TriggerFiring
 from taskyard.features.triggers.rules import KIND, SourceName, Trigger, trigger_of
 from taskyard.features.triggers.service import HOOK
 from taskyard.ledger.ledger import Ledger
-from taskyard.ledger.signing import Delivery, Scheme, Unsound, delivered
+from taskyard.ledger.signing import Scheme, SignedDelivery, Unsound, delivered
 
 logger = logging.getLogger("taskyard.hooks")
 
@@ -67,7 +67,7 @@ class IncomingWebhooks:
 
     def _opened_delivery(
         self, trigger: Trigger, headers: Mapping[str, str], body: bytes
-    ) -> tuple[Delivery, dict[str, Json]]:
+    ) -> tuple[SignedDelivery, dict[str, Json]]:
         """What was signed, and nothing beside it."""
         scheme = Scheme(str(trigger.settings["scheme"]))
         delivery = delivered(scheme, headers, body, self._trigger_firing.hook_secrets(trigger), self._ledger.now())
@@ -80,7 +80,7 @@ class IncomingWebhooks:
         hook: dict[str, Json] = {"name": trigger.id, "id": delivery.id, "signed_at": signed_at}
         return delivery, {"body": content, "hook": {**hook, "received_at": to_iso(self._ledger.now())}}
 
-    async def _is_new(self, trigger: Trigger, delivery: Delivery, body: bytes) -> bool:
+    async def _is_new(self, trigger: Trigger, delivery: SignedDelivery, body: bytes) -> bool:
         """Whether it comes for the first time. One that its sender signed anew is told, again, that it has arrived."""
         before = await self._store.record(DELIVERY, self._workspace, f"{trigger.id}/{delivery.key}")
         if before is None:
@@ -91,7 +91,7 @@ class IncomingWebhooks:
             raise Unsound("another delivery came under its id")
         return False
 
-    def _arrived(self, trigger: Trigger, delivery: Delivery, values: dict[str, Json], body: bytes) -> Happened:
+    def _arrived(self, trigger: Trigger, delivery: SignedDelivery, values: dict[str, Json], body: bytes) -> Happened:
         facts: dict[str, Json] = {"signed_at": delivery.signed_at, "body": sha256(body).hexdigest()}
         why = "a delivery came" if delivery.id is None else f"delivery {delivery.id} came"
         came = self._trigger_firing.delivery(trigger, delivery.key, facts)

@@ -36,7 +36,7 @@ class SourceName(StrEnum):
     RULE = "rule"  # a figure over the last attempts that is above its limit
 
 
-class Change(StrEnum):
+class FileChange(StrEnum):
     ADDED = "added"
     MODIFIED = "modified"
     DELETED = "deleted"
@@ -159,7 +159,7 @@ _SETTINGS: Mapping[SourceName, Mapping[str, fields.Read]] = {
     SourceName.FILES: {
         "path": _needed(_text(4096)),
         "patterns": _or(_texts, ["*"]),
-        "changes": _or(_words_of(Change), [Change.ADDED.value, Change.MODIFIED.value]),
+        "changes": _or(_words_of(FileChange), [FileChange.ADDED.value, FileChange.MODIFIED.value]),
     },
     SourceName.DAG: {
         "status": _or(_words_of(DagStatus), [DagStatus.COMPLETED.value]),

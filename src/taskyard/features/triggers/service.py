@@ -19,7 +19,7 @@ from taskyard.core.units import Micros
 from taskyard.definition import arguments, fields
 from taskyard.features.schedules.service import FIRES_SHOWN
 from taskyard.features.sources.fire_log import FireLog
-from taskyard.features.sources.fires import Fire, Outcome, source_id
+from taskyard.features.sources.fires import Fire, FireOutcome, source_id
 from taskyard.features.sources.from_template import TemplatedWork, template_of
 from taskyard.features.tokens.rules import EVERYWHERE
 from taskyard.features.triggers import figures
@@ -166,7 +166,7 @@ class Triggers:
         )
         if dry_run:
             return (await self._trigger_firing.decide(trigger, happened))[0]
-        before = told_of(trigger, happened, Outcome.SKIPPED, "it came before, and has had its effect")
+        before = told_of(trigger, happened, FireOutcome.SKIPPED, "it came before, and has had its effect")
         return await self._trigger_firing.fire_at(trigger, happened) or before
 
     async def _move(self, trigger_id: str, verb: str, by: str, **fields_: Any) -> None:

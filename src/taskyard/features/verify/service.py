@@ -32,7 +32,7 @@ from taskyard.core.task import HELD, KEY_DEAD, KEY_HELD, Attempt, DagId, Hot, St
 from taskyard.core.units import utc_date
 from taskyard.features.artifacts.checks import ArtifactChecks
 from taskyard.features.inbox.checks import InboxChecks
-from taskyard.features.metrics.rules import Totals, fold, totals_of
+from taskyard.features.metrics.rules import MetricTotals, fold, totals_of
 from taskyard.features.metrics.service import DAYS, MetricCounts
 from taskyard.features.notifications.checks import NotificationChecks
 from taskyard.features.schedules.checks import FireChecks
@@ -60,8 +60,10 @@ class _History:
     seen: int = 0
     whole: bool = True  # nothing of it was pruned
     since: int = 0  # the event after which all were counted
-    stored: dict[str, Totals] = field(default_factory=dict[str, Totals])  # the figures of each day
-    metered: dict[str, Totals] = field(default_factory=dict[str, Totals])  # the same, of the events that are counted
+    stored: dict[str, MetricTotals] = field(default_factory=dict[str, MetricTotals])  # the figures of each day
+    metered: dict[str, MetricTotals] = field(
+        default_factory=dict[str, MetricTotals]
+    )  # the same, of the events that are counted
 
 
 class Verification:
@@ -156,7 +158,7 @@ class Verification:
                 for rows in (history.tasks, history.types, history.attempts, history.events):
                     rows.pop(task_id, None)
 
-    async def _stored_figures(self) -> tuple[int, int, dict[str, Totals]]:
+    async def _stored_figures(self) -> tuple[int, int, dict[str, MetricTotals]]:
         """Which events were counted, and what they came to: counting goes on also when nothing else moves."""
         while True:
             counted = await self._metrics.counted()
@@ -171,7 +173,7 @@ class Verification:
         stored = history.stored
         first = self._metrics.first_day_kept()
         days = sorted(day for day in {*history.metered, *stored} if day >= first)
-        pairs = [(day, history.metered.get(day, Totals()), stored.get(day, Totals())) for day in days]
+        pairs = [(day, history.metered.get(day, MetricTotals()), stored.get(day, MetricTotals())) for day in days]
         return [
             f"the figures of {day} say {_figures(said)}, and its events {_figures(told)}"
             for day, told, said in pairs
@@ -314,10 +316,10 @@ class Verification:
 
 def _meter(history: _History, events: Sequence[StoredEvent]) -> None:
     for (_, day), more in fold(events, {}, utc_date).items():
-        history.metered.setdefault(day, Totals()).add(more)
+        history.metered.setdefault(day, MetricTotals()).add(more)
 
 
-def _figures(totals: Totals) -> str:
+def _figures(totals: MetricTotals) -> str:
     """What is counted by events alone, whoever the agents were."""
     return (
         f"{totals.created} created, {totals.tasks_completed} completed, {totals.tasks_failed} failed, "

@@ -11,7 +11,7 @@ from taskyard.api.messages import Closing
 from taskyard.core.errors import TaskyardError, TooManyListeners, Unauthorized, YardClosed
 from taskyard.server.access.auth import Serving, caller_with
 from taskyard.server.live.event_buffer import Recent
-from taskyard.server.live.feed import Feed
+from taskyard.server.live.feed import LiveFeed
 from taskyard.yard import Yard
 
 logger = logging.getLogger("taskyard.server")
@@ -37,7 +37,7 @@ class Live:
 
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
-        self._feeds: dict[str, Feed] = {}
+        self._feeds: dict[str, LiveFeed] = {}
         self._opening = asyncio.Lock()
         self._guests: set[Guest] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -48,14 +48,14 @@ class Live:
     def most_listeners(self) -> int:
         return self._serving.most_listeners
 
-    async def feed_of(self, yard: Yard) -> Feed:
+    async def feed_of(self, yard: Yard) -> LiveFeed:
         async with self._opening:
             if self._is_closed:
                 raise YardClosed
             if not self._tasks:
                 self._run(self._watch(), "taskyard listeners")
             if yard.workspace not in self._feeds:
-                feed = self._feeds[yard.workspace] = Feed(yard, Recent(await latest(yard)))
+                feed = self._feeds[yard.workspace] = LiveFeed(yard, Recent(await latest(yard)))
                 self._run(feed.run(), f"taskyard events of {yard.workspace}")
             return self._feeds[yard.workspace]
 

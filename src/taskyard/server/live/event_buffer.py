@@ -23,7 +23,7 @@ MOST_EVENTS = 10_000
 MOST_BYTES = 8 << 20
 
 
-class Entry(NamedTuple):
+class BufferedEvent(NamedTuple):
     """An event, as it goes over the wire."""
 
     seq: int
@@ -35,10 +35,10 @@ class Entry(NamedTuple):
     text: str
 
 
-def entry_of(stored: StoredEvent) -> Entry:
+def entry_of(stored: StoredEvent) -> BufferedEvent:
     seq, event, labels = stored
     text = compact(write(event_view(stored)))
-    return Entry(seq, wire_type(event), event.event, event.task_id, event.dag_id, labels, text)
+    return BufferedEvent(seq, wire_type(event), event.event, event.task_id, event.dag_id, labels, text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,18 +53,18 @@ class Interest(EventFilter):
         """What a wanted event is of, for finding those who want it."""
         return self.task_id or self.dag_id
 
-    def wants(self, entry: Entry) -> bool:
+    def wants(self, entry: BufferedEvent) -> bool:
         matches = self.matches_facts(entry.event, entry.task_id, entry.dag_id, entry.labels)
         return matches and self._is_of_type(entry)
 
-    def texts(self, entry: Entry) -> list[str]:
+    def texts(self, entry: BufferedEvent) -> list[str]:
         """What there is to send of an event that is wanted: in a view, that may be more than one."""
         if self.view is None:
             return [entry.text]
         told = event_views(json.loads(entry.text))
         return [compact(document) for document in told if self.type in (None, document["type"])]
 
-    def _is_of_type(self, entry: Entry) -> bool:
+    def _is_of_type(self, entry: BufferedEvent) -> bool:
         return self.type in (None, entry.type) if self.view is None else bool(self.texts(entry))
 
 
@@ -74,7 +74,7 @@ class Recent:
     def __init__(self, start: int) -> None:
         self.start = start
         self.head = start
-        self._entries: list[Entry] = []
+        self._entries: list[BufferedEvent] = []
         self._bytes = 0
 
     @property
@@ -86,12 +86,12 @@ class Recent:
         """The number of the newest event in the oldest quarter: what goes when room is made."""
         return self._entries[len(self._entries) // 4].seq
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: BufferedEvent) -> None:
         self._entries.append(entry)
         self._bytes += len(entry.text)
         self.head = entry.seq
 
-    def since(self, seq: int) -> Sequence[Entry]:
+    def since(self, seq: int) -> Sequence[BufferedEvent]:
         """Those with this number or a higher one."""
         return self._entries[bisect_left(self._entries, seq, key=attrgetter("seq")) :]
 

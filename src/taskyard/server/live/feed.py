@@ -15,7 +15,7 @@ from itertools import islice
 from taskyard.api.messages import Closing
 from taskyard.core.changes import StoredEvent
 from taskyard.core.errors import EventsGone, TaskyardError
-from taskyard.server.live.event_buffer import Entry, Interest, Recent, entry_of
+from taskyard.server.live.event_buffer import BufferedEvent, Interest, Recent, entry_of
 from taskyard.yard import Yard
 
 logger = logging.getLogger("taskyard.server")
@@ -30,7 +30,7 @@ TURN = 16  # events after which a subscription lets others have a turn
 STUCK = 60.0  # seconds that one batch may take
 
 
-class Feed:
+class LiveFeed:
     """The events of one workspace as they come."""
 
     def __init__(self, yard: Yard, recent: Recent) -> None:
@@ -76,7 +76,7 @@ class Feed:
             await asyncio.sleep(GATHER)
             await self.yard.changed(mark, IDLE)
 
-    def _publish(self, entry: Entry) -> None:
+    def _publish(self, entry: BufferedEvent) -> None:
         self.recent.add(entry)
         for key in {entry.task_id, entry.dag_id, None}:
             for subscription in self._subscriptions.get(key, ()):
@@ -113,7 +113,7 @@ class Subscription:
     )
 
     def __init__(
-        self, feed: Feed, interest: Interest, after: int | None, on_end: Callable[[Subscription, Closing], None]
+        self, feed: LiveFeed, interest: Interest, after: int | None, on_end: Callable[[Subscription, Closing], None]
     ) -> None:
         self.interest = interest
         self.missing: int | None = None  # the first in the feed that is wanted and was not taken
@@ -150,7 +150,7 @@ class Subscription:
         if self._read_to < self._feed.recent.start:
             await self._stored(limit=1)
 
-    async def next(self, idle: float | None = None) -> list[Entry] | None:
+    async def next(self, idle: float | None = None) -> list[BufferedEvent] | None:
         """What comes next; nothing, where that takes longer than so many seconds; None: it is over."""
         if not self._is_live and self._read_to < self._feed.recent.start:
             return await self._page()
@@ -162,7 +162,7 @@ class Subscription:
         return self._take() if self.ended is None else None
 
     @contextmanager
-    def passing_on(self, batch: Sequence[Entry]) -> Generator[None]:
+    def passing_on(self, batch: Sequence[BufferedEvent]) -> Generator[None]:
         """While these are sent. Who sends them one by one says which were, with `passed_on`."""
         self.passed_on = batch[0].seq - 1
         self._blocked_since = self._now()
@@ -170,7 +170,7 @@ class Subscription:
         self.passed_on = batch[-1].seq
         self._blocked_since = None
 
-    def consider(self, entry: Entry) -> None:
+    def consider(self, entry: BufferedEvent) -> None:
         if self.missing is None and entry.seq > self._read_to and self.interest.wants(entry):
             self.missing = entry.seq
             self._wake()
@@ -196,7 +196,7 @@ class Subscription:
             for entry in self._feed.recent.since(self._read_to + 1):
                 self.consider(entry)
 
-    def _take(self) -> list[Entry]:
+    def _take(self) -> list[BufferedEvent]:
         if self.missing is None:
             return []
         wanted = (entry for entry in self._feed.recent.since(self.missing) if self.interest.wants(entry))
@@ -206,7 +206,7 @@ class Subscription:
         self.missing = beyond.seq if beyond else None
         return batch
 
-    async def _page(self) -> list[Entry]:
+    async def _page(self) -> list[BufferedEvent]:
         """The next of what the feed no longer has, out of the store."""
         head = self._feed.recent.head
         page = await self._stored(limit=CAUGHT_UP_AT_ONCE)

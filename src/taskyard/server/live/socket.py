@@ -289,7 +289,7 @@ def _kind(document: Json) -> Message:
     return MESSAGES[action]
 
 
-def _checked(message: Message, document: Json) -> requests.Request:
+def _checked(message: Message, document: Json) -> requests.RequestBody:
     try:
         return message.shape.model_validate(document)
     except ValidationError as error:

@@ -13,8 +13,8 @@ from taskyard.core.errors import TaskyardError
 from taskyard.core.json_value import compact
 from taskyard.server import problems
 from taskyard.server.live.connections import Live
-from taskyard.server.live.event_buffer import Entry, Interest
-from taskyard.server.live.feed import Feed, Subscription
+from taskyard.server.live.event_buffer import BufferedEvent, Interest
+from taskyard.server.live.feed import LiveFeed, Subscription
 
 MEDIA_TYPE = "text/event-stream"
 QUIET = 15.0  # seconds of silence after which a sign of life is sent
@@ -26,7 +26,7 @@ class EventStream(StreamingResponse):
     """The answer to a call that accepts events: it ends when the reader goes, or is sent away."""
 
     def __init__(
-        self, live: Live, feed: Feed, interest: Interest, *, after: int | None, token: str, counted_as: str | None
+        self, live: Live, feed: LiveFeed, interest: Interest, *, after: int | None, token: str, counted_as: str | None
     ) -> None:
         super().__init__(self._chunks(), media_type=MEDIA_TYPE, headers=HEADERS)
         self.token: str | None = token
@@ -66,7 +66,7 @@ class EventStream(StreamingResponse):
         except TaskyardError as error:
             yield f"event: problem\ndata: {compact(problems.document_of(error))}\n\n"
 
-    def _chunk(self, entry: Entry) -> str:
+    def _chunk(self, entry: BufferedEvent) -> str:
         # The number comes with the last part: whoever is cut off before has not got the event.
         *parts, last = self.subscription.interest.texts(entry)
         return "".join([*(f"data: {part}\n\n" for part in parts), f"id: {entry.seq}\ndata: {last}\n\n"])

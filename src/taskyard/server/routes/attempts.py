@@ -14,7 +14,7 @@ from taskyard.core.errors import InvalidInput, TaskyardError
 from taskyard.core.task import TaskId
 from taskyard.definition.error_view import ErrorView
 from taskyard.definition.view import About
-from taskyard.features.attempts.views import Heartbeat, Receipt, Suspended, Told, Waited
+from taskyard.features.attempts.views import Heartbeat, Receipt, SuspendedView, Told, Waited
 from taskyard.features.tasks.multica import HeldAttemptTask
 from taskyard.features.tasks.views import Held
 from taskyard.features.tokens.rules import Role
@@ -39,12 +39,12 @@ CHECKPOINTS = openapi.answer("Checkpoints", checkpoints=dict[str, Any])
 
 
 @routes.add(calls.CLAIM, CLAIMED)
-async def claim(caller: Calling, asked: requests.Claim, view: View = None) -> Response:
+async def claim(caller: Calling, asked: requests.ClaimTasks, view: View = None) -> Response:
     """Lease tasks, best first; with `wait_sec`, wait for some. None is an empty list."""
     return answer({"tasks": await shown_held(caller, await claimed(caller, asked), view)})
 
 
-async def claimed(caller: Caller, asked: requests.Claim) -> list[Held]:
+async def claimed(caller: Caller, asked: requests.ClaimTasks) -> list[Held]:
     if (asked.agent_id is None) == (asked.runtime_id is None):
         raise InvalidInput("agent_id", "or runtime_id must be given, and not both")
     held = await (_claimed_by_agent if asked.agent_id is not None else _claimed_by_runtime)(caller, asked)
@@ -52,7 +52,7 @@ async def claimed(caller: Caller, asked: requests.Claim) -> list[Held]:
     return held
 
 
-async def _claimed_by_agent(caller: Caller, asked: requests.Claim) -> list[Held]:
+async def _claimed_by_agent(caller: Caller, asked: requests.ClaimTasks) -> list[Held]:
     agent_id = asked.agent_id or ""
     await caller.must_work_as(agent_id)
     return await caller.yard.claim(
@@ -66,7 +66,7 @@ async def _claimed_by_agent(caller: Caller, asked: requests.Claim) -> list[Held]
     )
 
 
-async def _claimed_by_runtime(caller: Caller, asked: requests.Claim) -> list[Held]:
+async def _claimed_by_runtime(caller: Caller, asked: requests.ClaimTasks) -> list[Held]:
     return await caller.yard.attempts.claim_for_runtime(
         asked.runtime_id or "",
         count=asked.count,
@@ -86,7 +86,7 @@ async def start(caller: Calling, task_id: TaskAt, asked: requests.Leased) -> Res
 
 
 @routes.add(calls.HEARTBEAT, model(Told))
-async def heartbeat(caller: Calling, task_id: TaskAt, asked: requests.Heartbeat) -> Response:
+async def heartbeat(caller: Calling, task_id: TaskAt, asked: requests.SendHeartbeat) -> Response:
     """Keep the lease, say how it goes, and hear what there is to know."""
     return answer(write(await caller.yard.heartbeat(task_id, asked.lease, **_rest(asked))))
 
@@ -129,14 +129,14 @@ async def progress(caller: Calling, task_id: TaskAt, asked: requests.Progress) -
 
 
 @routes.add(calls.MESSAGE, DONE)
-async def message(caller: Calling, task_id: TaskAt, asked: requests.Message) -> Response:
+async def message(caller: Calling, task_id: TaskAt, asked: requests.AddMessage) -> Response:
     """Something the agent said or did, for those who watch."""
     await caller.yard.attempts.message(task_id, asked.lease, asked.message)
     return answer({"ok": True})
 
 
 @routes.add(calls.SESSION, model(Receipt))
-async def pin_session(caller: Calling, task_id: TaskAt, asked: requests.Session) -> Response:
+async def pin_session(caller: Calling, task_id: TaskAt, asked: requests.PinSession) -> Response:
     """Remember where the agent's conversation can be resumed."""
     done = await caller.yard.attempts.pin_session(
         task_id, asked.lease, session_id=asked.session_id, work_dir=asked.work_dir
@@ -151,7 +151,7 @@ async def complete(caller: Calling, task_id: TaskAt, asked: requests.Complete) -
 
 
 @routes.add(calls.COMPLETE_MANY, OUTCOMES)
-async def complete_many(caller: Calling, asked: requests.Completions) -> Response:
+async def complete_many(caller: Calling, asked: requests.CompleteMany) -> Response:
     """Hand many outputs in, each for itself; with `claim`, take the next tasks in the same call."""
     done = await _each_own(caller, asked.results, caller.yard.attempts.complete_many)
     tasks = [] if asked.claim is None else await claimed(caller, asked.claim)
@@ -159,13 +159,13 @@ async def complete_many(caller: Calling, asked: requests.Completions) -> Respons
 
 
 @routes.add(calls.FAIL, model(Receipt))
-async def fail(caller: Calling, task_id: TaskAt, asked: requests.Fail) -> Response:
+async def fail(caller: Calling, task_id: TaskAt, asked: requests.FailAttempt) -> Response:
     """Say that the attempt failed, and why."""
     return answer(write(await caller.yard.fail(task_id, asked.lease, **_rest(asked))))
 
 
 @routes.add(calls.FAIL_MANY, OUTCOMES)
-async def fail_many(caller: Calling, asked: requests.Failures) -> Response:
+async def fail_many(caller: Calling, asked: requests.FailMany) -> Response:
     """Report many failures, each for itself."""
     done = await _each_own(caller, asked.results, caller.yard.attempts.fail_many)
     return answer({"results": [outcome(each) for each in done], "tasks": []})
@@ -178,12 +178,12 @@ async def release(caller: Calling, task_id: TaskAt, asked: requests.Leased) -> R
 
 
 @routes.add(calls.CHECKPOINT, STORED)
-async def checkpoint(caller: Calling, task_id: TaskAt, asked: requests.Checkpoint) -> Response:
+async def checkpoint(caller: Calling, task_id: TaskAt, asked: requests.SaveCheckpoint) -> Response:
     """Store a step's result and the cost so far, once: the answer is what is stored under that name."""
     return answer({"data": await caller.yard.attempts.checkpoint(task_id, asked.lease, **_rest(asked))})
 
 
-@routes.add(calls.SUSPEND, model(Suspended))
+@routes.add(calls.SUSPEND, model(SuspendedView))
 async def suspend(caller: Calling, task_id: TaskAt, asked: Annotated[requests.Suspend, Body()]) -> Response:
     """Wait without holding anything: for a time, for a signal, or until later. Not over: the lease is gone."""
     match asked:
@@ -193,10 +193,10 @@ async def suspend(caller: Calling, task_id: TaskAt, asked: Annotated[requests.Su
             waited = await caller.yard.attempts.wait_for(
                 task_id, asked.lease, asked.name, asked.signal, timeout_sec=asked.timeout_sec
             )
-        case requests.Snooze():
+        case requests.SnoozeTask():
             done = await caller.yard.attempts.snooze(task_id, asked.lease, asked.duration_sec)
-            return answer(write(Suspended(Waited(over=False), done)))
-    return answer(write(Suspended(waited, None)))
+            return answer(write(SuspendedView(Waited(over=False), done)))
+    return answer(write(SuspendedView(waited, None)))
 
 
 def _rest(asked: requests.Leased) -> dict[str, Any]:

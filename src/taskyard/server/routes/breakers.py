@@ -39,7 +39,7 @@ async def close_breaker(caller: Calling, type: TypeAt, asked: requests.MoveBreak
 
 
 @routes.add(calls.BREAKER_POLICY, model(BreakerPolicyView))
-async def set_breaker_policy(caller: Calling, asked: requests.BreakerPolicy) -> Response:
+async def set_breaker_policy(caller: Calling, asked: requests.SetBreakers) -> Response:
     """When breakers open and let a probe through: the whole policy."""
     settings = await caller.yard.breakers.set_policy(**asked.model_dump(exclude_none=True), by=caller.by)
     return answer(write(settings))

@@ -9,11 +9,11 @@ from fastapi import Query, Response
 from taskyard.api import calls, openapi, requests
 from taskyard.api.codec import write
 from taskyard.api.openapi import model
-from taskyard.features.budgets.views import SettingsView, Spend, SpendReport
+from taskyard.features.budgets.views import SettingsView, SpendReport, SpendView
 from taskyard.server.routing import Calling, Routes, answer
 
 routes = Routes("budgets")
-SPENDING = openapi.answer("Spending", spend=list[Spend])
+SPENDING = openapi.answer("Spending", spend=list[SpendView])
 
 
 @routes.add(calls.SPEND, SPENDING)

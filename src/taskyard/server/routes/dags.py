@@ -47,7 +47,7 @@ async def dag(caller: Calling, dag_id: DagAt) -> Response:
 
 
 @routes.add(calls.ADD, model(Dag), status=201)
-async def add(caller: Calling, dag_id: DagAt, drafts: requests.Drafts) -> Response:
+async def add(caller: Calling, dag_id: DagAt, drafts: requests.AddTasks) -> Response:
     """Add tasks to a graph that exists; a finished one goes on."""
     tasks = await in_turns(requests.TaskDraft.fields, drafts.tasks)
     return await _submitted(await caller.yard.dags.add(dag_id, tasks, created_by=caller.by))

@@ -10,7 +10,7 @@ from taskyard.api import calls, openapi
 from taskyard.api import request_models as models
 from taskyard.api.codec import write
 from taskyard.api.openapi import DONE, model
-from taskyard.features.inbox.views import Dequeued, Enqueued, InboxView, Peeked
+from taskyard.features.inbox.views import Dequeued, EnqueuedItem, InboxView, Peeked
 from taskyard.server.routes.tasks import Limit
 from taskyard.server.routing import Calling, Routes, answer
 
@@ -34,7 +34,7 @@ async def inbox_peek(caller: Calling, agent: AgentAt, conversation: Conversation
     return answer(write(await caller.yard.inbox.peek(agent, conversation)))
 
 
-@routes.add(calls.INBOX_ENQUEUE, model(Enqueued))
+@routes.add(calls.INBOX_ENQUEUE, model(EnqueuedItem))
 async def inbox_enqueue(
     caller: Calling, agent: AgentAt, conversation: ConversationAt, asked: models.EnqueueItem
 ) -> Response:

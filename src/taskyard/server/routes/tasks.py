@@ -45,7 +45,7 @@ TASK_PAGE = openapi.answer(
 INPUTS = openapi.answer("Inputs", inputs=list[Input])
 CHILDREN = openapi.answer("Children", children=list[Child] | None)
 # What is asked for by calls without a body.
-CANCEL, RERUN_ISSUE = requests.Cancel(), requests.RerunIssue()
+CANCEL, RERUN_ISSUE = requests.CancelTask(), requests.RerunIssue()
 AttemptAt = Annotated[str, Path(description="A task's id, or that of an attempt at it.", max_length=255)]
 TaskAt = Annotated[AttemptAt, AfterValidator(multica.task_of)]
 IssueAt = Annotated[str, Path(description="An issue's id.", max_length=249)]
@@ -65,7 +65,7 @@ async def enqueue(caller: Calling, draft: requests.TaskDraft, view: View = None)
 
 
 @routes.add(calls.ENQUEUE_MANY, CREATED_MANY, status=201)
-async def enqueue_many(caller: Calling, drafts: requests.Batch) -> Response:
+async def enqueue_many(caller: Calling, drafts: requests.EnqueueMany) -> Response:
     """Put up to 1,000 tasks in, all or none."""
     given = await in_turns(requests.TaskDraft.fields, drafts.tasks)
     tasks = await caller.yard.enqueue_many(given, created_by=caller.by)
@@ -187,7 +187,7 @@ async def children(caller: Calling, task_id: TaskAt, name: Annotated[str, Query(
 
 
 @routes.add(calls.CANCEL, model(Cancelled))
-async def cancel(caller: Calling, task_id: TaskAt, asked: requests.Cancel = CANCEL) -> Response:
+async def cancel(caller: Calling, task_id: TaskAt, asked: requests.CancelTask = CANCEL) -> Response:
     """Take a task out of the yard, and what depends on it unless `cascade` is false; `dry_run` only says which."""
     done = await caller.yard.cancel(task_id, asked.reason, cascade=asked.cascade, by=caller.by, dry_run=asked.dry_run)
     return answer(write(done))

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from taskyard.core.errors import InvalidInput, TaskyardError
-from taskyard.features.triggers.rules import Change, SourceName, Trigger, matches_file
+from taskyard.features.triggers.rules import FileChange, SourceName, Trigger, matches_file
 from taskyard.visible_text import visible
 from taskyard.worker.triggers.listener import Listener
 from taskyard.yard import Yard
@@ -31,11 +31,11 @@ AGAIN_AFTER = 1.0  # seconds, where a folder cannot be watched
 OVERLAP_NS = 2_000_000_000  # looked at again after a failure: what a change is fired for is known by its key
 
 
-class Seen(NamedTuple):
+class SeenFile(NamedTuple):
     """A change of a file, as this machine shows it."""
 
     path: Path
-    change: Change
+    change: FileChange
     size: int | None
     modified_ns: int
 
@@ -101,12 +101,12 @@ class Watcher:
                 self._is_behind = False
                 await self._tell(await asyncio.to_thread(_changed_since, present, self._heard_ns - OVERLAP_NS))
             # What was added comes before what was modified.
-            await self._tell([(Change(kind.name), name) for kind, name in sorted(changes)])
+            await self._tell([(FileChange(kind.name), name) for kind, name in sorted(changes)])
             self._heard_ns = time.time_ns()
             if {root: _identity(root) for root in self._roots} != there:
                 return  # the system watches what was there before: begin again with what is there now
 
-    async def _tell(self, changes: Iterable[tuple[Change, str]]) -> None:
+    async def _tell(self, changes: Iterable[tuple[FileChange, str]]) -> None:
         listening = await self._listener.triggers() if changes else []
         for change, name in changes:
             try:
@@ -116,7 +116,7 @@ class Watcher:
             except (OSError, ValueError, InvalidInput) as error:  # a link to itself, a name that is no text, too long
                 logger.warning("skipped %s: %s", visible(name[:300]), error)
 
-    async def _fire(self, seen: Seen, triggers: Iterable[Trigger]) -> None:
+    async def _fire(self, seen: SeenFile, triggers: Iterable[Trigger]) -> None:
         for trigger in triggers:
             await self._listener.fire(trigger, seen.data(_base(trigger)), key=seen.key)
 
@@ -139,16 +139,16 @@ async def watch(yard: Yard, folders: Iterable[Path], stop: asyncio.Event, *, deb
     await Watcher(yard, folders, stop, debounce_ms=debounce_ms).run()
 
 
-def _changed_since(roots: Iterable[Path], since_ns: int) -> list[tuple[Change, str]]:
+def _changed_since(roots: Iterable[Path], since_ns: int) -> list[tuple[FileChange, str]]:
     """Files that came or changed, each as both: a change has one key, so it fires once. What was deleted is lost."""
-    found: list[tuple[Change, str]] = []
+    found: list[tuple[FileChange, str]] = []
     for root in roots:
         for folder, _, names in os.walk(root):
             for name in names:
                 path = f"{folder}/{name}"
                 with suppress(OSError):
                     if os.lstat(path).st_ctime_ns >= since_ns:
-                        found += [(Change.ADDED, path), (Change.MODIFIED, path)]
+                        found += [(FileChange.ADDED, path), (FileChange.MODIFIED, path)]
     return found
 
 
@@ -161,7 +161,7 @@ def _identity(root: Path) -> tuple[int, int] | None:
     return (found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else None
 
 
-def _meant(seen: Seen, triggers: Iterable[Trigger], roots: Sequence[Path]) -> list[Trigger]:
+def _meant(seen: SeenFile, triggers: Iterable[Trigger], roots: Sequence[Path]) -> list[Trigger]:
     """The triggers that wait for such a change, of those whose folder is watched here."""
     return [
         trigger
@@ -176,16 +176,16 @@ def _base(trigger: Trigger) -> Path:
     return Path(str(trigger.settings["path"])).absolute()
 
 
-def _looked_at(path: Path, change: Change) -> Seen | None:
+def _looked_at(path: Path, change: FileChange) -> SeenFile | None:
     """The file as it is now; None for a folder, and for what is gone again."""
     try:
         # Of what is deleted, the folder tells when.
-        shown = (path.parent if change is Change.DELETED else path).stat()
+        shown = (path.parent if change is FileChange.DELETED else path).stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    if change is Change.DELETED:
-        return Seen(path, change, None, shown.st_mtime_ns)
-    return None if path.is_dir() else Seen(path, change, shown.st_size, shown.st_mtime_ns)
+    if change is FileChange.DELETED:
+        return SeenFile(path, change, None, shown.st_mtime_ns)
+    return None if path.is_dir() else SeenFile(path, change, shown.st_size, shown.st_mtime_ns)
 
 
 def checked(folders: Iterable[Path]) -> list[Path]:

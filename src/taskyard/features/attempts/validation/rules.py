@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 from taskyard.core import transitions
-from taskyard.core.agent import Agent
+from taskyard.core.agent import RegisteredAgent
 from taskyard.core.changes import NewTask, Output, Record, RecordChange
 from taskyard.core.json_value import Json, compact
 from taskyard.core.policy import Policy
@@ -61,7 +61,7 @@ def verdict_of(output: Json) -> Verdict:
     return Verdict(said["passed"], said.get("reason", ""), said.get("score"))
 
 
-def makers(hot: Hot, agent: Agent | None) -> tuple[str, ...]:
+def makers(hot: Hot, agent: RegisteredAgent | None) -> tuple[str, ...]:
     """Who made the output that a task hands in, and so never judges it."""
     type_ = hot.agent_type or (agent.type if agent else hot.agent)
     token = None if agent is None else agent.token
@@ -76,7 +76,7 @@ def validator(
     task_id: TaskId,
     policy: Policy,
     now: Micros,
-    maker: Agent | None = None,
+    maker: RegisteredAgent | None = None,
 ) -> Definition:
     """The task that judges an output: with the rank of the one it judges, and the preset's own patience."""
     type_ = JUDGES[definition.validation]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from taskyard.core.agent import Agent, AgentStatus
+from taskyard.core.agent import AgentStatus, RegisteredAgent
 from taskyard.core.breaker import BreakerState
 from taskyard.core.changes import Blocker, Limit
 from taskyard.core.claiming import type_money
@@ -22,7 +22,7 @@ from taskyard.core.planning import Planning, is_barred, suits
 from taskyard.core.task import Hot, Lane, Status, TaskId
 from taskyard.core.units import Micros, to_iso, to_usd, utc_date
 from taskyard.features.agents.rules import is_silent
-from taskyard.features.tasks.answers import Cause, Why
+from taskyard.features.tasks.answers import CauseView, Why
 from taskyard.ledger.ledger import Ledger, pulse
 from taskyard.stores.contract import Filter
 
@@ -53,27 +53,27 @@ class Explanations:
                 causes = [_resting(hot)]
         return Why(task_id=hot.id, status=hot.status, causes=tuple(causes))
 
-    async def _why_pending(self, hot: Hot) -> list[Cause]:
+    async def _why_pending(self, hot: Hot) -> list[CauseView]:
         blockers = [each for each in await self._store.blockers([hot.id]) if each.wait == hot.wait]
         return [await self._blocked(hot, blocker) for blocker in blockers]
 
-    async def _blocked(self, hot: Hot, blocker: Blocker) -> Cause:
+    async def _blocked(self, hot: Hot, blocker: Blocker) -> CauseView:
         kind, rest = blocker_name(blocker.name)
         match kind:
             case BlockerKind.TASK | BlockerKind.CHILD:
                 return await self._blocked_by_task(TaskId(rest))
             case BlockerKind.SIGNAL:
                 until = f", until {to_iso(hot.wake_at)} at the latest" if hot.wake_at else ""
-                return Cause(kind="signal", words=f"waits for the signal {rest}{until}", facts={"signal": rest})
+                return CauseView(kind="signal", words=f"waits for the signal {rest}{until}", facts={"signal": rest})
             case BlockerKind.TIME:
                 at = to_iso(hot.wake_at) if hot.wake_at else ""
-                return Cause(kind="run_after", words=f"is not to run before {at}", facts={"run_after": at})
+                return CauseView(kind="run_after", words=f"is not to run before {at}", facts={"run_after": at})
             case BlockerKind.KEY:
                 return await self._blocked_by_key(rest)
             case _:
                 return await self._blocked_by_money(hot, rest)
 
-    async def _blocked_by_task(self, other: TaskId) -> Cause:
+    async def _blocked_by_task(self, other: TaskId) -> CauseView:
         blocking = (await self._store.load([other])).get(other)
         state = blocking.status.value if blocking else "gone"
         hint = {
@@ -81,20 +81,20 @@ class Explanations:
             Status.CANCELLED: ", so it will never run; cancel it or add what replaces that task",
         }.get(blocking.status if blocking else Status.CREATED, "")
         facts: dict[str, Json] = {"task_id": other, "status": state}
-        return Cause(kind="task", words=f"waits for {other}, which is {state}{hint}", facts=facts)
+        return CauseView(kind="task", words=f"waits for {other}, which is {state}{hint}", facts=facts)
 
-    async def _blocked_by_key(self, key: str) -> Cause:
+    async def _blocked_by_key(self, key: str) -> CauseView:
         holder = await self._holder(key)
         held = f", held by {holder}" if holder else ""
         facts: dict[str, Json] = {"key": key, "held_by": holder}
-        return Cause(kind="concurrency_key", words=f"waits for the concurrency key {key}{held}", facts=facts)
+        return CauseView(kind="concurrency_key", words=f"waits for the concurrency key {key}{held}", facts=facts)
 
     async def _holder(self, key: str) -> TaskId | None:
         running = frozenset({Status.CLAIMED, Status.RUNNING, Status.VALIDATING})
         found = await self._store.find(Filter(workspace=self._workspace, statuses=running), after=0, limit=COUNTED)
         return next((hot.id for hot in found if hot.key == key), None)
 
-    async def _blocked_by_money(self, hot: Hot, name: str) -> Cause:
+    async def _blocked_by_money(self, hot: Hot, name: str) -> CauseView:
         is_day = name == "day"
         if is_day:
             name = day_ceiling(utc_date(self._ledger.now()))
@@ -108,17 +108,17 @@ class Explanations:
         words = f"waits for money: it reserves {_dollars(wants)}"
         if ceiling is not None:
             words += f", and {_dollars(max(ceiling - used, 0))} of {whose} {_dollars(ceiling)} is left"
-        return Cause(kind="budget", words=words, facts=facts)
+        return CauseView(kind="budget", words=words, facts=facts)
 
-    async def _why_retrying(self, hot: Hot) -> Cause:
+    async def _why_retrying(self, hot: Hot) -> CauseView:
         failed = [attempt for attempt in await self._store.attempts(hot.id) if attempt.reason]
         reason = failed[-1].reason if failed else None
         at = to_iso(hot.wake_at) if hot.wake_at else ""
         parked = "the provider's rate limit" if reason == "rate_limit" else f"failure {hot.failures} ({reason})"
         facts: dict[str, Json] = {"retry_at": at, "reason": reason, "attempts": hot.failures}
-        return Cause(kind="retry", words=f"is tried again at {at}, after {parked}", facts=facts)
+        return CauseView(kind="retry", words=f"is tried again at {at}, after {parked}", facts=facts)
 
-    async def _why_validating(self, hot: Hot) -> Cause:
+    async def _why_validating(self, hot: Hot) -> CauseView:
         record = await self._store.record("judging", self._workspace, hot.id)
         if record is None:  # the verdict has just come
             return _resting(hot)
@@ -129,9 +129,11 @@ class Explanations:
             "status": standing.status.value,
             "causes": [dict(cause.facts) for cause in standing.causes],
         }
-        return Cause(kind="validating", words=f"its output is judged by {standing.task_id}, which {words}", facts=facts)
+        return CauseView(
+            kind="validating", words=f"its output is judged by {standing.task_id}, which {words}", facts=facts
+        )
 
-    async def _why_ready(self, hot: Hot) -> list[Cause]:
+    async def _why_ready(self, hot: Hot) -> list[CauseView]:
         planning = await self._ledger.configuration.fresh()
         lane, now = await self._ledger.lane_of(hot), self._ledger.now()
         closed = [*_closed(planning, lane, now)]
@@ -139,9 +141,9 @@ class Explanations:
         if closed or agents:
             return [*closed, *agents]
         place = await self._store.ahead(hot.lane, hot.rank, hot.seq, COUNTED) + 1
-        return [Cause(kind="next_in_line", words=f"next in line, position {place}", facts={"position": place})]
+        return [CauseView(kind="next_in_line", words=f"next in line, position {place}", facts={"position": place})]
 
-    async def _no_agent(self, hot: Hot, lane: Lane, planning: Planning) -> list[Cause]:
+    async def _no_agent(self, hot: Hot, lane: Lane, planning: Planning) -> list[CauseView]:
         """Why none of the agents takes it now; nothing where one may."""
         heard, now = await self._heard(planning), self._ledger.now()
         silent = {agent.id for agent in planning.agents.values() if is_silent(agent, heard.get(agent.id), now)}
@@ -154,7 +156,9 @@ class Explanations:
         active = [agent for agent in active if agent.id not in silent]
         if not active:
             names = ", ".join(f"{agent.id} ({agent.status.value})" for agent in suitable)
-            return [Cause(kind="agents_inactive", words=f"no agent for it is active: {names}", facts={"agents": names})]
+            return [
+                CauseView(kind="agents_inactive", words=f"no agent for it is active: {names}", facts={"agents": names})
+            ]
         return await self._all_short(hot, active, planning)
 
     async def _heard(self, planning: Planning) -> dict[str, Micros]:
@@ -163,12 +167,12 @@ class Explanations:
         names = {agent: pulse("agent", self._workspace, agent) for agent in planning.agents}
         return {agent: pulses[name] for agent, name in names.items() if name in pulses}
 
-    async def _all_short(self, hot: Hot, active: Sequence[Agent], planning: Planning) -> list[Cause]:
+    async def _all_short(self, hot: Hot, active: Sequence[RegisteredAgent], planning: Planning) -> list[CauseView]:
         now = self._ledger.now()
         standing = {agent.id: _ceilings(agent, planning, now) for agent in active}
         limits = await self._store.limits(self._workspace, [each.name for own in standing.values() for each in own])
         wants = planning.settings.default_reserve if hot.reserve is None else hot.reserve
-        causes: list[Cause] = []
+        causes: list[CauseView] = []
         for agent in active:
             short = [_short(agent, each, limits.get(each.name), wants) for each in standing[agent.id]]
             causes += [cause for cause in short if cause is not None][:1]
@@ -182,7 +186,7 @@ class _Ceiling(NamedTuple):
     is_money: bool
 
 
-def _ceilings(agent: Agent, planning: Planning, now: Micros) -> list[_Ceiling]:
+def _ceilings(agent: RegisteredAgent, planning: Planning, now: Micros) -> list[_Ceiling]:
     """What limits how much this agent takes, by itself and by its type."""
     type_ = planning.agent_type(agent.type)
     slots, budget = None if type_.grant is None else type_.grant.slots, type_.budget
@@ -195,60 +199,60 @@ def _ceilings(agent: Agent, planning: Planning, now: Micros) -> list[_Ceiling]:
     return [_Ceiling(name, ceiling, whose, money) for name, ceiling, whose, money in found if ceiling is not None]
 
 
-def _short(agent: Agent, own: _Ceiling, limit: Limit | None, wants: int) -> Cause | None:
+def _short(agent: RegisteredAgent, own: _Ceiling, limit: Limit | None, wants: int) -> CauseView | None:
     """Why the agent takes nothing more under this ceiling; None where it may."""
     used = limit.held + limit.spent if limit else 0
     if used + (wants if own.is_money else 1) <= own.ceiling:
         return None
     facts: dict[str, Json] = {"agent": agent.id, "limit": own.name}
     if not own.is_money:
-        return Cause(kind="agent_busy", words=f"{own.whose} is busy with {used} of {own.ceiling}", facts=facts)
+        return CauseView(kind="agent_busy", words=f"{own.whose} is busy with {used} of {own.ceiling}", facts=facts)
     left = _dollars(max(own.ceiling - used, 0))
-    return Cause(
+    return CauseView(
         kind="agent_budget", words=f"{own.whose} has {left} left, and it reserves {_dollars(wants)}", facts=facts
     )
 
 
-def _closed(planning: Planning, lane: Lane, now: Micros) -> list[Cause]:
+def _closed(planning: Planning, lane: Lane, now: Micros) -> list[CauseView]:
     """What keeps everybody from this lane."""
-    causes: list[Cause] = []
+    causes: list[CauseView] = []
     if lane.queue in planning.paused:
-        causes.append(Cause(kind="paused", words=f"the queue {lane.queue} is paused", facts={"queue": lane.queue}))
+        causes.append(CauseView(kind="paused", words=f"the queue {lane.queue} is paused", facts={"queue": lane.queue}))
     breaker, policy = planning.breaker(lane.type), planning.breaker_policy
     state = breaker.state(policy, now)
     if state is BreakerState.OPEN:
         until = to_iso(breaker.half_open_at(policy))
         words = f"the breaker of {lane.type} is open until {until}"
-        causes.append(Cause(kind="breaker", words=words, facts={"type": lane.type, "open_until": until}))
+        causes.append(CauseView(kind="breaker", words=words, facts={"type": lane.type, "open_until": until}))
     elif state is BreakerState.HALF_OPEN:
         words = f"the breaker of {lane.type} is half open: one task at a time is tried"
-        causes.append(Cause(kind="breaker", words=words, facts={"type": lane.type, "state": state.value}))
+        causes.append(CauseView(kind="breaker", words=words, facts={"type": lane.type, "state": state.value}))
     if (throttled := planning.throttled_until(lane)) > now:
         words = f"{lane.type} is throttled until {to_iso(throttled)}, after a rate limit"
-        causes.append(Cause(kind="throttle", words=words, facts={"until": to_iso(throttled)}))
+        causes.append(CauseView(kind="throttle", words=words, facts={"until": to_iso(throttled)}))
     return causes
 
 
-def _unheard(agents: Sequence[Agent], heard: Mapping[str, Micros]) -> Cause:
+def _unheard(agents: Sequence[RegisteredAgent], heard: Mapping[str, Micros]) -> CauseView:
     """Those who could take it have fallen silent: say since when, the last to be heard of first."""
     last = sorted(agents, key=lambda agent: (-heard.get(agent.id, 0), agent.id))
     since = {agent.id: to_iso(heard[agent.id]) if agent.id in heard else None for agent in last[:CLOSEST]}
     named = ", ".join(f"{each} silent since {at}" if at else f"{each} never heard of" for each, at in since.items())
     more = f", and {len(last) - CLOSEST} more" if len(last) > CLOSEST else ""
     facts: dict[str, Json] = {"silent_since": {str(each): at for each, at in since.items()}, "agents": len(last)}
-    return Cause(kind="agents_silent", words=f"nobody who can take it is heard of: {named}{more}", facts=facts)
+    return CauseView(kind="agents_silent", words=f"nobody who can take it is heard of: {named}{more}", facts=facts)
 
 
-def _nobody(lane: Lane, planning: Planning, silent: Collection[str]) -> Cause:
+def _nobody(lane: Lane, planning: Planning, silent: Collection[str]) -> CauseView:
     """No agent that it is meant for is registered: say which come closest, and what they lack; of each type one."""
     wanted = set(lane.capabilities)
 
-    def distance(agent: Agent) -> tuple[object, ...]:
+    def distance(agent: RegisteredAgent) -> tuple[object, ...]:
         handles = agent.types is None or lane.type in agent.types
         state = _STATES.index(AgentStatus.OFFLINE if agent.id in silent else agent.status)
         return len(wanted - agent.capabilities), not handles, state, agent.id
 
-    by_type: dict[str, Agent] = {}
+    by_type: dict[str, RegisteredAgent] = {}
     for agent in sorted(planning.agents.values(), key=distance):
         by_type.setdefault(agent.type, agent)
     closest = list(by_type.values())[:CLOSEST]
@@ -262,10 +266,10 @@ def _nobody(lane: Lane, planning: Planning, silent: Collection[str]) -> Cause:
         "required_capabilities": list[Json](lane.capabilities),
         "closest": list[Json](near),
     }
-    return Cause(kind="no_agent", words=f"no agent takes {lane.type}{needs}{for_whom}{named}", facts=facts)
+    return CauseView(kind="no_agent", words=f"no agent takes {lane.type}{needs}{for_whom}{named}", facts=facts)
 
 
-def _lacks(lacking: Sequence[str], lane: Lane, agent: Agent) -> str:
+def _lacks(lacking: Sequence[str], lane: Lane, agent: RegisteredAgent) -> str:
     if is_barred(lane, agent):
         return "made the output, and does not judge it"
     if lacking:
@@ -275,7 +279,7 @@ def _lacks(lacking: Sequence[str], lane: Lane, agent: Agent) -> str:
     return "is another agent"
 
 
-def _resting(hot: Hot) -> Cause:
+def _resting(hot: Hot) -> CauseView:
     facts: dict[str, Json] = {"agent": hot.agent, "attempt": hot.attempt}
     words = {
         Status.CLAIMED: f"is claimed by {hot.agent} and not yet started",
@@ -285,7 +289,7 @@ def _resting(hot: Hot) -> Cause:
         Status.CANCELLED: f"is cancelled: {hot.why}",
         Status.DEAD_LETTERED: f"is dead after {_times(hot.failures)}, and waits for a person",
     }
-    return Cause(kind=hot.status.value, words=words[hot.status], facts=facts)
+    return CauseView(kind=hot.status.value, words=words[hot.status], facts=facts)
 
 
 def _times(failures: int) -> str:
