@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from taskyard.features.attempts.views import Receipt
     from taskyard.features.tasks.views import Details, Held, Task
     from taskyard.ledger.clock import ManualClock
-    from taskyard.worker.agent import Agent
     from taskyard.worker.context import Context, SyncContext
     from taskyard.worker.control import Cancel, Fail, Retry, Snooze
+    from taskyard.worker.handlers import Agent
     from taskyard.worker.inbox import Inbox
 
 __all__ = [
@@ -75,7 +75,7 @@ _HOMES = {
     "ledger.clock": ("ManualClock",),
     "features.attempts.views": ("Receipt",),
     "features.tasks.views": ("Details", "Held", "Task"),
-    "worker.agent": ("Agent",),
+    "worker.handlers": ("Agent",),
     "worker.context": ("Context", "SyncContext"),
     "worker.control": ("Cancel", "Fail", "Retry", "Snooze"),
     "worker.inbox": ("Inbox",),

@@ -26,7 +26,7 @@ from taskyard.stores.contract import Clock, OpensStore, Store
 from taskyard.stores.memory import MemoryStore
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT, LEAST_CALL_TIMEOUT, MOST_CALL_TIMEOUT
 from taskyard.stores.sqlite import SqliteStore
-from taskyard.worker.agent import Agent
+from taskyard.worker.handlers import Agent
 from taskyard.worker.process.drain import drain
 from taskyard.worker.process.runner import GRACE, run_all
 from taskyard.worker.triggers import file_watcher, sources

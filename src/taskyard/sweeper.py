@@ -32,7 +32,7 @@ from taskyard.features.attempts.endings.losses import Losses
 from taskyard.features.dags import walk
 from taskyard.features.retention.pruning import PruneStep
 from taskyard.features.retention.views import Swept
-from taskyard.features.schedules.firing import ScheduleFiring
+from taskyard.features.schedules.schedule_firing import ScheduleFiring
 from taskyard.features.sources.retention import FireRetention
 from taskyard.features.tasks.creation.drafts import rescored
 from taskyard.ledger.ledger import pulse

@@ -30,7 +30,7 @@ from taskyard.features.dead_letters.reviews import Reviews
 from taskyard.features.dead_letters.service import DeadLetters
 from taskyard.features.events.service import Events
 from taskyard.features.inbox.checks import InboxChecks
-from taskyard.features.inbox.feed import InboxFeed
+from taskyard.features.inbox.inbox_feed import InboxFeed
 from taskyard.features.inbox.service import Inboxes
 from taskyard.features.inbox.transcripts import Transcripts
 from taskyard.features.metrics.service import MetricCounts
@@ -45,7 +45,7 @@ from taskyard.features.retention.pruning import Pruning
 from taskyard.features.retention.service import Retention
 from taskyard.features.schedules.agenda import Agenda
 from taskyard.features.schedules.checks import FireChecks
-from taskyard.features.schedules.firing import ScheduleFiring
+from taskyard.features.schedules.schedule_firing import ScheduleFiring
 from taskyard.features.schedules.service import Schedules
 from taskyard.features.sources.fire_log import FireLog
 from taskyard.features.sources.from_template import TemplatedWork
@@ -69,9 +69,9 @@ from taskyard.features.tokens.permissions import Permissions
 from taskyard.features.tokens.service import Tokens
 from taskyard.features.tokens.sessions import Sessions
 from taskyard.features.triggers.event_triggers import EventTriggers
-from taskyard.features.triggers.firing import TriggerFiring
 from taskyard.features.triggers.incoming_webhooks import IncomingWebhooks
 from taskyard.features.triggers.service import Triggers
+from taskyard.features.triggers.trigger_firing import TriggerFiring
 from taskyard.features.verify.health import Health
 from taskyard.features.verify.service import Verification
 from taskyard.ledger.ledger import Ledger

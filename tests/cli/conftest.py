@@ -12,7 +12,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from taskyard.cli.main import app
-from taskyard.cli.tables import Terminal
+from taskyard.cli.terminal import Terminal
 from taskyard.core.errors import TaskyardError
 
 
@@ -73,5 +73,5 @@ def taskyard(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Comma
 def screen(taskyard: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
     """The same, as on a terminal of 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("taskyard.cli.session.console_for_people", lambda: Terminal(width=80, force_terminal=False))
+    monkeypatch.setattr("taskyard.cli.invocation.console_for_people", lambda: Terminal(width=80, force_terminal=False))
     return taskyard

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from taskyard.cli.session import FIRST
+from taskyard.cli.invocation import FIRST
 from tests.cli.conftest import Command
 from tests.cli.test_every_command import COMMANDS
 

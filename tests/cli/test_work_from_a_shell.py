@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from taskyard.cli.session import COLLECT_AFTER
+from taskyard.cli.invocation import COLLECT_AFTER
 from tests.cli.conftest import Command, given_an_empty_yard
 
 BIN = Path(sys.executable).parent

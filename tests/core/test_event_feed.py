@@ -10,8 +10,8 @@ import pytest
 
 from taskyard.core.changes import Event, StoredEvent
 from taskyard.core.errors import StoreUnavailable
-from taskyard.features.events import feed as following
-from taskyard.features.events.feed import EventFeed
+from taskyard.features.events import shared_reader as following
+from taskyard.features.events.shared_reader import EventFeed
 from tests.core.defining import NOW
 
 TURNS = 100  # of the loop: far more than a read takes

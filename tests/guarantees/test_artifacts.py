@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from taskyard.api.chunks import Content
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, TooLarge
+from taskyard.features.artifacts.content import Content
 from taskyard.ledger.clock import ManualClock
 from taskyard.outbound.object_store import Objects
 from taskyard.yard import Yard

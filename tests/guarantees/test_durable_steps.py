@@ -4,7 +4,7 @@ import pytest
 
 from taskyard.core.errors import IllegalTransition, InvalidInput, LeaseLost
 from taskyard.core.task import Outcome, Status
-from taskyard.definition.request import TaskFields
+from taskyard.definition.task_fields import TaskFields
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard

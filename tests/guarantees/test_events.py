@@ -12,7 +12,7 @@ from taskyard.core.changes import StoredEvent
 from taskyard.core.errors import IllegalTransition, InvalidInput, LeaseLost
 from taskyard.core.transitions import GRAPH
 from taskyard.core.units import to_iso
-from taskyard.features.events import feed
+from taskyard.features.events import shared_reader
 from taskyard.features.events.views import event_view
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
@@ -209,7 +209,7 @@ async def test_a_tail_gives_what_is_there_and_then_what_comes(
     yard: Yard, open_yard: OpenYard, monkeypatch: pytest.MonkeyPatch
 ):
     """What another process does arrives by itself: the tail does not look again unasked."""
-    monkeypatch.setattr(feed, "IDLE", 600.0)
+    monkeypatch.setattr(shared_reader, "IDLE", 600.0)
     monkeypatch.setattr("taskyard.server.live.feed.IDLE", 600.0)
     elsewhere = await open_yard()
     first = await yard.enqueue("code")

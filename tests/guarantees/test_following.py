@@ -9,8 +9,8 @@ import pytest
 
 from taskyard.core.changes import StoredEvent
 from taskyard.core.errors import StoreUnavailable
-from taskyard.features.events import feed as following
-from taskyard.features.events.feed import EventFeed
+from taskyard.features.events import shared_reader as following
+from taskyard.features.events.shared_reader import EventFeed
 from taskyard.yard import Yard
 
 ROUNDS = 5

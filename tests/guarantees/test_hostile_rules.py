@@ -12,7 +12,7 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json, compact
 from taskyard.core.task import Definition, TaskId, Validation
 from taskyard.core.units import Micros
-from taskyard.definition.schema import Patterns
+from taskyard.definition.json_schema import Patterns
 from taskyard.features.attempts.validation import output_checks as validation
 from taskyard.features.attempts.validation.output_checks import check_rule, objection
 from tests.guarantees.hostile_rules import EXPRESSIONS, SCHEMAS, HostileSchema, nested

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from taskyard.core.errors import InvalidInput
-from taskyard.definition.schema import DRAFTS
+from taskyard.definition.json_schema import DRAFTS
 from taskyard.yard import Yard
 from tests.guarantees.hostile_rules import with_addresses
 from tests.listening import listening

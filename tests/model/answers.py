@@ -9,7 +9,7 @@ from typing import Any, cast
 from taskyard.core.errors import TaskyardError
 from taskyard.core.task import Definition, Hot
 from taskyard.features.dags.views import Dag, DagView
-from taskyard.features.tasks.rows import TaskInShort
+from taskyard.features.tasks.task_rows import TaskInShort
 from taskyard.features.tasks.views import Details, Held, Task, stored_task
 
 

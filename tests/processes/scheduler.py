@@ -4,12 +4,12 @@ import asyncio
 import sys
 
 import taskyard
-from taskyard.features.schedules import firing
+from taskyard.features.schedules import schedule_firing
 from tests.processes.child import say, wait_for_the_end
 
 
 async def main(url: str) -> None:
-    firing.FIRED_AT_ONCE = 7  # so that there are many moments to be killed at
+    schedule_firing.FIRED_AT_ONCE = 7  # so that there are many moments to be killed at
     async with taskyard.connect(url, sweeps=False) as yard:
         say(up=True)
         over = asyncio.create_task(wait_for_the_end())

@@ -13,7 +13,7 @@ import pytest
 from taskyard.api.calls import BATCH, CALLS, DELIVER, FIELDS, FILE, ITEM, LOG_IN, LOGIN, NOTHING, Body, Call
 from taskyard.core import json_value
 from taskyard.core.json_value import MOST_VALUES, Json
-from taskyard.server import protocol, request
+from taskyard.server import http_protocol, request
 from taskyard.server.access.limiter import Limiter, Rate
 from taskyard.server.server import served
 from taskyard.yard import Yard
@@ -148,7 +148,7 @@ async def first_line(port: int, *sent: bytes) -> bytes:
 async def test_who_is_refused_before_the_body_cannot_keep_the_connection_by_sending_on(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(protocol, "MOST_REST_SEC", 0.2)
+    monkeypatch.setattr(http_protocol, "MOST_REST_SEC", 0.2)
     await yard.tokens.create("root", "admin")
     head = b"POST /api/tasks HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n"
     async with served(yard) as server:
@@ -164,7 +164,7 @@ async def test_who_is_refused_before_the_body_cannot_keep_the_connection_by_send
 
 
 async def test_what_comes_after_an_answer_has_an_end_in_bytes_too(yard: Yard, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(protocol, "MOST_REST_BYTES", 1 << 20)
+    monkeypatch.setattr(http_protocol, "MOST_REST_BYTES", 1 << 20)
     await yard.tokens.create("root", "admin")
     head = b"PUT /api/artifacts/big HTTP/1.1\r\nhost: localhost\r\ncontent-length: 104857600\r\n\r\n"
     async with served(yard) as server, asyncio.timeout(20):
@@ -185,14 +185,14 @@ async def test_who_finishes_sending_after_a_refusal_may_go_on_with_the_connectio
 async def test_who_has_sent_all_after_a_refusal_keeps_the_connection_beyond_the_time_for_the_rest(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(protocol, "MOST_REST_SEC", 0.2)
+    monkeypatch.setattr(http_protocol, "MOST_REST_SEC", 0.2)
     await yard.tokens.create("root", "admin")
     async with served(yard) as server, asyncio.timeout(20):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"POST /api/tasks HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3\r\n\r\n")
         assert (await answer_of(reader)).startswith(b"HTTP/1.1 401 ")
         writer.write(b"{}\n")
-        until = monotonic() + 2 * protocol.MOST_REST_SEC
+        until = monotonic() + 2 * http_protocol.MOST_REST_SEC
         while monotonic() < until:
             writer.write(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
             assert (await answer_of(reader)).startswith(b"HTTP/1.1 200 ")

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from taskyard.core.errors import TooManyRequests
-from taskyard.server import protocol
+from taskyard.server import http_protocol
 from taskyard.server.access.limiter import Limiter, Rate
 from taskyard.server.server import served
 from taskyard.yard import Yard
@@ -176,7 +176,7 @@ async def test_a_body_that_trickles_in_is_given_up(yard: Yard):
 
 
 async def test_a_head_that_does_not_end_in_time_ends_the_connection(yard: Yard, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(protocol, "MOST_HEAD_SEC", 0.05)
+    monkeypatch.setattr(http_protocol, "MOST_HEAD_SEC", 0.05)
     async with served(yard) as server:
         assert await spoken(server.port, b"GET /healthz HTTP/1.1\r\nhost: loc") == b""
         assert await spoken(server.port) == b""

@@ -11,8 +11,8 @@ import taskyard
 from taskyard.features.metrics import rules
 from taskyard.features.metrics.rules import OTHER
 from taskyard.ledger.clock import ManualClock
-from taskyard.server import cache as freshness
 from taskyard.server import metrics
+from taskyard.server import response_cache as freshness
 from taskyard.server.server import served
 from taskyard.yard import Yard
 from tests.server.calling import calling

@@ -13,7 +13,7 @@ from taskyard.core.task import Status
 from taskyard.host import LocalHost
 from taskyard.ledger.clock import SystemClock
 from taskyard.ledger.options import Options
-from taskyard.worker.agent import Agent
+from taskyard.worker.handlers import Agent
 from taskyard.worker.process.heartbeats import Heart
 from taskyard.worker.process.runner import Worker
 from tests.local_only import HTTP

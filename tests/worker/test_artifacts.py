@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from taskyard.app import Yard
-from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
+from taskyard.worker.handlers import Agent
 from tests.files import content_of
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from taskyard.app import Yard
 from taskyard.core.task import Outcome, Status
-from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
 from taskyard.worker.faults import failure_of
+from taskyard.worker.handlers import Agent
 
 
 class Shape(Exception):

@@ -15,7 +15,7 @@ from taskyard.core.task import Status
 from taskyard.stores.sqlite import SqliteStore
 from taskyard.stores.sqlite.transaction import SqliteTransaction
 from taskyard.worker.context import Context
-from taskyard.worker.process.delivery import hand_in
+from taskyard.worker.process.result_delivery import hand_in
 from taskyard.worker.process.runner import Worker
 
 MANY = 1_000_000  # pages

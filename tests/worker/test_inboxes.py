@@ -12,8 +12,8 @@ from taskyard.app import Yard
 from taskyard.core.task import Status
 from taskyard.features.inbox import rules
 from taskyard.features.inbox.views import ItemBatch
-from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
+from taskyard.worker.handlers import Agent
 from taskyard.worker.inbox import Inbox
 from tests.worker.conftest import until, working
 

@@ -13,9 +13,9 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Outcome, Status
 from taskyard.features.budgets import prices
 from taskyard.features.budgets.views import Spent
-from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
 from taskyard.worker.control import Stopped
+from taskyard.worker.handlers import Agent
 from tests.worker.conftest import until, working
 
 

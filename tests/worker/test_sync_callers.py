@@ -14,7 +14,7 @@ import pytest
 
 import taskyard
 from taskyard import portal as portals
-from taskyard.api import chunks
+from taskyard.features.artifacts import content
 
 
 def test_a_plain_program_puts_work_in_and_looks_at_it(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_file_is_read_without_a_thread_of_its_own(tmp_path: Path, monkeypatch:
     async def apart(*_: object) -> bytes:
         raise AssertionError("a thread was made")
 
-    monkeypatch.setattr(chunks, "_apart", apart)
+    monkeypatch.setattr(content, "_apart", apart)
     file = tmp_path / "file"
     file.write_bytes(b"content")
 

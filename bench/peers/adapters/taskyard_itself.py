@@ -9,8 +9,8 @@ import taskyard
 from bench.peers.contract import Done, payload
 from taskyard.app import Yard
 from taskyard.core.task import Status
-from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
+from taskyard.worker.handlers import Agent
 from taskyard.worker.process.runner import Worker
 
 TYPE = "noop"

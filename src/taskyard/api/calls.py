@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from taskyard.core.json_value import DEEPEST, MOST_VALUES
 from taskyard.features.tokens.rules import ADMINISTER, ANYBODY, OPERATE, SEE, STEER, WORK, Role
+from taskyard.features.triggers.rules import MOST_DELIVERED_VALUES
 
 NOW = "taskyard-now"  # the header in which every answer says the yard's time, in microseconds since 1970
 
@@ -29,7 +30,7 @@ LOGIN = Body(4 << 10, 8, deepest=1, within_sec=10)
 FIELDS = Body(1 << 20, 10_000)  # names and figures
 ITEM = Body(8 << 20, MOST_VALUES + 10_000)  # one task, result, message or template
 BATCH = Body(16 << 20, 500_000)
-DELIVERY = Body(1 << 20, 50_000, within_sec=30)
+DELIVERY = Body(1 << 20, MOST_DELIVERED_VALUES, within_sec=30)
 FILE = Body(0, 0)  # passed on as it comes, and never decoded: `max_artifact_bytes` of the yard is its end
 
 

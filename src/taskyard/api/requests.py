@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 from taskyard.core.agent import Slots
 from taskyard.core.runtime import INCARNATION
 from taskyard.definition.document import unnoted
-from taskyard.definition.request import TaskFields, TaskRequest
+from taskyard.definition.task_fields import TaskFields, TaskRequest
 from taskyard.definition.view import About
 from taskyard.features.tasks.creation import growth_limits
 from taskyard.features.tasks.multica import task_of

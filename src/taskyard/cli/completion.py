@@ -17,7 +17,7 @@ import typer
 
 from taskyard.app import Yard, connect, missing_file
 from taskyard.cli.settings import settings
-from taskyard.cli.tables import short
+from taskyard.cli.terminal import short
 from taskyard.core.errors import TaskyardError
 
 LONGEST = 1.0  # second that a line may wait

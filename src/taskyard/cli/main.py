@@ -34,7 +34,7 @@ from taskyard.cli.commands import (
 )
 from taskyard.cli.programs import bench, demo, migrate, serve
 from taskyard.cli.settings import settings
-from taskyard.cli.tables import Terminal, Text
+from taskyard.cli.terminal import Terminal, Text
 from taskyard.core.errors import TaskyardError
 
 COMMANDS: dict[str, Callable[..., None]] = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 
 from taskyard.api import calls
-from taskyard.api.chunks import Content
 from taskyard.api.codec import read
 from taskyard.client.remote import Remote
 from taskyard.client.transport.headers import shown
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.features.artifacts import views as files
+from taskyard.features.artifacts.content import Content
 from taskyard.features.artifacts.rules import Artifact, checked_digest, checked_media_type, checked_name, referred
 from taskyard.features.artifacts.service import Artifacts
 from taskyard.ledger.options import LOCAL

@@ -14,9 +14,9 @@ from taskyard.client.remote import Remote
 from taskyard.client.transport.headers import LONGEST_WAIT
 from taskyard.core.changes import StoredEvent
 from taskyard.core.errors import NotFound
-from taskyard.features.events.feed import EventFeed
 from taskyard.features.events.rules import EventFilter, Wanted
 from taskyard.features.events.service import Events
+from taskyard.features.events.shared_reader import EventFeed
 from taskyard.features.events.views import EventView, stored_event
 
 if TYPE_CHECKING:

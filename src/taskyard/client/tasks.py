@@ -13,7 +13,7 @@ from taskyard.client.transport.body import body, draft, listed, parts
 from taskyard.client.transport.headers import shown
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import TaskId
-from taskyard.definition.request import TaskFields
+from taskyard.definition.task_fields import TaskFields
 from taskyard.features.attempts.views import Child, Input, Receipt
 from taskyard.features.tasks.answers import Acted, Cancelled, Counted, Relations, Why
 from taskyard.features.tasks.bulk import Bulk
@@ -30,7 +30,7 @@ from taskyard.features.tasks.lookup.why import Explanations
 from taskyard.features.tasks.parts import AttemptView
 from taskyard.features.tasks.priorities import Priorities
 from taskyard.features.tasks.result_views import Enqueued, result_of
-from taskyard.features.tasks.rows import TaskRow
+from taskyard.features.tasks.task_rows import TaskRow
 from taskyard.features.tasks.views import Details, Task
 from taskyard.ledger.ids import mint_task
 from taskyard.ledger.options import LOCAL

@@ -26,7 +26,7 @@ from taskyard.features.agents.views import AgentView
 from taskyard.features.breakers.views import BreakerView
 from taskyard.features.budgets.views import SpendView
 from taskyard.features.metrics.rules import MOST_LABELS, OTHER, Histogram, Metrics
-from taskyard.server.cache import Fresh
+from taskyard.server.response_cache import Fresh
 from taskyard.yard import Yard
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST

@@ -16,8 +16,8 @@ import uvicorn
 from taskyard.core.errors import InvalidInput
 from taskyard.server.access.auth import LOOPBACK, Serving
 from taskyard.server.application import application
+from taskyard.server.http_protocol import BoundedProtocol
 from taskyard.server.live.connections import Live
-from taskyard.server.protocol import BoundedProtocol
 from taskyard.server.yards import Yards
 from taskyard.yard import Yard
 

@@ -18,9 +18,9 @@ from typing import Any, cast
 
 from taskyard.core.json_value import Json
 from taskyard.worker.adapters import Adapter, ProgramAdapter
-from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail
+from taskyard.worker.handlers import Agent
 from taskyard.worker.process.supervisor import before_the_end
 
 # What a program gets of this process's environment. Keys and tokens are passed only where they are named.

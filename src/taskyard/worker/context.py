@@ -12,13 +12,13 @@ from pathlib import Path
 from time import monotonic, time_ns
 from typing import Any
 
-from taskyard.api.chunks import Content
 from taskyard.api.codec import write
 from taskyard.core.errors import NotFound
 from taskyard.core.json_value import Json
 from taskyard.core.lease import Lease
 from taskyard.core.task import TaskId
 from taskyard.core.units import MicroUsd
+from taskyard.features.artifacts.content import Content
 from taskyard.features.attempts import step_results
 from taskyard.features.attempts.views import Child, Input, Told
 from taskyard.features.budgets import prices
@@ -26,12 +26,12 @@ from taskyard.features.budgets.views import Spent
 from taskyard.features.subagents.views import StartedSubagent
 from taskyard.features.tasks.views import Held, Task
 from taskyard.ledger.ids import derived
-from taskyard.worker.agent import plain
+from taskyard.worker.attempt_spans import Ran, record_call, step_span
 from taskyard.worker.control import Stopped, Suspended
 from taskyard.worker.fetch import fetch
+from taskyard.worker.handlers import plain
 from taskyard.worker.inbox import Inbox
 from taskyard.worker.spending import Dollars, ModelCall, StepCost, Totals, call_of
-from taskyard.worker.tracing import Ran, record_call, step_span
 from taskyard.yard import Yard
 
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.features.attempts.validation.rules import LLM_JUDGE
-from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail, Retry
 from taskyard.worker.fetch import artifacts_among
+from taskyard.worker.handlers import Agent
 from taskyard.worker.process.runner import in_thread
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.features.artifacts.rules import checked_name
 from taskyard.features.attempts.validation.rules import TEST_RUNNER
-from taskyard.worker.agent import Agent
 from taskyard.worker.command import end, environment, started
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail
 from taskyard.worker.fetch import artifacts_among
+from taskyard.worker.handlers import Agent
 
 LIMIT = 600.0  # seconds
 MOST_OUTPUT = 10 << 20  # bytes that a command may print

@@ -15,18 +15,18 @@ import typer
 from taskyard.api.codec import write
 from taskyard.app import Yard, connect
 from taskyard.cli import completion
+from taskyard.cli.invocation import AsJson, carry_out, chosen, in_yard, show, stay
+from taskyard.cli.judge_agents import agent_that_asks, agent_that_tests
 from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
-from taskyard.cli.options import agent_that_asks, agent_that_tests
 from taskyard.cli.programs.reload import run_again_on_changes
-from taskyard.cli.session import AsJson, carry_out, chosen, in_yard, show, stay
-from taskyard.cli.tables import Text, age, dollars, table
+from taskyard.cli.terminal import Text, age, dollars, table
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.core.units import Micros
 from taskyard.features.agents.views import AgentView, RuntimeView
 from taskyard.worker.adapters import Adapter, adapter
-from taskyard.worker.agent import Agent
 from taskyard.worker.command import Command, command_agent
+from taskyard.worker.handlers import Agent
 from taskyard.worker.process.runner import when_reached
 
 app = typer.Typer(help="Who can work. Alone: list them.", invoke_without_command=True)

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from taskyard.app import Yard
-from taskyard.cli.session import AsJson, By, TaskArgument, find_task, in_yard, json_given, show
-from taskyard.cli.tables import Text
+from taskyard.cli.invocation import AsJson, By, TaskArgument, find_task, in_yard, json_given, show
+from taskyard.cli.terminal import Text
 
 
 def signal(

@@ -9,14 +9,14 @@ from typing import Annotated, cast
 
 import typer
 
-from taskyard.api.chunks import Content
 from taskyard.app import Yard
 from taskyard.cli import completion
-from taskyard.cli.session import AsJson, By, carry_out, find_task, in_yard, show
-from taskyard.cli.tables import Text, age, short, table
+from taskyard.cli.invocation import AsJson, By, carry_out, find_task, in_yard, show
+from taskyard.cli.terminal import Text, age, short, table
 from taskyard.core.errors import InvalidInput
 from taskyard.core.units import Micros
 from taskyard.definition import document
+from taskyard.features.artifacts.content import Content
 from taskyard.features.artifacts.rules import Artifact
 from taskyard.worker.fetch import fetch, write
 

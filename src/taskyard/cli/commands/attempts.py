@@ -9,8 +9,8 @@ import typer
 
 from taskyard.app import Yard
 from taskyard.cli import completion
-from taskyard.cli.session import AsJson, LeaseOption, TaskArgument, find_task, in_yard, json_given, show, text_given
-from taskyard.cli.tables import Text, short
+from taskyard.cli.invocation import AsJson, LeaseOption, TaskArgument, find_task, in_yard, json_given, show, text_given
+from taskyard.cli.terminal import Text, short
 from taskyard.core.errors import LeaseLost
 from taskyard.core.json_value import Json
 from taskyard.features.attempts.views import Receipt, Told

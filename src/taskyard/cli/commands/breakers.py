@@ -10,8 +10,8 @@ import typer
 from taskyard.api.codec import write
 from taskyard.app import Yard
 from taskyard.cli import completion
-from taskyard.cli.session import AsJson, carry_out, in_yard, json_given, show
-from taskyard.cli.tables import Text, table
+from taskyard.cli.invocation import AsJson, carry_out, in_yard, json_given, show
+from taskyard.cli.terminal import Text, table
 from taskyard.core.breaker import BreakerState
 from taskyard.core.errors import InvalidInput
 from taskyard.features.breakers.views import BreakerPolicyView

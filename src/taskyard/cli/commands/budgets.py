@@ -9,8 +9,8 @@ import typer
 from taskyard.api.codec import write
 from taskyard.app import Yard
 from taskyard.cli import completion
-from taskyard.cli.session import AsJson, carry_out, in_yard, show
-from taskyard.cli.tables import Text, dollars, table
+from taskyard.cli.invocation import AsJson, carry_out, in_yard, show
+from taskyard.cli.terminal import Text, dollars, table
 from taskyard.core.identifiers import day_ceiling
 from taskyard.core.json_value import Json
 from taskyard.core.units import usd, utc_date

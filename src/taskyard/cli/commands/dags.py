@@ -11,11 +11,11 @@ import typer
 from rich.tree import Tree
 
 from taskyard.app import Yard
-from taskyard.cli import completion, session
+from taskyard.cli import completion, invocation
 from taskyard.cli.commands.tasks import title_of
 from taskyard.cli.dag_file import SCHEMA
-from taskyard.cli.session import AsJson, By, find_task, in_yard, show
-from taskyard.cli.tables import Text, counted, cut, dollars, short, state, table
+from taskyard.cli.invocation import AsJson, By, find_task, in_yard, show
+from taskyard.cli.terminal import Text, counted, cut, dollars, short, state, table
 from taskyard.core.task import TaskId
 from taskyard.features.dags.views import DagInShort, DagView
 from taskyard.features.tasks.views import Details, Task
@@ -128,7 +128,7 @@ def drawn(dag: DagView, tasks: Mapping[TaskId, Task]) -> Tree:
 
 def _node(task: Task, after: Sequence[str], mark: str) -> Text:
     """One line, whose end is left out where the screen is too narrow: what tells tasks apart comes first."""
-    node = session.one_line(mark, state(task.status), (f"  {short(task.id)}", "dim"))
+    node = invocation.one_line(mark, state(task.status), (f"  {short(task.id)}", "dim"))
     if task.failures:
         node.append(f"  {task.failures} failed", style="yellow")
     if task.status.is_held:

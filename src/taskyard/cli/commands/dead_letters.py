@@ -10,9 +10,9 @@ import typer
 
 from taskyard.app import Yard
 from taskyard.cli.commands.tasks import show_task
-from taskyard.cli.report import DeadLetterDecision, day_given, decisions_of, report
-from taskyard.cli.session import AsJson, By, TaskArgument, find_task, in_yard, json_given, show
-from taskyard.cli.tables import Text, age, dollars, one_line, short, table
+from taskyard.cli.decision_report import DeadLetterDecision, day_given, decisions_of, report
+from taskyard.cli.invocation import AsJson, By, TaskArgument, find_task, in_yard, json_given, show
+from taskyard.cli.terminal import Text, age, dollars, one_line, short, table
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.core.units import Micros

@@ -11,9 +11,9 @@ from rich.console import Group
 
 from taskyard.api.codec import write
 from taskyard.app import Yard
-from taskyard.cli import completion, session
-from taskyard.cli.session import AsJson, find_task, in_yard, show
-from taskyard.cli.tables import COLOURS, Text, one_line, seconds, short
+from taskyard.cli import completion, invocation
+from taskyard.cli.invocation import AsJson, find_task, in_yard, show
+from taskyard.cli.terminal import COLOURS, Text, one_line, seconds, short
 from taskyard.core.changes import StoredEvent
 from taskyard.core.json_value import Json
 from taskyard.core.task import TaskId
@@ -99,7 +99,7 @@ def _print_event(event: Mapping[str, Json], as_json: bool) -> None:
     facts = " ".join(f"{name}={_fact(name, value)}" for name, value in payload.items() if value not in (None, "", []))
     at, who = str(event["at"])[11:23], short(str(event["task_id"] or ""))
     words = f"{event['seq']:>6}  {at}  {event['event']:<20} {who}  {facts}"
-    show(as_json, event, Group(session.one_line(words)))  # in a group, or rich would join it to the next
+    show(as_json, event, Group(invocation.one_line(words)))  # in a group, or rich would join it to the next
 
 
 def _fact(name: str, value: Json) -> str:

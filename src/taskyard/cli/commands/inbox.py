@@ -8,8 +8,8 @@ import typer
 
 from taskyard.api.codec import write
 from taskyard.cli import completion
-from taskyard.cli.session import AsJson, By, carry_out, in_yard, json_given, show, text_given
-from taskyard.cli.tables import Text, one_line, table
+from taskyard.cli.invocation import AsJson, By, carry_out, in_yard, json_given, show, text_given
+from taskyard.cli.terminal import Text, one_line, table
 from taskyard.core.json_value import Json, compact
 from taskyard.features.inbox.items import Item
 from taskyard.features.inbox.rules import merged_turn

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from taskyard.cli.session import AsJson, in_yard, show
-from taskyard.cli.tables import Text, seconds, table
+from taskyard.cli.invocation import AsJson, in_yard, show
+from taskyard.cli.terminal import Text, seconds, table
 from taskyard.core.task import Status
 from taskyard.features.metrics.rules import Metrics, MetricTotals
 

@@ -13,8 +13,8 @@ from rich.table import Table
 
 from taskyard.app import Yard
 from taskyard.cli.commands.tasks import title_of
-from taskyard.cli.session import console_for_people, in_yard
-from taskyard.cli.tables import Text, one_line, short, state
+from taskyard.cli.invocation import console_for_people, in_yard
+from taskyard.cli.terminal import Text, one_line, short, state
 from taskyard.core.task import Status
 from taskyard.features.tasks.views import Task
 

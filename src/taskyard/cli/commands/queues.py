@@ -9,8 +9,8 @@ import typer
 from taskyard.api.codec import write
 from taskyard.app import Yard
 from taskyard.cli import completion
-from taskyard.cli.session import AsJson, By, carry_out, in_yard, show
-from taskyard.cli.tables import Text, table
+from taskyard.cli.invocation import AsJson, By, carry_out, in_yard, show
+from taskyard.cli.terminal import Text, table
 from taskyard.core.policy import PRESETS
 
 app = typer.Typer(help="See, pause and resume queues.", no_args_is_help=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import typer
 
 from taskyard.app import Yard
-from taskyard.cli.session import AsJson, in_yard, show
-from taskyard.cli.tables import Text
+from taskyard.cli.invocation import AsJson, in_yard, show
+from taskyard.cli.terminal import Text
 
 
 def sweep(context: typer.Context, as_json: AsJson = False) -> None:

@@ -18,8 +18,8 @@ from taskyard.cli.commands.sources import (
     shown_time,
     work_given,
 )
-from taskyard.cli.session import AsJson, By, carry_out, in_yard, show
-from taskyard.cli.tables import Text, age, counted, short, table
+from taskyard.cli.invocation import AsJson, By, carry_out, in_yard, show
+from taskyard.cli.terminal import Text, age, counted, short, table
 from taskyard.core.units import Micros
 from taskyard.features.schedules.views import ScheduleView
 

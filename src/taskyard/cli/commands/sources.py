@@ -8,8 +8,8 @@ import typer
 from rich.console import RenderableType
 
 from taskyard.cli import completion
-from taskyard.cli.session import json_given, text_given
-from taskyard.cli.tables import Text, age, short, table
+from taskyard.cli.invocation import json_given, text_given
+from taskyard.cli.terminal import Text, age, short, table
 from taskyard.core.json_value import Json
 from taskyard.core.units import Micros, to_iso
 from taskyard.features.sources.fires import Fire, FireOutcome

@@ -9,8 +9,8 @@ import typer
 from taskyard.api.codec import write
 from taskyard.app import Yard
 from taskyard.cli import completion
-from taskyard.cli.session import AsJson, By, TaskArgument, find_task, in_yard, json_given, show, text_given
-from taskyard.cli.tables import Text, dollars, one_line, seconds, short, table
+from taskyard.cli.invocation import AsJson, By, TaskArgument, find_task, in_yard, json_given, show, text_given
+from taskyard.cli.terminal import Text, dollars, one_line, seconds, short, table
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json, compact
 

@@ -12,14 +12,14 @@ from rich.table import Table
 
 from taskyard.app import Yard
 from taskyard.cli import completion
-from taskyard.cli.session import AsJson, By, TaskArgument, find_task, in_yard, json_given, show, text_given
-from taskyard.cli.tables import Terminal, Text, age, counted, cut, dollars, one_line, seconds, short, state, table
+from taskyard.cli.invocation import AsJson, By, TaskArgument, find_task, in_yard, json_given, show, text_given
+from taskyard.cli.terminal import Terminal, Text, age, counted, cut, dollars, one_line, seconds, short, state, table
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json, compact
 from taskyard.core.task import Status
 from taskyard.core.units import Micros, to_iso
 from taskyard.features.tasks.answers import Counted
-from taskyard.features.tasks.rows import TaskRow
+from taskyard.features.tasks.task_rows import TaskRow
 from taskyard.features.tasks.views import Details, Task
 from taskyard.visible_text import visible
 

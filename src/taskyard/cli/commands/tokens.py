@@ -9,8 +9,8 @@ import typer
 from taskyard.api.codec import write
 from taskyard.app import Yard
 from taskyard.cli import completion
-from taskyard.cli.session import AsJson, By, carry_out, in_yard, show
-from taskyard.cli.tables import Text, age, table
+from taskyard.cli.invocation import AsJson, By, carry_out, in_yard, show
+from taskyard.cli.terminal import Text, age, table
 from taskyard.core import agent as agents
 from taskyard.core.json_value import Json
 from taskyard.core.units import Micros

@@ -24,9 +24,9 @@ from taskyard.cli.commands.sources import (
     fires_table,
     work_given,
 )
+from taskyard.cli.invocation import AsJson, By, carry_out, console_for_people, in_yard, json_given, show
 from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
-from taskyard.cli.session import AsJson, By, carry_out, console_for_people, in_yard, json_given, show
-from taskyard.cli.tables import Text, age, table
+from taskyard.cli.terminal import Text, age, table
 from taskyard.core.json_value import Json
 from taskyard.core.units import Micros
 from taskyard.features.triggers.rules import SourceName

@@ -8,8 +8,8 @@ import platform
 import typer
 
 from taskyard.app import Yard
-from taskyard.cli.session import AsJson, chosen, in_yard, show
-from taskyard.cli.tables import Text, age, table
+from taskyard.cli.invocation import AsJson, chosen, in_yard, show
+from taskyard.cli.terminal import Text, age, table
 from taskyard.core.agent import AgentStatus
 from taskyard.core.json_value import Json
 from taskyard.core.units import MINUTE, Micros

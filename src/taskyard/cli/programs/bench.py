@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 import typer
 
 from taskyard.app import Yard, connect
-from taskyard.cli.session import AsJson, chosen, show
-from taskyard.cli.tables import Terminal, Text, table
+from taskyard.cli.invocation import AsJson, chosen, show
+from taskyard.cli.terminal import Terminal, Text, table
 from taskyard.core.changes import ChangeSet, expected
 from taskyard.core.errors import InvalidInput
-from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
+from taskyard.worker.handlers import Agent
 from taskyard.worker.process.runner import Worker
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from taskyard.app import Yard, connect, served
 from taskyard.cli.commands.dags import drawn
 from taskyard.cli.commands.events import event_line
 from taskyard.cli.commands.overview import picture
-from taskyard.cli.session import console_for_people
-from taskyard.cli.tables import Terminal, Text, dollars, seconds, state, table
+from taskyard.cli.invocation import console_for_people
+from taskyard.cli.terminal import Terminal, Text, dollars, seconds, state, table
 from taskyard.core.changes import StoredEvent
 from taskyard.core.task import TaskId
 from taskyard.features.dags.views import DagView

@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from taskyard.worker.agent import Agent
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail
+from taskyard.worker.handlers import Agent
 
 PACE = 0.35  # seconds that a piece of work takes
 

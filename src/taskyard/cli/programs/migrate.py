@@ -10,8 +10,8 @@ import typer
 from rich.console import RenderableType
 
 from taskyard.app import connect
-from taskyard.cli.session import AsJson, chosen, in_yard, show
-from taskyard.cli.tables import Text, table
+from taskyard.cli.invocation import AsJson, chosen, in_yard, show
+from taskyard.cli.terminal import Text, table
 from taskyard.core.json_value import Json
 from taskyard.stores.contract import Store
 from taskyard.stores.shared.migrations import Migration, State

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from taskyard.app import connect, serve
+from taskyard.cli.invocation import chosen, console_for_people, stay
 from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
-from taskyard.cli.session import chosen, console_for_people, stay
-from taskyard.cli.tables import Text
+from taskyard.cli.terminal import Text
 
 # Seconds for which a thread at work keeps the loop waiting, each time that the loop has something to do. Python's own
 # 5 ms would make a call that waits for the loop ten times 50 ms slower beside a thread that writes or decodes a batch.

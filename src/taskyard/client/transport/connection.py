@@ -17,12 +17,12 @@ from urllib.parse import urlsplit
 import httpx
 
 from taskyard.api.calls import NOW, Call
-from taskyard.api.chunks import Content, may_repeat, pieces
 from taskyard.client.transport.headers import checked_id
 from taskyard.core.errors import Contended, InvalidInput, StoreUnavailable, TaskyardError, TooManyRequests, YardClosed
 from taskyard.core.units import Micros
 from taskyard.definition.error_view import error_of
 from taskyard.definition.fields import text
+from taskyard.features.artifacts.content import Content, may_repeat, pieces
 from taskyard.features.tokens.rules import presented
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT, keepalive_options
 

@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 
-from taskyard.api.chunks import Content, pieces
 from taskyard.core import transitions
 from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, StoreUnavailable
@@ -21,6 +20,7 @@ from taskyard.core.task import Hot, TaskId, Trait
 from taskyard.core.units import HOUR, SECOND
 from taskyard.definition import arguments, fields
 from taskyard.features.artifacts import rules as artifact_rules
+from taskyard.features.artifacts.content import Content, pieces
 from taskyard.features.artifacts.orphans import OrphanObjects
 from taskyard.features.artifacts.rules import KIND, LOOSE, Artifact
 from taskyard.features.artifacts.visibility import MOST_OF_A_TASK, Visibility

@@ -10,7 +10,7 @@ from taskyard.core.planning import Settings
 from taskyard.core.units import MicroUsd
 from taskyard.definition.view import About, Money, view
 from taskyard.features.breakers.views import BreakerPolicyView, policy_view
-from taskyard.features.tasks.rows import TaskRow
+from taskyard.features.tasks.task_rows import TaskRow
 
 
 class Spent(TypedDict, total=False):

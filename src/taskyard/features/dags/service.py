@@ -32,7 +32,7 @@ from taskyard.features.tasks.creation.drafts import Drafts, as_stored
 from taskyard.features.tasks.creation.growth import Growth, refuse_other_fields
 from taskyard.features.tasks.lookup.queries import DEFAULT_LISTED, MOST_LISTED, Queries
 from taskyard.features.tasks.lookup.results import Results
-from taskyard.features.tasks.rows import TaskInShort
+from taskyard.features.tasks.task_rows import TaskInShort
 from taskyard.features.tasks.views import Task
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.options import LOCAL

@@ -10,7 +10,7 @@ from taskyard.core.dag import DagStatus
 from taskyard.core.task import DagId, Status, TaskId
 from taskyard.core.units import MicroUsd
 from taskyard.definition.view import About, Money, Named, Time, view
-from taskyard.features.tasks.rows import TaskInShort
+from taskyard.features.tasks.task_rows import TaskInShort
 from taskyard.features.tasks.views import Task
 
 

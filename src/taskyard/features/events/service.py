@@ -7,9 +7,9 @@ from typing import Unpack
 
 from taskyard.core.changes import StoredEvent
 from taskyard.core.task import TaskId
-from taskyard.features.events.feed import EventFeed
 from taskyard.features.events.labels import FollowedLabels, with_labels
 from taskyard.features.events.rules import EventFilter, Wanted
+from taskyard.features.events.shared_reader import EventFeed
 from taskyard.ledger.ledger import Ledger
 
 EVENTS_AT_ONCE = 500

@@ -17,8 +17,8 @@ from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.units import DAY, SECOND
 from taskyard.definition import arguments, fields
 from taskyard.features.schedules.agenda import Agenda
-from taskyard.features.schedules.firing import ScheduleFiring, cause_of, source_of, values_at, with_fires
 from taskyard.features.schedules.rules import KIND, Busy, Gap, Misfire, Overlap, Schedule, schedule_of
+from taskyard.features.schedules.schedule_firing import ScheduleFiring, cause_of, source_of, values_at, with_fires
 from taskyard.features.schedules.timetable import timed, times
 from taskyard.features.schedules.views import ScheduleView
 from taskyard.features.sources import fires

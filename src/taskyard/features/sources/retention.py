@@ -11,8 +11,8 @@ from taskyard.features.retention.service import Retention
 from taskyard.features.schedules import rules as schedule_rules
 from taskyard.features.sources import fires
 from taskyard.features.triggers import rules as trigger_rules
-from taskyard.features.triggers.firing import DELIVERY
 from taskyard.features.triggers.service import LISTENING
+from taskyard.features.triggers.trigger_firing import DELIVERY
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.signing import Scheme
 

@@ -15,7 +15,7 @@ from taskyard.core.task import Definition, Hot, TaskId
 from taskyard.definition import arguments
 from taskyard.definition.fields import truth, whole
 from taskyard.features.attempts.notes import Notes
-from taskyard.features.inbox.feed import marked
+from taskyard.features.inbox.inbox_feed import marked
 from taskyard.features.inbox.rules import Scope
 from taskyard.features.inbox.transcripts import Transcripts
 from taskyard.features.subagents.views import StartedSubagent, Subagent, seen, started

@@ -10,7 +10,7 @@ from taskyard.core.task import Status, TaskId
 from taskyard.definition import document
 from taskyard.definition.error_view import Refused
 from taskyard.definition.view import REST, About, shown, view
-from taskyard.features.tasks.rows import TaskRow
+from taskyard.features.tasks.task_rows import TaskRow
 
 
 class Cancelled(NamedTuple):

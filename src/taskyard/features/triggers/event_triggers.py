@@ -19,9 +19,9 @@ from taskyard.core.task import DagId, Definition, Hot, Status, TaskId, lone_dag,
 from taskyard.core.units import SECOND, Micros, to_iso
 from taskyard.features.sources import fires
 from taskyard.features.triggers import figures
-from taskyard.features.triggers.firing import Happened, TriggerFiring
 from taskyard.features.triggers.rules import KIND, SourceName, Trigger, trigger_of
 from taskyard.features.triggers.service import LISTENING
+from taskyard.features.triggers.trigger_firing import Happened, TriggerFiring
 from taskyard.ledger.ledger import Ledger
 
 GOOD_FOR = SECOND  # a trigger that others added is known here so long after at the latest

@@ -11,14 +11,13 @@ from hashlib import sha256
 from secrets import token_hex
 from typing import NamedTuple
 
-from taskyard.api.calls import DELIVERY as DELIVERED
 from taskyard.core.errors import DeliveryRefused, InvalidInput
 from taskyard.core.json_value import Json, check_values, decode
 from taskyard.core.units import Micros, to_iso
 from taskyard.features.tokens.rules import EVERYWHERE
-from taskyard.features.triggers.firing import DELIVERY, Happened, TriggerFiring
-from taskyard.features.triggers.rules import KIND, SourceName, Trigger, trigger_of
+from taskyard.features.triggers.rules import KIND, MOST_DELIVERED_VALUES, SourceName, Trigger, trigger_of
 from taskyard.features.triggers.service import HOOK
+from taskyard.features.triggers.trigger_firing import DELIVERY, Happened, TriggerFiring
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.signing import Scheme, SignedDelivery, Unsound, delivered
 
@@ -72,7 +71,7 @@ class IncomingWebhooks:
         scheme = Scheme(str(trigger.settings["scheme"]))
         delivery = delivered(scheme, headers, body, self._trigger_firing.hook_secrets(trigger), self._ledger.now())
         try:
-            check_values(body, "body", DELIVERED.most_values)
+            check_values(body, "body", MOST_DELIVERED_VALUES)
             content = decode(body)
         except InvalidInput as garbled:
             raise Unsound(f"its body {garbled.facts['rule']}") from None

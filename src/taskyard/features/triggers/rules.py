@@ -24,6 +24,7 @@ from taskyard.ledger.signing import Scheme
 KIND = "trigger"
 LONGEST_CHAIN = 20  # fires that lead to each other: two triggers must not keep each other going for ever
 MOST_CONDITIONS = 50
+MOST_DELIVERED_VALUES = 50_000  # numbers, texts, objects and lists in the body of a delivery
 MOST_ATTEMPTS = 1000  # that a rule looks at
 
 

@@ -24,9 +24,9 @@ from taskyard.features.sources.from_template import TemplatedWork, template_of
 from taskyard.features.tokens.rules import EVERYWHERE
 from taskyard.features.triggers import figures
 from taskyard.features.triggers import rules as triggers
-from taskyard.features.triggers.firing import Happened, TriggerFiring, cause_of, told_of
 from taskyard.features.triggers.rules import KIND, READY_MADE, ReadyMade, SourceName, Trigger, trigger_of
 from taskyard.features.triggers.source import settings as source_settings
+from taskyard.features.triggers.trigger_firing import Happened, TriggerFiring, cause_of, told_of
 from taskyard.features.triggers.views import AddedTrigger, TriggerView, Watched
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.options import LOCAL

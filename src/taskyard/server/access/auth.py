@@ -25,8 +25,8 @@ from taskyard.features.tokens.rules import Role, Token, presented
 from taskyard.ledger.turns import ShortCalls
 from taskyard.server.access.cookies import shown_session
 from taskyard.server.access.limiter import Limiter, OneAtATime, Rate
-from taskyard.server.cache import Fresh
 from taskyard.server.metrics import Figures
+from taskyard.server.response_cache import Fresh
 from taskyard.server.yards import Yards
 from taskyard.yard import Yard
 

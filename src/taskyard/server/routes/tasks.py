@@ -18,7 +18,7 @@ from taskyard.features.attempts.views import Child, Input, Receipt
 from taskyard.features.tasks import multica
 from taskyard.features.tasks.answers import Acted, Cancelled, Counted, Relations, Why
 from taskyard.features.tasks.multica import AttemptTask
-from taskyard.features.tasks.rows import TaskRow
+from taskyard.features.tasks.task_rows import TaskRow
 from taskyard.features.tasks.views import Details, Task
 from taskyard.ledger.turns import in_turns
 from taskyard.server.access.auth import check_own_lease

@@ -19,11 +19,11 @@ from taskyard.core.task import Hot, Lane, LaneId, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Extended, Stale
 from taskyard.stores.postgres import claims, commits, queries, removal, small_writes
-from taskyard.stores.postgres.connection import schema, wakeups
+from taskyard.stores.postgres.connection import schema, wake_topics
 from taskyard.stores.postgres.connection.address import parse_address
 from taskyard.stores.postgres.connection.notify_channel import NotifyChannel
 from taskyard.stores.postgres.connection.pool import Pool
-from taskyard.stores.postgres.connection.wakeups import Wakeup
+from taskyard.stores.postgres.connection.wake_topics import Wakeup
 from taskyard.stores.postgres.external_transaction import PostgresExternalTransaction
 from taskyard.stores.postgres.fast import single_statement
 from taskyard.stores.postgres.fast.claim_cursors import ClaimCursors, Place
@@ -254,7 +254,7 @@ class PostgresStore(Reads):
         channel = self._channel
         assert channel is not None
         if timeout > 0:
-            await channel.wait(mark, timeout, ANYTHING if plan is None else wakeups.wanted_topics(plan))
+            await channel.wait(mark, timeout, ANYTHING if plan is None else wake_topics.wanted_topics(plan))
         self._open()
         return channel.mark
 

@@ -12,9 +12,9 @@ from taskyard.core.changes import Change, Event, Limit, NewTask
 from taskyard.core.identifiers import is_own_ceiling
 from taskyard.core.task import Hot, LaneId, Status, TaskId
 from taskyard.core.units import Micros
-from taskyard.stores.postgres.connection import wakeups
+from taskyard.stores.postgres.connection import wake_topics
 from taskyard.stores.postgres.connection.session import PostgresSession
-from taskyard.stores.postgres.connection.wakeups import Wakeup
+from taskyard.stores.postgres.connection.wake_topics import Wakeup
 from taskyard.stores.postgres.fast.claim_cursors import LAST, Place
 from taskyard.stores.postgres.moves import Step, beats, moves_of
 from taskyard.stores.postgres.statements import StatementPart, Statements, lock_number, new_task_parts, transpose
@@ -75,7 +75,7 @@ class PostgresTransaction:
     async def bump_epoch(self, workspace: str) -> None:
         """Note that what claims are planned on has changed in the workspace."""
         await self.run("bump_epochs", [workspace])
-        self._topics.add(wakeups.plan_topic(workspace))
+        self._topics.add(wake_topics.plan_topic(workspace))
 
     # Locks.
 
@@ -114,7 +114,7 @@ class PostgresTransaction:
         """Move limits, each by workspace, name, and the differences of held and spent."""
         self.write("move_limits", moves)
         eased = [(workspace, name) for workspace, name, held, _ in moves if held < 0]
-        self._topics |= {wakeups.ceiling_topic(*key) for key in eased if is_own_ceiling(key[1])}
+        self._topics |= {wake_topics.ceiling_topic(*key) for key in eased if is_own_ceiling(key[1])}
 
     def apply_changes(self, changes: Iterable[Change]) -> None:
         """Write the steps, and the idempotency keys that tasks let go or take by them."""

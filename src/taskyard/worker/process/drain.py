@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from taskyard.core.task import Status
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Filter
-from taskyard.worker.agent import Agent
+from taskyard.worker.handlers import Agent
 from taskyard.worker.process.runner import Worker
 from taskyard.yard import Yard
 

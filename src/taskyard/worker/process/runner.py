@@ -15,17 +15,17 @@ from typing import Any, TypeVar
 
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, TaskyardError, Unavailable
 from taskyard.core.task import Reason
-from taskyard.worker.agent import Agent, plain
+from taskyard.worker.attempt_spans import attempt_span, is_on, mark_failed
 from taskyard.worker.context import Context, SyncContext
 from taskyard.worker.control import Cancel, Control, Fail, Retry, Snooze, Stopped, Suspended
 from taskyard.worker.faults import described, failure_of
+from taskyard.worker.handlers import Agent, plain
 from taskyard.worker.process import report
-from taskyard.worker.process.delivery import hand_in
 from taskyard.worker.process.heartbeats import RUN_OUT, Heart
 from taskyard.worker.process.membership import give_up_dead, leave
+from taskyard.worker.process.result_delivery import hand_in
 from taskyard.worker.process.runtime_files import Process, enter, passing
 from taskyard.worker.process.supervisor import Supervisor, end_process, end_process_within
-from taskyard.worker.tracing import attempt_span, is_on, mark_failed
 from taskyard.yard import Yard
 
 logger = logging.getLogger("taskyard.worker")

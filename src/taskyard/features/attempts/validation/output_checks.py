@@ -14,7 +14,7 @@ from typing import Any
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.core.task import Definition, Validation
-from taskyard.definition.schema import FIELD, MOST_MATCHING, Patterns, Work, patterns_of
+from taskyard.definition.json_schema import FIELD, MOST_MATCHING, Patterns, Work, patterns_of
 
 SHOWN = 300  # characters of a validator's message that are kept
 MOST_SCHEMA = 256 * 1024  # characters

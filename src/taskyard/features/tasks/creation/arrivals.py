@@ -17,7 +17,7 @@ from taskyard.core.errors import Contended, InvalidInput, StoreFull
 from taskyard.core.planning import Planning
 from taskyard.core.task import DagId, Definition, Hot, TaskId
 from taskyard.definition import arguments
-from taskyard.definition.request import TaskFields
+from taskyard.definition.task_fields import TaskFields
 from taskyard.features.tasks.creation import growth_limits, placement
 from taskyard.features.tasks.creation.drafts import Drafts, agent_named, as_stored
 from taskyard.features.tasks.creation.growth import Growth, dag_record

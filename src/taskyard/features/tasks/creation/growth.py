@@ -31,7 +31,7 @@ from taskyard.core.units import Micros, MicroUsd
 from taskyard.definition import arguments
 from taskyard.features.dags import walk
 from taskyard.features.dags.views import Dag
-from taskyard.features.inbox.feed import marked
+from taskyard.features.inbox.inbox_feed import marked
 from taskyard.features.inbox.items import audience_given, audience_of
 from taskyard.features.tasks.creation import growth_limits
 from taskyard.features.tasks.creation.drafts import Drafts, rescored

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from taskyard.core.errors import InvalidInput
 from taskyard.definition.definition import lane_of
-from taskyard.definition.request import TaskFields
+from taskyard.definition.task_fields import TaskFields
 from taskyard.features.tasks.creation.arrivals import BY_DEFAULT
 from taskyard.features.tasks.creation.drafts import Drafts
 from taskyard.features.tasks.views import Task

@@ -11,7 +11,7 @@ from taskyard.core.task import DagId, Hot, Status, TaskId
 from taskyard.core.units import MicroUsd
 from taskyard.features.tasks.answers import Counted, Relations, Total
 from taskyard.features.tasks.parts import AttemptView, attempt_view
-from taskyard.features.tasks.rows import TaskInShort, TaskRow, in_short, row_of
+from taskyard.features.tasks.task_rows import TaskInShort, TaskRow, in_short, row_of
 from taskyard.features.tasks.views import Task, stored_task
 from taskyard.ledger.ledger import Ledger
 from taskyard.stores.contract import Filter

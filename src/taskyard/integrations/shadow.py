@@ -1,7 +1,7 @@
 """Moving from another queue to an inbox without a leap: both are written, one answers, and differences are reported.
 
-Phases as in the design of the ADE: write both and read the old one; read both and compare; let the inbox answer, with
-the old one kept in step as a fallback. When all is well, the inbox is used alone.
+There are three phases: write both and read the old one; read both and compare; let the inbox answer, with the old one
+kept in step as a fallback. After the third, the inbox is used alone.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from taskyard.core.errors import InvalidInput
 from taskyard.features.attempts.validation.rules import LLM_JUDGE, TEST_RUNNER
-from taskyard.worker.agent import Agent
+from taskyard.worker.handlers import Agent
 from taskyard.worker.llm_judge import ChatCompletions, judge_by_model
 from taskyard.worker.test_judge import judge_by_tests
 

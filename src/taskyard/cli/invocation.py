@@ -17,7 +17,7 @@ from rich.console import RenderableType
 from taskyard.app import Yard, connect, missing_file
 from taskyard.cli import completion
 from taskyard.cli.settings import CliSettings
-from taskyard.cli.tables import Terminal, Text
+from taskyard.cli.terminal import Terminal, Text
 from taskyard.core.errors import InvalidInput, NotFound, YardMissing
 from taskyard.core.json_value import Json, decode
 from taskyard.definition import fields

@@ -7,8 +7,8 @@ import pytest
 
 import taskyard
 from taskyard.app import Yard
+from taskyard.integrations.shadow import Difference, Phase, ShadowedInbox
 from taskyard.worker.inbox import Inbox
-from taskyard.worker.shadowing import Difference, Phase, ShadowedInbox
 
 
 class OldItem(NamedTuple):

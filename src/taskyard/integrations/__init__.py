@@ -1,0 +1,1 @@
+"""Taskyard beside other systems: moving to it, and working with them."""
