@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from taskyard.core.errors import SchemaTooNew, UnknownField
+from taskyard.core.retry import RetryPolicy, Strategy
 from taskyard.core.task import Definition, LaneId, TaskId, Validation
 from taskyard.core.units import Micros
 from taskyard.definition.codec import FORMAT, decode_definition, encode_definition
@@ -58,6 +59,15 @@ def test_what_is_as_usual_is_left_out():
         '{"v":1,"id":"task_1","workspace":"here","type":"code","created_at":1,"created_by":"a person",'
         '"retry":["immediate",0,1.0,null,0.0,[],[]]}'
     )
+
+
+def test_the_usual_policy_is_left_out_and_read_where_an_older_release_wrote_it():
+    usual = PLAIN._replace(retry=RetryPolicy(), payload='{"a":1,"retry":2}')
+    policy = '["exponential",10000000,2.0,300000000,0.5,[],["auth_failure","budget_exceeded","cancelled"]]'
+    text = encode_definition(usual)
+
+    assert "exponential" not in text
+    assert decode_definition(text) == decode_definition(f'{text[:-1]},"retry":{policy}}}') == usual
 
 
 def test_a_payload_stays_text_to_the_last_blank():
@@ -123,6 +133,15 @@ USUAL = {
         "trigger_summary": None,
         "tags": (),
         "spec_version": 1,
+        "retry": RetryPolicy(
+            strategy=Strategy.EXPONENTIAL,
+            initial_delay=Micros(10_000_000),
+            multiplier=2.0,
+            max_delay=Micros(300_000_000),
+            jitter=0.5,
+            retry_on=frozenset(),
+            no_retry_on=frozenset({"auth_failure", "budget_exceeded", "cancelled"}),
+        ),
     }
 }
 

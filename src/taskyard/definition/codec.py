@@ -32,6 +32,7 @@ _NO_PAYLOAD = _DEFAULTS["payload"]
 _PLACES = {name: place for place, name in enumerate(Definition._fields)}
 _ROW = tuple(_DEFAULTS.get(name) for name in Definition._fields)
 _RETRY = ',"retry":'  # in a text it would stand with its quotation marks escaped
+_USUAL_POLICY = Definition._field_defaults["retry"]
 _to_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
@@ -58,14 +59,15 @@ def encode_definitions(definitions: Iterable[Definition]) -> Iterator[str]:
 # Many that are alike come one by one too; but what they have in common may be large.
 @lru_cache(maxsize=16)
 def _around_its_own(alike: tuple[Any, ...]) -> tuple[str, ...]:
-    """What stands between what is each definition's own, and behind it. The policy stands last."""
+    """What stands between what is each definition's own, and behind it. A policy that is not the usual one is last."""
     values = dict(zip(_ALIKE, alike, strict=True))
-    policy = _policy_text(values.pop("retry"))
+    policy = values.pop("retry")
     parts = {
         _PLACES[name]: f',"{name}":{_value_text(value)}' for name, value in values.items() if value != _USUAL[name]
     }
     around = ["".join(text for place, text in parts.items() if place in between) for between in _BETWEEN]
-    return *around[:-1], f"{around[-1]}{_RETRY}{policy}}}"
+    last = "" if policy == _USUAL_POLICY else f"{_RETRY}{_policy_text(policy)}"
+    return *around[:-1], f"{around[-1]}{last}}}"
 
 
 def _value_text(value: object) -> str:
@@ -76,8 +78,8 @@ def _value_text(value: object) -> str:
 
 def decode_definition(text: str) -> Definition:
     # The policy stands last, and is nearly always one that was read before: then its text need not be.
-    before, _, policy = text.rpartition(_RETRY)
-    body: dict[str, Any] = value_of(before + "}")
+    before, found, policy = text.rpartition(_RETRY)
+    body: dict[str, Any] = value_of(before + "}" if found else text)
     stored = body.pop("v")
     if stored != FORMAT:
         raise SchemaTooNew(stored=stored, known=FORMAT)
@@ -89,7 +91,8 @@ def decode_definition(text: str) -> Definition:
         raise UnknownField(str(unknown.args[0])) from None
     if "validation" in body:
         row[_PLACES["validation"]] = Validation(body["validation"])
-    row[_PLACES["retry"]] = _policy(policy[:-1])
+    if found:
+        row[_PLACES["retry"]] = _policy(policy[:-1])
     return Definition._make(row)
 
 

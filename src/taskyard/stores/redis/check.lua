@@ -21,8 +21,8 @@ function checks.tasks()
         missing[#missing + 1] = 'keys:' .. row[WORKSPACE]
       end
     end
-    if row and redis.call('HEXISTS', yard .. 'papers:' .. id, 'definition') == 0 then
-      missing[#missing + 1] = 'papers:' .. id
+    if row and redis.call('EXISTS', yard .. 'definition:' .. id) == 0 then
+      missing[#missing + 1] = 'definition:' .. id
     end
     found[place] = {stands, missing}
   end
@@ -70,6 +70,8 @@ local lone = {}
 function lone.papers(id)
   return redis.call('EXISTS', yard .. 'task:' .. id) == 0
 end
+
+lone.definition = lone.papers
 
 function lone.blockers(id)
   for _, member in ipairs(redis.call('ZRANGE', yard .. 'blockers:' .. id, 0, -1)) do

@@ -401,6 +401,6 @@ end
 local answer = {'claimed', announce(), #parked}
 for _, each in ipairs(taken) do
   answer[#answer + 1] = each[1]
-  answer[#answer + 1] = redis.call('HGET', yard .. 'papers:' .. each[1][ID], 'definition')
+  answer[#answer + 1] = redis.call('GET', yard .. 'definition:' .. each[1][ID])
 end
 return answer

@@ -97,7 +97,7 @@ local function bear(row, moved, seq, definition)
   apply(row, moved)
   row[SEQ] = seq
   put(row)
-  paper(row[ID], 'definition', definition)
+  redis.call('SET', yard .. 'definition:' .. row[ID], definition)
   know_type(row[WORKSPACE], row[TYPE])
 end
 
@@ -182,7 +182,7 @@ end
 function writes.redefine(id, type, definition)
   local row = fetch(id)
   if row then
-    paper(id, 'definition', definition)
+    redis.call('SET', yard .. 'definition:' .. id, definition)
     if row[TYPE] ~= type then
       know_type(row[WORKSPACE], type)
       write(row, {TYPE, type})
@@ -315,7 +315,7 @@ function writes.remove(id, words)
   end
   remove_places(row)
   move_key(row[ID], row[WORKSPACE], owned_key(row), false)
-  redis.call('DEL', yard .. 'task:' .. row[ID], yard .. 'papers:' .. row[ID])
+  redis.call('DEL', yard .. 'task:' .. row[ID], yard .. 'definition:' .. row[ID], yard .. 'papers:' .. row[ID])
 end
 
 -- The events of a set, last: those of its own steps, of what it let go, and those that belong to no task's step.

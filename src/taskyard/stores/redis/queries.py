@@ -93,7 +93,7 @@ async def load(reader: RedisReader, task_ids: Sequence[TaskId]) -> dict[TaskId, 
 
 
 async def definitions(reader: RedisReader, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
-    found = await reader.run("paper", "definition", *_with_length(task_ids))
+    found = await reader.run("definitions", *_with_length(task_ids))
     return {task_id: decode_definition(text) for task_id, text in zip(task_ids, found, strict=True) if text is not None}
 
 

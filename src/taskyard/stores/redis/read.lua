@@ -24,6 +24,14 @@ function reads.load()
   return rows_of(take_many())
 end
 
+function reads.definitions()
+  local found = {}
+  for place, id in ipairs(take_many()) do
+    found[place] = redis.call('GET', yard .. 'definition:' .. id)
+  end
+  return found
+end
+
 -- One paper of each task.
 function reads.paper()
   local name, found = take(), {}
@@ -44,7 +52,7 @@ end
 function reads.labels()
   local found = {}
   for _, id in ipairs(take_many()) do
-    local text = redis.call('HGET', yard .. 'papers:' .. id, 'definition')
+    local text = redis.call('GET', yard .. 'definition:' .. id)
     if text then
       found[#found + 1] = {id, defined(text, 'type'), defined(text, 'subject'), defined(text, 'agent')}
     end
@@ -267,7 +275,7 @@ function reads.newest()
   local rows = {}
   for place = 1, math.min(limit, #found) do
     local id = found[place][1]
-    rows[place] = {fetch(id), defined and redis.call('HGET', yard .. 'papers:' .. id, 'definition') or ''}
+    rows[place] = {fetch(id), defined and redis.call('GET', yard .. 'definition:' .. id) or ''}
   end
   return rows
 end
