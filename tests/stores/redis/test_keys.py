@@ -23,7 +23,7 @@ Harm = Callable[[Any, TaskId], object]  # what a client does to a yard in which 
 HARMS: dict[str, Harm] = {
     "a key of nobody's": lambda client, _: client.set(f"{YARD}stray", 1),
     "a kind of key that there is not": lambda client, _: client.set(f"{YARD}stray:1", 1),
-    "papers without a task": lambda client, task: client.copy(f"{YARD}papers:{task}", f"{YARD}papers:gone"),
+    "papers without a task": lambda client, _: client.hset(f"{YARD}papers:gone", "attempt:1", "[]"),
     "a task that has lost its definition": lambda client, task: client.delete(f"{YARD}definition:{task}"),
     "a definition without a task": lambda client, task: client.copy(f"{YARD}definition:{task}", f"{YARD}definition:gone"),
     "a place that was left": lambda client, task: client.zadd(f"{YARD}ready:1", {f"{99:014}{task}": 1}),

@@ -17,8 +17,8 @@ local function unblock(id, wait, name)
   return redis.call('ZREM', yard .. 'blockers:' .. id, wait .. '\0' .. name) == 1
 end
 
--- What each script lets go, in order: the rows, and the events that tell of it.
-local freed, freed_events = {}, {}
+-- What each script lets go, in order.
+local freed = {}
 
 -- As transitions.ready, where the last blocker of the present wait is gone. A task that is not pending stays as it is.
 local function free(id, at)
@@ -35,9 +35,8 @@ local function free(id, at)
     VERSION, row[VERSION] + 1,
     UPDATED_AT, at,
     DUE_AT, row[EXPIRES_AT],
-  })
+  }, 'task.ready', at, '{"from":"pending"}')
   freed[#freed + 1] = row
-  freed_events[#freed_events + 1] = event_of(row, 'task.ready', at, '{"from":"pending"}')
 end
 
 -- Limits and counters: read once, and written when the script is done with them.

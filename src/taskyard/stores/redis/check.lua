@@ -107,6 +107,8 @@ function lone.events(workspace)
   return redis.call('SISMEMBER', yard .. 'workspaces', workspace) == 0
 end
 
+lone.loose, lone.gone = lone.events, lone.events
+
 lone['dag-events'] = function(name)
   return redis.call('EXISTS', yard .. 'events:' .. string.match(name, '^[^%z]*')) == 0
 end

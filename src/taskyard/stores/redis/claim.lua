@@ -280,29 +280,20 @@ local function lease_to_agent(row, lane, lease, reserved)
     TOKENS_OUT, 0,
     PROGRESS, false,
     IDEMPOTENCY_KEY, not lets_go and row[IDEMPOTENCY_KEY],
-  })
-  untold[#untold + 1] = event_of(row, started and 'task.running' or 'task.claimed', now, data)
-end
-
--- As Python's JSON has it. That of the server also escapes what need not be.
-local ESCAPES = {['"'] = '\\"', ['\\'] = '\\\\', ['\n'] = '\\n', ['\r'] = '\\r', ['\t'] = '\\t', ['\f'] = '\\f', ['\b'] = '\\b'}
-
-local function escaped(character)
-  return ESCAPES[character] or string.format('\\u%04x', string.byte(character))
+  }, started and 'task.running' or 'task.claimed', now, data)
 end
 
 -- As transitions.park.
 local function set_aside(row, blocker)
+  local data = '{"from":"ready","blocker":' .. quoted(blocker) .. '}'
   write(row, {
     STATUS, 'pending',
     VERSION, row[VERSION] + 1,
     UPDATED_AT, plan.now,
     WAIT, row[WAIT] + 1,
     DUE_AT, earliest(row[WAKE_AT], row[EXPIRES_AT]),
-  })
+  }, 'task.parked', plan.now, data)
   block(row[ID], row[WAIT], blocker)
-  local data = '{"from":"ready","blocker":"' .. string.gsub(blocker, '[%z\1-\31"\\]', escaped) .. '"}'
-  untold[#untold + 1] = event_of(row, 'task.parked', plan.now, data)
 end
 
 -- Whether there is no use in looking further.
@@ -387,9 +378,6 @@ end
 table.sort(eased, precedes)
 for _, name in ipairs(eased) do
   unpark(plan.workspace, name, plan.now)
-end
-for _, event in ipairs(freed_events) do
-  untold[#untold + 1] = event
 end
 tell()
 file()

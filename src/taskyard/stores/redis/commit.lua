@@ -78,7 +78,8 @@ end
 
 -- Writes.
 
-function writes.change(id, moved)
+function writes.change(id, moved, event)
+  add_step(changed[id], event)
   write(changed[id], moved)
 end
 
@@ -92,10 +93,11 @@ local function know_type(workspace, type)
   end
 end
 
--- A new task, by what its row differs in from the one before it.
-local function bear(row, moved, seq, definition)
+-- A new task, by what its row differs in from the one before it; and its event, whole or by what it says.
+local function bear(row, moved, seq, definition, event, told_at, data)
   apply(row, moved)
-  row[SEQ] = seq
+  row[SEQ], row[LOG] = seq, {}
+  add_step(row, told_at and event_of(row, event, told_at, data) or event)
   put(row)
   redis.call('SET', yard .. 'definition:' .. row[ID], definition)
   know_type(row[WORKSPACE], row[TYPE])
@@ -108,8 +110,8 @@ end
 -- All that are new; their definitions are arguments, from this one on.
 function writes.insert(first, tasks)
   local row, seq = blank(), draw_numbers(#tasks)
-  for place, moved in ipairs(tasks) do
-    bear(row, moved, seq + place, ARGV[first + place - 1])
+  for place, task in ipairs(tasks) do
+    bear(row, task[1], seq + place, ARGV[first + place - 1], task[2])
   end
 end
 
@@ -286,7 +288,11 @@ local function remove_dag(workspace, dag, words)
     kept(counts, workspace)['dag:' .. dag .. ':' .. word] = 0
   end
   local key = yard .. 'dag-events:' .. workspace .. '\0' .. dag
-  forget_events(workspace, redis.call('ZRANGE', key, 0, -1))
+  local numbers = redis.call('ZRANGE', key, 0, -1)
+  for place, each in ipairs(numbers) do
+    numbers[place] = tonumber(each)
+  end
+  forget_events(workspace, dag, numbers)
   redis.call('DEL', key)
 end
 
@@ -297,19 +303,16 @@ function writes.remove(id, words)
   end
   tell()
   file()
-  local numbers = {}
   for _, name in ipairs(redis.call('HKEYS', yard .. 'papers:' .. row[ID])) do
     local kind, rest = string.match(name, '^(%a+):(.*)$')
-    if kind == 'event' then
-      numbers[#numbers + 1] = rest
-    elseif removing[kind] then
+    if removing[kind] then
       removing[kind](row, rest)
     end
   end
   for _, member in ipairs(redis.call('ZRANGE', yard .. 'blockers:' .. row[ID], 0, -1)) do
     unblock(row[ID], string.match(member, '^([^%z]*)%z(.*)$'))
   end
-  forget_events(row[WORKSPACE], numbers)
+  forget_events(row[WORKSPACE], row[ID], numbers_of(row))
   if row[DAG_ID] then
     remove_dag(row[WORKSPACE], row[DAG_ID], words)
   end
@@ -318,17 +321,10 @@ function writes.remove(id, words)
   redis.call('DEL', yard .. 'task:' .. row[ID], yard .. 'definition:' .. row[ID], yard .. 'papers:' .. row[ID])
 end
 
--- The events of a set, last: those of its own steps, of what it let go, and those that belong to no task's step.
-function writes.tell(own, others)
-  for _, event in ipairs(own) do
-    untold[#untold + 1] = event
-  end
-  for _, event in ipairs(freed_events) do
-    untold[#untold + 1] = event
-  end
+-- The events of a set that are of no task's step: last.
+function writes.tell(others)
   for _, event in ipairs(others) do
-    loose[event] = event[3] and redis.call('EXISTS', yard .. 'task:' .. event[3]) == 0
-    untold[#untold + 1] = event
+    add_other(event)
   end
 end
 
@@ -368,7 +364,7 @@ function landing.set(decided, guarding, writing)
   at = decided
   local answer = refusal(guarding)
   if not answer then
-    freed, freed_events = {}, {}
+    freed = {}
     for _, step in ipairs(writing) do
       writes[step[1]](unpack(step, 2))
     end
@@ -395,9 +391,7 @@ function landing.births(first, tasks)
   end
   local row, seq = blank(), draw_numbers(#tasks)
   for place, task in ipairs(tasks) do
-    local event, told_at, data = unpack(kinds[task[2]])
-    bear(row, task[3], seq + place, ARGV[first + place - 1])
-    untold[#untold + 1] = event_of(row, event, told_at, data)
+    bear(row, task[3], seq + place, ARGV[first + place - 1], unpack(kinds[task[2]]))
   end
   committed = true
 end
@@ -406,7 +400,7 @@ end
 -- since, what was seen; its kind; the attempt's number; and where its texts are among the arguments: what its event says,
 -- the attempt, and perhaps an output. Lifted: what waits for them may go.
 function landing.ends(decided, ended, lifted, spent, counted)
-  local rows, told = {}, {}
+  local rows = {}
   for place, each in ipairs(ended) do
     local row = fetch(each[1])
     if not row or row[VERSION] ~= each[2] or (each[3] and row[LEASE_EXPIRES_AT] ~= each[3]) then
@@ -414,16 +408,15 @@ function landing.ends(decided, ended, lifted, spent, counted)
     end
     rows[place] = row
   end
-  at, freed, freed_events = decided, {}, {}
+  at, freed = decided, {}
   for place, row in ipairs(rows) do
     local id, _, _, kind, number, first, texts = unpack(ended[place])
     local event, told_at, moved = unpack(kinds[kind])
-    write(row, moved)
+    write(row, moved, event, told_at, ARGV[first])
     paper(id, 'attempt:' .. text(number), ARGV[first + 1])
     if texts == 3 then
       paper(id, 'output', ARGV[first + 2])
     end
-    told[place] = event_of(row, event, told_at, ARGV[first])
   end
   for _, name in ipairs(lifted) do
     lift_from_all(name)
@@ -434,7 +427,6 @@ function landing.ends(decided, ended, lifted, spent, counted)
   for _, each in ipairs(counted) do
     writes.count(unpack(each))
   end
-  writes.tell(told, {})
   committed = true
   return whoever_is_free()
 end
@@ -457,6 +449,7 @@ for place, counter in ipairs(counters) do
 end
 tell()
 file()
+settle_removals()
 settle_accounts()
 settle_moves()
 return {text(now), committed and announce() or {}, answers, values}

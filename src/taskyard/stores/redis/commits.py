@@ -65,18 +65,21 @@ class _CommitPlan:
 
     def _writes(self, change_set: ChangeSet) -> list[Step]:
         steps: list[Step] = [
-            ("change", before.id, encoding.changed_fields(before, after)) for before, after, *_ in change_set.changes
+            ("change", before.id, encoding.changed_fields(before, after), encoding.format_event(event))
+            for before, after, event, *_ in change_set.changes
         ]
         if change_set.tasks:
             first = self.put_aside(list(encode_definitions(task.definition for task in change_set.tasks)))
-            steps.append(("insert", first, list(encoding.new_task_fields(change_set.tasks))))
+            events = (encoding.format_event(task.event) for task in change_set.tasks)
+            fields = encoding.new_task_fields(change_set.tasks)
+            steps.append(("insert", first, list(zip(fields, events, strict=True))))
         steps += [("edge", *edge) for edge in change_set.edges]
         steps += [("block", *blocker) for blocker in change_set.blockers]
         steps += [("lift", name, to_json(task_id), ends_wait) for name, task_id, ends_wait in change_set.lifts]
         steps += _history_steps(change_set)
         steps += [("remove", task_id, _DAG_WORDS) for task_id in change_set.removals]
         steps += _ceiling_steps(change_set)
-        steps.append(("tell", *_event_steps(change_set)))
+        steps.append(("tell", list(map(encoding.format_event, change_set.events))))
         return steps
 
     def put_aside(self, texts: Sequence[str]) -> int:
@@ -143,11 +146,3 @@ def _ceiling_steps(change_set: ChangeSet) -> list[Step]:
     steps += [("ease", *key) for key, _ in eased_ceilings(change_set)]
     steps += [("count", *count) for count in change_set.counts]
     return steps
-
-
-def _event_steps(change_set: ChangeSet) -> tuple[list[Step], list[Step]]:
-    """The events of the set's changes and new tasks, and the other events."""
-    steps = (*change_set.changes, *change_set.tasks)
-    return [encoding.format_event(step.event) for step in steps], [
-        encoding.format_event(each) for each in change_set.events
-    ]

@@ -16,6 +16,7 @@ from taskyard.core.changes import Checkpoint, Event, Limit, NewTask, Outbox, Out
 from taskyard.core.json_value import compact
 from taskyard.core.task import Attempt, Hot, LaneId, Outcome, TaskId
 from taskyard.core.units import Micros
+from taskyard.stores.shared.log_rows import decode_row
 from taskyard.stores.shared.rows import STATUSES
 
 NONE = "\0"
@@ -30,10 +31,11 @@ FIELDS = (
     *("lease_expires_at", "limit_at", "wake_at", "due_at", "rescore_at", "circuit", "reserved", "spent", "tokens_in"),
     *("tokens_out", "progress", "session", "ran", "why", "updated_at", "idempotency_key", "key", "reserve"),
     *("claim_ttl", "lease_sec", "run_sec", "max_attempts", "expires_at", "created_at", "traits", "type"),
-    *("agent_type", "type_slot"),
+    *("agent_type", "type_slot", "log"),
 )
-_TYPE = FIELDS.index("type") + 1  # counted from 1, as in Lua: the only field that `Hot` does not have
-assert tuple(name for name in FIELDS if name != "type") == Hot._fields
+_TYPE = FIELDS.index("type") + 1  # counted from 1, as in Lua
+_WITHOUT_LOG = FIELDS.index("log")  # the entries of the event log, which only scripts read
+assert tuple(name for name in FIELDS if name not in {"type", "log"}) == Hot._fields
 _COUNTS = frozenset(
     {
         *("seq", "lane", "rank", "height", "version", "attempt", "failures", "losses", "parks", "wait", "circuit"),
@@ -52,13 +54,13 @@ _MOST = 2**53 - 1  # the largest exact number in Lua; a later time, after the ye
 def fields_script() -> str:
     """The Lua constants for the place of each field, and a Lua function that makes an empty row."""
     names, places = ", ".join(FIELDS).upper(), ", ".join(map(str, range(1, len(FIELDS) + 1)))
-    blank = ", ".join("0" if name in _COUNTS else "false" for name in FIELDS)
+    blank = ", ".join("0" if name in _COUNTS else "{}" if name == "log" else "false" for name in FIELDS)
     return f"local {names} = {places}\nlocal function blank()\n  return {{{blank}}}\nend"
 
 
 def parse_hot(row: list[Any]) -> Hot:
     """Parse a row that a script answered."""
-    values = [*row[: _TYPE - 1], *row[_TYPE:]]
+    values = [*row[: _TYPE - 1], *row[_TYPE:_WITHOUT_LOG]]
     values += _BLANK[len(values) :]  # fields that the release that stored the row did not have
     values[_STATUS] = STATUSES[values[_STATUS]]
     for place in _TIMES:
@@ -106,12 +108,10 @@ def format_event(event: Event) -> Sequence[Word | None]:
     return event if None not in event and -_MOST <= event.at <= _MOST else tuple(map(to_json, event))
 
 
-def parse_event(entry: tuple[str, Sequence[Any]]) -> StoredEvent:
-    """Parse an event that a script answered."""
-    number, (name, workspace, task_id, dag_id, at, version, status, attempt, data) = entry
-    parsed = None if status is None else STATUSES[status]
-    event = Event(name, workspace, task_id, dag_id, Micros(int(at)), version, parsed, attempt, data)
-    return StoredEvent(int(number.partition("-")[0]), event)
+def parse_entry(entry: tuple[str, str, str]) -> tuple[StoredEvent, ...]:
+    """Parse the events of an entry of the log that a script answered: number, workspace, body."""
+    number, workspace, body = entry
+    return decode_row(int(number), workspace, body)
 
 
 # The history of a task: each attempt, output, checkpoint and signal is a field of one hash.

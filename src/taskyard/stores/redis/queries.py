@@ -45,6 +45,7 @@ from taskyard.stores.redis.encoding import NONE, Reply, Word, or_nul
 from taskyard.stores.redis.scripts import CHECK, READ
 from taskyard.stores.shared.filters import matches
 from taskyard.stores.shared.identity import yard_identity
+from taskyard.stores.shared.log_rows import split_number
 from taskyard.stores.shared.paging import PageRange
 from taskyard.stores.shared.rows import STATUSES, format_lane, group_by_task, parse_lane
 
@@ -349,25 +350,31 @@ async def ahead(reader: RedisReader, lane: LaneId, rank: int, seq: int, limit: i
 async def events(
     reader: RedisReader, after: int, limit: int, workspace: str | None, task_id: TaskId | None
 ) -> list[StoredEvent]:
+    log_number, _ = split_number(after)
     if task_id is not None:
-        owner, entries = await reader.run("events_of_task", task_id, after, limit)
-        return [encoding.parse_event(entry) for entry in entries] if workspace in (None, owner) else []
-    gone, found = await reader.run("events", after, limit, or_nul(workspace))
+        owner, entries = await reader.run("events_of_task", task_id, log_number, limit + 1)
+        found = _events_in(entries) if workspace in (None, owner) else []
+        return [stored for stored in found if stored.seq > after and stored.event.task_id == task_id][:limit]
+    gone, entries = await reader.run("events", log_number, limit, or_nul(workspace))
     if 0 < after < int(gone):
         raise EventsGone(int(gone) + 1)
-    read = map(encoding.parse_event, found)
-    return sorted(read, key=lambda stored: stored.seq)[:limit]
+    return [stored for stored in _events_in(entries) if stored.seq > after][:limit]
+
+
+def _events_in(entries: Sequence[tuple[str, str, str]]) -> list[StoredEvent]:
+    """The events of these entries in order."""
+    return sorted(chain.from_iterable(map(encoding.parse_entry, entries)), key=lambda stored: stored.seq)
 
 
 async def newest_events(
     reader: RedisReader, limit: int, below: int | None, workspace: str | None, task_id: TaskId | None
 ) -> list[StoredEvent]:
     if task_id is not None:
-        of_task = await events(reader, 0, _ALL, workspace, task_id)
-        return [stored for stored in reversed(of_task) if below is None or stored.seq < below][:limit]
-    last = "+" if below is None else str(below - 1)
-    found = map(encoding.parse_event, await reader.run("newest_events", last, limit, or_nul(workspace)))
-    return sorted(found, key=lambda stored: stored.seq, reverse=True)[:limit]
+        found = await events(reader, 0, _ALL, workspace, task_id)
+    else:
+        last = "+" if below is None else str(split_number(below)[0])
+        found = _events_in(await reader.run("newest_events", last, limit, or_nul(workspace)))
+    return [stored for stored in reversed(found) if below is None or stored.seq < below][:limit]
 
 
 async def outbox(reader: RedisReader, topic: str, limit: int) -> list[tuple[int, Outbox]]:

@@ -2,6 +2,8 @@
 
 local reads = {}
 
+local AT_ONCE = 16 -- entries of a stream: each may have 64 kB
+
 local function rows_of(ids)
   local rows = {}
   for _, id in ipairs(ids) do
@@ -345,49 +347,64 @@ local function pruned(workspace)
   return number(redis.call('HGET', yard .. 'pruned', workspace) or 0)
 end
 
--- Of one workspace, or of all: the last that was pruned there, and the next events of each in order.
-function reads.events()
-  local after, limit, workspace = take(), take(), given(take())
-  local gone, found = 0, {}
-  for _, each in ipairs(workspace and {workspace} or redis.call('SMEMBERS', yard .. 'workspaces')) do
-    gone = math.max(gone, pruned(each))
-    for _, entry in ipairs(redis.call('XRANGE', yard .. 'events:' .. each, after .. '-1', '+', 'COUNT', limit)) do
-      found[#found + 1] = event_at(entry, each)
+-- Entries of a stream, a few at a time, until they have so many events behind or before the entry that is read in part.
+local function gather_entries(command, workspace, from, to, partly, limit, found)
+  local count = 0
+  while count < limit do
+    local entries = redis.call(command, yard .. 'events:' .. workspace, from, to, 'COUNT', AT_ONCE)
+    for _, entry in ipairs(entries) do
+      local seen = shown(workspace, entry)
+      if seen then
+        found[#found + 1] = seen
+        count = count + (seen[1] == partly and 0 or tonumber(string.match(seen[3], '"n":(%d+)')))
+      end
+      from = '(' .. entry[1]
+      if count >= limit then
+        break
+      end
     end
+    if #entries < AT_ONCE then
+      return
+    end
+  end
+end
+
+local function workspaces(named)
+  return named and {named} or redis.call('SMEMBERS', yard .. 'workspaces')
+end
+
+-- Of one workspace, or of all: the last that was pruned there, and the next entries of each in order.
+function reads.events()
+  local from, limit, workspace = take(), take_number(), given(take())
+  local gone, found = 0, {}
+  for _, each in ipairs(workspaces(workspace)) do
+    gone = math.max(gone, pruned(each))
+    gather_entries('XRANGE', each, from .. '-0', '+', from, limit, found)
   end
   return {text(gone), found}
 end
 
--- Of one workspace, or of all: the last events of each up to this number, newest first.
+-- Of one workspace, or of all: the last entries of each up to this number, newest first.
 function reads.newest_events()
-  local last, limit, workspace = take(), take(), given(take())
+  local last, limit, workspace = take(), take_number(), given(take())
   local found = {}
-  for _, each in ipairs(workspace and {workspace} or redis.call('SMEMBERS', yard .. 'workspaces')) do
-    for _, entry in ipairs(redis.call('XREVRANGE', yard .. 'events:' .. each, last, '-', 'COUNT', limit)) do
-      found[#found + 1] = event_at(entry, each)
-    end
+  for _, each in ipairs(workspaces(workspace)) do
+    gather_entries('XREVRANGE', each, last, '-', last, limit, found)
   end
   return found
 end
 
+-- The workspace of a task, and the entries with its events, from a number on.
 function reads.events_of_task()
-  local id, after, limit = take(), take_number(), take_number()
-  local row = fetch(id)
-  if not row then
-    return {'', {}}
-  end
-  local numbers = {}
-  for _, name in ipairs(redis.call('HKEYS', yard .. 'papers:' .. id)) do
-    local seq = tonumber(string.match(name, '^event:(%d+)$') or 0)
-    if seq > after then
-      numbers[#numbers + 1] = seq
-    end
-  end
-  table.sort(numbers)
+  local row, from, limit = fetch(take()), take_number(), take_number()
   local found = {}
-  for place = 1, math.min(#numbers, limit) do
-    local at = text(numbers[place]) .. '-0'
-    found[place] = event_at(redis.call('XRANGE', yard .. 'events:' .. row[WORKSPACE], at, at)[1], row[WORKSPACE])
+  if not row then
+    return {'', found}
+  end
+  for _, each in ipairs(numbers_of(row)) do
+    if each >= from and #found < limit then
+      found[#found + 1] = {text(each), row[WORKSPACE], entry_at(row[WORKSPACE], each).body}
+    end
   end
   return {row[WORKSPACE], found}
 end

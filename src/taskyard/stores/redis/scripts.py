@@ -15,7 +15,7 @@ class Script(NamedTuple):
 
 
 def _script(*names: str) -> Script:
-    parts = (Path(__file__).with_name(f"{name}.lua").read_text(encoding="utf-8") for name in ("yard", *names))
+    parts = (Path(__file__).with_name(f"{name}.lua").read_text(encoding="utf-8") for name in ("yard", "log", *names))
     text = "\n".join((fields_script(), *parts))
     return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 

@@ -47,31 +47,37 @@ function small.take_duty()
   return last
 end
 
--- Remove events that are older and of no task and no DAG. Of each workspace, so many after this number are looked at;
--- the number to go on after, where one has more.
-function small.prune_events()
-  local before, after, limit = take_number(), take(), take_number()
-  local go_on = false
+-- Of all workspaces, the first entries behind a number that have events of no task and no DAG.
+local function loose_entries(after, limit)
+  local found = {}
   for _, workspace in ipairs(redis.call('SMEMBERS', yard .. 'workspaces')) do
-    local entries = redis.call('XRANGE', yard .. 'events:' .. workspace, after .. '-1', '+', 'COUNT', limit)
-    local numbers, last = {}, nil
-    for _, entry in ipairs(entries) do
-      local event = event_at(entry, workspace)[2]
-      if number(event[5]) >= before then
-        last = nil
-        break
-      end
-      last = string.match(entry[1], '^%d+')
-      if not event[3] and not event[4] then
-        numbers[#numbers + 1] = last
-      end
-    end
-    forget_events(workspace, numbers)
-    if last and #entries == limit then
-      go_on = go_on and math.min(go_on, tonumber(last)) or tonumber(last)
+    local key = yard .. 'loose:' .. workspace
+    for _, id in ipairs(redis.call('ZRANGEBYSCORE', key, '(' .. text(after), '+inf', 'LIMIT', 0, limit)) do
+      found[#found + 1] = {tonumber(id), workspace}
     end
   end
-  return go_on and text(go_on)
+  table.sort(found, function(one, other)
+    return one[1] < other[1]
+  end)
+  return found
+end
+
+-- Remove events that are older and of no task and no DAG. So many entries are looked at, and those with the number of
+-- the last: the number to go on after, where there may be more.
+function small.prune_events()
+  local before, after, limit = take_number(), math.floor(take_number() / PLACES), take_number()
+  local last
+  for place, each in ipairs(loose_entries(after, limit)) do
+    if place > limit and each[1] ~= last then
+      break
+    end
+    last = each[1]
+    prune_loose(each[2], text(last), before)
+    if place >= limit then
+      after = last
+    end
+  end
+  return last == after and text(last * PLACES + PLACES - 1)
 end
 
 function small.settle()

@@ -290,12 +290,18 @@ local function put(row, status, type, lane, rank, dag, due_at, rescore_at, updat
   move_key(row[ID], row[WORKSPACE], key or false, owned_key(row))
 end
 
--- Write what moved, field and value in turn, and nothing else: a heartbeat that came in between is not overwritten.
-local function write(row, moved)
+local note_step -- of log.lua
+
+-- Write what moved, field and value in turn, and nothing else: a heartbeat that came in between is not overwritten. The
+-- event that tells of it is given by its name, its time and what it says; a step without a version has none.
+local function write(row, moved, event, at, data)
   local status, type, lane, rank, dag = row[STATUS], row[TYPE], row[LANE], row[RANK], row[DAG_ID]
   local due_at, rescore_at, updated_at = row[DUE_AT], row[RESCORE_AT], row[UPDATED_AT]
   local agent, runtime, key = row[AGENT], row[RUNTIME], owned_key(row)
   apply(row, moved)
+  if event then
+    note_step(row, event, at, data)
+  end
   put(row, status, type, lane, rank, dag, due_at, rescore_at, updated_at, agent, runtime, key)
 end
 
@@ -317,79 +323,4 @@ local function file()
     in_parts('HSET', yard .. 'papers:' .. id, held)
   end
   papers = {}
-end
-
--- Events.
-
-local told = {} -- the workspaces that are known to have a stream
-
-local function dag_of(row)
-  if row[DAG_ID] and row[DAG_ID] ~= '' then
-    return row[DAG_ID]
-  end
-  return 'dag_' .. (string.match(row[ID], '^task_(.*)$') or row[ID])
-end
-
--- Gathered: event, workspace, task, DAG, time, version, status, attempt, data. Loose: of a task that is not there.
-local untold, loose = {}, {}
-
--- As they came, each with the next number. They are found again by their task, or where they are of none, by their DAG.
-local function tell()
-  if #untold == 0 then
-    return
-  end
-  local seq = redis.call('HINCRBY', yard .. 'numbers', 'event', #untold) - #untold
-  for _, each in ipairs(untold) do
-    seq = seq + 1
-    local workspace, task, dag, id = each[2], each[3], each[4], text(seq)
-    redis.call('XADD', yard .. 'events:' .. workspace, id .. '-0', 'packed', cmsgpack.pack(each))
-    if task and not loose[each] then
-      paper(task, 'event:' .. id, '')
-    elseif not task and dag then
-      redis.call('ZADD', yard .. 'dag-events:' .. workspace .. '\0' .. dag, id, id)
-    end
-    if not told[workspace] then
-      redis.call('SADD', yard .. 'workspaces', workspace)
-      told[workspace] = true
-    end
-  end
-  untold, loose = {}, {}
-end
-
-local function event_of(row, name, at, data)
-  return {name, row[WORKSPACE], row[ID], dag_of(row), at, row[VERSION], row[STATUS], row[ATTEMPT], data}
-end
-
--- What is said of an event, after its number. Until format 2 it was said in fields, and always by a text.
-local function event_at(entry, workspace)
-  local number, flat = entry[1], entry[2]
-  if flat[1] == 'packed' then
-    return {number, cmsgpack.unpack(flat[2])}
-  end
-  local said = {}
-  for place = 1, #flat, 2 do
-    said[flat[place]] = given(flat[place + 1])
-  end
-  return {
-    number,
-    {
-      said.event, workspace, said.task or false, said.dag or false, said.at, tonumber(said.version) or false,
-      said.status or false, tonumber(said.attempt) or false, said.data or false,
-    },
-  }
-end
-
--- A reader who was away while these went is told: the last of them is remembered.
-local function forget_events(workspace, numbers)
-  if #numbers == 0 then
-    return
-  end
-  local last = number(redis.call('HGET', yard .. 'pruned', workspace) or 0)
-  local ids = {}
-  for place, seq in ipairs(numbers) do
-    ids[place] = seq .. '-0'
-    last = math.max(last, tonumber(seq))
-  end
-  in_parts('XDEL', yard .. 'events:' .. workspace, ids)
-  redis.call('HSET', yard .. 'pruned', workspace, text(last))
 end

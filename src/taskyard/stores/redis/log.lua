@@ -1,0 +1,448 @@
+-- The events of a script: one entry of `events:WORKSPACE` for each workspace, with the body that `log_rows.py` describes.
+--
+-- An event has the number of its entry times 1,024, plus its place. The row of a task names the entries with its steps, so
+-- an event is added before the row is stored. Events are lists: event, workspace, task, DAG, time, version, status,
+-- attempt, data. An entry cannot be changed: `gone:WORKSPACE` counts the owners that were removed, and whoever reads an
+-- entry leaves out the events of those. It goes with the last of them.
+
+local MOST_EVENTS, MOST_TEXT = 512, 64000 -- of an entry
+local MOST_IN_ROW = 32 -- entries that the row of a task names; later ones are among its papers
+local PLACES = 1024
+
+local ESCAPES = {['"'] = '\\"', ['\\'] = '\\\\', ['\n'] = '\\n', ['\r'] = '\\r', ['\t'] = '\\t', ['\f'] = '\\f', ['\b'] = '\\b'}
+
+local function escaped(character)
+  return ESCAPES[character] or string.format('\\u%04x', string.byte(character))
+end
+
+-- As Python's JSON has it. That of the server also escapes what need not be, and prints numbers with 14 digits.
+local function quoted(word)
+  return '"' .. string.gsub(word, '[%z\1-\31"\\]', escaped) .. '"'
+end
+
+local function printed(value)
+  if not value then
+    return 'null'
+  end
+  return type(value) == 'number' and text(value) or quoted(value)
+end
+
+local function printed_time(value)
+  return type(value) == 'number' and text(value) or value
+end
+
+-- Bodies.
+
+local function list(values, print)
+  local words = {}
+  for place = 1, #values do
+    words[place] = print(values[place])
+  end
+  return '[' .. table.concat(words, ',') .. ']'
+end
+
+local function is_uniform(values)
+  local first = values[1]
+  for place = 2, #values do
+    if values[place] ~= first then
+      return false
+    end
+  end
+  return true
+end
+
+local function column(events, field)
+  local values = {}
+  for place = 1, #events do
+    values[place] = events[place][field] or false
+  end
+  return values
+end
+
+-- One value where it is the same for all.
+local function packed(values, print)
+  return is_uniform(values) and print(values[1]) or list(values, print)
+end
+
+local function lone_dag(task)
+  return 'dag_' .. (string.match(task, '^task_(.*)$') or task)
+end
+
+-- 0 stands for the DAG of a lone task.
+local function shown_dags(events)
+  local dags = column(events, 4)
+  for place, event in ipairs(events) do
+    if event[3] and dags[place] == lone_dag(event[3]) then
+      dags[place] = 0
+    end
+  end
+  return dags
+end
+
+local function alike(one, other, from, step)
+  local count, most = 0, math.min(#one, #other)
+  while count < most and string.byte(one, from + step * count) == string.byte(other, from + step * count) do
+    count = count + 1
+  end
+  return count
+end
+
+-- What all begin with, without a character that may be cut in two.
+local function common_head(texts)
+  local head = texts[1]
+  for _, each in ipairs(texts) do
+    if string.sub(each, 1, #head) ~= head then
+      head = string.sub(head, 1, alike(head, each, 1, 1))
+    end
+  end
+  return string.match(head, '^(.-)[\128-\255]*$')
+end
+
+local function common_tail(texts)
+  local tail = texts[1]
+  for _, each in ipairs(texts) do
+    if #tail > 0 and string.sub(each, -#tail) ~= tail then
+      tail = string.sub(tail, #tail + 1 - alike(tail, each, -1, -1))
+    end
+  end
+  return string.match(tail, '^[\128-\255]*(.*)$')
+end
+
+-- The texts of a batch often differ in a few numbers: what stands before and after these is kept once.
+local function packed_texts(texts)
+  if is_uniform(texts) then
+    return printed(texts[1])
+  end
+  for _, each in ipairs(texts) do
+    if not each then
+      return list(texts, printed)
+    end
+  end
+  local head, rests = common_head(texts), {}
+  for place, each in ipairs(texts) do
+    rests[place] = string.sub(each, #head + 1)
+  end
+  local tail = common_tail(rests)
+  if #head + #tail < 8 then
+    return list(texts, printed)
+  end
+  for place, rest in ipairs(rests) do
+    rests[place] = string.sub(rest, 1, #rest - #tail)
+  end
+  return '{"head":' .. quoted(head) .. ',"tail":' .. quoted(tail) .. ',"middles":' .. list(rests, quoted) .. '}'
+end
+
+local function body_of(events, places)
+  local words = {'{"f":1,"n":' .. #events}
+  local function say(name, value)
+    if value ~= 'null' then
+      words[#words + 1] = '"' .. name .. '":' .. value
+    end
+  end
+  say('event', packed(column(events, 1), printed))
+  say('task', packed(column(events, 3), printed))
+  say('at', packed(column(events, 5), printed_time))
+  say('version', packed(column(events, 6), printed))
+  say('status', packed(column(events, 7), printed))
+  say('attempt', packed(column(events, 8), printed))
+  local dag = packed(shown_dags(events), printed)
+  if dag ~= '0' then
+    words[#words + 1] = '"dag":' .. dag
+  end
+  say('data', packed_texts(column(events, 9)))
+  if places[#places] ~= #places - 1 then
+    say('place', list(places, text))
+  end
+  return table.concat(words, ',') .. '}'
+end
+
+-- Writing.
+
+local chunk -- the events that are to be one entry of each workspace
+local listed = {} -- the workspaces that are known to have a stream
+
+local function owner_of(event)
+  return event[3] or event[4]
+end
+
+local function write_entry(workspace, number, events, places)
+  local owners, count, loose = {}, 0, 0
+  for _, event in ipairs(events) do
+    local owner = owner_of(event)
+    if not owner then
+      loose = loose + 1
+    elseif not owners[owner] then
+      owners[owner], count = true, count + 1
+    end
+  end
+  local id = text(number)
+  redis.call('XADD', yard .. 'events:' .. workspace, id .. '-0', 'owners', count, 'body', body_of(events, places))
+  if loose > 0 then
+    redis.call('ZADD', yard .. 'loose:' .. workspace, id, id)
+  end
+  if not listed[workspace] then
+    redis.call('SADD', yard .. 'workspaces', workspace)
+    listed[workspace] = true
+  end
+end
+
+-- Write what was added so far. What is added later has another number.
+local function tell()
+  if not chunk then
+    return
+  end
+  local of, order = {}, {}
+  for place, event in ipairs(chunk.events) do
+    local workspace = event[2]
+    if not of[workspace] then
+      of[workspace] = {events = {}, places = {}}
+      order[#order + 1] = workspace
+    end
+    local mine = of[workspace]
+    mine.events[#mine.events + 1], mine.places[#mine.places + 1] = event, place - 1
+  end
+  for _, workspace in ipairs(order) do
+    write_entry(workspace, chunk.number, of[workspace].events, of[workspace].places)
+  end
+  chunk = nil
+end
+
+local function add_event(event)
+  local length = event[9] and #event[9] or 0
+  if chunk and (#chunk.events == MOST_EVENTS or chunk.length + length > MOST_TEXT) then
+    tell()
+  end
+  chunk = chunk or {number = redis.call('HINCRBY', yard .. 'numbers', 'log', 1), events = {}, length = 0}
+  chunk.events[#chunk.events + 1] = event
+  chunk.length = chunk.length + length
+  return chunk.number
+end
+
+-- An event of no step: it is found again by its task, if that is there, or where it is of none, by its DAG.
+local function add_other(event)
+  local number, task, dag = add_event(event), event[3], event[4]
+  if task and redis.call('EXISTS', yard .. 'task:' .. task) == 1 then
+    paper(task, 'event:' .. text(number), '')
+  elseif not task and dag then
+    redis.call('ZADD', yard .. 'dag-events:' .. event[2] .. '\0' .. dag, text(number), text(number))
+  end
+end
+
+-- The event of a step, before the row is stored.
+local function add_step(row, event)
+  if event[3] ~= row[ID] then
+    return add_other(event)
+  end
+  local number, named = add_event(event), row[LOG]
+  if #named >= MOST_IN_ROW then
+    paper(row[ID], 'event:' .. text(number), '')
+  elseif named[#named] ~= number then
+    named[#named + 1] = number
+  end
+end
+
+local function event_of(row, name, at, data)
+  local dag = row[DAG_ID]
+  if not dag or dag == '' then
+    dag = lone_dag(row[ID])
+  end
+  return {name, row[WORKSPACE], row[ID], dag, at, row[VERSION], row[STATUS], row[ATTEMPT], data}
+end
+
+function note_step(row, name, at, data)
+  add_step(row, event_of(row, name, at, data))
+end
+
+-- Reading.
+
+local function numbers_of(row)
+  local numbers, known = {}, {}
+  local function add(number)
+    if not known[number] then
+      known[number] = true
+      numbers[#numbers + 1] = number
+    end
+  end
+  for _, number in ipairs(row[LOG]) do
+    add(number)
+  end
+  for _, name in ipairs(redis.call('HKEYS', yard .. 'papers:' .. row[ID])) do
+    local number = string.match(name, '^event:(%d+)$')
+    if number then
+      add(tonumber(number))
+    end
+  end
+  table.sort(numbers)
+  return numbers
+end
+
+local function names_entry(id, number)
+  local row = fetch(id)
+  for _, each in ipairs(row and row[LOG] or {}) do
+    if each == number then
+      return true
+    end
+  end
+  return row and redis.call('HEXISTS', yard .. 'papers:' .. id, 'event:' .. text(number)) == 1
+end
+
+local function unpacked(body, name, usual)
+  local value = body[name]
+  if value == nil then
+    value = usual
+  end
+  local is_list, values = type(value) == 'table' and not value.middles, {}
+  for place = 1, body.n do
+    local each = value
+    if is_list then
+      each = value[place]
+    elseif type(value) == 'table' then
+      each = value.head .. value.middles[place] .. value.tail
+    end
+    values[place] = each ~= cjson.null and each or false
+  end
+  return values
+end
+
+-- The events of a body and their places.
+local function events_in(workspace, text_of_body)
+  local body = cjson.decode(text_of_body)
+  local names, tasks, dags, times = unpacked(body, 'event'), unpacked(body, 'task'), unpacked(body, 'dag', 0), unpacked(body, 'at')
+  local versions, statuses, attempts = unpacked(body, 'version'), unpacked(body, 'status'), unpacked(body, 'attempt')
+  local texts, events, places = unpacked(body, 'data'), {}, {}
+  for place = 1, body.n do
+    local dag = dags[place]
+    if dag == 0 then
+      dag = tasks[place] and lone_dag(tasks[place])
+    end
+    events[place] = {
+      names[place], workspace, tasks[place], dag, times[place], versions[place], statuses[place], attempts[place],
+      texts[place],
+    }
+    places[place] = body.place and body.place[place] or place - 1
+  end
+  return events, places
+end
+
+-- The body without the events of those that are gone, and without loose ones that were pruned; none where nothing is left.
+local function kept_body(workspace, number, body, pruned_before)
+  local events, places = events_in(workspace, body)
+  local kept, kept_places, known = {}, {}, {}
+  for place, event in ipairs(events) do
+    local owner, keeps = owner_of(event), nil
+    if not owner then
+      keeps = tonumber(event[5]) >= pruned_before
+    else
+      if known[owner] == nil then
+        known[owner] = event[3] and names_entry(owner, number)
+          or not event[3] and redis.call('ZSCORE', yard .. 'dag-events:' .. workspace .. '\0' .. owner, text(number))
+          or false
+      end
+      keeps = known[owner]
+    end
+    if keeps then
+      kept[#kept + 1], kept_places[#kept_places + 1] = event, places[place]
+    end
+  end
+  return #kept > 0 and body_of(kept, kept_places)
+end
+
+local function entry_at(workspace, number)
+  local id = text(number) .. '-0'
+  local found = redis.call('XRANGE', yard .. 'events:' .. workspace, id, id)[1]
+  return found and {owners = tonumber(found[2][2]), body = found[2][4]}
+end
+
+-- What is shown of an entry: number, workspace, body; nothing where all of it is gone.
+local function shown(workspace, entry)
+  local id, body = string.match(entry[1], '^%d+'), entry[2][4]
+  local gone = redis.call('HMGET', yard .. 'gone:' .. workspace, id, 'loose:' .. id)
+  if gone[1] or gone[2] then
+    body = kept_body(workspace, tonumber(id), body, number(gone[2] or 0))
+  end
+  return body and {id, workspace, body}
+end
+
+-- Removal.
+
+local doomed = {} -- by workspace and number: the owners whose events go, and how many they are
+
+local function forget_events(workspace, owner, numbers)
+  doomed[workspace] = doomed[workspace] or {}
+  for _, each in ipairs(numbers) do
+    local entry = doomed[workspace][each] or {owners = {}, count = 0}
+    doomed[workspace][each] = entry
+    entry.owners[owner], entry.count = true, entry.count + 1
+  end
+end
+
+local function last_place(workspace, body, is_gone)
+  local last = -1
+  local events, places = events_in(workspace, body)
+  for place, event in ipairs(events) do
+    if is_gone(event) then
+      last = places[place]
+    end
+  end
+  return last
+end
+
+-- A reader who was away while these went is told: the last of them is remembered.
+local function note_pruned(workspace, event_number)
+  local last = number(redis.call('HGET', yard .. 'pruned', workspace) or 0)
+  if event_number > last then
+    redis.call('HSET', yard .. 'pruned', workspace, text(event_number))
+  end
+end
+
+local function drop_entry(workspace, id)
+  redis.call('XDEL', yard .. 'events:' .. workspace, id .. '-0')
+  redis.call('HDEL', yard .. 'gone:' .. workspace, id, 'loose:' .. id)
+  redis.call('ZREM', yard .. 'loose:' .. workspace, id)
+end
+
+local function settle_removals()
+  for workspace, entries in pairs(doomed) do
+    local last
+    for each, gone in pairs(entries) do
+      local id, entry = text(each), entry_at(workspace, each)
+      if not last or each > last.number then
+        last = {number = each, body = entry.body, owners = gone.owners}
+      end
+      local count = redis.call('HINCRBY', yard .. 'gone:' .. workspace, id, gone.count)
+      if count >= entry.owners and not redis.call('ZSCORE', yard .. 'loose:' .. workspace, id) then
+        drop_entry(workspace, id)
+      end
+    end
+    if last then
+      local place = last_place(workspace, last.body, function(event)
+        return last.owners[owner_of(event) or false]
+      end)
+      note_pruned(workspace, last.number * PLACES + place)
+    end
+  end
+  doomed = {}
+end
+
+-- Take the loose events of an entry out that are older. Once all are, nothing looks at it again for that.
+local function prune_loose(workspace, id, before)
+  local entry = entry_at(workspace, tonumber(id))
+  local has_younger = false
+  local last = last_place(workspace, entry.body, function(event)
+    local is_loose = not owner_of(event)
+    local is_old = tonumber(event[5]) < before
+    has_younger = has_younger or (is_loose and not is_old)
+    return is_loose and is_old
+  end)
+  if last < 0 then
+    return
+  end
+  note_pruned(workspace, tonumber(id) * PLACES + last)
+  redis.call('HSET', yard .. 'gone:' .. workspace, 'loose:' .. id, text(before))
+  if not has_younger then
+    redis.call('ZREM', yard .. 'loose:' .. workspace, id)
+    if number(redis.call('HGET', yard .. 'gone:' .. workspace, id) or 0) >= entry.owners then
+      drop_entry(workspace, id)
+    end
+  end
+end
