@@ -21,6 +21,9 @@ function checks.tasks()
         missing[#missing + 1] = 'keys:' .. row[WORKSPACE]
       end
     end
+    if row and IN_HELD[row[STATUS]] and redis.call('EXISTS', yard .. 'held:' .. id) == 0 then
+      missing[#missing + 1] = 'held:' .. id
+    end
     if row and redis.call('EXISTS', yard .. 'definition:' .. id) == 0 then
       missing[#missing + 1] = 'definition:' .. id
     end
@@ -72,6 +75,11 @@ function lone.papers(id)
 end
 
 lone.definition = lone.papers
+
+function lone.held(id)
+  local row = fetch(id)
+  return not row or not IN_HELD[row[STATUS]]
+end
 
 function lone.blockers(id)
   for _, member in ipairs(redis.call('ZRANGE', yard .. 'blockers:' .. id, 0, -1)) do

@@ -36,7 +36,7 @@ end
 
 -- Deciding on a row as it was handed out: no heartbeat came since. After the change of the same row.
 function guards.unbeaten(id, seen)
-  if changed[id][LEASE_EXPIRES_AT] ~= seen then
+  if (changed[id][LEASE_EXPIRES_AT] or false) ~= seen then
     return id
   end
 end
@@ -79,8 +79,7 @@ end
 -- Writes.
 
 function writes.change(id, moved, event)
-  add_step(changed[id], event)
-  write(changed[id], moved)
+  write(changed[id], moved, event)
 end
 
 local types = {} -- those that are known to be listed, by their workspace
@@ -96,9 +95,10 @@ end
 -- A new task, by what its row differs in from the one before it; and its event, whole or by what it says.
 local function bear(row, moved, seq, definition, event, told_at, data)
   apply(row, moved)
-  row[SEQ], row[LOG] = seq, {}
-  add_step(row, told_at and event_of(row, event, told_at, data) or event)
-  put(row)
+  row[SEQ], row[LOG], row[HELD_LOG] = seq, {}, nil
+  shape(row)
+  note_step(row, event, told_at, data)
+  put(row, true)
   redis.call('SET', yard .. 'definition:' .. row[ID], definition)
   know_type(row[WORKSPACE], row[TYPE])
 end
@@ -318,7 +318,9 @@ function writes.remove(id, words)
   end
   remove_places(row)
   move_key(row[ID], row[WORKSPACE], owned_key(row), false)
-  redis.call('DEL', yard .. 'task:' .. row[ID], yard .. 'definition:' .. row[ID], yard .. 'papers:' .. row[ID])
+  for _, kind in ipairs({'task:', 'held:', 'definition:', 'papers:'}) do
+    redis.call('DEL', yard .. kind .. row[ID])
+  end
 end
 
 -- The events of a set that are of no task's step: last.

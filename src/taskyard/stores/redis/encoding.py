@@ -7,15 +7,16 @@ No text contains a NUL, so that an argument of one NUL stands for None; in JSON 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress
-from operator import is_not
+from operator import is_not, itemgetter
 from typing import Any
 
 from taskyard.core.changes import Checkpoint, Event, Limit, NewTask, Outbox, Output, Record, Signal, StoredEvent
 from taskyard.core.json_value import compact
 from taskyard.core.task import Attempt, Hot, LaneId, Outcome, TaskId
 from taskyard.core.units import Micros
+from taskyard.stores.shared.commits.places import HELD_ONLY, HELD_TOO
 from taskyard.stores.shared.log_rows import decode_row
 from taskyard.stores.shared.rows import STATUSES
 
@@ -24,18 +25,22 @@ Word = str | int  # an argument of a command
 Reply = Any  # an answer: texts, numbers and lists of them
 Step = Sequence[Any]  # the name of a function of a script and its arguments
 
-# The stored format: a change here needs a new format (see `schema`).
-FIELDS = (
+# The stored format: a change here needs a new format (see `schema`). First the fields of `task:ID`, of which `log` and
+# `type` are not in `Hot`; then those that only a task has that is held or validated. `held:ID` has these and `HELD_TOO`.
+_TASK_FIELDS = (
     *("id", "seq", "workspace", "dag_id", "lane", "rank", "height", "status", "version", "attempt", "failures"),
-    *("losses", "parks", "wait", "agent", "runtime", "lease", "claimed_at", "started_at", "heartbeat_at"),
-    *("lease_expires_at", "limit_at", "wake_at", "due_at", "rescore_at", "circuit", "reserved", "spent", "tokens_in"),
-    *("tokens_out", "progress", "session", "ran", "why", "updated_at", "idempotency_key", "key", "reserve"),
-    *("claim_ttl", "lease_sec", "run_sec", "max_attempts", "expires_at", "created_at", "traits", "type"),
-    *("agent_type", "type_slot", "log"),
+    *("losses", "parks", "wait", "agent", "runtime", "started_at", "wake_at", "due_at", "rescore_at", "session", "ran"),
+    *("why", "updated_at", "idempotency_key", "key", "reserve", "claim_ttl", "lease_sec", "run_sec", "max_attempts"),
+    *("expires_at", "created_at", "traits", "type", "log"),
 )
-_TYPE = FIELDS.index("type") + 1  # counted from 1, as in Lua
-_WITHOUT_LOG = FIELDS.index("log")  # the entries of the event log, which only scripts read
-assert tuple(name for name in FIELDS if name not in {"type", "log"}) == Hot._fields
+_HELD_FIELDS = (
+    *("lease", "claimed_at", "heartbeat_at", "lease_expires_at", "limit_at", "circuit", "reserved", "spent"),
+    *("tokens_in", "tokens_out", "progress", "agent_type", "type_slot", "holds", "held_log"),
+)
+FIELDS = (*_TASK_FIELDS, *_HELD_FIELDS)
+_LISTS = frozenset({"log", "held_log"})  # the entries of the event log, which only scripts read
+assert {*FIELDS} == {*Hot._fields, "type", "holds", *_LISTS}
+assert {*HELD_ONLY} == {*_HELD_FIELDS} - {"holds", "held_log"}
 _COUNTS = frozenset(
     {
         *("seq", "lane", "rank", "height", "version", "attempt", "failures", "losses", "parks", "wait", "circuit"),
@@ -44,7 +49,9 @@ _COUNTS = frozenset(
     }
 )
 _BLANK = Hot._make(0 if name in _COUNTS else None for name in Hot._fields)
+_BLANKS = [0 if name in _COUNTS else None for name in FIELDS]
 _STATUS = Hot._fields.index("status")
+_TYPE = FIELDS.index("type") + 1
 PLACES = tuple(FIELDS.index(name) + 1 for name in Hot._fields)  # counted from 1, as in Lua
 _INDEXES = range(len(Hot._fields))
 _TIMES = tuple(place for place, name in enumerate(Hot._fields) if name.endswith("_at"))
@@ -52,16 +59,41 @@ _MOST = 2**53 - 1  # the largest exact number in Lua; a later time, after the ye
 
 
 def fields_script() -> str:
-    """The Lua constants for the place of each field, and a Lua function that makes an empty row."""
+    """The Lua constants for the place of each field, and the Lua functions that know which fields are stored where."""
     names, places = ", ".join(FIELDS).upper(), ", ".join(map(str, range(1, len(FIELDS) + 1)))
-    blank = ", ".join("0" if name in _COUNTS else "{}" if name == "log" else "false" for name in FIELDS)
-    return f"local {names} = {places}\nlocal function blank()\n  return {{{blank}}}\nend"
+    both = [FIELDS.index(name) + 1 for name in (*HELD_TOO, *_HELD_FIELDS)]
+    held_too = [f"[{FIELDS.index(name) + 1}] = true" for name in (*HELD_TOO, *_HELD_FIELDS)]
+    first = len(_TASK_FIELDS) + 1
+    return "\n".join(
+        (
+            f"local {names} = {places}",
+            f"local FIRST_HELD, LAST_HELD, HELD_TOO = {first}, {len(FIELDS)}, {{{', '.join(held_too)}}}",
+            _function("blank", "", f"return {{{', '.join(map(_blank, _TASK_FIELDS))}}}"),
+            _function("held_of", "row", f"return {{{', '.join(f'row[{place}]' for place in both)}}}"),
+            _function("overlay", "row, held", *(f"row[{place}] = held[{n}]" for n, place in enumerate(both, start=1))),
+            _function("fill", "row", *(_fill(n, name) for n, name in enumerate(_HELD_FIELDS, start=first))),
+        )
+    )
+
+
+def _function(name: str, arguments: str, *lines: str) -> str:
+    return "\n".join((f"local function {name}({arguments})", *(f"  {line}" for line in lines), "end"))
+
+
+def _fill(place: int, name: str) -> str:
+    return f"if row[{place}] == nil then row[{place}] = {_blank(name)} end"
+
+
+def _blank(name: str) -> str:
+    return "{}" if name in _LISTS else "0" if name in _COUNTS else "false"
+
+
+_in_hot_order: Callable[[Sequence[Any]], tuple[Any, ...]] = itemgetter(*(FIELDS.index(name) for name in Hot._fields))
 
 
 def parse_hot(row: list[Any]) -> Hot:
-    """Parse a row that a script answered."""
-    values = [*row[: _TYPE - 1], *row[_TYPE:_WITHOUT_LOG]]
-    values += _BLANK[len(values) :]  # fields that the release that stored the row did not have
+    """Parse a row that a script answered. That of a task that is not held is shorter."""
+    values = list(_in_hot_order(row + _BLANKS[len(row) :]))
     values[_STATUS] = STATUSES[values[_STATUS]]
     for place in _TIMES:
         if isinstance(values[place], str):

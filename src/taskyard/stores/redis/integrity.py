@@ -23,7 +23,7 @@ _SINGLE = frozenset(
 )
 _INDEXES = frozenset({"due", "drifting", "held-agents", "held-runtimes", "final", "dead", "ready", "index", "dag"})
 _OWNED = frozenset(
-    {"definition", "papers", "blockers", "blocking", "records", "record-ids", "events", "dag-events", "loose", "gone", "outbox", "wake", "ready"}
+    {"held", "definition", "papers", "blockers", "blocking", "records", "record-ids", "events", "dag-events", "loose", "gone", "outbox", "wake", "ready"}
 )
 _KINDS = _INDEXES | _OWNED | {"task", "types", "keys", "limits", "counts", "lanes"}
 

@@ -5,9 +5,14 @@
 -- attempt, data. An entry cannot be changed: `gone:WORKSPACE` counts the owners that were removed, and whoever reads an
 -- entry leaves out the events of those. It goes with the last of them.
 
-local MOST_EVENTS, MOST_TEXT = 512, 64000 -- of an entry
-local MOST_IN_ROW = 32 -- entries that the row of a task names; later ones are among its papers
+-- Of the functions here, those that others need are declared before a block: a script may have 200 local names.
+
 local PLACES = 1024
+
+-- Bodies.
+
+local quoted, lone_dag, body_of
+do
 
 local ESCAPES = {['"'] = '\\"', ['\\'] = '\\\\', ['\n'] = '\\n', ['\r'] = '\\r', ['\t'] = '\\t', ['\f'] = '\\f', ['\b'] = '\\b'}
 
@@ -16,7 +21,7 @@ local function escaped(character)
 end
 
 -- As Python's JSON has it. That of the server also escapes what need not be, and prints numbers with 14 digits.
-local function quoted(word)
+function quoted(word)
   return '"' .. string.gsub(word, '[%z\1-\31"\\]', escaped) .. '"'
 end
 
@@ -30,8 +35,6 @@ end
 local function printed_time(value)
   return type(value) == 'number' and text(value) or value
 end
-
--- Bodies.
 
 local function list(values, print)
   local words = {}
@@ -64,7 +67,7 @@ local function packed(values, print)
   return is_uniform(values) and print(values[1]) or list(values, print)
 end
 
-local function lone_dag(task)
+function lone_dag(task)
   return 'dag_' .. (string.match(task, '^task_(.*)$') or task)
 end
 
@@ -132,7 +135,7 @@ local function packed_texts(texts)
   return '{"head":' .. quoted(head) .. ',"tail":' .. quoted(tail) .. ',"middles":' .. list(rests, quoted) .. '}'
 end
 
-local function body_of(events, places)
+function body_of(events, places)
   local words = {'{"f":1,"n":' .. #events}
   local function say(name, value)
     if value ~= 'null' then
@@ -156,14 +159,22 @@ local function body_of(events, places)
   return table.concat(words, ',') .. '}'
 end
 
--- Writing.
+end
 
-local chunk -- the events that are to be one entry of each workspace
-local listed = {} -- the workspaces that are known to have a stream
+-- Writing.
 
 local function owner_of(event)
   return event[3] or event[4]
 end
+
+local tell, add_other, add_step, event_of
+do
+
+local MOST_EVENTS, MOST_TEXT = 512, 64000 -- of an entry
+local MOST_IN_ROW = 32 -- entries that the row of a task names; later ones are among its papers
+
+local chunk -- the events that are to be one entry of each workspace
+local listed = {} -- the workspaces that are known to have a stream
 
 local function write_entry(workspace, number, events, places)
   local owners, count, loose = {}, 0, 0
@@ -187,7 +198,7 @@ local function write_entry(workspace, number, events, places)
 end
 
 -- Write what was added so far. What is added later has another number.
-local function tell()
+function tell()
   if not chunk then
     return
   end
@@ -219,7 +230,7 @@ local function add_event(event)
 end
 
 -- An event of no step: it is found again by its task, if that is there, or where it is of none, by its DAG.
-local function add_other(event)
+function add_other(event)
   local number, task, dag = add_event(event), event[3], event[4]
   if task and redis.call('EXISTS', yard .. 'task:' .. task) == 1 then
     paper(task, 'event:' .. text(number), '')
@@ -229,19 +240,19 @@ local function add_other(event)
 end
 
 -- The event of a step, before the row is stored.
-local function add_step(row, event)
+function add_step(row, event)
   if event[3] ~= row[ID] then
     return add_other(event)
   end
-  local number, named = add_event(event), row[LOG]
-  if #named >= MOST_IN_ROW then
+  local number, named = add_event(event), row[HELD_LOG] or row[LOG]
+  if #row[LOG] + #named >= MOST_IN_ROW then
     paper(row[ID], 'event:' .. text(number), '')
   elseif named[#named] ~= number then
     named[#named + 1] = number
   end
 end
 
-local function event_of(row, name, at, data)
+function event_of(row, name, at, data)
   local dag = row[DAG_ID]
   if not dag or dag == '' then
     dag = lone_dag(row[ID])
@@ -250,7 +261,9 @@ local function event_of(row, name, at, data)
 end
 
 function note_step(row, name, at, data)
-  add_step(row, event_of(row, name, at, data))
+  add_step(row, at and event_of(row, name, at, data) or name)
+end
+
 end
 
 -- Reading.
@@ -263,8 +276,10 @@ local function numbers_of(row)
       numbers[#numbers + 1] = number
     end
   end
-  for _, number in ipairs(row[LOG]) do
-    add(number)
+  for _, named in ipairs({row[LOG], row[HELD_LOG]}) do
+    for _, number in ipairs(named) do
+      add(number)
+    end
   end
   for _, name in ipairs(redis.call('HKEYS', yard .. 'papers:' .. row[ID])) do
     local number = string.match(name, '^event:(%d+)$')
@@ -278,12 +293,12 @@ end
 
 local function names_entry(id, number)
   local row = fetch(id)
-  for _, each in ipairs(row and row[LOG] or {}) do
+  for _, each in ipairs(row and numbers_of(row) or {}) do
     if each == number then
       return true
     end
   end
-  return row and redis.call('HEXISTS', yard .. 'papers:' .. id, 'event:' .. text(number)) == 1
+  return false
 end
 
 local function unpacked(body, name, usual)

@@ -10,7 +10,7 @@ function small.touch()
     if row and row[DUE_AT] == seen then
       write(row, {
         DUE_AT, due_at and time(due_at) or false,
-        LEASE_EXPIRES_AT, expires and time(expires) or row[LEASE_EXPIRES_AT],
+        LEASE_EXPIRES_AT, expires and time(expires) or row[LEASE_EXPIRES_AT] or false,
       })
     end
   end

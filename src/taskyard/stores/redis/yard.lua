@@ -14,6 +14,7 @@ local SECOND = 1000000
 local TOLERANCE = 5 * SECOND
 
 local HELD = {claimed = true, running = true}
+local IN_HELD = {claimed = true, running = true, validating = true} -- those with `held:ID`
 local WAITING = {pending = true, ready = true, retrying = true}
 local FINAL = {completed = 'final', cancelled = 'final', dead_lettered = 'dead'}
 local KEY_DEAD = {cancelled = true, dead_lettered = true}
@@ -90,9 +91,15 @@ end
 
 -- Tasks.
 
+-- A task is `task:ID`, and as long as an attempt holds something, `held:ID` beside it: what both have, `held` says.
+-- Without it, the row ends before the fields that only `held` has.
 local function fetch(id)
-  local packed = redis.call('GET', yard .. 'task:' .. id)
-  return packed and cmsgpack.unpack(packed)
+  local found = redis.call('MGET', yard .. 'task:' .. id, yard .. 'held:' .. id)
+  local row = found[1] and cmsgpack.unpack(found[1])
+  if found[2] then
+    overlay(row, cmsgpack.unpack(found[2]))
+  end
+  return row
 end
 
 -- A member that sorts as the task's number does, among those of one score.
@@ -267,15 +274,49 @@ local function move_held(row, place, status, agent, runtime)
   end
 end
 
+-- Whether a field moved that only `task:ID` has.
 local function apply(row, moved)
+  local is_wide = false
   for place = 1, #moved, 2 do
-    row[moved[place]] = moved[place + 1]
+    local field, value = moved[place], moved[place + 1]
+    is_wide = is_wide or (not HELD_TOO[field] and row[field] ~= value)
+    row[field] = value
+  end
+  return is_wide
+end
+
+-- Give the row the fields of a task that is held, or take them away.
+local function shape(row)
+  if IN_HELD[row[STATUS]] then
+    fill(row)
+  else
+    for _, each in ipairs(row[HELD_LOG] or {}) do
+      row[LOG][#row[LOG] + 1] = each
+    end
+    for field = LAST_HELD, FIRST_HELD, -1 do
+      row[field] = nil
+    end
+  end
+end
+
+-- Whether an attempt holds something says which of the two keys are written. A claim and a heartbeat write `held` alone.
+local function store(row, status, is_wide)
+  local was, is = IN_HELD[status], IN_HELD[row[STATUS]]
+  if is then
+    redis.call('SET', yard .. 'held:' .. row[ID], cmsgpack.pack(held_of(row)))
+  elseif was then
+    redis.call('DEL', yard .. 'held:' .. row[ID])
+  end
+  if not is then
+    redis.call('SET', yard .. 'task:' .. row[ID], cmsgpack.pack(row))
+  elseif is_wide then
+    redis.call('SET', yard .. 'task:' .. row[ID], cmsgpack.pack({unpack(row, 1, FIRST_HELD - 1)}))
   end
 end
 
 -- Store a row, and put it where it belongs: it was of this status, and so on; of none where it is new.
-local function put(row, status, type, lane, rank, dag, due_at, rescore_at, updated_at, agent, runtime, key)
-  redis.call('SET', yard .. 'task:' .. row[ID], cmsgpack.pack(row))
+local function put(row, is_wide, status, type, lane, rank, dag, due_at, rescore_at, updated_at, agent, runtime, key)
+  store(row, status, is_wide)
   local place = place_of(row)
   move_index(row, status, type)
   move_ready(row, place, status, lane, rank)
@@ -293,16 +334,17 @@ end
 local note_step -- of log.lua
 
 -- Write what moved, field and value in turn, and nothing else: a heartbeat that came in between is not overwritten. The
--- event that tells of it is given by its name, its time and what it says; a step without a version has none.
+-- event that tells of it is given whole, or by its name, its time and what it says; a step without a version has none.
 local function write(row, moved, event, at, data)
   local status, type, lane, rank, dag = row[STATUS], row[TYPE], row[LANE], row[RANK], row[DAG_ID]
   local due_at, rescore_at, updated_at = row[DUE_AT], row[RESCORE_AT], row[UPDATED_AT]
   local agent, runtime, key = row[AGENT], row[RUNTIME], owned_key(row)
-  apply(row, moved)
+  local is_wide = apply(row, moved)
+  shape(row)
   if event then
     note_step(row, event, at, data)
   end
-  put(row, status, type, lane, rank, dag, due_at, rescore_at, updated_at, agent, runtime, key)
+  put(row, is_wide, status, type, lane, rank, dag, due_at, rescore_at, updated_at, agent, runtime, key)
 end
 
 -- What is kept with a task, each in a field of its own. Gathered, and written in one go by `file`.
