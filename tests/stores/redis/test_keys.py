@@ -38,6 +38,8 @@ HARMS: dict[str, Harm] = {
     "records that are not listed": lambda client, _: client.hset(f"{YARD}records:note\x00here", "n", "1 {}"),
     "the id of no record": lambda client, _: client.zadd(f"{YARD}record-ids:note\x00here", {"n": 0}),
     "a lane that there is not": lambda client, _: client.xadd(f"{YARD}wake:77", {"ready": ""}),
+    "a wrong count of held tasks": lambda client, _: client.hset(f"{YARD}held-counts", "here\0running\0code", 7),
+    "a held row of nobody's": lambda client, task: client.set(f"{YARD}held:{task}x", "x"),
 }
 
 

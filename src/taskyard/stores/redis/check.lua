@@ -54,6 +54,29 @@ function checks.strays()
   return strays
 end
 
+-- The counts of those that are held which are not as many as there are.
+function checks.held_counts()
+  local right, wrong = {}, {}
+  for _, member in ipairs(redis.call('ZRANGE', yard .. 'held-agents', 0, -1)) do
+    local row = fetch(id_at(string.match(member, '^[^%z]*%z(.*)$')))
+    if row then
+      local name = row[WORKSPACE] .. '\0' .. row[STATUS] .. '\0' .. row[TYPE]
+      right[name] = (right[name] or 0) + 1
+    end
+  end
+  local flat = redis.call('HGETALL', yard .. 'held-counts')
+  for place = 1, #flat, 2 do
+    if right[flat[place]] ~= tonumber(flat[place + 1]) then
+      wrong[#wrong + 1] = flat[place]
+    end
+    right[flat[place]] = nil
+  end
+  for name in pairs(right) do
+    wrong[#wrong + 1] = name
+  end
+  return wrong
+end
+
 -- The idempotency keys that no task owns: key and task in turn.
 function checks.stray_keys()
   local workspace, strays, flat = take(), {}, take_many()

@@ -18,7 +18,7 @@ _PAGE = 500
 _SINGLE = frozenset(
     {
         *("meta", "numbers", "changed", "workspaces", "records", "epochs", "pulses", "duties", "pruned", "outbox"),
-        *("lane-ids", "awaited", "due", "drifting", "held-agents", "held-runtimes", "final", "dead"),
+        *("lane-ids", "awaited", "due", "drifting", "held-agents", "held-runtimes", "held-counts", "final", "dead"),
     }
 )
 _INDEXES = frozenset({"due", "drifting", "held-agents", "held-runtimes", "final", "dead", "ready", "index", "dag"})
@@ -40,7 +40,8 @@ async def find_problems(reader: RedisReader) -> list[str]:
             problems += await _stray_keys(reader, key, counts[key])
     for page in _pages([key for key in keys if _kind(key) in _OWNED]):
         problems += [f"{_printable(key)} belongs to nothing" for key in await reader.check("lone", *page)]
-    return problems
+    wrong = await reader.check("held_counts")
+    return [*problems, *(f"{_printable(name)} is not as many as held-counts says" for name in wrong)]
 
 
 async def _keys(reader: RedisReader) -> AsyncIterator[str]:

@@ -23,6 +23,7 @@ from taskyard.core.changes import (
 from taskyard.core.errors import EventsGone
 from taskyard.core.json_value import Json
 from taskyard.core.task import (
+    HELD,
     WAITING,
     AgentId,
     Attempt,
@@ -51,6 +52,7 @@ from taskyard.stores.shared.rows import STATUSES, format_lane, group_by_task, pa
 
 Value = TypeVar("Value")
 _ALL = 2**31  # events of a task
+_LISTED_TOGETHER = HELD | {Status.READY}  # a claim leaves a task in the index of ready ones
 _PAGE = 500  # tasks whose definitions one script reads
 
 
@@ -294,18 +296,19 @@ async def find(reader: RedisReader, which: Filter, after: int, limit: int) -> li
     """Find by the index of each status and type, newest first; the definition decides on what the indexes lack."""
     names = await _indexes(reader, which)
     below = f"({after}" if after else "+inf"
-    if _is_indexed(which):
+    if _is_indexed(which) and not which.statuses & _LISTED_TOGETHER:
         return [
             encoding.parse_hot(flat) for flat, _ in await reader.run("newest", below, limit, 0, *_with_length(names))
         ]
     found: list[Hot] = []
+    size = min(2 * limit, _PAGE) if _is_indexed(which) else _PAGE  # few of those that are listed as ready are held
     while len(found) < limit:
         page = [
             (encoding.parse_hot(flat), text)
-            for flat, text in await reader.run("newest", below, _PAGE, 1, *_with_length(names))
+            for flat, text in await reader.run("newest", below, size, 1, *_with_length(names))
         ]
         found += [hot for hot, text in page if matches(which, hot, decode_definition(text))]
-        if len(page) < _PAGE:
+        if len(page) < size:
             break
         below = f"({page[-1][0].seq}"
     return found[:limit]
@@ -321,8 +324,11 @@ async def _indexes(reader: RedisReader, which: Filter) -> list[str]:
     if which.dag_id is not None:
         return [f"dag:{which.dag_id}"]
     types = which.types or await reader.execute("SMEMBERS", f"types:{which.workspace}")
-    statuses = which.statuses or Status
-    return [f"index:{which.workspace}{NONE}{status}{NONE}{type_}" for status in statuses for type_ in types]
+    statuses = which.statuses or frozenset(Status)
+    names = [f"index:{which.workspace}{NONE}{status}{NONE}{type_}" for status in statuses - HELD for type_ in types]
+    if statuses & HELD and Status.READY not in statuses:
+        names.append("held-agents")
+    return names
 
 
 async def tally(reader: RedisReader, workspace: str) -> dict[tuple[Status, str], int]:

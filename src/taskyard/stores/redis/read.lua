@@ -102,13 +102,29 @@ function reads.awaited()
   return found
 end
 
--- The index of each type has the oldest first.
+-- The index of each type has the oldest first; those that are held stay there.
+local function longest_ready_of(key)
+  local first = 0
+  while true do
+    local found = redis.call('ZRANGE', key, first, first + 99, 'WITHSCORES')
+    for place = 1, #found, 2 do
+      if redis.call('EXISTS', yard .. 'held:' .. found[place]) == 0 then
+        return found[place], tonumber(found[place + 1])
+      end
+    end
+    if #found < 200 then
+      return nil, math.huge
+    end
+    first = first + 100
+  end
+end
+
 function reads.longest_ready()
   local workspace, first, id = take(), math.huge, nil
   for _, type in ipairs(redis.call('SMEMBERS', yard .. 'types:' .. workspace)) do
-    local found = redis.call('ZRANGE', yard .. 'index:' .. workspace .. '\0ready\0' .. type, 0, 0, 'WITHSCORES')
-    if found[1] and tonumber(found[2]) < first then
-      first, id = tonumber(found[2]), found[1]
+    local found, seq = longest_ready_of(yard .. index_of(workspace, 'ready', type))
+    if seq < first then
+      first, id = seq, found
     end
   end
   return rows_of({id})
@@ -261,14 +277,34 @@ function reads.prunable()
   return {found, #looked >= limit and cursor or {}}
 end
 
+-- Id and number of those that are held, of all workspaces.
+local function gather_held(below, found)
+  local most = tonumber(string.match(below, '%d+')) or math.huge
+  for _, member in ipairs(redis.call('ZRANGE', yard .. 'held-agents', 0, -1)) do
+    local place = string.match(member, '^[^%z]*%z(.*)$')
+    local seq = tonumber(string.sub(place, 1, 14))
+    if seq < most then
+      found[#found + 1] = {id_at(place), seq}
+    end
+  end
+end
+
+local function gather_newest(name, below, limit, found)
+  local flat = redis.call('ZREVRANGEBYSCORE', yard .. name, below, '-inf', 'WITHSCORES', 'LIMIT', 0, limit)
+  for place = 1, #flat, 2 do
+    found[#found + 1] = {flat[place], tonumber(flat[place + 1])}
+  end
+end
+
 -- The newest below a number, of all these sorted sets together; with their definitions where these are asked for.
 function reads.newest()
   local below, limit, defined = take(), take_number(), take() == '1'
   local found = {}
   for _, name in ipairs(take_many()) do
-    local flat = redis.call('ZREVRANGEBYSCORE', yard .. name, below, '-inf', 'WITHSCORES', 'LIMIT', 0, limit)
-    for place = 1, #flat, 2 do
-      found[#found + 1] = {flat[place], tonumber(flat[place + 1])}
+    if name == 'held-agents' then
+      gather_held(below, found)
+    else
+      gather_newest(name, below, limit, found)
     end
   end
   table.sort(found, function(one, other)
@@ -282,12 +318,27 @@ function reads.newest()
   return rows
 end
 
+local function held_count(workspace, status, type)
+  return number(redis.call('HGET', yard .. 'held-counts', workspace .. '\0' .. status .. '\0' .. type) or 0)
+end
+
+local function count_listed(workspace, status, type)
+  if HELD[status] then
+    return held_count(workspace, status, type)
+  end
+  local count = redis.call('ZCARD', yard .. index_of(workspace, status, type))
+  if status == 'ready' then
+    count = count - held_count(workspace, 'claimed', type) - held_count(workspace, 'running', type)
+  end
+  return count
+end
+
 function reads.tally()
   local workspace, statuses = take(), take_many()
   local found = {}
   for _, type in ipairs(redis.call('SMEMBERS', yard .. 'types:' .. workspace)) do
     for _, status in ipairs(statuses) do
-      local count = redis.call('ZCARD', yard .. 'index:' .. workspace .. '\0' .. status .. '\0' .. type)
+      local count = count_listed(workspace, status, type)
       if count > 0 then
         found[#found + 1] = {status, type, count}
       end

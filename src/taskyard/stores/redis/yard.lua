@@ -15,6 +15,7 @@ local TOLERANCE = 5 * SECOND
 
 local HELD = {claimed = true, running = true}
 local IN_HELD = {claimed = true, running = true, validating = true} -- those with `held:ID`
+local LISTED = {claimed = 'ready', running = 'ready'} -- in the index of ready tasks, so that a claim leaves it alone
 local WAITING = {pending = true, ready = true, retrying = true}
 local FINAL = {completed = 'final', cancelled = 'final', dead_lettered = 'dead'}
 local KEY_DEAD = {cancelled = true, dead_lettered = true}
@@ -96,7 +97,7 @@ end
 local function fetch(id)
   local found = redis.call('MGET', yard .. 'task:' .. id, yard .. 'held:' .. id)
   local row = found[1] and cmsgpack.unpack(found[1])
-  if found[2] then
+  if row and found[2] then
     overlay(row, cmsgpack.unpack(found[2]))
   end
   return row
@@ -111,11 +112,15 @@ local function id_at(place)
   return string.sub(place, 15)
 end
 
+local function index_of(workspace, status, type)
+  return 'index:' .. workspace .. '\0' .. (LISTED[status] or status) .. '\0' .. type
+end
+
 -- Every sorted set that the row stands in: name, then score and member.
 local function places(row)
   local status, place = row[STATUS], place_of(row)
   local found = {
-    ['index:' .. row[WORKSPACE] .. '\0' .. status .. '\0' .. row[TYPE]] = {row[SEQ], row[ID]},
+    [index_of(row[WORKSPACE], status, row[TYPE])] = {row[SEQ], row[ID]},
   }
   if status == 'ready' then
     found['ready:' .. row[LANE]] = {row[RANK], place}
@@ -158,7 +163,15 @@ end
 -- that has had a long member is not, so where many come at once, such a one comes first and goes again.
 local LONG = string.rep('-', 65)
 
+local held_counts = {} -- by workspace, status and type: how many more are claimed or running
+
 local function settle_moves()
+  for name, change in pairs(held_counts) do
+    if change ~= 0 and redis.call('HINCRBY', yard .. 'held-counts', name, change) == 0 then
+      redis.call('HDEL', yard .. 'held-counts', name)
+    end
+  end
+  held_counts = {}
   for name, of in pairs(moves) do
     local added, gone, last_added, last_gone = {}, {}, 0, 0
     local last, printed = nil, nil
@@ -185,10 +198,18 @@ local function settle_moves()
   moves = {}
 end
 
+local function count_held(workspace, status, type, change)
+  if HELD[status] then
+    local name = workspace .. '\0' .. status .. '\0' .. type
+    held_counts[name] = (held_counts[name] or 0) + change
+  end
+end
+
 local function remove_places(row)
   for name, entry in pairs(places(row)) do
     move(name, entry[2], false)
   end
+  count_held(row[WORKSPACE], row[STATUS], row[TYPE], -1)
 end
 
 -- The idempotency key that is the task's own for as long as it lives.
@@ -215,12 +236,12 @@ local readied = {} -- lanes, and how many tasks became ready there
 -- As `places` has it, but only for what moved, and without making a table of it: this is most of what scripts do.
 
 local function move_index(row, status, type)
-  if status ~= row[STATUS] or type ~= row[TYPE] then
-    local index = 'index:' .. row[WORKSPACE] .. '\0'
+  local was, is = LISTED[status] or status, LISTED[row[STATUS]] or row[STATUS]
+  if was ~= is or type ~= row[TYPE] then
     if status then
-      move(index .. status .. '\0' .. type, row[ID], false)
+      move(index_of(row[WORKSPACE], status, type), row[ID], false)
     end
-    move(index .. row[STATUS] .. '\0' .. row[TYPE], row[ID], row[SEQ])
+    move(index_of(row[WORKSPACE], row[STATUS], row[TYPE]), row[ID], row[SEQ])
   end
 end
 
@@ -266,7 +287,9 @@ local function move_holder(name, place, was, is)
   end
 end
 
-local function move_held(row, place, status, agent, runtime)
+local function move_held(row, place, status, type, agent, runtime)
+  count_held(row[WORKSPACE], status, type, -1)
+  count_held(row[WORKSPACE], row[STATUS], row[TYPE], 1)
   local was, is = HELD[status], HELD[row[STATUS]]
   if was or is then
     move_holder('held-agents', place, was and (agent or ''), is and (row[AGENT] or ''))
@@ -321,7 +344,7 @@ local function put(row, is_wide, status, type, lane, rank, dag, due_at, rescore_
   move_index(row, status, type)
   move_ready(row, place, status, lane, rank)
   move_times(row, place, status, due_at or false, rescore_at, updated_at)
-  move_held(row, place, status, agent, runtime)
+  move_held(row, place, status, type, agent, runtime)
   if dag and dag ~= row[DAG_ID] then
     move('dag:' .. dag, row[ID], false)
   end
