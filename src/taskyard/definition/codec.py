@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby, pairwise
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, NamedTuple
 
 from taskyard.core.errors import SchemaTooNew, UnknownField
 from taskyard.core.json_value import value_of
 from taskyard.core.retry import RetryPolicy, Strategy
-from taskyard.core.task import Definition, Validation, likeness
+from taskyard.core.task import Definition, TaskId, Validation, likeness
+from taskyard.core.units import Micros
 
 FORMAT = 1
 
@@ -42,26 +43,37 @@ def encode_definition(definition: Definition) -> str:
     return text
 
 
-def encode_definitions(definitions: Iterable[Definition]) -> Iterator[str]:
+class Heading(NamedTuple):
+    """The fields that a task's row has too. A store that reads both together may leave them out of the text."""
+
+    id: TaskId
+    workspace: str
+    type: str
+    created_at: Micros
+
+
+def encode_definitions(definitions: Iterable[Definition], *, with_heading: bool = True) -> Iterator[str]:
     """Each as text. What many have in common is put together once."""
     for alike, run in groupby(definitions, likeness):
-        before, between, behind, after = _around_its_own(alike)
+        before, between, behind, after = _around_its_own(alike, with_heading)
         for definition in run:
             prompt = f',"prompt":{encode_basestring(definition.prompt)}' if definition.prompt else ""
             payload = "" if definition.payload == _NO_PAYLOAD else f',"payload":{encode_basestring(definition.payload)}'
             depends_on = f',"depends_on":{_to_text(definition.depends_on)}' if definition.depends_on else ""
             trace = "" if definition.trace is None else f',"trace":{encode_basestring(definition.trace)}'
-            named = f'{{"v":{FORMAT},"id":{encode_basestring(definition.id)}{before}'
-            dated = f'{named},"created_at":{definition.created_at}{between}'
-            yield f"{dated}{prompt}{payload}{behind}{depends_on}{trace}{after}"
+            named = f',"id":{encode_basestring(definition.id)}' if with_heading else ""
+            dated = f',"created_at":{definition.created_at}' if with_heading else ""
+            yield f'{{"v":{FORMAT}{named}{before}{dated}{between}{prompt}{payload}{behind}{depends_on}{trace}{after}'
 
 
 # Many that are alike come one by one too; but what they have in common may be large.
 @lru_cache(maxsize=16)
-def _around_its_own(alike: tuple[Any, ...]) -> tuple[str, ...]:
+def _around_its_own(alike: tuple[Any, ...], with_heading: bool) -> tuple[str, ...]:
     """What stands between what is each definition's own, and behind it. A policy that is not the usual one is last."""
     values = dict(zip(_ALIKE, alike, strict=True))
     policy = values.pop("retry")
+    if not with_heading:
+        del values["workspace"], values["type"]
     parts = {
         _PLACES[name]: f',"{name}":{_value_text(value)}' for name, value in values.items() if value != _USUAL[name]
     }
@@ -76,7 +88,8 @@ def _value_text(value: object) -> str:
     return str(value) if type(value) is int else _to_text(value)
 
 
-def decode_definition(text: str) -> Definition:
+def decode_definition(text: str, heading: Heading | None = None) -> Definition:
+    """Read a definition. One that was stored without its heading gets it from its row."""
     # The policy stands last, and is nearly always one that was read before: then its text need not be.
     before, found, policy = text.rpartition(_RETRY)
     body: dict[str, Any] = value_of(before + "}" if found else text)
@@ -84,6 +97,8 @@ def decode_definition(text: str) -> Definition:
     if stored != FORMAT:
         raise SchemaTooNew(stored=stored, known=FORMAT)
     row = [*_ROW]
+    if heading is not None:
+        body = heading._asdict() | body
     try:
         for name, value in body.items():
             row[_PLACES[name]] = tuple(value) if name in _TUPLES else value

@@ -9,7 +9,6 @@ from taskyard.core.claiming import ClaimPlan, ceilings_of, money_of, own_money, 
 from taskyard.core.priority import aged
 from taskyard.core.task import Trait
 from taskyard.core.transitions import claim_data
-from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Claimed, Extended, Stale
 from taskyard.stores.redis import encoding
 from taskyard.stores.redis.encoding import Reply, Word, or_nul
@@ -52,7 +51,8 @@ def _with_length(names: Sequence[str]) -> list[Word]:
 def decode_claim(reply: Reply) -> Claimed | Stale:
     if reply[0] == "stale":
         return Stale(int(reply[1]))
-    return Claimed(tuple(encoding.parse_hots(reply[3::2])), reply[2], tuple(map(decode_definition, reply[4::2])))
+    rows, texts = reply[3::2], reply[4::2]
+    return Claimed(tuple(encoding.parse_hots(rows)), reply[2], tuple(map(encoding.parse_definition, rows, texts)))
 
 
 def encode_heartbeats(beats: Sequence[Beat]) -> Iterator[Word]:

@@ -14,8 +14,9 @@ from typing import Any
 
 from taskyard.core.changes import Checkpoint, Event, Limit, NewTask, Outbox, Output, Record, Signal, StoredEvent
 from taskyard.core.json_value import compact
-from taskyard.core.task import Attempt, Hot, LaneId, Outcome, TaskId
+from taskyard.core.task import Attempt, Definition, Hot, LaneId, Outcome, TaskId
 from taskyard.core.units import Micros
+from taskyard.definition.codec import Heading, decode_definition, encode_definitions
 from taskyard.stores.shared.commits.places import HELD_ONLY, HELD_TOO
 from taskyard.stores.shared.log_rows import decode_row
 from taskyard.stores.shared.rows import STATUSES
@@ -88,6 +89,7 @@ def _blank(name: str) -> str:
     return "{}" if name in _LISTS else "0" if name in _COUNTS else "false"
 
 
+_heading: Callable[[Sequence[Any]], tuple[Any, ...]] = itemgetter(*(FIELDS.index(name) for name in Heading._fields))
 _in_hot_order: Callable[[Sequence[Any]], tuple[Any, ...]] = itemgetter(*(FIELDS.index(name) for name in Hot._fields))
 
 
@@ -99,6 +101,17 @@ def parse_hot(row: list[Any]) -> Hot:
         if isinstance(values[place], str):
             values[place] = int(values[place])
     return Hot._make(values)
+
+
+def format_definitions(definitions: Iterable[Definition]) -> list[str]:
+    """The texts of the definitions, without what the rows have."""
+    return list(encode_definitions(definitions, with_heading=False))
+
+
+def parse_definition(row: list[Any], text: str) -> Definition:
+    """Parse a definition that a script answered beside the row of its task."""
+    task_id, workspace, type_, created_at = _heading(row)
+    return decode_definition(text, Heading(task_id, workspace, type_, Micros(int(created_at))))
 
 
 def parse_hots(rows: Iterable[list[Any]]) -> list[Hot]:

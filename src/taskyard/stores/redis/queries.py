@@ -37,7 +37,6 @@ from taskyard.core.task import (
     TaskId,
 )
 from taskyard.core.units import Micros
-from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
 from taskyard.stores.redis import encoding
 from taskyard.stores.redis.connection.durability import read_durability, read_info
@@ -96,8 +95,8 @@ async def load(reader: RedisReader, task_ids: Sequence[TaskId]) -> dict[TaskId, 
 
 
 async def definitions(reader: RedisReader, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
-    found = await reader.run("definitions", *_with_length(task_ids))
-    return {task_id: decode_definition(text) for task_id, text in zip(task_ids, found, strict=True) if text is not None}
+    found = [encoding.parse_definition(*each) for each in await reader.run("definitions", *_with_length(task_ids))]
+    return {definition.id: definition for definition in found}
 
 
 async def labels(reader: RedisReader, task_ids: Sequence[TaskId]) -> dict[TaskId, Labels]:
@@ -304,10 +303,10 @@ async def find(reader: RedisReader, which: Filter, after: int, limit: int) -> li
     size = min(2 * limit, _PAGE) if _is_indexed(which) else _PAGE  # few of those that are listed as ready are held
     while len(found) < limit:
         page = [
-            (encoding.parse_hot(flat), text)
-            for flat, text in await reader.run("newest", below, size, 1, *_with_length(names))
+            (encoding.parse_hot(row), encoding.parse_definition(row, text))
+            for row, text in await reader.run("newest", below, size, 1, *_with_length(names))
         ]
-        found += [hot for hot, text in page if matches(which, hot, decode_definition(text))]
+        found += [hot for hot, definition in page if matches(which, hot, definition)]
         if len(page) < size:
             break
         below = f"({page[-1][0].seq}"

@@ -26,10 +26,11 @@ function reads.load()
   return rows_of(take_many())
 end
 
+-- Each beside its row, which has some of its fields.
 function reads.definitions()
-  local found = {}
-  for place, id in ipairs(take_many()) do
-    found[place] = redis.call('GET', yard .. 'definition:' .. id)
+  local found = rows_of(take_many())
+  for place, row in ipairs(found) do
+    found[place] = {row, redis.call('GET', yard .. 'definition:' .. row[ID])}
   end
   return found
 end
@@ -56,7 +57,7 @@ function reads.labels()
   for _, id in ipairs(take_many()) do
     local text = redis.call('GET', yard .. 'definition:' .. id)
     if text then
-      found[#found + 1] = {id, defined(text, 'type'), defined(text, 'subject'), defined(text, 'agent')}
+      found[#found + 1] = {id, fetch(id)[TYPE], defined(text, 'subject'), defined(text, 'agent')}
     end
   end
   return found

@@ -97,6 +97,9 @@ end
 local function fetch(id)
   local found = redis.call('MGET', yard .. 'task:' .. id, yard .. 'held:' .. id)
   local row = found[1] and cmsgpack.unpack(found[1])
+  if row then
+    row[ID] = id
+  end
   if row and found[2] then
     overlay(row, cmsgpack.unpack(found[2]))
   end
@@ -324,17 +327,19 @@ end
 
 -- Whether an attempt holds something says which of the two keys are written. A claim and a heartbeat write `held` alone.
 local function store(row, status, is_wide)
-  local was, is = IN_HELD[status], IN_HELD[row[STATUS]]
+  local was, is, id = IN_HELD[status], IN_HELD[row[STATUS]], row[ID]
   if is then
-    redis.call('SET', yard .. 'held:' .. row[ID], cmsgpack.pack(held_of(row)))
+    redis.call('SET', yard .. 'held:' .. id, cmsgpack.pack(held_of(row)))
   elseif was then
-    redis.call('DEL', yard .. 'held:' .. row[ID])
+    redis.call('DEL', yard .. 'held:' .. id)
   end
+  row[ID] = false -- the key has it
   if not is then
-    redis.call('SET', yard .. 'task:' .. row[ID], cmsgpack.pack(row))
+    redis.call('SET', yard .. 'task:' .. id, cmsgpack.pack(row))
   elseif is_wide then
-    redis.call('SET', yard .. 'task:' .. row[ID], cmsgpack.pack({unpack(row, 1, FIRST_HELD - 1)}))
+    redis.call('SET', yard .. 'task:' .. id, cmsgpack.pack({unpack(row, 1, FIRST_HELD - 1)}))
   end
+  row[ID] = id
 end
 
 -- Store a row, and put it where it belongs: it was of this status, and so on; of none where it is new.

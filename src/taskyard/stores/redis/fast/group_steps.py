@@ -18,7 +18,6 @@ from typing import Any
 from taskyard.core.changes import Change, ChangeSet, Event, Output
 from taskyard.core.task import Attempt, Hot, dag_of
 from taskyard.core.units import Micros
-from taskyard.definition.codec import encode_definitions
 from taskyard.stores.redis import encoding
 from taskyard.stores.redis.encoding import Step, to_json
 from taskyard.stores.shared.commits.batching import eased_ceilings
@@ -75,7 +74,7 @@ class GroupSteps:
             return None
         kinds_of_tasks = [(task.event.event, task.event.at, task.event.data) for task in change_set.tasks]
         kinds = [self._kinds.setdefault(kind, len(self._kinds) + 1) for kind in kinds_of_tasks]
-        first = self._put_aside(list(encode_definitions(task.definition for task in change_set.tasks)))
+        first = self._put_aside(encoding.format_definitions(task.definition for task in change_set.tasks))
         ids = [task.hot.id for task in change_set.tasks]
         return "births", first, list(zip(ids, kinds, encoding.new_task_fields(change_set.tasks), strict=True))
 
