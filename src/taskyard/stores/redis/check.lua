@@ -16,9 +16,9 @@ function checks.tasks()
     end
     local key = row and owned_key(row)
     if key then
-      stands[#stands + 1] = 'keys:' .. row[WORKSPACE]
-      if redis.call('HGET', yard .. 'keys:' .. row[WORKSPACE], key) ~= id then
-        missing[#missing + 1] = 'keys:' .. row[WORKSPACE]
+      stands[#stands + 1] = 'names:' .. row[WORKSPACE]
+      if redis.call('HGET', yard .. 'names:' .. row[WORKSPACE], KEY_NAME .. key) ~= id then
+        missing[#missing + 1] = 'names:' .. row[WORKSPACE]
       end
     end
     if row and IN_HELD[row[STATUS]] and redis.call('EXISTS', yard .. 'held:' .. id) == 0 then
@@ -77,12 +77,12 @@ function checks.held_counts()
   return wrong
 end
 
--- The idempotency keys that no task owns: key and task in turn.
-function checks.stray_keys()
+-- The names that no task owns: name and task in turn.
+function checks.stray_names()
   local workspace, strays, flat = take(), {}, take_many()
   for place = 1, #flat, 2 do
     local row = fetch(flat[place + 1])
-    if not row or row[WORKSPACE] ~= workspace or owned_key(row) ~= flat[place] then
+    if not row or row[WORKSPACE] ~= workspace or KEY_NAME .. (owned_key(row) or '') ~= flat[place] then
       strays[#strays + 1] = flat[place]
     end
   end

@@ -66,7 +66,7 @@ end
 
 -- Changes come first: a set may cancel the owner of a key and put in its successor. Kept: who has it after the changes.
 function guards.key(workspace, key, by, kept)
-  local owner = redis.call('HGET', yard .. 'keys:' .. workspace, key)
+  local owner = redis.call('HGET', yard .. 'names:' .. workspace, KEY_NAME .. key)
   if not owner or changed[owner] then
     owner = kept
   end
@@ -166,8 +166,16 @@ function writes.lift(name, id, ends_wait)
   end
 end
 
--- What is kept with a task and found by its field: attempts, the output.
-writes.paper = paper
+-- An attempt, and behind it what it put out. Where that is not given, what is stored stays: an approval writes the attempt
+-- once more.
+function writes.attempt(id, number, body, output)
+  local name = 'attempt:' .. text(number)
+  if not output then
+    file()
+    output = string.match(redis.call('HGET', yard .. 'papers:' .. id, name) or '', '%z(.*)$')
+  end
+  paper(id, name, output and body .. NONE .. output or body)
+end
 
 local function paper_number()
   return text(redis.call('HINCRBY', yard .. 'numbers', 'paper', 1))
@@ -415,10 +423,7 @@ function landing.ends(decided, ended, lifted, spent, counted)
     local id, _, _, kind, number, first, texts = unpack(ended[place])
     local event, told_at, moved = unpack(kinds[kind])
     write(row, moved, event, told_at, ARGV[first])
-    paper(id, 'attempt:' .. text(number), ARGV[first + 1])
-    if texts == 3 then
-      paper(id, 'output', ARGV[first + 2])
-    end
+    writes.attempt(id, number, ARGV[first + 1], texts == 3 and ARGV[first + 2])
   end
   for _, name in ipairs(lifted) do
     lift_from_all(name)

@@ -119,10 +119,11 @@ def _key_steps(change_set: ChangeSet) -> Iterator[Step]:
 
 
 def _history_steps(change_set: ChangeSet) -> list[Step]:
+    outputs = {each[:2]: encoding.format_output(each) for each in change_set.outputs}
     steps: list[Step] = [
-        ("paper", each.task_id, f"attempt:{each.number}", encoding.format_attempt(each)) for each in change_set.attempts
+        ("attempt", *each[:2], encoding.format_attempt(each), outputs.get(each[:2], False))
+        for each in change_set.attempts
     ]
-    steps += [("paper", each.task_id, "output", encoding.format_output(each)) for each in change_set.outputs]
     steps += [("checkpoint", *each[:2], encoding.format_checkpoint(each)) for each in change_set.checkpoints]
     steps += [("signal", each.task_id, encoding.format_signal(each)) for each in change_set.signals]
     steps += map(_record_step, change_set.records)

@@ -25,7 +25,7 @@ _INDEXES = frozenset({"due", "drifting", "held-agents", "held-runtimes", "final"
 _OWNED = frozenset(
     {"held", "definition", "papers", "blockers", "blocking", "records", "record-ids", "events", "dag-events", "loose", "gone", "outbox", "wake", "ready"}
 )
-_KINDS = _INDEXES | _OWNED | {"task", "types", "keys", "limits", "counts", "lanes"}
+_KINDS = _INDEXES | _OWNED | {"task", "types", "names", "limits", "counts", "lanes"}
 
 
 async def find_problems(reader: RedisReader) -> list[str]:
@@ -36,8 +36,8 @@ async def find_problems(reader: RedisReader) -> list[str]:
     for key in keys:
         if key in _INDEXES or _kind(key) in _INDEXES:
             problems += await _strays(reader, key, counts[key])
-        elif _kind(key) == "keys":
-            problems += await _stray_keys(reader, key, counts[key])
+        elif _kind(key) == "names":
+            problems += await _stray_names(reader, key, counts[key])
     for page in _pages([key for key in keys if _kind(key) in _OWNED]):
         problems += [f"{_printable(key)} belongs to nothing" for key in await reader.check("lone", *page)]
     wrong = await reader.check("held_counts")
@@ -75,13 +75,13 @@ async def _strays(reader: RedisReader, key: str, expected: int) -> list[str]:
     return [f"{_printable(member)} is in {_printable(key)} for no task" for page in found for member in page]
 
 
-async def _stray_keys(reader: RedisReader, key: str, expected: int) -> list[str]:
+async def _stray_names(reader: RedisReader, key: str, expected: int) -> list[str]:
     if await reader.execute("HLEN", key) == expected:
         return []
     flat = await reader.execute("HGETALL", key)
-    workspace = key.removeprefix("keys:")
-    found = [await reader.check("stray_keys", *page, about=workspace) for page in _pages(flat)]
-    return [f"the idempotency key {name} is kept for no task" for page in found for name in page]
+    workspace = key.removeprefix("names:")
+    found = [await reader.check("stray_names", *page, about=workspace) for page in _pages(flat)]
+    return [f"the name {_printable(name)} is kept for no task" for page in found for name in page]
 
 
 def _kind(key: str) -> str:

@@ -105,7 +105,7 @@ async def labels(reader: RedisReader, task_ids: Sequence[TaskId]) -> dict[TaskId
 
 
 async def outputs(reader: RedisReader, task_ids: Sequence[TaskId]) -> dict[TaskId, Output]:
-    found = await reader.run("paper", "output", *_with_length(task_ids))
+    found = await reader.run("outputs", *_with_length(task_ids))
     return {
         task_id: encoding.parse_output(task_id, text) for task_id, text in zip(task_ids, found, strict=True) if text
     }
@@ -116,7 +116,7 @@ def _in_order(found: dict[TaskId, Value], task_ids: Sequence[TaskId]) -> dict[Ta
 
 
 async def attempts(reader: RedisReader, task_id: TaskId) -> list[Attempt]:
-    flat = await reader.run("papers", task_id, "attempt:")
+    flat = await reader.run("attempts", task_id)
     return sorted((encoding.parse_attempt(task_id, text) for text in flat[1::2]), key=lambda attempt: attempt.number)
 
 
@@ -175,7 +175,7 @@ async def stuck(reader: RedisReader, dag_id: DagId) -> bool:
 
 
 async def by_key(reader: RedisReader, workspace: str, keys: Sequence[str]) -> dict[str, TaskId]:
-    found = await reader.fields(f"keys:{workspace}", keys)
+    found = await reader.fields(f"names:{workspace}", [f"key{NONE}{key}" for key in keys])
     return {key: TaskId(task_id) for key, task_id in zip(keys, found, strict=True) if task_id is not None}
 
 

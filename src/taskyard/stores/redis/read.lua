@@ -35,15 +35,6 @@ function reads.definitions()
   return found
 end
 
--- One paper of each task.
-function reads.paper()
-  local name, found = take(), {}
-  for place, id in ipairs(take_many()) do
-    found[place] = redis.call('HGET', yard .. 'papers:' .. id, name)
-  end
-  return found
-end
-
 -- One field of a definition's text, where it has it. Within what a caller wrote, quotation marks are escaped, so a field's
 -- name stands there only once; the whole is parsed only for a value with escapes.
 local function defined(text, name)
@@ -83,10 +74,39 @@ function reads.papers()
   return papers(take(), take())
 end
 
+-- The attempts of a task, without what they put out.
+local function attempts(id)
+  local flat = papers(id, 'attempt:')
+  for place = 2, #flat, 2 do
+    flat[place] = string.match(flat[place], '^[^%z]*')
+  end
+  return flat
+end
+
+function reads.attempts()
+  return attempts(take())
+end
+
 function reads.histories()
   local found = {}
   for place, id in ipairs(take_many()) do
-    found[place] = papers(id, 'attempt:')
+    found[place] = attempts(id)
+  end
+  return found
+end
+
+-- Of each task, what its last attempt put out that put out something.
+function reads.outputs()
+  local found = {}
+  for place, id in ipairs(take_many()) do
+    local flat, last = papers(id, 'attempt:'), 0
+    found[place] = false
+    for at = 1, #flat, 2 do
+      local output = string.match(flat[at + 1], '%z(.*)$')
+      if output and tonumber(flat[at]) > last then
+        found[place], last = output, tonumber(flat[at])
+      end
+    end
   end
   return found
 end

@@ -215,6 +215,8 @@ local function remove_places(row)
   count_held(row[WORKSPACE], row[STATUS], row[TYPE], -1)
 end
 
+local KEY_NAME = 'key\0' -- before an idempotency key: one of the kinds of names that only one task may have
+
 -- The idempotency key that is the task's own for as long as it lives.
 local function owned_key(row)
   return not KEY_DEAD[row[STATUS]] and row[IDEMPOTENCY_KEY]
@@ -224,13 +226,13 @@ local function move_key(id, workspace, was, is)
   if was == is then
     return
   end
-  local keys = yard .. 'keys:' .. workspace
+  local names = yard .. 'names:' .. workspace
   -- Another task of the same set may have taken it over by now.
-  if was and redis.call('HGET', keys, was) == id then
-    redis.call('HDEL', keys, was)
+  if was and redis.call('HGET', names, KEY_NAME .. was) == id then
+    redis.call('HDEL', names, KEY_NAME .. was)
   end
   if is then
-    redis.call('HSET', keys, is, id)
+    redis.call('HSET', names, KEY_NAME .. is, id)
   end
 end
 
