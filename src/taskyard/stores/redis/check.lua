@@ -140,7 +140,7 @@ end
 
 lone.loose, lone.gone = lone.events, lone.events
 
-lone['dag-events'] = function(name)
+lone['dag-log'] = function(name)
   return redis.call('EXISTS', yard .. 'events:' .. string.match(name, '^[^%z]*')) == 0
 end
 

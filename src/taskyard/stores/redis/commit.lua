@@ -295,7 +295,7 @@ local function remove_dag(workspace, dag, words)
   for _, word in ipairs(words) do
     kept(counts, workspace)['dag:' .. dag .. ':' .. word] = 0
   end
-  local key = yard .. 'dag-events:' .. workspace .. '\0' .. dag
+  local key = yard .. 'dag-log:' .. workspace .. '\0' .. dag
   local numbers = redis.call('ZRANGE', key, 0, -1)
   for place, each in ipairs(numbers) do
     numbers[place] = tonumber(each)

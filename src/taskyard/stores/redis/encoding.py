@@ -39,6 +39,14 @@ _HELD_FIELDS = (
     *("tokens_in", "tokens_out", "progress", "agent_type", "type_slot", "holds", "held_log"),
 )
 FIELDS = (*_TASK_FIELDS, *_HELD_FIELDS)
+OLD_FIELDS = (  # of a row until format 4
+    *("id", "seq", "workspace", "dag_id", "lane", "rank", "height", "status", "version", "attempt", "failures"),
+    *("losses", "parks", "wait", "agent", "runtime", "lease", "claimed_at", "started_at", "heartbeat_at"),
+    *("lease_expires_at", "limit_at", "wake_at", "due_at", "rescore_at", "circuit", "reserved", "spent", "tokens_in"),
+    *("tokens_out", "progress", "session", "ran", "why", "updated_at", "idempotency_key", "key", "reserve"),
+    *("claim_ttl", "lease_sec", "run_sec", "max_attempts", "expires_at", "created_at", "traits", "type"),
+    *("agent_type", "type_slot"),
+)
 _LISTS = frozenset({"log", "held_log"})  # the entries of the event log, which only scripts read
 assert {*FIELDS} == {*Hot._fields, "type", "holds", *_LISTS}
 assert {*HELD_ONLY} == {*_HELD_FIELDS} - {"holds", "held_log"}
@@ -75,6 +83,13 @@ def fields_script() -> str:
             _function("fill", "row", *(_fill(n, name) for n, name in enumerate(_HELD_FIELDS, start=first))),
         )
     )
+
+
+def old_fields_script() -> str:
+    """The Lua tables of the fields of an older row: their names in order, and their places in a row of this release."""
+    names = ", ".join(f"'{name}'" for name in OLD_FIELDS)
+    places = ", ".join(f"{name} = {FIELDS.index(name) + 1}" for name in OLD_FIELDS)
+    return f"local OLD, PLACE_OF = {{{names}}}, {{{places}}}"
 
 
 def _function(name: str, arguments: str, *lines: str) -> str:

@@ -16,12 +16,44 @@ from taskyard.stores.redis.scripts import MIGRATE
 _PAGE = 500
 
 
-async def to_format_2(reader: RedisReader) -> None:
-    """Pack the tasks, and index the ids of records and the awaited signals."""
+async def fence(reader: RedisReader) -> None:
+    """Keep processes of release 0.1.0 from writing: this migration cannot be done while they work."""
+    await reader.server.run(MIGRATE, "fence", idempotent=True)
+
+
+async def to_format_4(reader: RedisReader) -> None:
+    """Write narrow rows, names by their kind, and the events of each block as one entry."""
     cursor = "0"
     while True:
         cursor, keys = await reader.scan(cursor)
-        await _step(reader, "pack", [key.removeprefix("task:") for key in keys if key.startswith("task:")])
+        await _step(reader, "tasks", [key.removeprefix("task:") for key in keys if key.startswith("task:")])
+        for key in keys:
+            kind, _, name = key.partition(":")
+            if kind == "dag-events":
+                await reader.server.run(MIGRATE, "dag_events", name, idempotent=True)
+            elif kind == "keys":
+                await _move_names(reader, name)
+            elif kind == "old-events":
+                while await reader.server.run(MIGRATE, "events", name, idempotent=True):
+                    pass
+        if cursor == "0":
+            return
+
+
+async def _move_names(reader: RedisReader, workspace: str) -> None:
+    cursor = "0"
+    while True:
+        cursor, flat = await reader.execute("HSCAN", f"keys:{workspace}", cursor, "COUNT", _PAGE)
+        await _step(reader, "names", flat, about=workspace)
+        if cursor == "0":
+            return
+
+
+async def to_format_2(reader: RedisReader) -> None:
+    """Index the ids of records and the awaited signals."""
+    cursor = "0"
+    while True:
+        cursor, keys = await reader.scan(cursor)
         for key in keys:
             kind, _, name = key.partition(":")
             if kind == "records" and name:

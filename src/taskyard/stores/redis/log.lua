@@ -167,7 +167,7 @@ local function owner_of(event)
   return event[3] or event[4]
 end
 
-local tell, add_other, add_step, event_of
+local tell, add_other, add_step, event_of, write_entry
 do
 
 local MOST_EVENTS, MOST_TEXT = 512, 64000 -- of an entry
@@ -176,7 +176,7 @@ local MOST_IN_ROW = 32 -- entries that the row of a task names; later ones are a
 local chunk -- the events that are to be one entry of each workspace
 local listed = {} -- the workspaces that are known to have a stream
 
-local function write_entry(workspace, number, events, places)
+function write_entry(workspace, number, events, places)
   local owners, count, loose = {}, 0, 0
   for _, event in ipairs(events) do
     local owner = owner_of(event)
@@ -187,7 +187,9 @@ local function write_entry(workspace, number, events, places)
     end
   end
   local id = text(number)
-  redis.call('XADD', yard .. 'events:' .. workspace, id .. '-0', 'owners', count, 'body', body_of(events, places))
+  -- No stream has an entry 0-0: only a migration has events of the number 0.
+  local entry = id == '0' and '0-1' or id .. '-0'
+  redis.call('XADD', yard .. 'events:' .. workspace, entry, 'owners', count, 'body', body_of(events, places))
   if loose > 0 then
     redis.call('ZADD', yard .. 'loose:' .. workspace, id, id)
   end
@@ -235,7 +237,7 @@ function add_other(event)
   if task and redis.call('EXISTS', yard .. 'task:' .. task) == 1 then
     paper(task, 'event:' .. text(number), '')
   elseif not task and dag then
-    redis.call('ZADD', yard .. 'dag-events:' .. event[2] .. '\0' .. dag, text(number), text(number))
+    redis.call('ZADD', yard .. 'dag-log:' .. event[2] .. '\0' .. dag, text(number), text(number))
   end
 end
 
@@ -350,7 +352,7 @@ local function kept_body(workspace, number, body, pruned_before)
     else
       if known[owner] == nil then
         known[owner] = event[3] and names_entry(owner, number)
-          or not event[3] and redis.call('ZSCORE', yard .. 'dag-events:' .. workspace .. '\0' .. owner, text(number))
+          or not event[3] and redis.call('ZSCORE', yard .. 'dag-log:' .. workspace .. '\0' .. owner, text(number))
           or false
       end
       keeps = known[owner]
@@ -363,8 +365,7 @@ local function kept_body(workspace, number, body, pruned_before)
 end
 
 local function entry_at(workspace, number)
-  local id = text(number) .. '-0'
-  local found = redis.call('XRANGE', yard .. 'events:' .. workspace, id, id)[1]
+  local found = redis.call('XRANGE', yard .. 'events:' .. workspace, text(number), text(number))[1]
   return found and {owners = tonumber(found[2][2]), body = found[2][4]}
 end
 
@@ -411,7 +412,7 @@ local function note_pruned(workspace, event_number)
 end
 
 local function drop_entry(workspace, id)
-  redis.call('XDEL', yard .. 'events:' .. workspace, id .. '-0')
+  redis.call('XDEL', yard .. 'events:' .. workspace, id == '0' and '0-1' or id .. '-0')
   redis.call('HDEL', yard .. 'gone:' .. workspace, id, 'loose:' .. id)
   redis.call('ZREM', yard .. 'loose:' .. workspace, id)
 end

@@ -411,7 +411,7 @@ function reads.config()
     records[place] = redis.call('HGETALL', yard .. 'records:' .. kind .. '\0' .. workspace)
   end
   local lanes = redis.call('ZRANGEBYSCORE', yard .. 'lanes:' .. workspace, '(' .. above, '+inf', 'WITHSCORES')
-  local secret = redis.call('HGET', yard .. 'meta', 'secret') or ''
+  local secret = redis.call('HGET', yard .. 'state', 'secret') or ''
   return {redis.call('HGET', yard .. 'epochs', workspace) or '0', records, lanes, secret}
 end
 

@@ -10,7 +10,7 @@ from taskyard.core.errors import StoreUnavailable
 from taskyard.core.units import Micros
 from taskyard.stores.redis.connection.durability import Durability, read_durability, read_info
 from taskyard.stores.redis.connection.server import RedisServer
-from taskyard.stores.redis.format_migration import to_format_2
+from taskyard.stores.redis.format_migration import fence, to_format_2, to_format_4
 from taskyard.stores.redis.queries import RedisReader
 from taskyard.stores.redis.scripts import WRITE
 from taskyard.stores.shared.migrations import EMPTY, Migration, Schema, State
@@ -20,8 +20,9 @@ _FORMATS = (
     Migration(Schema(1, 1, 1), "yard", ""),
     Migration(Schema(2, 2, 2), "packed", ""),
     Migration(Schema(3, 3, 3), "agent types", ""),
+    Migration(Schema(4, 4, 4), "narrow rows", ""),
 )
-_STEPS = {2: to_format_2}  # format 3 has longer rows, and reads shorter rows too
+_STEPS = {2: to_format_2, 4: to_format_4}  # format 3 had longer rows
 _OLDEST_SERVER = (6, 2)
 
 
@@ -43,11 +44,13 @@ async def prepare(server: RedisServer, prefix: str, *, migrates: bool) -> Opened
         await server.run(WRITE, "found", *_FORMATS[-1].schema, secrets.token_hex(32), facts["run_id"], idempotent=True)
     else:
         await _migrate(server, prefix, state)
-    secret, last_time = await server.execute("HMGET", f"{prefix}meta", "secret", "told")
+    secret, last_time = await server.execute("HMGET", f"{prefix}state", "secret", "told")
     return OpenedYard(bytes.fromhex(secret), Micros(int(last_time or 0)), await read_durability(server, facts))
 
 
 async def _migrate(server: RedisServer, prefix: str, state: State) -> None:
+    if state.outstanding():
+        await fence(RedisReader(server, prefix))
     for migration in state.outstanding():
         if (step := _STEPS.get(migration.schema.version)) is not None:
             await step(RedisReader(server, prefix))
@@ -55,7 +58,9 @@ async def _migrate(server: RedisServer, prefix: str, state: State) -> None:
 
 
 async def read_state(server: RedisServer, prefix: str) -> State:
-    stored = await server.execute("HMGET", f"{prefix}meta", *Schema._fields)
+    stored = await server.execute("HMGET", f"{prefix}state", *Schema._fields)
+    if stored[0] is None and await server.execute("TYPE", f"{prefix}meta") == "hash":
+        stored = await server.execute("HMGET", f"{prefix}meta", *Schema._fields)  # of release 0.1.0
     return State(EMPTY if stored[0] is None else Schema(*map(int, stored)), _FORMATS)
 
 

@@ -6,7 +6,7 @@ from hashlib import sha1
 from pathlib import Path
 from typing import NamedTuple
 
-from taskyard.stores.redis.encoding import fields_script
+from taskyard.stores.redis.encoding import fields_script, old_fields_script
 
 
 class Script(NamedTuple):
@@ -14,9 +14,9 @@ class Script(NamedTuple):
     digest: str
 
 
-def _script(*names: str) -> Script:
+def _script(*names: str, first: str = "") -> Script:
     parts = (Path(__file__).with_name(f"{name}.lua").read_text(encoding="utf-8") for name in ("yard", "log", *names))
-    text = "\n".join((fields_script(), *parts))
+    text = "\n".join((first, fields_script(), *parts))
     return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
@@ -26,4 +26,4 @@ EXTEND = _script("extend")
 WRITE = _script("announcing", "write")
 READ = _script("read")
 CHECK = _script("check")
-MIGRATE = _script("migrate")
+MIGRATE = _script("migrate", first=old_fields_script())

@@ -133,17 +133,18 @@ end
 
 -- Whoever comes first founds the yard; the others find it founded.
 function small.found()
-  local meta = yard .. 'meta'
+  local state = yard .. 'state'
+  redis.call('SETNX', yard .. 'meta', 'see state: processes of release 0.1.0 must stop')
   for _, name in ipairs({'version', 'min_reader', 'min_writer', 'secret', 'run_id'}) do
-    redis.call('HSETNX', meta, name, take())
+    redis.call('HSETNX', state, name, take())
   end
 end
 
 -- What is stored has this format now, or already has a later one.
 function small.reach()
-  local meta, version, min_reader, min_writer = yard .. 'meta', take(), take(), take()
-  if number(redis.call('HGET', meta, 'version')) < tonumber(version) then
-    redis.call('HSET', meta, 'version', version, 'min_reader', min_reader, 'min_writer', min_writer)
+  local state, version, min_reader, min_writer = yard .. 'state', take(), take(), take()
+  if number(redis.call('HGET', state, 'version')) < tonumber(version) then
+    redis.call('HSET', state, 'version', version, 'min_reader', min_reader, 'min_writer', min_writer)
   end
 end
 

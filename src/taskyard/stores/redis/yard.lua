@@ -65,7 +65,7 @@ end
 -- The time that counts: the server's where no clock is given. What somebody was already told keeps it from going back a
 -- little; a clock that was set back further counts, as `core.clock_jump.time_of` has it.
 local function clock(said)
-  local told = number(redis.call('HGET', yard .. 'meta', 'told') or 0)
+  local told = number(redis.call('HGET', yard .. 'state', 'told') or 0)
   local now = said and tonumber(said)
   if not now then
     local time = redis.call('TIME')
@@ -80,7 +80,7 @@ local function begin(now, always)
   if always then
     redis.call('DEL', yard .. 'nothing')
   end
-  redis.call('HSET', yard .. 'meta', 'told', text(now))
+  redis.call('HSET', yard .. 'state', 'told', text(now))
 end
 
 -- Many values for one command: a call takes only so many arguments.
