@@ -25,7 +25,9 @@ HARMS: dict[str, Harm] = {
     "a kind of key that there is not": lambda client, _: client.set(f"{YARD}stray:1", 1),
     "papers without a task": lambda client, _: client.hset(f"{YARD}papers:gone", "attempt:1", "[]"),
     "a task that has lost its definition": lambda client, task: client.delete(f"{YARD}definition:{task}"),
-    "a definition without a task": lambda client, task: client.copy(f"{YARD}definition:{task}", f"{YARD}definition:gone"),
+    "a definition without a task": lambda client, task: client.copy(
+        f"{YARD}definition:{task}", f"{YARD}definition:gone"
+    ),
     "a place that was left": lambda client, task: client.zadd(f"{YARD}ready:1", {f"{99:014}{task}": 1}),
     "a place that was not taken": lambda client, _: client.delete(f"{YARD}ready:1"),
     "a place at the wrong score": lambda client, task: client.zadd(f"{YARD}ready:1", {f"{1:014}{task}": 7}),

@@ -134,14 +134,14 @@ end
 
 lone['record-ids'] = lone.records
 
-function lone.events(workspace)
+function lone.log(workspace)
   return redis.call('SISMEMBER', yard .. 'workspaces', workspace) == 0
 end
 
-lone.loose, lone.gone = lone.events, lone.events
+lone.loose, lone.gone = lone.log, lone.log
 
 lone['dag-log'] = function(name)
-  return redis.call('EXISTS', yard .. 'events:' .. string.match(name, '^[^%z]*')) == 0
+  return redis.call('EXISTS', yard .. 'log:' .. string.match(name, '^[^%z]*')) == 0
 end
 
 function lone.outbox(topic)

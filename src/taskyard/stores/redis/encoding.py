@@ -27,11 +27,11 @@ Reply = Any  # an answer: texts, numbers and lists of them
 Step = Sequence[Any]  # the name of a function of a script and its arguments
 
 # The stored format: a change here needs a new format (see `schema`). First the fields of `task:ID`, of which `log` and
-# `type` are not in `Hot`; then those that only a task has that is held or validated. `held:ID` has these and `HELD_TOO`.
+# `type` are not in `Hot`; then those that only a held or validated task has. `held:ID` has these and `HELD_TOO`.
 _TASK_FIELDS = (
     *("id", "seq", "workspace", "dag_id", "lane", "rank", "height", "status", "version", "attempt", "failures"),
     *("losses", "parks", "wait", "agent", "runtime", "started_at", "wake_at", "due_at", "rescore_at", "session", "ran"),
-    *("why", "updated_at", "idempotency_key", "key", "reserve", "claim_ttl", "lease_sec", "run_sec", "max_attempts"),
+    *("updated_at", "why", "idempotency_key", "key", "reserve", "claim_ttl", "lease_sec", "run_sec", "max_attempts"),
     *("expires_at", "created_at", "traits", "type", "log"),
 )
 _HELD_FIELDS = (

@@ -33,7 +33,7 @@ async def to_format_4(reader: RedisReader) -> None:
                 await reader.server.run(MIGRATE, "dag_events", name, idempotent=True)
             elif kind == "keys":
                 await _move_names(reader, name)
-            elif kind == "old-events":
+            elif kind == "events":
                 while await reader.server.run(MIGRATE, "events", name, idempotent=True):
                     pass
         if cursor == "0":

@@ -17,13 +17,17 @@ Value = TypeVar("Value")
 _PAGE = 500
 _SINGLE = frozenset(
     {
-        *("meta", "state", "numbers", "changed", "workspaces", "records", "epochs", "pulses", "duties", "pruned", "outbox"),
-        *("lane-ids", "awaited", "due", "drifting", "held-agents", "held-runtimes", "held-counts", "final", "dead"),
+        *("meta", "state", "numbers", "changed", "workspaces", "records", "epochs", "pulses", "duties", "pruned"),
+        *("outbox", "lane-ids", "awaited", "due", "drifting", "held-agents", "held-runtimes", "held-counts", "final"),
+        "dead",
     }
 )
 _INDEXES = frozenset({"due", "drifting", "held-agents", "held-runtimes", "final", "dead", "ready", "index", "dag"})
 _OWNED = frozenset(
-    {"held", "definition", "papers", "blockers", "blocking", "records", "record-ids", "events", "dag-log", "loose", "gone", "outbox", "wake", "ready"}
+    {
+        *("held", "definition", "papers", "blockers", "blocking", "records", "record-ids"),
+        *("log", "dag-log", "loose", "gone", "outbox", "wake", "ready"),
+    }
 )
 _KINDS = _INDEXES | _OWNED | {"task", "types", "names", "limits", "counts", "lanes"}
 

@@ -1,4 +1,4 @@
--- The events of a script: one entry of `events:WORKSPACE` for each workspace, with the body that `log_rows.py` describes.
+-- The events of a script: one entry of `log:WORKSPACE` for each workspace, with the body that `log_rows.py` describes.
 --
 -- An event has the number of its entry times 1,024, plus its place. The row of a task names the entries with its steps, so
 -- an event is added before the row is stored. Events are lists: event, workspace, task, DAG, time, version, status,
@@ -189,7 +189,7 @@ function write_entry(workspace, number, events, places)
   local id = text(number)
   -- No stream has an entry 0-0: only a migration has events of the number 0.
   local entry = id == '0' and '0-1' or id .. '-0'
-  redis.call('XADD', yard .. 'events:' .. workspace, entry, 'owners', count, 'body', body_of(events, places))
+  redis.call('XADD', yard .. 'log:' .. workspace, entry, 'owners', count, 'body', body_of(events, places))
   if loose > 0 then
     redis.call('ZADD', yard .. 'loose:' .. workspace, id, id)
   end
@@ -365,7 +365,7 @@ local function kept_body(workspace, number, body, pruned_before)
 end
 
 local function entry_at(workspace, number)
-  local found = redis.call('XRANGE', yard .. 'events:' .. workspace, text(number), text(number))[1]
+  local found = redis.call('XRANGE', yard .. 'log:' .. workspace, text(number), text(number))[1]
   return found and {owners = tonumber(found[2][2]), body = found[2][4]}
 end
 
@@ -412,7 +412,7 @@ local function note_pruned(workspace, event_number)
 end
 
 local function drop_entry(workspace, id)
-  redis.call('XDEL', yard .. 'events:' .. workspace, id == '0' and '0-1' or id .. '-0')
+  redis.call('XDEL', yard .. 'log:' .. workspace, id == '0' and '0-1' or id .. '-0')
   redis.call('HDEL', yard .. 'gone:' .. workspace, id, 'loose:' .. id)
   redis.call('ZREM', yard .. 'loose:' .. workspace, id)
 end

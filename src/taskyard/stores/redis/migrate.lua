@@ -2,8 +2,9 @@
 
 local steps = {}
 
--- Processes of release 0.1.0 read the hash `meta` before they write: they find a text there, and fail. Their streams get
--- another name, for the numbers of entries begin anew; the numbers of events go on.
+-- Processes of release 0.1.0 read the hash `meta` before they write a task: they find a text there, and fail. Their small
+-- writes do not, so nothing of this format is where these look: the streams have another name, and where a row had its
+-- due time there is a text. The numbers of entries begin anew; those of events go on.
 function steps.fence()
   if redis.call('TYPE', yard .. 'meta').ok ~= 'hash' then
     return
@@ -12,11 +13,6 @@ function steps.fence()
   redis.call('SET', yard .. 'meta', 'see state: processes of release 0.1.0 must stop')
   local last = number(redis.call('HGET', yard .. 'numbers', 'event') or 0)
   redis.call('HSET', yard .. 'numbers', 'log', text(math.floor(last / PLACES)))
-  for _, workspace in ipairs(redis.call('SMEMBERS', yard .. 'workspaces')) do
-    if redis.call('EXISTS', yard .. 'events:' .. workspace) == 1 then
-      redis.call('RENAME', yard .. 'events:' .. workspace, yard .. 'old-events:' .. workspace)
-    end
-  end
 end
 
 -- Until format 4, a task was one list of these; until format 3, without the last two; until format 2, a hash of its fields
@@ -153,7 +149,7 @@ end
 -- one. Whether there are more.
 function steps.events()
   local workspace = take()
-  local old = yard .. 'old-events:' .. workspace
+  local old = yard .. 'events:' .. workspace
   local first = redis.call('XRANGE', old, '-', '+', 'COUNT', 1)[1]
   if not first then
     redis.call('DEL', old)

@@ -423,7 +423,7 @@ end
 local function gather_entries(command, workspace, from, to, partly, limit, found)
   local count = 0
   while count < limit do
-    local entries = redis.call(command, yard .. 'events:' .. workspace, from, to, 'COUNT', AT_ONCE)
+    local entries = redis.call(command, yard .. 'log:' .. workspace, from, to, 'COUNT', AT_ONCE)
     for _, entry in ipairs(entries) do
       local seen = shown(workspace, entry)
       if seen then

@@ -1,0 +1,106 @@
+"""A yard of release 0.1.0 is brought over whole, and its processes can write no more."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from taskyard.core.changes import Event
+from taskyard.core.task import KEY_HELD, LET_GO, Hot, Status, TaskId
+from taskyard.core.units import SECOND
+from taskyard.ledger.clock import ManualClock
+from taskyard.stores.redis import RedisStore
+from taskyard.stores.shared.rows import STATUSES
+from tests.redis_servers import RedisServer
+from tests.stores.given import HERE, at_once, completing, every_event, given_a_task, step
+from tests.stores.redis.conftest import Connect
+
+DATA = Path(__file__).parents[2] / "data"
+SHOWN: dict[str, Any] = json.loads(gzip.decompress((DATA / "redis-0.1.0.json.gz").read_bytes()))
+COMMANDS = gzip.decompress((DATA / "redis-0.1.0.jsonl.gz").read_bytes()).decode().splitlines()
+YARD = "{taskyard}:"
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    clock = ManualClock()
+    clock.advance(seconds=(SHOWN["now"] - clock.now()) / SECOND)
+    return clock
+
+
+@pytest.fixture
+def server(server: RedisServer) -> RedisServer:
+    client: Any = redis.Redis(port=server.port)
+    for line in COMMANDS:
+        client.execute_command(*(str(word).encode("latin-1") for word in json.loads(line)))
+    return server
+
+
+def as_shown(task: dict[str, Any]) -> Hot:
+    """What only held tasks have is not kept for others any more."""
+    status = STATUSES[task["status"]]
+    gone = {} if status in KEY_HELD else LET_GO
+    ended = {"rescore_at": None} if status.is_final else {}
+    return Hot(**{**task, "agent_type": None, "type_slot": 0, "status": status, **gone, **ended})
+
+
+async def test_what_was_stored_is_read_as_it_was(store: RedisStore):
+    names = [TaskId(each) for each in SHOWN["tasks"]]
+
+    assert await store.load(names) == {name: as_shown(SHOWN["tasks"][name]) for name in names}
+    assert {name: each.type for name, each in (await store.definitions(names)).items()} == SHOWN["types"]
+    assert {name: len(await store.attempts(name)) for name in names} == SHOWN["attempts"]
+    outputs = {name: json.loads(json.dumps(each)) for name, each in (await store.outputs(names)).items()}
+    assert outputs == SHOWN["outputs"] != {}
+    assert sorted([status, type_, count] for (status, type_), count in (await store.tally(HERE)).items()) == (
+        SHOWN["tally"]
+    )
+
+
+async def test_events_keep_their_numbers_and_their_tasks(store: RedisStore):
+    read = [[stored.seq, *stored.event] for stored in await every_event(store)]
+
+    assert read == SHOWN["events"]
+    for name, numbers in SHOWN["histories"].items():
+        found = await store.events(after=0, limit=5000, task_id=TaskId(name))
+        assert [stored.seq for stored in found] == numbers
+    assert len(SHOWN["histories"][SHOWN["talker"]]) > 1024
+
+
+async def test_work_goes_on_with_higher_numbers(store: RedisStore):
+    running = (await store.load([TaskId(SHOWN["running"])]))[TaskId(SHOWN["running"])]
+
+    done = await step(store, completing(store, running))
+    await given_a_task(store, id="task_new")
+
+    assert done.status is Status.COMPLETED
+    new = (await every_event(store))[len(SHOWN["events"]) :]
+    assert [stored.event.event for stored in new] == ["task.completed", "task.created"]
+
+
+async def test_many_migrate_at_once_and_one_goes_on_where_another_was_killed(server: RedisServer, connect: Connect):
+    client = server.client()
+    client.rename(f"{YARD}meta", f"{YARD}state")  # as far as the first step: whoever began was killed behind it
+    client.set(f"{YARD}meta", "")
+    client.hset(f"{YARD}numbers", "log", int(client.hget(f"{YARD}numbers", "event")) // 1024)
+
+    one, other = await at_once(connect(), connect())
+
+    assert [[stored.seq, *stored.event] for stored in await every_event(one)] == SHOWN["events"]
+    assert await other.checks() == []
+    assert (await one.schema()).outstanding() == []
+
+
+async def test_a_process_of_the_old_release_cannot_write(server: RedisServer, store: RedisStore):
+    assert await store.checks() == []
+
+    # Every script of it that writes a task begins with this, and connecting too.
+    with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+        server.client().hget(f"{YARD}meta", "told")
+
+
+def test_the_events_that_were_shown_are_whole():
+    assert {len(event) for event in SHOWN["events"]} == {1 + len(Event._fields)}
