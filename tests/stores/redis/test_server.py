@@ -75,7 +75,7 @@ async def test_it_says_what_a_crash_of_the_server_may_cost(
 
 
 async def test_a_newer_format_is_refused(server: RedisServer, store: RedisStore, clock: ManualClock):
-    server.client().hset("{taskyard}:meta", mapping={"version": 9, "min_reader": 9, "min_writer": 9})
+    server.client().hset("{taskyard}:state", mapping={"version": 9, "min_reader": 9, "min_writer": 9})
 
     with pytest.raises(SchemaTooNew):
         await RedisStore(server.url, clock=clock).open()

@@ -1,7 +1,7 @@
 -- Apply each set whose rows are all as it was decided on; answer of those that were refused, or that let others go.
 --
 -- Sets come one after the other, and each is looked at whole before anything of it is written. A set is a list of
--- guards and a list of writes, planned in `planning.py`; each begins with the name of a function below.
+-- guards and a list of writes, planned in `commits.py`; each begins with the name of a function below.
 
 local now, at = 0, 0 -- the store's time; and when the set under way was decided
 local changed = {} -- the rows that the set under way changes

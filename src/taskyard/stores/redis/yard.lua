@@ -4,7 +4,7 @@
 -- before the first write, and the first write is one that a server without memory refuses (see `begin`).
 -- Of the rules, scripts know only those that the store itself has to: claim, extend, lift, and what is un-parked.
 --
--- A task is stored whole, packed: a list of its fields, which `rows.py` numbers (ID, SEQ and so on). None is false.
+-- A task is a list of its fields, which `encoding.py` numbers (ID, SEQ and so on), packed in two keys: see `fetch`. None is false.
 -- Numbers are doubles, exact below 2^53; a time beyond that is kept as a text. Where a number becomes part of a text,
 -- it is made so by `text`, for `..` would round what is longer than 14 digits, as times are.
 

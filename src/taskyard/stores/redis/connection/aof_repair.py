@@ -17,14 +17,19 @@ from taskyard.stores.redis.connection.protocol import ErrorReply, RedisConnectio
 async def repair_aof(connection: RedisConnection, prefix: str) -> None:
     """Rewrite the file if the server was restarted since the yard was last opened. Without permission, do nothing."""
     with suppress(ErrorReply):
-        secret, last = await connection.execute("HMGET", f"{prefix}meta", "secret", "run_id")
-        if secret is None:
-            return  # the yard does not exist yet
-        facts: str = await connection.execute("INFO", "server")
-        run_id = facts.partition("run_id:")[2].partition("\r")[0]
-        if last != run_id:
-            await _rewrite(connection)
-            await connection.execute("HSET", f"{prefix}meta", "run_id", run_id)
+        for key in (f"{prefix}state", f"{prefix}meta"):  # `meta` is a hash in a yard of release 0.1.0 alone
+            secret, last = await connection.execute("HMGET", key, "secret", "run_id")
+            if secret is not None:
+                await _rewrite_if_restarted(connection, key, last)
+                return
+
+
+async def _rewrite_if_restarted(connection: RedisConnection, key: str, last: str | None) -> None:
+    facts: str = await connection.execute("INFO", "server")
+    run_id = facts.partition("run_id:")[2].partition("\r")[0]
+    if last != run_id:
+        await _rewrite(connection)
+        await connection.execute("HSET", key, "run_id", run_id)
 
 
 async def _rewrite(connection: RedisConnection) -> None:
