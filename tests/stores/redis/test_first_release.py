@@ -1,5 +1,6 @@
 """A yard of release 0.1.0 is brought over whole, and its processes can write no more."""
 
+import asyncio
 import gzip
 import json
 from pathlib import Path
@@ -15,7 +16,7 @@ from taskyard.ledger.clock import ManualClock
 from taskyard.stores.redis import RedisStore
 from taskyard.stores.shared.rows import STATUSES
 from tests.redis_servers import RedisServer
-from tests.stores.given import HERE, at_once, completing, every_event, given_a_task, step
+from tests.stores.given import HERE, completing, every_event, given_a_task, step
 from tests.stores.redis.conftest import Connect
 
 DATA = Path(__file__).parents[2] / "data"
@@ -60,7 +61,8 @@ def as_shown(task: dict[str, Any]) -> Hot:
     status = STATUSES[task["status"]]
     gone = {} if status in KEY_HELD else LET_GO
     ended = {"rescore_at": None} if status.is_final else {}
-    return Hot(**{**task, "agent_type": None, "type_slot": 0, "status": status, **gone, **ended})
+    fields: dict[str, Any] = {**task, "agent_type": None, "type_slot": 0, "status": status, **gone, **ended}
+    return Hot(**fields)
 
 
 async def test_what_was_stored_is_read_as_it_was(store: RedisStore):
@@ -106,7 +108,7 @@ async def test_many_migrate_at_once_and_one_goes_on_where_another_was_killed(ser
     client.set(f"{YARD}meta", "")
     client.hset(f"{YARD}numbers", "log", int(client.hget(f"{YARD}numbers", "event")) // 1024)
 
-    one, other = await at_once(connect(), connect())
+    one, other = await asyncio.gather(connect(), connect())
 
     assert [[stored.seq, *stored.event] for stored in await every_event(one)] == SHOWN["events"]
     assert await other.checks() == []
