@@ -95,7 +95,7 @@ async def test_work_goes_on_with_higher_numbers(store: RedisStore):
     running = (await store.load([TaskId(SHOWN["running"])]))[TaskId(SHOWN["running"])]
 
     done = await step(store, completing(store, running))
-    await given_a_task(store, id="task_new")
+    await given_a_task(store, id=TaskId("task_new"))
 
     assert done.status is Status.COMPLETED
     new = (await every_event(store))[len(SHOWN["events"]) :]
