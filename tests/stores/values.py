@@ -147,7 +147,7 @@ def definitions(hot: Hot) -> st.SearchStrategy[Definition]:
         dag_id=st.just(hot.dag_id),
         idempotency_key=st.just(hot.idempotency_key),
         type=texts,
-        created_at=st.just(hot.created_at),
+        created_at=st.just(hot.created_at) | times,  # one that judges has the time of what it judges
         created_by=texts,
         preset=texts,
         queue=texts,

@@ -44,7 +44,10 @@ def encode_definition(definition: Definition) -> str:
 
 
 class Heading(NamedTuple):
-    """The fields that a task's row has too. A store that reads both together may leave them out of the text."""
+    """The fields that a task's row has too. A store that reads both together may leave them out of the text.
+
+    The time is not always that of the row: a task that judges another has that one's time, by which it ages.
+    """
 
     id: TaskId
     workspace: str
@@ -52,8 +55,15 @@ class Heading(NamedTuple):
     created_at: Micros
 
 
-def encode_definitions(definitions: Iterable[Definition], *, with_heading: bool = True) -> Iterator[str]:
-    """Each as text. What many have in common is put together once."""
+def encode_definitions(
+    definitions: Iterable[Definition], *, row_times: Iterable[Micros | None] | None = None
+) -> Iterator[str]:
+    """Each as text. What many have in common is put together once.
+
+    Without its heading, where it is given when each row says that its task was put in; None: that is not known.
+    """
+    with_heading = row_times is None
+    times = iter(row_times or ())
     for alike, run in groupby(definitions, likeness):
         before, between, behind, after = _around_its_own(alike, with_heading)
         for definition in run:
@@ -62,7 +72,8 @@ def encode_definitions(definitions: Iterable[Definition], *, with_heading: bool 
             depends_on = f',"depends_on":{_to_text(definition.depends_on)}' if definition.depends_on else ""
             trace = "" if definition.trace is None else f',"trace":{encode_basestring(definition.trace)}'
             named = f',"id":{encode_basestring(definition.id)}' if with_heading else ""
-            dated = f',"created_at":{definition.created_at}' if with_heading else ""
+            is_dated = with_heading or next(times) != definition.created_at
+            dated = f',"created_at":{definition.created_at}' if is_dated else ""
             yield f'{{"v":{FORMAT}{named}{before}{dated}{between}{prompt}{payload}{behind}{depends_on}{trace}{after}'
 
 

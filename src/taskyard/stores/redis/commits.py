@@ -68,7 +68,7 @@ class _CommitPlan:
             for before, after, event, *_ in change_set.changes
         ]
         if change_set.tasks:
-            first = self.put_aside(encoding.format_definitions(task.definition for task in change_set.tasks))
+            first = self.put_aside(encoding.format_definitions(change_set.tasks))
             events = (encoding.format_event(task.event) for task in change_set.tasks)
             fields = encoding.new_task_fields(change_set.tasks)
             steps.append(("insert", first, list(zip(fields, events, strict=True))))
@@ -127,7 +127,7 @@ def _history_steps(change_set: ChangeSet) -> list[Step]:
     steps += [("checkpoint", *each[:2], encoding.format_checkpoint(each)) for each in change_set.checkpoints]
     steps += [("signal", each.task_id, encoding.format_signal(each)) for each in change_set.signals]
     steps += map(_record_step, change_set.records)
-    texts = encoding.format_definitions(change_set.redefined)
+    texts = encoding.format_redefinitions(change_set.redefined)
     steps += [("redefine", each.id, each.type, text) for each, text in zip(change_set.redefined, texts, strict=True)]
     steps += [("post", each.topic, to_json(each.task_id), encoding.format_outbox(each)) for each in change_set.outbox]
     steps += [("rescore", *map(to_json, each)) for each in change_set.rescores]

@@ -118,9 +118,16 @@ def parse_hot(row: list[Any]) -> Hot:
     return Hot._make(values)
 
 
-def format_definitions(definitions: Iterable[Definition]) -> list[str]:
-    """The texts of the definitions, without what the rows have."""
-    return list(encode_definitions(definitions, with_heading=False))
+def format_definitions(tasks: Sequence[NewTask]) -> list[str]:
+    """The definitions of new tasks as text, without what the rows have."""
+    return list(
+        encode_definitions((task.definition for task in tasks), row_times=[task.hot.created_at for task in tasks])
+    )
+
+
+def format_redefinitions(definitions: Sequence[Definition]) -> list[str]:
+    """Definitions of tasks whose rows are not at hand, without what the rows surely have."""
+    return list(encode_definitions(definitions, row_times=[None] * len(definitions)))
 
 
 def parse_definition(row: list[Any], text: str) -> Definition:

@@ -74,7 +74,7 @@ class GroupSteps:
             return None
         kinds_of_tasks = [(task.event.event, task.event.at, task.event.data) for task in change_set.tasks]
         kinds = [self._kinds.setdefault(kind, len(self._kinds) + 1) for kind in kinds_of_tasks]
-        first = self._put_aside(encoding.format_definitions(task.definition for task in change_set.tasks))
+        first = self._put_aside(encoding.format_definitions(change_set.tasks))
         ids = [task.hot.id for task in change_set.tasks]
         return "births", first, list(zip(ids, kinds, encoding.new_task_fields(change_set.tasks), strict=True))
 
