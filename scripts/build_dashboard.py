@@ -20,7 +20,7 @@ _NOT_SOURCES = frozenset({"node_modules", "dist", "made"})  # what is made are t
 
 def is_fresh() -> bool:
     """Whether there is nothing to do: what is built is of these sources, or there are no sources to build from."""
-    return not SOURCES.exists() or _said(BUILT / STAMP) == digest()
+    return not SOURCES.exists() or _stamped(BUILT / STAMP) == digest()
 
 
 def digest() -> str:
@@ -33,7 +33,7 @@ def digest() -> str:
 
 def build() -> None:
     sources, locked = digest(), sha256((SOURCES / "package-lock.json").read_bytes()).hexdigest()
-    if _said(_INSTALLED) != locked:
+    if _stamped(_INSTALLED) != locked:
         install(SOURCES)
         _INSTALLED.write_text(locked)
     # Into a folder of its own first: who is served from the old build sees no half of a new one.
@@ -51,7 +51,7 @@ def _sources() -> list[Path]:
     return [path for path in (*tops, *inside) if path.is_file()]
 
 
-def _said(stamp: Path) -> str:
+def _stamped(stamp: Path) -> str:
     return stamp.read_text() if stamp.exists() else ""
 
 

@@ -50,7 +50,7 @@ def state_machine() -> str:
         "## States",
         table(["state", "meaning", ""], [[f"`{status}`", MEANING[status], kind_of(status)] for status in Status]),
         "## Verbs",
-        table(["verb", "meaning", "event"], [[f"`{verb}`", meaning_of(verb), told_by(verb)] for verb in GRAPH]),
+        table(["verb", "meaning", "event"], [[f"`{verb}`", meaning_of(verb), event_of(verb)] for verb in GRAPH]),
         "## What a verb does in each state",
         "An empty cell is refused. Where there are two, what the verb is given decides; `=` leaves the state as it is.",
         table(["", *(f"`{status}`" for status in columns())], [[f"`{verb}`", *cells(verb)] for verb in GRAPH]),
@@ -91,7 +91,7 @@ def meaning_of(verb: str) -> str:
     return (documented.__doc__ or "").partition("\n")[0]
 
 
-def told_by(verb: str) -> str:
+def event_of(verb: str) -> str:
     return f"`{EVENTS[verb]}`" if verb in EVENTS else ""
 
 

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from taskyard.client.host import RemoteHost
 from taskyard.client.transport.connection import Connection
 from taskyard.core.units import Micros
-from taskyard.features.notifications.views import ErrandsRun
+from taskyard.features.notifications.views import OutboxRun
 from taskyard.features.retention.views import Swept
 from taskyard.host import LocalHost
 from taskyard.portal import Portal
@@ -30,7 +30,7 @@ class HostBeyond(RemoteHost):
     async def sweep(self) -> Swept:
         return await self._behind.sweep()
 
-    async def run_outbox(self) -> ErrandsRun:
+    async def run_outbox(self) -> OutboxRun:
         return await self._behind.run_outbox()
 
 

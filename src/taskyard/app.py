@@ -144,7 +144,7 @@ async def serve(
     if not isinstance(yard.host, LocalHost):
         raise InvalidInput("url", NEEDS_THE_STORE)
     try:
-        from taskyard.server.server import serve_until_told  # noqa: PLC0415 - the server is an extra
+        from taskyard.server.server import serve_until_stopped  # noqa: PLC0415 - the server is an extra
     except ModuleNotFoundError as missing:
         if missing.name not in ("fastapi", "uvicorn", "pydantic"):
             raise
@@ -157,7 +157,9 @@ async def serve(
         return [] if watcher.problem is None else ["files: a folder is not being watched"]
 
     try:
-        await serve_until_told(yard, host=host, port=port, allowed_hosts=allowed_hosts, on_up=on_up, problems=problems)
+        await serve_until_stopped(
+            yard, host=host, port=port, allowed_hosts=allowed_hosts, on_up=on_up, problems=problems
+        )
     finally:
         stop.set()
         await watches
@@ -178,7 +180,7 @@ async def served(yard: service.Yard, *, port: int = 0) -> AsyncGenerator[str | N
 
 
 async def listen(yard: service.Yard, source: str, places: Iterable[str], stop: asyncio.Event) -> None:
-    """Let a source fire the triggers that wait for it, until told to stop: `files`, or one of an installed package.
+    """Let a source fire the triggers that wait for it, until asked to stop: `files`, or one of an installed package.
 
     `places` are what this process may listen to, in the words of the source; for files they are folders.
     """
@@ -192,7 +194,7 @@ async def watch_files(
     *,
     on_up: Callable[[Iterable[Path]], object] | None = None,
 ) -> None:
-    """Watch these folders for the triggers that wait for files in them, until told to stop. `on_up` hears of them."""
+    """Watch these folders for the triggers that wait for files in them, until asked to stop. `on_up` hears of them."""
     roots = file_watcher.checked(folders)
     if on_up is not None:
         on_up(roots)
@@ -270,9 +272,9 @@ def _targets(given: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def _call_timeout(given: float | None) -> float:
-    said = os.environ.get("TASKYARD_CALL_TIMEOUT_SEC") if given is None else given
+    given_sec = os.environ.get("TASKYARD_CALL_TIMEOUT_SEC") if given is None else given
     try:
-        seconds = CALL_TIMEOUT if said is None else float(said)
+        seconds = CALL_TIMEOUT if given_sec is None else float(given_sec)
     except ValueError:
         seconds = 0.0
     if not LEAST_CALL_TIMEOUT <= seconds <= MOST_CALL_TIMEOUT:

@@ -14,7 +14,7 @@ from typing import Protocol
 from taskyard.core.claiming import Pace
 from taskyard.core.errors import TaskyardError
 from taskyard.core.units import Micros
-from taskyard.features.notifications.views import ErrandsRun
+from taskyard.features.notifications.views import OutboxRun
 from taskyard.features.retention.views import Swept
 from taskyard.ledger.options import Options
 from taskyard.outbox import OutboxRunner
@@ -51,7 +51,7 @@ class Host(Protocol):
     async def open(self) -> None: ...
     async def close(self) -> None: ...
     async def sweep(self) -> Swept: ...
-    async def run_outbox(self) -> ErrandsRun: ...
+    async def run_outbox(self) -> OutboxRun: ...
 
 
 class LocalHost:
@@ -117,7 +117,7 @@ class LocalHost:
         """Do what is due now, in bounded steps. Call it every second, from as many processes as there are."""
         return await self.sweeper.sweep()
 
-    async def run_outbox(self) -> ErrandsRun:
+    async def run_outbox(self) -> OutboxRun:
         """Do what is due outside the store. Call it every second, from as many processes as there are."""
         return await self._outbox.run()
 

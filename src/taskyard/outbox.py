@@ -12,7 +12,7 @@ from taskyard.core.units import MINUTE, SECOND, Micros
 from taskyard.features.artifacts.rules import LOOSE
 from taskyard.features.notifications import rules
 from taskyard.features.notifications.service import AT_ONCE, ROWS
-from taskyard.features.notifications.views import ErrandsRun
+from taskyard.features.notifications.views import OutboxRun
 from taskyard.sweeper import Sweeper
 from taskyard.workspace import Workspace
 
@@ -28,7 +28,7 @@ class OutboxRunner:
         self._store = here.ledger.store
         self._workspace_of = workspace_of
 
-    async def run(self) -> ErrandsRun:
+    async def run(self) -> OutboxRun:
         """Do what is due outside the store. Call it every second, from as many processes as there are."""
         # Who does not know where artifacts are leaves them to those who do.
         cleared = (
@@ -38,9 +38,9 @@ class OutboxRunner:
         )
         now = self._ledger.now()
         if await self._store.take_duty("outbox", now, Micros(now + SECOND)) is None:
-            return ErrandsRun(cleared=cleared)
+            return OutboxRun(cleared=cleared)
         # A slow target keeps nobody: who comes after has the duty again, and finds each try written down before it.
-        return ErrandsRun(addressed=await self._address_all(), delivered=await self._deliver(), cleared=cleared)
+        return OutboxRun(addressed=await self._address_all(), delivered=await self._deliver(), cleared=cleared)
 
     async def _address_all(self) -> int:
         rows = await self._store.outbox(TOPIC, ROWS)

@@ -75,7 +75,7 @@ class Waits:
 
 
 async def _end_others() -> None:
-    """Cancel every other task of this loop: whoever waits for one is told that it was cancelled."""
+    """Cancel every other task of this loop: whoever waits for one gets a cancellation."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()

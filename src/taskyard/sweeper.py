@@ -168,8 +168,8 @@ class Sweeper:
 
         async def lift() -> int:
             await self._here.metrics.forget_old_days()
-            landed = await self._ledger.commit_set(ChangeSet(lifts=(Lift(DAY_BLOCKER),), at=now))
-            return len(landed.readied) if isinstance(landed, Committed) else 0
+            committed = await self._ledger.commit_set(ChangeSet(lifts=(Lift(DAY_BLOCKER),), at=now))
+            return len(committed.readied) if isinstance(committed, Committed) else 0
 
         return await self.on_duty("day", Micros(midnight + DAY - now), lift)
 
@@ -231,11 +231,11 @@ class Sweeper:
 
     async def _settle_ended(self, events: Sequence[Event]) -> int:
         """Store how graphs ended whose last tasks ended here, where nobody has."""
-        told = {event.dag_id for event in events if event.task_id is None}
+        ended_dags = {event.dag_id for event in events if event.task_id is None}
         ended: dict[str, set[DagId]] = {}
         for event in events:
             dag_id = event.dag_id
-            if dag_id is not None and dag_id not in told and event.status in FINAL and not _is_lone(event):
+            if dag_id is not None and dag_id not in ended_dags and event.status in FINAL and not _is_lone(event):
                 ended.setdefault(event.workspace, set()).add(dag_id)
         settled = 0
         for workspace, dag_ids in ended.items():

@@ -78,7 +78,7 @@ async def test_a_round_is_void_in_which_a_job_is_not_accounted_for(where: Places
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_a_void_round_does_not_count_and_is_told(where: Places):
+async def test_a_void_round_does_not_count_and_is_reported(where: Places):
     told: list[str] = []
     losing = a_system("Losing")
 

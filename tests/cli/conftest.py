@@ -16,7 +16,7 @@ from taskyard.cli.terminal import Terminal
 from taskyard.core.errors import TaskyardError
 
 
-class Said(NamedTuple):
+class Printed(NamedTuple):
     status: int
     out: str
 
@@ -25,7 +25,7 @@ class Said(NamedTuple):
         return json.loads(self.out)
 
 
-Command = Callable[..., Said]
+Command = Callable[..., Printed]
 built = cache(get_command)  # to build every command takes longer than most of them do
 
 
@@ -58,13 +58,13 @@ def taskyard(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Comma
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr("typer.testing._get_command", built)
 
-    def run(*words: str, stdin: str | None = None) -> Said:
+    def run(*words: str, stdin: str | None = None) -> Printed:
         result = CliRunner().invoke(app, list(words), input=stdin)
         if isinstance(result.exception, TaskyardError):
-            return Said(result.exception.exit_status, str(result.exception))
+            return Printed(result.exception.exit_status, str(result.exception))
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
-        return Said(result.exit_code, result.stdout)
+        return Printed(result.exit_code, result.stdout)
 
     return run
 

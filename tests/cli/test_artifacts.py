@@ -65,7 +65,7 @@ def test_a_validator_of_a_shell_fetches_what_it_judges(taskyard: Command) -> Non
     assert taskyard("artifacts", "get", given["ref"], "-o", "-").status == 3
 
 
-def test_a_place_is_said_by_the_file_of_settings(taskyard: Command, tmp_path: Path) -> None:
+def test_a_place_is_stated_by_the_file_of_settings(taskyard: Command, tmp_path: Path) -> None:
     (tmp_path / "taskyard.toml").write_text(f'artifacts = "{(tmp_path / "elsewhere").as_uri()}"\n')
     (tmp_path / "a.txt").write_text("a")
 

@@ -130,7 +130,7 @@ def test_why_says_what_a_task_waits_for(taskyard: Command) -> None:
     assert taskyard("why", ids["page"], "--json").json["causes"][0]["kind"] == "task"
 
 
-def test_what_a_task_is_is_said_once(taskyard: Command) -> None:
+def test_what_a_task_is_is_stated_once(taskyard: Command) -> None:
     task = taskyard("enqueue", "code", "--json").json["id"]
     (held,) = taskyard("claim", "--agent", "me", "--json").json["tasks"]
     taskyard("complete", task, "--lease", held["lease"])
@@ -148,7 +148,7 @@ def test_lists_are_filtered_and_empty_ones_say_what_to_do(taskyard: Command) -> 
     assert [row["type"] for row in taskyard("ls", "--text", "look AROUND", "--json").json] == ["research"]
 
 
-def test_events_are_told_one_a_line(taskyard: Command) -> None:
+def test_events_are_reported_one_a_line(taskyard: Command) -> None:
     ids = given_a_page(taskyard)
 
     lines = taskyard("events", ids["page"]).out.splitlines()

@@ -32,7 +32,7 @@ def test_the_tokens_of_a_chat_service_are_not_shown(taskyard: Command) -> None:
     assert taskyard("notify", "ls").out == "nobody is told of anything\n"
 
 
-def test_what_cannot_be_told_is_refused(taskyard: Command) -> None:
+def test_what_cannot_be_reported_is_refused(taskyard: Command) -> None:
     assert taskyard("notify", "add", "ops", "http://169.254.169.254/", "--on", "dead_letter").status == 2
     assert taskyard("notify", "add", "ops", "https://example.org/", "--on", "everything").status == 2
     assert taskyard("notify", "test", "nobody").status == 3

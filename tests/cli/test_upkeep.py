@@ -15,7 +15,7 @@ def test_migrating_is_a_step_of_its_own(taskyard: Command) -> None:
     assert (after.status, after.json["outstanding"], after.json["stored"]) == (0, [], len(planned))
 
 
-def test_what_there_is_to_migrate_is_said_in_words(taskyard: Command) -> None:
+def test_what_there_is_to_migrate_is_stated_in_words(taskyard: Command) -> None:
     assert "to apply, with `taskyard migrate apply`" in taskyard("migrate", "status").out
     assert "0001 yard" in taskyard("migrate", "plan").out
     assert "create table task (" in taskyard("migrate", "plan", "--sql").out

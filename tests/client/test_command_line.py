@@ -74,7 +74,7 @@ async def test_what_needs_the_store_itself_says_so(shell: Shell, command: tuple[
     assert "needs the store itself" in errors
 
 
-async def test_without_a_good_token_nothing_is_told(local: Yard, server: Server):
+async def test_without_a_good_token_nothing_is_answered(local: Yard, server: Server):
     await local.tokens.create("ops", "admin")
 
     status, out, errors = await Shell(url_of(server), "").run("ls")

@@ -17,7 +17,7 @@ from tests.remote import url_of
 from tests.yards import given_an_agent
 
 
-async def test_a_task_is_put_in_once_and_said_to_be_new(local: Yard, shaky: Yard, proxy: Cutting):
+async def test_a_task_is_put_in_once_and_reported_as_new(local: Yard, shaky: Yard, proxy: Cutting):
     proxy.to_lose = 2
     task = await shaky.enqueue("code")
 
@@ -26,7 +26,7 @@ async def test_a_task_is_put_in_once_and_said_to_be_new(local: Yard, shaky: Yard
     assert [each.id for each in await local.find()] == [task.id]
 
 
-async def test_a_task_that_was_there_before_is_not_said_to_be_new(local: Yard, shaky: Yard, proxy: Cutting):
+async def test_a_task_that_was_there_before_is_not_reported_as_new(local: Yard, shaky: Yard, proxy: Cutting):
     first = await local.enqueue("code", idempotency_key="once")
 
     proxy.to_lose = 1
@@ -128,7 +128,7 @@ async def test_the_next_server_of_the_list_is_asked_where_one_is_gone(local: Yar
     assert len(await local.find()) == 4
 
 
-async def test_a_server_that_is_not_there_is_said_to_be_away(local: Yard):
+async def test_a_server_that_is_not_there_is_reported_as_away(local: Yard):
     async with served(local) as server:
         url = url_of(server)
 

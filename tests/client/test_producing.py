@@ -43,7 +43,7 @@ async def test_a_lone_one_is_asked_for_as_ever(remote: Yard, asked: list[Call]):
     assert asked == [calls.ENQUEUE]
 
 
-async def test_what_is_wrong_with_one_is_told_to_it_alone_and_by_its_own_name(local: Yard, remote: Yard):
+async def test_what_is_wrong_with_one_is_reported_to_it_alone_and_by_its_own_name(local: Yard, remote: Yard):
     answers = await asyncio.gather(
         remote.enqueue("code"), remote.enqueue("code", priority=101), remote.enqueue("code"), return_exceptions=True
     )

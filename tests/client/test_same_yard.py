@@ -226,7 +226,7 @@ async def test_a_misspelled_verb_is_no_verb_that_needs_the_store(remote: Yard):
         attrgetter("registr")(remote.agents)
 
 
-async def test_the_yards_time_is_told_with_every_answer(local: Yard, remote: Yard):
+async def test_the_yards_time_is_reported_with_every_answer(local: Yard, remote: Yard):
     before = local.now()
     await remote.mark()
 

@@ -102,7 +102,7 @@ async def test_every_call_ends_while_the_line_is_silent_and_goes_on_over_a_new_o
     assert await line.yard.claim("worker")
 
 
-async def test_a_server_that_is_silent_for_everybody_is_told_in_time_and_met_again(line: Line):
+async def test_a_server_that_is_silent_for_everybody_is_reported_in_time_and_met_again(line: Line):
     line.proxy.hush(new_too=True)
 
     for call in CALLS.values():
@@ -125,7 +125,7 @@ async def test_a_yard_is_refused_in_time_where_the_server_is_silent_from_the_beg
 
 
 @pytest.mark.parametrize("scheme", [{"postgres": "postgresql"}.get(name, name) for name in DOORS])
-async def test_a_machine_that_takes_no_connection_is_told_in_time(scheme: str):
+async def test_a_machine_that_takes_no_connection_is_reported_in_time(scheme: str):
     async def open_and_look(port: int) -> None:
         url = f"{scheme}://127.0.0.1:{port}"
         async with taskyard.connect(url, sweeps=False, call_timeout_sec=BOUND) as yard:

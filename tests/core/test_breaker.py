@@ -57,7 +57,7 @@ def test_an_open_breaker_is_half_open_after_its_time_by_itself(seconds: float, s
     assert a_breaker(1, opened_at=NOW).half_open_at(POLICY) == later(60)
 
 
-def test_opening_and_closing_are_kept_and_told():
+def test_opening_and_closing_are_kept_and_reported():
     move = breaker.opened(a_breaker(4, version=9), why="5 failures in a row", now=NOW)
 
     assert move.record[:4] == ("breaker", "here", "code", 9)

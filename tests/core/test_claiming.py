@@ -342,7 +342,9 @@ def test_tasks_without_a_maximum_have_a_class_of_their_own():
     ("name", "ceiling", "effective"),
     [("key:k", None, 1), ("probe:code:3", None, 1), ("key:k", 3, 3), ("dag:d", None, None), ("slots:ada", None, None)],
 )
-def test_keys_and_probes_admit_one_without_anyone_having_said_so(name: str, ceiling: int | None, effective: int | None):
+def test_keys_and_probes_admit_one_without_anyone_having_stated_so(
+    name: str, ceiling: int | None, effective: int | None
+):
     assert ceiling_of(Limit("default", name, ceiling, 0, 0)) == effective
 
 

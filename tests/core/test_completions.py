@@ -47,8 +47,10 @@ def ends(draw: st.DrawFn, number: int) -> End:
     return End(hot, Output(hot.id, hot.attempt, f'"{number}"', (), draw(st.sampled_from([None, "{}"]))), draw(REPORTS))
 
 
-def alone(end: End, *, unbeaten: bool, now: Micros) -> ChangeSet:
-    return outcomes.completed(end.hot, type_="code", output=end.output, report=end.report, now=now, unbeaten=unbeaten)
+def alone(end: End, *, lease_unchanged: bool, now: Micros) -> ChangeSet:
+    return outcomes.completed(
+        end.hot, type_="code", output=end.output, report=end.report, now=now, lease_unchanged=lease_unchanged
+    )
 
 
 def summed(spends: Iterable[Spend]) -> Counter[tuple[object, ...]]:
@@ -72,12 +74,12 @@ def parts(sets: Sequence[ChangeSet], name: str) -> tuple[object, ...]:
 
 
 @given(st.integers(1, 5).flatmap(lambda count: st.tuples(*map(ends, range(count)))), st.booleans())
-def test_many_come_to_what_each_comes_to(those: tuple[End, ...], unbeaten: bool):
+def test_many_come_to_what_each_comes_to(those: tuple[End, ...], lease_unchanged: bool):
     now = later(2000)
-    likeness = completions.likeness(those[0].hot, unbeaten=unbeaten)
+    likeness = completions.shared_facts(those[0].hot, lease_unchanged=lease_unchanged)
     assert likeness is not None
     together = completions.completed(those, likeness, type_="code", now=now)
-    singly = [alone(end, unbeaten=unbeaten, now=now) for end in those]
+    singly = [alone(end, lease_unchanged=lease_unchanged, now=now) for end in those]
 
     assert together.at == now
     for name in set(ChangeSet._fields) - {"at", "good_until", "spends", "counts"}:
@@ -100,14 +102,14 @@ def test_many_come_to_what_each_comes_to(those: tuple[End, ...], unbeaten: bool)
     ids=["ready", "claimed", "validated", "at most so dear", "the probe"],
 )
 def test_what_needs_a_decision_of_its_own_is_like_nothing(hot: Hot):
-    assert completions.likeness(hot, unbeaten=False) is None
+    assert completions.shared_facts(hot, lease_unchanged=False) is None
 
 
 def test_ends_of_another_kind_are_not_alike():
     one = running(a_row())
     others = [
-        completions.likeness(hot, unbeaten=unbeaten)
-        for hot, unbeaten in [
+        completions.shared_facts(hot, lease_unchanged=lease_unchanged)
+        for hot, lease_unchanged in [
             (one, False),
             (one, True),
             (one._replace(lane=8), False),

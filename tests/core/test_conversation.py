@@ -35,6 +35,6 @@ def test_one_that_the_task_was_put_in_with_is_anybodys():
     assert resumable('{"session_id":"s1","work_dir":null}', "anywhere")["session_id"] == "s1"
 
 
-def test_one_of_the_two_must_be_said():
+def test_one_of_the_two_must_be_given():
     with pytest.raises(InvalidInput, match="work_dir"):
         pinned(HERE, session_id=None, work_dir=None, runtime="here")

@@ -194,7 +194,7 @@ def test_what_waits_for_a_failure_directly_or_not_cannot_proceed():
     assert doomed(waits, set()) == set()
 
 
-def test_edges_that_leave_a_graph_are_told_from_those_within():
+def test_edges_that_leave_a_graph_differ_from_those_within():
     a, b, c = map(TaskId, "abc")
     inside, outside = Edge(a, b, "depends"), Edge(a, c, "depends")
 
@@ -206,7 +206,7 @@ def test_a_blocker_names_the_task_that_takes_it_off(blocker: str, task: str | No
     assert waited_for(blocker) == task
 
 
-def test_a_graph_that_ended_is_told_from_one_that_goes_on():
+def test_a_graph_that_ended_differs_from_one_that_goes_on():
     assert [status.value for status in DagStatus if status.is_final] == ["completed", "failed", "cancelled"]
 
 

@@ -152,7 +152,7 @@ def test_an_enumeration_or_a_set_from_python_is_stored_plainly():
 
 
 @pytest.mark.parametrize("name", list(PRESETS))
-def test_what_is_not_said_comes_from_the_preset(name: str):
+def test_what_is_not_given_comes_from_the_preset(name: str):
     policy, definition = PRESETS[name], defined(task(), name)
     assert definition == Definition(
         id=MINE,

@@ -116,7 +116,7 @@ def test_what_was_consumed_or_cleared_never_comes_back_and_is_remembered():
     assert all(inbox_rules.knows(cleared, each) for each in ("1", "2", "first"))
 
 
-def test_a_reason_is_news_once_and_only_where_something_waits():
+def test_a_reason_is_reported_once_and_only_where_something_waits():
     box = filled(entry(1))
 
     blocked = inbox_rules.block(box, Blocked.STREAMING)

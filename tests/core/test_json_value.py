@@ -230,7 +230,7 @@ def test_the_key_of_a_payload_is_the_hash_of_its_canonical_text():
 
 
 @pytest.mark.parametrize("empty", [None, {}, [], ""])
-def test_an_empty_payload_is_told_apart_by_prompt_and_type(empty: Any):
+def test_an_empty_payload_is_distinguished_by_prompt_and_type(empty: Any):
     key = payload_key(empty, prompt="p", type="t")
     assert key == payload_key({}, prompt="p", type="t")
     assert key != payload_key(empty, prompt="q", type="t")

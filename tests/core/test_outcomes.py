@@ -27,29 +27,29 @@ BURY = Decision(FollowUp.BURY, "crash", NOW, counted=True, breaks=True)
 PARK = Decision(FollowUp.PARK, "rate_limit", later(60), wait=Micros(60))
 
 
-def said(verb: str = "complete", *, cost: int | None = None) -> Report:
+def report_of(verb: str = "complete", *, cost: int | None = None) -> Report:
     return Report(verb, "digest", None if cost is None else MicroUsd(cost), 30, None, "large")
 
 
 def completed(hot: Hot, *, cost: int | None = None, now: Micros = NOW) -> ChangeSet:
     output = Output(hot.id, hot.attempt, "{}", (), None)
     return outcomes.completed(
-        hot, type_="code", output=output, validated=False, report=said(cost=cost), outbox=(), now=now
+        hot, type_="code", output=output, validated=False, report=report_of(cost=cost), outbox=(), now=now
     )
 
 
 def failed(hot: Hot, verdict: Decision, *, cost: int | None = None) -> ChangeSet:
     failure = Failure(reason="agent_error", error="it broke", details={"line": 7})
-    return outcomes.failed(hot, verdict, failure, said("fail", cost=cost), circuit=CLOSED, now=NOW)
+    return outcomes.failed(hot, verdict, failure, report_of("fail", cost=cost), circuit=CLOSED, now=NOW)
 
 
 def released(hot: Hot) -> ChangeSet:
-    return outcomes.released(hot, said("release"), type_="code", now=NOW)
+    return outcomes.released(hot, report_of("release"), type_="code", now=NOW)
 
 
 def suspended(hot: Hot) -> ChangeSet:
     return outcomes.suspended(
-        hot, said("suspend"), type_="code", blockers=["signal:go", "child:c"], wake_at=later(60), now=NOW
+        hot, report_of("suspend"), type_="code", blockers=["signal:go", "child:c"], wake_at=later(60), now=NOW
     )
 
 
@@ -152,7 +152,9 @@ def test_what_was_reserved_on_one_day_is_given_back_to_that_day():
 
 
 @pytest.mark.parametrize(("reported", "cost"), [(None, 12), (0, 0), (31, 31)])
-def test_what_an_attempt_cost_is_what_it_says_at_last_else_what_its_heartbeats_said(reported: int | None, cost: int):
+def test_what_an_attempt_cost_is_what_it_says_at_last_else_what_its_heartbeats_reported(
+    reported: int | None, cost: int
+):
     hot = a_held_task()._replace(spent=MicroUsd(12), tokens_in=4, tokens_out=5)
 
     change_set = completed(hot, cost=reported)
@@ -230,7 +232,7 @@ def test_only_a_failure_that_counts_uses_up_an_attempt(ending: str, outcome: Out
     assert (attempt.outcome, attempt.counted, change.after.failures) == (outcome, counted, int(counted))
 
 
-def test_a_failed_attempt_keeps_what_it_came_down_to_and_what_was_said():
+def test_a_failed_attempt_keeps_what_it_came_down_to_and_what_was_stated():
     [attempt] = failed(a_held_task(), PARK).attempts
 
     assert (attempt.reason, attempt.error, attempt.details) == ("rate_limit", "it broke", '{"line":7}')
@@ -278,7 +280,7 @@ def test_a_success_ends_the_row_of_failures_and_a_failure_lengthens_it():
     assert failed(hot._replace(circuit=2), RETRY).counts == ()  # claimed under another generation
 
 
-def test_a_dead_letter_is_recorded_for_review_and_people_are_told():
+def test_a_dead_letter_is_recorded_for_review_and_people_are_notified():
     hot = a_held_task()._replace(attempt=4)
 
     change_set = failed(hot, BURY._replace(poison=True))
@@ -330,7 +332,7 @@ def test_a_wait_is_for_all_its_blockers_under_its_own_number():
     assert change_set.blockers == (Blocker(hot.id, 5, "signal:go"), Blocker(hot.id, 5, "child:c"))
 
 
-def test_an_output_lands_with_its_completion():
+def test_an_output_is_committed_with_its_completion():
     hot = a_held_task()
 
     assert completed(hot).outputs == (Output(hot.id, 1, "{}", (), None),)

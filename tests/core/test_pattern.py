@@ -9,7 +9,7 @@ import taskyard
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import PRESETS
 from taskyard.core.task import Status
-from taskyard.definition.cache import pattern_of, said_in_common
+from taskyard.definition.cache import common_shape, pattern_of
 from taskyard.features.tasks.views import stored_task
 from taskyard.yard import Yard
 from tests.core.defining import defined
@@ -94,12 +94,12 @@ async def test_tasks_of_a_graph_have_each_what_is_its_own():
     assert refused.value.facts["field"] == "tasks[4].depends_on"
 
 
-def test_what_was_said_of_a_task_itself_by_another_name_is_no_pattern():
+def test_what_was_stated_of_a_task_itself_by_another_name_is_no_pattern():
     raw = {"type": "code", "instructions": "Fix it"}
     fixing = defined({"type": "code", "prompt": "Fix it"})
 
-    assert pattern_of(raw, said_in_common(raw), PRESETS["standard"], fixing) is None
-    assert pattern_of(raw, said_in_common(raw), PRESETS["standard"], fixing._replace(prompt="")) is not None
+    assert pattern_of(raw, common_shape(raw), PRESETS["standard"], fixing) is None
+    assert pattern_of(raw, common_shape(raw), PRESETS["standard"], fixing._replace(prompt="")) is not None
 
 
 async def test_a_task_does_not_depend_on_itself_whatever_came_before():
@@ -151,7 +151,7 @@ async def test_the_preset_of_the_queue_counts_that_is_in_force():
         assert (before.preset, (await yard.enqueue("code")).preset) == ("standard", "ade")
 
 
-async def test_who_asks_is_told_of_each():
+async def test_who_asks_learns_of_each():
     async with taskyard.connect("memory://") as yard:
         ann = await yard.enqueue("code", created_by="human:ann")
         ben = await yard.enqueue("code", created_by="human:ben")

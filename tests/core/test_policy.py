@@ -263,7 +263,7 @@ def test_presets_cannot_be_changed_by_accident():
         cast(dict[str, Policy], PRESETS)["mine"] = PRESETS["loki"]
 
 
-def test_policies_are_told_apart_by_what_they_say():
+def test_policies_are_distinguished_by_what_they_say():
     assert replace(PRESETS["loki"]) == PRESETS["loki"]
     assert len({PRESETS["loki"], replace(PRESETS["loki"]), replace(PRESETS["loki"], lease_sec=10)}) == 2
     assert Policy(name="standard") == PRESETS["standard"]

@@ -25,7 +25,7 @@ NOW = Micros(1_767_225_600_000_000)
 HOURLY = Schedule(
     id="audit",
     timing=Timing(
-        said="every hour",
+        text="every hour",
         cron="0 * * * *",
         every=None,
         zone="UTC",
@@ -141,7 +141,7 @@ def test_each_time_is_decided_once_and_those_in_the_window_fire_as_the_policy_sa
     ("cron", "follows"),
     [("30 2 * * *", True), ("0 0 1 * *", True), ("0 * * * *", False), ("*/5 * * * *", False), ("* 2 * * *", False)],
 )
-def test_times_of_day_are_told_from_what_goes_by_the_hour(cron: str, follows: bool):
+def test_times_of_day_differ_from_what_goes_by_the_hour(cron: str, follows: bool):
     assert follows_the_clock(cron) is follows
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.units import DAY, HOUR, MINUTE, SECOND, Micros
-from taskyard.features.schedules.text import Said, understood
+from taskyard.features.schedules.text import ParsedTimes, understood
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ from taskyard.features.schedules.text import Said, understood
     ],
 )
 def test_words_become_a_cron_expression(words: str, cron: str):
-    assert understood(words) == Said(cron, None, None)
+    assert understood(words) == ParsedTimes(cron, None, None)
 
 
 @pytest.mark.parametrize(
@@ -55,13 +55,13 @@ def test_words_become_a_cron_expression(words: str, cron: str):
     ],
 )
 def test_a_number_of_units_is_an_interval(words: str, every: int):
-    assert understood(words) == Said(None, Micros(every), None)
+    assert understood(words) == ParsedTimes(None, Micros(every), None)
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "UTC"])
 @pytest.mark.parametrize("words", ["every day at 02:30", "30 2 * * *", "every day at 02:30 in"])
 def test_a_zone_at_the_end_is_taken_off(words: str, zone: str):
-    assert understood(f"{words} {zone}") == Said("30 2 * * *", None, zone)
+    assert understood(f"{words} {zone}") == ParsedTimes("30 2 * * *", None, zone)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_what_is_not_understood_is_refused(words: str):
 
 
 @given(st.text(max_size=60))
-def test_whatever_is_said_is_understood_or_refused(words: str):
+def test_whatever_is_stated_is_understood_or_refused(words: str):
     try:
         said = understood(words)
     except InvalidInput:

@@ -167,7 +167,7 @@ def test_a_heartbeat_does_not_prolong_a_claim_that_was_not_started():
     assert (after.heartbeat_at, after.lease_expires_at) == (later(59), later(60))
 
 
-def test_a_heartbeat_that_says_nothing_leaves_what_was_said():
+def test_a_heartbeat_that_says_nothing_leaves_what_was_stated():
     hot = running(a_row())._replace(progress='"half"', spent=MicroUsd(3))
 
     later = Micros(NOW + SECOND)
@@ -245,7 +245,7 @@ def test_a_task_that_is_retried_later_wakes_when_its_delay_is_over():
     assert (promoted.status, promoted.wake_at, promoted.due_at) == (Status.READY, None, None)
 
 
-def test_a_retry_may_go_to_another_lane_and_says_what_it_is_told_to():
+def test_a_retry_may_go_to_another_lane_and_says_what_it_is_given():
     change = transitions.retry(
         running(a_row()),
         reason="crash",

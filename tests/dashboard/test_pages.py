@@ -118,7 +118,7 @@ def test_a_graph_is_drawn_timed_and_listed(visit: Visit, yard: SyncYard):
         visit.sees("Sell it")
 
 
-def test_what_is_not_there_is_said_to_be_not_there(visit: Visit, yard: SyncYard):
+def test_what_is_not_there_is_reported_as_not_there(visit: Visit, yard: SyncYard):
     for path in ("/tasks/task_00000000000000000000000000", "/dags/dag_00000000000000000000000000", "/nowhere"):
         visit.page.goto(visit.address + path)
         expect(visit.main.get_by_text("There is no").first).to_be_visible()
@@ -171,7 +171,7 @@ def test_agents_that_are_gone_are_folded_away(visit: Visit, yard: SyncYard):
     expect(visit.main.get_by_role("heading", name="worker-1")).to_be_visible()
 
 
-def test_a_moment_of_another_day_is_told_with_its_date(visit: Visit, place: Place, yard: SyncYard):
+def test_a_moment_of_another_day_is_reported_with_its_date(visit: Visit, place: Place, yard: SyncYard):
     clock = taskyard.ManualClock()  # at New Year
     with taskyard.connect_sync(place.url, workspace=yard.workspace, sweeps=False, clock=clock) as past:
         task = past.enqueue("code", title="Old one")

@@ -151,7 +151,7 @@ def test_the_glossary_is_in_order_and_names_each_word_once():
 
 
 @pytest.mark.parametrize(("word", "pointer"), [(word, pointer) for word, _, pointer in GLOSSARY])
-def test_a_word_of_the_glossary_is_used_where_it_is_said_to_be_defined(word: str, pointer: str):
+def test_a_word_of_the_glossary_is_used_where_it_is_reported_as_defined(word: str, pointer: str):
     (found,) = POINTER.finditer(pointer)
 
     assert uses(word, place(found[1]).read_text(encoding="utf-8"))

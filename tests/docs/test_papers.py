@@ -37,7 +37,7 @@ def run(program: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize(("where", "program", "printed"), programs(), ids=[where for where, _, _ in programs()])
-def test_every_program_in_the_papers_prints_what_is_said_below_it(
+def test_every_program_in_the_documents_prints_what_is_stated_below_it(
     where: str, program: str, printed: str | None, tmp_path: Path
 ) -> None:
     assert printed is not None, f"{where}: say below it what it prints, or `prints nothing.`"

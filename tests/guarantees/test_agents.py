@@ -18,7 +18,7 @@ async def ids_claimed(yard: Yard, agent: str) -> list[str]:
     return [held.id for held in await yard.claim(agent, count=10)]
 
 
-async def test_the_roster_says_who_is_there_and_how_busy(yard: Yard, clock: ManualClock):
+async def test_the_list_of_agents_says_who_is_there_and_how_busy(yard: Yard, clock: ManualClock):
     await yard.agents.register(
         "ada", "coder", capabilities=["git"], models=["opus"], max_concurrent_tasks=2, budget_usd="5"
     )
@@ -303,7 +303,7 @@ async def test_a_runtime_of_the_same_name_in_another_workspace_is_another(open_y
     assert (await other.get(theirs.id)).status is Status.RUNNING
 
 
-async def test_a_runtime_that_never_said_it_started_is_not_there(yard: Yard):
+async def test_a_runtime_that_never_stated_it_started_is_not_there(yard: Yard):
     with pytest.raises(NotFound):
         await yard.runtimes.heartbeat("ghost")
 

@@ -245,7 +245,7 @@ async def test_more_than_may_be_stored_is_refused(yard: Yard, folder: Path):
     assert objects_in(folder) == []
 
 
-async def test_content_that_is_not_what_its_sender_said_is_refused(yard: Yard, folder: Path):
+async def test_content_that_is_not_what_its_sender_stated_is_refused(yard: Yard, folder: Path):
     with pytest.raises(InvalidInput) as refused:
         await yard.artifacts.put("a.txt", "changed on the way", digest=sha256(b"as it was").hexdigest())
 

@@ -354,7 +354,7 @@ OTHER_SAYINGS: dict[str, tuple[str, list[Any], Callable[[Yard, Any], Awaitable[o
 
 
 @pytest.mark.parametrize("saying", SAYINGS)
-async def test_what_no_store_could_keep_is_refused_wherever_it_is_said_of_a_task(yard: Yard, saying: str):
+async def test_what_no_store_could_keep_is_refused_wherever_it_is_stated_of_a_task(yard: Yard, saying: str):
     held = await given_a_running_task(yard)
     field, hostile, say = SAYINGS[saying]
     for said in hostile:
@@ -362,7 +362,7 @@ async def test_what_no_store_could_keep_is_refused_wherever_it_is_said_of_a_task
 
 
 @pytest.mark.parametrize("saying", OTHER_SAYINGS)
-async def test_and_wherever_else_it_is_said(yard: Yard, saying: str):
+async def test_and_wherever_else_it_is_stated(yard: Yard, saying: str):
     held = await given_a_running_task(yard)
     field, hostile, say = OTHER_SAYINGS[saying]
     for said in hostile:

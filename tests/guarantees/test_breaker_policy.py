@@ -70,7 +70,7 @@ async def test_overrides_are_taken_as_lokis_files_have_them(yard: Yard, open_yar
     assert (await (await open_yard()).budgets.show()).breakers == settings
 
 
-async def test_what_is_not_said_again_is_the_presets_again(yard: Yard):
+async def test_what_is_not_given_again_is_the_presets_again(yard: Yard):
     await yard.breakers.set_policy(failure_threshold=1)
     await yard.breakers.set_policy()
 

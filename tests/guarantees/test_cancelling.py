@@ -311,7 +311,7 @@ async def attempted(call: Awaitable[object]) -> bool:
     return True
 
 
-async def test_of_a_cancel_and_a_completion_that_race_exactly_one_wins_and_both_are_told(
+async def test_of_a_cancel_and_a_completion_that_race_exactly_one_wins_and_both_are_notified(
     yard: Yard, open_yard: OpenYard
 ):
     await given_an_agent(yard)

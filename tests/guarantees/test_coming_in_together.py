@@ -114,7 +114,7 @@ async def test_a_few_are_claimed_in_the_order_they_came_in(yard: Yard):
     assert [task.payload["number"] for task in held] == list(range(FEW))
 
 
-async def test_what_is_wrong_with_one_is_told_to_nobody_else(yard: Yard):
+async def test_what_is_wrong_with_one_is_reported_to_nobody_else(yard: Yard):
     answers = await asyncio.gather(
         yard.enqueue("code"),
         yard.enqueue("code", priority=101),
@@ -137,7 +137,7 @@ async def test_where_there_is_no_room_for_all_each_is_tried_by_itself(yard: Yard
     assert await states_of(yard) == {"ready": {"code": 6}}
 
 
-async def test_where_the_store_is_away_every_caller_is_told_and_nothing_is_stored(yard: Yard):
+async def test_where_the_store_is_away_every_caller_is_notified_and_nothing_is_stored(yard: Yard):
     await yard.enqueue("code")  # the first task of a workspace settles its preset, with a commit of its own
     away, store = counting(yard, away=True)
     await away.agents.list()  # so that the callers have the configuration, and come at one moment

@@ -248,7 +248,7 @@ async def test_a_resolution_is_one_of_four_and_a_changed_spec_goes_with_one_of_t
     assert refused.value.facts["field"] == field
 
 
-async def test_of_two_people_who_decide_at_once_one_is_told_to_look_again(yard: Yard, open_yard: OpenYard):
+async def test_of_two_people_who_decide_at_once_one_has_to_look_again(yard: Yard, open_yard: OpenYard):
     other = await open_yard()
     held = await given_a_dead_letter(yard)
     results = await asyncio.gather(

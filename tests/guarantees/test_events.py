@@ -137,7 +137,7 @@ async def test_a_repeated_call_is_no_second_event(yard: Yard):
     assert (await events_of(yard, held.id)).count("task.completed") == 1
 
 
-async def test_what_happens_in_one_step_is_told_in_one_order(yard: Yard):
+async def test_what_happens_in_one_step_is_reported_in_one_order(yard: Yard):
     """A completion, what it makes ready and the end of the graph: cause before effect."""
     await given_an_agent(yard)
     dag = await given_a_graph(yard, task("a"), task("b", "a"))

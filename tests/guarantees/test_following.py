@@ -120,7 +120,7 @@ async def waiting(
     return futures
 
 
-async def test_all_who_wait_are_told_when_the_log_is_away_and_who_comes_next_reads_again():
+async def test_all_who_wait_are_reported_when_the_log_is_away_and_who_comes_next_reads_again():
     log = Silent()
     feed = EventFeed(log)
     those = await waiting(3, feed.next)

@@ -74,7 +74,7 @@ def test_a_figure_that_is_wrong_comes_with_advice(name: str):
     assert ": " in wrong.words
 
 
-def test_a_figure_is_told_in_the_unit_of_its_name():
+def test_a_figure_is_reported_in_the_unit_of_its_name():
     told = {each.name: each.words for each in findings(GOOD)}
 
     assert (told["oldest_transaction_sec"], told["dead_rows_share"], told["dead_rows"]) == (
@@ -89,7 +89,7 @@ def test_a_figure_is_told_in_the_unit_of_its_name():
     ("size", "words"),
     [(2**20, "1.0 MiB"), (2**30 - 2**20, "1023.0 MiB"), (2**30, "1.0 GiB"), (76_919_644_979, "71.6 GiB")],
 )
-def test_from_a_gibibyte_on_sizes_are_told_in_gibibytes(size: int, words: str):
+def test_from_a_gibibyte_on_sizes_are_reported_in_gibibytes(size: int, words: str):
     (told,) = findings({"disk_bytes": size})
 
     assert told.words == words

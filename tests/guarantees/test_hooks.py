@@ -34,7 +34,7 @@ async def test_a_replay_is_refused_by_whichever_process_it_comes_to(open_yard: O
     assert len(await yards[0].find()) == 1
 
 
-async def test_a_sender_that_got_no_answer_signs_anew_and_is_told_that_it_arrived(yard: Yard, clock: ManualClock):
+async def test_a_sender_that_got_no_answer_signs_anew_and_learns_that_it_arrived(yard: Yard, clock: ManualClock):
     secret = await given_a_hook(yard)
     await receive(yard, *letter(yard, secret))
     clock.advance(seconds=20)
@@ -57,7 +57,7 @@ async def test_what_github_signs_is_taken_once_whatever_it_is_called(yard: Yard,
     assert "no x-hub-signature-256" in await refuse(yard, letter(yard, secret)[0], BODY)
 
 
-async def test_a_secret_that_was_replaced_is_good_for_as_long_as_was_said(yard: Yard, clock: ManualClock):
+async def test_a_secret_that_was_replaced_is_good_for_as_long_as_was_stated(yard: Yard, clock: ManualClock):
     first = await given_a_hook(yard)
     second = await yard.triggers.rotate("deploys", grace_sec=60)
     await receive(yard, *letter(yard, first, id_="a"))

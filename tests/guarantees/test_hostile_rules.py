@@ -79,7 +79,7 @@ def test_an_expression_that_is_slow_for_others_is_still_answered_for_what_is_sho
     assert judged_or_refused(ruled(Validation.REGEX, rule), output[-2_000:]) == f"does not match {rule}"
 
 
-def test_an_output_too_long_for_its_expression_is_told_how_long_it_may_be():
+def test_an_output_too_long_for_its_expression_learns_how_long_it_may_be():
     answer = judged_or_refused(ruled(Validation.REGEX, "[ab]*a[ab]{500}c"), "a" * 1_000_000)
 
     assert answer is not None

@@ -35,7 +35,7 @@ async def take_all(yard: Yard) -> list[list[Any]]:
     return taken
 
 
-async def told(yard: Yard, word: str) -> list[dict[str, Any]]:
+async def events_of(yard: Yard, word: str) -> list[dict[str, Any]]:
     return [{**each, "agent": None, "conversation": None} for each in await data_of(yard, f"inbox.{word}")]
 
 
@@ -113,7 +113,7 @@ async def test_at_the_soft_limit_the_oldest_that_coalesces_makes_room_wherever_i
     peeked = await yard.inbox.peek(*MINE)
     assert [item.content for item in peeked.items] == ["barrier", 2, 3, 4, "new"]
     assert made_room.queue_len == 5
-    (drop,) = await told(yard, "dropped")
+    (drop,) = await events_of(yard, "dropped")
     assert (drop["item"], drop["reason"]) == (made_room.dropped, "soft_limit")
 
 
@@ -134,17 +134,17 @@ async def test_a_message_that_says_nothing_is_refused(yard: Yard):
 
 
 @pytest.mark.usefixtures("small")
-async def test_at_the_hard_limit_nothing_is_taken_in_and_that_is_said(yard: Yard):
+async def test_at_the_hard_limit_nothing_is_taken_in_and_that_is_stated(yard: Yard):
     await asyncio.gather(*(put(yard, number, kind="approval_result") for number in range(9)))
 
     refused = await yard.inbox.put(*MINE, "one too many", kind="approval_result")
 
     assert (refused.item, refused.queue_len) == (None, 9)
     assert (await yard.inbox.peek(*MINE)).inbox.queue_len == 9
-    assert [drop["reason"] for drop in await told(yard, "dropped")] == ["hard_limit"]
+    assert [drop["reason"] for drop in await events_of(yard, "dropped")] == ["hard_limit"]
 
 
-async def test_who_is_blocked_gets_nothing_and_each_change_of_the_reason_is_told_once(yard: Yard):
+async def test_who_is_blocked_gets_nothing_and_each_change_of_the_reason_is_reported_once(yard: Yard):
     await yard.inbox.take(*MINE, "streaming")
     await put(yard, "hello")
     reasons = ["streaming", "streaming", "overlay_open", "streaming", None, None, "streaming"]
@@ -164,7 +164,7 @@ async def test_who_is_blocked_gets_nothing_and_each_change_of_the_reason_is_told
         None,
         "streaming",
     ]
-    assert [each["reason"] for each in await told(yard, "blocked")] == [
+    assert [each["reason"] for each in await events_of(yard, "blocked")] == [
         *("streaming", "overlay_open", "streaming", "streaming"),
     ]
 
@@ -180,7 +180,7 @@ async def test_a_cleared_inbox_is_empty_for_everybody(yard: Yard, clock: ManualC
     clock.advance(seconds=61)
     assert await take_all(yard) == []
     assert await yard.inbox.clear(*MINE) == 0
-    assert [(each["reason"], each["count"]) for each in await told(yard, "cleared")] == [("stale_generation", 3)]
+    assert [(each["reason"], each["count"]) for each in await events_of(yard, "cleared")] == [("stale_generation", 3)]
 
 
 async def test_every_step_is_an_event(yard: Yard):
@@ -188,9 +188,9 @@ async def test_every_step_is_an_event(yard: Yard):
     batch = await take(yard)
     await yard.inbox.consume(*MINE, batch.batch_id)
 
-    assert [each["queue_len"] for each in await told(yard, "enqueued")] == [1, 2]
-    assert [(each["merged_count"], each["queue_len_after"]) for each in await told(yard, "dequeued")] == [(2, 0)]
-    assert [each["batch"] for each in await told(yard, "consumed")] == [batch.batch_id]
+    assert [each["queue_len"] for each in await events_of(yard, "enqueued")] == [1, 2]
+    assert [(each["merged_count"], each["queue_len_after"]) for each in await events_of(yard, "dequeued")] == [(2, 0)]
+    assert [each["batch"] for each in await events_of(yard, "consumed")] == [batch.batch_id]
 
 
 async def test_inboxes_are_apart_and_are_listed(yard: Yard, open_yard: OpenYard):

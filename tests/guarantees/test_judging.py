@@ -166,7 +166,7 @@ async def test_a_good_verdict_completes_the_task_and_releases_what_depends_on_it
     assert (view.status.value, len(view.tasks), view.roots, view.leaves) == ("completed", 2, (first,), (second,))
 
 
-async def test_a_bad_verdict_is_a_failed_attempt_and_the_next_one_is_told_why(yard: Yard, clock: ManualClock):
+async def test_a_bad_verdict_is_a_failed_attempt_and_the_next_one_learns_why(yard: Yard, clock: ManualClock):
     held = await given_an_output_to_judge(yard)
     verdict = await give_verdict(yard, BAD)
 
@@ -240,7 +240,7 @@ async def test_what_is_no_verdict_is_the_validators_failure_and_not_the_tasks(
     assert (await yard.get(held.id)).status is Status.COMPLETED
 
 
-async def test_a_verdict_given_twice_lands_once(yard: Yard):
+async def test_a_verdict_given_twice_is_stored_once(yard: Yard):
     held = await given_an_output_to_judge(yard)
     judge = await give_verdict(yard, GOOD)
     await yard.complete(judge.id, judge.lease, GOOD)

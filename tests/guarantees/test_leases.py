@@ -145,7 +145,7 @@ async def test_a_stale_lease_is_refused_and_changes_nothing(
 
 
 @pytest.mark.parametrize("verb", TOLD)
-async def test_a_stale_heartbeat_is_told_and_changes_nothing(yard: Yard, clock: ManualClock, verb: str):
+async def test_a_stale_heartbeat_is_reported_and_changes_nothing(yard: Yard, clock: ManualClock, verb: str):
     held = await taken_over(yard, clock)
     before = await all_of(yard, held.id)
 

@@ -15,7 +15,7 @@ async def test_a_task_that_was_stored_is_answered_although_the_answer_was_lost(y
     assert [found.id for found in await yard.find()] == [task.id]
 
 
-async def test_a_task_that_was_not_stored_is_not_said_to_be(yard: Yard):
+async def test_a_task_that_was_not_stored_is_not_reported_as_stored(yard: Yard):
     with pytest.raises(StoreUnavailable):
         await losing_an_answer(yard, stored=False).enqueue("code")
 

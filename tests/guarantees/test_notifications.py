@@ -49,14 +49,14 @@ async def deliver(yard: Yard, clock: ManualClock, seconds: float = 2) -> None:
     await yard.run_outbox()
 
 
-def told(receiver: Receiver) -> list[tuple[str, str]]:
+def received_notices(receiver: Receiver) -> list[tuple[str, str]]:
     return [(each.json["type"], each.json["title"]) for each in receiver.received]
 
 
 # What is told
 
 
-async def test_a_dead_letter_is_told_once_to_who_wants_it(yard: Yard, clock: ManualClock, receiver: Receiver):
+async def test_a_dead_letter_is_reported_once_to_who_wants_it(yard: Yard, clock: ManualClock, receiver: Receiver):
     await yard.notifications.set("ops", receiver.url, events=["dead_letter"])
     held = await given_a_dead_letter(yard, title="Fix the build")
 
@@ -72,7 +72,7 @@ async def test_a_dead_letter_is_told_once_to_who_wants_it(yard: Yard, clock: Man
     assert await yard.notifications.deliveries() == []
 
 
-async def test_an_open_breaker_is_told_whether_failures_or_a_person_opened_it(
+async def test_an_open_breaker_is_reported_whether_failures_or_a_person_opened_it(
     yard: Yard, clock: ManualClock, receiver: Receiver
 ):
     await yard.notifications.set("ops", receiver.url, events=["breaker_open"])
@@ -82,11 +82,14 @@ async def test_an_open_breaker_is_told_whether_failures_or_a_person_opened_it(
     await yard.breakers.open("research", why="too dear")
     await deliver(yard, clock)
 
-    assert told(receiver) == [("breaker_open", "Breaker open: code"), ("breaker_open", "Breaker open: research")]
+    assert received_notices(receiver) == [
+        ("breaker_open", "Breaker open: code"),
+        ("breaker_open", "Breaker open: research"),
+    ]
     assert "too dear" in receiver.received[1].json["text"]
 
 
-async def test_a_probe_that_fails_is_told_again(yard: Yard, clock: ManualClock, receiver: Receiver):
+async def test_a_probe_that_fails_is_reported_again(yard: Yard, clock: ManualClock, receiver: Receiver):
     await yard.notifications.set("ops", receiver.url, events=["breaker_open"])
     await yard.breakers.set_policy(failure_threshold=1, half_open_after_sec=10)
     await given_a_dead_letter(yard, "code")
@@ -98,7 +101,7 @@ async def test_a_probe_that_fails_is_told_again(yard: Yard, clock: ManualClock, 
     assert len(receiver.received) == 2
 
 
-async def test_a_task_that_waits_for_a_word_is_told_once_for_each_wait(
+async def test_a_task_that_waits_for_a_word_is_reported_once_for_each_wait(
     yard: Yard, clock: ManualClock, receiver: Receiver
 ):
     await yard.notifications.set("ops", receiver.url, events=["approval_wanted"])
@@ -116,7 +119,7 @@ async def test_a_task_that_waits_for_a_word_is_told_once_for_each_wait(
     assert "the signal approve until 20" in received.json["text"]
 
 
-async def test_a_failed_graph_is_told_and_so_is_a_completed_one_to_who_wants_that(
+async def test_a_failed_graph_is_reported_and_so_is_a_completed_one_to_who_wants_that(
     yard: Yard, clock: ManualClock, receiver: Receiver
 ):
     await yard.notifications.set("ops", receiver.url, events=["dag_failed", "dag_completed"], tags=["site"])
@@ -134,13 +137,13 @@ async def test_a_failed_graph_is_told_and_so_is_a_completed_one_to_who_wants_tha
 
     await deliver(yard, clock, 10)
 
-    assert sorted(told(receiver)) == [
+    assert sorted(received_notices(receiver)) == [
         ("dag_completed", f"DAG completed: “Good” {dags[1].id}"),
         ("dag_failed", f"DAG failed: “Bad” {dags[0].id}"),
     ]
 
 
-async def test_money_that_is_gone_is_told_once_for_a_graph_and_once_a_day(
+async def test_money_that_is_gone_is_reported_once_for_a_graph_and_once_a_day(
     yard: Yard, clock: ManualClock, receiver: Receiver
 ):
     await yard.notifications.set("ops", receiver.url, events=["budget_gone"])
@@ -160,7 +163,7 @@ async def test_money_that_is_gone_is_told_once_for_a_graph_and_once_a_day(
         assert await yard.claim("worker") == []
         await deliver(yard, clock, 10)
 
-    titles = [title for _, title in told(receiver)]
+    titles = [title for _, title in received_notices(receiver)]
     assert titles[0] == f"Budget gone: “Dear” {dag.id}"
     assert titles[1].startswith("Budget gone: the day 20")
     assert len(titles) == 2
@@ -191,7 +194,7 @@ async def test_a_notifier_may_choose_by_type_queue_and_tag(
     assert sorted(each.json["title"].split(" ")[2] for each in receiver.received) == expected
 
 
-async def test_nothing_is_kept_where_nobody_wants_to_be_told(yard: Yard, clock: ManualClock):
+async def test_nothing_is_kept_where_nobody_wants_to_be_notified(yard: Yard, clock: ManualClock):
     await given_a_dead_letter(yard)
     assert len(await yard.store.outbox("notify", 10)) == 1
 
@@ -373,7 +376,7 @@ async def test_a_notifier_can_be_tried_out(yard: Yard, receiver: Receiver):
         await yard.notifications.try_out("nobody")
 
 
-async def test_a_notifier_that_is_removed_is_told_no_more(yard: Yard, clock: ManualClock, receiver: Receiver):
+async def test_a_notifier_that_is_removed_gets_no_more(yard: Yard, clock: ManualClock, receiver: Receiver):
     await yard.notifications.set("ops", receiver.url, events=["dead_letter"])
     receiver.answers = ["500 Oops"]
     await given_a_dead_letter(yard, "code")

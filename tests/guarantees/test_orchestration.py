@@ -16,7 +16,7 @@ MINE = ("planner", "landing page")
 INBOX = {"agent": MINE[0], "conversation": MINE[1]}
 
 
-async def news(yard: Yard) -> list[dict[str, Any]]:
+async def items_about(yard: Yard) -> list[dict[str, Any]]:
     """What the orchestrator was told, taken out of its inbox."""
     batch = (await yard.inbox.take(*MINE, hold_sec=0)).batch
     return [item.content for item in batch.items if isinstance(item.content, dict)] if batch else []
@@ -111,36 +111,36 @@ async def test_an_agent_makes_no_work_but_from_a_task_that_it_holds(yard: Yard):
 # What an orchestrator hears
 
 
-async def test_an_orchestrator_is_told_of_the_end_of_its_graph(yard: Yard):
+async def test_an_orchestrator_is_notified_of_the_end_of_its_graph(yard: Yard):
     await given_an_agent(yard)
     dag = await yard.submit({"title": "Page", "inbox": INBOX, "tasks": [task("a"), task("b", "a")]})
 
     await finish(yard, dag.tasks["a"].id)
-    assert await news(yard) == []
+    assert await items_about(yard) == []
     await finish(yard, dag.tasks["b"].id)
 
-    assert await news(yard) == [{"dag_id": dag.id, "title": "Page", "news": "ended", "status": "completed"}]
+    assert await items_about(yard) == [{"dag_id": dag.id, "title": "Page", "news": "ended", "status": "completed"}]
 
 
-async def test_it_is_told_of_dead_letters_and_escalations(yard: Yard):
+async def test_it_is_notified_of_dead_letters_and_escalations(yard: Yard):
     await given_an_agent(yard)
     dag = await yard.submit({"title": "Page", "inbox": INBOX, "tasks": [task("a")]})
     dead = dag.tasks["a"].id
 
     await bury(yard, dead)
-    letter, end = await news(yard)
+    letter, end = await items_about(yard)
     await yard.dead_letters.resolve(dead, "escalate", by="human:ada", note="who has the key?")
-    (escalated,) = await news(yard)
+    (escalated,) = await items_about(yard)
     await yard.dead_letters.resolve(dead, "retry", by="human:ada")
     await finish(yard, dead)
 
     assert (letter["news"], letter["task_id"], letter["error"]) == ("dead_lettered", dead, "auth_failure: no key")
     assert (end["news"], end["status"]) == ("ended", "failed")
     assert (escalated["news"], escalated["error"]) == ("escalated", "who has the key?")
-    assert [(each["news"], each["status"]) for each in await news(yard)] == [("ended", "completed")]
+    assert [(each["news"], each["status"]) for each in await items_about(yard)] == [("ended", "completed")]
 
 
-async def test_it_is_told_of_single_tasks_where_it_wants_to_be(yard: Yard, clock: ManualClock):
+async def test_it_is_notified_of_single_tasks_where_it_wants_to_be(yard: Yard, clock: ManualClock):
     await given_an_agent(yard)
     wanted = {**INBOX, "about": ["completed", "cancelled"]}
     dag = await yard.submit({"inbox": wanted, "tasks": [task("a"), task("b", "a")]})
@@ -149,14 +149,14 @@ async def test_it_is_told_of_single_tasks_where_it_wants_to_be(yard: Yard, clock
     clock.advance(seconds=1)
     await yard.cancel(dag.tasks["b"].id, "enough")
 
-    completed, cancelled = await news(yard)
+    completed, cancelled = await items_about(yard)
     assert (completed["task_id"], completed["news"], completed["result"]) == (
         *(dag.tasks["a"].id, "completed", {"answer": 42}),
     )
     assert (cancelled["task_id"], cancelled["news"], cancelled["error"]) == (dag.tasks["b"].id, "cancelled", "enough")
 
 
-async def test_what_joins_the_graph_later_is_told_of_too(yard: Yard, clock: ManualClock):
+async def test_what_joins_the_graph_later_is_reported_too(yard: Yard, clock: ManualClock):
     await given_an_agent(yard)
     dag = await yard.submit({"inbox": INBOX, "tasks": [task("a")]})
     held = await claim_that(yard, dag.tasks["a"].id, start=True)
@@ -167,23 +167,23 @@ async def test_what_joins_the_graph_later_is_told_of_too(yard: Yard, clock: Manu
     clock.advance(seconds=1)
     await bury(yard, added.tasks["c"].id)
 
-    assert [(each["news"], each["task_id"]) for each in await news(yard)] == [
+    assert [(each["news"], each["task_id"]) for each in await items_about(yard)] == [
         ("dead_lettered", child),
         ("dead_lettered", added.tasks["c"].id),
     ]
 
 
-async def test_a_graph_that_a_crash_left_to_the_sweep_is_told_of_once(yard: Yard, clock: ManualClock):
+async def test_a_graph_that_a_crash_left_to_the_sweep_is_reported_once(yard: Yard, clock: ManualClock):
     await given_an_agent(yard)
     dag = await yard.submit({"inbox": INBOX, "tasks": [task("a")]})
     await finish(yard, dag.tasks["a"].id)
 
     await elapse(yard, clock, 60)
 
-    assert [each["news"] for each in await news(yard)] == ["ended"]
+    assert [each["news"] for each in await items_about(yard)] == ["ended"]
 
 
-async def test_nobody_is_told_of_what_names_no_inbox(yard: Yard):
+async def test_nobody_is_notified_of_what_names_no_inbox(yard: Yard):
     await given_a_dead_letter(yard)
     running = await given_a_running_task(yard, "test")
     await yard.complete(running.id, running.lease)

@@ -68,7 +68,7 @@ async def counted(yard: Yard, clock: ManualClock) -> None:
     await yard.sweep()
 
 
-async def test_an_hour_is_told_minute_by_minute(yard: Yard, clock: ManualClock):
+async def test_an_hour_is_reported_minute_by_minute(yard: Yard, clock: ManualClock):
     held = await given_a_running_task(yard)
     clock.advance(seconds=2)
     await yard.complete(held.id, held.lease, cost_usd="0.25")
@@ -107,7 +107,7 @@ async def test_figures_are_found_by_a_clock_that_does_not_stand_still():
     ("window", "length", "buckets"),
     [("6h", 600, 36), ("24h", 600, 144), ("7d", 3600, 168), ("14d", 86400, 14), ("90d", 86400, 90)],
 )
-async def test_longer_times_are_told_in_longer_buckets(
+async def test_longer_times_are_reported_in_longer_buckets(
     yard: Yard, clock: ManualClock, window: str, length: int, buckets: int
 ):
     await yard.enqueue("code")

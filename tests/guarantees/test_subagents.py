@@ -105,7 +105,7 @@ async def test_who_hears_of_the_end_finds_the_transcript_whole(yard: Yard):
     assert lines(begun)[-1]["output"] == "done"
 
 
-async def test_the_parent_is_told_once_however_many_attempts_it_took(yard: Yard, clock: ManualClock):
+async def test_the_parent_is_notified_once_however_many_attempts_it_took(yard: Yard, clock: ManualClock):
     begun = await start(yard, tool_call_id="call-1", fields={"max_attempts": 5})
     await given_an_agent(yard)
     await fail_once(yard, clock, begun.task_id)
@@ -141,7 +141,7 @@ async def test_the_parent_is_told_once_however_many_attempts_it_took(yard: Yard,
     ]
 
 
-async def test_one_that_fails_for_good_is_told_of_as_failed(yard: Yard, clock: ManualClock):
+async def test_one_that_fails_for_good_is_reported_as_failed(yard: Yard, clock: ManualClock):
     begun = await start(yard, fields={"max_attempts": 2})
     await given_an_agent(yard)
     await fail_once(yard, clock, begun.task_id)
@@ -152,7 +152,7 @@ async def test_one_that_fails_for_good_is_told_of_as_failed(yard: Yard, clock: M
     assert (told["status"], told["error"]) == ("failed", "crash: ")
 
 
-async def test_one_whose_agent_dies_is_told_of_when_its_time_is_over(yard: Yard, clock: ManualClock):
+async def test_one_whose_agent_dies_is_reported_when_its_time_is_over(yard: Yard, clock: ManualClock):
     begun = await start(yard, fields={"max_attempts": 1})
     await claim_that(yard, begun.task_id, by=await given_an_agent(yard), start=True)
 
@@ -162,7 +162,7 @@ async def test_one_whose_agent_dies_is_told_of_when_its_time_is_over(yard: Yard,
     assert (told["status"], told["error"]) == ("failed", "heartbeat_timeout: no heartbeat in time")
 
 
-async def test_one_that_is_cancelled_is_told_of_as_cancelled(yard: Yard):
+async def test_one_that_is_cancelled_is_reported_as_cancelled(yard: Yard):
     begun = await start(yard)
 
     await yard.cancel(begun.task_id, "not needed")
@@ -175,7 +175,7 @@ async def test_one_that_is_cancelled_is_told_of_as_cancelled(yard: Yard):
     )
 
 
-async def test_a_silent_one_is_told_of_to_nobody(yard: Yard):
+async def test_a_silent_one_is_reported_to_nobody(yard: Yard):
     begun = await start(yard, silent=True)
     held = await claim_that(yard, begun.task_id, by=await given_an_agent(yard), start=True)
     await yard.complete(held.id, held.lease)
@@ -184,7 +184,7 @@ async def test_a_silent_one_is_told_of_to_nobody(yard: Yard):
     assert (await yard.subagents.get(begun.task_id)).status == "completed"
 
 
-async def test_a_dead_one_that_a_person_revives_is_told_of_again_when_it_ends_again(yard: Yard, clock: ManualClock):
+async def test_a_dead_one_that_a_person_revives_is_reported_again_when_it_ends_again(yard: Yard, clock: ManualClock):
     begun = await start(yard, fields={"max_attempts": 1})
     await given_an_agent(yard)
     held = await claim_that(yard, begun.task_id, start=True)
@@ -200,7 +200,7 @@ async def test_a_dead_one_that_a_person_revives_is_told_of_again_when_it_ends_ag
     assert [told["status"] for told in await notifications(yard)] == ["failed", "completed"]
 
 
-async def test_many_that_end_at_once_are_each_told_of_once(yard: Yard):
+async def test_many_that_end_at_once_are_each_reported_once(yard: Yard):
     begun = [await start(yard) for _ in range(20)]
     held = await yard.claim(await given_an_agent(yard), count=20, start=True)
 
@@ -235,7 +235,7 @@ async def test_the_same_tool_call_again_gets_the_same_subagent(yard: Yard):
     assert other.task_id != first.task_id
 
 
-async def test_a_task_starts_a_subagent_in_its_graph_and_is_told_in_its_own_inbox(yard: Yard):
+async def test_a_task_starts_a_subagent_in_its_graph_and_is_notified_in_its_own_inbox(yard: Yard):
     await given_an_agent(yard, "coder-1", type="coder")
     task = await yard.enqueue("code")
     held = await claim_that(yard, task.id, by="coder-1", start=True)

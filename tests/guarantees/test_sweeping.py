@@ -415,7 +415,7 @@ async def test_events_of_no_task_are_kept_no_longer_than_finished_work(yard: Yar
     assert [each.event.event for each in await yard.events()] == ["queue.resumed"]
 
 
-async def test_a_reader_that_was_away_too_long_is_told_what_it_missed(yard: Yard, clock: ManualClock):
+async def test_a_reader_that_was_away_too_long_learns_what_it_missed(yard: Yard, clock: ManualClock):
     await given_an_agent(yard)
     await yard.enqueue("code")
     await work_off(yard)

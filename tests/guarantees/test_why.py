@@ -258,7 +258,7 @@ async def test_the_answer_is_the_same_in_words_and_in_data(yard: Yard):
     }
 
 
-async def test_nothing_is_said_of_a_task_that_is_not_there(yard: Yard, open_yard: OpenYard):
+async def test_nothing_is_stated_of_a_task_that_is_not_there(yard: Yard, open_yard: OpenYard):
     elsewhere = await (await open_yard(workspace="other")).enqueue("code")
 
     for task_id in ("task_01ARZ3NDEKTSV4RRFFQ69G5FAV", elsewhere.id):

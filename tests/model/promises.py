@@ -13,8 +13,7 @@ from taskyard.core.changes import Committed, Edge, Event
 from taskyard.core.lease import seal
 from taskyard.core.task import HELD, WAITING, Hot, Outcome, Status, TaskId
 from taskyard.core.units import SECOND, Micros
-from taskyard.features.attempts.views import Told as ToldByHeartbeat
-from taskyard.features.attempts.views import Waited
+from taskyard.features.attempts.views import HeartbeatAnswer, Waited
 from taskyard.features.tasks.views import Task
 from tests.model.answers import Answer, Ok, Refused
 from tests.model.claims import check_claim
@@ -30,7 +29,7 @@ _LOST = {"claim_expired": Status.CLAIMED, "heartbeat_timeout": Status.RUNNING}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Answers:
     """A step that was made: what was answered, and the tasks before and after it."""
 
     step: Step
@@ -61,7 +60,7 @@ class Promises:
         self._cascades: set[TaskId] = set()  # what was to be cancelled with everything below it
         self._swept: Micros | None = None  # when the duty of sweeping was next due, when last looked at
 
-    async def check(self, told: Told) -> None:
+    async def check(self, told: Answers) -> None:
         """After every step."""
         self._log.read(told.events)
         self._check_leases_kept(told)
@@ -81,7 +80,7 @@ class Promises:
             if call.verb == "cancel" and call.given.get("cascade") is not False:
                 self._cascades |= {TaskId(call.given["task_id"])} & cancelled
 
-    async def _check_call(self, told: Told) -> None:
+    async def _check_call(self, told: Answers) -> None:
         match told.step.verb, told.answer:
             case "claim", Ok():
                 await check_claim(self._guide, told.step, told.answer.value, told.before, told.after)
@@ -96,14 +95,14 @@ class Promises:
             case _:
                 pass
 
-    def _check_refused(self, told: Told) -> None:
+    def _check_refused(self, told: Answers) -> None:
         """A call that is refused changes nothing."""
         if isinstance(told.answer, Refused) and told.answer.code not in UNKNOWN:
             words = f"{told.step.verb} was refused: {told.answer.sentence}"
             require(not told.events, "refused, and changes nothing", f"{words}; {told.events}")
             require(told.before == told.after, "refused, and changes nothing", words)
 
-    def _check_workspace(self, told: Told) -> None:
+    def _check_workspace(self, told: Answers) -> None:
         """What is done in one workspace is not seen in the other."""
         if told.step.verb in EVERYWHERE:
             return
@@ -117,7 +116,7 @@ class Promises:
             if hot.workspace != told.step.workspace and not letting_go:
                 require(hot == told.after.get(task_id), "nothing crosses a workspace", f"{task_id} was changed")
 
-    def _check_lease(self, told: Told) -> None:
+    def _check_lease(self, told: Answers) -> None:
         """Only the current lease opens anything; a repeated call is answered as before, another is refused."""
         step = told.step
         if step.verb not in LEASED:
@@ -143,11 +142,11 @@ class Promises:
         if isinstance(told.answer, Ok) or again:
             require(first in (None, (_called(step), told.answer)), "answered as the first time", f"{step}")
 
-    def _check_leases_kept(self, told: Told) -> None:
+    def _check_leases_kept(self, told: Answers) -> None:
         """A lease that an agent was promised is neither shortened nor expired before its time."""
         for call, answer in told.calls:
             if call.verb == "heartbeat" and isinstance(answer, Ok) and "task_id" not in call.given:
-                self._promise(told, call, cast(ToldByHeartbeat, answer.value).lease_expires_at)
+                self._promise(told, call, cast(HeartbeatAnswer, answer.value).lease_expires_at)
         for event in told.events:
             reason = next((reason for reason in _LOST if f'"reason":"{reason}"' in (event.data or "")), None)
             if event.event in ("task.retrying", "task.dead_lettered") and reason and event.task_id and event.attempt:
@@ -160,7 +159,7 @@ class Promises:
                 require(hot.lease_expires_at >= kept, "a lease is not shortened", f"{hot.id} had it until {kept}")
                 self._leased_until[key] = hot.lease_expires_at
 
-    def _promise(self, told: Told, call: Step, until: Micros | None) -> None:
+    def _promise(self, told: Answers, call: Step, until: Micros | None) -> None:
         task_id = told.holds[call.given["hold"]][0]
         hot = told.after.get(task_id)
         if until is None or hot is None or hot.workspace != call.workspace:
@@ -171,7 +170,7 @@ class Promises:
         kept = min(until, self._guide.store.now() + hot.lease_sec * SECOND)
         self._leased_until[key] = Micros(max(kept, self._leased_until.get(key, 0)))
 
-    def _check_again(self, told: Told) -> None:
+    def _check_again(self, told: Answers) -> None:
         """A write that has landed, or was refused for what had moved, does not land when it comes again."""
         if told.step.verb != "again" or not isinstance(told.answer, Ok):
             return
@@ -179,14 +178,14 @@ class Promises:
             landed = isinstance(result, Committed) and change_set.changes
             require(not landed, "P3 nothing lands twice", f"{[change.event for change in change_set.changes]}")
 
-    async def _check_cascade(self, told: Told) -> None:
+    async def _check_cascade(self, told: Answers) -> None:
         """Cancelled with everything below it."""
         root = told.before[told.step.given["task_id"]]
         if told.step.given.get("cascade") is False or root.status is Status.CANCELLED:
             return
         _check_below(root.id, await self._guide.store.edges(list(told.after)), told.after)
 
-    async def _check_swept(self, told: Told) -> None:
+    async def _check_swept(self, told: Answers) -> None:
         """P5: after a sweep nothing is held, or waits, beyond its time."""
         now, duty = self._guide.store.now(), await self._guide.store.duty("sweep")
         due, self._swept = duty not in (self._swept, None), duty
@@ -299,4 +298,4 @@ def _called(step: Step) -> str:
 
 
 def _words(answer: Answer) -> tuple[str, ...]:
-    return answer.value.words if isinstance(answer, Ok) and isinstance(answer.value, ToldByHeartbeat) else ()
+    return answer.value.words if isinstance(answer, Ok) and isinstance(answer.value, HeartbeatAnswer) else ()

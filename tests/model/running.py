@@ -13,7 +13,7 @@ from taskyard.ledger.clock import ManualClock
 from tests.model.answers import Answer, Ok, Refused
 from tests.model.choosing import Seen
 from tests.model.draining import drained
-from tests.model.promises import Promises, Told
+from tests.model.promises import Answers, Promises
 from tests.model.sides import Side
 from tests.model.steps import Step, hold_of
 from tests.model.stored import difference, stored
@@ -69,7 +69,7 @@ class Run:
         events = await self._events()
         before, calls = self.seen.tasks, calls[-len(answers[0]) :]
         await self._see(calls, answers[0], events)
-        await self.promises.check(Told(step, answers[0], before, self.seen.tasks, events, self.seen.holds))
+        await self.promises.check(Answers(step, answers[0], before, self.seen.tasks, events, self.seen.holds))
 
     async def look(self) -> None:
         """Compare everything that is stored, and verify it."""

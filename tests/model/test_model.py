@@ -61,10 +61,10 @@ async def test_the_same_seed_gives_the_same_history_on_every_store(store: str, s
     model = await play_seed(stage([MODEL], tmp_path), seed, STEPS)
 
     assert here.steps == model.steps
-    assert told(here) == told(model)
+    assert reported_facts(here) == reported_facts(model)
 
 
-def told(history: History) -> list[tuple[object, ...]]:
+def reported_facts(history: History) -> list[tuple[object, ...]]:
     return [(event.event, event.task_id, event.version, event.status) for event in history.events]
 
 
@@ -112,7 +112,7 @@ async def test_a_mishap_in_the_middle_of_a_call_comes_about_on_every_side(tmp_pa
     )
 
     assert history.bites == 2
-    assert [event for event, *_ in told(history) if str(event).startswith("task.")] == [
+    assert [event for event, *_ in reported_facts(history) if str(event).startswith("task.")] == [
         *("task.created", "task.running", "task.completed")
     ]
 

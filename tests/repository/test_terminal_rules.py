@@ -6,7 +6,7 @@ from pathlib import Path
 import taskyard.cli
 
 FOLDER = Path(taskyard.cli.__file__).parent
-MAKER = "tables.py"
+MAKER = "terminal.py"
 PRINTERS = ("print", "typer.echo", "typer.secho", "sys.stdout.write")
 
 

@@ -328,7 +328,7 @@ TABLE: dict[str, list[Attack]] = {
 }
 
 
-class Spoken(NamedTuple):
+class Exchange(NamedTuple):
     """What no client library would send: bytes, and how the answer begins; nothing: the line goes dead."""
 
     name: str
@@ -342,26 +342,26 @@ def head(*lines: str, request: str = "GET /healthz HTTP/1.1") -> bytes:
 
 POST = "POST /api/session HTTP/1.1"
 SPOKEN = [
-    Spoken("two hosts", head("host: localhost", "host: evil.example"), b"HTTP/1.1 403 "),
-    Spoken("two hosts, the other first", head("host: evil.example", "host: localhost"), b"HTTP/1.1 403 "),
-    Spoken("the same host twice", head("host: localhost", "host: localhost"), b"HTTP/1.1 403 "),
-    Spoken("no host", head(), b"HTTP/1.1 403 "),
-    Spoken("two origins", head("host: localhost", "origin: a", "origin: b"), b"HTTP/1.1 403 "),
-    Spoken("two tokens", head("host: localhost", "authorization: a", "authorization: b"), b"HTTP/1.1 403 "),
-    Spoken("two cookies", head("host: localhost", "cookie: a=b", "cookie: a=c"), b"HTTP/1.1 403 "),
-    Spoken("two lengths", head("host: localhost", "content-length: 0", "content-length: 5", request=POST)),
-    Spoken("a length and chunks",
+    Exchange("two hosts", head("host: localhost", "host: evil.example"), b"HTTP/1.1 403 "),
+    Exchange("two hosts, the other first", head("host: evil.example", "host: localhost"), b"HTTP/1.1 403 "),
+    Exchange("the same host twice", head("host: localhost", "host: localhost"), b"HTTP/1.1 403 "),
+    Exchange("no host", head(), b"HTTP/1.1 403 "),
+    Exchange("two origins", head("host: localhost", "origin: a", "origin: b"), b"HTTP/1.1 403 "),
+    Exchange("two tokens", head("host: localhost", "authorization: a", "authorization: b"), b"HTTP/1.1 403 "),
+    Exchange("two cookies", head("host: localhost", "cookie: a=b", "cookie: a=c"), b"HTTP/1.1 403 "),
+    Exchange("two lengths", head("host: localhost", "content-length: 0", "content-length: 5", request=POST)),
+    Exchange("a length and chunks",
            head("host: localhost", "content-length: 5", "transfer-encoding: chunked", request=POST)),
-    Spoken("a length below none", head("host: localhost", "content-length: -5", request=POST)),
-    Spoken("a length that is none", head("host: localhost", "content-length: 0x5", request=POST)),
-    Spoken("chunks of no length", head("host: localhost", "transfer-encoding: chunked", request=POST) + b"zz\r\n"),
-    Spoken("an encoding that is none", head("host: localhost", "transfer-encoding: xchunked", request=POST)),
-    Spoken("a space before the colon", head("host : localhost")),
-    Spoken("a folded header", b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n x\r\n\r\n"),
-    Spoken("a method that is none", head("host: localhost", request="GET\x01 /healthz HTTP/1.1")),
-    Spoken("a version that is none", head("host: localhost", request="GET /healthz HTTP/9.9")),
-    Spoken("a head of 70 KiB", head("host: localhost", "x: " + "y" * 70_000)),
-    Spoken("many headers", head("host: localhost", *["a: b"] * 12_000)),
-    Spoken("a request line of 70 KiB", head("host: localhost", request=f"GET /{'x' * 70_000} HTTP/1.1")),
-    Spoken("no HTTP at all", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 4),
+    Exchange("a length below none", head("host: localhost", "content-length: -5", request=POST)),
+    Exchange("a length that is none", head("host: localhost", "content-length: 0x5", request=POST)),
+    Exchange("chunks of no length", head("host: localhost", "transfer-encoding: chunked", request=POST) + b"zz\r\n"),
+    Exchange("an encoding that is none", head("host: localhost", "transfer-encoding: xchunked", request=POST)),
+    Exchange("a space before the colon", head("host : localhost")),
+    Exchange("a folded header", b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n x\r\n\r\n"),
+    Exchange("a method that is none", head("host: localhost", request="GET\x01 /healthz HTTP/1.1")),
+    Exchange("a version that is none", head("host: localhost", request="GET /healthz HTTP/9.9")),
+    Exchange("a head of 70 KiB", head("host: localhost", "x: " + "y" * 70_000)),
+    Exchange("many headers", head("host: localhost", *["a: b"] * 12_000)),
+    Exchange("a request line of 70 KiB", head("host: localhost", request=f"GET /{'x' * 70_000} HTTP/1.1")),
+    Exchange("no HTTP at all", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 4),
 ]  # fmt: skip

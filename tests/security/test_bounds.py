@@ -18,7 +18,7 @@ from taskyard.server.access.limiter import Limiter, Rate
 from taskyard.server.server import served
 from taskyard.yard import Yard
 from tests.security.test_authorisation import HTTP, given_a_scene
-from tests.server.calling import calling, client_of, spoken
+from tests.server.calling import calling, client_of, exchanged
 
 JSON = {"content-type": "application/json"}
 DECODED = {name: call for name, call in HTTP.items() if call.bounds not in (NOTHING, FILE)} | {"LOG_IN": LOG_IN}
@@ -169,7 +169,7 @@ async def test_what_comes_after_an_answer_has_an_end_in_bytes_too(yard: Yard, mo
     head = b"PUT /api/artifacts/big HTTP/1.1\r\nhost: localhost\r\ncontent-length: 104857600\r\n\r\n"
     async with served(yard) as server, asyncio.timeout(20):
         with pytest.raises(ConnectionError):
-            await spoken(server.port, head, *[b"x" * (1 << 16)] * 1600)
+            await exchanged(server.port, head, *[b"x" * (1 << 16)] * 1600)
 
 
 async def test_who_finishes_sending_after_a_refusal_may_go_on_with_the_connection(yard: Yard):

@@ -340,7 +340,7 @@ async def test_the_parent_is_notified_once_how_its_subagent_ended_unless_it_is_s
 # 6. Operation
 
 
-async def test_observers_are_told_of_a_failure_with_its_error_and_all_attempts(yard: Yard):
+async def test_observers_are_notified_of_a_failure_with_its_error_and_all_attempts(yard: Yard):
     held = await take(yard, await put(yard, maxAttempts=1))
     await yard.fail(held.id, held.lease, "crash", "it broke")
 

@@ -25,7 +25,7 @@ def client_of(port: int, token: str | None = None) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=20)
 
 
-async def spoken(port: int, *said: bytes) -> bytes:
+async def exchanged(port: int, *said: bytes) -> bytes:
     """What the server says to these bytes, to the end of the connection. Who is hung up on stops talking."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     answer = asyncio.create_task(reader.read())

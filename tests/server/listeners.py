@@ -47,7 +47,7 @@ class Listener:
     async def events(self, number: int) -> list[dict[str, Any]]:
         return [(await self.hear())["event"] for _ in range(number)]
 
-    async def told(self, number: int) -> list[str]:
+    async def texts(self, number: int) -> list[str]:
         """The next events, in the yard's words."""
         return [event["event"] for event in await self.events(number)]
 

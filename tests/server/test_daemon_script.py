@@ -124,7 +124,7 @@ async def test_what_is_cancelled_is_stopped_and_the_next_is_taken(yard: Yard):
 
 
 @pytest.mark.parametrize("word", [signal.SIGTERM, signal.SIGINT])
-async def test_when_it_is_told_to_stop_it_gives_back_what_it_has(yard: Yard, word: signal.Signals):
+async def test_when_it_is_asked_to_stop_it_gives_back_what_it_has(yard: Yard, word: signal.Signals):
     task = await yard.enqueue("code", agent="coder", prompt="wait")
 
     async with running(yard) as daemon:

@@ -231,7 +231,7 @@ async def test_a_quiet_stream_shows_that_it_is_alive_and_where_to_resume(
     assert sign == {"": "quiet", "id": str(last)}
 
 
-async def test_who_comes_back_after_retention_is_told_that_events_are_gone(
+async def test_who_comes_back_after_retention_learns_that_events_are_gone(
     yard: Yard, server: Server, clock: ManualClock
 ):
     await given_a_yard_that_forgot(yard, clock)

@@ -15,7 +15,7 @@ from taskyard.server.access.limiter import Limiter, Rate
 from taskyard.server.server import served
 from taskyard.yard import Yard
 from tests.core.hostile import HOSTILE_JSON
-from tests.server.calling import calling, client_of, spoken
+from tests.server.calling import calling, client_of, exchanged
 
 JSON = {"content-type": "application/json"}
 BROKEN = {
@@ -155,7 +155,7 @@ async def test_a_body_without_an_end_is_cut_off_and_never_kept(yard: Yard):
         try:
             # Whoever is still talking when the connection ends may not hear why.
             with suppress(ConnectionError):
-                await spoken(server.port, head("transfer-encoding: chunked"), *[chunk] * 1000)
+                await exchanged(server.port, head("transfer-encoding: chunked"), *[chunk] * 1000)
             _, most = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
@@ -169,7 +169,7 @@ async def test_a_body_that_trickles_in_is_given_up(yard: Yard):
         b"POST /api/tasks HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{"
     )
     async with served(yard, most_sending_sec=0.05) as server:
-        said = await spoken(server.port, head)
+        said = await exchanged(server.port, head)
 
     assert said.startswith(b"HTTP/1.1 408 ")
     assert b'"code":"too_slow"' in said
@@ -178,13 +178,13 @@ async def test_a_body_that_trickles_in_is_given_up(yard: Yard):
 async def test_a_head_that_does_not_end_in_time_ends_the_connection(yard: Yard, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(http_protocol, "MOST_HEAD_SEC", 0.05)
     async with served(yard) as server:
-        assert await spoken(server.port, b"GET /healthz HTTP/1.1\r\nhost: loc") == b""
-        assert await spoken(server.port) == b""
+        assert await exchanged(server.port, b"GET /healthz HTTP/1.1\r\nhost: loc") == b""
+        assert await exchanged(server.port) == b""
 
 
 async def test_a_head_without_an_end_is_refused_at_its_limit(yard: Yard):
     async with served(yard) as server:
-        said = await spoken(server.port, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: ", *[b"y" * 8192] * 9)
+        said = await exchanged(server.port, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: ", *[b"y" * 8192] * 9)
 
     assert said.startswith(b"HTTP/1.1 400 ")
 
@@ -196,7 +196,7 @@ async def test_a_connection_may_carry_many_requests_with_long_heads(yard: Yard):
     assert {answer.status_code for answer in answers} == {200}
 
 
-async def test_who_calls_too_often_is_told_when_to_come_again(yard: Yard):
+async def test_who_calls_too_often_learns_when_to_come_again(yard: Yard):
     async with calling(yard, calls=Limiter(Rate(per_sec=0.5, burst=3))) as client:
         answers = [await client.get("/api/stats") for _ in range(5)]
 

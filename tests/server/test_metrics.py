@@ -97,30 +97,30 @@ async def test_the_figures_are_those_of_the_yard(yard: Yard, clock: ManualClock)
     async with calling(yard) as client:
         families = await scrape(client)
 
-    def told(name: str, **labels: str) -> float:
+    def figure(name: str, **labels: str) -> float:
         return value(families, f"taskyard_{name}", **labels)
 
-    assert told("tasks_enqueued_total") == 4
-    assert told("tasks_completed_total", type="code") == 1
-    assert told("tasks_failed_total", reason="crash") == 1
-    assert told("tasks_dead_lettered_total") == 1
-    assert told("task_queue_depth", status="ready") == 1
-    assert told("task_queue_depth", status="running") == 1
-    assert told("queue_pending_total") == 1
-    assert told("queue_stream_length") == 2
-    assert told("workers_active_total") == 3
-    assert told("daily_spend_usd") == 0.25
-    assert told("task_cost_usd", type="code", agent="ada", model="opus") == 0.25
-    assert told("budget_remaining_usd", agent="rich") == 5
-    assert told("agent_utilization", agent="ada") == 1 / 1000
-    assert told("agent_claim_success_rate", agent="ada") == 1
-    assert told("agent_claim_success_rate", agent="bob") == 0
-    assert told("task_duration_seconds_sum") == 4
-    assert told("task_duration_seconds_bucket", le="1") == 1
-    assert told("task_duration_seconds_bucket", le="+Inf") == told("task_duration_seconds_count") == 2
+    assert figure("tasks_enqueued_total") == 4
+    assert figure("tasks_completed_total", type="code") == 1
+    assert figure("tasks_failed_total", reason="crash") == 1
+    assert figure("tasks_dead_lettered_total") == 1
+    assert figure("task_queue_depth", status="ready") == 1
+    assert figure("task_queue_depth", status="running") == 1
+    assert figure("queue_pending_total") == 1
+    assert figure("queue_stream_length") == 2
+    assert figure("workers_active_total") == 3
+    assert figure("daily_spend_usd") == 0.25
+    assert figure("task_cost_usd", type="code", agent="ada", model="opus") == 0.25
+    assert figure("budget_remaining_usd", agent="rich") == 5
+    assert figure("agent_utilization", agent="ada") == 1 / 1000
+    assert figure("agent_claim_success_rate", agent="ada") == 1
+    assert figure("agent_claim_success_rate", agent="bob") == 0
+    assert figure("task_duration_seconds_sum") == 4
+    assert figure("task_duration_seconds_bucket", le="1") == 1
+    assert figure("task_duration_seconds_bucket", le="+Inf") == figure("task_duration_seconds_count") == 2
 
 
-async def test_what_is_ready_is_told_by_what_it_has_become_worth(yard: Yard, clock: ManualClock):
+async def test_what_is_ready_is_reported_by_what_it_has_become_worth(yard: Yard, clock: ManualClock):
     for priority in (5, 25, 31, 75, 95):
         await yard.enqueue("code", priority=priority)
     await yard.enqueue("code", priority=75, priority_boost_per_minute=0)

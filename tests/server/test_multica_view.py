@@ -132,7 +132,7 @@ async def test_a_list_says_how_many_there_are_or_that_there_are_more(daemon: Dae
     assert await total(short=True) == (None, None)
 
 
-async def test_a_waiting_attempt_that_is_cancelled_is_told_from_the_failed_one(daemon: Daemon):
+async def test_a_waiting_attempt_that_is_cancelled_differs_from_the_failed_one(daemon: Daemon):
     first = await _retried(daemon)
 
     await daemon.post(f"/api/tasks/{first['id']}.2/cancel", reason="enough")
@@ -244,7 +244,7 @@ async def test_an_autopilots_task_is_not_retried_when_its_time_is_over(daemon: D
     assert (failed["id"], failed["status"]) == (task["id"], "failed")
 
 
-async def test_a_reason_is_told_in_the_views_words_too(daemon: Daemon, yard: Yard, clock: ManualClock):
+async def test_a_reason_is_reported_in_the_views_words_too(daemon: Daemon, yard: Yard, clock: ManualClock):
     await daemon.create()
     task = await daemon.claim_one()
     for _ in range(6):

@@ -113,7 +113,7 @@ async def test_a_checkout_without_a_build_says_how_to_make_one(
     assert "script" not in page.text
 
 
-async def test_who_accepts_no_html_is_told_where_to_look(yard: Yard, built: Path):
+async def test_who_accepts_no_html_learns_where_to_look(yard: Yard, built: Path):
     async with calling(yard) as client:
         answer = await client.get("/", headers={"accept": "*/*"})
 

@@ -52,7 +52,7 @@ async def test_who_needs_no_token_is_the_owner(yard: Yard):
         ("admin", {"steer": True, "operate": True, "administer": True}),
     ],
 )
-async def test_who_logs_in_is_told_what_they_may_do(yard: Yard, role: str, may: dict[str, bool]):
+async def test_who_logs_in_learns_what_they_may_do(yard: Yard, role: str, may: dict[str, bool]):
     token = (await yard.tokens.create("olga", role)).text
     async with calling(yard) as client:
         welcome = (await log_in(client, token)).json()
@@ -94,7 +94,7 @@ async def test_an_agents_token_is_not_for_the_dashboard(yard: Yard):
         assert (await log_in(client, token)).status_code == 403
 
 
-async def test_a_session_ends_when_it_is_told_to_in_the_browser_and_here(yard: Yard):
+async def test_a_session_ends_when_it_is_asked_to_in_the_browser_and_here(yard: Yard):
     token = (await yard.tokens.create("olga", "viewer")).text
     async with calling(yard) as client:
         kept = cookie_of(await log_in(client, token))

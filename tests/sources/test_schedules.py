@@ -22,7 +22,7 @@ async def test_an_interval_is_counted_from_when_it_was_made(yard: Yard, clock: M
     assert await fires(yard) == [("fired", "01-01T00:01"), ("fired", "01-01T00:03")]
 
 
-async def test_a_schedule_begins_and_ends_when_it_is_told_to(yard: Yard, clock: ManualClock):
+async def test_a_schedule_begins_and_ends_when_it_is_asked_to(yard: Yard, clock: ManualClock):
     await given_a_schedule(yard, starts_at="2026-01-01T02:00:00Z", ends_at="2026-01-01T03:30:00Z", misfire="all")
     await pass_by(yard, clock, DAY)
 
@@ -81,7 +81,7 @@ async def test_a_run_may_replace_the_one_before(yard: Yard, clock: ManualClock, 
     assert {status for status, types in (await yard.tasks.stats()).items() if types} == {"ready", "cancelled"}
 
 
-async def test_a_schedule_takes_anothers_place_only_where_that_is_said(yard: Yard, clock: ManualClock):
+async def test_a_schedule_takes_anothers_place_only_where_that_is_stated(yard: Yard, clock: ManualClock):
     await given_a_schedule(yard)
     with pytest.raises(InvalidInput, match="another schedule"):
         await given_a_schedule(yard, "every minute")
@@ -119,7 +119,7 @@ async def test_fires_are_kept_for_as_long_as_work_is(yard: Yard, clock: ManualCl
     assert [when for _, when in await fires(yard)] == [f"01-{day:02}T12:00" for day in range(4, 11)]
 
 
-async def test_a_template_that_no_longer_fits_is_told_of_and_stops_nothing(yard: Yard, clock: ManualClock):
+async def test_a_template_that_no_longer_fits_is_reported_and_stops_nothing(yard: Yard, clock: ManualClock):
     await given_a_schedule(yard, task={**AUDIT, "queue": "slow", "priority": 77})
     await yard.queues.set_preset("slow", "loki")
     await pass_by(yard, clock, HOUR)

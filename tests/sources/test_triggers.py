@@ -177,7 +177,7 @@ async def test_a_trigger_that_is_removed_fires_no_more_and_its_name_is_free(yard
     assert [view.trigger.id for view in await yard.triggers.list()] == ["report"]
 
 
-async def test_a_trigger_takes_anothers_place_only_where_that_is_said(yard: Yard):
+async def test_a_trigger_takes_anothers_place_only_where_that_is_stated(yard: Yard):
     await given_a_report_on(yard)
     with pytest.raises(InvalidInput, match="another trigger"):
         await given_a_report_on(yard)

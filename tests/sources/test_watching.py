@@ -89,7 +89,7 @@ async def test_a_file_that_comes_makes_a_task_however_many_watch(yard: Yard, inb
     assert sorted(payload["size"] for payload in payloads) == [3, 7]
 
 
-async def test_a_file_that_goes_is_told_of_to_who_asks_for_that(yard: Yard, inbox: Path):
+async def test_a_file_that_goes_is_reported_to_who_asks_for_that(yard: Yard, inbox: Path):
     (inbox / "rows.csv").write_text("a")
     await given_a_trigger(yard, inbox, changes=["deleted"])
     async with watched(yard, inbox):
@@ -112,7 +112,7 @@ async def test_what_is_no_folder_cannot_be_watched(yard: Yard, inbox: Path):
 
 
 @pytest.mark.parametrize("words", [("triggers", "watch", "inbox"), ("serve", "--port", "0", "--watch", "inbox")])
-async def test_a_program_watches_until_it_is_told_to_stop(tmp_path: Path, inbox: Path, words: tuple[str, ...]):
+async def test_a_program_watches_until_it_is_asked_to_stop(tmp_path: Path, inbox: Path, words: tuple[str, ...]):
     url = f"sqlite:///{tmp_path / 'yard.db'}"
     async with taskyard.connect(url, sweeps=False) as yard:
         process = await asyncio.create_subprocess_exec(

@@ -99,7 +99,7 @@ class Fields(TypedDict, total=False):
     traits: int
 
 
-class Said(TypedDict, total=False):
+class TaskFacts(TypedDict, total=False):
     """What a story may say about a definition."""
 
     queue: str
@@ -179,7 +179,7 @@ def a_row(now: Micros, **fields: Unpack[Fields]) -> Hot:
     return row if "due_at" in fields else row._replace(due_at=next_due(row))
 
 
-def new(row: Hot, type: str = "code", **said: Unpack[Said]) -> NewTask:
+def new(row: Hot, type: str = "code", **said: Unpack[TaskFacts]) -> NewTask:
     """The row as a task to put in."""
     definition = Definition(
         id=row.id,
@@ -213,7 +213,7 @@ async def commit(store: Store, **parts: Unpack[Parts]) -> Committed | Conflict |
     return result
 
 
-async def land(store: Store, **parts: Unpack[Parts]) -> Committed:
+async def committed(store: Store, **parts: Unpack[Parts]) -> Committed:
     """Commit what nothing stands against."""
     result = await commit(store, **parts)
     assert isinstance(result, Committed), result
@@ -226,30 +226,30 @@ async def row_of(store: Store, task_id: TaskId) -> Hot:
 
 async def given_a_task(store: Store, **fields: Unpack[Fields]) -> Hot:
     task = await a_new_task(store, **fields)
-    await land(store, tasks=(task,))
+    await committed(store, tasks=(task,))
     return await row_of(store, task.hot.id)
 
 
 async def given_tasks(store: Store, number: int, **fields: Unpack[Fields]) -> list[Hot]:
     """In the order they came in."""
     tasks = tuple([await a_new_task(store, **fields) for _ in range(number)])
-    await land(store, tasks=tasks)
+    await committed(store, tasks=tasks)
     rows = await store.load([task.hot.id for task in tasks])
     return [rows[task.hot.id] for task in tasks]
 
 
-async def given_a_defined_task(store: Store, lane: Lane, **said: Unpack[Said]) -> Hot:
+async def given_a_defined_task(store: Store, lane: Lane, **said: Unpack[TaskFacts]) -> Hot:
     """A task of which the definition matters; what it shares with its lane is said there."""
     row = a_row(store.now(), workspace=lane.workspace, lane=await lane_of(store, lane))
-    shared: Said = {"queue": lane.queue, "agent": lane.agent}
-    await land(store, tasks=(new(row, lane.type, **{**shared, **said}),))
+    shared: TaskFacts = {"queue": lane.queue, "agent": lane.agent}
+    await committed(store, tasks=(new(row, lane.type, **{**shared, **said}),))
     return await row_of(store, row.id)
 
 
 async def given_a_pending_task(store: Store, *blockers: str, **fields: Unpack[Fields]) -> Hot:
     task = await a_new_task(store, **{**fields, "status": Status.PENDING})
     waits = tuple(Blocker(task.hot.id, task.hot.wait, name) for name in blockers)
-    await land(store, tasks=(task,), blockers=waits)
+    await committed(store, tasks=(task,), blockers=waits)
     return await row_of(store, task.hot.id)
 
 
@@ -269,7 +269,7 @@ def claiming(
 
 async def step(store: Store, change: Change) -> Hot:
     """The row after one change that nothing stands against."""
-    await land(store, changes=(change,))
+    await committed(store, changes=(change,))
     return await row_of(store, change.after.id)
 
 
@@ -387,18 +387,18 @@ def an_attempt(hot: Hot, now: Micros) -> Attempt:
 
 async def given_a_record(store: Store, kind: str, id: str, body: dict[str, Json], workspace: str = HERE) -> None:
     known = await store.record(kind, workspace, id)
-    await land(store, records=(RecordChange(kind, workspace, id, known.version if known else 0, body),))
+    await committed(store, records=(RecordChange(kind, workspace, id, known.version if known else 0, body),))
 
 
 async def given_a_ceiling(store: Store, name: str, ceiling: int | None, workspace: str = HERE) -> None:
-    await land(store, ceilings=(Ceiling(workspace, name, ceiling),))
+    await committed(store, ceilings=(Ceiling(workspace, name, ceiling),))
 
 
 async def given_a_parked_task(store: Store, blocker: str, **fields: Unpack[Fields]) -> Hot:
     """A task that a claim met and put aside."""
     task = await given_a_task(store, **fields)
     parking = transitions.park(task, blocker=blocker, now=store.now())
-    await land(store, changes=(parking,), blockers=(Blocker(task.id, parking.after.wait, blocker),))
+    await committed(store, changes=(parking,), blockers=(Blocker(task.id, parking.after.wait, blocker),))
     return await row_of(store, task.id)
 
 

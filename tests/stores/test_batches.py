@@ -39,9 +39,9 @@ from tests.stores.given import (
     a_set,
     cancelling,
     claiming,
+    committed,
     completing,
     given_a_record,
-    land,
     lane_of,
     new,
     signalling,
@@ -104,7 +104,7 @@ async def a_yard(store: Store, *, parked: bool) -> Yard:
         row = a_row(store.now(), id=TaskId(f"{name} {number}"), workspace=name, lane=lane, status=status)
         tasks.append(new(row._replace(idempotency_key=key)))
         blockers += [Blocker(row.id, 0, _named(yard, each)) for each in names]
-    await land(store, tasks=tuple(tasks), blockers=tuple(blockers), spends=(Spend(name, "key:k", 1),))
+    await committed(store, tasks=tuple(tasks), blockers=tuple(blockers), spends=(Spend(name, "key:k", 1),))
     await given_a_record(store, "note", "n", {}, name)
     rows = await store.load([task.hot.id for task in tasks])
     for task_id in list(rows)[:2]:
@@ -203,7 +203,7 @@ def _is_sound(change_set: ChangeSet) -> bool:
     return all(len(each) == len(set(each)) for each in (changed, new_ids, written, steps, scored))
 
 
-def told(yard: Yard, answers: list[Committed | Conflict | Taken]) -> list[str]:
+def answer_texts(yard: Yard, answers: list[Committed | Conflict | Taken]) -> list[str]:
     """The answers, but for what may differ: counters are those after the batch, and a conflict may name any cause."""
     return [
         "conflict"
@@ -217,7 +217,9 @@ def told(yard: Yard, answers: list[Committed | Conflict | Taken]) -> list[str]:
     max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(batch=st.sampled_from(CLOSE).flatmap(batches_of), parked=st.booleans())
-async def test_a_batch_lands_as_its_sets_would_one_after_the_other(store: Store, batch: list[list[Part]], parked: bool):
+async def test_a_batch_is_committed_as_its_sets_would_one_after_the_other(
+    store: Store, batch: list[list[Part]], parked: bool
+):
     at_once, in_turn = await a_yard(store, parked=parked), await a_yard(store, parked=parked)
     one_by_one: list[Committed | Conflict | Taken] = []
     for each in as_sets(in_turn, batch):
@@ -225,5 +227,5 @@ async def test_a_batch_lands_as_its_sets_would_one_after_the_other(store: Store,
 
     together = await store.commit(as_sets(at_once, batch))
 
-    assert told(at_once, together) == told(in_turn, one_by_one)
+    assert answer_texts(at_once, together) == answer_texts(in_turn, one_by_one)
     assert await at_once.seen() == await in_turn.seen()

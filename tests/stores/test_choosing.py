@@ -23,7 +23,7 @@ from taskyard.core.task import AgentId, DagId, Hot, LaneId, Status, TaskId
 from taskyard.core.units import HOUR, Micros, MicroUsd
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Claimed, Store
-from tests.stores.given import a_lane, a_row, a_set, completing, given_a_record, land, new
+from tests.stores.given import a_lane, a_row, a_set, committed, completing, given_a_record, new
 from tests.stores.plans import a_plan, planned
 
 BOOSTS = (0, 10, 100)
@@ -141,7 +141,7 @@ async def a_yard(store: Store, data: st.DataObject) -> Yard:
     await given_a_record(store, "workspace", workspace, {"default_reserve": yard.default_reserve}, workspace)
     rows = data.draw(st.lists(rows_in(yard), min_size=4, max_size=14), label="tasks")
     ceilings = [Ceiling(workspace, f"dag:{dag}", data.draw(st.none() | st.integers(0, 150))) for dag in dags]
-    await land(store, tasks=tuple(new(row) for row in rows), ceilings=tuple(ceilings))
+    await committed(store, tasks=tuple(new(row) for row in rows), ceilings=tuple(ceilings))
     yard.names |= {ceiling.name for ceiling in ceilings}
     yard.rows = {row.id: row for row in rows}
     await yard.read()

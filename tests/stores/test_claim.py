@@ -17,6 +17,7 @@ from tests.stores.given import (
     an_id,
     at_once,
     cancelling,
+    committed,
     every_event,
     given_a_completed_task,
     given_a_pending_task,
@@ -27,7 +28,6 @@ from tests.stores.given import (
     given_tasks,
     history,
     ids,
-    land,
     lane_of,
     reviving,
     row_of,
@@ -180,7 +180,7 @@ async def test_what_becomes_ready_by_any_way_can_be_claimed(store: Store):
     promoted = await given_a_retrying_task(store, until=Micros(store.now() + SECOND))
     await step(store, transitions.promote(promoted, now=store.now()))
     lifted = await given_a_pending_task(store, "signal:go")
-    await land(store, lifts=(Lift("signal:go"),))
+    await committed(store, lifts=(Lift("signal:go"),))
     buried = await given_a_running_task(store)
     dead = await step(store, transitions.bury(buried, reason="", error="", counted=True, poison=False, now=store.now()))
     await step(store, reviving(store, dead))
@@ -194,7 +194,7 @@ async def test_what_becomes_ready_by_any_way_can_be_claimed(store: Store):
 async def test_a_rescored_task_has_its_new_place(store: Store):
     first, second = await given_tasks(store, 2, rank=10)
 
-    await land(store, rescores=(Rescore(second.id, 9, 0, None),))
+    await committed(store, rescores=(Rescore(second.id, 9, 0, None),))
 
     assert ids((await take(store, await a_plan(store, tasks=2))).tasks) == [second.id, first.id]
 

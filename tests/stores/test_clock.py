@@ -69,7 +69,7 @@ async def test_a_duty_that_a_wrong_clock_put_off_for_long_is_taken(store: Store,
     assert await store.take_duty("sweep", now, Micros(now + SECOND)) is None
 
 
-async def test_a_process_that_comes_later_is_told_no_earlier_time_than_what_was_written(
+async def test_a_process_that_comes_later_gets_no_earlier_time_than_what_was_written(
     store: Store, clock: ManualClock, connect: Connect
 ):
     written = await given_a_task(store)
@@ -80,7 +80,7 @@ async def test_a_process_that_comes_later_is_told_no_earlier_time_than_what_was_
     assert later.now() >= written.created_at
 
 
-async def test_a_process_that_writes_after_another_is_told_no_earlier_time_than_that_one_was(
+async def test_a_process_that_writes_after_another_gets_no_earlier_time_than_that_one_was(
     store: Store, other: Store, clock: ManualClock
 ):
     clock.advance(seconds=5)

@@ -35,13 +35,13 @@ from tests.stores.given import (
     cancelling,
     claiming,
     commit,
+    committed,
     completing,
     given_a_pending_task,
     given_a_retrying_task,
     given_a_running_task,
     given_a_task,
     history,
-    land,
     picture,
     row_of,
     signalling,
@@ -53,7 +53,7 @@ async def test_a_change_leaves_the_row_as_the_core_decided(store: Store):
     task = await given_a_task(store)
     claim = claiming(task, now=store.now())
 
-    await land(store, changes=(claim,))
+    await committed(store, changes=(claim,))
 
     assert await row_of(store, task.id) == claim.after
 
@@ -100,11 +100,11 @@ async def test_no_sets_are_committed_without_ado(store: Store):
     assert await store.commit([]) == []
 
 
-async def test_an_empty_set_lands(store: Store):
-    assert await land(store) == Committed({}, ())
+async def test_an_empty_set_is_committed(store: Store):
+    assert await committed(store) == Committed({}, ())
 
 
-async def test_of_two_sets_of_one_batch_that_decide_on_one_row_only_the_first_lands(store: Store):
+async def test_of_two_sets_of_one_batch_that_decide_on_one_row_only_the_first_is_committed(store: Store):
     task = await given_a_task(store)
     cancelled, signalled = cancelling(store, task), signalling(store, task)
 
@@ -115,7 +115,7 @@ async def test_of_two_sets_of_one_batch_that_decide_on_one_row_only_the_first_la
     assert await history(store, task.id) == ["task.created", "task.cancelled"]
 
 
-async def test_of_many_processes_that_decide_on_one_row_exactly_one_lands(store: Store, other: Store):
+async def test_of_many_processes_that_decide_on_one_row_exactly_one_is_committed(store: Store, other: Store):
     task = await given_a_task(store)
 
     results = await at_once(*(commit(each, changes=(signalling(store, task),)) for each in (store, other) * 10))
@@ -137,7 +137,7 @@ async def test_a_row_that_was_read_and_not_written_is_guarded_too(store: Store):
 async def test_a_row_that_is_still_as_it_was_read_lets_the_set_pass(store: Store):
     read = await given_a_task(store)
 
-    await land(store, expects=(expected(read),))
+    await committed(store, expects=(expected(read),))
 
     assert await row_of(store, read.id) == read
 
@@ -153,7 +153,7 @@ async def test_a_refused_set_leaves_no_trace(store: Store):
     fresh = await a_new_task(store, idempotency_key="fresh")
     task_ids = [running.id, moved.id, waiting.id, fresh.hot.id]
     names = ["slots:ada", "key:k"]
-    await land(store, spends=(Spend(HERE, "slots:ada", 1),), counts=(Count(HERE, "seen", 3),))
+    await committed(store, spends=(Spend(HERE, "slots:ada", 1),), counts=(Count(HERE, "seen", 3),))
     everything: Parts = {
         "changes": (completing(store, running),),
         "expects": (expected(moved),),
@@ -180,18 +180,18 @@ async def test_a_refused_set_leaves_no_trace(store: Store):
     assert await picture(store, task_ids, limits=names, counts=["seen", "new"]) == before
     assert await store.by_key(HERE, ["fresh"]) == {}
     everything["expects"] = ()
-    await land(store, **everything)
+    await committed(store, **everything)
     after = await picture(store, task_ids, limits=names, counts=["seen", "new"])
     assert {part for part in before if after[part] == before[part]} == set()
 
 
-async def test_what_became_claimable_is_told(store: Store):
+async def test_what_became_claimable_is_reported(store: Store):
     fresh, waiting = await a_new_task(store), await a_new_task(store, status=Status.PENDING)
     running = await given_a_running_task(store)
     retried = await given_a_retrying_task(store, until=Micros(store.now() + SECOND))
     child = await given_a_pending_task(store, "signal:go")
 
-    result = await land(
+    result = await committed(
         store,
         changes=(
             transitions.release(running, now=store.now()),
@@ -208,7 +208,7 @@ async def test_what_became_claimable_is_told(store: Store):
 async def test_a_task_that_was_ready_before_has_not_become_so(store: Store):
     task = await given_a_task(store)
 
-    result = await land(
+    result = await committed(
         store, changes=(transitions.reprioritise(task, priority=1, rank=1, by="a person", now=store.now()),)
     )
 

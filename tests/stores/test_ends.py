@@ -21,11 +21,11 @@ from tests.stores.given import (
 )
 
 
-def an_end(store: Store, running: Hot, *, unbeaten: bool = False) -> ChangeSet:
+def an_end(store: Store, running: Hot, *, lease_unchanged: bool = False) -> ChangeSet:
     """With all that an end may have, and a short way has to write."""
     return a_set(
         store,
-        changes=(completing(store, running)._replace(unbeaten=unbeaten),),
+        changes=(completing(store, running)._replace(lease_unchanged=lease_unchanged),),
         attempts=(an_attempt(running, store.now()),),
         outputs=(Output(running.id, 1, '{"ok":true}', ("a file",), None),),
         spends=(Spend(HERE, "slots:ada", -1), Spend(HERE, "agent:ada", -5, 3)),
@@ -38,7 +38,7 @@ async def all_of(store: Store, *tasks: Hot) -> dict[str, object]:
     return await picture(store, ids, limits=["slots:ada", "agent:ada"], counts=["breaker:code:0"])
 
 
-async def test_an_end_lands_whole(store: Store):
+async def test_an_end_is_committed_whole(store: Store):
     running = await given_a_running_task(store)
     end = an_end(store, running)
 
@@ -55,7 +55,7 @@ async def test_an_end_lands_whole(store: Store):
     assert await history(store, running.id) == ["task.created", "task.running", "task.completed"]
 
 
-async def test_an_end_is_the_same_whatever_lands_with_it(store: Store):
+async def test_an_end_is_the_same_whatever_is_committed_with_it(store: Store):
     alone, among = await given_a_running_task(store), await given_a_running_task(store)
     news = Event("yard.swept", HERE, None, None, store.now(), None, None, None, None)
 
@@ -81,9 +81,9 @@ async def test_an_end_decided_on_an_old_version_leaves_no_trace(store: Store):
     assert await all_of(store, running) == before
 
 
-async def test_an_end_decided_without_looking_does_not_land_on_a_heartbeat(store: Store, clock: ManualClock):
+async def test_an_end_decided_without_looking_is_not_committed_on_a_heartbeat(store: Store, clock: ManualClock):
     running = await given_a_running_task(store)
-    end = an_end(store, running, unbeaten=True)
+    end = an_end(store, running, lease_unchanged=True)
     clock.advance(seconds=1)
     await store.extend([a_beat(running, '"half"')])
     before = await all_of(store, running)
@@ -92,10 +92,10 @@ async def test_an_end_decided_without_looking_does_not_land_on_a_heartbeat(store
     assert await all_of(store, running) == before
 
     (seen,) = (await store.load([running.id])).values()
-    assert isinstance((await store.commit([an_end(store, seen, unbeaten=True)]))[0], Committed)
+    assert isinstance((await store.commit([an_end(store, seen, lease_unchanged=True)]))[0], Committed)
 
 
-async def test_an_end_lands_although_a_heartbeat_came_since(store: Store, clock: ManualClock):
+async def test_an_end_is_committed_although_a_heartbeat_came_since(store: Store, clock: ManualClock):
     running = await given_a_running_task(store)
     end = an_end(store, running)
     clock.advance(seconds=1)
@@ -107,7 +107,7 @@ async def test_an_end_lands_although_a_heartbeat_came_since(store: Store, clock:
     assert (ended.status, ended.heartbeat_at) == (Status.COMPLETED, None)
 
 
-async def test_of_two_ends_in_one_batch_the_first_lands(store: Store):
+async def test_of_two_ends_in_one_batch_the_first_is_committed(store: Store):
     running = await given_a_running_task(store)
     end = an_end(store, running)
 
@@ -151,7 +151,7 @@ def together(store: Store, *tasks: Hot) -> ChangeSet:
     return ends._replace(spends=(Spend(HERE, "slots:ada", -len(tasks)),), counts=(Count(HERE, "breaker:code:0", 2),))
 
 
-async def test_ends_of_one_set_land_together(store: Store):
+async def test_ends_of_one_set_are_committed_together(store: Store):
     running = [await given_a_running_task(store) for _ in range(3)]
     ends = together(store, *running)
 
@@ -167,7 +167,7 @@ async def test_ends_of_one_set_land_together(store: Store):
     assert (await store.limits(HERE, ["slots:ada"]))["slots:ada"].held == -3
 
 
-async def test_of_ends_of_one_set_none_lands_where_one_has_moved(store: Store):
+async def test_of_ends_of_one_set_none_is_committed_where_one_has_moved(store: Store):
     running = [await given_a_running_task(store) for _ in range(3)]
     ends = together(store, *running)
     await step(store, signalling(store, running[1]))
@@ -190,7 +190,7 @@ async def test_ends_of_one_set_let_go_what_waits_for_all_of_them(store: Store):
     assert await history(store, waiting.id) == ["task.created", "task.ready"]
 
 
-async def test_the_event_of_an_end_is_told_as_it_is(store: Store):
+async def test_the_event_of_an_end_is_reported_as_it_is(store: Store):
     others: list[dict[str, Any]] = [{"version": None, "status": None}, {"data": None}, {"dag_id": None}, {"attempt": 7}]
     for other in others:
         running = await given_a_running_task(store)

@@ -13,6 +13,7 @@ from tests.stores.given import (
     a_set,
     at_once,
     cancelling,
+    committed,
     completing,
     every_event,
     given_a_completed_task,
@@ -23,7 +24,6 @@ from tests.stores.given import (
     given_a_running_task,
     given_a_task,
     given_tasks,
-    land,
     reviving,
     signalling,
     step,
@@ -33,7 +33,7 @@ from tests.stores.plans import a_plan, take
 
 async def test_the_events_of_a_set_come_in_the_order_of_its_parts(store: Store):
     running = await given_a_running_task(store)
-    await land(store, spends=(Spend(HERE, "key:k", 1),))
+    await committed(store, spends=(Spend(HERE, "key:k", 1),))
     parked = await given_a_parked_task(store, "key:k", key="k")
     child = await given_a_pending_task(store, f"task:{running.id}")
     fresh = [await a_new_task(store) for _ in range(2)]
@@ -41,7 +41,7 @@ async def test_the_events_of_a_set_come_in_the_order_of_its_parts(store: Store):
     before = await every_event(store)
     signal = signalling(store, await given_a_task(store))
 
-    await land(
+    await committed(
         store,
         events=(ended,),
         spends=(Spend(HERE, "key:k", -1),),
@@ -63,7 +63,7 @@ async def test_the_events_of_a_set_come_in_the_order_of_its_parts(store: Store):
 
 async def test_sequence_numbers_only_grow(store: Store, other: Store):
     tasks = [await a_new_task(store) for _ in range(30)]
-    await at_once(*(land((store, other)[n % 2], tasks=(task,)) for n, task in enumerate(tasks)))
+    await at_once(*(committed((store, other)[n % 2], tasks=(task,)) for n, task in enumerate(tasks)))
 
     numbers = [stored.seq for stored in await every_event(store)]
 
@@ -112,7 +112,7 @@ async def test_events_are_found_by_workspace_and_by_task(store: Store):
 async def test_a_long_commit_tells_every_event_in_order_and_each_task_finds_its_own(store: Store):
     tasks = [await a_new_task(store) for _ in range(1_300)]
 
-    await land(store, tasks=tuple(tasks))
+    await committed(store, tasks=tuple(tasks))
 
     assert [stored.event for stored in await every_event(store)] == [task.event for task in tasks]
     for task in (tasks[0], tasks[511], tasks[512], tasks[-1]):
@@ -120,11 +120,11 @@ async def test_a_long_commit_tells_every_event_in_order_and_each_task_finds_its_
         assert [stored.event for stored in found] == [task.event]
 
 
-async def test_what_a_set_frees_is_told_before_the_next_set_however_many_they_are(store: Store):
+async def test_what_a_set_frees_is_reported_before_the_next_set_however_many_they_are(store: Store):
     parent, other = await given_a_running_task(store), await given_a_task(store)
     children = [await a_new_task(store, status=Status.PENDING) for _ in range(700)]
     waits = tuple(Blocker(child.hot.id, 0, f"task:{parent.id}") for child in children)
-    await land(store, tasks=tuple(children), blockers=waits)
+    await committed(store, tasks=tuple(children), blockers=waits)
     last = (await store.newest_events(limit=1))[0].seq
     end = a_set(store, changes=(completing(store, parent),), lifts=(Lift(f"task:{parent.id}"),))
 
@@ -186,15 +186,15 @@ async def test_the_versions_of_a_task_run_without_a_gap_and_its_last_event_says_
 ):
     running = await given_a_running_task(store)
     suspension = transitions.suspend(running, blockers=["signal:go"], wake_at=None, now=store.now())
-    await land(store, changes=(suspension,), blockers=(Blocker(running.id, 1, "signal:go"),))
-    await land(store, lifts=(Lift("signal:go", running.id),))
+    await committed(store, changes=(suspension,), blockers=(Blocker(running.id, 1, "signal:go"),))
+    await committed(store, lifts=(Lift("signal:go", running.id),))
     await given_tasks(store, 3, key="k")
     await given_a_completed_task(store)
     await step(store, reviving(store, await given_a_dead_letter(store)))
     await given_a_retrying_task(store, until=Micros(store.now() + SECOND))
     clock.advance(seconds=1)
     await take(store, await a_plan(store, tasks=3))
-    await land(store, spends=(Spend(HERE, "key:k", -1),))
+    await committed(store, spends=(Spend(HERE, "key:k", -1),))
 
     events = [stored.event for stored in await every_event(store)]
     rows = await store.load([event.task_id for event in events if event.task_id])

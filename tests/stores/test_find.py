@@ -9,11 +9,12 @@ from tests.stores.given import (
     BOB,
     ELSEWHERE,
     HERE,
-    Said,
+    TaskFacts,
     a_dag_id,
     a_lane,
     an_id,
     cancelling,
+    committed,
     given_a_completed_task,
     given_a_defined_task,
     given_a_pending_task,
@@ -22,7 +23,6 @@ from tests.stores.given import (
     given_a_task,
     given_tasks,
     ids,
-    land,
     step,
 )
 
@@ -125,7 +125,7 @@ async def test_tasks_are_found_by_what_they_were_redefined_to(store: Store):
     task = await given_a_defined_task(store, a_lane(), subject="old", tags=("old", "both"), title="old")
     definition = (await store.definitions([task.id]))[task.id]
 
-    await land(store, redefined=(definition._replace(subject="new", tags=("both", "new"), title="new"),))
+    await committed(store, redefined=(definition._replace(subject="new", tags=("both", "new"), title="new"),))
 
     for word, found in (("old", []), ("new", [task])):
         assert await find(store, Filter(workspace=HERE, subject=word)) == found
@@ -142,7 +142,7 @@ async def test_tasks_are_found_by_what_they_were_redefined_to(store: Store):
         {"payload": '{"pay":"100% of it"}'},
     ],
 )
-async def test_tasks_are_found_by_what_is_written_in_them(store: Store, said: Said):
+async def test_tasks_are_found_by_what_is_written_in_them(store: Store, said: TaskFacts):
     await given_a_defined_task(store, a_lane(), title="1000 of it", prompt="x100y of", payload='{"a_b":1}')
     found = await given_a_defined_task(store, a_lane(), **said)
 

@@ -12,7 +12,7 @@ from taskyard.core import transitions
 from taskyard.core.changes import Blocker, Change, Committed, Lift
 from taskyard.core.task import Hot, Status, TaskId
 from taskyard.stores.contract import Store
-from tests.stores.given import a_new_task, a_set, at_once, every_event, land
+from tests.stores.given import a_new_task, a_set, at_once, committed, every_event
 
 NAMES = ("task:a", "task:b", "signal:go", "time")
 
@@ -60,7 +60,7 @@ async def put_in(store: Store, waiting: list[Waiting]) -> tuple[list[TaskId], se
         for task, each in zip(tasks, waiting, strict=True)
         for wait, name in each.blockers
     }
-    await land(store, tasks=tuple(tasks), blockers=tuple(sorted(blockers)))
+    await committed(store, tasks=tuple(tasks), blockers=tuple(sorted(blockers)))
     return [task.hot.id for task in tasks], blockers
 
 
@@ -120,7 +120,7 @@ async def test_liftings_that_race_free_everything_once(
     rows = await store.load(task_ids)
     lifts = [lifts_of(lifting, task_ids) for lifting in batch]
 
-    await at_once(*(land((store, other)[n % 2], lifts=tuple(each)) for n, each in enumerate(lifts)))
+    await at_once(*(committed((store, other)[n % 2], lifts=tuple(each)) for n, each in enumerate(lifts)))
 
     for each in lifts:
         for lift in each:

@@ -10,7 +10,7 @@ from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.configuration import Configuration
 from taskyard.stores.contract import Store
 from taskyard.stores.memory import MemoryStore
-from tests.stores.given import HERE, a_lane, given_a_record, land
+from tests.stores.given import HERE, a_lane, committed, given_a_record
 
 
 async def test_every_process_sees_the_same_yard(store: Store, other: Store):
@@ -46,7 +46,7 @@ async def test_another_yard_is_noticed_though_it_has_changed_as_often_as_the_fir
     planning = await configuration.fresh()
     [other_lane] = await second.lanes([a_lane(type="other")])
     for version in range(5):
-        await land(second, records=(RecordChange("queue", HERE, "default", version, {"paused": True}),))
+        await committed(second, records=(RecordChange("queue", HERE, "default", version, {"paused": True}),))
 
     behind.store = second
     again = await configuration.fresh()
@@ -63,7 +63,7 @@ async def test_a_yard_that_went_back_to_an_earlier_moment_is_noticed_and_named(
     later, restored = MemoryStore(clock=clock), MemoryStore(clock=clock)
     restored.secret = later.secret
     behind = Replaced(later)
-    await land(later, records=(RecordChange("queue", HERE, "default", 0, {"paused": True}),))
+    await committed(later, records=(RecordChange("queue", HERE, "default", 0, {"paused": True}),))
     configuration = Configuration(cast(Store, behind), HERE)
     await configuration.lane_ids([a_lane(type="known")])
     await configuration.fresh()

@@ -88,7 +88,7 @@ async def test_one_that_comes_late_takes_no_other_with_it(store: Store, clock: M
     assert set(await store.load([task.hot.id for task in tasks])) == {tasks[0].hot.id, tasks[2].hot.id}
 
 
-async def test_one_that_is_just_in_time_lands(store: Store, clock: ManualClock):
+async def test_one_that_is_just_in_time_is_committed(store: Store, clock: ManualClock):
     running = await given_a_running_task(store)
     end = timely(an_end(store, running))
     clock.advance(seconds=TOO_LATE - 1)
@@ -98,7 +98,7 @@ async def test_one_that_is_just_in_time_lands(store: Store, clock: ManualClock):
     assert isinstance(landed, Committed)
 
 
-async def test_a_set_without_a_bound_lands_however_late(store: Store, clock: ManualClock):
+async def test_a_set_without_a_bound_is_committed_however_late(store: Store, clock: ManualClock):
     pending = await given_a_pending_task(store, "signal:go")
     cancelled = a_set(store, changes=(cancelling(store, pending),))
     clock.advance(seconds=3600)

@@ -15,6 +15,7 @@ from tests.stores.given import (
     at_once,
     cancelling,
     commit,
+    committed,
     completing,
     every_event,
     finish,
@@ -23,7 +24,6 @@ from tests.stores.given import (
     given_a_task,
     history,
     ids,
-    land,
     row_of,
     signalling,
     step,
@@ -63,7 +63,7 @@ async def test_a_wait_with_a_time_is_over_when_its_last_blocker_goes(store: Stor
     child = await given_a_pending_task(store, "signal:go", wake_at=Micros(store.now() + 60 * SECOND))
     assert child.due_at is not None
 
-    await land(store, lifts=(Lift("signal:go", child.id),))
+    await committed(store, lifts=(Lift("signal:go", child.id),))
 
     row = await row_of(store, child.id)
     assert (row.status, row.wake_at, row.due_at) == (Status.READY, None, None)
@@ -141,7 +141,7 @@ async def test_a_task_that_is_not_pending_only_loses_the_blocker(store: Store):
     cancelled = await given_a_child_of(store, parent)
     cancelled = await step(store, cancelling(store, cancelled))
     running = await given_a_running_task(store)
-    await land(store, blockers=(Blocker(running.id, 0, f"task:{parent.id}"),))
+    await committed(store, blockers=(Blocker(running.id, 0, f"task:{parent.id}"),))
 
     [result] = await store.commit([finish(store, parent)])
 
@@ -154,7 +154,7 @@ async def test_a_task_that_is_not_pending_only_loses_the_blocker(store: Store):
 async def test_a_signal_frees_only_the_task_it_was_sent_to(store: Store):
     meant, another = [await given_a_pending_task(store, "signal:go") for _ in range(2)]
 
-    await land(store, lifts=(Lift("signal:go", meant.id),))
+    await committed(store, lifts=(Lift("signal:go", meant.id),))
 
     assert (await row_of(store, meant.id)).status is Status.READY
     assert await row_of(store, another.id) == another
@@ -164,7 +164,7 @@ async def test_a_signal_frees_only_the_task_it_was_sent_to(store: Store):
 async def test_a_signal_takes_only_its_own_blocker_off(store: Store):
     child = await given_a_pending_task(store, "signal:go", "signal:stop")
 
-    await land(store, lifts=(Lift("signal:go", child.id),))
+    await committed(store, lifts=(Lift("signal:go", child.id),))
 
     assert await row_of(store, child.id) == child
     assert await store.blockers([child.id]) == [Blocker(child.id, 0, "signal:stop")]
@@ -174,7 +174,7 @@ async def test_a_name_is_matched_as_it_is_written(store: Store):
     names = ("signal:GO", "signal:g%", "signal:g_", "signal:go ", "signal:go\N{COMBINING ACUTE ACCENT}")
     children = [await given_a_pending_task(store, name) for name in names]
 
-    await land(store, lifts=(Lift("signal:go"), Lift("signal:g?"), Lift("signal:*")))
+    await committed(store, lifts=(Lift("signal:go"), Lift("signal:g?"), Lift("signal:*")))
 
     assert [await row_of(store, child.id) for child in children] == children
 
@@ -183,7 +183,7 @@ async def test_a_time_out_ends_the_whole_wait(store: Store):
     child = await given_a_pending_task(store, "signal:go", "child:x", "time")
     another = await given_a_pending_task(store, "time")
 
-    await land(store, lifts=(Lift("time", child.id, ends_wait=True),))
+    await committed(store, lifts=(Lift("time", child.id, ends_wait=True),))
 
     assert await row_of(store, child.id) == transitions.ready(child, now=store.now()).after
     assert await store.blockers([child.id]) == []
@@ -192,20 +192,20 @@ async def test_a_time_out_ends_the_whole_wait(store: Store):
 
 async def test_blockers_of_an_earlier_wait_do_not_hold_the_present_one(store: Store):
     child = await given_a_pending_task(store, "signal:go", wait=2)
-    await land(store, blockers=(Blocker(child.id, 1, "signal:old"), Blocker(child.id, 1, "task:old")))
+    await committed(store, blockers=(Blocker(child.id, 1, "signal:old"), Blocker(child.id, 1, "task:old")))
 
-    await land(store, lifts=(Lift("task:old"),))
+    await committed(store, lifts=(Lift("task:old"),))
     assert await row_of(store, child.id) == child
 
-    await land(store, lifts=(Lift("signal:go", child.id),))
+    await committed(store, lifts=(Lift("signal:go", child.id),))
     assert (await row_of(store, child.id)).status is Status.READY
 
 
 async def test_a_late_signal_for_an_earlier_wait_does_not_touch_the_present_one(store: Store):
     child = await given_a_pending_task(store, "signal:go", wait=2)
-    await land(store, blockers=(Blocker(child.id, 1, "signal:old"),))
+    await committed(store, blockers=(Blocker(child.id, 1, "signal:old"),))
 
-    result = await land(store, lifts=(Lift("signal:old", child.id),))
+    result = await committed(store, lifts=(Lift("signal:old", child.id),))
 
     assert result.readied == ()
     assert await row_of(store, child.id) == child
@@ -217,7 +217,7 @@ async def test_lifting_what_blocks_nothing_changes_nothing(store: Store):
     pending = await given_a_pending_task(store, "signal:go")
     before = await every_event(store)
 
-    assert await land(store, lifts=(Lift("task:unheard of"), Lift("signal:go", ready.id))) == Committed({}, ())
+    assert await committed(store, lifts=(Lift("task:unheard of"), Lift("signal:go", ready.id))) == Committed({}, ())
 
     assert await row_of(store, pending.id) == pending
     assert await every_event(store) == before
@@ -226,7 +226,7 @@ async def test_lifting_what_blocks_nothing_changes_nothing(store: Store):
 async def test_lifting_twice_in_one_set_frees_once(store: Store):
     child = await given_a_pending_task(store, "signal:go")
 
-    result = await land(store, lifts=(Lift("signal:go"), Lift("signal:go", child.id)))
+    result = await committed(store, lifts=(Lift("signal:go"), Lift("signal:go", child.id)))
 
     assert result.readied == (child.id,)
     assert await history(store, child.id) == ["task.created", "task.ready"]
@@ -236,7 +236,7 @@ async def test_a_signal_and_what_it_frees_are_two_steps_of_one_set(store: Store)
     waiting = await given_a_pending_task(store, "signal:go")
     signal = signalling(store, waiting)
 
-    await land(store, changes=(signal,), lifts=(Lift("signal:go", waiting.id),))
+    await committed(store, changes=(signal,), lifts=(Lift("signal:go", waiting.id),))
 
     assert await row_of(store, waiting.id) == transitions.ready(signal.after, now=store.now()).after
     assert await history(store, waiting.id) == ["task.created", "task.signalled", "task.ready"]
@@ -246,17 +246,17 @@ async def test_what_is_suspended_on_blockers_of_its_own_set_waits_for_them(store
     running = await given_a_running_task(store)
     suspension = transitions.suspend(running, blockers=["signal:go"], wake_at=None, now=store.now())
 
-    await land(store, changes=(suspension,), blockers=(Blocker(running.id, 1, "signal:go"),))
+    await committed(store, changes=(suspension,), blockers=(Blocker(running.id, 1, "signal:go"),))
     assert await row_of(store, running.id) == suspension.after
 
-    await land(store, lifts=(Lift("signal:go", running.id),))
+    await committed(store, lifts=(Lift("signal:go", running.id),))
     assert (await row_of(store, running.id)).status is Status.READY
 
 
 async def test_blockers_are_put_on_before_they_are_taken_off(store: Store):
     task = await a_new_task(store, status=Status.PENDING)
 
-    result = await land(
+    result = await committed(
         store, tasks=(task,), blockers=(Blocker(task.hot.id, 0, "signal:go"),), lifts=(Lift("signal:go"),)
     )
 
@@ -346,7 +346,7 @@ async def test_cancelling_and_freeing_a_child_at_once_one_comes_first(store: Sto
 async def test_what_waits_in_another_workspace_is_freed_by_the_same_rule(store: Store):
     child = await given_a_pending_task(store, "signal:go", workspace=ELSEWHERE)
 
-    await land(store, lifts=(Lift("signal:go", child.id),))
+    await committed(store, lifts=(Lift("signal:go", child.id),))
 
     [stored] = [each for each in await every_event(store) if each.event.event == "task.ready"]
     assert stored.event.workspace == ELSEWHERE
@@ -357,7 +357,7 @@ async def test_a_task_that_a_set_moves_in_its_lane_and_frees_is_claimed_at_its_n
     first = await given_a_task(store, rank=5)
     child = await given_a_pending_task(store, f"task:{parent.id}", rank=9)
 
-    await land(
+    await committed(
         store,
         changes=(completing(store, parent),),
         rescores=(Rescore(child.id, 1, 0, None),),

@@ -19,6 +19,7 @@ from tests.stores.given import (
     at_once,
     cancelling,
     commit,
+    committed,
     completing,
     every_event,
     given_a_ceiling,
@@ -30,7 +31,6 @@ from tests.stores.given import (
     given_tasks,
     history,
     ids,
-    land,
     lane_of,
     row_of,
     signalling,
@@ -52,16 +52,16 @@ def parked_by(limit_name: str) -> str:
 
 
 async def test_spends_add_up(store: Store):
-    await land(store, spends=(Spend(HERE, "agent:ada", 70), Spend(HERE, "agent:ada", 30, 5)))
-    await land(store, spends=(Spend(HERE, "agent:ada", -60, 40), Spend(ELSEWHERE, "agent:ada", 1)))
+    await committed(store, spends=(Spend(HERE, "agent:ada", 70), Spend(HERE, "agent:ada", 30, 5)))
+    await committed(store, spends=(Spend(HERE, "agent:ada", -60, 40), Spend(ELSEWHERE, "agent:ada", 1)))
 
     assert await limit_of(store, "agent:ada") == Limit(HERE, "agent:ada", None, 40, 45)
     assert await limit_of(store, "agent:ada", ELSEWHERE) == Limit(ELSEWHERE, "agent:ada", None, 1, 0)
 
 
 async def test_a_limit_without_ceiling_and_use_is_gone(store: Store):
-    await land(store, spends=(Spend(HERE, "key:k", 1), Spend(HERE, "dag:d", 5, 5)))
-    await land(store, spends=(Spend(HERE, "key:k", -1), Spend(HERE, "dag:d", -5)))
+    await committed(store, spends=(Spend(HERE, "key:k", 1), Spend(HERE, "dag:d", 5, 5)))
+    await committed(store, spends=(Spend(HERE, "key:k", -1), Spend(HERE, "dag:d", -5)))
 
     assert await store.limits(HERE, ["key:k", "dag:d"]) == {"dag:d": Limit(HERE, "dag:d", None, 0, 5)}
 
@@ -69,14 +69,14 @@ async def test_a_limit_without_ceiling_and_use_is_gone(store: Store):
 async def test_a_ceiling_can_be_set_moved_and_lifted(store: Store):
     await given_a_ceiling(store, "dag:d", 2**53 - 1)
     assert await limit_of(store, "dag:d") == Limit(HERE, "dag:d", 2**53 - 1, 0, 0)
-    await land(store, spends=(Spend(HERE, "dag:d", 3),))
+    await committed(store, spends=(Spend(HERE, "dag:d", 3),))
 
     await given_a_ceiling(store, "dag:d", 0)
     assert await limit_of(store, "dag:d") == Limit(HERE, "dag:d", 0, 3, 0)
 
     await given_a_ceiling(store, "dag:d", None)
     assert await limit_of(store, "dag:d") == Limit(HERE, "dag:d", None, 3, 0)
-    await land(store, spends=(Spend(HERE, "dag:d", -3),))
+    await committed(store, spends=(Spend(HERE, "dag:d", -3),))
     assert await limit_of(store, "dag:d") is None
 
 
@@ -90,20 +90,20 @@ async def test_spends_of_one_batch_never_conflict(store: Store):
 
 
 async def test_spends_of_many_processes_are_all_counted(store: Store, other: Store):
-    await at_once(*(land(each, spends=(Spend(HERE, "agent:ada", 1),)) for each in (store, other) * 20))
+    await at_once(*(committed(each, spends=(Spend(HERE, "agent:ada", 1),)) for each in (store, other) * 20))
 
     assert await limit_of(store, "agent:ada") == Limit(HERE, "agent:ada", None, 40, 0)
 
 
 async def test_what_a_refused_set_would_have_given_back_stays_held(store: Store):
     running = await given_a_running_task(store, key="k")
-    await land(store, spends=(Spend(HERE, "key:k", 1),))
+    await committed(store, spends=(Spend(HERE, "key:k", 1),))
     parked = await given_a_parked_task(store, "key:k", key="k")
     finishing = a_set(store, changes=(completing(store, running),), spends=(Spend(HERE, "key:k", -1),))
 
     [landed] = await store.commit([finishing])
     next_one = await row_of(store, parked.id)
-    await land(store, spends=(Spend(HERE, "key:k", 1),))
+    await committed(store, spends=(Spend(HERE, "key:k", 1),))
     [replayed] = await store.commit([finishing])
 
     assert (type(landed), type(replayed)) == (Committed, Conflict)
@@ -179,13 +179,13 @@ async def test_a_claim_stops_once_it_has_set_enough_aside_and_the_next_goes_on(s
 
 async def test_freeing_a_key_lets_the_best_of_each_lane_go(store: Store):
     lanes = [await lane_of(store, a_lane(type=type)) for type in ("code", "review")]
-    await land(store, spends=(Spend(HERE, "key:k", 1),))
+    await committed(store, spends=(Spend(HERE, "key:k", 1),))
     worse = [await given_a_parked_task(store, "key:k", key="k", lane=lane, rank=9) for lane in lanes]
     best = [await given_a_parked_task(store, "key:k", key="k", lane=lane, rank=8) for lane in lanes]
     other_key = await given_a_parked_task(store, "key:kk", key="kk", rank=1)
     elsewhere = await given_a_parked_task(store, "key:k", key="k", rank=1, workspace=ELSEWHERE)
 
-    result = await land(store, spends=(Spend(HERE, "key:k", -1),))
+    result = await committed(store, spends=(Spend(HERE, "key:k", -1),))
 
     assert sorted(result.readied) == sorted(ids(best))
     for task in best:
@@ -206,52 +206,52 @@ async def test_a_key_that_is_handed_on_is_held_by_one_after_another(store: Store
         assert claimed.parked == (3 if number == 0 else 0)
         [running] = claimed.tasks
         spends = Spend(HERE, "key:k", -1), Spend(HERE, "slots:ada", -1)
-        await land(store, changes=(completing(store, running),), spends=spends)
+        await committed(store, changes=(completing(store, running),), spends=spends)
 
     assert await store.limits(HERE, ["key:k", "slots:ada"]) == {}
     assert await store.blockers(ids(tasks)) == []
 
 
 async def test_room_that_did_not_come_back_lets_nothing_go(store: Store):
-    await land(store, spends=(Spend(HERE, "key:k", 2),))
+    await committed(store, spends=(Spend(HERE, "key:k", 2),))
     parked = await given_a_parked_task(store, "key:k", key="k")
 
-    result = await land(store, spends=(Spend(HERE, "key:k", -1),))
+    result = await committed(store, spends=(Spend(HERE, "key:k", -1),))
 
     assert result == Committed({}, ())
     assert await row_of(store, parked.id) == parked
 
 
 async def test_what_waited_for_a_key_in_an_earlier_wait_does_not_stand_in_the_way(store: Store):
-    await land(store, spends=(Spend(HERE, "key:k", 1),))
+    await committed(store, spends=(Spend(HERE, "key:k", 1),))
     elsewhere = await given_a_pending_task(store, "signal:go", key="k", wait=2, rank=1)
-    await land(store, blockers=(Blocker(elsewhere.id, 1, "key:k"),))
+    await committed(store, blockers=(Blocker(elsewhere.id, 1, "key:k"),))
     waiting = await given_a_parked_task(store, "key:k", key="k", rank=2)
 
-    result = await land(store, spends=(Spend(HERE, "key:k", -1),))
+    result = await committed(store, spends=(Spend(HERE, "key:k", -1),))
 
     assert result.readied == (waiting.id,)
     assert await row_of(store, elsewhere.id) == elsewhere
 
 
 async def test_what_a_set_parks_on_a_key_that_it_frees_is_let_go_at_once(store: Store):
-    await land(store, spends=(Spend(HERE, "key:k", 1),))
+    await committed(store, spends=(Spend(HERE, "key:k", 1),))
     parking = transitions.park(await given_a_task(store, key="k"), blocker="key:k", now=store.now())
     blocker = Blocker(parking.after.id, parking.after.wait, "key:k")
 
-    result = await land(store, changes=(parking,), blockers=(blocker,), spends=(Spend(HERE, "key:k", -1),))
+    result = await committed(store, changes=(parking,), blockers=(blocker,), spends=(Spend(HERE, "key:k", -1),))
 
     assert result.readied == (blocker.task_id,)
     assert await row_of(store, blocker.task_id) == transitions.ready(parking.after, now=store.now()).after
 
 
 async def test_what_was_cancelled_while_parked_is_not_let_go(store: Store):
-    await land(store, spends=(Spend(HERE, "key:k", 1),))
+    await committed(store, spends=(Spend(HERE, "key:k", 1),))
     gone = await given_a_parked_task(store, "key:k", key="k", rank=1)
     gone = await step(store, cancelling(store, gone))
     waiting = await given_a_parked_task(store, "key:k", key="k", rank=2)
 
-    result = await land(store, spends=(Spend(HERE, "key:k", -1),))
+    result = await committed(store, spends=(Spend(HERE, "key:k", -1),))
 
     assert result.readied == (waiting.id,)
     assert await row_of(store, gone.id) == gone
@@ -262,7 +262,7 @@ async def test_a_task_that_steps_back_leaves_its_room_to_the_next(store: Store):
     up_for_it = await given_a_task(store, key="k")
     there = await given_a_parked_task(store, "key:k", key="k", workspace=ELSEWHERE)
 
-    result = await land(store, changes=(cancelling(store, up_for_it),), spends=(Spend(HERE, "key:k", 0),))
+    result = await committed(store, changes=(cancelling(store, up_for_it),), spends=(Spend(HERE, "key:k", 0),))
 
     assert result.readied == (waiting.id,)
     assert await row_of(store, there.id) == there
@@ -272,10 +272,10 @@ async def test_a_task_that_steps_back_leaves_its_room_to_the_next(store: Store):
 async def test_a_claim_that_sets_a_task_aside_leaves_the_key_it_was_up_for_to_the_next(store: Store):
     dag_id = a_dag_id()
     await given_a_ceiling(store, f"dag:{dag_id}", 10)
-    await land(store, spends=(Spend(HERE, "key:k", 1),))
+    await committed(store, spends=(Spend(HERE, "key:k", 1),))
     dear = await given_a_parked_task(store, "key:k", key="k", dag_id=dag_id, reserve=MicroUsd(20), rank=1)
     waiting = await given_a_parked_task(store, "key:k", key="k", rank=2)
-    await land(store, spends=(Spend(HERE, "key:k", -1),))
+    await committed(store, spends=(Spend(HERE, "key:k", -1),))
     plan = await a_plan(store)
 
     assert await take(store, plan) == Claimed((), parked=1)
@@ -287,11 +287,11 @@ async def test_a_claim_that_sets_a_task_aside_leaves_the_key_it_was_up_for_to_th
 
 
 async def test_a_task_that_is_signalled_while_parked_is_let_go_at_its_new_version(store: Store):
-    await land(store, spends=(Spend(HERE, "key:k", 1),))
+    await committed(store, spends=(Spend(HERE, "key:k", 1),))
     parked = await given_a_parked_task(store, "key:k", key="k")
     signal = signalling(store, parked)
 
-    await land(store, changes=(signal,), spends=(Spend(HERE, "key:k", -1),))
+    await committed(store, changes=(signal,), spends=(Spend(HERE, "key:k", -1),))
 
     assert await row_of(store, parked.id) == transitions.ready(signal.after, now=store.now()).after
     assert await history(store, parked.id) == ["task.created", "task.parked", "task.signalled", "task.ready"]
@@ -299,7 +299,7 @@ async def test_a_task_that_is_signalled_while_parked_is_let_go_at_its_new_versio
 
 async def test_a_task_dearer_than_what_its_agent_has_left_is_left_for_others(store: Store):
     dear, cheap = await given_a_task(store, reserve=MicroUsd(80)), await given_a_task(store, reserve=MicroUsd(30))
-    await land(store, spends=(Spend(HERE, "agent:ada", 0, 30),))
+    await committed(store, spends=(Spend(HERE, "agent:ada", 0, 30),))
 
     claimed = await take(store, await a_plan(store, tasks=5, agent_money=100))
 
@@ -362,13 +362,13 @@ async def test_a_day_out_of_money_parks_what_it_meets(store: Store):
 async def test_money_that_comes_back_lets_go_what_it_pays_for(store: Store):
     dag_id = a_dag_id()
     name = f"dag:{dag_id}"
-    await land(store, ceilings=(Ceiling(HERE, name, 100),), spends=(Spend(HERE, name, 100),))
+    await committed(store, ceilings=(Ceiling(HERE, name, 100),), spends=(Spend(HERE, name, 100),))
     prices = [50, 30, 25, 10]
     parked = [
         await given_a_parked_task(store, parked_by(name), dag_id=dag_id, reserve=MicroUsd(price)) for price in prices
     ]
 
-    result = await land(store, spends=(Spend(HERE, name, -100, 35),))
+    result = await committed(store, spends=(Spend(HERE, name, -100, 35),))
 
     assert list(result.readied) == [parked[0].id, parked[3].id]
     assert [(await row_of(store, task.id)).status for task in parked] == [
@@ -382,11 +382,11 @@ async def test_money_that_comes_back_lets_go_what_it_pays_for(store: Store):
 async def test_a_raised_ceiling_lets_go_and_a_lowered_one_does_not(store: Store):
     dag_id = a_dag_id()
     name = f"dag:{dag_id}"
-    await land(store, ceilings=(Ceiling(HERE, name, 10),), spends=(Spend(HERE, name, 0, 10),))
+    await committed(store, ceilings=(Ceiling(HERE, name, 10),), spends=(Spend(HERE, name, 0, 10),))
     parked = await given_a_parked_task(store, parked_by(name), dag_id=dag_id, reserve=MicroUsd(5))
 
-    lowered = await land(store, ceilings=(Ceiling(HERE, name, 9),))
-    raised = await land(store, ceilings=(Ceiling(HERE, name, 15),))
+    lowered = await committed(store, ceilings=(Ceiling(HERE, name, 9),))
+    raised = await committed(store, ceilings=(Ceiling(HERE, name, 15),))
 
     assert (lowered.readied, raised.readied) == ((), (parked.id,))
 
@@ -396,7 +396,7 @@ async def test_a_lifted_ceiling_lets_all_go(store: Store):
     await given_a_ceiling(store, name, 0)
     parked = [await given_a_parked_task(store, parked_by(name), dag_id=dag_id) for _ in range(3)]
 
-    result = await land(store, ceilings=(Ceiling(HERE, name, None),))
+    result = await committed(store, ceilings=(Ceiling(HERE, name, None),))
 
     assert sorted(result.readied) == sorted(ids(parked))
     assert await limit_of(store, name) is None
@@ -407,20 +407,20 @@ async def test_a_task_without_a_maximum_is_let_go_by_the_default_of_its_workspac
     await given_a_record(store, "workspace", "another", {"default_reserve": 2})
     await given_a_record(store, "workspace", ELSEWHERE, {"default_reserve": 1}, workspace=ELSEWHERE)
     await given_a_record(store, "workspace", HERE, {"default_reserve": 40})
-    await land(store, ceilings=(Ceiling(HERE, name, 100),), spends=(Spend(HERE, name, 100),))
+    await committed(store, ceilings=(Ceiling(HERE, name, 100),), spends=(Spend(HERE, name, 100),))
     parked = [await given_a_parked_task(store, parked_by(name), dag_id=dag_id) for _ in range(3)]
 
-    result = await land(store, spends=(Spend(HERE, name, -100),))
+    result = await committed(store, spends=(Spend(HERE, name, -100),))
 
     assert list(result.readied) == ids(parked[:2])
 
 
 async def test_money_of_a_day_that_comes_back_lets_go_in_its_workspace_only(store: Store):
-    await land(store, spends=(Spend(HERE, today(store), 60), Spend(ELSEWHERE, today(store), 60)))
+    await committed(store, spends=(Spend(HERE, today(store), 60), Spend(ELSEWHERE, today(store), 60)))
     here = await given_a_parked_task(store, parked_by(today(store)))
     there = await given_a_parked_task(store, parked_by(today(store)), workspace=ELSEWHERE)
 
-    result = await land(store, spends=(Spend(HERE, today(store), -60, 20),))
+    result = await committed(store, spends=(Spend(HERE, today(store), -60, 20),))
 
     assert result.readied == (here.id,)
     assert await row_of(store, there.id) == there
@@ -438,7 +438,7 @@ async def test_a_half_open_breaker_lets_one_probe_through(store: Store):
     assert [(task.id, task.circuit) for task in claimed.tasks] == [(first.id, 3), (unguarded.id, 0)]
     assert again == Claimed((), 0)
     assert await row_of(store, second.id) == second
-    await land(store, spends=(Spend(HERE, "probe:code:3", -1),))
+    await committed(store, spends=(Spend(HERE, "probe:code:3", -1),))
     assert ids((await take(store, await a_plan(store, probed))).tasks) == [second.id]
 
 
@@ -467,14 +467,14 @@ async def test_the_name_of_a_key_may_be_anything(store: Store, name: str):
     await given_a_parked_task(store, "key:500", key="500")
     [running] = (await take(store, await a_plan(store, tasks=5))).tasks
 
-    result = await land(store, changes=(completing(store, running),), spends=(Spend(HERE, name, -1),))
+    result = await committed(store, changes=(completing(store, running),), spends=(Spend(HERE, name, -1),))
 
     assert running.id == tasks[0].id
     assert result.readied == (tasks[1].id,)
 
 
 async def test_limits_that_are_not_asked_for_are_not_answered(store: Store):
-    await land(store, spends=(Spend(HERE, "slots:ada", 1), Spend(HERE, "slots:bob", 1)))
+    await committed(store, spends=(Spend(HERE, "slots:ada", 1), Spend(HERE, "slots:bob", 1)))
 
     assert list(await store.limits(HERE, ["slots:bob", "slots:eve"])) == ["slots:bob"]
     assert await store.limits(HERE, []) == {}

@@ -10,12 +10,12 @@ from tests.stores.given import (
     a_lane,
     an_attempt,
     an_id,
+    committed,
     given_a_completed_task,
     given_a_pending_task,
     given_a_record,
     given_a_running_task,
     given_a_task,
-    land,
     lane_of,
 )
 
@@ -25,7 +25,7 @@ async def test_the_attempts_at_many_tasks_are_read_at_once_each_in_its_order(sto
     untried = await given_a_task(store)
     attempts = [an_attempt(one, store.now())._replace(number=number) for number in (2, 10, 1)]
     alone = an_attempt(other, store.now())
-    await land(store, attempts=(*attempts, alone))
+    await committed(store, attempts=(*attempts, alone))
 
     found = await store.histories([other.id, untried.id, one.id, an_id()])
 
@@ -70,17 +70,17 @@ async def test_a_signal_that_came_is_no_longer_waited_for(store: Store):
     one, other = await given_a_pending_task(store, "signal:a"), await given_a_pending_task(store, "signal:b")
     both = await given_a_pending_task(store, "signal:b", "time")
 
-    await land(store, lifts=(Lift("signal:a", one.id),))
+    await committed(store, lifts=(Lift("signal:a", one.id),))
     assert await store.awaited(HERE, 10) == [waits(other.id, "signal:b"), waits(both.id, "signal:b")]
 
-    await land(store, lifts=(Lift("signal:b"),))
+    await committed(store, lifts=(Lift("signal:b"),))
     assert await store.awaited(HERE, 10) == []
 
 
 async def test_a_task_that_is_removed_waits_for_nothing(store: Store):
     task = await given_a_pending_task(store, "signal:a")
 
-    await land(store, removals=(task.id,))
+    await committed(store, removals=(task.id,))
 
     assert await store.awaited(HERE, 10) == []
 

@@ -85,7 +85,7 @@ async def test_asking_where_a_store_stands_makes_nothing(make: Callable[[], Stor
     assert not await asyncio.to_thread(lambda: list(tmp_path.iterdir()))
 
 
-async def test_who_is_told_not_to_migrate_says_what_to_do(which: str, make: Callable[[], Store], tmp_path: Path):
+async def test_who_is_asked_not_to_migrate_says_what_to_do(which: str, make: Callable[[], Store], tmp_path: Path):
     yard = taskyard.connect(url_of(which, tmp_path), migrate=False, sweeps=False)
     with pytest.raises(SchemaTooOld, match="taskyard migrate apply"):
         await yard.open()

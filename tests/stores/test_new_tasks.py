@@ -22,12 +22,12 @@ from tests.stores.given import (
     cancelling,
     claiming,
     commit,
+    committed,
     every_event,
     given_a_completed_task,
     given_a_dead_letter,
     given_a_task,
     history,
-    land,
     reviving,
     row_of,
     signalling,
@@ -77,7 +77,7 @@ async def test_an_idempotency_key_is_taken_while_its_owner_lives(store: Store):
     assert await history(store, twin.hot.id) == []
 
 
-async def test_all_that_is_taken_is_said_at_once(store: Store):
+async def test_all_that_is_taken_is_stated_at_once(store: Store):
     first = await given_a_task(store, idempotency_key="k1")
     second = await given_a_task(store, idempotency_key="k2")
     tasks = tuple([await a_new_task(store, idempotency_key=key) for key in ("k1", "k2", "k3")])
@@ -122,7 +122,7 @@ async def test_a_key_means_nothing_in_another_workspace(store: Store):
     assert await store.by_key(ELSEWHERE, ["k"]) == {"k": there.id}
 
 
-async def test_of_two_sets_of_one_batch_with_one_key_the_second_is_told_the_first(store: Store):
+async def test_of_two_sets_of_one_batch_with_one_key_the_second_names_the_first(store: Store):
     first, second = [await a_new_task(store, idempotency_key="k") for _ in range(2)]
 
     results = await store.commit([a_set(store, tasks=(task,)) for task in (first, second)])
@@ -162,7 +162,7 @@ async def test_a_dead_letter_is_not_revived_where_another_task_has_its_key_by_no
     assert await store.by_key(HERE, ["k"]) == {"k": dead.id}
 
 
-async def test_a_conflict_is_told_before_what_is_taken(store: Store):
+async def test_a_conflict_is_reported_before_what_is_taken(store: Store):
     owner = await given_a_task(store, idempotency_key="k")
     moved = await given_a_task(store)
     await step(store, signalling(store, moved))
@@ -187,10 +187,10 @@ async def test_new_tasks_are_numbered_in_the_order_given(store: Store):
 
 async def test_a_changed_definition_replaces_the_one_before(store: Store):
     task, bystander = await a_new_task(store), await a_new_task(store)
-    await land(store, tasks=(task, bystander))
+    await committed(store, tasks=(task, bystander))
     changed = task.definition._replace(priority=1, prompt="once more", tags=("urgent",))
 
-    await land(store, redefined=(changed,))
+    await committed(store, redefined=(changed,))
 
     found = await store.definitions([task.hot.id, bystander.hot.id, an_id()])
     assert found == {task.hot.id: changed, bystander.hot.id: bystander.definition}
@@ -199,7 +199,7 @@ async def test_a_changed_definition_replaces_the_one_before(store: Store):
 async def test_a_set_may_cancel_the_owner_of_a_key_and_put_its_successor_in(store: Store):
     owner, heir = await given_a_task(store, idempotency_key="k"), await a_new_task(store, idempotency_key="k")
 
-    await land(store, changes=(cancelling(store, owner),), tasks=(heir,))
+    await committed(store, changes=(cancelling(store, owner),), tasks=(heir,))
 
     assert await store.by_key(HERE, ["k"]) == {"k": heir.hot.id}
     assert (await row_of(store, owner.id)).status is Status.CANCELLED

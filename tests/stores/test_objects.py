@@ -259,7 +259,7 @@ async def test_calls_of_the_library_share_a_bounded_number_of_threads(tmp_path: 
     await asyncio.gather(*removing)
 
 
-async def test_a_bucket_is_told_that_a_write_broke_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_a_bucket_learns_that_a_write_broke_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Or it would keep the parts that it has, which nobody sees and somebody pays for."""
     open_writer, ends = obstore.open_writer, list[type[BaseException] | None]()
 

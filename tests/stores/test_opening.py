@@ -13,12 +13,12 @@ from tests.stores.given import (
     a_lane,
     a_new_task,
     at_once,
+    committed,
     every_event,
     given_a_record,
     given_a_running_task,
     given_a_task,
     given_tasks,
-    land,
     lane_of,
     picture,
     row_of,
@@ -56,7 +56,7 @@ async def test_a_closed_yard_says_so(connect: Connect):
     with pytest.raises(YardClosed):
         await store.load([task.id])
     with pytest.raises(YardClosed):
-        await land(store, tasks=(fresh,))
+        await committed(store, tasks=(fresh,))
     with pytest.raises(YardClosed):
         await store.changed(0, 1)
 
@@ -96,11 +96,11 @@ async def test_many_processes_may_open_a_new_yard_at_once(connect: Connect):
     assert len(await stores[-1].load([task.id for task in tasks])) == 8
 
 
-async def test_nobody_is_told_that_a_write_landed_before_it_can_be_read(store: Store, other: Store):
+async def test_nobody_learns_that_a_write_is_committed_before_it_can_be_read(store: Store, other: Store):
     fresh = [await a_new_task(store) for _ in range(10)]
 
     async def put_in_and_read(number: int) -> bool:
-        await land((store, other)[number % 2], tasks=(fresh[number],))
+        await committed((store, other)[number % 2], tasks=(fresh[number],))
         return bool(await (other, store)[number % 2].load([fresh[number].hot.id]))
 
     assert await at_once(*(put_in_and_read(number) for number in range(10))) == [True] * 10

@@ -28,6 +28,7 @@ from tests.stores.given import (
     an_attempt,
     cancelling,
     commit,
+    committed,
     completing,
     every_event,
     given_a_completed_task,
@@ -36,7 +37,6 @@ from tests.stores.given import (
     given_a_task,
     history,
     ids,
-    land,
     picture,
     reviving,
     step,
@@ -62,7 +62,7 @@ async def pieces(store: Store, *, limit: int, dead_too: bool = False) -> list[li
 
 
 async def remove(store: Store, *tasks: Hot) -> None:
-    await land(
+    await committed(
         store,
         expects=tuple(expected(task) for task in tasks),
         removals=tuple(task.id for task in tasks),
@@ -175,7 +175,7 @@ async def test_a_removed_task_leaves_nothing_behind(store: Store):
     kept = await given_a_completed_task(store)
     running = await given_a_running_task(store, dag_id=dag_id, idempotency_key="k")
     counters = [f"dag:{dag_id}:live", f"dag:{dag_id}:completed"]
-    await land(
+    await committed(
         store,
         changes=(completing(store, running),),
         attempts=(an_attempt(running, store.now()),),
@@ -215,7 +215,7 @@ async def test_the_counters_of_a_dag_whose_name_begins_alike_stay(store: Store):
     dag_id = a_dag_id()
     task = await given_a_completed_task(store, dag_id=dag_id)
     names = [f"dag:{dag_id}", f"dag:{dag_id[:-1]}_:live", *(f"dag:{dag_id}{more}:live" for more in "0A_z~")]
-    await land(store, counts=tuple(Count(HERE, name, 1) for name in names))
+    await committed(store, counts=tuple(Count(HERE, name, 1) for name in names))
 
     await remove(store, task)
 
@@ -242,7 +242,7 @@ async def test_a_removed_id_and_key_may_be_used_again(store: Store):
     assert again.seq > task.seq
 
 
-async def test_a_reader_that_was_away_while_events_were_pruned_is_told(store: Store):
+async def test_a_reader_that_was_away_while_events_were_pruned_is_notified(store: Store):
     early, pruned, late = [await given_a_completed_task(store) for _ in range(3)]
     before = await every_event(store)
     assert await store.pruned() == 0
@@ -262,7 +262,7 @@ async def test_a_reader_that_was_away_while_events_were_pruned_is_told(store: St
     assert await store.events(after=oldest, limit=100) is not None
 
 
-async def test_only_the_readers_of_what_was_pruned_are_told(store: Store):
+async def test_only_the_readers_of_what_was_pruned_are_notified(store: Store):
     here, there = await given_a_completed_task(store), await given_a_completed_task(store, workspace=ELSEWHERE)
     kept = await given_a_task(store)
     events = await every_event(store)
@@ -292,14 +292,14 @@ def an_event(store: Store, name: str, *, workspace: str = HERE, dag_id: DagId | 
     return Event(name, workspace, None, dag_id, store.now(), None, None, None, None)
 
 
-async def test_old_events_of_no_task_and_no_dag_are_removed_and_readers_are_told(store: Store, clock: ManualClock):
+async def test_old_events_of_no_task_and_no_dag_are_removed_and_readers_are_notified(store: Store, clock: ManualClock):
     task = await given_a_task(store)
     old = [an_event(store, "agent.registered", workspace=where) for where in (HERE, ELSEWHERE, HERE)]
-    await land(store, events=(*old, an_event(store, "dag.created", dag_id=a_dag_id())))
+    await committed(store, events=(*old, an_event(store, "dag.created", dag_id=a_dag_id())))
     there, last = [stored.seq for stored in (await every_event(store))[-3:-1]]
     clock.advance(seconds=10)
     before = store.now()
-    await land(store, events=(an_event(store, "agent.drained"),))
+    await committed(store, events=(an_event(store, "agent.drained"),))
 
     assert await store.prune_events(before, 0, 100) is None
 
@@ -315,7 +315,9 @@ async def test_old_events_of_no_task_and_no_dag_are_removed_and_readers_are_told
 
 async def test_old_events_are_removed_piece_by_piece(store: Store, clock: ManualClock):
     for _ in range(3):
-        await land(store, events=tuple(an_event(store, "agent.drained", workspace=each) for each in (HERE, ELSEWHERE)))
+        await committed(
+            store, events=tuple(an_event(store, "agent.drained", workspace=each) for each in (HERE, ELSEWHERE))
+        )
         await given_a_task(store)
     clock.advance(seconds=10)
     after: int | None = 0

@@ -22,6 +22,7 @@ from tests.stores.given import (
     cancelling,
     claiming,
     commit,
+    committed,
     completing,
     given_a_claimed_task,
     given_a_completed_task,
@@ -33,7 +34,6 @@ from tests.stores.given import (
     given_a_task,
     given_tasks,
     ids,
-    land,
     lane_of,
     step,
 )
@@ -60,21 +60,21 @@ async def test_an_output_is_the_one_of_the_latest_attempt(store: Store):
     first = Output(task.id, 1, '{"n":1}', ("artifact:a",), None)
     second = Output(task.id, 2, '"ü"', (), '{"why":"because"}')
 
-    await land(store, attempts=(attempts[0],), outputs=(first,))
+    await committed(store, attempts=(attempts[0],), outputs=(first,))
     assert await store.outputs([task.id, an_id()]) == {task.id: first}
 
-    await land(store, attempts=(attempts[1],), outputs=(second,))
-    await land(store, attempts=(attempts[2],))
+    await committed(store, attempts=(attempts[1],), outputs=(second,))
+    await committed(store, attempts=(attempts[2],))
     assert await store.outputs([task.id]) == {task.id: second}
 
 
 async def test_an_attempt_that_is_written_again_keeps_its_output(store: Store):
     task = await given_a_running_task(store)
     attempt, output = an_attempt(task, store.now()), Output(task.id, 1, "1", ("artifact:a",), "{}")
-    await land(store, attempts=(attempt,), outputs=(output,))
+    await committed(store, attempts=(attempt,), outputs=(output,))
 
     decided = attempt._replace(version=9)
-    await land(store, attempts=(decided,))
+    await committed(store, attempts=(decided,))
 
     assert await store.outputs([task.id]) == {task.id: output}
     assert await store.attempts(task.id) == [decided]
@@ -84,8 +84,8 @@ async def test_attempts_are_read_in_the_order_they_were_made(store: Store):
     running = await given_a_running_task(store)
     attempts = [an_attempt(running, store.now())._replace(number=number) for number in (1, 2, 10)]
 
-    await land(store, attempts=(attempts[1], attempts[0]))
-    await land(store, attempts=(attempts[2],))
+    await committed(store, attempts=(attempts[1], attempts[0]))
+    await committed(store, attempts=(attempts[2],))
 
     assert await store.attempts(running.id) == attempts
     assert await store.attempts(an_id()) == []
@@ -94,7 +94,7 @@ async def test_attempts_are_read_in_the_order_they_were_made(store: Store):
 async def test_checkpoints_are_written_once(store: Store):
     running = await given_a_running_task(store)
     first = Checkpoint(running.id, "fetched", 1, '{"n":1}')
-    await land(store, checkpoints=(first, Checkpoint(running.id, "parsed", 1, "2")))
+    await committed(store, checkpoints=(first, Checkpoint(running.id, "parsed", 1, "2")))
 
     again = await commit(store, checkpoints=(first._replace(data="3", attempt=2),))
 
@@ -118,8 +118,8 @@ async def test_signals_are_read_in_the_order_they_came(store: Store):
     task, another = await given_a_task(store), await given_a_task(store)
     signals = [Signal(task.id, name, '{"x":null}', "a person", store.now()) for name in ("go", "stop", "go")]
 
-    await land(store, signals=tuple(signals[:2]))
-    await land(store, signals=(signals[2], Signal(another.id, "go", "1", "", store.now())))
+    await committed(store, signals=tuple(signals[:2]))
+    await committed(store, signals=(signals[2], Signal(another.id, "go", "1", "", store.now())))
 
     assert await store.signals(task.id) == signals
 
@@ -128,7 +128,7 @@ async def test_edges_are_those_that_leave_a_task(store: Store):
     a, b, c = await given_tasks(store, 3)
     edges = [Edge(a.id, b.id, "depends"), Edge(a.id, c.id, "spawned"), Edge(b.id, c.id, "depends")]
 
-    await land(store, edges=tuple(edges))
+    await committed(store, edges=tuple(edges))
 
     assert sorted(await store.edges([a.id])) == sorted(edges[:2])
     assert sorted(await store.edges([a.id, b.id, c.id])) == sorted(edges)
@@ -139,7 +139,7 @@ async def test_a_graph_is_the_tasks_of_a_dag_and_what_joins_them(store: Store):
     dag_id = a_dag_id()
     parent, child = await given_tasks(store, 2, dag_id=dag_id)
     stranger = await given_a_task(store, dag_id=a_dag_id())
-    await land(store, edges=(Edge(parent.id, child.id, "depends"),))
+    await committed(store, edges=(Edge(parent.id, child.id, "depends"),))
 
     graph = await store.graph(dag_id)
 
@@ -277,7 +277,7 @@ async def test_the_tasks_ahead_are_the_ready_ones_of_its_lane_that_come_first(st
 async def test_outbox_rows_are_read_by_topic_until_they_are_settled(store: Store):
     rows = [Outbox(HERE, topic, None, f'"{n}"', store.now()) for n, topic in enumerate(["notify", "embed", "notify"])]
     for row in rows:
-        await land(store, outbox=(row,))
+        await committed(store, outbox=(row,))
 
     unsettled = await store.outbox("notify", 10)
     assert [row for _, row in unsettled] == [rows[0], rows[2]]
@@ -291,11 +291,11 @@ async def test_outbox_rows_are_read_by_topic_until_they_are_settled(store: Store
 
 async def test_an_outbox_number_is_not_given_twice(store: Store):
     row = Outbox(HERE, "notify", None, "1", store.now())
-    await land(store, outbox=(row,))
+    await committed(store, outbox=(row,))
     [(first, _)] = await store.outbox("notify", 10)
     await store.settle([first])
 
-    await land(store, outbox=(row,))
+    await committed(store, outbox=(row,))
 
     [(second, _)] = await store.outbox("notify", 10)
     assert second > first

@@ -16,23 +16,23 @@ from tests.stores.given import (
     HERE,
     at_once,
     commit,
+    committed,
     given_a_record,
     given_a_task,
     history,
     ids,
-    land,
     row_of,
 )
 from tests.stores.plans import a_plan, take
 
 
 async def test_a_record_is_written_where_it_is_still_at_the_version_that_was_read(store: Store):
-    await land(store, records=(RecordChange("note", HERE, "n", 0, {"text": "first"}),))
+    await committed(store, records=(RecordChange("note", HERE, "n", 0, {"text": "first"}),))
     first = await store.record("note", HERE, "n")
     assert first
     assert first.version > 0
 
-    await land(store, records=(RecordChange("note", HERE, "n", first.version, {"text": "second"}),))
+    await committed(store, records=(RecordChange("note", HERE, "n", first.version, {"text": "second"}),))
 
     second = await store.record("note", HERE, "n")
     assert second
@@ -48,7 +48,7 @@ async def test_a_record_without_a_body_is_removed(store: Store):
     absent = RecordChange("note", HERE, "n", 0, None)
     assert isinstance(await commit(store, records=(absent,)), Conflict)
 
-    await land(store, records=(absent._replace(version=1),))
+    await committed(store, records=(absent._replace(version=1),))
 
     assert await store.record("note", HERE, "n") is None
     assert isinstance(await commit(store, records=(absent._replace(version=1),)), Conflict)
@@ -79,7 +79,7 @@ async def test_a_record_that_claims_are_planned_on_makes_plans_stale_whenever_it
     bodies: list[dict[str, Json] | None] = [{"n": 1}, {"n": 2}, None]
     for version, body in enumerate(bodies):
         plan = await a_plan(store)
-        await land(store, records=(RecordChange(kind, HERE, "x", version, body),))
+        await committed(store, records=(RecordChange(kind, HERE, "x", version, body),))
 
         assert await store.claim(plan) == Stale((await store.config(HERE, LaneId(0))).epoch)
 
@@ -182,7 +182,7 @@ async def test_a_page_begins_below_an_id_that_nothing_has(store: Store):
 async def test_what_was_removed_is_in_no_page(store: Store):
     for name in "abc":
         await given_a_record(store, "note", name, {})
-    await land(store, records=(RecordChange("note", HERE, "b", 1, None),))
+    await committed(store, records=(RecordChange("note", HERE, "b", 1, None),))
     await given_a_record(store, "note", "c", {"changed": True})
 
     page = await store.page("note", HERE, limit=9)

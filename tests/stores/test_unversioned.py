@@ -12,6 +12,7 @@ from tests.stores.given import (
     a_beat,
     an_id,
     commit,
+    committed,
     completing,
     expiring,
     given_a_claimed_task,
@@ -22,7 +23,6 @@ from tests.stores.given import (
     given_a_running_task,
     given_a_task,
     history,
-    land,
     row_of,
     signalling,
 )
@@ -35,17 +35,17 @@ async def test_a_change_does_not_undo_a_heartbeat_that_it_has_not_seen(store: St
     assert beaten.hot
 
     signal = signalling(store, read)
-    await land(store, changes=(signal,))
+    await committed(store, changes=(signal,))
 
     assert await row_of(store, read.id) == beaten.hot._replace(version=signal.after.version, updated_at=store.now())
 
 
 async def test_a_change_does_not_undo_a_rescoring_that_it_has_not_seen(store: Store):
     read = await given_a_task(store)
-    await land(store, rescores=(Rescore(read.id, 17, 3, Micros(store.now() + SECOND)),))
+    await committed(store, rescores=(Rescore(read.id, 17, 3, Micros(store.now() + SECOND)),))
 
     signal = signalling(store, read)
-    await land(store, changes=(signal,))
+    await committed(store, changes=(signal,))
 
     row = await row_of(store, read.id)
     assert row == signal.after._replace(rank=17, height=3, rescore_at=Micros(store.now() + SECOND))
@@ -59,7 +59,7 @@ async def test_what_an_attempt_let_go_is_gone_even_if_a_heartbeat_changed_it_sin
     await store.extend([a_beat(read, '"a lot"', tokens_in=2)])
 
     completed = completing(store, first.hot)
-    await land(store, changes=(completed,))
+    await committed(store, changes=(completed,))
 
     row = await row_of(store, read.id)
     assert (row.progress, row.tokens_in, row.lease, row.lease_expires_at) == (None, 0, None, None)
@@ -68,7 +68,7 @@ async def test_what_an_attempt_let_go_is_gone_even_if_a_heartbeat_changed_it_sin
 async def test_a_rescoring_moves_no_version_and_writes_no_event(store: Store):
     task = await given_a_task(store)
 
-    await land(store, rescores=(Rescore(task.id, -5, 2, None),))
+    await committed(store, rescores=(Rescore(task.id, -5, 2, None),))
 
     assert await row_of(store, task.id) == task._replace(rank=-5, height=2, rescore_at=None)
     assert await history(store, task.id) == ["task.created"]
@@ -87,14 +87,14 @@ async def test_only_what_waits_is_rescored(store: Store):
         await given_a_dead_letter(store),
     ]
 
-    await land(store, rescores=tuple(Rescore(task.id, 1, 1, None) for task in waiting + busy))
+    await committed(store, rescores=tuple(Rescore(task.id, 1, 1, None) for task in waiting + busy))
 
     assert [(await row_of(store, task.id)).rank for task in waiting] == [1, 1, 1]
     assert [await row_of(store, task.id) for task in busy] == busy
 
 
 async def test_a_rescoring_of_a_task_that_is_gone_is_let_pass(store: Store):
-    await land(store, rescores=(Rescore(an_id(), 1, 1, None),))
+    await committed(store, rescores=(Rescore(an_id(), 1, 1, None),))
 
 
 async def test_a_lease_is_not_expired_where_a_heartbeat_came_first(store: Store, clock: ManualClock):
@@ -109,11 +109,11 @@ async def test_a_lease_is_not_expired_where_a_heartbeat_came_first(store: Store,
     assert await row_of(store, read.id) == beaten.hot
 
 
-async def test_what_was_decided_on_the_row_as_it_was_handed_out_does_not_land_after_a_heartbeat(
+async def test_what_was_decided_on_the_row_as_it_was_handed_out_is_not_committed_after_a_heartbeat(
     store: Store, clock: ManualClock
 ):
     handed_out = await given_a_running_task(store)
-    completed = completing(store, handed_out)._replace(unbeaten=True)
+    completed = completing(store, handed_out)._replace(lease_unchanged=True)
     clock.advance(seconds=1)
     [beaten] = await store.extend([a_beat(handed_out)])
 
@@ -121,7 +121,7 @@ async def test_what_was_decided_on_the_row_as_it_was_handed_out_does_not_land_af
     assert await row_of(store, handed_out.id) == beaten.hot
 
     assert beaten.hot is not None
-    await land(store, changes=(completing(store, beaten.hot)._replace(unbeaten=True),))
+    await committed(store, changes=(completing(store, beaten.hot)._replace(lease_unchanged=True),))
     assert (await row_of(store, handed_out.id)).status is Status.COMPLETED
 
 
@@ -135,7 +135,7 @@ async def test_a_lease_that_a_heartbeat_prolonged_is_looked_at_again_though_it_h
 
     assert isinstance(await commit(store, changes=(expiring(store, read),)), Conflict)
 
-    await land(store, changes=(expiring(store, await row_of(store, read.id)),))
+    await committed(store, changes=(expiring(store, await row_of(store, read.id)),))
     assert (await row_of(store, read.id)).status is Status.READY
 
 
@@ -147,14 +147,14 @@ async def test_a_lease_is_not_expired_before_its_time_by_the_clock_of_the_store(
     assert isinstance(await commit(store, changes=(expiry,)), Conflict)
 
     clock.advance(seconds=1)
-    await land(store, changes=(expiry,))
+    await committed(store, changes=(expiry,))
     assert (await row_of(store, task.id)).status is Status.READY
 
 
 async def test_a_task_that_lost_its_lease_is_not_expired(store: Store, clock: ManualClock):
     read = await given_a_running_task(store)
     clock.advance(seconds=91)
-    await land(store, changes=(completing(store, read),))
+    await committed(store, changes=(completing(store, read),))
 
     result = await commit(store, changes=(expiring(store, read),))
 

@@ -29,10 +29,10 @@ from tests.stores.given import (
     a_lane,
     an_attempt,
     an_id,
+    committed,
     every_event,
     given_a_running_task,
     given_a_task,
-    land,
     lane_of,
     row_of,
 )
@@ -53,7 +53,7 @@ async def test_any_row_comes_back_as_it_went_in_and_as_it_was_changed(store: Sto
     definition = data.draw(values.definitions(put_in), label="definition")
     event = data.draw(values.events(put_in), label="event")
 
-    await land(store, tasks=(NewTask(put_in, definition, event),))
+    await committed(store, tasks=(NewTask(put_in, definition, event),))
     stored = await row_of(store, put_in.id)
 
     assert stored == put_in._replace(seq=stored.seq)
@@ -63,7 +63,7 @@ async def test_any_row_comes_back_as_it_went_in_and_as_it_was_changed(store: Sto
     wanted = data.draw(values.hots(put_in.id, workspace, lanes), label="wanted")
     moved = {name: getattr(wanted, name) for name in values.MOVABLE}
     after = stored._replace(version=stored.version + 1, **moved)
-    await land(store, changes=(Change(stored, after, event),))
+    await committed(store, changes=(Change(stored, after, event),))
 
     assert await row_of(store, put_in.id) == after
     assert type((await row_of(store, put_in.id)).status) is type(after.status)
@@ -75,7 +75,7 @@ async def test_any_attempt_comes_back_as_it_went_in(store: Store, data: st.DataO
     task = await given_a_task(store)
     attempt = data.draw(values.attempts(task.id), label="attempt")
 
-    await land(store, attempts=(attempt,))
+    await committed(store, attempts=(attempt,))
 
     [stored] = await store.attempts(task.id)
     assert stored == attempt
@@ -98,7 +98,7 @@ async def test_any_paper_comes_back_as_it_went_in(
     blocker = Blocker(task.id, 7, f"signal:{text}")
     name = f"agent:{task.id}{text}"
 
-    await land(
+    await committed(
         store,
         records=(record,),
         attempts=(an_attempt(task, store.now()),),

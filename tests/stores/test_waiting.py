@@ -13,12 +13,12 @@ from tests.stores.given import (
     HERE,
     a_lane,
     an_id,
+    committed,
     given_a_dead_letter,
     given_a_parked_task,
     given_a_pending_task,
     given_a_record,
     given_a_task,
-    land,
     lane_of,
     reviving,
     step,
@@ -34,13 +34,13 @@ async def a_new_task_goes_in(store: Store) -> Act:
 
 async def its_last_blocker_is_lifted(store: Store) -> Act:
     await given_a_pending_task(store, "signal:go")
-    return lambda: land(store, lifts=(Lift("signal:go"),))
+    return lambda: committed(store, lifts=(Lift("signal:go"),))
 
 
 async def its_key_is_freed(store: Store) -> Act:
-    await land(store, spends=(Spend(HERE, "key:k", 1),))
+    await committed(store, spends=(Spend(HERE, "key:k", 1),))
     await given_a_parked_task(store, "key:k", key="k")
-    return lambda: land(store, spends=(Spend(HERE, "key:k", -1),))
+    return lambda: committed(store, spends=(Spend(HERE, "key:k", -1),))
 
 
 async def it_is_brought_back_to_life(store: Store) -> Act:
@@ -49,13 +49,13 @@ async def it_is_brought_back_to_life(store: Store) -> Act:
 
 
 async def a_slot_of_the_agent_is_freed(store: Store) -> Act:
-    await land(store, spends=(Spend(HERE, f"slots:{ADA}", 1),))
-    return lambda: land(store, spends=(Spend(HERE, f"slots:{ADA}", -1),))
+    await committed(store, spends=(Spend(HERE, f"slots:{ADA}", 1),))
+    return lambda: committed(store, spends=(Spend(HERE, f"slots:{ADA}", -1),))
 
 
 async def money_of_the_agent_is_given_back(store: Store) -> Act:
-    await land(store, spends=(Spend(HERE, f"agent:{ADA}", 5),))
-    return lambda: land(store, spends=(Spend(HERE, f"agent:{ADA}", -5, 2),))
+    await committed(store, spends=(Spend(HERE, f"agent:{ADA}", 5),))
+    return lambda: committed(store, spends=(Spend(HERE, f"agent:{ADA}", -5, 2),))
 
 
 async def a_queue_is_configured(store: Store) -> Act:

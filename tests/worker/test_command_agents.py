@@ -78,7 +78,7 @@ async def test_how_a_program_ends_says_what_went_wrong(yard: Yard, text: str, re
     assert error in (attempt.error or "")
 
 
-async def test_a_rate_limit_told_by_the_exit_status_uses_up_no_attempt(yard: Yard) -> None:
+async def test_a_rate_limit_reported_by_the_exit_status_uses_up_no_attempt(yard: Yard) -> None:
     details = await outcome(yard, program("import sys; sys.exit(75)"))
 
     assert (details.status, details.failures) == (Status.RETRYING, 0)

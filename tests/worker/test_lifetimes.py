@@ -215,14 +215,14 @@ async def test_what_is_cancelled_before_it_has_begun_never_begins(yard: Yard) ->
     assert await worker._claim(2) == 2  # pyright: ignore[reportPrivateUsage]
     contexts = worker._contexts  # pyright: ignore[reportPrivateUsage]
     (lease,) = [lease for lease, context in contexts.items() if context.id == first.id]
-    worker._told(lease, "cancelled")  # pyright: ignore[reportPrivateUsage]
+    worker._heed(lease, "cancelled")  # pyright: ignore[reportPrivateUsage]
     await yard.cancel(first.id, "changed my mind")
     await worker.work_once()
 
     assert begun == [second.id]
 
 
-async def test_the_poll_alone_finds_work_that_no_wake_up_told_of(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_poll_alone_finds_work_that_no_wake_up_announced(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = Agent("worker", poll_interval_sec=0.2)
 
     @agent.handles("work")
@@ -322,7 +322,7 @@ async def test_a_terminated_process_gives_back_what_it_held_and_goes(tmp_path: P
         assert (details.status, details.failures) == (Status.READY, 0)
 
 
-async def test_a_process_that_is_told_twice_ends_though_nothing_can_be_given_back(
+async def test_a_process_that_is_asked_twice_ends_though_nothing_can_be_given_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its handler blocks the loop, and another process the database: calls may wait ten minutes for that lock."""

@@ -10,7 +10,7 @@ import pytest
 
 from taskyard import yard as service
 from taskyard.app import connect
-from taskyard.features.attempts.views import Heartbeat, Told
+from taskyard.features.attempts.views import Heartbeat, HeartbeatAnswer
 from taskyard.worker.process import heartbeats as pulse
 from taskyard.worker.process.heartbeats import Heart
 
@@ -30,7 +30,7 @@ class OneHangs:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._yard, name)
 
-    async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[Told]:
+    async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[HeartbeatAnswer]:
         ids = [each.task_id for each in heartbeats]
         self.sizes.append(len(ids))
         if self._hanging in ids:
@@ -97,7 +97,7 @@ class Recorded:
         self.made: list[list[str]] = []
         self.all_made = asyncio.Event()
 
-    async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[Told]:
+    async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[HeartbeatAnswer]:
         self.made.append([each.task_id for each in heartbeats])
         if len(self.made) >= self._wanted:
             self.all_made.set()

@@ -139,14 +139,14 @@ async def test_an_attempt_that_ends_while_its_lease_is_looked_at_ends_as_it_woul
         await heard.wait()
         return receipt
 
-    told = runner.Worker._told  # pyright: ignore[reportPrivateUsage]
+    told = runner.Worker._heed  # pyright: ignore[reportPrivateUsage]
 
     def noted(worker: runner.Worker, lease: str, word: str) -> None:
         told(worker, lease, word)
         heard.set()
 
     monkeypatch.setattr(yard, "complete", answered_late)
-    monkeypatch.setattr(runner.Worker, "_told", noted)
+    monkeypatch.setattr(runner.Worker, "_heed", noted)
     task = await yard.enqueue("work")
     with caplog.at_level(logging.INFO, "taskyard.worker"):
         async with working(yard, agent), asyncio.timeout(20):

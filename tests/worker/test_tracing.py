@@ -63,7 +63,7 @@ async def test_the_attempts_of_a_task_that_was_put_in_untraced_share_a_trace(
     assert [(ids_of(span)[0], parent_of(span)) for span in attempts] == [trace_of(task.id)[:2]] * 2
 
 
-async def test_an_attempt_that_failed_says_so_without_what_it_said(yard: Yard, spans: InMemorySpanExporter):
+async def test_an_attempt_that_failed_says_so_without_what_it_stated(yard: Yard, spans: InMemorySpanExporter):
     await yard.enqueue("code")
 
     await yard.drain(agent_that_fails_once())

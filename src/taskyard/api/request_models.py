@@ -127,7 +127,7 @@ class SubagentDraft(RequestBody):
     description: Annotated[str, Field(max_length=1000)] = ""
     model: Name | None = None
     max_turns: int | None = None
-    silent: bool = Field(False, description="The parent is not told of the end.")
+    silent: bool = Field(False, description="The parent's inbox gets no item for the end.")
     agent_id: Name | None = Field(None, description="An existing agent that is to do it.")
     conversation_id: Name | None = Field(None, description="An existing conversation that it goes on with.")
     tool_call_id: Name | None = Field(None, description="The same tool call again gets the same subagent.")
@@ -139,7 +139,7 @@ class SubagentDraft(RequestBody):
 
 
 class StartSubagent(SubagentDraft):
-    parent: Name = Field(description="The agent whose inbox is told of the end.")
+    parent: Name = Field(description="The agent whose inbox gets an item for the end.")
     conversation: Name = "default"
     task_id: Name | None = Field(None, description="Minted by the caller, it makes a repeated call harmless.")
 

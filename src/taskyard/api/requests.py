@@ -63,8 +63,8 @@ class _Draft(BaseModel):
 
     def fields(self) -> dict[str, Any]:
         """What the caller said, and nothing else."""
-        said, given = self.model_fields_set, {**self.__dict__, **(self.__pydantic_extra__ or {})}
-        return {name: value for name, value in given.items() if name in said}
+        given_names, given = self.model_fields_set, {**self.__dict__, **(self.__pydantic_extra__ or {})}
+        return {name: value for name, value in given.items() if name in given_names}
 
 
 _TRACE = Field(
@@ -98,7 +98,7 @@ class AddTasks(RequestBody):
 
 
 class DagInboxDraft(RequestBody):
-    """The inbox that is told what becomes of a graph."""
+    """The inbox that gets items about what becomes of a graph."""
 
     agent: Name
     conversation: Name
@@ -120,8 +120,8 @@ class DagDraft(RequestBody):
     def fields(self, tasks: list[dict[str, Any]]) -> dict[str, Any]:
         """What the caller said, with the fields of the tasks."""
         given = {name: value for name, value in self if name in self.model_fields_set}
-        told = {} if self.inbox is None else {"inbox": self.inbox.model_dump(exclude_unset=True)}
-        return {**given, **told, "tasks": tasks}
+        inbox = {} if self.inbox is None else {"inbox": self.inbox.model_dump(exclude_unset=True)}
+        return {**given, **inbox, "tasks": tasks}
 
 
 class ClaimTasks(RequestBody):

@@ -22,7 +22,7 @@ from taskyard.core.errors import TaskyardError
 
 LONGEST = 1.0  # second that a line may wait
 MOST = 50
-PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@/-]*")
+SAFE_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@/-]*")
 
 Offered = list[tuple[str, str]]  # a word, and what the shell shows beside it
 
@@ -88,7 +88,7 @@ def queues(context: typer.Context, incomplete: str) -> Offered:
 
 
 def _fitting(offered: Iterable[tuple[str, str]], incomplete: str) -> Offered:
-    fitting = {word: beside for word, beside in offered if word.startswith(incomplete) and PLAIN.fullmatch(word)}
+    fitting = {word: beside for word, beside in offered if word.startswith(incomplete) and SAFE_WORD.fullmatch(word)}
     return list(fitting.items())[:MOST]
 
 
@@ -99,7 +99,7 @@ def _asked(context: typer.Context, use: Callable[[Yard], Awaitable[Offered]]) ->
         chosen = settings(**{name: given.get(name) for name in ("url", "url_file", "workspace", "preset")})
         return [] if missing_file(chosen.url) else asyncio.run(_answered(chosen.url, chosen.options, use))
     except (TaskyardError, OSError, TimeoutError):
-        return []  # whoever presses Tab is told what is wrong when the line is run
+        return []  # what is wrong is shown when the line is run
 
 
 async def _answered(url: str, options: dict[str, Any], use: Callable[[Yard], Awaitable[Offered]]) -> Offered:

@@ -58,7 +58,7 @@ SCHEMA: dict[str, Json] = {
         "title": {"type": "string"},
         "tags": _TEXTS,
         "budget_ceiling_usd": {"type": ["number", "string"]},
-        "inbox": {"type": "object", "description": "The inbox that is told of it: agent, conversation, about"},
+        "inbox": {"type": "object", "description": "The inbox that gets items about it: agent, conversation, about"},
         "tasks": {"type": "array", "minItems": 1, "maxItems": 10_000, "items": _TASK},
     },
 }

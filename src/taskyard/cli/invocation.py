@@ -83,7 +83,7 @@ def carry_out(context: typer.Context, as_json: bool, use: Callable[[Yard], Await
 
 
 def stay(run: Coroutine[Any, Any, None]) -> None:
-    """Do what a process is there for, until it is told to stop."""
+    """Do what a process is there for, until it is asked to stop."""
     # A busy yard makes many objects and lets nearly all of them go a moment later. By the default, the collector would
     # look at each of them for garbage that is not there, which was a twelfth of what a task cost.
     gc.freeze()

@@ -57,7 +57,7 @@ class Redacting(logging.Formatter):
         return redacted(written).replace("\n", "\n    ")
 
 
-class Plain(logging.Formatter):
+class TextFormatter(logging.Formatter):
     """Lines without colours, for where structlog is not installed."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -86,7 +86,7 @@ def _formatter(format: LogFormat) -> logging.Formatter:
     try:
         import structlog  # noqa: PLC0415 - comes with the server, and a worker may do without
     except ModuleNotFoundError:
-        return Plain("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        return TextFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     is_json = format is LogFormat.JSON
     shared = [
         structlog.stdlib.add_log_level,

@@ -23,7 +23,7 @@ from taskyard.features.attempts.endings.completions import Completions
 from taskyard.features.attempts.endings.failures import Failures
 from taskyard.features.attempts.notes import Notes
 from taskyard.features.attempts.suspension import Suspension
-from taskyard.features.attempts.views import Heartbeat, Receipt, Told, Waited
+from taskyard.features.attempts.views import Heartbeat, HeartbeatAnswer, Receipt, Waited
 from taskyard.features.budgets.views import Spent
 from taskyard.features.tasks.views import Held
 
@@ -126,23 +126,26 @@ class RemoteClaims(Remote, Claims):
         """Say that work has begun."""
         return read(Receipt, await self._connection.ask_about(calls.START, task_id, body(lease=lease)))
 
-    async def heartbeat(self, task_id: str, lease: str, *, progress: Json = None, **spent: Unpack[Spent]) -> Told:
+    async def heartbeat(
+        self, task_id: str, lease: str, *, progress: Json = None, **spent: Unpack[Spent]
+    ) -> HeartbeatAnswer:
         """Keep the lease, say how it goes, and hear what there is to know."""
         return await self._beats.send(_beat(Heartbeat(task_id, lease, progress, **spent)))
 
-    async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[Told]:
+    async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[HeartbeatAnswer]:
         return await self._send_heartbeats([_beat(each) for each in heartbeats])
 
-    async def check_leases(self, leases: Sequence[tuple[str, str]]) -> list[Told]:
+    async def check_leases(self, leases: Sequence[tuple[str, str]]) -> list[HeartbeatAnswer]:
         """What a heartbeat for each task and lease would say of an attempt that is over. Keeps no lease."""
         asked = [{"task_id": task_id, "lease": mended(lease)} for task_id, lease in leases]
         answer = await self._connection.ask(calls.CHECK_LEASES, body(leases=asked), patience=HASTE)
-        return read(list[Told], answer["told"])
+        return read(list[HeartbeatAnswer], answer["told"])
 
-    async def progress(self, task_id: str, lease: str, progress: Json) -> Told:
-        """A heartbeat that those who watch are told of too."""
+    async def progress(self, task_id: str, lease: str, progress: Json) -> HeartbeatAnswer:
+        """A heartbeat that is also an event, for those who watch."""
         return read(
-            Told, await self._connection.ask_about(calls.PROGRESS, task_id, body(lease=lease, progress=progress))
+            HeartbeatAnswer,
+            await self._connection.ask_about(calls.PROGRESS, task_id, body(lease=lease, progress=progress)),
         )
 
     async def _claim(self, wait_sec: float, **asked: object) -> list[Held]:
@@ -154,12 +157,12 @@ class RemoteClaims(Remote, Claims):
             if answer["tasks"] or monotonic() >= until:
                 return read(list[Held], answer["tasks"])
 
-    async def _send_heartbeats(self, items: Sequence[BatchItem]) -> list[Told]:
+    async def _send_heartbeats(self, items: Sequence[BatchItem]) -> list[HeartbeatAnswer]:
         request = f'{{"heartbeats":{_objects(items)}}}'.encode()
         answer = await self._connection.ask(calls.HEARTBEAT_MANY, request, patience=HASTE)
-        return read(list[Told], answer["told"])
+        return read(list[HeartbeatAnswer], answer["told"])
 
-    async def _send_heartbeat(self, item: BatchItem) -> Told:
+    async def _send_heartbeat(self, item: BatchItem) -> HeartbeatAnswer:
         (told,) = await self._send_heartbeats([item])
         return told
 

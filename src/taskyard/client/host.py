@@ -47,7 +47,7 @@ from taskyard.core.claiming import Pace
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import other_preset
 from taskyard.core.units import Micros
-from taskyard.features.notifications.views import ErrandsRun
+from taskyard.features.notifications.views import OutboxRun
 from taskyard.features.retention.views import Swept
 from taskyard.verbs import Verbs
 
@@ -117,7 +117,7 @@ class RemoteHost:
         self._preset = preset
 
     def now(self) -> Micros:
-        """The yard's time, as its last answer told it."""
+        """The yard's time, as its last answer gave it."""
         return self._connection.now()
 
     def twin(self) -> RemoteHost | None:
@@ -143,6 +143,6 @@ class RemoteHost:
         """Nothing is left to do from here: every server sweeps, once a second."""
         return Swept()
 
-    async def run_outbox(self) -> ErrandsRun:
+    async def run_outbox(self) -> OutboxRun:
         """Nothing is left to do from here: every server does, once a second."""
-        return ErrandsRun()
+        return OutboxRun()

@@ -40,7 +40,7 @@ class RemoteNotifications(Remote, Notifications):
         return read(NotifierMade, answer)
 
     async def list(self) -> list[NotifierView]:
-        """Who is told of what, by name; their targets without what may be a secret."""
+        """Who is notified of what, by name; their targets without what may be a secret."""
         return read(list[NotifierView], (await self._connection.ask(calls.NOTIFIERS))["notifiers"])
 
     async def remove(self, name: str, *, by: str = LOCAL) -> None:

@@ -37,7 +37,7 @@ class RemoteSubagents(Remote, Subagents):
         task_id: str | None = None,
         created_by: str = LOCAL,
     ) -> StartedSubagent:
-        """Start a subagent in the background, and go on at once. The parent's inbox is told once how it ended."""
+        """Start a subagent in the background, and go on at once. The parent's inbox gets one item for its end."""
         request = body(
             type=type,
             prompt=prompt,

@@ -45,7 +45,7 @@ class Breaker(NamedTuple):
 
 
 class BreakerChange(NamedTuple):
-    """What lands when a breaker opens or closes."""
+    """What is stored when a breaker opens or closes."""
 
     record: RecordChange
     event: Event

@@ -1,7 +1,7 @@
 """What the core decides and a store writes.
 
-A `Change` is one step of one task. A `ChangeSet` is what must land together, whole or not at all, and only if every row
-it was decided on is still as it was read. Nothing here knows a verb; nothing here knows a database.
+A `Change` is one step of one task. A `ChangeSet` is committed whole or not at all, and only if every row it was decided
+on is still as it was read. Nothing here knows a verb; nothing here knows a database.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Change(NamedTuple):
     expiring: bool = False
     # Decided on the row as it was handed out, without reading it again: no heartbeat may have come since, which may
     # have brought what the attempt cost. So the stored lease_expires_at must be the one it was decided on.
-    unbeaten: bool = False
+    lease_unchanged: bool = False
 
 
 class Blocker(NamedTuple):
@@ -219,7 +219,7 @@ class Touch(NamedTuple):
 
 
 class ChangeSet(NamedTuple):
-    """What must land together. Guarded: changes, expects, records, and the keys and ids of what is new.
+    """What must be committed together. Guarded: changes, expects, records, and the keys and ids of what is new.
 
     Made by naming its parts. A tuple for the reason that a row is one (decision 0002): there is one for every step.
     """
@@ -270,7 +270,7 @@ def goes_on_when_full(change_set: ChangeSet) -> bool:
 
 
 def merged(sets: Sequence[ChangeSet]) -> ChangeSet:
-    """Make several decisions of one moment land together."""
+    """Make one change set of several decisions of one moment."""
     first, *rest = sets
     if not rest:
         return first

@@ -29,26 +29,26 @@ class End(NamedTuple):
     report: Report
 
 
-class Likeness(NamedTuple):
+class SharedFacts(NamedTuple):
     """What the ends of one set have in common."""
 
     workspace: str
     lane: LaneId
     agent: AgentId | None
     circuit: int
-    unbeaten: bool  # see `changes.Change`
+    lease_unchanged: bool  # see `changes.Change`
 
 
-def likeness(hot: Hot, *, unbeaten: bool) -> Likeness | None:
+def shared_facts(hot: Hot, *, lease_unchanged: bool) -> SharedFacts | None:
     """None: more has to be known before this one can be accepted, or more follows from it."""
     if hot.status is not Status.RUNNING or hot.traits or hot.reserve is not None or hot.circuit % 2:
         return None
-    return Likeness(hot.workspace, hot.lane, hot.agent, hot.circuit, unbeaten)
+    return SharedFacts(hot.workspace, hot.lane, hot.agent, hot.circuit, lease_unchanged)
 
 
-def completed(ends: Sequence[End], alike: Likeness, *, type_: str, now: Micros) -> ChangeSet:
+def completed(ends: Sequence[End], shared: SharedFacts, *, type_: str, now: Micros) -> ChangeSet:
     """What `outcomes.completed` has of each, in one set."""
-    told = _Told(type_, now)
+    events = _EndEvents(type_, now)
     changes: list[Change] = []
     attempts: list[Attempt] = []
     spends: list[Spend] = []
@@ -65,9 +65,9 @@ def completed(ends: Sequence[End], alike: Likeness, *, type_: str, now: Micros) 
             after.version,
             after.status,
             hot.attempt,
-            told.of(hot, report),
+            events.of(hot, report),
         )
-        changes.append(Change(hot, after, event, False, alike.unbeaten))
+        changes.append(Change(hot, after, event, False, shared.lease_unchanged))
         attempts.append(outcomes.attempt_of(hot, after, Outcome.COMPLETED, report, now))
         spends += outcomes.given_back(hot, type_, outcomes.cost_of(hot, report))
         if hot.dag_id is not None:
@@ -80,11 +80,11 @@ def completed(ends: Sequence[End], alike: Likeness, *, type_: str, now: Micros) 
         attempts=tuple(attempts),
         outputs=tuple(end.output for end in ends),
         spends=_spent(spends),
-        counts=(*_counted(counts), breaker.succeeded(alike.workspace, type_, alike.circuit)),
+        counts=(*_counted(counts), breaker.succeeded(shared.workspace, type_, shared.circuit)),
     )
 
 
-class _Told:
+class _EndEvents:
     """What is told of each end. Of many it is the same, but for how old the task is."""
 
     def __init__(self, type_: str, now: Micros) -> None:
@@ -93,12 +93,12 @@ class _Told:
         self._stems: dict[tuple[object, ...], str] = {}
 
     def of(self, hot: Hot, report: Report) -> str:
-        said = hot.heartbeat_at, hot.started_at, hot.spent, report.cost, report.model
-        stem = self._stems.get(said)
+        facts_key = hot.heartbeat_at, hot.started_at, hot.spent, report.cost, report.model
+        stem = self._stems.get(facts_key)
         if stem is None:
             facts = outcomes.facts_of(hot, report, self._type, self._now)
             stem = compact({"from": hot.status.value, "agent": hot.agent, **facts})[:-1]
-            self._stems[said] = stem
+            self._stems[facts_key] = stem
         return f'{stem},"age":{self._now - hot.created_at}}}'
 
 

@@ -247,7 +247,7 @@ class Unauthorized(TaskyardError):
 
 
 class DeliveryRefused(TaskyardError):
-    """A webhook is not taken. Why is told to those who run the yard, and not to who sent it."""
+    """A webhook is not taken. The log says why; the answer to its sender does not."""
 
     code = "delivery_refused"
     exit_status = 5
@@ -388,7 +388,7 @@ class UnknownField(Unavailable):
 
 
 class SchemaTooOld(Unavailable):
-    """The store has not been brought to this release yet, and this process was told not to do so itself."""
+    """The store has not been brought to this release yet, and this process must not do so itself."""
 
     code = "schema_too_old"
     sentence = "Run `taskyard migrate apply`: the store is at schema {stored}, and this release works with {known}."

@@ -62,7 +62,7 @@ def _numbered(stem: blake2b, index: int) -> str:
 
 
 def extended_end(hot: Hot, now: Micros) -> Micros:
-    """When a lease ends after a heartbeat. Later than before: whoever has the row of before is told apart by it.
+    """When a lease ends after a heartbeat. Later than before, so that the row of before differs from it.
 
     Unless the clock was set back: then the end before was that of a wrong clock.
     """

@@ -1,4 +1,4 @@
-"""What lands when an attempt ends: the task's step, the attempt's record, money and slots given back, blockers lifted.
+"""What is stored when an attempt ends: the task's step, the attempt's record, money and slots given back, lifts.
 
 Everything an attempt held is given back by the change that ends it. That change is guarded by the task's version, so
 nothing is ever given back twice.
@@ -78,12 +78,12 @@ def completed(
     now: Micros,
     validated: bool = False,
     outbox: tuple[Outbox, ...] = (),
-    unbeaten: bool = False,
+    lease_unchanged: bool = False,
 ) -> ChangeSet:
     """The output is accepted: everything that waits for this task may go."""
     facts = facts_of(hot, report, type_, now)
     facts["age"] = max(now - hot.created_at, 0)
-    change = transitions.complete(hot, validated=validated, now=now, facts=facts, unbeaten=unbeaten)
+    change = transitions.complete(hot, validated=validated, now=now, facts=facts, lease_unchanged=lease_unchanged)
     return _ended(
         change,
         Outcome.COMPLETED,
@@ -177,7 +177,7 @@ def gave_way(step: ChangeSet, *, to: TaskId, now: Micros) -> ChangeSet:
     change = transitions.cancel(hot, reason=f"gave way to {to}, which waits for the same", now=now, facts=facts)
     after = change.after
     return step._replace(
-        changes=(change._replace(expiring=ended.expiring, unbeaten=ended.unbeaten),),
+        changes=(change._replace(expiring=ended.expiring, lease_unchanged=ended.lease_unchanged),),
         attempts=(
             attempt._replace(
                 counted=False, status=after.status, version=after.version, failures=after.failures, wake_at=None
@@ -247,7 +247,7 @@ def cost_of(hot: Hot, report: Report) -> MicroUsd:
 def facts_of(hot: Hot, report: Report, type_: str, now: Micros) -> dict[str, Json]:
     """What metrics count of an attempt that ends: lengths of time in microseconds, money in micro-dollars."""
     if hot.status is Status.VALIDATING:
-        return {"type": type_}  # its attempt was told of when it ended, which was before the verdict
+        return {"type": type_}  # its attempt had its event when it ended, which was before the verdict
     facts: dict[str, Json] = {"type": type_, "silent": now - (hot.heartbeat_at or now)}
     if hot.started_at is not None:
         facts["ran"] = now - hot.started_at
@@ -271,7 +271,7 @@ def _ended(
     counts_as_attempt: bool = False,
     **more: Any,
 ) -> ChangeSet:
-    """The end of an attempt, with what more lands in the same set."""
+    """The end of an attempt, with what else is in the same set."""
     hot, after = change.before, change.after
     cost = cost_of(hot, report)
     attempt = attempt_of(hot, after, outcome, report, now, failure, counts_as_attempt)

@@ -241,7 +241,7 @@ def preset(name: str) -> Policy:
 
 
 def other_preset(stored: str, workspace: str) -> InvalidInput:
-    """What a process is told that expects another preset than the stored one."""
+    """The error for a process that expects another preset than the stored one."""
     return InvalidInput(
         "preset", f"must be {stored}, which is stored for workspace {workspace}; `taskyard preset set` changes it"
     )

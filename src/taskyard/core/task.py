@@ -104,7 +104,7 @@ class Trait(IntFlag):
     FILED = 64  # an attempt at it has put artifacts
     JUDGED = 128  # its output is put before a validator
     JUDGES = 256  # it is such a validator: its output is a verdict on another task's
-    TOLD = 512  # an inbox is told what becomes of it
+    WATCHED = 512  # an inbox gets items about what becomes of it
     RESUMES = 1024  # it begins with the session of the last task of its subject and agent (preset multica)
     NEEDED = 2048  # a task of another DAG depends on it: its end is looked at though it may be in no DAG itself
 
@@ -418,7 +418,7 @@ class Definition(NamedTuple):
 
 # Of many tasks that come in, most differ in nothing but these.
 OWN = ("id", "created_at", "prompt", "payload", "depends_on", "trace")
-likeness = itemgetter(*(place for place, name in enumerate(Definition._fields) if name not in OWN))
+common_fields = itemgetter(*(place for place, name in enumerate(Definition._fields) if name not in OWN))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

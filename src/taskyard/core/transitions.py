@@ -1,7 +1,7 @@
 """Every change a task can go through, as pure functions.
 
 Nothing here reads a clock, draws a random number, or touches a store. A verb that a task's state does not allow raises
-`IllegalTransition`, which names both. What else lands with a change (attempts, money, blockers) is `outcomes`.
+`IllegalTransition`, which names both. What else is stored with a change (attempts, money, blockers) is `outcomes`.
 """
 
 from __future__ import annotations
@@ -242,14 +242,14 @@ def beat(hot: Hot, heartbeat: Beat, *, now: Micros) -> Hot:
     )
 
 
-def complete(hot: Hot, *, validated: bool, now: Micros, facts: Facts = None, unbeaten: bool = False) -> Change:
+def complete(hot: Hot, *, validated: bool, now: Micros, facts: Facts = None, lease_unchanged: bool = False) -> Change:
     """Accept the output. Everything that waits for it may go."""
     allow(hot, "complete")
     data: dict[str, Json] = {"from": hot.status.value, "agent": hot.agent, **(facts or {})}
     if validated:
         data["through"] = ["validating"]
     after = ended(hot, Status.COMPLETED, now)
-    return Change(hot, after, _event(after, "complete", now, data), unbeaten=unbeaten)
+    return Change(hot, after, _event(after, "complete", now, data), lease_unchanged=lease_unchanged)
 
 
 def submit(hot: Hot, *, now: Micros, cost: MicroUsd = _NOTHING, facts: Facts = None) -> Change:
@@ -464,7 +464,9 @@ def _let_go(hot: Hot) -> dict[str, Any]:
     return LET_GO
 
 
-def _step(hot: Hot, verb: str, now: Micros, data: dict[str, Json], unbeaten: bool = False, **fields: Any) -> Change:
+def _step(
+    hot: Hot, verb: str, now: Micros, data: dict[str, Json], lease_unchanged: bool = False, **fields: Any
+) -> Change:
     # Copying a row is what a step costs, so what follows from its new fields is worked out before it.
     if "due_at" not in fields:
         get = fields.get
@@ -480,7 +482,7 @@ def _step(hot: Hot, verb: str, now: Micros, data: dict[str, Json], unbeaten: boo
     after = hot.altered(fields)
     if after.status is not hot.status:
         data = {"from": hot.status.value, **data}
-    return Change(hot, after, _event(after, verb, now, data), unbeaten=unbeaten)
+    return Change(hot, after, _event(after, verb, now, data), lease_unchanged=lease_unchanged)
 
 
 def _event(hot: Hot, verb: str, at: Micros, data: dict[str, Json]) -> Event:

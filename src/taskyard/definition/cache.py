@@ -13,22 +13,22 @@ from taskyard.core.task import DagId, Definition, TaskId
 from taskyard.core.units import Micros
 from taskyard.definition.definition import Sizes, define_like
 
-_PLAIN = frozenset({str, int, bool, type(None)})  # equal ones of one of these types are the same to every rule
+_COMPARABLE = frozenset({str, int, bool, type(None)})  # equal ones of one of these types are the same to every rule
 _OWN = frozenset({"id", "prompt", "payload", "depends_on", "trace"})  # what each may say for itself
 
-Said = tuple[tuple[object, type, object], ...]
+RequestShape = tuple[tuple[object, type, object], ...]
 
 
 class Pattern(NamedTuple):
     """A request that was found sound, and what it came to."""
 
-    said: Said
+    shape: RequestShape
     policy: Policy
     definition: Definition
 
-    def fits(self, said: Said | None, policy: Policy, created_by: str, dag_id: DagId | None) -> bool:
+    def fits(self, shape: RequestShape | None, policy: Policy, created_by: str, dag_id: DagId | None) -> bool:
         mine = self.definition
-        is_same = said == self.said and policy is self.policy
+        is_same = shape == self.shape and policy is self.policy
         return is_same and created_by == mine.created_by and dag_id == mine.dag_id
 
     def define(self, raw: Mapping[str, object], *, task_id: TaskId, now: Micros, sizes: Sizes) -> Definition:
@@ -37,16 +37,18 @@ class Pattern(NamedTuple):
         return define_like(self.definition, own, task_id=task_id, now=now, policy=self.policy, sizes=sizes)
 
 
-def said_in_common(raw: Mapping[str, object]) -> Said | None:
+def common_shape(raw: Mapping[str, object]) -> RequestShape | None:
     """What a request says that others may say too, to be compared; None where that may differ and yet be equal."""
-    said = tuple([(name, value.__class__, value) for name, value in raw.items() if name not in _OWN])
-    return said if all(kind in _PLAIN for _, kind, _ in said) else None
+    shape = tuple([(name, value.__class__, value) for name, value in raw.items() if name not in _OWN])
+    return shape if all(kind in _COMPARABLE for _, kind, _ in shape) else None
 
 
-def pattern_of(raw: Mapping[str, object], said: Said | None, policy: Policy, definition: Definition) -> Pattern | None:
-    """What later requests may be like; None where what is said in common does not decide by itself what comes of it."""
+def pattern_of(
+    raw: Mapping[str, object], shape: RequestShape | None, policy: Policy, definition: Definition
+) -> Pattern | None:
+    """What later requests may be like; None where what they have in common does not decide what comes of it."""
     if (
-        said is None
+        shape is None
         or policy.dedup is not Dedup.EXPLICIT
         or "dedup" in raw
         or definition.parent_id
@@ -58,4 +60,4 @@ def pattern_of(raw: Mapping[str, object], said: Said | None, policy: Policy, def
     aside = [name for name in ("prompt", "payload", "depends_on") if name not in raw]
     if any(getattr(definition, name) != usual[name] for name in aside):
         return None
-    return Pattern(said, policy, definition)
+    return Pattern(shape, policy, definition)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from taskyard.core.errors import SchemaTooNew, UnknownField
 from taskyard.core.json_value import value_of
 from taskyard.core.retry import RetryPolicy, Strategy
-from taskyard.core.task import Definition, TaskId, Validation, likeness
+from taskyard.core.task import Definition, TaskId, Validation, common_fields
 from taskyard.core.units import Micros
 
 FORMAT = 1
@@ -25,7 +25,7 @@ FORMAT = 1
 _ALWAYS = object()  # equal to no value: such a field is never left out
 _DEFAULTS = Definition._field_defaults | {"dag_id": None}
 _TUPLES = frozenset(name for name, usual in _DEFAULTS.items() if usual == ())
-_ALIKE = likeness(Definition._make(Definition._fields))  # the names of what many have in common
+_COMMON = common_fields(Definition._make(Definition._fields))  # the names of what many have in common
 _USUAL = {name: _DEFAULTS.get(name, _ALWAYS) for name in Definition._fields}
 _OWN = [0, *map(Definition._fields.index, ("created_at", "payload", "depends_on")), len(Definition._fields)]
 _BETWEEN = [range(*ends) for ends in pairwise(_OWN)]
@@ -64,8 +64,8 @@ def encode_definitions(
     """
     with_heading = row_times is None
     times = iter(row_times or ())
-    for alike, run in groupby(definitions, likeness):
-        before, between, behind, after = _around_its_own(alike, with_heading)
+    for common, run in groupby(definitions, common_fields):
+        before, between, behind, after = _around_its_own(common, with_heading)
         for definition in run:
             prompt = f',"prompt":{encode_basestring(definition.prompt)}' if definition.prompt else ""
             payload = "" if definition.payload == _NO_PAYLOAD else f',"payload":{encode_basestring(definition.payload)}'
@@ -79,9 +79,9 @@ def encode_definitions(
 
 # Many that are alike come one by one too; but what they have in common may be large.
 @lru_cache(maxsize=16)
-def _around_its_own(alike: tuple[Any, ...], with_heading: bool) -> tuple[str, ...]:
+def _around_its_own(common: tuple[Any, ...], with_heading: bool) -> tuple[str, ...]:
     """What stands between what is each definition's own, and behind it. A policy that is not the usual one is last."""
-    values = dict(zip(_ALIKE, alike, strict=True))
+    values = dict(zip(_COMMON, common, strict=True))
     policy = values.pop("retry")
     if not with_heading:
         del values["workspace"], values["type"]

@@ -123,7 +123,7 @@ def define(
     return Definition(created_at=now, **{**_defaults(policy), **asked, **decided})
 
 
-def said(raw: Mapping[str, object], policy: Policy) -> frozenset[str]:
+def fields_given(raw: Mapping[str, object], policy: Policy) -> frozenset[str]:
     """The attributes of a definition that a sound request says something about."""
     asked: dict[str, Any] = {}
     _names(policy).gather(raw, asked)
@@ -166,8 +166,8 @@ def _defaults(policy: Policy) -> dict[str, Any]:
         "heartbeat_sec": policy.heartbeat_sec,
         "lease_sec": policy.lease_sec,
     }
-    plain = Definition._field_defaults
-    return {name: value for name, value in values.items() if plain[name] != value}
+    defaults = Definition._field_defaults
+    return {name: value for name, value in values.items() if defaults[name] != value}
 
 
 def _check_decided(asked: dict[str, Any], decided: Mapping[str, object]) -> None:
@@ -368,7 +368,7 @@ def born_like(first: Hot, definition: Definition, *, now: Micros) -> Hot:
     return first.altered({"id": definition.id, "rank": placed, "created_at": definition.created_at})
 
 
-_KEPT = Trait.FILED | Trait.TOLD | Trait.REPORTED | Trait.NEEDED  # what the definition says nothing of
+_KEPT = Trait.FILED | Trait.WATCHED | Trait.REPORTED | Trait.NEEDED  # what the definition says nothing of
 
 
 def reborn(hot: Hot, definition: Definition, policy: Policy, *, now: Micros) -> Hot:

@@ -29,7 +29,7 @@ from taskyard.core.json_value import Json
 from taskyard.definition.view import Flat, Hidden, Named, Rest, WireType, shown
 
 T = TypeVar("T")
-_PLAIN = (str, int, float, bool, NoneType, object)
+_JSON_TYPES = (str, int, float, bool, NoneType, object)
 _LISTS = (tuple, list, Sequence, frozenset)
 _NO_DEFAULT: object = object()
 
@@ -231,7 +231,7 @@ class _Source:
             key, of_each = self.written(arguments[0], name, ()), self.written(arguments[1], each, ())
             is_same = (key, of_each) == (name, each)
             return f"{{**{value}}}" if is_same else f"{{{key}: {of_each} for {name}, {each} in {value}.items()}}"
-        return _plain(kind, value)
+        return _json_text(kind, value)
 
     def _read(self, kind: Any, value: str, notes: Sequence[object]) -> str:
         if (own := _written_note(notes)) is not None:
@@ -251,7 +251,7 @@ class _Source:
             key, of_each = self.read(arguments[0], name, ()), self.read(arguments[1], each, ())
             is_same = (key, of_each) == (name, each)
             return value if is_same else f"{{{key}: {of_each} for {name}, {each} in {value}.items()}}"
-        return _plain(kind, value)
+        return _json_text(kind, value)
 
     def _variable(self) -> str:
         self._variables += 1
@@ -265,9 +265,9 @@ def _written_note(notes: Sequence[object]) -> WireType | None:
     return next((note for note in notes if isinstance(note, WireType)), None)
 
 
-def _plain(kind: Any, value: str) -> str:
+def _json_text(kind: Any, value: str) -> str:
     """A value that is its own document; anything else is refused."""
-    if not _is_plain(kind):
+    if not _is_json_type(kind):
         raise TypeError(f"no document can be made of {kind}, and no value of its document")
     return value
 
@@ -277,10 +277,10 @@ def is_json(kind: Any) -> bool:
     return _is_union(kind) and any(get_origin(option) is dict for option in get_args(kind))
 
 
-def _is_plain(kind: Any) -> bool:
+def _is_json_type(kind: Any) -> bool:
     if isinstance(kind, NewType):
-        return _is_plain(kind.__supertype__)
+        return _is_json_type(kind.__supertype__)
     if _is_union(kind) or get_origin(kind) in (list, dict):
-        return all(map(_is_plain, get_args(kind)))
+        return all(map(_is_json_type, get_args(kind)))
     # What is called Json refers to itself.
-    return kind is Any or kind in _PLAIN or get_origin(kind) is Literal or isinstance(kind, ForwardRef)
+    return kind is Any or kind in _JSON_TYPES or get_origin(kind) is Literal or isinstance(kind, ForwardRef)

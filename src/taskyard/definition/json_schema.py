@@ -82,7 +82,7 @@ def patterns_of(schema: Json) -> set[str]:
 
 
 class Work:
-    """The work that a schema makes; `InvalidInput` where that cannot be told, or is too much for any value."""
+    """The work that a schema makes; `InvalidInput` where that is not known, or is too much for any value."""
 
     def __init__(self, schema: Json, patterns: Patterns) -> None:
         _refuse_other_drafts(schema)

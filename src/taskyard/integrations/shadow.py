@@ -66,7 +66,7 @@ class ShadowedInbox:
         """The next batch of the side that answers. The other's is let go of at once."""
         old, new = await self._both("try_dequeue", blocked_reason)
         if self.phase is not Phase.DUAL_WRITE:
-            self._compare("try_dequeue", _said_by(old), _said_by(new))
+            self._compare("try_dequeue", _contents_of(old), _contents_of(new))
         spare, side = (old, self._old) if self._new_answers else (new, self._new)
         if spare is not None and not isinstance(spare, Exception) and hasattr(side, "consume"):
             await _tried(side, "consume", spare)
@@ -129,7 +129,7 @@ def _is_accepted(answer: Any) -> object:
     return repr(answer) if isinstance(answer, Exception) else answer is not None
 
 
-def _said_by(batch: Any) -> object:
+def _contents_of(batch: Any) -> object:
     if batch is None or isinstance(batch, Exception):
         return None if batch is None else repr(batch)
     return _contents(_fact(batch, "items"))

@@ -56,7 +56,7 @@ class Ledger:
         self.configuration = Configuration(store, options.workspace)
         self.contributors: list[Contributor] = []
         self.followers: list[Follower] = []
-        self.ended: Callable[[Sequence[Change]], None] = _nothing  # told of every change that this process stores
+        self.ended: Callable[[Sequence[Change]], None] = _nothing  # called with every change that this process stores
         self._patience = asyncio.Lock()
 
     def now(self) -> Micros:

@@ -83,7 +83,7 @@ def _standard(headers: Mapping[str, str], body: bytes, secrets: Sequence[str], n
         raise Unsound("it has not all of webhook-id, webhook-timestamp and webhook-signature")
     if not _ID.fullmatch(id_) or not is_stamped:
         raise Unsound("its id or its timestamp is garbled")
-    # Before its time is looked at: whether the clocks agree is told to nobody who does not know the secret.
+    # Before its time is looked at: nobody who does not know the secret learns whether the clocks agree.
     if not _is_among(shown.split(), good):
         raise Unsound("its signature is not good")
     signed_at = Micros(int(stamp) * SECOND)

@@ -1,4 +1,4 @@
-"""What is told of every request: a number, a line in the log, a count; and of a fault of ours no more than its number.
+"""What is recorded of every request: a number, a log line, a count; and of a fault of ours no more than its number.
 
 Plain ASGI, around everything else.
 """
@@ -45,7 +45,7 @@ class Watching:
     async def _watched(self, scope: Scope, receive: Receive, send: Send) -> None:
         began, number, status = perf_counter(), token_hex(8), 0
 
-        async def told(message: Message) -> None:
+        async def send_noted(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -55,12 +55,12 @@ class Watching:
             await send(message)
 
         try:
-            await self._app(scope, receive, told)
+            await self._app(scope, receive, send_noted)
         except Exception as fault:
             logger.error("request failed", exc_info=fault, extra={"request_id": number})
             if status:  # half an answer is out: the caller must see that it is no whole one
                 raise
-            await problems.fault(number)(scope, receive, told)
+            await problems.fault(number)(scope, receive, send_noted)
         finally:
             _tell(scope, number, status, perf_counter() - began)
 

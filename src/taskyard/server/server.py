@@ -142,7 +142,7 @@ async def served(
         await task
 
 
-async def serve_until_told(
+async def serve_until_stopped(
     yard: Yard,
     *,
     host: str,

@@ -43,7 +43,7 @@ class Command:
 
 
 @dataclass(slots=True)
-class _Said:
+class _ProgramOutput:
     """What a program has said so far."""
 
     text: list[str] = field(default_factory=list[str])
@@ -92,11 +92,11 @@ async def _run(task: Context, command: Command) -> Any:
         env=environment(task, command.passed),
         limit=LINE_LIMIT,
     )
-    said = _Said()
+    printed = _ProgramOutput()
     complaints = asyncio.create_task(_last_words(process))
     try:
         request = command.adapter.request(await _request(task), task.prompt)
-        await asyncio.gather(_hand_over(process, request), _listen(task, process, command, said))
+        await asyncio.gather(_hand_over(process, request), _listen(task, process, command, printed))
         errors = await complaints
         status = await process.wait()
     except BaseException:
@@ -106,11 +106,11 @@ async def _run(task: Context, command: Command) -> Any:
         raise
     finally:
         _groups.discard(process.pid)
-    return _result(status, errors, said)
+    return _result(status, errors, printed)
 
 
 async def _request(task: Context) -> dict[str, Json]:
-    """What the program is told of its task."""
+    """What the program gets to know of its task."""
     return {
         "id": task.id,
         "type": task.type,
@@ -135,7 +135,9 @@ async def _hand_over(process: asyncio.subprocess.Process, request: str) -> None:
     process.stdin.close()
 
 
-async def _listen(task: Context, process: asyncio.subprocess.Process, command: Command, said: _Said) -> None:
+async def _listen(
+    task: Context, process: asyncio.subprocess.Process, command: Command, printed: _ProgramOutput
+) -> None:
     assert process.stdout is not None
     while True:
         try:
@@ -145,17 +147,17 @@ async def _listen(task: Context, process: asyncio.subprocess.Process, command: C
         if not line:
             return
         text = line.decode("utf-8", "replace")
-        said.size += len(line)
-        if said.size > command.most_output:
+        printed.size += len(line)
+        if printed.size > command.most_output:
             raise Fail("invalid_output", f"more than {command.most_output} bytes were printed")
         messages = command.adapter.understood(_object(text))
         if messages is None:
-            said.text.append(text)
+            printed.text.append(text)
         for message in messages or ():
-            await _heard(task, message, said)
+            await _heard(task, message, printed)
 
 
-async def _heard(task: Context, message: Mapping[str, Any], said: _Said) -> None:
+async def _heard(task: Context, message: Mapping[str, Any], printed: _ProgramOutput) -> None:
     match message.get("type"):
         case "progress":
             await task.progress(message.get("fraction"), str(message.get("note", "")))
@@ -172,9 +174,9 @@ async def _heard(task: Context, message: Mapping[str, Any], said: _Said) -> None
                 model=message.get("model"),
             )
         case "output":
-            said.output, said.has_output = message.get("data"), True
+            printed.output, printed.has_output = message.get("data"), True
         case "fail":
-            said.failure = Fail(str(message.get("reason", "agent_error")), str(message.get("error", "")))
+            printed.failure = Fail(str(message.get("reason", "agent_error")), str(message.get("error", "")))
         case _:
             pass
 
@@ -221,13 +223,13 @@ async def _end_group(process: asyncio.subprocess.Process) -> None:
             return
 
 
-def _result(status: int, errors: str, said: _Said) -> Json:
-    if said.failure is not None:
-        raise said.failure
+def _result(status: int, errors: str, printed: _ProgramOutput) -> Json:
+    if printed.failure is not None:
+        raise printed.failure
     if status:
         reason = "crash" if status < 0 or status > 128 else REASONS.get(status, "agent_error")
-        raise Fail(reason, f"exit status {status}: {errors.strip() or ''.join(said.text).strip()}"[-LAST_WORDS:])
-    return said.output if said.has_output else "".join(said.text).strip()
+        raise Fail(reason, f"exit status {status}: {errors.strip() or ''.join(printed.text).strip()}"[-LAST_WORDS:])
+    return printed.output if printed.has_output else "".join(printed.text).strip()
 
 
 def _directory(work_dir: str | None) -> str | None:

@@ -20,7 +20,7 @@ from taskyard.core.task import TaskId
 from taskyard.core.units import MicroUsd
 from taskyard.features.artifacts.content import Content
 from taskyard.features.attempts import step_results
-from taskyard.features.attempts.views import Child, Input, Told
+from taskyard.features.attempts.views import Child, HeartbeatAnswer, Input
 from taskyard.features.budgets import prices
 from taskyard.features.budgets.views import Spent
 from taskyard.features.subagents.views import StartedSubagent
@@ -29,7 +29,7 @@ from taskyard.ledger.ids import derived
 from taskyard.worker.attempt_spans import Ran, record_call, step_span
 from taskyard.worker.control import Stopped, Suspended
 from taskyard.worker.fetch import fetch
-from taskyard.worker.handlers import plain
+from taskyard.worker.handlers import as_json
 from taskyard.worker.inbox import Inbox
 from taskyard.worker.spending import Dollars, ModelCall, StepCost, Totals, call_of
 from taskyard.yard import Yard
@@ -184,10 +184,10 @@ class Context:
                 self._count(call, ran)
         except Exception:
             # It is done and paid for: what is wrong with its price must not have it done again.
-            await self._yard.attempts.checkpoint(self.id, self.lease, name, plain(result))
+            await self._yard.attempts.checkpoint(self.id, self.lease, name, as_json(result))
             raise
         totals: Spent = self.spent.report() if call is not None else {}
-        stored = await self._yard.attempts.checkpoint(self.id, self.lease, name, plain(result), **totals)
+        stored = await self._yard.attempts.checkpoint(self.id, self.lease, name, as_json(result), **totals)
         if call is not None and self._is_too_dear:
             await self._tell()  # it ends the attempt
         return await self.unpacked_step(stored)
@@ -231,19 +231,19 @@ class Context:
     async def submit(self, dag: Mapping[str, object], *, name: str | None = None) -> str:
         """Put a whole graph in, once however often the handler is run, and get its id. For orchestrators.
 
-        What becomes of it is told to this task's inbox, unless the graph names another.
+        This task's inbox gets an item for what becomes of it, unless the graph names another.
         """
         dag_id = _derived(self.id, name or self._named("submit"))
-        told = {"agent": self.agent_type, "conversation": self.id}
+        inbox = {"agent": self.agent_type, "conversation": self.id}
         try:
             await self._yard.dags.get(dag_id)
         except NotFound:
             maker = f"agent:{self.task.agent}"
-            await self._yard.submit({"inbox": told, **dag, "id": dag_id}, created_by=maker)
+            await self._yard.submit({"inbox": inbox, **dag, "id": dag_id}, created_by=maker)
         return dag_id
 
     async def subagent(self, type: str, prompt: str, *, name: str | None = None, **more: Any) -> StartedSubagent:
-        """Start a subagent in the background, in this task's graph. Its end is told to this task's inbox, once."""
+        """Start a subagent in the background, in this task's graph. This task's inbox gets one item for its end."""
         named = name or self._named("subagent")
         return await self._yard.subagents.spawn(self.id, self.lease, type, prompt, name=named, **more)
 
@@ -251,7 +251,7 @@ class Context:
         """The inbox of this task, or of another conversation of its agent."""
         return Inbox(self._yard, self.agent_type, conversation or self.id, **options)
 
-    # What is told
+    # Progress and messages
 
     async def progress(self, fraction: float | None = None, note: str = "", **more: Json) -> None:
         """Say how far it is. It goes out with this call, and is what a reader sees until the next."""
@@ -321,7 +321,7 @@ class Context:
 
     @contextmanager
     def _ending(self) -> Generator[None]:
-        """While a call may end the attempt, a lease that is gone is no news: the call's answer says how it ended."""
+        """While a call may end the attempt, a lost lease is expected: the call's answer says how it ended."""
         self._check()
         self.is_ending = True
         try:
@@ -344,9 +344,9 @@ class Context:
             await self._yard.heartbeat(self.id, self.lease, progress=self._latest_progress, **self.spent.report())
         )
 
-    def _heed(self, told: Told) -> None:
-        if told.must_stop:
-            self.stop(told.words[0])
+    def _heed(self, answer: HeartbeatAnswer) -> None:
+        if answer.must_stop:
+            self.stop(answer.words[0])
             self._check()
 
     @property

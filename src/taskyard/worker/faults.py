@@ -17,16 +17,16 @@ _TEXTS = ("message", "body", "details")  # beside what the exception prints as
 
 def failure_of(error: Exception) -> dict[str, Any]:
     """What an exception of a handler means for its task, as the arguments of `fail`."""
-    told: dict[str, Any] = {"error": described(error)}
+    failure: dict[str, Any] = {"error": described(error)}
     if isinstance(error, MemoryError):
-        return {"reason": Reason.CRASH, **told}
+        return {"reason": Reason.CRASH, **failure}
     if isinstance(error, InvalidInput):
-        return {"reason": Reason.REFUSED, **told}  # the yard would refuse it from the next attempt too
+        return {"reason": Reason.REFUSED, **failure}  # the yard would refuse it from the next attempt too
     diagnosis = diagnosed(error, now=micros(datetime.now(UTC)))
     if diagnosis is None:
-        return {"reason": Reason.AGENT_ERROR, **told}
+        return {"reason": Reason.AGENT_ERROR, **failure}
     wait = diagnosis.retry_after
-    return {"reason": diagnosis.reason, **told, "retry_after_sec": None if wait is None else wait / SECOND}
+    return {"reason": diagnosis.reason, **failure, "retry_after_sec": None if wait is None else wait / SECOND}
 
 
 def described(error: BaseException) -> str:
@@ -79,5 +79,5 @@ def _headers(error: BaseException) -> dict[str, str]:
 
 
 def _text(error: BaseException) -> str:
-    said = [str(error), *(str(value) for name in _TEXTS if (value := getattr(error, name, None)) is not None)]
-    return "\n".join(said)
+    texts = [str(error), *(str(value) for name in _TEXTS if (value := getattr(error, name, None)) is not None)]
+    return "\n".join(texts)

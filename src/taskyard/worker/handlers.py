@@ -89,10 +89,10 @@ def _typed(wanted: Any, payload: Json) -> Any:
     return payload
 
 
-def plain(output: Any) -> Json:
+def as_json(output: Any) -> Json:
     """What a handler returned, as JSON: models and dataclasses become objects."""
     if hasattr(output, "model_dump"):
         return output.model_dump(mode="json")
     if hasattr(output, "__dataclass_fields__"):
-        return {name: plain(getattr(output, name)) for name in output.__dataclass_fields__}
+        return {name: as_json(getattr(output, name)) for name in output.__dataclass_fields__}
     return output

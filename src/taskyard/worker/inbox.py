@@ -1,6 +1,6 @@
 """One conversation's inbox, for who consumes it or fills it, with callbacks for what happens to it here.
 
-A callback that raises is logged and disturbs nothing: what it was told of is stored already.
+A callback that raises is logged and disturbs nothing: what it was called for is stored already.
 """
 
 from __future__ import annotations

@@ -160,23 +160,23 @@ class ChatCompletions:
 
 def _refuse(response: httpx.Response) -> None:
     """Make of an error what the yard knows how to go on from."""
-    said = f"{response.status_code}: {response.text[:SHOWN]}"
+    answered = f"{response.status_code}: {response.text[:SHOWN]}"
     if response.status_code == 429:
         wait = response.headers.get("retry-after", "")
-        raise Retry(float(wait), said, reason="rate_limit") if wait.isdecimal() else Fail("rate_limit", said)
+        raise Retry(float(wait), answered, reason="rate_limit") if wait.isdecimal() else Fail("rate_limit", answered)
     if response.status_code in (401, 403):
-        raise Fail("auth_failure", said)
+        raise Fail("auth_failure", answered)
     if response.is_error:
-        raise Fail("agent_error", said)
+        raise Fail("agent_error", answered)
 
 
 def _answer(response: httpx.Response, model: str) -> Answer:
     try:
-        said: Any = response.json()
-        text: Any = said["choices"][0]["message"]["content"]
-        usage: Any = said.get("usage") or {}
+        answered: Any = response.json()
+        text: Any = answered["choices"][0]["message"]["content"]
+        usage: Any = answered.get("usage") or {}
         tokens = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
-        return Answer(str(text), *tokens, model=str(said.get("model") or model))
+        return Answer(str(text), *tokens, model=str(answered.get("model") or model))
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise Fail("invalid_output", f"is no chat completion: {response.text[:SHOWN]}") from error
 

@@ -76,11 +76,11 @@ def _reason(fault: Fault) -> Reason | None:
 
 
 def _retry_after(fault: Fault, now: Micros) -> Micros | None:
-    wait = _said(fault, now)
+    wait = _wait_named(fault, now)
     return None if wait is None else Micros(min(max(wait, SHORTEST_WAIT), LONGEST_WAIT))
 
 
-def _said(fault: Fault, now: Micros) -> Micros | None:
+def _wait_named(fault: Fault, now: Micros) -> Micros | None:
     """The most exact first: milliseconds, seconds, a date, what is in the body."""
     if _NUMBER.fullmatch(milliseconds := fault.headers.get("retry-after-ms", "").strip()):
         return seconds(float(milliseconds) / 1000)

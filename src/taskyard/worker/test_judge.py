@@ -101,10 +101,10 @@ async def _tried(task: Context, payload: Mapping[str, Any], words: Sequence[str]
         except OSError as error:
             raise Fail("agent_error", f"{words[0]} cannot be run: {error}") from error
         try:
-            said = await _waited_for(process, printed, limits)
+            exceeded = await _waited_for(process, printed, limits)
         finally:
             await end(process)
-    return _verdict(process.returncode if said is None else None, said, printed.tail, monotonic() - begun)
+    return _verdict(process.returncode if exceeded is None else None, exceeded, printed.tail, monotonic() - begun)
 
 
 async def _lay_out(task: Context, judged: str, directory: Path, most: int) -> None:
@@ -177,10 +177,10 @@ class _Printed:
 
 
 def _verdict(status: int | None, limit: str | None, tail: str, took: float) -> dict[str, Json]:
-    said = limit or ("passed" if status == 0 else f"exit status {status}")
+    summary = limit or ("passed" if status == 0 else f"exit status {status}")
     return {
         "passed": status == 0,
-        "reason": f"{said}\n{tail}" if tail else said,
+        "reason": f"{summary}\n{tail}" if tail else summary,
         "exit_status": status,
         "duration_sec": round(took, 3),
     }

@@ -100,7 +100,9 @@ async def move_to_front(session: Any, gate: Gate, task: Hot) -> None:
         await session.execute(f"update {gate.schema}.{table} set rank = 1 where seq = $1", task.seq)
 
 
-async def test_what_nobody_was_told_of_is_found_when_there_is_nothing_else(store: PostgresStore, mine: Any, gate: Gate):
+async def test_what_nobody_was_notified_of_is_found_when_there_is_nothing_else(
+    store: PostgresStore, mine: Any, gate: Gate
+):
     await given_a_floor(store)
     await taken_from(store, TAKEN)
     missed = await given_a_task(store, rank=9)

@@ -72,7 +72,7 @@ async def given(store: PostgresStore) -> tuple[Hot, LaneId]:
     return await given_a_task(store, rank=100), await lane_of(store, a_lane(type="review"))
 
 
-async def test_a_change_that_lands_while_a_claim_has_looked(
+async def test_a_change_that_is_committed_while_a_claim_has_looked(
     store: PostgresStore, other: PostgresStore, meanwhile: Meanwhile, kind: str
 ):
     task, lane = await given(store)

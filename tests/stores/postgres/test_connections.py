@@ -22,7 +22,7 @@ from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
 from taskyard.stores.postgres.connection.address import parse_address
 from taskyard.stores.postgres.connection.pool import connect as connect_session
-from tests.stores.given import a_new_task, given_a_task, land
+from tests.stores.given import a_new_task, committed, given_a_task
 from tests.stores.postgres.conftest import Gate
 
 KILL_OTHERS = (
@@ -40,7 +40,7 @@ async def test_a_yard_whose_connections_were_cut_goes_on(store: PostgresStore, g
     assert await store.load([task.id]) == {task.id: task}
 
 
-async def test_a_server_that_is_not_there_is_said_to_be_unavailable(clock: ManualClock):
+async def test_a_server_that_is_not_there_is_reported_as_unavailable(clock: ManualClock):
     store = PostgresStore("postgresql://somebody:secret@127.0.0.1:1/nowhere", clock=clock)
 
     with pytest.raises(StoreUnavailable) as told:
@@ -50,7 +50,7 @@ async def test_a_server_that_is_not_there_is_said_to_be_unavailable(clock: Manua
     assert "secret" not in str(told.value)
 
 
-async def test_a_server_that_takes_no_writes_is_said_to_be_read_only(
+async def test_a_server_that_takes_no_writes_is_reported_as_read_only(
     url: str, store: PostgresStore, clock: ManualClock
 ):
     fresh = await a_new_task(store)
@@ -58,7 +58,7 @@ async def test_a_server_that_takes_no_writes_is_said_to_be_read_only(
     await reader.open()
 
     with pytest.raises(StoreReadOnly):
-        await land(reader, tasks=(fresh,))
+        await committed(reader, tasks=(fresh,))
 
     assert await reader.load([fresh.hot.id]) == {}
     await reader.close()
@@ -136,7 +136,7 @@ async def test_people_find_tasks_in_plain_words(store: PostgresStore, gate: Gate
         ("42P01", StoreReplaced),  # the table is gone
     ],
 )
-async def test_what_a_server_refuses_a_write_with_is_told_and_nothing_is_lost(
+async def test_what_a_server_refuses_a_write_with_is_reported_and_nothing_is_lost(
     store: PostgresStore, gate: Gate, state: str, refused: type[Unavailable]
 ):
     kept = await given_a_task(store)
@@ -148,10 +148,10 @@ async def test_what_a_server_refuses_a_write_with_is_told_and_nothing_is_lost(
     await gate.ask("create trigger refuse before insert on yard.task execute function yard.refuse()")
 
     with pytest.raises(refused):
-        await land(store, tasks=(fresh,))
+        await committed(store, tasks=(fresh,))
 
     await gate.ask("drop trigger refuse on yard.task")
-    await land(store, tasks=(fresh,))
+    await committed(store, tasks=(fresh,))
     assert set(await store.load([kept.id, fresh.hot.id])) == {kept.id, fresh.hot.id}
 
 

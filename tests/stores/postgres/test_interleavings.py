@@ -32,6 +32,7 @@ from tests.stores.given import (
     a_new_task,
     a_set,
     cancelling,
+    committed,
     completing,
     expiring,
     given_a_parked_task,
@@ -41,7 +42,6 @@ from tests.stores.given import (
     given_tasks,
     history,
     ids,
-    land,
     row_of,
     signalling,
     step,
@@ -110,7 +110,7 @@ async def test_an_edge_that_comes_while_its_parent_ends_blocks_nothing_for_ever(
 
 
 @pytest.mark.parametrize("cancel_first", [True, False])
-async def test_of_cancel_and_complete_one_wins_and_both_are_told(
+async def test_of_cancel_and_complete_one_wins_and_both_are_notified(
     store: PostgresStore, other: PostgresStore, gate: Gate, cancel_first: bool
 ):
     running = await given_a_running_task(store)
@@ -179,7 +179,7 @@ async def test_a_task_that_meets_its_key_while_that_is_freed_is_not_left_behind(
 async def test_a_parked_task_that_is_cancelled_while_its_key_is_freed_leaves_it_to_the_next(
     store: PostgresStore, other: PostgresStore, gate: Gate
 ):
-    await land(store, spends=(Spend(HERE, "key:k", 1),))
+    await committed(store, spends=(Spend(HERE, "key:k", 1),))
     best = await given_a_parked_task(store, "key:k", key="k", rank=1)
     next_best = await given_a_parked_task(store, "key:k", key="k", rank=2)
     cancel = a_set(other, changes=(cancelling(other, best),))
@@ -216,7 +216,7 @@ async def test_of_a_heartbeat_and_the_reaper_the_first_wins(
 
 
 @pytest.mark.parametrize("kept", [True, False])
-async def test_of_two_who_enqueue_one_key_one_lands_and_the_other_learns_of_it(
+async def test_of_two_who_enqueue_one_key_one_is_committed_and_the_other_learns_of_it(
     store: PostgresStore, gate: Gate, mine: Any, kept: bool
 ):
     await given_a_task(store)
@@ -247,7 +247,7 @@ async def test_a_claim_planned_before_a_change_of_configuration_is_not_made_afte
     await gate.standing(1)
 
     configuring = asyncio.create_task(
-        land(other, records=(RecordChange("queue", HERE, "default", 0, {"paused": True}),))
+        committed(other, records=(RecordChange("queue", HERE, "default", 0, {"paused": True}),))
     )
     await gate.standing(2)  # it waits for the claim, which came first
     await gate.open()
@@ -295,10 +295,10 @@ async def test_a_wait_that_begins_while_its_end_is_written_comes_before_it_in_th
     async def drawn_too_early(self: PostgresTransaction, events: Sequence[Event]) -> None:
         monkeypatch.setattr(PostgresTransaction, "draw_numbers", draw)
         await draw(self, events)
-        await land(other, changes=(wait,), blockers=(Blocker(parent.id, 1, name),))
+        await committed(other, changes=(wait,), blockers=(Blocker(parent.id, 1, name),))
 
     monkeypatch.setattr(PostgresTransaction, "draw_numbers", drawn_too_early)
-    await land(store, changes=(completing(store, child),), lifts=(Lift(name),))
+    await committed(store, changes=(completing(store, child),), lifts=(Lift(name),))
 
     assert (await row_of(store, parent.id)).status is Status.READY
     assert await history(store, parent.id) == ["task.created", "task.running", "task.suspended", "task.ready"]

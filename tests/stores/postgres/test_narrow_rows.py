@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from taskyard.core.changes import ChangeSet, Output
 from taskyard.core.task import Hot
 from taskyard.stores.postgres import PostgresStore
-from tests.stores.given import a_beat, a_new_task, a_set, an_attempt, completing, land
+from tests.stores.given import a_beat, a_new_task, a_set, an_attempt, committed, completing
 from tests.stores.plans import a_plan, take
 from tests.stores.postgres.conftest import Gate
 
@@ -97,7 +97,7 @@ async def test_no_index_of_tasks_names_what_moves(store: PostgresStore, gate: Ga
 
 async def test_claims_and_heartbeats_write_no_task(store: PostgresStore, gate: Gate):
     task = await a_new_task(store)
-    await land(store, tasks=(task,))
+    await committed(store, tasks=(task,))
     row = f"select ctid::text || xmin::text || xmax::text from {gate.schema}.task where id = '{task.hot.id}'"
     before = await gate.session.fetchval(row)
 

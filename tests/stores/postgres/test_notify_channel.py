@@ -158,7 +158,7 @@ async def test_a_quiet_yard_waits_little_between_hints_and_a_busy_one_longer(mon
     assert pauses == [0.005, 0.01, 0.02, 0.04, 0.05, 0.05, 0.005]
 
 
-async def test_what_nobody_can_take_anything_for_is_told_with_what_comes_next(monkeypatch: pytest.MonkeyPatch):
+async def test_what_nobody_can_take_anything_for_is_reported_with_what_comes_next(monkeypatch: pytest.MonkeyPatch):
     sent: list[str] = []
     sleep = asyncio.sleep
 

@@ -18,11 +18,11 @@ from tests.stores.given import (
     a_dag_id,
     a_lane,
     cancelling,
+    committed,
     given_a_task,
     given_tasks,
     history,
     ids,
-    land,
     lane_of,
     row_of,
     step,
@@ -120,7 +120,7 @@ async def test_a_plan_that_has_become_void_meanwhile_takes_nothing(
     task = await given_a_task(store)
     plan = await a_plan(store)
     pause = RecordChange("queue", HERE, "default", 0, {"paused": True})
-    meanwhile(lambda: land(other, records=(pause,)))
+    meanwhile(lambda: committed(other, records=(pause,)))
 
     assert isinstance(await store.claim(plan), Stale)
     assert (await row_of(store, task.id)).status is Status.READY

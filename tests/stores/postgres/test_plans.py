@@ -7,7 +7,7 @@ from taskyard.core.task import Status
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
 from taskyard.stores.postgres.connection.address import parse_address
-from tests.stores.given import a_new_task, land
+from tests.stores.given import a_new_task, committed
 
 # As after an ANALYZE between two bursts of work: pages, and no row in them.
 TAKE_FOR_EMPTY = """
@@ -22,12 +22,12 @@ async def test_many_tasks_wake_at_once_in_tables_that_the_server_takes_for_empty
     url: str, store: PostgresStore, clock: ManualClock, mine: asyncpg.Connection
 ):
     tasks = [await a_new_task(store, status=Status.PENDING) for _ in range(MANY)]
-    await land(store, tasks=tuple(tasks), blockers=tuple(Blocker(each.hot.id, 0, "time") for each in tasks))
+    await committed(store, tasks=tuple(tasks), blockers=tuple(Blocker(each.hot.id, 0, "time") for each in tasks))
     await mine.execute(TAKE_FOR_EMPTY, parse_address(url, "").schema)
     waker = PostgresStore(url + PLANNED_ONCE, clock=clock)
     await waker.open()
 
-    await land(waker, lifts=tuple(Lift("time", each.hot.id) for each in tasks))
+    await committed(waker, lifts=tuple(Lift("time", each.hot.id) for each in tasks))
 
     rows = await store.load([each.hot.id for each in tasks])
     assert {row.status for row in rows.values()} == {Status.READY}

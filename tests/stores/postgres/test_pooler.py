@@ -55,7 +55,7 @@ async def test_many_sessions_that_are_handed_round_do_all_the_work_once(pooled: 
         assert verified.ok, str(verified)
 
 
-async def test_a_yard_that_was_not_told_of_the_pooler_is_refused_and_says_what_to_do(pooled: str):
+async def test_a_yard_that_does_not_know_of_the_pooler_is_refused_and_says_what_to_do(pooled: str):
     if bouncing.program() is None:
         pytest.skip("there is no PgBouncer to refuse it")
     untold = pooled.replace("pgbouncer=true&", "")

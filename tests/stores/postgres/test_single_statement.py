@@ -15,11 +15,11 @@ from tests.stores.given import (
     a_beat,
     a_new_task,
     a_set,
+    committed,
     completing,
     given_a_running_task,
     given_tasks,
     history,
-    land,
     row_of,
     signalling,
     step,
@@ -29,8 +29,8 @@ from tests.stores.postgres.conftest import Gate
 SLOT = Spend(HERE, "slots:ann", -1)
 
 
-def ending(store: PostgresStore, running: Hot, *, unbeaten: bool = False) -> ChangeSet:
-    change = completing(store, running)._replace(unbeaten=unbeaten)
+def ending(store: PostgresStore, running: Hot, *, lease_unchanged: bool = False) -> ChangeSet:
+    change = completing(store, running)._replace(lease_unchanged=lease_unchanged)
     return a_set(store, changes=(change,), spends=(SLOT,))
 
 
@@ -64,7 +64,7 @@ async def test_attempts_end_by_one_statement(store: PostgresStore, request: pyte
     assert {(await history(store, each.id))[-1] for each in running} == {"task.completed"}
 
 
-async def test_one_that_has_moved_is_told_and_the_others_land_once(store: PostgresStore):
+async def test_one_that_has_moved_is_reported_and_the_others_are_committed_once(store: PostgresStore):
     running = [await given_a_running_task(store) for _ in range(3)]
     await step(store, signalling(store, running[1]))
     held = (await store.limits(HERE, [SLOT.name])).get(SLOT.name)
@@ -78,18 +78,18 @@ async def test_one_that_has_moved_is_told_and_the_others_land_once(store: Postgr
     assert left[SLOT.name].held == (held.held if held else 0) - 2
 
 
-async def test_a_heartbeat_in_between_is_told(store: PostgresStore, clock: ManualClock):
+async def test_a_heartbeat_in_between_is_reported(store: PostgresStore, clock: ManualClock):
     running = await given_a_running_task(store)
     clock.advance(seconds=1)
     await store.extend([a_beat(running)])
 
-    beaten = await store.commit([ending(store, running, unbeaten=True)])
-    read_again = await store.commit([ending(store, await row_of(store, running.id), unbeaten=True)])
+    beaten = await store.commit([ending(store, running, lease_unchanged=True)])
+    read_again = await store.commit([ending(store, await row_of(store, running.id), lease_unchanged=True)])
 
     assert [type(answer) for answer in (*beaten, *read_again)] == [Conflict, Committed]
 
 
-async def test_an_id_that_is_there_already_is_told_and_the_others_come_in(store: PostgresStore):
+async def test_an_id_that_is_there_already_is_reported_and_the_others_come_in(store: PostgresStore):
     (known,) = await given_tasks(store, 1)
     new = await a_new_task(store)
     again = await a_new_task(store, id=known.id)
@@ -105,13 +105,13 @@ async def test_a_task_is_waited_for_before_a_ceiling_is_held(store: PostgresStor
     ended = asyncio.create_task(store.commit([ending(store, running)]))
     await gate.standing(1)
 
-    await asyncio.wait_for(land(other, spends=(Spend(HERE, SLOT.name, 1),)), 30)
+    await asyncio.wait_for(committed(other, spends=(Spend(HERE, SLOT.name, 1),)), 30)
 
     await gate.open()
     assert [type(answer) for answer in await ended] == [Committed]
 
 
-async def test_a_row_that_was_waited_for_too_long_is_told_by_the_databases_own_clock(url: str, gate: Gate):
+async def test_a_row_that_was_waited_for_too_long_is_reported_by_the_databases_own_clock(url: str, gate: Gate):
     store = PostgresStore(url)
     await store.open()
     running = await given_a_running_task(store)

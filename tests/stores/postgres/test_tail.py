@@ -11,7 +11,7 @@ async def numbers(store: PostgresStore) -> list[int]:
     return [stored.seq for stored in await every_event(store)]
 
 
-async def test_what_came_after_an_open_number_is_told_with_it(store: PostgresStore, mine: Any):
+async def test_what_came_after_an_open_number_is_reported_with_it(store: PostgresStore, mine: Any):
     first = await given_a_task(store)
     fresh = await a_new_task(store)
     transaction = mine.transaction()

@@ -11,7 +11,7 @@ import pytest
 from taskyard.core.errors import InvalidInput, StoreUnavailable
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.redis import RedisStore
-from taskyard.stores.redis.connection.address import Host, Login, parse_address
+from taskyard.stores.redis.connection.address import Endpoint, Login, parse_address
 from tests.redis_servers import RedisServer
 from tests.stores.given import a_new_task, commit, given_a_task, given_tasks
 from tests.stores.plans import a_plan
@@ -42,7 +42,7 @@ async def test_who_waits_is_woken_after_its_line_was_cut(relay: Relay, connect: 
     assert mark not in await asyncio.wait_for(asyncio.gather(*waiting), 30)
 
 
-async def test_a_write_whose_answer_was_lost_is_told_as_unknown_and_not_done_again(
+async def test_a_write_whose_answer_was_lost_is_reported_as_unknown_and_not_done_again(
     relay: Relay, connect: Connect, store: RedisStore
 ):
     unlucky = await connect(relay.url)
@@ -58,7 +58,7 @@ async def test_a_write_whose_answer_was_lost_is_told_as_unknown_and_not_done_aga
     assert list(await unlucky.load([fresh.hot.id])) == [fresh.hot.id]
 
 
-async def test_a_server_that_is_not_there_is_said_to_be_unavailable_soon(clock: ManualClock):
+async def test_a_server_that_is_not_there_is_reported_as_unavailable_soon(clock: ManualClock):
     store = RedisStore("redis://somebody:secret@127.0.0.1:1/0", clock=clock)
 
     async with asyncio.timeout(8):
@@ -144,12 +144,12 @@ def test_an_address_says_everything():
     cluster = parse_address("redis+cluster://h1:1,h2:2?yard=a.b")
     sentinel = parse_address("redis+sentinel://:p@h1,h2:7/the%20master/2?sentinel_password=s")
 
-    assert (plain.hosts, plain.database, plain.login, plain.tls) == ((Host("h", 6379),), 0, None, None)
+    assert (plain.hosts, plain.database, plain.login, plain.tls) == ((Endpoint("h", 6379),), 0, None, None)
     assert plain.prefix == "{taskyard}:"
-    assert (full.hosts, full.database, full.login) == ((Host("h", 7),), 3, Login("ada", "a@b"))
+    assert (full.hosts, full.database, full.login) == ((Endpoint("h", 7),), 3, Login("ada", "a@b"))
     assert full.tls is not None
-    assert (cluster.hosts, cluster.prefix) == ((Host("h1", 1), Host("h2", 2)), "{a.b}:")
-    assert (sentinel.hosts, sentinel.master) == ((Host("h1", 26379), Host("h2", 7)), "the master")
+    assert (cluster.hosts, cluster.prefix) == ((Endpoint("h1", 1), Endpoint("h2", 2)), "{a.b}:")
+    assert (sentinel.hosts, sentinel.master) == ((Endpoint("h1", 26379), Endpoint("h2", 7)), "the master")
     assert (sentinel.database, sentinel.login, sentinel.sentinel_login) == (2, Login(None, "p"), Login(None, "s"))
 
 

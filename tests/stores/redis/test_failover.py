@@ -17,7 +17,7 @@ from taskyard.ledger.clock import ManualClock
 from taskyard.stores.redis import RedisStore
 from tests.client.proxies import silencing
 from tests.redis_servers import RedisCluster, RedisServer, Sentinel, wait_for
-from tests.stores.given import a_new_task, land
+from tests.stores.given import a_new_task, committed
 from tests.stores.plans import a_plan, take
 from tests.stores.redis.conftest import Connect
 
@@ -53,7 +53,7 @@ class Producer:
         while len(self.acknowledged) < wanted:
             task = await a_new_task(self._store)
             try:
-                await land(self._store, tasks=(task,))
+                await committed(self._store, tasks=(task,))
             except StoreUnavailable:
                 continue  # whether it landed is unknown, so it is not counted on
             self.acknowledged[task.hot.id] = monotonic()
@@ -105,7 +105,7 @@ async def test_a_node_that_has_another_part_of_the_cluster_says_where_the_yard_i
     store = RedisStore(f"redis://127.0.0.1:{stranger.port}?yard=mine", clock=clock)
 
     await store.open()
-    await land(store, tasks=(await a_new_task(store),))
+    await committed(store, tasks=(await a_new_task(store),))
 
     assert owner.client().exists("{mine}:meta")
     await store.close()

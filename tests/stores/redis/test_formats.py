@@ -53,7 +53,7 @@ def key(url: str, name: str) -> str:
     return parse_address(url).prefix + name
 
 
-async def test_a_yard_of_the_first_format_is_left_alone_by_who_is_told_not_to_migrate(
+async def test_a_yard_of_the_first_format_is_left_alone_by_who_is_asked_not_to_migrate(
     make: Make, client: Any, url: str
 ):
     await make().open()

@@ -10,7 +10,7 @@ from taskyard.core.task import TaskId
 from taskyard.stores.redis import RedisStore
 from taskyard.stores.shared.log_rows import split_number
 from tests.redis_servers import RedisServer
-from tests.stores.given import ELSEWHERE, HERE, every_event, given_a_task, land
+from tests.stores.given import ELSEWHERE, HERE, committed, every_event, given_a_task
 
 YARD = "{taskyard}:"
 
@@ -45,7 +45,7 @@ TEXTS = {
 async def test_texts_come_back_as_they_went_in(store: RedisStore, texts: list[str]):
     task = await given_a_task(store)
 
-    await land(store, events=messages(store, task.id, [*texts, texts[0]]))
+    await committed(store, events=messages(store, task.id, [*texts, texts[0]]))
 
     read = [stored.event.data for stored in (await every_event(store))[1:]]
     assert [json.loads(data or "") for data in read] == [*texts, texts[0]]
@@ -64,8 +64,8 @@ async def test_a_commit_is_one_entry_of_each_workspace_and_long_ones_are_several
         *messages(store, here.id, ["c"]),
     )
 
-    await land(store, events=mixed)
-    await land(store, events=messages(store, here.id, [str(number) for number in range(1100)]))
+    await committed(store, events=mixed)
+    await committed(store, events=messages(store, here.id, [str(number) for number in range(1100)]))
 
     read = (await every_event(store))[2:]
     assert [stored.event.data for stored in read[:3]] == ['"a"', '"b"', '"c"']
@@ -77,12 +77,12 @@ async def test_a_commit_is_one_entry_of_each_workspace_and_long_ones_are_several
 async def test_an_entry_shows_only_the_living_and_goes_with_the_last(server: RedisServer, store: RedisStore):
     one, other = await given_a_task(store), await given_a_task(store)
     shared = (*messages(store, one.id, ["ü one"]), *messages(store, other.id, ["ü other"]))
-    await land(store, events=shared)
+    await committed(store, events=shared)
     client: Any = server.client()
 
-    await land(store, removals=(one.id,))
+    await committed(store, removals=(one.id,))
     left = await every_event(store)
-    await land(store, removals=(other.id,))
+    await committed(store, removals=(other.id,))
 
     assert {stored.event.task_id for stored in left} == {other.id}
     assert left[-1].event == shared[1]
@@ -91,8 +91,8 @@ async def test_an_entry_shows_only_the_living_and_goes_with_the_last(server: Red
 
 async def test_a_task_of_the_same_id_does_not_get_the_events_of_the_one_before(store: RedisStore):
     one, other = await given_a_task(store), await given_a_task(store)
-    await land(store, events=(*messages(store, one.id, ["old"]), *messages(store, other.id, ["kept"])))
-    await land(store, removals=(one.id,))
+    await committed(store, events=(*messages(store, one.id, ["old"]), *messages(store, other.id, ["kept"])))
+    await committed(store, removals=(one.id,))
 
     await given_a_task(store, id=one.id)
 

@@ -18,13 +18,13 @@ from tests.stores.given import (
     a_new_task,
     a_set,
     commit,
+    committed,
     every_event,
     given_a_completed_task,
     given_a_pending_task,
     given_a_running_task,
     given_a_task,
     given_tasks,
-    land,
     row_of,
 )
 from tests.stores.plans import a_plan, take
@@ -109,7 +109,7 @@ async def test_what_a_crash_tore_off_does_not_come_back_later(server: RedisServe
     """A server that was killed while it wrote a set to its file keeps the beginning of it, and would do that later."""
     kept = await given_a_task(store)
     unlucky = await a_new_task(store)
-    await land(store, tasks=(unlucky,))
+    await committed(store, tasks=(unlucky,))
     server.kill()
     file = server.folder / "appendonly.aof"
     file.write_bytes(file.read_bytes()[:-100])
@@ -182,7 +182,7 @@ async def test_a_server_without_memory_can_still_be_pruned(server: RedisServer, 
     done = await given_a_completed_task(store)
     server.client().config_set("maxmemory", 1)
 
-    await land(store, expects=(expected(done),), removals=(done.id,))
+    await committed(store, expects=(expected(done),), removals=(done.id,))
 
     assert await store.load([done.id]) == {}
 
@@ -195,7 +195,7 @@ async def test_a_replica_takes_no_writes(server: RedisServer, store: RedisStore)
         await commit(store, tasks=(fresh,))
 
     server.client().replicaof("NO", "ONE")
-    await land(store, tasks=(fresh,))
+    await committed(store, tasks=(fresh,))
 
 
 async def test_without_a_clock_the_time_is_the_servers(server: RedisServer):

@@ -10,7 +10,7 @@ from taskyard.core.task import TaskId
 from taskyard.ledger.clock import SystemClock
 from taskyard.stores.contract import Store
 from taskyard.stores.sqlite import SqliteStore
-from tests.stores.given import a_new_task, land
+from tests.stores.given import a_new_task, committed
 from tests.stores.plans import a_plan, take
 
 
@@ -26,7 +26,7 @@ def own_ids(name: str) -> Iterator[TaskId]:
 async def share(store: Store, ids: Iterator[TaskId]) -> None:
     """Put in fifty tasks, then take what there is, whoever put it in; say what was taken."""
     for _ in range(50):
-        await land(store, tasks=(await a_new_task(store, id=next(ids)),))
+        await committed(store, tasks=(await a_new_task(store, id=next(ids)),))
     while taken := (await take(store, await a_plan(store, tasks=7))).tasks:
         for task in taken:
             say(task.id)
@@ -35,7 +35,7 @@ async def share(store: Store, ids: Iterator[TaskId]) -> None:
 async def write(store: Store, ids: Iterator[TaskId]) -> None:
     """Put in one task after the other until killed; say each once it is stored."""
     for task_id in ids:
-        await land(store, tasks=(await a_new_task(store, id=task_id),))
+        await committed(store, tasks=(await a_new_task(store, id=task_id),))
         say(task_id)
 
 

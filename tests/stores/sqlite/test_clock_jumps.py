@@ -155,7 +155,7 @@ async def test_a_clock_that_is_ahead_takes_no_lease_away_while_both_sweep(open_a
         assert told.lease_expires_at == clock.now() + 90 * SECOND
 
 
-async def test_a_jump_is_logged_and_told_by_the_doctor_for_a_day(open_at: OpenAt, caplog: pytest.LogCaptureFixture):
+async def test_a_jump_is_logged_and_reported_by_the_doctor_for_a_day(open_at: OpenAt, caplog: pytest.LogCaptureFixture):
     yard, clock = await open_at(0)
     await yard.enqueue("code")
     assert (await yard.health())["clock_jump_sec"] == 0

@@ -21,7 +21,7 @@ from tests.stores.given import a_new_task, cancelling, commit, given_a_task, row
 from tests.stores.sqlite.inside import a_thousand_new, held_back, one_new, opened, tasks_of
 
 
-async def test_a_full_disk_is_told_and_what_was_acknowledged_stays(writer: Writer, path: Path, clock: ManualClock):
+async def test_a_full_disk_is_reported_and_what_was_acknowledged_stays(writer: Writer, path: Path, clock: ManualClock):
     kept = a_thousand_new(clock)
     await writer.commit([kept])
     pages: int = await writer.do(lambda transaction: transaction.connection.pragma("page_count"))
@@ -144,12 +144,12 @@ def letter(path: Path) -> Path:
     return path
 
 
-async def test_a_file_that_is_no_yard_is_told_so(letter: Path, clock: ManualClock):
+async def test_a_file_that_is_no_yard_is_refused(letter: Path, clock: ManualClock):
     with pytest.raises(errors.StoreCorrupt, match="not a database"):
         await SqliteStore(letter, clock=clock).open()
 
 
-async def test_a_folder_that_is_not_there_is_told(tmp_path: Path, clock: ManualClock):
+async def test_a_folder_that_is_not_there_is_reported(tmp_path: Path, clock: ManualClock):
     with pytest.raises(errors.StoreUnavailable):
         await SqliteStore(tmp_path / "nowhere" / "yard.db", clock=clock).open()
 

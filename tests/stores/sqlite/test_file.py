@@ -60,7 +60,7 @@ async def test_a_damaged_file_is_an_error_of_its_own(path: Path):
     assert not told.value.retryable
 
 
-async def test_a_page_that_is_damaged_is_told_by_the_read_that_meets_it(path: Path):
+async def test_a_page_that_is_damaged_is_reported_by_the_read_that_meets_it(path: Path):
     async with taskyard.connect(f"sqlite:///{path}", sweeps=False) as yard:
         for _ in range(50):
             await yard.enqueue("code", payload={"text": "x" * 2000})

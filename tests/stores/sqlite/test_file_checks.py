@@ -7,7 +7,16 @@ import pytest
 from taskyard.core.changes import Event
 from taskyard.core.task import DagId
 from taskyard.stores.sqlite import SqliteStore
-from tests.stores.given import HERE, an_attempt, completing, given_a_running_task, given_a_task, land, signalling, step
+from tests.stores.given import (
+    HERE,
+    an_attempt,
+    committed,
+    completing,
+    given_a_running_task,
+    given_a_task,
+    signalling,
+    step,
+)
 from tests.stores.sqlite.inside import opened
 
 DAMAGE = {
@@ -39,12 +48,12 @@ async def damaged(store: SqliteStore, path: Path) -> SqliteStore:
     """A ready task, a completed one and one that is held, with a message; and an event of a DAG."""
     await given_a_task(store, idempotency_key="k")
     running = await given_a_running_task(store)
-    await land(store, changes=(completing(store, running),), attempts=(an_attempt(running, store.now()),))
+    await committed(store, changes=(completing(store, running),), attempts=(an_attempt(running, store.now()),))
     held = await step(store, signalling(store, await given_a_running_task(store)))
     at = store.now()
     message = Event("task.message", HERE, held.id, None, at, None, None, 1, None)
     created = Event("dag.created", HERE, None, DagId("dag_d"), at, None, None, None, None)
-    await land(store, events=(message, created))
+    await committed(store, events=(message, created))
     assert await store.checks() == []
     return store
 

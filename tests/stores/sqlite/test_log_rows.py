@@ -12,13 +12,13 @@ from tests.stores.given import (
     HERE,
     a_new_task,
     a_set,
+    committed,
     completing,
     every_event,
     given_a_running_task,
     given_a_task,
     given_tasks,
     history,
-    land,
     signalling,
     step,
 )
@@ -32,7 +32,7 @@ def log_rows(path: Path) -> list[tuple[str, int]]:
 
 
 async def remove(store: SqliteStore, *hots: Hot) -> None:
-    await land(store, expects=tuple(map(expected, hots)), removals=tuple(hot.id for hot in hots))
+    await committed(store, expects=tuple(map(expected, hots)), removals=tuple(hot.id for hot in hots))
 
 
 def a_message(store: SqliteStore, hot: Hot, text: str = "") -> Event:
@@ -50,7 +50,7 @@ async def test_a_commit_is_one_row_whatever_it_does(store: SqliteStore, path: Pa
 
 async def test_workspaces_have_rows_of_their_own_and_take_turns(store: SqliteStore, path: Path):
     tasks = [await a_new_task(store, workspace=where) for where in (ELSEWHERE, HERE, ELSEWHERE, HERE)]
-    await land(store, tasks=tuple(tasks))
+    await committed(store, tasks=tuple(tasks))
     numbers = [each.seq for each in await every_event(store)]
 
     assert sorted(log_rows(path)) == [(ELSEWHERE, 2), (HERE, 2)]
@@ -76,7 +76,7 @@ async def test_long_texts_are_several_rows(store: SqliteStore, path: Path):
     messages = tuple(a_message(store, hot, "x" * 30_000) for _ in range(5))
     before = len(log_rows(path))
 
-    await land(store, events=messages)
+    await committed(store, events=messages)
 
     assert len(log_rows(path)) == before + 3
     assert [each.event for each in await store.events(after=0, limit=9, task_id=hot.id)][2:] == [*messages]
@@ -86,7 +86,7 @@ async def test_a_task_of_many_steps_and_messages_keeps_a_narrow_row(store: Sqlit
     hot = await given_a_running_task(store)
     for _ in range(MOST_STEPS + 10):
         hot = await step(store, signalling(store, hot))
-        await land(store, events=(a_message(store, hot),))
+        await committed(store, events=(a_message(store, hot),))
     hot = await step(store, completing(store, hot))
 
     with opened(path) as connection:
@@ -147,7 +147,7 @@ async def test_a_row_of_which_all_owners_are_gone_keeps_what_belongs_to_nobody(s
     tasks = [await a_new_task(store, dag_id=DagId("dag_d")) for _ in range(2)]
     of_dag = Event("dag.created", HERE, None, DagId("dag_d"), store.now(), None, None, None, None)
     of_nobody = of_dag._replace(event="agent.drained", dag_id=None)
-    await land(store, tasks=tuple(tasks), events=(of_dag, of_nobody))
+    await committed(store, tasks=tuple(tasks), events=(of_dag, of_nobody))
     rows = await store.load([task.hot.id for task in tasks])
 
     await remove(store, *rows.values())

@@ -15,7 +15,7 @@ from taskyard.core.changes import Committed
 from taskyard.core.task import TaskId
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.sqlite import SqliteStore, connection
-from tests.stores.given import cancelling, commit, given_a_task, land, row_of
+from tests.stores.given import cancelling, commit, committed, given_a_task, row_of
 from tests.stores.sqlite.inside import opened
 
 ROOT = Path(__file__).parents[3]
@@ -51,7 +51,7 @@ async def test_processes_that_make_one_yard_at_once_share_it_and_take_each_task_
     await store.close()
 
 
-async def test_what_a_process_was_told_is_stored_outlives_its_being_killed(path: Path, clock: ManualClock):
+async def test_what_a_process_was_assured_is_stored_outlives_its_being_killed(path: Path, clock: ManualClock):
     process = await start("write", path, "a")
     assert process.stdout is not None
     told = [TaskId((await process.stdout.readline()).decode().strip()) for _ in range(50)]
@@ -103,7 +103,7 @@ async def test_what_another_process_writes_wakes_who_waits(store: SqliteStore, o
     waiting = asyncio.ensure_future(store.changed(mark, 30))
     await asyncio.sleep(0)
 
-    await land(other, changes=(cancelling(other, task),))
+    await committed(other, changes=(cancelling(other, task),))
 
     assert await waiting > mark
 
@@ -111,7 +111,7 @@ async def test_what_another_process_writes_wakes_who_waits(store: SqliteStore, o
 async def test_what_was_written_before_one_began_to_wait_is_noticed_too(store: SqliteStore, other: SqliteStore):
     task = await given_a_task(store)
     mark = await store.changed(0, 1)
-    await land(other, changes=(cancelling(other, task),))
+    await committed(other, changes=(cancelling(other, task),))
 
     assert await store.changed(mark, 30) > mark
 

@@ -208,8 +208,8 @@ def work(
     set_up_logs(log_format, level=logging.WARNING if quiet else logging.INFO)
     found = [_named_agent(each) for each in agents or []]
     if program is not None or with_adapter is not None:
-        spoken = adapter(with_adapter) if with_adapter else Adapter()
-        command = Command(words=shlex.split(program or ""), adapter=spoken, passed=env or ())
+        dialect = adapter(with_adapter) if with_adapter else Adapter()
+        command = Command(words=shlex.split(program or ""), adapter=dialect, passed=env or ())
         mine = Agent(
             agent,
             id=agent_id,

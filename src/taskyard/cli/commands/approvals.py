@@ -26,5 +26,5 @@ def signal(
         await yard.signal(task_id, name, json_given("--data", data), sent_by=by)
         return task_id
 
-    told = in_yard(context, use)
-    show(as_json, {"id": told, "signal": name}, Text(f"{name} sent to {told}"))
+    task_id = in_yard(context, use)
+    show(as_json, {"id": task_id, "signal": name}, Text(f"{name} sent to {task_id}"))

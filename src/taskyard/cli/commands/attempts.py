@@ -13,7 +13,7 @@ from taskyard.cli.invocation import AsJson, LeaseOption, TaskArgument, find_task
 from taskyard.cli.terminal import Text, short
 from taskyard.core.errors import LeaseLost
 from taskyard.core.json_value import Json
-from taskyard.features.attempts.views import Receipt, Told
+from taskyard.features.attempts.views import HeartbeatAnswer, Receipt
 from taskyard.features.budgets.views import Spent
 from taskyard.features.tasks.views import Held
 
@@ -96,13 +96,13 @@ def heartbeat(
     """Keep the lease, and hear what there is to know."""
     spent = _spent(cost, input_tokens, output_tokens, cache_read, cache_write, model)
 
-    async def use(yard: Yard) -> Told:
+    async def use(yard: Yard) -> HeartbeatAnswer:
         return await yard.heartbeat(await find_task(yard, task), lease, **spent)
 
-    told = in_yard(context, use)
-    value: dict[str, Json] = {"id": told.task_id, "words": list[Json](told.words), "stop": told.must_stop}
-    show(as_json, value, Text(", ".join(told.words) or "go on"))
-    if told.must_stop:
+    answer = in_yard(context, use)
+    value: dict[str, Json] = {"id": answer.task_id, "words": list[Json](answer.words), "stop": answer.must_stop}
+    show(as_json, value, Text(", ".join(answer.words) or "go on"))
+    if answer.must_stop:
         raise typer.Exit(LeaseLost.exit_status)
 
 
@@ -117,9 +117,9 @@ def progress(
     """Say how far it is."""
 
     async def use(yard: Yard) -> dict[str, Json]:
-        said: dict[str, Json] = {"fraction": fraction, "note": note}
-        told = await yard.progress(await find_task(yard, task), lease, said)
-        return {"id": told.task_id, "words": list[Json](told.words)}
+        progress: dict[str, Json] = {"fraction": fraction, "note": note}
+        answer = await yard.progress(await find_task(yard, task), lease, progress)
+        return {"id": answer.task_id, "words": list[Json](answer.words)}
 
     show(as_json, in_yard(context, use), Text("noted"))
 
@@ -166,9 +166,9 @@ def fail(
     as_json: AsJson = False,
 ) -> None:
     """Say that the attempt failed. The policy decides what follows."""
-    told = text_given("--error", error)
+    error_text = text_given("--error", error)
     spent = _spent(cost, input_tokens, output_tokens, cache_read, cache_write, model)
-    _settled(context, task, as_json, lambda yard, task_id: yard.fail(task_id, lease, reason, told, **spent))
+    _settled(context, task, as_json, lambda yard, task_id: yard.fail(task_id, lease, reason, error_text, **spent))
 
 
 def release(context: typer.Context, task: TaskArgument, lease: LeaseOption, as_json: AsJson = False) -> None:

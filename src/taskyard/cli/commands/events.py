@@ -21,7 +21,7 @@ from taskyard.core.units import SECOND, MicroUsd, to_usd
 from taskyard.features.events.rules import Wanted
 from taskyard.features.events.views import event_view
 
-SAID = {
+EVENT_WORDS = {
     "task.created": "",
     "task.ready": "is ready",
     "task.running": "is begun by",
@@ -33,7 +33,7 @@ SAID = {
     "task.parked": "is put aside until there is room",
     "task.signalled": "gets the signal",
 }
-_TOLD: dict[str, tuple[str, ...]] = {
+_FACTS_SHOWN: dict[str, tuple[str, ...]] = {
     "task.running": ("agent",),
     "task.completed": ("agent",),
     "task.retrying": ("reason", "error"),
@@ -84,14 +84,14 @@ def events(
 def event_line(stored: StoredEvent, names: Mapping[TaskId, str]) -> Text | None:
     """An event as one sentence; None where it is not worth one."""
     event = stored.event
-    if event.task_id is None or not SAID.get(event.event):
+    if event.task_id is None or not EVENT_WORDS.get(event.event):
         return None
     facts: dict[str, Any] = json.loads(event.data) if event.data else {}
-    told = [str(facts[name]) for name in _TOLD.get(event.event, ()) if facts.get(name)]
+    facts_shown = [str(facts[name]) for name in _FACTS_SHOWN.get(event.event, ()) if facts.get(name)]
     style = COLOURS.get(event.status, "") if event.status else ""
     name = names.get(event.task_id, "a subtask")
-    line = Text.assemble((f"{name:<10}", "bold"), (SAID[event.event], style))
-    return line.append(f" {one_line(': '.join(told))}") if told else line
+    line = Text.assemble((f"{name:<10}", "bold"), (EVENT_WORDS[event.event], style))
+    return line.append(f" {one_line(': '.join(facts_shown))}") if facts_shown else line
 
 
 def _print_event(event: Mapping[str, Json], as_json: bool) -> None:

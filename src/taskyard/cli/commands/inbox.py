@@ -59,8 +59,8 @@ def enqueue(
     as_json: AsJson = False,
 ) -> None:
     """Put something into an inbox. A full one refuses it, and this ends with status 4."""
-    said: Json = json_given("TEXT", content) if is_json else text_given("TEXT", content)
-    put = in_yard(context, lambda yard: yard.inbox.put(agent, conversation, said, kind=kind, sent_by=by))
+    given: Json = json_given("TEXT", content) if is_json else text_given("TEXT", content)
+    put = in_yard(context, lambda yard: yard.inbox.put(agent, conversation, given, kind=kind, sent_by=by))
     word = "refused: the inbox is full" if put.item is None else f"{put.item.id}  {put.queue_len} waiting"
     show(as_json, write(put), Text(word))
     if put.item is None:

@@ -1,4 +1,4 @@
-"""Notifications: who is told of what, and what did not get through."""
+"""Notifications: who is notified of what, and what did not get through."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def add(
 
 @app.command("ls")
 def listed(context: typer.Context, as_json: AsJson = False) -> None:
-    """Who is told of what. Targets are shown without what may be a secret."""
+    """Who is notified of what. Targets are shown without what may be a secret."""
 
     async def use(yard: Yard) -> list[NotifierView]:
         return await yard.notifications.list()
@@ -65,7 +65,9 @@ def listed(context: typer.Context, as_json: AsJson = False) -> None:
     found = in_yard(context, use)
     rows = [(each.name, each.target, ", ".join(each.events), _only(each)) for each in found]
     shown = (
-        table("name", "target", "of", "only", rows=rows) if rows else Text("nobody is told of anything", style="dim")
+        table("name", "target", "of", "only", rows=rows)
+        if rows
+        else Text("nobody is notified of anything", style="dim")
     )
     show(as_json, write(found), shown)
 

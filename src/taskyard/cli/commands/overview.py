@@ -66,8 +66,8 @@ async def picture(yard: Yard, limit: int) -> RenderableType:
 def _progress(task: Task) -> tuple[RenderableType, str]:
     if task.claim is None or not task.claim.progress:
         return "", ""
-    said = task.claim.progress
-    told = cast(dict[str, Any], said) if isinstance(said, dict) else {"note": said}
-    fraction, note = told.get("fraction"), str(told.get("note", ""))
+    progress = task.claim.progress
+    shown = cast(dict[str, Any], progress) if isinstance(progress, dict) else {"note": progress}
+    fraction, note = shown.get("fraction"), str(shown.get("note", ""))
     bar = ProgressBar(total=1, completed=float(fraction), width=16) if isinstance(fraction, int | float) else ""
     return bar, one_line(note)

@@ -87,7 +87,7 @@ def listed(context: typer.Context, as_json: AsJson = False) -> None:
     rows = [
         (
             view.schedule.id,
-            view.schedule.timing.said,
+            view.schedule.timing.text,
             _standing(view, now),
             short(view.schedule.last_run) if view.schedule.last_run else "",
             _made_of(view.schedule.template),
@@ -109,7 +109,7 @@ def shown(context: typer.Context, schedule: ScheduleArgument, as_json: AsJson = 
     view, now = in_yard(context, use)
     it, timing = view.schedule, view.schedule.timing
     facts = {
-        "when": f"{timing.said}  ({timing.cron or 'interval'}, {timing.zone})",
+        "when": f"{timing.text}  ({timing.cron or 'interval'}, {timing.zone})",
         "clocks": f"gap {timing.gap.value}, overlap {timing.overlap.value}",
         "missed": f"{it.misfire.value}, within {it.window // 1_000_000} s",
         "busy": it.busy.value,

@@ -28,12 +28,12 @@ def start(
         ),
     ],
     prompt: Annotated[str, typer.Option("--prompt", "-p", help="What to do; @FILE or - to read it.")],
-    parent: Annotated[str, typer.Option(help="The agent whose inbox is told of the end.")],
+    parent: Annotated[str, typer.Option(help="The agent whose inbox gets an item for the end.")],
     conversation: Annotated[str, typer.Option("--conversation", "-c", help="Of the parent.")] = "default",
     description: Annotated[str, typer.Option("--description", "-d", help="A few words for people.")] = "",
     model: Annotated[str | None, typer.Option(help="The model it should work with.")] = None,
     max_turns: Annotated[int | None, typer.Option(help="How many turns it may take.")] = None,
-    silent: Annotated[bool, typer.Option("--silent", help="The parent is not told.")] = False,
+    silent: Annotated[bool, typer.Option("--silent", help="The parent's inbox gets no item for the end.")] = False,
     agent: Annotated[
         str | None, typer.Option(help="An existing agent that is to do it.", autocompletion=completion.agents)
     ] = None,

@@ -182,13 +182,13 @@ def watch(
     folder: Annotated[list[Path], typer.Argument(help="What may be watched; triggers say what of it is.")],
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
-    """Watch files for the triggers that wait for them, until told to stop."""
+    """Watch files for the triggers that wait for them, until asked to stop."""
     set_up_logs(log_format)
 
     def tell(roots: Iterable[Path]) -> None:
         console_for_people().print(Text(f"watching {', '.join(map(str, roots))}"))
 
-    in_yard(context, lambda yard: _until_told(lambda stop: watch_files(yard, folder, stop, on_up=tell)))
+    in_yard(context, lambda yard: _until_stopped(lambda stop: watch_files(yard, folder, stop, on_up=tell)))
 
 
 @app.command()
@@ -198,12 +198,12 @@ def listen(
     place: Annotated[list[str] | None, typer.Argument(help="What it may listen to, in its own words.")] = None,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
-    """Let a source fire the triggers that wait for it, until told to stop."""
+    """Let a source fire the triggers that wait for it, until asked to stop."""
     set_up_logs(log_format)
-    in_yard(context, lambda yard: _until_told(lambda stop: listen_to(yard, source, place or [], stop)))
+    in_yard(context, lambda yard: _until_stopped(lambda stop: listen_to(yard, source, place or [], stop)))
 
 
-async def _until_told(run: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+async def _until_stopped(run: Callable[[asyncio.Event], Awaitable[None]]) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -271,12 +271,12 @@ def _add(
     by: str,
     as_json: bool,
 ) -> None:
-    said = {name: value for name, value in settings.items() if value is not None}
+    settings_given = {name: value for name, value in settings.items() if value is not None}
     conditions = cast("dict[str, object] | None", json_given("only", only))
 
     async def use(yard: Yard) -> AddedTrigger:
         return await yard.triggers.add(
-            trigger, source.value, settings=said, only=conditions, **work, replace=replace, by=by
+            trigger, source.value, settings=settings_given, only=conditions, **work, replace=replace, by=by
         )
 
     added = in_yard(context, use)
@@ -299,10 +299,12 @@ def _list(context: typer.Context, as_json: bool, source: SourceName | None, empt
 
 
 def _listens(view: TriggerView) -> str:
-    said = {name: value for name, value in view.trigger.settings.items() if value is not None}
+    settings_given = {name: value for name, value in view.trigger.settings.items() if value is not None}
     if view.trigger.path is not None:
-        said["at"] = DELIVER.to(path=view.trigger.path)
-    shown = {name: "|".join(map(str, value)) if isinstance(value, list) else value for name, value in said.items()}
+        settings_given["at"] = DELIVER.to(path=view.trigger.path)
+    shown = {
+        name: "|".join(map(str, value)) if isinstance(value, list) else value for name, value in settings_given.items()
+    }
     return f"{view.trigger.source}: {', '.join(f'{name} {value}' for name, value in shown.items())}"
 
 

@@ -87,7 +87,7 @@ class Demo:
         self._folder = folder
         self._console = console_for_people()
         self._processes: dict[str, asyncio.subprocess.Process] = {}
-        self._told: list[Text] = []
+        self._lines: list[Text] = []
         self._asked: dict[str, str] = {}
 
     async def run(self, port: int, *, stay: bool) -> bool:
@@ -96,7 +96,7 @@ class Demo:
             ok = await self._play(yard)
             if stay and address:
                 self._console.print(Text.assemble("the dashboard stays at ", (address, "bold"), ": end it with Ctrl-C"))
-                await self._until_told()
+                await self._until_stopped()
             return ok
 
     def _open(self, address: str | None, *, stay: bool) -> None:
@@ -106,11 +106,11 @@ class Demo:
             lines.append("" if stay else "  (it goes when the demo ends: --stay keeps it)", style="not bold dim")
         self._console.print(lines)
 
-    async def _until_told(self) -> None:
-        told, loop = asyncio.Event(), asyncio.get_running_loop()
+    async def _until_stopped(self) -> None:
+        stopped, loop = asyncio.Event(), asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, told.set)
-        await told.wait()
+            loop.add_signal_handler(number, stopped.set)
+        await stopped.wait()
 
     async def _play(self, yard: Yard) -> bool:
         began = monotonic()
@@ -200,18 +200,18 @@ class Demo:
         line = event_line(stored, names)
         if line is None:
             return
-        self._told.append(line)
+        self._lines.append(line)
         if not self._console.is_terminal:
             self._console.print(line)
 
     def _say(self, words: str, style: str) -> None:
         line = Text(f"{'':10}{words}", style=style)
-        self._told.append(line)
+        self._lines.append(line)
         if not self._console.is_terminal:
             self._console.print(line)
 
     async def _screen(self, yard: Yard) -> RenderableType:
-        return Group(await picture(yard, 12), Rule(style="dim"), *self._told[-12:])
+        return Group(await picture(yard, 12), Rule(style="dim"), *self._lines[-12:])
 
     async def _sum_up(self, yard: Yard, dag_id: str, took: float) -> bool:
         dag = await yard.dags.get(dag_id)

@@ -39,7 +39,7 @@ def serve_yard(
     ] = None,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
-    """Serve the yard over HTTP until it is told to stop, and keep it swept."""
+    """Serve the yard over HTTP until it is asked to stop, and keep it swept."""
     settings = chosen(context)
     set_up_logs(log_format)
     sys.setswitchinterval(SWITCH_INTERVAL)

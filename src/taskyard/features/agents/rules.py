@@ -77,10 +77,10 @@ def name_conflict(agent_id: str, type_: str, types: Collection[str], ids: Mappin
 
 def budget_moved(type_: str, before: Budget, after: Budget) -> dict[str, Json]:
     """What an event tells of a budget that somebody has changed."""
-    return {"type": type_, "from": _spoken(before), "to": _spoken(after)}
+    return {"type": type_, "from": _as_json(before), "to": _as_json(after)}
 
 
-def _spoken(budget: Budget) -> Json:
+def _as_json(budget: Budget) -> Json:
     return None if budget.amount is None else {"usd": to_usd(budget.amount), "per": budget.per.value}
 
 

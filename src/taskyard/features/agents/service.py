@@ -147,9 +147,9 @@ class Agents:
         if agent_of(record).budget is not None or await self._store.find(live, after=0, limit=1):
             return False
         change = RecordChange("agent", self._workspace, record.id, record.version, None)
-        told = self._ledger.audit("agent.forgotten", by, {"agent": record.id})
+        audited = self._ledger.audit("agent.forgotten", by, {"agent": record.id})
         return isinstance(
-            await self._ledger.commit_set(ChangeSet(records=(change,), events=(told,), at=self._ledger.now())),
+            await self._ledger.commit_set(ChangeSet(records=(change,), events=(audited,), at=self._ledger.now())),
             Committed,
         )
 
@@ -203,8 +203,8 @@ class Agents:
         before = _known(None if record is None else agent_of(record), agent_id)
         rows = _moved_rows("agent", self._workspace, record, agent_id, replace(before, budget=amount).body())
         moved = budget_moved(before.type, Budget(before.budget), Budget(amount))
-        told = self._ledger.audit("agent.budget", by, {"agent": agent_id, **moved})
-        return ChangeSet(records=tuple(rows), events=(told,), at=self._ledger.now()) if rows else None
+        audited = self._ledger.audit("agent.budget", by, {"agent": agent_id, **moved})
+        return ChangeSet(records=tuple(rows), events=(audited,), at=self._ledger.now()) if rows else None
 
     async def remove(self, agent_id: str, *, by: str | None = None) -> None:
         """Forget an agent; what it holds fails at once and takes the retry path."""
@@ -272,8 +272,8 @@ class Agents:
             if record is not None and record.body == agent.body():
                 return None, None
             row = RecordChange("agent", self._workspace, agent_id, record.version if record else 0, agent.body())
-            told = self._ledger.audit(event, by or f"agent:{agent_id}", {"agent": agent_id})
-            return ChangeSet(records=(row,), events=(told,), at=self._ledger.now()), None
+            audited = self._ledger.audit(event, by or f"agent:{agent_id}", {"agent": agent_id})
+            return ChangeSet(records=(row,), events=(audited,), at=self._ledger.now()), None
 
         await self._ledger.commit(decide)
 

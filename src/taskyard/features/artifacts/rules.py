@@ -30,7 +30,7 @@ UNKNOWN = "application/octet-stream"
 _ID = re.compile(r"art_[0-9A-HJKMNP-TV-Z]{26}(-[0-9A-HJKMNP-TV-Z]{26})?", re.ASCII)
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
-# Of another kind a browser might make more than a file to keep, whatever it is told.
+# Of another kind a browser might make more than a file to keep, whatever the headers say.
 _HARMLESS = frozenset(
     {
         *("text/plain", "text/markdown", "text/csv", "application/json", "application/pdf", "application/zip"),

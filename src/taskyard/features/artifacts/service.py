@@ -155,9 +155,9 @@ class Artifacts:
             artifact = await self.get(artifact_id)
             if artifact.task_id is not None:
                 raise InvalidInput("artifact_id", f"is of {artifact.task_id}, and goes when that is pruned")
-            told = self._ledger.audit("artifact.removed", by, {"artifact": artifact.id, "name": artifact.name})
+            audited = self._ledger.audit("artifact.removed", by, {"artifact": artifact.id, "name": artifact.name})
             records = await self._orphan_objects.let_go_of(await self._visibility.records_of([artifact.id]))
-            return ChangeSet(records=records, events=(told,), at=self._ledger.now()), artifact
+            return ChangeSet(records=records, events=(audited,), at=self._ledger.now()), artifact
 
         await self._orphan_objects.clear((await self._ledger.commit(decide)).id)
 
@@ -215,9 +215,9 @@ class Artifacts:
             new = RecordChange(KIND, self._workspace, artifact.id, 0, artifact.body())
             if artifact.task_id is None:
                 facts: dict[str, Json] = {"artifact": artifact.id, "name": artifact.name}
-                told = self._ledger.audit("artifact.put", artifact.created_by, facts)
+                audited = self._ledger.audit("artifact.put", artifact.created_by, facts)
                 kept = RecordChange(LOOSE, self._workspace, artifact.id, loose.version, None)
-                return ChangeSet(records=(new, kept), events=(told,), at=now), artifact
+                return ChangeSet(records=(new, kept), events=(audited,), at=now), artifact
             hot = await self._ledger.held(artifact.task_id, Lease(lease or ""))
             change = transitions.file(hot, artifact=artifact.id, name=artifact.name, now=now)
             if artifact.step is not None:

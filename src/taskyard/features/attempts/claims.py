@@ -27,7 +27,7 @@ from taskyard.features.attempts.endings.failures import Failures
 from taskyard.features.attempts.handed_out import HandedOut
 from taskyard.features.attempts.notes import Notes
 from taskyard.features.attempts.planner import Planner
-from taskyard.features.attempts.views import Heartbeat, Receipt, Told
+from taskyard.features.attempts.views import Heartbeat, HeartbeatAnswer, Receipt
 from taskyard.features.budgets import prices
 from taskyard.features.budgets.spend import reported
 from taskyard.features.budgets.views import Spent
@@ -213,12 +213,14 @@ class Claims:
 
         return await self._ledger.commit(decide)
 
-    async def heartbeat(self, task_id: str, lease: str, *, progress: Json = None, **spent: Unpack[Spent]) -> Told:
+    async def heartbeat(
+        self, task_id: str, lease: str, *, progress: Json = None, **spent: Unpack[Spent]
+    ) -> HeartbeatAnswer:
         """Keep the lease, say how it goes, and hear what there is to know."""
-        (told,) = await self.heartbeat_many([Heartbeat(task_id, lease, progress, **spent)])
-        return told
+        (answer,) = await self.heartbeat_many([Heartbeat(task_id, lease, progress, **spent)])
+        return answer
 
-    async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[Told]:
+    async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[HeartbeatAnswer]:
         await prices.load(heartbeat.model for heartbeat in heartbeats)
         beats = [_beat(heartbeat, self._workspace) for heartbeat in heartbeats]
         extended = await self._store.extend(beats)
@@ -232,42 +234,42 @@ class Claims:
         if unnoted := sorted(filter(self._is_to_be_noted, agents)):
             await self._note(unnoted)
         planning = await self._ledger.configuration.current()
-        told: list[Told] = []
+        answers: list[HeartbeatAnswer] = []
         for beat, each in zip(beats, extended, strict=True):
             hot = each.hot
             if hot is None or hot.workspace != self._workspace:
-                told.append(_lost(beat.task_id, None))
+                answers.append(_lost(beat.task_id, None))
             elif not each.accepted:
-                told.append(_lost(beat.task_id, hot))
+                answers.append(_lost(beat.task_id, hot))
             else:
-                told.append(await self._signals(hot, planning))
-        return told
+                answers.append(await self._signals(hot, planning))
+        return answers
 
-    async def check_leases(self, leases: Sequence[tuple[str, str]]) -> list[Told]:
+    async def check_leases(self, leases: Sequence[tuple[str, str]]) -> list[HeartbeatAnswer]:
         """What a heartbeat for each task and lease would say of an attempt that is over. Writes nothing.
 
         For workers that listen: after a wake-up, whether a task they hold was cancelled. It keeps no lease.
         """
         rows = await self._ledger.load_all([TaskId(task_id) for task_id, _ in leases])
-        told: list[Told] = []
+        answers: list[HeartbeatAnswer] = []
         for task_id, lease in leases:
             hot = rows.get(TaskId(task_id))
             if hot is not None and hot.lease == seal(lease):
-                told.append(Told(hot.id, (), hot.lease_expires_at))
+                answers.append(HeartbeatAnswer(hot.id, (), hot.lease_expires_at))
             else:
-                told.append(_lost(task_id, hot))
-        return told
+                answers.append(_lost(task_id, hot))
+        return answers
 
-    async def _signals(self, hot: Hot, planning: Planning) -> Told:
+    async def _signals(self, hot: Hot, planning: Planning) -> HeartbeatAnswer:
         if hot.reserve is not None and hot.spent > hot.reserve:
-            return Told(hot.id, (await self._stop_for_money(hot),), None)
+            return HeartbeatAnswer(hot.id, (await self._stop_for_money(hot),), None)
         agent = planning.agents.get(hot.agent) if hot.agent else None
         words: list[str] = []
         if planning.throttled_until(await self._ledger.lane_of(hot)) > self._ledger.now():
             words.append("slowdown")
         if agent is not None and agent.status is AgentStatus.DRAINING:
             words.append("draining")
-        return Told(hot.id, tuple(words), hot.lease_expires_at)
+        return HeartbeatAnswer(hot.id, tuple(words), hot.lease_expires_at)
 
     async def _stop_for_money(self, hot: Hot) -> str:
         failure = Failure(reason=Reason.BUDGET_EXCEEDED, error="reported cost is above max_cost_usd")
@@ -277,18 +279,18 @@ class Claims:
             return "lease_lost"  # it was ended otherwise between its heartbeat and now
         return "budget_exceeded"
 
-    async def progress(self, task_id: str, lease: str, progress: Json) -> Told:
-        """A heartbeat that those who watch are told of too."""
-        told = await self.heartbeat(task_id, lease, progress=progress)
-        if not told.must_stop:
-            said = compact({"progress": progress})
-            await self._notes.tell("task.progress", TaskId(task_id), Lease(lease), said)
-        return told
+    async def progress(self, task_id: str, lease: str, progress: Json) -> HeartbeatAnswer:
+        """A heartbeat that is also an event, for those who watch."""
+        answer = await self.heartbeat(task_id, lease, progress=progress)
+        if not answer.must_stop:
+            data = compact({"progress": progress})
+            await self._notes.tell("task.progress", TaskId(task_id), Lease(lease), data)
+        return answer
 
 
-def _lost(task_id: str, hot: Hot | None) -> Told:
+def _lost(task_id: str, hot: Hot | None) -> HeartbeatAnswer:
     word = "cancelled" if hot is not None and hot.status is Status.CANCELLED else "lease_lost"
-    return Told(TaskId(task_id), (word,), None)
+    return HeartbeatAnswer(TaskId(task_id), (word,), None)
 
 
 def _beat(heartbeat: Heartbeat, workspace: str) -> Beat:

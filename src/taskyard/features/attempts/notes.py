@@ -56,8 +56,8 @@ class Notes:
 
     async def message(self, task_id: str, lease: str, message: Json) -> None:
         """Something the agent said or did, for those who watch. It is an event and nothing more."""
-        said = message if isinstance(message, dict) else {"text": message}
-        text = encode(said, field="message", max_bytes=self._ledger.options.sizes.max_output_bytes)
+        content = message if isinstance(message, dict) else {"text": message}
+        text = encode(content, field="message", max_bytes=self._ledger.options.sizes.max_output_bytes)
         await self.tell("task.message", TaskId(task_id), Lease(lease), text)
 
     async def tell(self, name: str, task_id: TaskId, lease: Lease, text: str) -> None:

@@ -137,7 +137,7 @@ class Suspension:
         return note
 
 
-# What is remembered of each kind of wait, by which they are told apart.
+# What is remembered of each kind of wait, by which they are distinguished.
 _SLEEP = frozenset({"until"})
 
 

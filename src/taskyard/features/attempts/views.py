@@ -46,7 +46,7 @@ class Heartbeat(NamedTuple):
         }
 
 
-class Told(NamedTuple):
+class HeartbeatAnswer(NamedTuple):
     """What an agent must know after a heartbeat."""
 
     task_id: TaskId

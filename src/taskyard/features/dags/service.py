@@ -204,9 +204,9 @@ class Dags:
             if await self._store.record("dag", self._workspace, dag_id) is None:
                 raise NotFound("dag", dag_id)
             freed = (Lift(budget_blocker(name)),) if ceiling is None else ()
-            told = self._ledger.audit("dag.budget", by, {"budget_ceiling": ceiling}, DagId(dag_id))
+            audited = self._ledger.audit("dag.budget", by, {"budget_ceiling": ceiling}, DagId(dag_id))
             ceilings = (Ceiling(self._workspace, name, ceiling),)
-            return ChangeSet(ceilings=ceilings, lifts=freed, events=(told,), at=self._ledger.now()), None
+            return ChangeSet(ceilings=ceilings, lifts=freed, events=(audited,), at=self._ledger.now()), None
 
         await self._ledger.commit(decide)
 
@@ -221,8 +221,8 @@ class Dags:
             if record is None:
                 raise NotFound("dag", dag_id)
             change = RecordChange("dag", self._workspace, dag_id, record.version, {**record.body, "max_tasks": most})
-            told = self._ledger.audit("dag.limit", by, {"max_tasks": most}, DagId(dag_id))
-            return ChangeSet(records=(change,), events=(told,), at=self._ledger.now()), None
+            audited = self._ledger.audit("dag.limit", by, {"max_tasks": most}, DagId(dag_id))
+            return ChangeSet(records=(change,), events=(audited,), at=self._ledger.now()), None
 
         await self._ledger.commit(decide)
 

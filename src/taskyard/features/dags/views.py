@@ -45,7 +45,7 @@ class DagView:
 
 @view
 class DagInbox:
-    """The inbox that is told what becomes of a graph."""
+    """The inbox that gets items about what becomes of a graph."""
 
     agent: str
     conversation: str
@@ -66,7 +66,7 @@ class DagInShort:
     tags: tuple[str, ...]
     spent: Money
     budget_ceiling: Money | None
-    inbox: Annotated[DagInbox | None, About("The inbox that is told of it.")]
+    inbox: Annotated[DagInbox | None, About("The inbox that gets items about it.")]
 
 
 def dag_in_short(record: Record, limit: Limit | None) -> DagInShort:

@@ -87,7 +87,7 @@ class EventFeed:
         if self._reading is reading:
             self._reading = None
         if not reading.cancelled() and reading.exception() is not None:
-            # Those who waited are told. Where each of them stands, the store knows better than this feed.
+            # Those who waited get the error. Where each of them stands, the store knows better than this feed.
             self._events, self._start = [], None
 
     async def _read(self) -> None:

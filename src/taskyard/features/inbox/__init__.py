@@ -1,1 +1,1 @@
-"""Inboxes: what is written to an agent, or told to it, and read once."""
+"""Inboxes: what is written to an agent, by people or by the yard, and read once."""

@@ -1,4 +1,4 @@
-"""What a change tells inboxes lands with the change itself, whoever made it and whatever it was for."""
+"""What a change puts into inboxes is committed with the change itself, whoever made it and whatever it was for."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ import json
 from taskyard.core.changes import Change, ChangeSet, RecordChange
 from taskyard.core.task import FINAL, Attempt, Status, TaskId, Trait
 from taskyard.features.inbox import items as inbox_items
-from taskyard.features.inbox.items import News, Posted, TaskEnd
+from taskyard.features.inbox.items import InboxTopic, Posted, TaskEnd
 from taskyard.stores.contract import Store
 
-TOLD = Trait.TOLD.value
+WATCHED = Trait.WATCHED.value
 
 
 def marked(births: ChangeSet) -> ChangeSet:
-    """New tasks, of which somebody's inbox will be told."""
-    tasks = [new._replace(hot=new.hot._replace(traits=new.hot.traits | TOLD)) for new in births.tasks]
+    """New tasks that somebody's inbox gets items about."""
+    tasks = [new._replace(hot=new.hot._replace(traits=new.hot.traits | WATCHED)) for new in births.tasks]
     return births._replace(tasks=tuple(tasks))
 
 
 class InboxFeed:
-    """Adds to what is stored what inboxes are told of it, as of few tasks only."""
+    """Adds the items of inboxes to a change set. Few tasks have any."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def wants(self, change_set: ChangeSet) -> bool:
-        return any(change.after.traits & TOLD for change in change_set.changes)
+        return any(change.after.traits & WATCHED for change in change_set.changes)
 
     async def contribute(self, change_set: ChangeSet) -> ChangeSet:
         """The set with items for those who started what ends in it."""
         posted: list[Posted] = []
         for change in change_set.changes:
-            if change.after.traits & TOLD and inbox_items.news_of(change) is not None:
+            if change.after.traits & WATCHED and inbox_items.topic_of(change) is not None:
                 posted += await _posted(self._store, change_set, change)
         opened = [await _opened(self._store, change) for change in change_set.changes if _is_revived(change)]
         return change_set._replace(
@@ -46,7 +46,7 @@ async def _posted(store: Store, change_set: ChangeSet, change: Change) -> list[P
     ended = await _ended(store, change_set, change)
     found: list[Posted | None] = []
     subagent = await store.record("subagent", after.workspace, after.id)
-    if subagent is not None and inbox_items.news_of(change) is not News.ESCALATED:
+    if subagent is not None and inbox_items.topic_of(change) is not InboxTopic.ESCALATED:
         found.append(inbox_items.of_subagent(subagent, change, ended, await _attempts(store, change_set, after.id)))
     dag = None if after.dag_id is None else await store.record("dag", after.workspace, after.dag_id)
     if dag is not None:
@@ -81,7 +81,7 @@ async def _ended(store: Store, change_set: ChangeSet, change: Change) -> TaskEnd
         # One that was validated elsewhere was handed in by an earlier change.
         output = outputs.get(after.id) or (await store.outputs([after.id])).get(after.id)
         return TaskEnd(None if output is None else output.data, None)
-    if inbox_items.news_of(change) is News.ESCALATED:
+    if inbox_items.topic_of(change) is InboxTopic.ESCALATED:
         return TaskEnd(None, str(json.loads(change.event.data or "{}").get("note", "")))
     attempt = next((each for each in change_set.attempts if each.task_id == after.id), None)
     if after.status is Status.CANCELLED or attempt is None:

@@ -1,4 +1,4 @@
-"""What inboxes are told by the yard itself: how subagents ended, and what becomes of a graph.
+"""What the yard itself puts into inboxes: how subagents ended, and what becomes of a graph.
 
 A letter is stored by the very change that it tells of, beside the inbox and not in it: it meets nobody who uses the
 inbox at that moment, and whoever does so next takes it in.
@@ -34,8 +34,8 @@ class ItemSource(StrEnum):
     HOOK = "hook"
 
 
-class News(StrEnum):
-    """What the inbox of a graph can be told of."""
+class InboxTopic(StrEnum):
+    """What the inbox of a graph can get items about."""
 
     ENDED = "ended"  # the graph itself: completed, failed or cancelled
     COMPLETED = "completed"
@@ -44,11 +44,11 @@ class News(StrEnum):
     ESCALATED = "escalated"
 
 
-USUAL_NEWS = (News.ENDED, News.DEAD_LETTERED, News.ESCALATED)
-_NEWS_OF = {
-    Status.COMPLETED: News.COMPLETED,
-    Status.DEAD_LETTERED: News.DEAD_LETTERED,
-    Status.CANCELLED: News.CANCELLED,
+DEFAULT_TOPICS = (InboxTopic.ENDED, InboxTopic.DEAD_LETTERED, InboxTopic.ESCALATED)
+_TOPIC_OF = {
+    Status.COMPLETED: InboxTopic.COMPLETED,
+    Status.DEAD_LETTERED: InboxTopic.DEAD_LETTERED,
+    Status.CANCELLED: InboxTopic.CANCELLED,
 }
 
 
@@ -108,14 +108,14 @@ class Audience(NamedTuple):
     """The inbox that hears of a graph, and of what it hears."""
 
     whose: Scope
-    news: frozenset[News]
+    topics: frozenset[InboxTopic]
 
 
-def news_of(change: Change) -> News | None:
-    """What a step of a task is news of, if it is."""
+def topic_of(change: Change) -> InboxTopic | None:
+    """The topic of a step of a task, if it has one."""
     if change.event.event == "task.escalated":
-        return News.ESCALATED
-    return None if change.before.status is change.after.status else _NEWS_OF.get(change.after.status)
+        return InboxTopic.ESCALATED
+    return None if change.before.status is change.after.status else _TOPIC_OF.get(change.after.status)
 
 
 def of_subagent(record: Record, change: Change, ended: TaskEnd, attempts: Sequence[Attempt]) -> Posted | None:
@@ -131,7 +131,7 @@ def of_subagent(record: Record, change: Change, ended: TaskEnd, attempts: Sequen
         "tool_call_id": facts["tool_call_id"],
         "status": status,
         "summary": f'Agent "{facts["description"]}" {verb}',
-        **_said(ended),
+        **_end_facts(ended),
         "usage": usage_of(attempts),
         "output_file": facts["output_file"],
     }
@@ -150,46 +150,46 @@ def usage_of(attempts: Sequence[Attempt]) -> dict[str, Json]:
 
 
 def of_task(dag: Record, change: Change, type_: str, title: str, ended: TaskEnd) -> Posted | None:
-    """What the inbox of its graph is told of a task, where it wants to know."""
-    audience, news, after = audience_of(dag.body), news_of(change), change.after
-    if audience is None or news is None or news not in audience.news:
+    """The item about a task for the inbox of its graph, where that asks for it."""
+    audience, topic, after = audience_of(dag.body), topic_of(change), change.after
+    if audience is None or topic is None or topic not in audience.topics:
         return None
     content: dict[str, Json] = {
         "dag_id": dag.id,
         "task_id": after.id,
         "type": type_,
         "title": title,
-        "news": news.value,
-        **_said(ended),
+        "news": topic.value,
+        **_end_facts(ended),
     }
-    return _post_about(change, audience.whose, news.value, content)
+    return _post_about(change, audience.whose, topic.value, content)
 
 
 def of_dag(dag: Record, status: str, now: Micros) -> Posted | None:
-    """What the inbox of a graph is told of its end."""
+    """The item about a graph's end for its inbox."""
     audience = audience_of(dag.body)
-    if audience is None or News.ENDED not in audience.news:
+    if audience is None or InboxTopic.ENDED not in audience.topics:
         return None
     content: dict[str, Json] = {
         "dag_id": dag.id,
         "title": dag.body["title"],
-        "news": News.ENDED.value,
+        "news": InboxTopic.ENDED.value,
         "status": status,
     }
-    whose, word = audience.whose, News.ENDED.value
+    whose, word = audience.whose, InboxTopic.ENDED.value
     return post(dag.workspace, whose, about=dag.id, version=dag.version, word=word, content=content, at=now)
 
 
 def audience_of(dag: Mapping[str, Json]) -> Audience | None:
     # Graphs of earlier releases have nothing of the kind.
-    told = cast(Mapping[str, Any] | None, dag.get("inbox"))
-    if told is None:
+    named = cast(Mapping[str, Any] | None, dag.get("inbox"))
+    if named is None:
         return None
-    return Audience(Scope(told["agent"], told["conversation"]), frozenset(map(News, told["about"])))
+    return Audience(Scope(named["agent"], named["conversation"]), frozenset(map(InboxTopic, named["about"])))
 
 
 def audience_given(value: object) -> Json:
-    """The inbox that a submitted graph names, as it is kept; None: nobody is told."""
+    """The inbox that a submitted graph names, as it is stored; None: it names none."""
     if value is None:
         return None
     if not isinstance(value, Mapping):
@@ -198,11 +198,11 @@ def audience_given(value: object) -> Json:
     if unknown := [name for name in given if name not in ("agent", "conversation", "about")]:
         raise InvalidInput("inbox", f"has {len(unknown)} unknown fields; those are agent, conversation and about")
     whose = {name: fields.name(given.get(name), f"inbox.{name}") for name in ("agent", "conversation")}
-    about = given.get("about", USUAL_NEWS)
+    about = given.get("about", DEFAULT_TOPICS)
     words = tuple(cast(Iterable[object], about)) if isinstance(about, list | tuple) else ()
-    wanted = [each.value for each in News if each in words]
-    if not wanted or any(word not in tuple(News) for word in words):
-        raise InvalidInput("inbox.about", f"must be a list of {', '.join(News)}")
+    wanted = [each.value for each in InboxTopic if each in words]
+    if not wanted or any(word not in tuple(InboxTopic) for word in words):
+        raise InvalidInput("inbox.about", f"must be a list of {', '.join(InboxTopic)}")
     return {**whose, "about": list[Json](wanted)}
 
 
@@ -222,7 +222,7 @@ def post(workspace: str, whose: Scope, *, about: str, version: int, word: str, c
     )
     body: dict[str, Json] = {"agent": whose.agent, "conversation": whose.conversation, "item": item.body()}
     record = RecordChange("inbox_letter", workspace, f"{whose.id}{place}{word}", 0, body)
-    return Posted(record, told("enqueued", workspace, whose, at, item=item.id, kind=item.kind.value))
+    return Posted(record, inbox_event("enqueued", workspace, whose, at, item=item.id, kind=item.kind.value))
 
 
 def _post_about(change: Change, whose: Scope, word: str, content: Json) -> Posted:
@@ -230,13 +230,13 @@ def _post_about(change: Change, whose: Scope, word: str, content: Json) -> Poste
     return post(after.workspace, whose, about=after.id, version=after.version, word=word, content=content, at=at)
 
 
-def told(word: str, workspace: str, whose: Scope, at: Micros, **facts: Json) -> Event:
+def inbox_event(word: str, workspace: str, whose: Scope, at: Micros, **facts: Json) -> Event:
     """What happened to an inbox. It belongs to no task and no graph, so that their readers are left alone."""
     data = compact({"agent": whose.agent, "conversation": whose.conversation, **facts})
     return Event(f"inbox.{word}", workspace, None, None, at, None, None, None, data)
 
 
-def _said(ended: TaskEnd) -> dict[str, Json]:
+def _end_facts(ended: TaskEnd) -> dict[str, Json]:
     """The output or the error, cut where it is long: the transcript has the whole of it."""
     if ended.result is None:
         return {"error": None if ended.error is None else ended.error[:MOST_RESULT]}

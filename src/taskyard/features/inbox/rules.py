@@ -78,7 +78,7 @@ class TakenBatch(NamedTuple):
 class Box(NamedTuple):
     waiting: tuple[Entry, ...] = ()
     taken: tuple[TakenBatch, ...] = ()
-    blocked: Blocked | None = None  # the reason that was told of last, while it lasts
+    blocked: Blocked | None = None  # the reason that was reported last, while it lasts
     gone: tuple[str, ...] = ()  # items and batches that have left, latest last
 
     @property
@@ -129,7 +129,7 @@ def take(box: Box, batch_id: str, until: Micros) -> Took:
 
 
 def block(box: Box, reason: Blocked) -> Box:
-    """Nothing is taken. The reason is news where something waits and it is not the one told of last."""
+    """Nothing is taken. The reason is reported where something waits and it is not the one reported last."""
     return box._replace(blocked=reason) if box.waiting else box
 
 

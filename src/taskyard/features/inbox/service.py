@@ -15,7 +15,7 @@ from taskyard.core.json_value import Json, encode
 from taskyard.core.units import Micros
 from taskyard.definition import arguments, fields
 from taskyard.features.inbox import rules as inbox_rules
-from taskyard.features.inbox.items import Item, ItemSource, item_of, told
+from taskyard.features.inbox.items import Item, ItemSource, inbox_event, item_of
 from taskyard.features.inbox.rules import HARD_LIMIT, MOST_BYTES, SOFT_LIMIT, Blocked, Box, Entry, Kind, Scope
 from taskyard.features.inbox.transcripts import Transcripts
 from taskyard.features.inbox.views import Dequeued, EnqueuedItem, InboxView, ItemBatch, Peeked
@@ -260,7 +260,7 @@ class Inboxes:
         return ItemBatch(batch_id, await self._items(opened, entries), len(box.waiting))
 
     async def _items(self, opened: _Opened, entries: Sequence[Entry]) -> tuple[Item, ...]:
-        """What these say. One that is gone by now belongs to an inbox that has moved: deciding on it will not land."""
+        """What these say. One that is gone belongs to an inbox that has moved: a decision on it will be refused."""
         found = dict(opened.arrivals)
         if any(entry.id not in found for entry in entries):
             stored = await self._store.page("inbox_item", self._workspace, prefix=opened.whose.id, limit=HARD_LIMIT)
@@ -268,7 +268,7 @@ class Inboxes:
         return tuple(found[entry.id] for entry in entries if entry.id in found)
 
     def _happened(self, word: str, opened: _Opened, **facts: Json) -> Event:
-        return told(word, self._workspace, opened.whose, self._ledger.now(), **facts)
+        return inbox_event(word, self._workspace, opened.whose, self._ledger.now(), **facts)
 
 
 _KIND, _SOURCE, _BLOCKED = fields.choice(Kind), fields.choice(ItemSource), fields.choice(Blocked)

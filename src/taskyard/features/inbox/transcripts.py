@@ -70,8 +70,8 @@ class Transcripts:
             await self._ledger.commit_set(ChangeSet(records=(ended,), at=self._ledger.now()))
 
     async def _lines(self, task_id: TaskId, after: int) -> list[dict[str, Json]]:
-        told = await self._store.events(after=after, limit=MOST_EVENTS, task_id=task_id)
-        return [await self._line(stored) for stored in told]
+        events = await self._store.events(after=after, limit=MOST_EVENTS, task_id=task_id)
+        return [await self._line(stored) for stored in events]
 
     async def _line(self, stored: StoredEvent) -> dict[str, Json]:
         view = document.write(event_view(stored))
@@ -85,7 +85,7 @@ class Transcripts:
         """What is stored of subagents whose tasks are pruned."""
         changes: list[RecordChange] = []
         for hot in tasks:
-            for kind in ("subagent", "transcript") if hot.traits & Trait.TOLD else ():
+            for kind in ("subagent", "transcript") if hot.traits & Trait.WATCHED else ():
                 record = await self._store.record(kind, hot.workspace, hot.id)
                 changes += [] if record is None else [RecordChange(*record[:4], None)]
         return tuple(changes)

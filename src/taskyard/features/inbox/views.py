@@ -36,7 +36,7 @@ class ItemBatch(NamedTuple):
 
 class Dequeued(NamedTuple):
     batch: ItemBatch | None
-    blocked: Annotated[Blocked | None, CLOSED, About("The reason, where it is news.")] = None
+    blocked: Annotated[Blocked | None, CLOSED, About("The reason, where it is not the one reported last.")] = None
 
 
 class InboxView(NamedTuple):

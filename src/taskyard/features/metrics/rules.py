@@ -378,7 +378,7 @@ def totals_of(body: Mapping[str, Any]) -> MetricTotals:
 
 
 def _read(empty: Histogram, body: Mapping[str, Any]) -> Histogram:
-    """Begun again where an older release had other bounds: then what it counted cannot be told apart any more."""
+    """Begun again where an older release had other bounds: then what it counted cannot be separated any more."""
     if body["bounds"] != list(empty.bounds):
         return empty
     return Histogram(empty.bounds, empty.unit, list(body["counts"]), body["sum"])

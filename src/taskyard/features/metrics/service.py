@@ -1,7 +1,7 @@
 """The stored figures: events are counted after they were written, never while, so that no shared row is waited for.
 
-What was counted and how far that goes land in one set, so every event is counted once, however many processes do this
-and whenever one of them dies.
+What was counted and how far that goes are one change set, so every event is counted once, however many processes do
+this and whenever one of them dies.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class MetricCounts:
         changes = [await self._added(key, more[key]) for key in more]
         changes += await self._outdated(changes)
         seen = RecordChange(*CURSOR, page.version, {"seq": page.events[-1].seq, "since": page.since})
-        landed = await self._ledger.commit_set(ChangeSet(records=(seen, *changes), at=self._ledger.now()))
-        return isinstance(landed, Committed)
+        committed = await self._ledger.commit_set(ChangeSet(records=(seen, *changes), at=self._ledger.now()))
+        return isinstance(committed, Committed)
 
     async def _added(self, key: RecordKey, more: MetricTotals) -> RecordChange:
         stored = await self._store.record(*key)

@@ -1,1 +1,1 @@
-"""Notifications: who is told of what."""
+"""Notifications: who is notified of what."""

@@ -1,4 +1,4 @@
-"""Checking that nothing to be told was forgotten."""
+"""Checking that no notification was forgotten."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from taskyard.features.notifications import rules
 from taskyard.ledger.ledger import Ledger
 
 MOST_ROWS = 1000  # of the outbox, that are looked at
-FORGOTTEN = HOUR  # what was due so long before the last errands is on nobody's list
+FORGOTTEN = HOUR  # what was due so long before the last run of the outbox is on nobody's list
 
 
 class NotificationChecks:

@@ -116,7 +116,7 @@ class Delivery:
         """Store how a notification stands; None where another process has moved it."""
         body = None if after is None else after.body()
         facts = {name: record.body[name] for name in ("notifier", "notice", "tries")}
-        told = () if event is None else (self._ledger.audit(event, "yard", {"notification": record.id, **facts}),)
+        events = () if event is None else (self._ledger.audit(event, "yard", {"notification": record.id, **facts}),)
         change = RecordChange(UNDELIVERED, self._workspace, record.id, record.version, body)
 
         async def decide() -> tuple[ChangeSet | None, Record | None]:
@@ -124,7 +124,7 @@ class Delivery:
             if stored is None or stored.version != record.version:
                 return None, None
             moved = record if body is None else record._replace(version=record.version + 1, body=body)
-            return ChangeSet(records=(change, *more), events=told, at=self._ledger.now()), moved
+            return ChangeSet(records=(change, *more), events=events, at=self._ledger.now()), moved
 
         return await self._ledger.commit(decide)
 

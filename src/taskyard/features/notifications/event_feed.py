@@ -1,5 +1,7 @@
-"""What is told to people though no change set of a feature decides it: claims that met an empty budget, and graphs
-that ended well. It is read from the events, which are stored with what they tell of."""
+"""Notices that no change set of a feature adds: of claims that met an empty budget, and of graphs that ended well.
+
+They are made from the events, which are stored with the changes.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ class NotificationFeed:
         ended = [event for event in worth if event.task_id is None]
         if ended and await self._is_wanted(Notice.DAG_COMPLETED):
             await self._ledger.commit_set(
-                ChangeSet(outbox=tuple(_told_of_end(event) for event in ended), at=self._ledger.now())
+                ChangeSet(outbox=tuple(_notice_of_end(event) for event in ended), at=self._ledger.now())
             )
 
     async def _is_wanted(self, notice: Notice) -> bool:
@@ -56,8 +58,8 @@ class NotificationFeed:
             facts: dict[str, Json] = {"name": f"the day {mark}"} if dag_id is None else {"dag_id": dag_id}
             facts |= {} if dag_id is None else {"title": body["title"]}
             row = notice_row(Notice.BUDGET_GONE, self._workspace, facts, at=self._ledger.now())
-            told = self._ledger.audit("budget.gone", "yard", facts, dag_id)
-            return ChangeSet(records=(noted,), events=(told,), outbox=(row,), at=self._ledger.now()), None
+            audited = self._ledger.audit("budget.gone", "yard", facts, dag_id)
+            return ChangeSet(records=(noted,), events=(audited,), outbox=(row,), at=self._ledger.now()), None
 
         await self._ledger.commit(decide)
 
@@ -71,6 +73,6 @@ def _blocker(event: Event) -> str:
     return str(json.loads(event.data or "{}").get("blocker", ""))
 
 
-def _told_of_end(event: Event) -> Outbox:
+def _notice_of_end(event: Event) -> Outbox:
     title = json.loads(event.data or "{}").get("title", "")
     return notice_row(Notice.DAG_COMPLETED, event.workspace, {"dag_id": event.dag_id, "title": title}, at=event.at)

@@ -1,8 +1,8 @@
-"""Telling people: who is told of what, and the notifications on their way.
+"""Notifications: who is notified of what, and the notifications on their way.
 
 An event leaves a row in the outbox. From it each notifier that wants it gets a notification of its own, in a change
-that can land only once; then the row is settled. A notification is written ahead of each try, so a process that dies on
-the way leaves it to be tried again, and only one process tries at a time.
+that can be committed only once; then the row is settled. A notification is written ahead of each try, so a process
+that dies on the way leaves it to be tried again, and only one process tries at a time.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Notifications:
         )
 
     async def list(self) -> list[NotifierView]:
-        """Who is told of what, by name; their targets without what may be a secret."""
+        """Who is notified of what, by name; their targets without what may be a secret."""
         return sorted(
             (notifier_view(notifier) for notifier in await self._notification_delivery.notifiers()),
             key=lambda each: each.name,
@@ -103,8 +103,8 @@ class Notifications:
             if record is None:
                 raise NotFound("notifier", name)
             gone = RecordChange(rules.KIND, self._workspace, name, record.version, None)
-            told = self._ledger.audit("notifier.removed", by, {"notifier": name})
-            return ChangeSet(records=(gone,), events=(told,), at=self._ledger.now()), None
+            audited = self._ledger.audit("notifier.removed", by, {"notifier": name})
+            return ChangeSet(records=(gone,), events=(audited,), at=self._ledger.now()), None
 
         await self._ledger.commit(decide)
 
@@ -155,7 +155,7 @@ class Notifications:
             if again:
                 fresh = replace(notification_of(record), tries=0, next_at=self._ledger.now(), error=None)
                 changes.append(RecordChange(UNDELIVERED, self._workspace, record.id, 0, fresh.body()))
-            told = self._ledger.audit(event, by, {"notification": record.id})
-            return ChangeSet(records=tuple(changes), events=(told,), at=self._ledger.now()), None
+            audited = self._ledger.audit(event, by, {"notification": record.id})
+            return ChangeSet(records=tuple(changes), events=(audited,), at=self._ledger.now()), None
 
         await self._ledger.commit(decide)

@@ -33,7 +33,7 @@ class NotifierMade(NamedTuple):
     secret: Annotated[str | None, About("What webhooks are signed with, shown this once.")]  # None: it is no webhook
 
 
-class ErrandsRun(NamedTuple):
+class OutboxRun(NamedTuple):
     """What was done outside the store."""
 
     addressed: int = 0  # rows of the outbox that became notifications

@@ -30,8 +30,8 @@ class Agenda:
         after = changed(schedule, next_at=upcoming)
         row = RecordChange(KIND, self._workspace, schedule.id, record.version if record else 0, after.body())
         before = None if record is None else schedule_of(record).next_at
-        told = (self._ledger.audit(f"schedule.{verb}", by, {"schedule": schedule.id}),) if verb else ()
-        return ChangeSet(records=(row, *self._moved(schedule.id, before, upcoming)), events=told, at=now), after
+        events = (self._ledger.audit(f"schedule.{verb}", by, {"schedule": schedule.id}),) if verb else ()
+        return ChangeSet(records=(row, *self._moved(schedule.id, before, upcoming)), events=events, at=now), after
 
     def _moved(self, schedule_id: str, before: Micros | None, after: Micros | None) -> list[RecordChange]:
         """Take the schedule out of its place in the agenda, and put it where it is due next."""

@@ -2,7 +2,7 @@
 
 A nominal time is a moment that the timetable names, whether or not anybody was there when it came. Which ones it names
 is worked out elsewhere, from cron expressions and time zones; here is decided which of them fire. Each does at most
-once: what was decided is behind `seen`, and the decision lands with the work it makes.
+once: what was decided is behind `seen`, and the decision is stored with the work it makes.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Busy(StrEnum):
 class Timing:
     """When: a cron expression on the wall clocks of a zone, or an interval, which knows no clocks."""
 
-    said: Annotated[str, Named("when")]  # as a person put it
+    text: Annotated[str, Named("when")]  # as a person put it
     cron: str | None
     every: Length | None
     zone: Annotated[str, Named("timezone")]
@@ -88,7 +88,7 @@ class Schedule:
     def body(self) -> dict[str, Json]:
         timing = self.timing
         return {
-            "said": timing.said,
+            "said": timing.text,
             "cron": timing.cron,
             "every": timing.every,
             "zone": timing.zone,
@@ -113,17 +113,28 @@ class Schedule:
 def schedule_of(record: Record) -> Schedule:
     body = cast(Mapping[str, Any], record.body)
     timing = Timing(
-        **{name: body[name] for name in ("said", "cron", "every", "zone", "starts_at", "ends_at")},
+        text=body["said"],
+        **{name: body[name] for name in ("cron", "every", "zone", "starts_at", "ends_at")},
         gap=Gap(body["gap"]),
         overlap=Overlap(body["overlap"]),
     )
-    plain = ("template", "window", "created_at", "created_by", "seen", "next_at", "paused", "last_run", "removed_at")
+    as_stored = (
+        "template",
+        "window",
+        "created_at",
+        "created_by",
+        "seen",
+        "next_at",
+        "paused",
+        "last_run",
+        "removed_at",
+    )
     return Schedule(
         id=record.id,
         timing=timing,
         misfire=Misfire(body["misfire"]),
         busy=Busy(body["busy"]),
-        **{name: body[name] for name in plain},
+        **{name: body[name] for name in as_stored},
     )
 
 

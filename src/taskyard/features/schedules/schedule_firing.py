@@ -25,7 +25,7 @@ from taskyard.ledger.tracing import enqueue_span
 DUE_AT_ONCE = 100  # schedules that one look at the agenda takes
 MOST_LOOKS = 20  # at the agenda in one sweep
 MOST_FIRED = 5000  # by one sweep, but for those of the schedule that goes beyond
-FIRED_AT_ONCE = 200  # times of one schedule that land in one change
+FIRED_AT_ONCE = 200  # times of one schedule that are stored in one change set
 
 
 class ScheduleFiring:
@@ -67,24 +67,24 @@ class ScheduleFiring:
     async def _fired_times(self, record: Record, schedule: Schedule) -> tuple[ChangeSet, int]:
         now = self._ledger.now()
         verdict = judged(schedule, partial(times, schedule.timing), now, FIRED_AT_ONCE)
-        told = [] if verdict.passed is None else [_missed(schedule, *verdict.passed, now)]
+        noted = [] if verdict.passed is None else [_missed(schedule, *verdict.passed, now)]
         sets: list[ChangeSet] = []
         keys: Keys = {}
         last = schedule.last_run
         waiting = await self._kept_waiting(schedule, verdict.fires)
         for nominal in verdict.fires:
             if nominal in waiting:
-                told.append(_skipped(schedule, nominal, waiting[nominal], now))
+                noted.append(_skipped(schedule, nominal, waiting[nominal], now))
                 continue
             fire, made = await self.fire_time(
                 schedule, nominal, fires.key_at(nominal), why="its time has come", keys=keys
             )
-            told.append(fire)
+            noted.append(fire)
             last = fire.run or last
             sets += [] if made.change_set is None else [made.change_set]
         after = changed(schedule, seen=verdict.seen, last_run=last)
         booked, _ = self._agenda.booked(record, after)
-        return with_fires(merged([booked, *sets]), told, self._workspace), len(sets)
+        return with_fires(merged([booked, *sets]), noted, self._workspace), len(sets)
 
     async def _kept_waiting(self, schedule: Schedule, due: Sequence[Micros]) -> dict[Micros, str]:
         """The times that do not fire because of a run that is going, with the reason."""
@@ -113,7 +113,7 @@ class ScheduleFiring:
     async def fire_time(
         self, schedule: Schedule, nominal: Micros, key: str, *, why: str, keys: Keys
     ) -> tuple[Fire, Made]:
-        """One fire and its work. A template that does not fit is told of, and stops nothing."""
+        """One fire and its work. A template that does not fit is reported, and stops nothing."""
         now = self._ledger.now()
         fire = Fire(source=source_of(schedule), key=key, outcome=FireOutcome.FIRED, why=why, at=now, nominal=nominal)
         try:
@@ -127,9 +127,9 @@ class ScheduleFiring:
         return changed(fire, task_id=made.task_id, dag_id=made.dag_id), made
 
 
-def with_fires(change_set: ChangeSet, told: Sequence[Fire], workspace: str) -> ChangeSet:
-    """The set with the records of its fires, each of which is new or the set does not land."""
-    return change_set._replace(records=(*change_set.records, *(fire.stored(workspace) for fire in told)))
+def with_fires(change_set: ChangeSet, new: Sequence[Fire], workspace: str) -> ChangeSet:
+    """The set with the records of its fires, each of which is new or the set is refused."""
+    return change_set._replace(records=(*change_set.records, *(fire.stored(workspace) for fire in new)))
 
 
 def source_of(schedule: Schedule) -> str:
@@ -137,7 +137,7 @@ def source_of(schedule: Schedule) -> str:
 
 
 def cause_of(schedule: Schedule, ref: str) -> Cause:
-    return Cause(f"cron:{schedule.id}", KIND, ref, schedule.timing.said)
+    return Cause(f"cron:{schedule.id}", KIND, ref, schedule.timing.text)
 
 
 def _missed(schedule: Schedule, first: Micros, why: str, now: Micros) -> Fire:
@@ -158,7 +158,7 @@ def values_at(schedule: Schedule, nominal: Micros, now: Micros) -> dict[str, Jso
     """What a template may name."""
     wall = wall_time(schedule.timing, nominal)
     return {
-        "schedule": {"id": schedule.id, "when": schedule.timing.said, "zone": schedule.timing.zone},
+        "schedule": {"id": schedule.id, "when": schedule.timing.text, "zone": schedule.timing.zone},
         "fire": {
             "nominal": to_iso(nominal),
             "wall": wall,

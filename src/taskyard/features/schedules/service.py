@@ -1,7 +1,7 @@
 """Schedules in a yard: added, looked at, paused, and fired.
 
 What is due stands in the agenda, records that sort by time, so a sweep reads only what has come. The work that a time
-makes, the record of its fire and the schedule's next place in the agenda land in one change: who dies before that has
+makes, the record of its fire and the schedule's next place in the agenda are one change set: who dies before that has
 fired nothing, and of two who fire the same time one meets a conflict and finds it done.
 """
 

@@ -47,7 +47,7 @@ _NICKNAMES = {
 }
 
 
-class Said(NamedTuple):
+class ParsedTimes(NamedTuple):
     """What was understood: a cron expression, or an interval."""
 
     cron: str | None
@@ -55,7 +55,7 @@ class Said(NamedTuple):
     zone: str | None  # None: none was named
 
 
-def understood(text: str) -> Said:
+def understood(text: str) -> ParsedTimes:
     words = " ".join(text.split())
     if len(words) > _LONGEST:
         raise InvalidInput(FIELD, f"must be at most {_LONGEST} characters")
@@ -63,10 +63,10 @@ def understood(text: str) -> Said:
     rest = words[: zone.start()] if zone else words
     named = zone[1] if zone else None
     if _CRON.fullmatch(rest):
-        return Said(rest, None, named)
-    plain = rest.lower()
-    every = _interval(plain)
-    return Said(None, every, named) if every is not None else Said(_cron(plain), None, named)
+        return ParsedTimes(rest, None, named)
+    lowered = rest.lower()
+    every = _interval(lowered)
+    return ParsedTimes(None, every, named) if every is not None else ParsedTimes(_cron(lowered), None, named)
 
 
 def _interval(words: str) -> Micros | None:

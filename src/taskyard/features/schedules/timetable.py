@@ -26,17 +26,17 @@ _NAIVE_EPOCH = EPOCH.replace(tzinfo=None)
 _LEAST = Micros(1)
 
 
-def timed(said: str, *, gap: Gap | None, overlap: Overlap | None, starts_at: Micros, ends_at: Micros | None) -> Timing:
+def timed(text: str, *, gap: Gap | None, overlap: Overlap | None, starts_at: Micros, ends_at: Micros | None) -> Timing:
     """What a person means. Where no policy was chosen: times of day fire once, whatever the clocks do, and what goes
     by hours or minutes goes on as if they did nothing."""
-    meant = understood(said)
+    meant = understood(text)
     zone = meant.zone or "UTC"
     _check_zone(zone)
     if meant.cron is not None:
         _check_cron(meant.cron)
     by_clock = meant.cron is not None and follows_the_clock(meant.cron)
     return Timing(
-        said=" ".join(said.split()),
+        text=" ".join(text.split()),
         cron=meant.cron,
         every=meant.every,
         zone=zone,

@@ -77,7 +77,7 @@ class TemplatedWork:
         return Made(change_set, dag_id=made.id)
 
     async def _keys_taken(self, wanted: Iterable[str], keys: Keys) -> list[TaskId]:
-        """Who has these keys: tasks in the store, and those that are to land in the same set."""
+        """Who has these keys: tasks in the store, and those of the same set."""
         names = list(wanted)
         if not names:
             return []
@@ -85,7 +85,7 @@ class TemplatedWork:
         return [owner for name in names if (owner := stored.get(name) or keys.get(name)) is not None]
 
     async def check(self, template: Template, cause: Cause, values: Mapping[str, Json] | None = None) -> None:
-        """Refuse what could never be made. Without values, only what stands in the template itself can be told."""
+        """Refuse what could never be made. Without values, only what stands in the template itself is checked."""
         await self.made(template if values else templates.without_places(template), values or {}, cause, {})
 
 

@@ -64,7 +64,7 @@ class Subagents:
     ) -> StartedSubagent:
         """Start a subagent in the background, and go on at once.
 
-        The parent's inbox is told once how it ended, unless it is `silent`. With `agent_id` and `conversation_id` an
+        The parent's inbox gets one item for its end, unless it is `silent`. With `agent_id` and `conversation_id` an
         existing agent goes on with an existing conversation. The same tool call again gets the same subagent, and so
         does a task id that the caller mints. `fields` are further ones of its task.
         """
@@ -116,8 +116,8 @@ class Subagents:
     ) -> StartedSubagent:
         """Start a subagent from the task at hand, in its graph. Asked again under the same name, it is the same one.
 
-        The inbox that is told is that of the holder's type of agent; the conversation is the task's own, unless another
-        is given.
+        The inbox that gets the item is that of the holder's type of agent; the conversation is the task's own, unless
+        another is given.
         """
         name = arguments.name("name", name)
         parent_id = TaskId(task_id)
@@ -258,13 +258,13 @@ def _task(
     payload = fields.get("payload", {})
     if not isinstance(payload, dict):
         raise InvalidInput("payload", "must be an object, since what the subagent must know is added to it")
-    told = {name: facts[name] for name in ("subagent_id", "description", "max_turns", "tool_call_id")}
+    subagent = {name: facts[name] for name in ("subagent_id", "description", "max_turns", "tool_call_id")}
     asked: dict[str, object] = {
         "title": str(facts["description"])[:255],
         **fields,
         "type": facts["type"],
         "prompt": facts["prompt"],
-        "payload": {**cast(dict[str, Json], payload), "subagent": told},
+        "payload": {**cast(dict[str, Json], payload), "subagent": subagent},
     }
     if facts["tool_call_id"] is not None:
         asked.setdefault("idempotency_key", _key(facts))

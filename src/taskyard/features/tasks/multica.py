@@ -246,30 +246,30 @@ def _attempt_task(details: Details, tried: _Tried, since: Micros) -> AttemptTask
 # Events
 
 
-def event_views(told: Document) -> list[Document]:
-    """An event as those who watch attempts are told of it: where one ends and another is to follow, of both."""
-    payload = cast(dict[str, Any], told["payload"])
+def event_views(document: Document) -> list[Document]:
+    """An event as those who watch attempts see it: where one ends and another is to follow, of both."""
+    payload = cast(dict[str, Any], document["payload"])
     number, word = payload["attempt"], payload["status"]
-    if told["task_id"] is None or number is None:
-        return [told]
+    if document["task_id"] is None or number is None:
+        return [document]
     status = None if word is None else Status(word)
-    if (ended := _ENDS_ATTEMPT.get(cast(str, told["event"]))) is not None:
+    if (ended := _ENDS_ATTEMPT.get(cast(str, document["event"]))) is not None:
         return [
-            _of_attempt(told, number, ended, type_=f"task:{ended.value}"),
-            _of_attempt(told, number + 1, status, type_="task:queued"),
+            _of_attempt(document, number, ended, type_=f"task:{ended.value}"),
+            _of_attempt(document, number + 1, status, type_="task:queued"),
         ]
     # Whoever cancels, cancels what is under way, or else the attempt that was to come.
     waits = (payload["from"] if status is Status.CANCELLED else status) in WAITING
-    return [_of_attempt(told, number + waits, status)]
+    return [_of_attempt(document, number + waits, status)]
 
 
-def _of_attempt(told: Document, number: int, status: Status | None, *, type_: str | None = None) -> Document:
-    payload = dict(cast(Document, told["payload"]))
-    if told["event"] in _FAILURES:  # a reason to cancel is a person's own
+def _of_attempt(document: Document, number: int, status: Status | None, *, type_: str | None = None) -> Document:
+    payload = dict(cast(Document, document["payload"]))
+    if document["event"] in _FAILURES:  # a reason to cancel is a person's own
         payload["reason"] = _reason(cast(str, payload["reason"]))
     payload |= {"attempt": number, "status": None if status is None else _WORDS[status]}
-    id_ = attempt_id(cast(str, told["task_id"]), number)
-    return {**told, "type": type_ or told["type"], "task_id": id_, "payload": payload}
+    id_ = attempt_id(cast(str, document["task_id"]), number)
+    return {**document, "type": type_ or document["type"], "task_id": id_, "payload": payload}
 
 
 def _reason(reason: str | None) -> str | None:

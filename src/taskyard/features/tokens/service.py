@@ -72,14 +72,14 @@ class Tokens:
         budget = None if budget_usd is None else arguments.budget(budget_usd, budget_per)
         if token.agent is None and (token.agent_id is not None or given is not None or budget is not None):
             raise InvalidInput("role", "must be agent where something is granted")
-        told = self._told_of("token.created", token, by)
+        audited = self._token_event("token.created", token, by)
         row = RecordChange("token", EVERYWHERE, token.id, 0, token.body())
 
         async def decide() -> tuple[ChangeSet, None]:
             granted = ChangeSet(at=self._ledger.now())
             if token.agent is not None:
                 granted = await self._granted(token.agent, token.agent_id, given, budget, by, is_whole=False)
-            return granted._replace(records=(row, *granted.records), events=(told, *granted.events)), None
+            return granted._replace(records=(row, *granted.records), events=(audited, *granted.events)), None
 
         await self._ledger.commit(decide)
         return Issued(token, token_rules.spelled(token.id, secret))
@@ -171,16 +171,16 @@ class Tokens:
         """Whether anybody was ever given a token: from then on, nothing is open."""
         return bool(await self._store.records("token", EVERYWHERE))
 
-    def _told_of(self, event: str, token: Token, by: str) -> Event:
+    def _token_event(self, event: str, token: Token, by: str) -> Event:
         data = compact({"token": token.id, "name": token.name, "role": token.role.value, "by": by})
         return Event(event, token.workspace, None, None, self._ledger.now(), None, None, None, data)
 
     async def _put_token(self, event: str, token: Token, version: int, by: str) -> None:
-        told = self._told_of(event, token, by)
+        audited = self._token_event(event, token, by)
         change = RecordChange("token", EVERYWHERE, token.id, version, token.body())
 
         async def decide() -> tuple[ChangeSet, None]:
-            return ChangeSet(records=(change,), events=(told,), at=self._ledger.now()), None
+            return ChangeSet(records=(change,), events=(audited,), at=self._ledger.now()), None
 
         await self._ledger.commit(decide)
 

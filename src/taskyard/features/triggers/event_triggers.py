@@ -82,7 +82,7 @@ class EventTriggers:
             await self._notice_end(DagEnd(dag_id, status, at), {})
 
     async def _notice_end(self, ended: DagEnd, passed: dict[str, str]) -> int:
-        """Fire who listens to such an end; `passed` is told why others do not."""
+        """Fire who listens to such an end; `passed` gets the reasons why others do not."""
         fired = 0
         end: _End | None = None
         for trigger in await self._listeners(SourceName.DAG):

@@ -1,6 +1,6 @@
 """Webhooks that come in: refused unless they are signed, on time and new.
 
-Who sends one is told no more than that it was refused. Why stands in the log, for those who run the yard.
+The answer to a sender says only that it was refused. Why stands in the log, for those who run the yard.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class IncomingWebhooks:
         return delivery, {"body": content, "hook": {**hook, "received_at": to_iso(self._ledger.now())}}
 
     async def _is_new(self, trigger: Trigger, delivery: SignedDelivery, body: bytes) -> bool:
-        """Whether it comes for the first time. One that its sender signed anew is told, again, that it has arrived."""
+        """Whether it comes for the first time. One that its sender signed anew is answered as arrived, again."""
         before = await self._store.record(DELIVERY, self._workspace, f"{trigger.id}/{delivery.key}")
         if before is None:
             return True

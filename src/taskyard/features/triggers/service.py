@@ -26,7 +26,7 @@ from taskyard.features.triggers import figures
 from taskyard.features.triggers import rules as triggers
 from taskyard.features.triggers.rules import KIND, READY_MADE, ReadyMade, SourceName, Trigger, trigger_of
 from taskyard.features.triggers.source import settings as source_settings
-from taskyard.features.triggers.trigger_firing import Happened, TriggerFiring, cause_of, told_of
+from taskyard.features.triggers.trigger_firing import Happened, TriggerFiring, cause_of, fire_of
 from taskyard.features.triggers.views import AddedTrigger, TriggerView, Watched
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.options import LOCAL
@@ -89,7 +89,7 @@ class Triggers:
             if before is not None and before.source != trigger.source:
                 raise InvalidInput("source", f"must stay {before.source}; remove the trigger to make it another")
             is_hook = trigger.source == SourceName.WEBHOOK
-            # One that is replaced keeps its secret and its path: who sends to it need not be told.
+            # One that is replaced keeps its secret and its path: its senders need not change.
             nonces = before.nonces if before is not None and before.nonces else {token_hex(16): None}
             path = token_hex(16) if before is None else before.path
             after = changed(trigger, nonces=nonces, path=path) if is_hook else trigger
@@ -166,7 +166,7 @@ class Triggers:
         )
         if dry_run:
             return (await self._trigger_firing.decide(trigger, happened))[0]
-        before = told_of(trigger, happened, FireOutcome.SKIPPED, "it came before, and has had its effect")
+        before = fire_of(trigger, happened, FireOutcome.SKIPPED, "it came before, and has had its effect")
         return await self._trigger_firing.fire_at(trigger, happened) or before
 
     async def _move(self, trigger_id: str, verb: str, by: str, **fields_: Any) -> None:
@@ -180,8 +180,8 @@ class Triggers:
     def _moved(self, record: Record | None, trigger: Trigger, verb: str, by: str, *more: RecordChange) -> ChangeSet:
         version = 0 if record is None else record.version
         row = RecordChange(KIND, self._workspace, trigger.id, version, trigger.body())
-        told = self._ledger.audit(f"trigger.{verb}", by, {"trigger": trigger.id, "source": trigger.source})
-        return ChangeSet(records=(row, *more), events=(told,), at=self._ledger.now())
+        audited = self._ledger.audit(f"trigger.{verb}", by, {"trigger": trigger.id, "source": trigger.source})
+        return ChangeSet(records=(row, *more), events=(audited,), at=self._ledger.now())
 
     def _owned_hook(self, hook: Trigger) -> tuple[RecordChange, ...]:
         """Who delivers to a path says neither workspace nor name: both are found by it."""

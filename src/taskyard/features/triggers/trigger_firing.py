@@ -58,8 +58,8 @@ class TriggerFiring:
         return await self._ledger.commit_keyed(decide)
 
     async def decide(self, trigger: Trigger, happened: Happened) -> tuple[Fire, Made]:
-        """Whether it fires at this, and the work it makes. A template that does not fit is told of."""
-        fire = told_of(trigger, happened, FireOutcome.FIRED, happened.why)
+        """Whether it fires at this, and the work it makes. A template that does not fit is reported."""
+        fire = fire_of(trigger, happened, FireOutcome.FIRED, happened.why)
         if trigger.paused:
             return changed(fire, outcome=FireOutcome.SKIPPED, why="it is paused"), Made(None)
         if (unmet := triggers.unmet(trigger.only, happened.values)) is not None:
@@ -101,7 +101,7 @@ def cause_of(trigger: Trigger, ref: str, why: str) -> Cause:
     return Cause(f"event:{trigger.id}", trigger.source, ref, why or trigger.id)
 
 
-def told_of(trigger: Trigger, happened: Happened, outcome: FireOutcome, why: str) -> Fire:
+def fire_of(trigger: Trigger, happened: Happened, outcome: FireOutcome, why: str) -> Fire:
     return Fire(
         source=trigger.fires_as,
         key=fires.key_at(happened.at, happened.what),

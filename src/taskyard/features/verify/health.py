@@ -43,7 +43,7 @@ class Health:
         return {**await self._store.health(), "oldest_expired_lease_sec": behind, **await self._watchers()}
 
     async def note_watcher(self, host: str, folders: Sequence[str], problem: str | None) -> None:
-        """Keep what is wrong with the file watcher of a machine; None where it watches, or was told to stop."""
+        """Keep what is wrong with the file watcher of a machine; None where it watches, or was asked to stop."""
         id_ = sha256("\0".join([host, *folders]).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
         async def decide() -> tuple[ChangeSet | None, None]:
@@ -51,8 +51,8 @@ class Health:
             if record is None and problem is None:
                 return None, None
             version = 0 if record is None else record.version
-            told = visible(problem or "")[:LONGEST_PROBLEM]
-            body: dict[str, Json] | None = None if problem is None else {"host": host, "problem": told}
+            shown = visible(problem or "")[:LONGEST_PROBLEM]
+            body: dict[str, Json] | None = None if problem is None else {"host": host, "problem": shown}
             change = RecordChange(WATCHER, self._workspace, id_, version, body)
             return ChangeSet(records=(change,), at=self._ledger.now()), None
 
@@ -102,7 +102,7 @@ _RULES = {
 
 
 def findings(figures: Mapping[str, Json]) -> list[Finding]:
-    """Every figure with a verdict; one without a rule is only told."""
+    """Every figure with a verdict; one without a rule is only shown."""
     return [_finding(name, value) for name, value in figures.items()]
 
 

@@ -175,9 +175,9 @@ class Verification:
         days = sorted(day for day in {*history.metered, *stored} if day >= first)
         pairs = [(day, history.metered.get(day, MetricTotals()), stored.get(day, MetricTotals())) for day in days]
         return [
-            f"the figures of {day} say {_figures(said)}, and its events {_figures(told)}"
-            for day, told, said in pairs
-            if _figures(told) != _figures(said)
+            f"the figures of {day} say {_figures(stored)}, and its events {_figures(counted)}"
+            for day, counted, stored in pairs
+            if _figures(counted) != _figures(stored)
         ]
 
     async def _blocker_problems(self, history: _History) -> list[str]:

@@ -18,7 +18,7 @@ logger = logging.getLogger("taskyard.server")
 EVERY = 0.25  # seconds between looks at the tokens of those who listen: half of what the guide to security promises
 
 
-class Guest(Protocol):
+class LiveConnection(Protocol):
     """Somebody who listens, let in by a token."""
 
     token: str | None  # None: it has yet to show one
@@ -39,7 +39,7 @@ class Live:
         self._serving = serving
         self._feeds: dict[str, LiveFeed] = {}
         self._opening = asyncio.Lock()
-        self._guests: set[Guest] = set()
+        self._connections: set[LiveConnection] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._is_closed = False
         self._is_warned = False
@@ -59,23 +59,23 @@ class Live:
                 self._run(feed.run(), f"taskyard events of {yard.workspace}")
             return self._feeds[yard.workspace]
 
-    def admit(self, guest: Guest, most: int | None = None) -> None:
+    def admit(self, connection: LiveConnection, most: int | None = None) -> None:
         """Count somebody among those who listen; where so many do under the same token, refuse: `TooManyListeners`."""
-        if most is not None and guest not in self._guests and self._like(guest) >= most:
+        if most is not None and connection not in self._connections and self._like(connection) >= most:
             raise TooManyListeners(most)
-        self._guests.add(guest)
+        self._connections.add(connection)
 
-    def _like(self, guest: Guest) -> int:
-        counted_as = guest.counted_as
-        return 0 if counted_as is None else sum(each.counted_as == counted_as for each in self._guests)
+    def _like(self, connection: LiveConnection) -> int:
+        counted_as = connection.counted_as
+        return 0 if counted_as is None else sum(each.counted_as == counted_as for each in self._connections)
 
-    def dismiss(self, guest: Guest) -> None:
-        self._guests.discard(guest)
+    def dismiss(self, connection: LiveConnection) -> None:
+        self._connections.discard(connection)
 
     async def close(self) -> None:
         """Send everybody home: a server that stops waits for nobody who listens for ever."""
-        for guest in list(self._guests):
-            guest.end(Closing.STOPPING)
+        for connection in list(self._connections):
+            connection.end(Closing.STOPPING)
         async with self._opening:
             self._is_closed = True
             for task in self._tasks:
@@ -89,10 +89,10 @@ class Live:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(EVERY)
-            for guest in [guest for guest in self._guests if guest.is_stuck]:
-                guest.end(Closing.TOO_SLOW)
+            for connection in [connection for connection in self._connections if connection.is_stuck]:
+                connection.end(Closing.TOO_SLOW)
             # At once, so that many tokens take no longer than the slowest of them.
-            tokens = list({guest.token for guest in self._guests if guest.token is not None})
+            tokens = list({connection.token for connection in self._connections if connection.token is not None})
             for token, is_good in zip(tokens, await asyncio.gather(*map(self._is_good, tokens)), strict=True):
                 if not is_good:
                     self._end_all(token)
@@ -115,8 +115,8 @@ class Live:
         self._is_warned = True
 
     def _end_all(self, token: str) -> None:
-        for guest in [guest for guest in self._guests if guest.token == token]:
-            guest.end(Closing.NO_TOKEN)
+        for connection in [connection for connection in self._connections if connection.token == token]:
+            connection.end(Closing.NO_TOKEN)
 
 
 async def latest(yard: Yard) -> int:

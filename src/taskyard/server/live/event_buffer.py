@@ -61,8 +61,8 @@ class Interest(EventFilter):
         """What there is to send of an event that is wanted: in a view, that may be more than one."""
         if self.view is None:
             return [entry.text]
-        told = event_views(json.loads(entry.text))
-        return [compact(document) for document in told if self.type in (None, document["type"])]
+        documents = event_views(json.loads(entry.text))
+        return [compact(document) for document in documents if self.type in (None, document["type"])]
 
     def _is_of_type(self, entry: BufferedEvent) -> bool:
         return self.type in (None, entry.type) if self.view is None else bool(self.texts(entry))

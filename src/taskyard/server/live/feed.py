@@ -20,7 +20,7 @@ from taskyard.yard import Yard
 
 logger = logging.getLogger("taskyard.server")
 PAGE = 100  # events that are read at once
-IDLE = 5.0  # seconds after which the store is read again without being told to
+IDLE = 5.0  # seconds after which the store is read again although no wake-up came
 GATHER = 0.01  # seconds that events gather, so that a thousand listeners wake for many at once
 MOMENT = 0.005  # seconds that listeners who are not done yet are given
 AGAIN = 1.0  # seconds until a store that was away is asked again
@@ -44,7 +44,7 @@ class LiveFeed:
             try:
                 await self._read_on()
             except EventsGone as gone:
-                # The store was away for longer than it keeps events. Who resumes is told so by the store.
+                # The store was away for longer than it keeps events. The store says so to a reader that resumes.
                 self._start_over(gone.oldest_seq)
             except TaskyardError as error:
                 logger.warning("events cannot be read: %s", error)

@@ -53,7 +53,7 @@ def answers(message: Message) -> Callable[[Handler], Handler]:
 
 
 async def converse(socket: WebSocket) -> None:
-    """Let a caller in and talk to it until one of the two has enough. Who may not come in is told so before."""
+    """Let a caller in and talk to it until one of the two has enough. Who may not come in is refused before."""
     serving: Serving = socket.app.state.serving
     conversation = Conversation(socket, serving)
     try:
@@ -119,7 +119,7 @@ class Conversation:
             if not self._patience.expired():
                 raise
         except WebSocketDisconnect:
-            pass  # it went while it was told something
+            pass  # it went while a message was sent to it
         finally:
             self._why = self._why or (Closing.NO_TOKEN, "no token was shown")
             self.live.dismiss(self)

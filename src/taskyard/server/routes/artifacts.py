@@ -169,9 +169,9 @@ async def _begun(content: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
 
 
 def _headers(artifact: Artifact) -> dict[str, str]:
-    plain = artifact.name.encode("ascii", "replace").decode().replace("?", "_")
+    ascii = artifact.name.encode("ascii", "replace").decode().replace("?", "_")
     return {
-        "Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(artifact.name, safe='')}",
+        "Content-Disposition": f"attachment; filename=\"{ascii}\"; filename*=UTF-8''{quote(artifact.name, safe='')}",
         "X-Content-Type-Options": "nosniff",
         "Content-Security-Policy": "default-src 'none'; sandbox",
         "Cache-Control": "private, no-cache",

@@ -14,7 +14,7 @@ from taskyard.core.errors import InvalidInput, TaskyardError
 from taskyard.core.task import TaskId
 from taskyard.definition.error_view import ErrorView
 from taskyard.definition.view import About
-from taskyard.features.attempts.views import Heartbeat, Receipt, SuspendedView, Told, Waited
+from taskyard.features.attempts.views import Heartbeat, HeartbeatAnswer, Receipt, SuspendedView, Waited
 from taskyard.features.tasks.multica import HeldAttemptTask
 from taskyard.features.tasks.views import Held
 from taskyard.features.tokens.rules import Role
@@ -31,7 +31,7 @@ OUTCOMES = openapi.answer(
     results=list[model(Receipt) | REFUSAL],
     tasks=Annotated[list[Held], About("What the claim in the same call took.")],
 )
-TOLD = openapi.answer("ToldMany", told=list[Told])
+HEARTBEAT_ANSWERS = openapi.answer("HeartbeatAnswers", told=list[HeartbeatAnswer])
 STORED = openapi.answer("Stored", data=Any)
 OneOfMany = requests.HeartbeatOf | requests.LeaseOf | requests.CompleteOf | requests.FailOf
 Finish = Callable[[Sequence[Mapping[str, Any]]], Awaitable[list[Receipt | TaskyardError]]]
@@ -85,22 +85,22 @@ async def start(caller: Calling, task_id: TaskAt, asked: requests.Leased) -> Res
     return answer(write(await caller.yard.start(task_id, asked.lease)))
 
 
-@routes.add(calls.HEARTBEAT, model(Told))
+@routes.add(calls.HEARTBEAT, model(HeartbeatAnswer))
 async def heartbeat(caller: Calling, task_id: TaskAt, asked: requests.SendHeartbeat) -> Response:
     """Keep the lease, say how it goes, and hear what there is to know."""
     return answer(write(await caller.yard.heartbeat(task_id, asked.lease, **_rest(asked))))
 
 
-@routes.add(calls.HEARTBEAT_MANY, TOLD)
+@routes.add(calls.HEARTBEAT_MANY, HEARTBEAT_ANSWERS)
 async def heartbeat_many(caller: Calling, asked: requests.Heartbeats) -> Response:
     """The same for many tasks."""
     beats = [Heartbeat(**each.model_dump()) for each in asked.heartbeats]
     refusals = await lease_refusals(caller, _leases(asked.heartbeats))
     mine = [beat for beat, refusal in zip(beats, refusals, strict=True) if refusal is None]
-    return _told(_leases(asked.heartbeats), refusals, await caller.yard.attempts.heartbeat_many(mine))
+    return _heartbeat_answers(_leases(asked.heartbeats), refusals, await caller.yard.attempts.heartbeat_many(mine))
 
 
-@routes.add(calls.CHECK_LEASES, TOLD)
+@routes.add(calls.CHECK_LEASES, HEARTBEAT_ANSWERS)
 async def check_leases(caller: Calling, asked: requests.Leases) -> Response:
     """Which of these attempts are over: cancelled, or their lease lost. Keeps no lease, and writes nothing.
 
@@ -109,20 +109,20 @@ async def check_leases(caller: Calling, asked: requests.Leases) -> Response:
     leases = _leases(asked.leases)
     refusals = await lease_refusals(caller, leases)
     mine = [lease for lease, refusal in zip(leases, refusals, strict=True) if refusal is None]
-    return _told(leases, refusals, await caller.yard.attempts.check_leases(mine))
+    return _heartbeat_answers(leases, refusals, await caller.yard.attempts.check_leases(mine))
 
 
-def _told(
-    leases: Sequence[tuple[str, str]], refusals: Sequence[TaskyardError | None], told: Sequence[Told]
+def _heartbeat_answers(
+    leases: Sequence[tuple[str, str]], refusals: Sequence[TaskyardError | None], own: Sequence[HeartbeatAnswer]
 ) -> Response:
-    """What is told of each; one that is not the caller's own is lost to it."""
-    mine = iter(told)
-    lost = [Told(TaskId(task_id), ("lease_lost",), None) for task_id, _ in leases]
+    """The answer to each; a lease that is not the caller's own is lost to it."""
+    mine = iter(own)
+    lost = [HeartbeatAnswer(TaskId(task_id), ("lease_lost",), None) for task_id, _ in leases]
     answers = [next(mine) if refusal is None else gone for gone, refusal in zip(lost, refusals, strict=True)]
     return answer({"told": write(answers)})
 
 
-@routes.add(calls.PROGRESS, model(Told))
+@routes.add(calls.PROGRESS, model(HeartbeatAnswer))
 async def progress(caller: Calling, task_id: TaskAt, asked: requests.Progress) -> Response:
     """Say how far it is."""
     return answer(write(await caller.yard.progress(task_id, asked.lease, asked.progress)))

@@ -97,8 +97,8 @@ async def task_events(
     if view is None:
         return answer({"events": write([event_view(stored) for stored in events])})
     own = multica.attempt_id(whole, multica.attempt_of(task_id))
-    told = [document for stored in events for document in multica.event_views(write(event_view(stored)))]
-    return answer({"events": [document for document in told if document["task_id"] == own]})
+    documents = [document for stored in events for document in multica.event_views(write(event_view(stored)))]
+    return answer({"events": [document for document in documents if document["task_id"] == own]})
 
 
 @routes.add(calls.CHANGED, MARK)

@@ -1,4 +1,4 @@
-"""Who is told of what, and what is on its way to them."""
+"""Who is notified of what, and the notifications on their way."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def set_notifier(caller: Calling, name: NameAt, asked: models.SetNotifier)
 
 @routes.add(calls.NOTIFIERS, NOTIFIERS)
 async def notifiers(caller: Calling) -> Response:
-    """Who is told of what, without secrets."""
+    """Who is notified of what, without secrets."""
     return answer({"notifiers": write(await caller.yard.notifications.list())})
 
 

@@ -26,7 +26,7 @@ TRANSCRIPT = openapi.answer("Transcript", lines=list[LINE])
 
 @routes.add(calls.START_SUBAGENT, model(StartedSubagent), status=201)
 async def start_subagent(caller: Calling, asked: models.StartSubagent) -> Response:
-    """Start a subagent in the background. The parent's inbox is told once how it ended."""
+    """Start a subagent in the background. The parent's inbox gets one item that says how it ended."""
     begun = await caller.yard.subagents.start(**asked.given(), created_by=caller.by)
     return answer(write(begun), 201)
 

@@ -99,7 +99,7 @@ async def remove_trigger(caller: Calling, trigger_id: TriggerAt) -> Response:
 async def deliver(
     request: Request, path: Annotated[str, Path(description="What `hooks add` and `hooks show` tell.", max_length=255)]
 ) -> Response:
-    """Take a delivery that is signed with the hook's secret. What is refused is not told why."""
+    """Take a delivery that is signed with the hook's secret. A refusal does not say why."""
     serving: Serving = request.app.state.serving
     body = await request.body()  # as it was sent, which is what was signed
     try:

@@ -27,12 +27,12 @@ def commit_set(tables: Tables, change_set: ChangeSet, now: Micros) -> Answer:
 
 def _moved(tables: Tables, change_set: ChangeSet, now: Micros) -> Iterator[str]:
     """What has changed since the set was decided."""
-    for before, _, _, expiring, unbeaten in change_set.changes:
+    for before, _, _, expiring, lease_unchanged in change_set.changes:
         stored = tables.hot.get(before.id)
         if stored is None or stored.version != before.version or (expiring and not _expired(stored, before, now)):
             yield before.id
             continue
-        if unbeaten and stored.lease_expires_at != before.lease_expires_at:
+        if lease_unchanged and stored.lease_expires_at != before.lease_expires_at:
             yield before.id
     for task_id, version, _ in change_set.expects:
         stored = tables.hot.get(task_id)

@@ -59,9 +59,9 @@ def _find_moved(transaction: PostgresTransaction, batch: Sequence[ChangeSet], st
 
 
 def _moved_tasks(change_set: ChangeSet, stored: Stored, now: Micros) -> Iterator[TaskId]:
-    for before, _, _, expiring, unbeaten in change_set.changes:
+    for before, _, _, expiring, lease_unchanged in change_set.changes:
         version, expires_at = stored.get(before.id, (0, None))
-        is_renewed = (expiring or unbeaten) and (expires_at is None or expires_at != before.lease_expires_at)
+        is_renewed = (expiring or lease_unchanged) and (expires_at is None or expires_at != before.lease_expires_at)
         # By the store's clock.
         is_early = expiring and expires_at is not None and expires_at > now
         if version != before.version or is_renewed or is_early:

@@ -125,10 +125,14 @@ class PostgresTransaction:
         self._note_ready_changes(changes)
 
     def _step(self, change: Change) -> Step:
-        before, after, event, _, unbeaten = change
+        before, after, event, _, lease_unchanged = change
         chunk = self._record(event, after)
         return Step(
-            before, after, self._ranks.get(before.id, before.rank), chunk, before.lease_expires_at if unbeaten else None
+            before,
+            after,
+            self._ranks.get(before.id, before.rank),
+            chunk,
+            before.lease_expires_at if lease_unchanged else None,
         )
 
     def _write_names(self, changes: Sequence[Change]) -> None:

@@ -35,7 +35,7 @@ function guards.expire(id, seen)
 end
 
 -- Deciding on a row as it was handed out: no heartbeat came since. After the change of the same row.
-function guards.unbeaten(id, seen)
+function guards.lease_unchanged(id, seen)
   if (changed[id][LEASE_EXPIRES_AT] or false) ~= seen then
     return id
   end

@@ -91,12 +91,12 @@ class _CommitPlan:
 def _guard_steps(change_set: ChangeSet) -> list[Step]:
     """The guards. The guards for conflicts come before those for taken ids and keys."""
     steps: list[Step] = []
-    for before, _, _, expiring, unbeaten in change_set.changes:
+    for before, _, _, expiring, lease_unchanged in change_set.changes:
         steps.append(("change", before.id, before.version))
         if expiring:
             steps.append(("expire", before.id, to_json(before.lease_expires_at)))
-        if unbeaten:
-            steps.append(("unbeaten", before.id, to_json(before.lease_expires_at)))
+        if lease_unchanged:
+            steps.append(("lease_unchanged", before.id, to_json(before.lease_expires_at)))
     steps += [("expect", *expect[:2]) for expect in change_set.expects]
     steps += [("record", *record[:4]) for record in change_set.records]
     steps += [("checkpoint", *checkpoint[:2]) for checkpoint in change_set.checkpoints]

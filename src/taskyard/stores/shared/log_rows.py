@@ -122,8 +122,8 @@ def _packed_texts(texts: Sequence[str | None]) -> object:
     if packed is not texts or None in texts:
         return packed
     given = [text or "" for text in texts]
-    head = _alike(given)
-    tail = _alike([text[head:][::-1] for text in given])
+    head = _common_length(given)
+    tail = _common_length([text[head:][::-1] for text in given])
     if head + tail < _SHORT:
         return packed
     first = given[0]
@@ -131,7 +131,7 @@ def _packed_texts(texts: Sequence[str | None]) -> object:
     return {"head": first[:head], "tail": first[len(first) - tail :], "middles": middles}
 
 
-def _alike(texts: Sequence[str]) -> int:
+def _common_length(texts: Sequence[str]) -> int:
     """How many characters all texts begin with: as many as the first and the last in alphabetical order."""
     first, last = min(texts), max(texts)
     return next((place for place, letter in enumerate(first) if letter != last[place]), len(first))

@@ -193,13 +193,13 @@ def _fold_limits(limits: dict[Key, Limit], change_set: ChangeSet) -> None:
 
 def _move_counters(transaction: SqliteTransaction, sets: Sequence[ChangeSet], answers: list[Answer]) -> list[Answer]:
     """Move the counters of the committed sets, and add them to the answers."""
-    landed = [each for each, answer in zip(sets, answers, strict=True) if isinstance(answer, Committed)]
-    keys = sorted({(count.workspace, count.name) for each in landed for count in each.counts})
+    committed = [each for each, answer in zip(sets, answers, strict=True) if isinstance(answer, Committed)]
+    keys = sorted({(count.workspace, count.name) for each in committed for count in each.counts})
     if not keys:
         return answers
     stored = {(row[0], row[1]): row[2] for row in multi_row("counters").ask(transaction.connection, keys)}
     values: dict[Key, int] = {key: stored.get(key, 0) for key in keys}
-    for workspace, name, add, clear in chain.from_iterable(each.counts for each in landed):
+    for workspace, name, add, clear in chain.from_iterable(each.counts for each in committed):
         values[workspace, name] = add if clear else values[workspace, name] + add
     transaction.write("write_counters", [(*key, value) for key, value in values.items() if value])
     transaction.write("remove_counters", [key for key, value in values.items() if not value and key in stored])

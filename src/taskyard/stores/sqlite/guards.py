@@ -54,9 +54,9 @@ def _conflicts(batch: Sequence[ChangeSet], moved: set[int], gone: set[TaskId]) -
 
 def _expectation_of(change: Change) -> Row:
     """The number of the task, its version, and the end of its lease if heartbeats conflict."""
-    before, _, _, expiring, unbeaten = change
+    before, _, _, expiring, lease_unchanged = change
     # A row without a lease cannot expire: no row has the time _NEVER, so such a change is refused.
-    return before.seq, before.version, (before.lease_expires_at or _NEVER) if expiring or unbeaten else None
+    return before.seq, before.version, (before.lease_expires_at or _NEVER) if expiring or lease_unchanged else None
 
 
 def _is_over(change: Change, now: Micros) -> bool:

@@ -1,4 +1,4 @@
-"""How the command lines of coding agents are spoken to, as data: one TOML file each.
+"""The protocols of the command lines of coding agents, as data: one TOML file each.
 
 An adapter says which words to add to the command, how the prompt is handed over, and what the program's own JSON lines
 mean in the yard's terms. A package adds one by an entry point of the group `taskyard.adapters`.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 
 from taskyard.core.errors import TaskyardError
-from taskyard.features.attempts.views import Heartbeat, Told
+from taskyard.features.attempts.views import Heartbeat, HeartbeatAnswer
 from taskyard.features.tasks.views import Held
 from taskyard.yard import Yard
 
@@ -101,15 +101,15 @@ class Heart:
         except Exception:
             logger.exception("heartbeat failed, will be tried again")
         else:
-            for beating, told in zip(due, answers, strict=True):
-                if not told.must_stop:
+            for beating, answer in zip(due, answers, strict=True):
+                if not answer.must_stop:
                     beating.prolong(asked)
-                self._hear(beating, told)
+                self._hear(beating, answer)
 
-    def _hear(self, beating: Beating, told: Told) -> None:
-        if told.must_stop:
+    def _hear(self, beating: Beating, answer: HeartbeatAnswer) -> None:
+        if answer.must_stop:
             self.remove(beating.lease)
-        for word in told.words:
+        for word in answer.words:
             beating.on_word(beating.lease, word)
 
     # The clock
@@ -153,9 +153,9 @@ class Heart:
         mark = await yard.mark()  # before the look, so that what is written after it is heard of
         held = self.held()
         answers = await yard.attempts.check_leases([(each.task.id, each.lease) for each in held])
-        for beating, told in zip(held, answers, strict=True):
-            if told.must_stop:
-                self._hear(beating, told)
+        for beating, answer in zip(held, answers, strict=True):
+            if answer.must_stop:
+                self._hear(beating, answer)
         await yard.changed(mark, QUIET)
         await asyncio.sleep(GATHER)
 

@@ -19,7 +19,7 @@ from taskyard.worker.attempt_spans import attempt_span, is_on, mark_failed
 from taskyard.worker.context import Context, SyncContext
 from taskyard.worker.control import Cancel, Control, Fail, Retry, Snooze, Stopped, Suspended
 from taskyard.worker.faults import described, failure_of
-from taskyard.worker.handlers import Agent, plain
+from taskyard.worker.handlers import Agent, as_json
 from taskyard.worker.process import report
 from taskyard.worker.process.heartbeats import RUN_OUT, Heart
 from taskyard.worker.process.membership import give_up_dead, leave
@@ -42,7 +42,7 @@ BEGUN_AT_ONCE = 250  # tasks that are begun before the loop may see to something
 
 
 class Worker:
-    """Runs one agent until it is told to stop."""
+    """Runs one agent until it is asked to stop."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class Worker:
 
     async def _work(self) -> None:
         # A part of the slots at a time: while one is handed in, others are claimed and run. Where only a few are
-        # free, they are claimed for too, unless more will be in a moment: when what is being handed in has landed.
+        # free, they are claimed for too, unless more will be in a moment: when what is being handed in is stored.
         slots = self._agent.max_concurrent_tasks
         most = part = self._yard.pace.part_of(slots)
         while not self._stopping:
@@ -209,10 +209,10 @@ class Worker:
     def _hear(self, lease: str, word: str) -> None:
         """Called by the heart, from its thread."""
         if self._loop is not None:
-            with suppress(RuntimeError):  # the loop is closed: nobody is left to be told
-                self._loop.call_soon_threadsafe(self._told, lease, word)
+            with suppress(RuntimeError):  # the loop is closed: nothing of it is left to stop
+                self._loop.call_soon_threadsafe(self._heed, lease, word)
 
-    def _told(self, lease: str, word: str) -> None:
+    def _heed(self, lease: str, word: str) -> None:
         """What ends the attempt reaches the handler where it waits."""
         context = self._contexts.get(lease)
         if context is None or word in ("slowdown", "draining"):
@@ -274,9 +274,9 @@ class Worker:
             self._handing_in -= 1
 
     async def _complete(self, context: Context, output: Any) -> None:
-        said = context.spent.report()
+        spent = context.spent.report()
         receipt = await self._yard.complete(
-            context.id, context.lease, plain(output), artifacts=context.artifacts, **said
+            context.id, context.lease, as_json(output), artifacts=context.artifacts, **spent
         )
         report.ended(context, receipt, self._yard.now())
 
@@ -312,13 +312,13 @@ class Worker:
         self, context: Context, reason: str, error: str, *, raised: BaseException | None = None, **more: Any
     ) -> None:
         mark_failed(reason)
-        said = more | context.spent.report()
-        await hand_in(context, lambda: self._report_failure(context, reason, error, raised, said))
+        spent = more | context.spent.report()
+        await hand_in(context, lambda: self._report_failure(context, reason, error, raised, spent))
 
     async def _report_failure(
-        self, context: Context, reason: str, error: str, raised: BaseException | None, said: dict[str, Any]
+        self, context: Context, reason: str, error: str, raised: BaseException | None, spent: dict[str, Any]
     ) -> None:
-        receipt = await self._yard.fail(context.id, context.lease, reason, error, **said)
+        receipt = await self._yard.fail(context.id, context.lease, reason, error, **spent)
         report.failed(context, f"{reason}: {error}" if error else reason, receipt, self._yard.now(), error=raised)
 
     async def _until_changed(self, mark: int) -> None:
@@ -383,14 +383,14 @@ async def parted(call: Coroutine[Any, Any, Any]) -> None:
 
 async def when_reached(call: Callable[[], Awaitable[Answer]]) -> Answer:
     """Make the call until the yard answers. Says that it waits, and again from time to time."""
-    began, told = monotonic(), 0.0
+    began, reminded_at = monotonic(), 0.0
     while True:
         try:
             return await call()
         except Unavailable as error:
             now = monotonic()
-            if not told or now - told > REMINDED:
-                told = now
+            if not reminded_at or now - reminded_at > REMINDED:
+                reminded_at = now
                 logger.warning("waits for the yard, for %.0f s so far: %s", now - began, error)
             await asyncio.sleep(ASKED_AGAIN)
 

@@ -95,7 +95,7 @@ class Supervisor:
 
     async def _supervise(self, twin: Yard | None) -> None:
         self._loop = asyncio.get_running_loop()
-        if self._is_stopping:  # before there was a loop to be told so
+        if self._is_stopping:  # before there was a loop to stop
             return
         works = [self._watch()]
         if self._signals is not None:

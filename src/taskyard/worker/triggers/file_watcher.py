@@ -1,4 +1,4 @@
-"""Watched files: what changes in the directories that this process was told to watch fires the triggers for it.
+"""Watched files: what changes in the directories that this process watches fires the triggers for it.
 
 Only names, sizes and times are looked at, never what is in a file. A trigger whose path is in none of the directories
 is none of this process's business: who adds a trigger does not decide what is watched.
@@ -41,7 +41,7 @@ class SeenFile(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The same for everybody who sees the same change, also where a new file is told of twice."""
+        """The same for everybody who sees the same change, also where a new file is reported twice."""
         return f"{self.path} {self.modified_ns} {self.size}"
 
     def data(self, base: Path) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class SeenFile(NamedTuple):
 
 
 class Watcher:
-    """Watches folders until told to stop, whatever happens to them; what is wrong meanwhile is in `problem`."""
+    """Watches folders until asked to stop, whatever happens to them; what is wrong meanwhile is in `problem`."""
 
     def __init__(self, yard: Yard, folders: Iterable[Path], stop: asyncio.Event, *, debounce_ms: int = 400) -> None:
         self._yard = yard
@@ -135,7 +135,7 @@ class Watcher:
 
 
 async def watch(yard: Yard, folders: Iterable[Path], stop: asyncio.Event, *, debounce_ms: int = 400) -> None:
-    """Watch until told to stop. What changes while nobody watches is not seen."""
+    """Watch until asked to stop. What changes while nobody watches is not seen."""
     await Watcher(yard, folders, stop, debounce_ms=debounce_ms).run()
 
 

@@ -16,7 +16,7 @@ AGAIN_AFTER = 1.0  # seconds, where the yard cannot be reached
 
 
 class Listener:
-    """Waits where the yard cannot be reached, and tries again until it is told to stop."""
+    """Waits where the yard cannot be reached, and tries again until it is asked to stop."""
 
     def __init__(self, yard: Yard, source: str, stop: asyncio.Event) -> None:
         self._yard = yard

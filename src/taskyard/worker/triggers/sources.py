@@ -15,7 +15,7 @@ from taskyard.yard import Yard
 
 
 async def listen(yard: Yard, source: str, places: Sequence[str], stop: asyncio.Event) -> None:
-    """Listen until told to stop; `InvalidInput` where there is no such source, or not in these places."""
+    """Listen until asked to stop; `InvalidInput` where there is no such source, or not in these places."""
     if (ours := _BUILT_IN.get(source)) is not None:
         await ours(yard, places, stop)
     elif source in _HEARD_BY_THE_YARD:

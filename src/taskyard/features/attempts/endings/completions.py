@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Unpack
 
 from taskyard.core import completions, outcomes, transitions
 from taskyard.core.changes import ChangeSet, Output, merged
-from taskyard.core.completions import End, Likeness
+from taskyard.core.completions import End, SharedFacts
 from taskyard.core.errors import ReportRequired, TaskyardError
 from taskyard.core.json_value import Json, canonical, encode
 from taskyard.core.lease import seal
@@ -116,15 +116,15 @@ class Completions:
             rows |= await self._ledger.load_all(unknown)
         answers: list[Receipt | Exception | None] = [None] * len(handed_in)
         sets: dict[_Places, ChangeSet] = {}
-        together: dict[Likeness, dict[int, End]] = {}
+        together: dict[SharedFacts, dict[int, End]] = {}
         for place, each in enumerate(handed_in):
             # Of two for one task the later waits for what becomes of the first.
             if (row := rows.pop(each.task_id, None)) is None:
                 continue
-            unbeaten = each.task_id in in_hand
-            if (likeness := self._likeness(row, each, unbeaten=unbeaten)) is not None:
+            lease_unchanged = each.task_id in in_hand
+            if (facts := self._shared_facts(row, each, lease_unchanged=lease_unchanged)) is not None:
                 output = Output(row.id, row.attempt, each.text, (), each.decision_report)
-                together.setdefault(likeness, {})[place] = End(row, output, each.report)
+                together.setdefault(facts, {})[place] = End(row, output, each.report)
                 continue
             try:
                 change_set, answers[place] = await self._handed_in(row, each)
@@ -132,9 +132,9 @@ class Completions:
                 answers[place] = error
             else:
                 if change_set is not None:
-                    sets[place,] = _unbeaten(change_set) if unbeaten else change_set
-        for likeness, ends in together.items():
-            sets[tuple(ends)] = accepted = self._accepted(likeness, list(ends.values()))
+                    sets[place,] = _with_lease_unchanged(change_set) if lease_unchanged else change_set
+        for facts, ends in together.items():
+            sets[tuple(ends)] = accepted = self._accepted(facts, list(ends.values()))
             for place, change in zip(ends, accepted.changes, strict=True):
                 answers[place] = receipt(change.after)
         for place in await self._commit_completions(sets, together):
@@ -144,25 +144,25 @@ class Completions:
             for each, answer in zip(handed_in, answers, strict=True)
         ]
 
-    def _likeness(self, hot: Hot, handed_in: _HandedIn, *, unbeaten: bool) -> Likeness | None:
+    def _shared_facts(self, hot: Hot, handed_in: _HandedIn, *, lease_unchanged: bool) -> SharedFacts | None:
         """None: `_handed_in` finds out more."""
         if hot.lane not in self._ledger.configuration.lanes() or hot.lease != handed_in.sealed or handed_in.artifacts:
             return None
-        return completions.likeness(hot, unbeaten=unbeaten)
+        return completions.shared_facts(hot, lease_unchanged=lease_unchanged)
 
-    def _accepted(self, likeness: Likeness, ends: Sequence[End]) -> ChangeSet:
-        type_ = self._ledger.configuration.lane(likeness.lane).type
-        return completions.completed(ends, likeness, type_=type_, now=self._ledger.now())
+    def _accepted(self, facts: SharedFacts, ends: Sequence[End]) -> ChangeSet:
+        type_ = self._ledger.configuration.lane(facts.lane).type
+        return completions.completed(ends, facts, type_=type_, now=self._ledger.now())
 
     async def _commit_completions(
-        self, sets: Mapping[_Places, ChangeSet], together: Mapping[Likeness, Mapping[int, End]]
+        self, sets: Mapping[_Places, ChangeSet], together: Mapping[SharedFacts, Mapping[int, End]]
     ) -> Iterable[int]:
         """Land the sets, and say which were met by something that moved. What came together then goes one by one."""
         moved = await self._commit_ends(sets)
         crowds = {places for places in moved if len(places) > 1}
         ends = {
-            (place,): self._accepted(likeness, [end])
-            for likeness, each in together.items()
+            (place,): self._accepted(facts, [end])
+            for facts, each in together.items()
             if tuple(each) in crowds
             for place, end in each.items()
         }
@@ -246,7 +246,7 @@ def call_digest(*arguments: Json) -> str:
     return sha256(canonical(list(arguments)).encode()).hexdigest()[:32]
 
 
-def _unbeaten(change_set: ChangeSet) -> ChangeSet:
+def _with_lease_unchanged(change_set: ChangeSet) -> ChangeSet:
     """Decided on a row that was not read again: it may not have been heard of in between."""
     change, *others = change_set.changes
-    return change_set._replace(changes=(change._replace(unbeaten=True), *others))
+    return change_set._replace(changes=(change._replace(lease_unchanged=True), *others))

@@ -115,7 +115,7 @@ def _expression(text: str) -> Any:
     import re2  # noqa: PLC0415
 
     options = re2.Options()
-    options.log_errors = False  # the caller is told; stderr is not ours
+    options.log_errors = False  # the caller gets the error; stderr is not ours
     options.max_mem = EXPRESSION_MEMORY
     try:
         expression = re2.compile(text, options)

@@ -57,8 +57,8 @@ class Verdict(NamedTuple):
 
 def verdict_of(output: Json) -> Verdict:
     """What a validator's output says; the schema has let it pass."""
-    said = cast(Mapping[str, Any], output)
-    return Verdict(said["passed"], said.get("reason", ""), said.get("score"))
+    verdict = cast(Mapping[str, Any], output)
+    return Verdict(verdict["passed"], verdict.get("reason", ""), verdict.get("score"))
 
 
 def makers(hot: Hot, agent: RegisteredAgent | None) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ def validator(
 ) -> Definition:
     """The task that judges an output: with the rank of the one it judges, and the preset's own patience."""
     type_ = JUDGES[definition.validation]
-    plain = define(
+    defined = define(
         {"type": type_},
         task_id=task_id,
         workspace=hot.workspace,
@@ -90,7 +90,7 @@ def validator(
         policy=policy,
         sizes=Sizes(),
     )
-    return plain._replace(
+    return defined._replace(
         queue=definition.queue,
         parent_id=hot.id,
         title=f"{definition.validation.value} of {definition.title or definition.type}"[:500],

@@ -1,6 +1,6 @@
 """Outputs that another agent judges: handed in, put before a validator, and accepted or refused by its verdict.
 
-The task and its validator move together: whatever ends one of them lands in the same set as what that means for the
+The task and its validator move together: whatever ends one of them is in the same set as what that means for the
 other, so that no output waits for a verdict which nobody is going to give.
 """
 

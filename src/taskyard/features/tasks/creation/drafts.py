@@ -19,11 +19,11 @@ from taskyard.core.errors import Forbidden, InvalidInput
 from taskyard.core.identifiers import TIME_BLOCKER, task_blocker
 from taskyard.core.planning import Planning
 from taskyard.core.priority import rank, rescore_at
-from taskyard.core.task import DagId, Definition, Hot, LaneId, TaskId, likeness
+from taskyard.core.task import DagId, Definition, Hot, LaneId, TaskId, common_fields
 from taskyard.core.units import Micros
 from taskyard.definition import arguments
-from taskyard.definition.cache import Pattern, pattern_of, said_in_common
-from taskyard.definition.definition import born, born_like, define, lane_of, minted, said
+from taskyard.definition.cache import Pattern, common_shape, pattern_of
+from taskyard.definition.definition import born, born_like, define, fields_given, lane_of, minted
 from taskyard.features.agents.rules import refusal
 from taskyard.features.attempts.validation.output_checks import check_rule
 from taskyard.features.queues.presets import Presets
@@ -78,7 +78,7 @@ class Drafts:
         now: Micros,
         under: Definition | None,
     ) -> Definition:
-        policy, in_common = planning.policy_of(_queue_of(fields)), said_in_common(fields)
+        policy, in_common = planning.policy_of(_queue_of(fields)), common_shape(fields)
         task_id, sizes = minted(fields, policy).task_id or self._ledger.mint_task(), self._ledger.options.sizes
         if self._pattern is not None and self._pattern.fits(in_common, policy, created_by, dag_id):
             return self._pattern.define(fields, task_id=task_id, now=now, sizes=sizes)
@@ -94,7 +94,9 @@ class Drafts:
         )
         check_rule(definition)
         self._pattern = pattern_of(fields, in_common, policy, definition) or self._pattern
-        return definition if under is None else growth_limits.placed_under(definition, under, said(fields, policy))
+        return (
+            definition if under is None else growth_limits.placed_under(definition, under, fields_given(fields, policy))
+        )
 
     def dag_named(self, fields: Mapping[str, object], planning: Planning) -> DagId | None:
         """The DAG that a request names as its own, under whichever name its preset has for that."""
@@ -165,7 +167,7 @@ class Drafts:
 
         def alike(waiting: tuple[Definition, list[str]]) -> tuple[object, ...]:
             draft, names = waiting
-            return likeness(draft), heights.get(draft.id, 0), bool(names)
+            return common_fields(draft), heights.get(draft.id, 0), bool(names)
 
         runs = [list(run) for _, run in groupby(zip(drafts, waits, strict=True), alike)]
         lanes = lanes or await self._ledger.configuration.lane_ids([lane_of(run[0][0], failures=0) for run in runs])

@@ -62,13 +62,13 @@ def check_children(parent: TaskId, made: Collection[TaskId], new: int, edges: It
         )
 
 
-def placed_under(draft: Definition, parent: Definition, said: Collection[str]) -> Definition:
+def placed_under(draft: Definition, parent: Definition, given: Collection[str]) -> Definition:
     """What an agent spawns from a task that it holds. What the request does not say is no better than the parent's."""
     if draft.queue != parent.queue:
         raise _beyond("queue", "be that of the task that spawns it")
-    if draft.priority < parent.priority and "priority" in said:
+    if draft.priority < parent.priority and "priority" in given:
         raise _beyond("priority", "be no better than that of the task that spawns it")
-    if draft.boost > parent.boost and "boost" in said:
+    if draft.boost > parent.boost and "boost" in given:
         raise _beyond("priority_boost_per_minute", "be at most that of the task that spawns it")
     if draft.deadline is not None and (parent.deadline is None or draft.deadline < parent.deadline):
         raise _beyond("deadline", "be no earlier than that of the task that spawns it")

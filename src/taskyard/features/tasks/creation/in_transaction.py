@@ -33,16 +33,16 @@ class ExternalTransactions:
             return await self._enqueued_in(connection, {"type": type, **fields}, created_by)
 
     async def _enqueued_in(self, connection: Any, fields: Mapping[str, object], created_by: str) -> Task:
-        guest = self._store.join(connection)
+        external = self._store.join(connection)
         planning, now = await self._ledger.configuration.current(), self._ledger.now()
         draft = self._drafts.draft(fields, planning, created_by=created_by, dag_id=None, now=now)
         if draft.depends_on:
             raise InvalidInput("depends_on", "cannot be given here: put the task in on its own, or submit a DAG")
         if draft.idempotency_key is not None:
-            owners = await guest.by_key(self._workspace, [draft.idempotency_key])
+            owners = await external.by_key(self._workspace, [draft.idempotency_key])
             if owner := owners.get(draft.idempotency_key):
                 return Task(await self._ledger.load(owner), await self._ledger.definition(owner))
-        lanes = await guest.lanes([lane_of(draft, failures=0)])
+        lanes = await external.lanes([lane_of(draft, failures=0)])
         births = await self._drafts.births([draft], planning, heights={}, done=frozenset(), lanes=lanes, now=now)
-        await guest.insert(births.tasks, births.blockers)
+        await external.insert(births.tasks, births.blockers)
         return Task(births.tasks[0].hot, draft, created=True)

@@ -52,8 +52,8 @@ def is_applicable(sets: Sequence[ChangeSet]) -> bool:
 
 def _is_guarded_by_version(change: Change) -> bool:
     """Whether the statement can check all guards of the change."""
-    before, after, _, expiring, unbeaten = change
-    if expiring or (unbeaten and before.lease_expires_at is None):
+    before, after, _, expiring, lease_unchanged = change
+    if expiring or (lease_unchanged and before.lease_expires_at is None):
         return False
     return after.version == before.version + 1 and not takes_key(change)
 

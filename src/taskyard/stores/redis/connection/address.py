@@ -30,7 +30,7 @@ _OPTIONS = frozenset(
 )
 
 
-class Host(NamedTuple):
+class Endpoint(NamedTuple):
     name: str
     port: int
 
@@ -45,7 +45,7 @@ class Login(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisAddress:
-    hosts: tuple[Host, ...]
+    hosts: tuple[Endpoint, ...]
     master: str | None  # set if the hosts are Sentinels: their name of the master
     database: int
     login: Login | None
@@ -89,10 +89,10 @@ def parse_address(url: str) -> RedisAddress:
     )
 
 
-def _host(text: str, port: int) -> Host:
+def _host(text: str, port: int) -> Endpoint:
     parts = urlsplit(f"//{text}")
     try:
-        return Host(parts.hostname or "localhost", parts.port or port)
+        return Endpoint(parts.hostname or "localhost", parts.port or port)
     except ValueError:  # its message repeats the text, which may be part of a password
         raise InvalidInput("url", "must have hosts and ports") from None
 

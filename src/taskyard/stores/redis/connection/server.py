@@ -15,7 +15,7 @@ from time import monotonic
 
 from taskyard.core.errors import StoreFull, StoreReadOnly, StoreUnavailable, YardClosed
 from taskyard.stores.contract import OutcomeUnknown
-from taskyard.stores.redis.connection.address import Host, Login, RedisAddress
+from taskyard.stores.redis.connection.address import Endpoint, Login, RedisAddress
 from taskyard.stores.redis.connection.aof_repair import repair_aof
 from taskyard.stores.redis.connection.protocol import ConnectionLost, ErrorReply, RedisConnection, connect
 from taskyard.stores.redis.encoding import Reply, Word
@@ -64,8 +64,8 @@ class RedisServer:
     def __init__(self, where: RedisAddress, call_timeout: float = CALL_TIMEOUT) -> None:
         self._where = where
         self._call_timeout = call_timeout
-        self._known_hosts: list[Host] = list(where.hosts)  # hosts of the URL, and nodes of a cluster
-        self._last_host: Host | None = None  # the last host that had the yard
+        self._known_hosts: list[Endpoint] = list(where.hosts)  # hosts of the URL, and nodes of a cluster
+        self._last_host: Endpoint | None = None  # the last host that had the yard
         self._connection: RedisConnection | None = None
         self._search: asyncio.Task[RedisConnection] | None = None  # one search, shared by all callers
         self._closed = False
@@ -172,7 +172,7 @@ class RedisServer:
         self._last_host = None
         raise last
 
-    async def _follow_redirects(self, host: Host) -> RedisConnection:
+    async def _follow_redirects(self, host: Endpoint) -> RedisConnection:
         """Connect to this server, and follow the redirects of a cluster to the server that has the yard."""
         until = monotonic() + self._call_timeout
         while True:
@@ -194,13 +194,13 @@ class RedisServer:
             return ConnectionLost(str(error))
         return translate_error(error, self._where)
 
-    async def _candidates(self) -> list[Host]:
+    async def _candidates(self) -> list[Endpoint]:
         if self._where.master is not None:
             return [await self._find_master()]
         last = [] if self._last_host is None else [self._last_host]
         return [*last, *(host for host in self._known_hosts if host != self._last_host)]
 
-    async def _find_master(self) -> Host:
+    async def _find_master(self) -> Endpoint:
         """Ask the Sentinels in turn; the first answer decides."""
         last: Exception = ConnectionLost("there is no Sentinel")
         for host in self._where.hosts:
@@ -210,7 +210,7 @@ class RedisServer:
                 last = ConnectionLost(f"{host}: {error}")
         raise last
 
-    async def _ask_sentinel(self, sentinel: Host) -> Host:
+    async def _ask_sentinel(self, sentinel: Endpoint) -> Endpoint:
         connection = await self._open(sentinel, self._where.sentinel_login, 0)
         try:
             async with asyncio.timeout(REACHED_WITHIN * self._call_timeout):
@@ -219,12 +219,12 @@ class RedisServer:
             await connection.end()
         if not found:
             raise StoreUnavailable(f"{sentinel} knows no master that is called {self._where.master}")
-        return Host(found[0], int(found[1]))
+        return Endpoint(found[0], int(found[1]))
 
-    async def _connect_to(self, host: Host) -> RedisConnection:
+    async def _connect_to(self, host: Endpoint) -> RedisConnection:
         return await self._open(host, self._where.login, self._where.database)
 
-    async def _open(self, host: Host, login: Login | None, database: int) -> RedisConnection:
+    async def _open(self, host: Endpoint, login: Login | None, database: int) -> RedisConnection:
         async with asyncio.timeout(REACHED_WITHIN * self._call_timeout):
             silence = SILENCE * self._call_timeout
             connection = await connect(host.name, host.port, self._where.tls, silence)
@@ -242,7 +242,7 @@ class RedisServer:
         """Remember the other nodes of a cluster: if this one is lost, they know which node took over."""
         with suppress(ErrorReply):  # the server is not part of a cluster
             slots = await connection.execute("CLUSTER", "SLOTS")
-            nodes = {Host(node[0], node[1]) for _, _, *nodes in slots for node in nodes if node[0]}
+            nodes = {Endpoint(node[0], node[1]) for _, _, *nodes in slots for node in nodes if node[0]}
             self._known_hosts = [*self._where.hosts, *sorted(nodes - set(self._where.hosts))]
 
     async def _drop(self, connection: RedisConnection) -> None:
@@ -257,9 +257,9 @@ def _retrieve_error(search: asyncio.Task[RedisConnection]) -> None:
         search.exception()
 
 
-def _host_of(moved: ErrorReply) -> Host:
+def _host_of(moved: ErrorReply) -> Endpoint:
     name, _, port = str(moved).split(" ")[2].rpartition(":")
-    return Host(name, int(port))
+    return Endpoint(name, int(port))
 
 
 def _growing_pauses() -> Iterator[float]:

@@ -57,14 +57,14 @@ class GroupSteps:
         return "ends", to_json(change_set.at), steps, lifted, change_set.spends, change_set.counts
 
     def _end_of(self, change: Change, attempt: Attempt, output: Output | None) -> Step:
-        before, after, event, _, unbeaten = change
+        before, after, event, _, lease_unchanged = change
         changed = tuple(map(ne, before, after))
         kind = event.event, event.at, changed, tuple(compress(after, changed))
         number = self._kinds.setdefault(kind, len(self._kinds) + 1)
         texts = [event.data or "", encoding.format_attempt(attempt)]
         if output is not None:
             texts.append(encoding.format_output(output))
-        seen = to_json(before.lease_expires_at if unbeaten else None)
+        seen = to_json(before.lease_expires_at if lease_unchanged else None)
         return before.id, before.version, seen, number, attempt.number, self._put_aside(texts), len(texts)
 
     def _births_of(self, change_set: ChangeSet) -> Step | None:
@@ -89,8 +89,8 @@ _beyond_births = _all_but({"at", "good_until", "tasks"})
 
 def _is_plain_end(change: Change, at: Micros) -> bool:
     """Whether the script step for ended attempts checks all guards of the change, and can write its event."""
-    before, after, event, expiring, unbeaten = change
-    if expiring or (unbeaten and before.lease_expires_at is None) or takes_key(change):
+    before, after, event, expiring, lease_unchanged = change
+    if expiring or (lease_unchanged and before.lease_expires_at is None) or takes_key(change):
         return False
     return event.at == at and _follows_from_row(event, after)
 

@@ -1,0 +1,113 @@
+"""Names are the field's own terms: words with a private meaning are in no name of the code and of its tests.
+
+The list of exceptions says what is left today; an entry may get smaller or go, and never grow.
+"""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src/taskyard"
+PRIVATE = frozenset(
+    {
+        *("told", "said", "news", "spoken", "papers", "errand", "errands", "roster", "wary", "guest", "guests", "wave"),
+        *("waves", "landed", "landing", "alike", "likeness", "unbeaten"),
+    }
+)
+ORDINARY = frozenset({"alike", "landing"})  # in a sentence that names a test: no two ids are alike, a landing page
+# Names that are left, by module. What is stored or sent under such a name keeps it: `told` is in an answer over HTTP.
+LEFT: Mapping[str, frozenset[str]] = {
+    "client/attempts.py": frozenset({"told"}),
+    "client/transport/connection.py": frozenset({"said"}),
+    "features/retention/pruning.py": frozenset({"landed"}),
+    "features/tasks/creation/arrivals.py": frozenset({"landed"}),
+    "features/tasks/creation/drafts.py": frozenset({"alike", "said"}),
+    "ledger/queue.py": frozenset({"landed"}),
+    "server/routes/attempts.py": frozenset({"told"}),
+    "stores/postgres/fast/guarded_statements.py": frozenset({"landed"}),
+    "stores/postgres/moves.py": frozenset({"alike"}),
+}
+IN_SQL = frozenset({"last_told", "landed"})
+TITLE = re.compile(r"^# (\d+)\. [A-Z]")
+
+
+def words_of(name: str) -> set[str]:
+    """handed_out and HandedOut are both handed and out."""
+    return set(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_"))
+
+
+def names_in(code: str) -> Iterator[str]:
+    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+        if token.type == tokenize.NAME:
+            yield token.string
+
+
+def private_names(code: str) -> set[str]:
+    return {name for name in names_in(code) if words_of(name) & PRIVATE}
+
+
+def defined_in(code: str) -> Iterator[str]:
+    """The functions and classes of a module of tests. What a test calls its values concerns that test alone."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+
+
+def test_no_name_in_the_code_has_a_private_word():
+    sources = {str(path.relative_to(PACKAGE)): path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+    found = {path: private_names(code) - LEFT.get(path, frozenset()) for path, code in sources.items()}
+
+    assert {path: names for path, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize("folder", ["tests", "scripts", "bench"])
+def test_no_function_or_class_around_the_code_has_a_private_word(folder: str):
+    found = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in (ROOT / folder).rglob("*.py")
+        for name in defined_in(path.read_text(encoding="utf-8"))
+        if words_of(name) & PRIVATE - ORDINARY
+    }
+
+    assert found == set()
+
+
+@pytest.mark.parametrize("suffix", ["sql", "lua"])
+def test_no_query_has_a_private_word_in_its_name(suffix: str):
+    found = {
+        f"{path.relative_to(PACKAGE)}: {name}"
+        for path in PACKAGE.rglob(f"*.{suffix}")
+        for name in re.findall(r"^-- name: (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        if words_of(name) & PRIVATE and name not in IN_SQL
+    }
+
+    assert found == set()
+
+
+@pytest.mark.parametrize("code", ["told = 1", "class ErrandsRun: ...", "def news_of(): ...", "change.unbeaten"])
+def test_a_private_word_is_found(code: str):
+    assert private_names(code)
+
+
+@pytest.mark.parametrize("code", ["# he told me", "'told'", "untold = 1", "landscape = 2"])
+def test_other_words_are_let_pass(code: str):
+    assert not private_names(code)
+
+
+def is_title(title: str, number: int) -> bool:
+    """`# 7. One indexed due time per task`: the number of the file, and what was decided."""
+    found = TITLE.match(title)
+    return found is not None and int(found[1]) == number
+
+
+def test_titles_of_decisions_have_one_form():
+    decisions = sorted((ROOT / "docs/decisions").glob("*.md"))
+    titles = {path.name: path.read_text(encoding="utf-8").splitlines()[0] for path in decisions}
+
+    assert {name for name, title in titles.items() if not is_title(title, int(name[:4]))} == set()
