@@ -75,6 +75,7 @@ ASKED: dict[str, Any] = {
     "session": {"session_id": "s-1", "work_dir": "/work", "fresh": False},
     "trigger": {"type": "comment", "ref": "c-1", "summary": "please"},
     "tags": ["red", "blue"],
+    "remember": False,
     "trace": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 }
 

@@ -62,6 +62,7 @@ FULL: dict[str, Any] = {
     "depends_on": [ID, "task_01J8K2M00000000000000000BB", ID],
     "concurrency_key": "repo:myapp",
     "coalescable": False,
+    "remember": True,
     "max_attempts": 5,
     "retry": {
         "strategy": "quadratic",

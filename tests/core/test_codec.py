@@ -132,6 +132,7 @@ USUAL = {
         "trigger_ref": None,
         "trigger_summary": None,
         "tags": (),
+        "remember": None,
         "spec_version": 1,
         "retry": RetryPolicy(
             strategy=Strategy.EXPONENTIAL,

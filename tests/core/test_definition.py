@@ -88,6 +88,7 @@ def test_everything_a_task_can_say_is_kept():
         trigger_ref="comment:5",
         trigger_summary="please",
         tags=("repo:myapp", "sprint:12"),
+        remember=True,
         spec_version=3,
     )
 

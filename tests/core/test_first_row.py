@@ -45,7 +45,7 @@ def test_a_row_that_is_made_like_another_is_as_if_it_were_made_by_itself(
         ("standard", {**PAIR, "dedup": "subject"}, Trait.KEY_WHILE_WAITING),
         ("standard", {**PAIR, "idempotency_key": "mine"}, Trait.NONE),
         ("loki", {}, Trait.REPORTED),
-        ("automechanica", {}, Trait.REMEMBERED),
+        ("automechanica", {}, Trait.NONE),
         ("multica", {}, Trait.RUNTIME_KEPT),
         ("multica", PAIR, Trait.RUNTIME_KEPT | Trait.KEY_WHILE_WAITING | Trait.RESUMES),
         ("multica", {**PAIR, "idempotency_key": "mine"}, Trait.RUNTIME_KEPT | Trait.RESUMES),

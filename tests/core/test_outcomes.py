@@ -13,11 +13,10 @@ from taskyard.core.breaker import Breaker
 from taskyard.core.changes import Blocker, ChangeSet, Count, Lift, Output, Spend
 from taskyard.core.failure import Decision, FollowUp
 from taskyard.core.outcomes import BY_THE_YARD, Report
-from taskyard.core.task import AgentId, DagId, Failure, Hot, LaneId, Outcome, RuntimeId, Status, Trait
+from taskyard.core.task import DagId, Failure, Hot, LaneId, Outcome, RuntimeId, Status
 from taskyard.core.units import DAY, Micros, MicroUsd
 from tests.core.choosing import TODAY, Yard, a_lane, a_plan, ready
-from tests.core.defining import NOW, defined
-from tests.core.hostile import task
+from tests.core.defining import NOW
 from tests.core.rows import ADA, a_row, a_row_in, later, running
 
 DAG = DagId("dag_1")
@@ -33,9 +32,7 @@ def report_of(verb: str = "complete", *, cost: int | None = None) -> Report:
 
 def completed(hot: Hot, *, cost: int | None = None, now: Micros = NOW) -> ChangeSet:
     output = Output(hot.id, hot.attempt, "{}", (), None)
-    return outcomes.completed(
-        hot, type_="code", output=output, validated=False, report=report_of(cost=cost), outbox=(), now=now
-    )
+    return outcomes.completed(hot, type_="code", output=output, validated=False, report=report_of(cost=cost), now=now)
 
 
 def failed(hot: Hot, verdict: Decision, *, cost: int | None = None) -> ChangeSet:
@@ -348,17 +345,3 @@ def test_a_lone_task_that_is_adopted_brings_what_it_costs_along_and_gives_it_bac
     ended = completed(adopted.changes[0].after, cost=5)
     assert held([*adopted.spends, *ended.spends])["dag:dag_1"] == 0
     assert outcomes.adopted(a_row_in(Status.RUNNING), dag_id=DAG, spent=MicroUsd(0), now=NOW).spends == ()
-
-
-def test_what_is_remembered_is_an_event_of_its_agent_and_a_job_that_embeds_it():
-    definition = defined(task(title="Fix it"), "automechanica")
-    hot = a_held_task(traits=int(Trait.REMEMBERED))
-    output = Output(hot.id, 1, "{}", (), None)
-
-    event, job = outcomes.remembered(hot, definition, output, NOW)
-
-    assert (event.topic, job.topic) == ("agent_event", "embedding_job")
-    facts = json.loads(event.data)
-    assert (facts["agent"], facts["title"], facts["outcome"]) == (AgentId("ada"), "Fix it", "completed")
-    assert json.loads(job.data) == {"attempt": 1}
-    assert outcomes.remembered(hot._replace(traits=0), definition, output, NOW) == ()

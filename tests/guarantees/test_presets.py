@@ -353,16 +353,6 @@ async def test_in_multica_an_autopilots_task_is_never_retried_and_others_keep_th
     }
 
 
-async def test_in_automechanica_a_completion_leaves_an_agent_event_and_an_embedding_job(open_yard: OpenYard):
-    yard = await opened(open_yard, "automechanica")
-    held = await claim_that(yard, (await yard.enqueue("code")).id)
-
-    await complete(yard, held)
-
-    for topic in ("agent_event", "embedding_job"):
-        assert [row.task_id for _, row in await yard.store.outbox(topic, 10)] == [held.id]
-
-
 # One queue of its own
 
 

@@ -17,7 +17,7 @@ from taskyard.stores.contract import Filter, Store
 from tests.model.steps import ELSEWHERE, HERE
 
 KINDS = ("agent", "breaker", "cascade", "dag", "dead", "queue", "runtime", "throttle", "workspace")
-TOPICS = ("agent_event", "embedding_job", "notify")
+TOPICS = ("notify",)
 DUTIES = ("sweep", "prune", "finish", "day")
 ALL = 10_000
 

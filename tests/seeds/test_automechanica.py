@@ -232,18 +232,6 @@ async def test_priorities_go_from_critical_to_low_and_no_further(yard: Yard):
             await create_task(yard, priority=priority)
 
 
-# 6, 12. What a completion leaves behind
-
-
-async def test_a_completion_makes_an_agent_event_and_an_embedding_job_and_a_failure_makes_none(yard: Yard):
-    done = await lease(yard, await create_task(yard))
-    await yard.complete(done.id, done.lease, {"fits": True})
-    await fail(yard, await lease(yard, await create_task(yard)))
-
-    for topic in ("agent_event", "embedding_job"):
-        assert [row.task_id for _, row in await yard.store.outbox(topic, 10)] == [done.id]
-
-
 # 11. Metrics
 
 

@@ -187,6 +187,7 @@ def definitions(hot: Hot) -> st.SearchStrategy[Definition]:
         trigger_ref=st.none() | texts,
         trigger_summary=st.none() | texts,
         tags=many,
+        remember=st.none() | st.booleans(),
         spec_version=small,
         barred=many,
         trace=st.none() | texts,

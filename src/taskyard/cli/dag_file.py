@@ -42,6 +42,7 @@ _TASK: dict[str, Json] = {
         "session": {"type": "object"},
         "trigger": {"type": "object"},
         "tags": _TEXTS,
+        "remember": {"type": "boolean"},
         "idempotency_key": {"type": "string"},
         "dedup": {"type": "string"},
     },

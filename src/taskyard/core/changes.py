@@ -191,7 +191,7 @@ class Signal(NamedTuple):
 
 
 class Outbox(NamedTuple):
-    """Work that follows a change and must not be lost: agent_event, embedding_job, notify."""
+    """Work that follows a change and must not be lost: notify."""
 
     workspace: str
     topic: str

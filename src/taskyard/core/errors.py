@@ -23,6 +23,7 @@
         ├── Contended         contended                 retryable
         ├── TooManyRequests   too_many_requests         retryable HTTP 429
         ├── TooManyListeners  too_many_listeners        retryable HTTP 429
+        ├── EmbedderFailed    embedder_failed           retryable
         ├── StoreUnavailable  store_unavailable         retryable
         ├── StoreFull         store_full                         HTTP 507
         ├── StoreReadOnly     store_read_only
@@ -310,6 +311,17 @@ class TooManyListeners(Unavailable):
 
     def __init__(self, most: int) -> None:
         super().__init__(most=most)
+
+
+class EmbedderFailed(Unavailable):
+    """The embedder gave no vectors. What it should embed waits; nothing else does."""
+
+    code = "embedder_failed"
+    retryable = True
+    sentence = "Call again once the embedder answers: {detail}."
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail=detail)
 
 
 class StoreUnavailable(Unavailable):

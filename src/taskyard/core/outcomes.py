@@ -43,7 +43,6 @@ from taskyard.core.task import (
     AgentId,
     Attempt,
     DagId,
-    Definition,
     Failure,
     Hot,
     LaneId,
@@ -52,7 +51,7 @@ from taskyard.core.task import (
     TaskId,
     Trait,
 )
-from taskyard.core.units import Micros, MicroUsd, to_iso
+from taskyard.core.units import Micros, MicroUsd
 
 
 class Report(NamedTuple):
@@ -77,7 +76,6 @@ def completed(
     report: Report,
     now: Micros,
     validated: bool = False,
-    outbox: tuple[Outbox, ...] = (),
     lease_unchanged: bool = False,
 ) -> ChangeSet:
     """The output is accepted: everything that waits for this task may go."""
@@ -96,7 +94,6 @@ def completed(
             *counted(hot.workspace, hot.dag_id, hot.status, Status.COMPLETED),
             breaker.succeeded(hot.workspace, type_, hot.circuit),
         ),
-        outbox=outbox,
     )
 
 
@@ -220,24 +217,6 @@ def adopted(hot: Hot, *, dag_id: DagId, spent: MicroUsd, now: Micros) -> ChangeS
     change = transitions.adopt(hot, dag_id=dag_id, now=now)
     brought = Spend(hot.workspace, dag_ceiling(dag_id), hot.reserved, spent)
     return ChangeSet(changes=(change,), spends=(brought,) if brought.held or brought.spent else (), at=now)
-
-
-def remembered(hot: Hot, definition: Definition, output: Output, now: Micros) -> tuple[Outbox, ...]:
-    """An agent event, and the job that embeds it, for tasks whose policy keeps a memory."""
-    if not hot.traits & Trait.REMEMBERED:
-        return ()
-    facts: dict[str, Json] = {
-        "agent": hot.agent,
-        "type": definition.type,
-        "title": definition.title,
-        "outcome": "completed",
-        "attempt": hot.attempt,
-        "at": to_iso(now),
-    }
-    return (
-        Outbox(hot.workspace, "agent_event", hot.id, compact(facts), now),
-        Outbox(hot.workspace, "embedding_job", hot.id, compact({"attempt": output.attempt}), now),
-    )
 
 
 def cost_of(hot: Hot, report: Report) -> MicroUsd:

@@ -125,7 +125,7 @@ class Policy:
     breaker: BreakerPolicy = field(default_factory=BreakerPolicy)
     types_are_capabilities: bool = False  # an agent takes the types that are among its capabilities
     report_required: bool = False
-    remembers: bool = False  # completing writes an agent event and an embedding job
+    remembers: bool = False  # finished tasks are found by similar work, where an embedder is configured
     never_retried_triggers: frozenset[str] = frozenset()
     dag_fails_at_first_death: bool = False
     prunes_dead: bool = False

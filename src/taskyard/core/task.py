@@ -97,7 +97,7 @@ class Trait(IntFlag):
     NONE = 0
     VALIDATED = 1  # its output is checked
     REPORTED = 2  # completing needs a decision report
-    REMEMBERED = 4  # completing writes an agent event and an embedding job
+    # 4 was set by release 0.1.0 where the preset keeps a memory; nothing reads it
     KEY_WHILE_WAITING = 8  # its idempotency key is let go when it starts (preset multica)
     RUNTIME_KEPT = 16  # its runtime's heartbeat extends its lease (preset multica)
     COALESCABLE = 32  # may be handed out in one batch with its neighbours
@@ -414,6 +414,7 @@ class Definition(NamedTuple):
     spec_version: int = 1
     barred: tuple[str, ...] = ()  # who may not have it: type:TYPE, token:ID; set by the yard alone
     trace: str | None = None  # the traceparent of the span that put it in
+    remember: bool | None = None  # whether similar work finds it later; None: as its type, workspace or preset says
 
 
 # Of many tasks that come in, most differ in nothing but these.

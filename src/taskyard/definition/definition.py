@@ -276,7 +276,6 @@ def _traits(
         Trait.VALIDATED: validation is not Validation.NONE,
         Trait.JUDGED: validation in (Validation.TEST_PASS, Validation.LLM_JUDGE),
         Trait.REPORTED: policy.report_required,
-        Trait.REMEMBERED: policy.remembers,
         Trait.KEY_WHILE_WAITING: keyed_while_waiting,
         Trait.RUNTIME_KEPT: policy.runtime_keeps_lease,
         Trait.COALESCABLE: coalescable,

@@ -59,6 +59,7 @@ GIVEN: Mapping[str, str] = {
     "trigger.ref": "Which one it was.",
     "trigger.summary": "What it said, for people.",
     "tags": "Words to find the task by, and to limit notifications to.",
+    "remember": "Whether similar work finds the task once it has ended; `null`: as type, workspace or preset say.",
     "trace": "The W3C `traceparent` of the span that puts the task in; a malformed one is ignored.",
 }
 

@@ -303,5 +303,6 @@ def fields(policy: Policy) -> Mapping[str, Field]:
         "trigger.ref": Field("trigger_ref", optional(_short(1000))),
         "trigger.summary": Field("trigger_summary", optional(_short(1000, blank=True))),
         "tags": Field("tags", _names(50, 100)),
+        "remember": Field("remember", optional(truth)),
         "trace": Field("trace", traceparent.read),
     }

@@ -57,6 +57,7 @@ class TaskFields(TypedDict, total=False):
     session: Mapping[str, Any] | None
     trigger: Mapping[str, Any] | None
     tags: Sequence[str] | None
+    remember: bool | None
     trace: Any
 
 

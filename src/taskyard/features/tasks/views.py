@@ -90,6 +90,7 @@ class Task:
     trigger: TaskTrigger
     cancelled: CancelledAt | None
     tags: tuple[str, ...]
+    remember: bool | None
     trace: Annotated[str | None, About("The W3C traceparent of the span that put it in.")]
     created_at: Time
     created_by: str
@@ -208,6 +209,7 @@ def fill(task: Task, hot: Hot, spec: Definition, policy: Policy) -> None:
     task.trigger = TaskTrigger(spec.trigger_type, spec.trigger_ref, spec.trigger_summary)
     task.cancelled = CancelledAt(hot.updated_at, hot.why) if status is Status.CANCELLED else None
     task.tags = spec.tags
+    task.remember = spec.remember
     task.trace = spec.trace
     task.created_at = spec.created_at
     task.created_by = spec.created_by

@@ -229,7 +229,6 @@ class Completions:
             output=row,
             validated=definition is not None and bool(hot.traits & Trait.VALIDATED),
             report=report,
-            outbox=() if definition is None else outcomes.remembered(hot, definition, row, now),
             now=now,
         )
         if hot.circuit % 2:

@@ -70,11 +70,9 @@ class Validators:
         facts: dict[str, Json] = {"validator": validator.id}
         attempt = await self._handed_in_as(hot)
         step = outcomes.approved(hot, attempt, type_=definition.type, facts=facts, now=now)
-        output = (await self._store.outputs([hot.id]))[hot.id]
-        remembered = outcomes.remembered(hot, definition, output, now)
         if hot.circuit % 2:
             step = await self._breaker_trips.probe_passed(hot, step)
-        return [step._replace(records=(*step.records, validation_rules.over(record)), outbox=remembered)]
+        return [step._replace(records=(*step.records, validation_rules.over(record)))]
 
     async def _given_up(self, validator: Hot, why: str) -> list[ChangeSet]:
         """What it does to the task that there will be no verdict."""

@@ -1,0 +1,1 @@
+"""What the yard remembers of finished work, and how similar work is found again."""

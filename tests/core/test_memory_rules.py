@@ -1,0 +1,103 @@
+"""What is remembered, the text that stands for it, and whether `hash:` finds it again."""
+
+import json
+from collections.abc import Callable, Sequence
+from math import sqrt
+from pathlib import Path
+
+import pytest
+
+from taskyard.features.memory import rules
+from taskyard.features.memory.hashing import DIMENSIONS, HashEmbedder, embed_text, words_of
+from taskyard.features.memory.rules import MemoryPolicy
+from tests.core.defining import defined
+from tests.core.hostile import task
+
+PAIRS = [
+    tuple(line.split("\t"))
+    for line in (Path(__file__).parents[1] / "data" / "similar-tasks.tsv").read_text(encoding="utf-8").splitlines()
+]
+STORED, ASKED = [pair[0] for pair in PAIRS], [pair[1] for pair in PAIRS]
+
+
+def cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+def found_in_first(similarity: Callable[[int, int], float], first: int = 3) -> float:
+    """The share of questions whose own task is strictly among the nearest."""
+    hits = 0
+    for place in range(len(PAIRS)):
+        scores = [similarity(place, other) for other in range(len(PAIRS))]
+        better = sum(score >= scores[place] for other, score in enumerate(scores) if other != place)
+        hits += better < first
+    return hits / len(PAIRS)
+
+
+def test_hash_finds_at_least_six_of_ten_tasks_that_share_no_word_with_what_is_asked():
+    stored, asked = [embed_text(text) for text in STORED], [embed_text(text) for text in ASKED]
+
+    assert len(PAIRS) == 200
+    assert found_in_first(lambda question, answer: cosine(asked[question], stored[answer])) >= 0.6
+
+
+def test_none_of_these_tasks_is_found_by_shared_words():
+    stored, asked = [words_of(text) for text in STORED], [words_of(text) for text in ASKED]
+
+    assert all(mine.isdisjoint(theirs) for mine, theirs in zip(stored, asked, strict=True))
+
+
+def test_vectors_have_length_one_and_are_the_same_everywhere():
+    vector = embed_text("Migrate the invoice table")
+
+    assert len(vector) == DIMENSIONS
+    assert sqrt(cosine(vector, vector)) == pytest.approx(1)
+    # Stored vectors are compared with those of later releases: another hash needs another name.
+    assert [place for place, value in enumerate(embed_text("invoice")) if value][:4] == FIRST_PLACES
+
+
+FIRST_PLACES = [46, 51, 74, 79]
+
+
+async def test_a_text_without_words_has_a_vector_too():
+    assert await HashEmbedder().embed(["", "the", "¡!"]) == [[0.0] * DIMENSIONS] * 3
+
+
+def test_the_text_of_a_task_is_what_people_wrote_and_no_names_of_fields():
+    definition = defined(
+        task(
+            type="fix", title="Broken login", prompt="Look", tags=["web"], payload={"who": ["Ada", {"n": 1}], "x": "B"}
+        )
+    )
+
+    assert rules.text_of(definition).split("\n") == ["Broken login", "fix", "web", "Look", "Ada", "B"]
+
+
+def test_the_text_of_a_task_is_at_most_four_kibibytes_and_ends_with_a_whole_character():
+    text = rules.text_of(defined(task(title="T", prompt="é" * 5000)))
+
+    assert 4090 < len(text.encode()) <= rules.LONGEST_TEXT
+    assert set(text.split("\n")[-1]) == {"é"}
+
+
+@pytest.mark.parametrize(
+    ("preset", "own", "policy", "expected"),
+    [
+        ("standard", None, MemoryPolicy(), False),
+        ("automechanica", None, MemoryPolicy(), True),
+        ("automechanica", None, MemoryPolicy(remember=False), False),
+        ("standard", None, MemoryPolicy(remember=True), True),
+        ("standard", None, MemoryPolicy(remember=True, types={"code": False}), False),
+        ("standard", None, MemoryPolicy(types={"code": True}), True),
+        ("standard", None, MemoryPolicy(types={"other": True}), False),
+        ("standard", True, MemoryPolicy(remember=False, types={"code": False}), True),
+        ("automechanica", False, MemoryPolicy(remember=True, types={"code": True}), False),
+    ],
+)
+def test_the_task_decides_before_its_type_the_type_before_the_workspace_and_that_before_the_preset(
+    preset: str, own: bool | None, policy: MemoryPolicy, expected: bool
+):
+    definition = defined(task(type="code", remember=own), preset)
+
+    assert rules.is_remembered(definition, policy) is expected
+    assert rules.policy_in(json.loads(json.dumps(policy.body()))) == policy
