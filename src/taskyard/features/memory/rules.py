@@ -35,9 +35,9 @@ def policy_in(body: Mapping[str, Json] | None) -> MemoryPolicy:
 
 def is_remembered(definition: Definition, policy: MemoryPolicy) -> bool:
     """The task itself decides first, then its type, then the workspace, then the preset it was put in under."""
-    for said in (definition.remember, policy.types.get(definition.type), policy.remember):
-        if said is not None:
-            return said
+    for choice in (definition.remember, policy.types.get(definition.type), policy.remember):
+        if choice is not None:
+            return choice
     return policy_of(definition).remembers
 
 
