@@ -1,8 +1,7 @@
 """Pruning: how fast finished work goes, on a quiet yard and beside a drain.
 
 A yard is filled with finished tasks, each with the rows that a plain task leaves behind: three events, an attempt and
-an output. Then it is pruned as a worker process does it, alone and beside a drain that is offered half of what it can
-do.
+an output. Then it is pruned as a worker process does it, alone and beside a drain that always has work.
 """
 
 from __future__ import annotations
@@ -32,9 +31,10 @@ from taskyard.features.tasks.views import Task, stored_task
 from taskyard.yard import Yard
 
 AT_ONCE = 500  # finished tasks of one set
-MOST_MICROS = 500  # for a pruned task on a quiet yard: 2,000 a second
+MOST_MICROS = 500  # for a pruned task, also beside a drain: 2,000 a second
+KEPT_DAYS, LONG_DAYS = 7, 1_000  # all finished tasks are older than the one, and none than the other
 MOST_SLOWED = 1 / 0.9  # the time of a drained task beside pruning, beside that without
-PRUNED, DRAINED, BOTH = "pruning, quiet yard", "drain at half its maximum", "the same beside pruning"
+PRUNED, DRAINED, BOTH = "pruning, quiet yard", "full drain", "the same beside pruning"
 
 
 def arguments() -> Namespace:
@@ -52,8 +52,8 @@ class Sample(NamedTuple):
 
     seconds: float
     processor: float
-    drained: int = 0
-    pruned: int = 0
+    drain_rate: float
+    pruned: int
 
 
 async def measure(store: str, urls: Urls, given: Namespace) -> Table:
@@ -62,18 +62,17 @@ async def measure(store: str, urls: Urls, given: Namespace) -> Table:
     async with a_yard(url) as yard:
         await yard.agents.register(AGENT, max_concurrent_tasks=BATCH)
         await fill(yard, number)
-        most = median([await _drain_rate(yard, given.seconds) for _ in range(given.rounds)])
     samples: dict[str, list[Sample]] = {DRAINED: [], PRUNED: [], BOTH: []}
     for _ in range(given.rounds):
-        samples[DRAINED].append(await _sample(url, number, given.seconds, offered=most / 2, sweeps=False))
-        samples[PRUNED].append(await _sample(url, number, given.seconds, offered=0, sweeps=True))
-        samples[BOTH].append(await _sample(url, number, given.seconds, offered=most / 2, sweeps=True))
-    settings = {"finished tasks": number, "seconds": given.seconds, "rounds": given.rounds, "drain at most": most}
+        samples[DRAINED].append(await _sample(url, number, given.seconds, drains=True, prunes=False))
+        samples[PRUNED].append(await _sample(url, number, given.seconds, drains=False, prunes=True))
+        samples[BOTH].append(await _sample(url, number, given.seconds, drains=True, prunes=True))
+    settings = {"finished tasks": number, "seconds": given.seconds, "rounds": given.rounds}
     return Table(title=f"Pruning, {store}", settings=settings, rows=_rows(samples))
 
 
 def _rows(samples: dict[str, list[Sample]]) -> list[Row]:
-    drained = {name: median(each.drained / each.seconds for each in taken) for name, taken in samples.items()}
+    drained = {name: median(each.drain_rate for each in taken) for name, taken in samples.items()}
     pruned = {name: median(each.pruned / each.seconds for each in taken) for name, taken in samples.items()}
     alone = [each.processor / max(each.pruned, 1) for each in samples[PRUNED]]
     quiet: Counts = {
@@ -82,11 +81,11 @@ def _rows(samples: dict[str, list[Sample]]) -> list[Row]:
     }
     return [
         _row(PRUNED, [each.pruned / each.seconds for each in samples[PRUNED]], counts=quiet),
-        _row(DRAINED, [each.drained / each.seconds for each in samples[DRAINED]], counts={}),
+        _row(DRAINED, [each.drain_rate for each in samples[DRAINED]], counts={}),
         _row(
             BOTH,
-            [each.drained / each.seconds for each in samples[BOTH]],
-            counts={"pruned a second meanwhile": Count(pruned[BOTH])},
+            [each.drain_rate for each in samples[BOTH]],
+            counts={"µs per pruned task": Count(1e6 / max(pruned[BOTH], 1), MOST_MICROS)},
             slowed=Count(drained[DRAINED] / max(drained[BOTH], 1), MOST_SLOWED),
         ),
     ]
@@ -106,8 +105,22 @@ def _row(case: str, rates: Sequence[float], *, counts: Counts, slowed: Count | N
     )
 
 
+async def _sample(url: str, finished: int, seconds: float, *, drains: bool, prunes: bool) -> Sample:
+    """Drain for so many seconds, or only wait. The yard is swept in any case."""
+    async with a_yard(url) as yard:
+        gone = await _gone(yard, finished)
+        # Pruning is one process's duty for a while; the one of the last sample is gone.
+        await asyncio.sleep(max(0, (await yard.store.duty("prune") or 0) - yard.now()) / SECOND)
+    async with taskyard.connect(url, retention_days=KEPT_DAYS if prunes else LONG_DAYS) as yard:
+        began, used = perf_counter(), process_time()
+        rate = await _drain_rate(yard, seconds) if drains else await asyncio.sleep(seconds, 0.0)
+        took, processor = perf_counter() - began, process_time() - used
+        pruned = await _gone(yard, finished) - gone
+    return Sample(took, processor, rate, pruned)
+
+
 async def _drain_rate(yard: Yard, seconds: float) -> float:
-    """What it can do at most, with its work there already."""
+    """Tasks a second, while there is always work: putting it in is not counted."""
     done, spent = 0, 0.0
     while spent < seconds:
         await put_in(yard, 20 * BATCH)
@@ -116,35 +129,6 @@ async def _drain_rate(yard: Yard, seconds: float) -> float:
         spent += perf_counter() - began
         done += 20 * BATCH
     return done / spent
-
-
-async def _sample(url: str, finished: int, seconds: float, *, offered: float, sweeps: bool) -> Sample:
-    async with a_yard(url) as yard:
-        await put_in(yard, int(1.1 * offered * seconds))
-        gone = await _gone(yard, finished)
-        # Pruning is one process's duty for a while; the one of the last sample is gone.
-        await asyncio.sleep(max(0, (await yard.store.duty("prune") or 0) - yard.now()) / SECOND if sweeps else 0)
-    async with taskyard.connect(url, sweeps=sweeps) as yard:
-        began, used = perf_counter(), process_time()
-        drained = await _drain_in_pace(yard, seconds, offered)
-        took, processor = perf_counter() - began, process_time() - used
-        pruned = await _gone(yard, finished) - gone
-    async with a_yard(url) as yard:
-        while batch := await yard.claim(AGENT, count=BATCH, start=True):
-            await asyncio.gather(*(yard.complete(held.id, held.lease, {"ok": True}) for held in batch))
-    return Sample(took, processor, drained, pruned)
-
-
-async def _drain_in_pace(yard: Yard, seconds: float, offered: float) -> int:
-    """Drain what is offered and no more: who falls behind may catch up, as in a backlog."""
-    began, done = perf_counter(), 0
-    while (passed := perf_counter() - began) < seconds:
-        if done + BATCH > offered * passed:
-            await asyncio.sleep(min(0.05, seconds - passed, (done + BATCH) / offered - passed if offered else 1))
-            continue
-        await drain(yard, BATCH)
-        done += BATCH
-    return done
 
 
 async def _gone(yard: Yard, finished: int) -> int:

@@ -47,7 +47,7 @@ def test_neither_a_spawned_task_nor_a_neighbour_keeps_anything():
 
 
 @pytest.mark.parametrize(
-    ("most", "others_work", "size"), [(500, False, 500), (500, True, 100), (30, False, 30), (30, True, 30)]
+    ("most", "others_work", "size"), [(500, False, 500), (500, True, 250), (30, False, 30), (30, True, 30)]
 )
 def test_a_piece_is_small_where_others_work(most: int, others_work: bool, size: int):
     assert retention.piece_size(most, others_work=others_work) == size

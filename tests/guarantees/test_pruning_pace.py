@@ -126,6 +126,18 @@ async def test_a_graph_that_grows_while_it_is_removed_is_not_counted(yard: Yard,
     assert await pruner.on_store.sweeper.make_room(at_length=True) == 1
 
 
+async def test_a_task_that_is_needed_again_stays_and_those_removed_with_it_go(yard: Yard, clock: ManualClock):
+    await given_an_agent(yard)
+    first, second = [await yard.enqueue("code") for _ in range(2)]
+    await work_off(yard)
+    await yard.on_store.sweeper.follow()
+    clock.advance(seconds=OLD)
+    pruner = while_pruning(yard, lambda: yard.enqueue("code", depends_on=[first.id]))
+
+    assert await pruner.on_store.sweeper.make_room(at_length=True) == 1
+    assert list(await yard.store.load([first.id, second.id])) == [first.id]
+
+
 async def test_what_has_to_be_kept_does_not_hide_what_comes_after_it(yard: Yard, clock: ManualClock):
     """More finished tasks than a piece has are kept for a dead letter, and their events with them."""
     await given_an_agent(yard)

@@ -99,15 +99,29 @@ class Pruning:
         """
         if not tasks:
             return 0
-        unneeded = [group for group in await self._unneeded(tasks) if not await self._waits_for_a_person(group)]
-        sessions = await self._orphan_objects.sessions_let_go(tasks)
+        groups = await self._unneeded(tasks)
+        plain = [group[0] for group in groups if len(group) == 1 and retention.is_plain(group[0])]
+        others = [group for group in groups if len(group) > 1 or not retention.is_plain(group[0])]
+        gone = [*await self._remove_plain(plain), *await self._remove_others(others)]
+        await self._transcripts.drop([record for each in gone for record in each.records])
+        return sum(len(each.removals) for each in gone)
+
+    async def _remove_plain(self, hots: Sequence[Hot]) -> list[ChangeSet]:
+        """Remove tasks that nothing else is removed with, in one set: a set for each costs as much as the removal."""
+        gone = await self._commit_removals([self._removal_of(hots)] if hots else [])
+        if gone or not hots:
+            return gone
+        # One of them moved. The others do not wait for the next pass.
+        return await self._commit_removals([self._removal_of([hot]) for hot in hots])
+
+    async def _remove_others(self, groups: Sequence[Sequence[Hot]]) -> list[ChangeSet]:
+        unneeded = [group for group in groups if not await self._waits_for_a_person(group)]
+        sessions = await self._orphan_objects.sessions_let_go([hot for group in unneeded for hot in group])
         sets = [each for group in unneeded if (each := await self._removal(group, sessions)) is not None]
         # What only removes makes room in a store that is full, where a set that writes a record may be refused.
         writing = [any(record.body is not None for record in each.records) for each in sets]
-        plain, others = (list(compress(sets, chosen)) for chosen in ([not each for each in writing], writing))
-        gone = [*await self._commit_removals(plain), *await self._commit_removals(others)]
-        await self._transcripts.drop([record for each in gone for record in each.records])
-        return sum(len(each.removals) for each in gone)
+        removing, others = (list(compress(sets, chosen)) for chosen in ([not each for each in writing], writing))
+        return [*await self._commit_removals(removing), *await self._commit_removals(others)]
 
     async def _commit_removals(self, sets: Sequence[ChangeSet]) -> list[ChangeSet]:
         """Those that landed: a task that moved meanwhile stays, with its DAG."""
@@ -140,14 +154,20 @@ class Pruning:
             if not DagStatus(str(record.body["status"])).is_final:
                 return None
             dag.append(RecordChange("dag", hot.workspace, record.id, record.version, None))
-        return ChangeSet(
-            expects=tuple(expected(hot) for hot in group),
-            removals=tuple(hot.id for hot in group),
+        return self._removal_of(
+            group,
             records=(
                 *await self._orphan_objects.files_let_go(group),
                 *await self._transcripts.subagents_let_go(group),
                 *(sessions[hot.id] for hot in group if hot.id in sessions),
                 *dag,
             ),
+        )
+
+    def _removal_of(self, hots: Sequence[Hot], records: tuple[RecordChange, ...] = ()) -> ChangeSet:
+        return ChangeSet(
+            expects=tuple(map(expected, hots)),
+            removals=tuple(hot.id for hot in hots),
+            records=records,
             at=self._ledger.now(),
         )

@@ -7,12 +7,12 @@ from math import isfinite
 
 from taskyard.core.changes import Edge
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import Hot, TaskId, dag_of
+from taskyard.core.task import Hot, Status, TaskId, dag_of
 
 DEFAULT_DAYS = 7.0  # where nobody has given another number
 MOST_DAYS = 36_500
-SMALL_PIECE = 100  # tasks, where others work meanwhile: each of their commits may have to wait for a piece
-RESTS = 1.0  # times as long as a piece took, where others work
+SMALL_PIECE = 250  # tasks, where others work meanwhile: each of their commits may have to wait for a piece
+RESTS = 1.0
 
 
 def checked_days(days: float) -> float:
@@ -29,6 +29,11 @@ def piece_size(most: int, *, others_work: bool) -> int:
 def rest_after(took: float, *, others_work: bool) -> float:
     """Seconds that pruning rests after a piece: others get at least half of the time."""
     return RESTS * took if others_work else 0.0
+
+
+def is_plain(hot: Hot) -> bool:
+    """Whether nothing but the task and its history is removed with it, and nobody waits for a decision about it."""
+    return hot.dag_id is None and not hot.traits and hot.status is not Status.DEAD_LETTERED
 
 
 def groups(tasks: Iterable[Hot]) -> dict[str, list[Hot]]:

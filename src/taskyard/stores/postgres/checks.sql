@@ -103,7 +103,7 @@ or (
 ) < (select coalesce(max(number), 0) from yard.log)
 
 -- name: log_counts
-select number, workspace, body, owners, ends, loose
+select number, workspace, body, live, owners, ends, loose
 from yard.log
 where (number, workspace) > ($1, $2)
 order by number, workspace

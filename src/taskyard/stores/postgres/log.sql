@@ -16,12 +16,12 @@ select yard.log_horizon()
 -- than $4 together. The rows of one commit are read together: its events are in order only then.
 
 -- name: log_rows
-select number, workspace, body
+select number, workspace, is_partly_gone, body
 from (
   select *, coalesce(sum(octet_length(body)) over (order by number groups between unbounded preceding and 1 preceding), 0)
     as read
   from (
-    select number, workspace, body
+    select number, workspace, live is not null as is_partly_gone, body
     from yard.log
     where number >= $1
     and number <= $2
@@ -33,12 +33,12 @@ where read < $4
 order by number
 
 -- name: log_rows_of_workspace
-select number, workspace, body
+select number, workspace, is_partly_gone, body
 from (
   select *, coalesce(sum(octet_length(body)) over (order by number groups between unbounded preceding and 1 preceding), 0)
     as read
   from (
-    select number, workspace, body
+    select number, workspace, live is not null as is_partly_gone, body
     from yard.log
     where number >= $1
     and number <= $2
@@ -53,12 +53,12 @@ order by number
 -- The same from the number $1 down.
 
 -- name: last_log_rows
-select number, workspace, body
+select number, workspace, is_partly_gone, body
 from (
   select *, coalesce(sum(octet_length(body)) over (order by number desc groups between unbounded preceding and 1 preceding), 0)
     as read
   from (
-    select number, workspace, body
+    select number, workspace, live is not null as is_partly_gone, body
     from yard.log
     where number <= least($1::bigint, $2::bigint)
     order by number desc
@@ -69,12 +69,12 @@ where read < $4
 order by number desc
 
 -- name: last_log_rows_of_workspace
-select number, workspace, body
+select number, workspace, is_partly_gone, body
 from (
   select *, coalesce(sum(octet_length(body)) over (order by number desc groups between unbounded preceding and 1 preceding), 0)
     as read
   from (
-    select number, workspace, body
+    select number, workspace, live is not null as is_partly_gone, body
     from yard.log
     where number <= least($1::bigint, $2::bigint)
     and workspace = $5
@@ -100,8 +100,28 @@ where task.id = $1
 order by numbers.number
 
 -- name: named_log_rows
-select number, workspace, body
+-- For the events of a task that is there: those of others may be of tasks that are gone.
+select number, workspace, false, body
 from yard.log
 where number = any($1::bigint[])
 and workspace = $2
 order by number
+
+-- name: live_owners
+-- Those of these tasks and DAGs whose events in a row of the log are to be shown. A task whose id was used again is another
+-- one: it began later.
+select given.number, given.workspace, given.id
+from unnest($1::bigint[], $2::text[], $3::text[]) as given (number, workspace, id)
+where exists (
+  select 1
+  from yard.task
+  where task.id = given.id
+  and coalesce(task.log[1], 0) <= given.number
+)
+or exists (
+  select 1
+  from yard.dag_event
+  where dag_event.workspace = given.workspace
+  and dag_event.dag_id = given.id
+  and dag_event.number = given.number
+)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from itertools import count
 from typing import Any, TypeVar
 
@@ -39,44 +38,19 @@ from taskyard.core.task import (
 from taskyard.core.units import Micros
 from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
-from taskyard.stores.postgres.connection.session import PostgresSession
-from taskyard.stores.postgres.statements import Statements, transpose
+from taskyard.stores.postgres.connection.reader import PostgresReader
+from taskyard.stores.postgres.log import log_reads
+from taskyard.stores.postgres.statements import transpose
 from taskyard.stores.shared import prune_batches, rows
 from taskyard.stores.shared.filters import is_verbatim_in_json, may_mention
 from taskyard.stores.shared.identity import yard_identity
-from taskyard.stores.shared.log_rows import PLACES, decode_row, keep_events
+from taskyard.stores.shared.log_rows import PLACES, decode_row
 from taskyard.stores.shared.paging import PageRange
 
 Value = TypeVar("Value")
 _WIDTH = len(Hot._fields)
-_AFTER_ALL = 2**62  # above the number of any event
 _PAGE = 500  # tasks whose texts one statement reads
 _ROWS = 16  # of the log that are read at once to find finished tasks
-_TEXT = 64_000  # characters of rows of the log that are read at once, at least
-_EVENT = 200  # characters of an event, about
-
-
-class PostgresReader:
-    """Reads by named statements on one connection."""
-
-    def __init__(self, connection: PostgresSession, sql: Statements) -> None:
-        self.connection = connection
-        self.sql = sql
-
-    async def ask(self, name: str, *values: Any) -> list[rows.Row]:
-        return await self.connection.fetch(self.sql[name], *values)
-
-    async def value(self, name: str, *values: Any) -> Any:
-        return await self.connection.fetchval(self.sql[name], *values)
-
-    async def tasks(self, name: str, *values: Any) -> list[Hot]:
-        return [rows.parse_hot(row) for row in await self.ask(name, *values)]
-
-    @asynccontextmanager
-    async def snapshot(self) -> AsyncGenerator[None]:
-        """Run several statements on one snapshot."""
-        async with self.connection.transaction(isolation="repeatable_read", readonly=True):
-            yield
 
 
 # Tasks by id, and the data of one task.
@@ -347,9 +321,8 @@ async def events(
     reader: PostgresReader, after: int, limit: int, workspace: str | None, task_id: TaskId | None
 ) -> list[StoredEvent]:
     if task_id is not None:
-        of_task = await _events_of_task(reader, workspace, task_id, range(after // PLACES, _AFTER_ALL), limit)
-        return [stored for stored in of_task if stored.seq > after][:limit]
-    found = await _events(reader, "log_rows", after // PLACES, limit, workspace, lambda seq: seq > after)
+        return await log_reads.events_of_task(reader, workspace, task_id, after, limit)
+    found = await log_reads.events_after(reader, after, limit, workspace)
     # Read after the events, so that pruning during the read is reported.
     gone = 0 if after == 0 else await pruned(reader, workspace)
     if after < gone:
@@ -360,50 +333,10 @@ async def events(
 async def newest_events(
     reader: PostgresReader, limit: int, below: int | None, workspace: str | None, task_id: TaskId | None
 ) -> list[StoredEvent]:
-    end = _AFTER_ALL if below is None else below
+    end = log_reads.AFTER_ALL if below is None else below
     if task_id is not None:
-        numbers = range(end // PLACES, -1, -1)
-        of_task = await _events_of_task(reader, workspace, task_id, numbers, limit)
-        return [stored for stored in reversed(of_task) if stored.seq < end][:limit]
-    return await _events(reader, "last_log_rows", end // PLACES, limit, workspace, lambda seq: seq < end)
-
-
-async def _events(  # noqa: PLR0917 - each is something else
-    reader: PostgresReader,
-    name: str,
-    number: int,
-    limit: int,
-    workspace: str | None,
-    is_wanted: Callable[[int], bool],
-) -> list[StoredEvent]:
-    """Read rows of the log until there are enough events."""
-    # The horizon is read before the events, and not on one snapshot with them: all events up to it must be visible.
-    horizon = await reader.value("log_horizon")
-    which = () if workspace is None else (workspace,)
-    statement = name if workspace is None else f"{name}_of_workspace"
-    step = 1 if name == "log_rows" else -1
-    found: list[StoredEvent] = []
-    while len(found) < limit:
-        page = await reader.ask(statement, number, horizon, limit, max(_TEXT, _EVENT * limit), *which)
-        if not page:
-            break
-        read = [stored for row in page for stored in decode_row(*row) if is_wanted(stored.seq)]
-        found += sorted(read, key=lambda stored: step * stored.seq)
-        number = page[-1][0] + step
-    return found[:limit]
-
-
-async def _events_of_task(
-    reader: PostgresReader, workspace: str | None, task_id: TaskId, numbers: range, limit: int
-) -> list[StoredEvent]:
-    """The events of a task in the first rows of the log within these numbers that have any, in order."""
-    named = await reader.ask("numbers_of_task", task_id)
-    if not named or workspace not in (None, named[0][0]):
-        return []
-    within = [number for _, number in named[:: numbers.step] if number in numbers]
-    # One more than the limit: of the first row, all events may be beyond the place that was asked for.
-    page = await reader.ask("named_log_rows", within[: limit + 1], named[0][0]) if within else []
-    return [stored for row in page for stored in decode_row(*row) if stored.event.task_id == task_id]
+        return await log_reads.newest_of_task(reader, workspace, task_id, end, limit)
+    return await log_reads.events_below(reader, end, limit, workspace)
 
 
 async def outbox(reader: PostgresReader, topic: str, limit: int) -> list[tuple[int, Outbox]]:
@@ -435,17 +368,4 @@ _CHECKS = (
 
 async def checks(reader: PostgresReader) -> list[str]:
     async with reader.snapshot():
-        return [row[0] for name in _CHECKS for row in await reader.ask(name)] + await _log_problems(reader)
-
-
-async def _log_problems(reader: PostgresReader) -> list[str]:
-    """Rows of the log that do not count what they hold: they would be removed too early, or never."""
-    problems: list[str] = []
-    last = 0, ""
-    while page := await reader.ask("log_counts", *last, _PAGE):
-        last = page[-1][:2]
-        for number, workspace, body, *counts in page:
-            kept = keep_events(number, workspace, body, lambda _: True)
-            if [list(row[2:5]) for row in kept] != [counts]:
-                problems.append(f"row {number} of the log does not count what it holds")
-    return problems
+        return [row[0] for name in _CHECKS for row in await reader.ask(name)] + await log_reads.count_problems(reader)

@@ -2,7 +2,7 @@
 
 -- name: doomed
 -- What is known of the tasks that go, and the numbers of the log with their events.
-select task.seq, task.workspace, task.id, task.dag_id,
+select task.workspace, task.id, task.dag_id,
   array(
     select unnest(task.log || coalesce(held.log, '{}'))
     union
@@ -21,18 +21,43 @@ on dag_event.workspace = doomed.workspace
 and dag_event.dag_id = doomed.dag_id
 
 -- name: lock_log_rows
--- In one order. Two that remove events of one row wait for each other.
-select log.number, log.workspace, log.body
+-- In one order. Two that remove events of one row wait for each other. $3 has how many owners of each row go: answered is
+-- how many are left.
+select log.number, log.workspace, log.owners, coalesce(log.live, log.owners) - shared.gone, log.loose
 from yard.log
-join unnest($1::bigint[], $2::text[]) as shared (number, workspace)
+join unnest($1::bigint[], $2::text[], $3::bigint[]) as shared (number, workspace, gone)
 on log.number = shared.number
 and log.workspace = shared.workspace
 order by log.number, log.workspace
 for no key update of log
 
+-- name: log_bodies
+select log.number, log.workspace, log.body
+from yard.log
+join unnest($1::bigint[], $2::text[]) as named (number, workspace)
+on log.number = named.number
+and log.workspace = named.workspace
+
+-- name: count_live
+-- A body beyond 2 kB is apart from its row, and is not written again.
+update yard.log
+set live = counted.live
+from unnest($1::bigint[], $2::text[], $3::bigint[]) as counted (number, workspace, live)
+where log.number = counted.number
+and log.workspace = counted.workspace
+
 -- name: rewrite_log_rows
 update yard.log
 set owners = kept.owners, ends = kept.ends, loose = kept.loose, body = kept.body
+from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[])
+as kept (number, workspace, owners, ends, loose, body)
+where log.number = kept.number
+and log.workspace = kept.workspace
+
+-- name: rewrite_living
+-- The same for rows that have no events any more of owners that are gone.
+update yard.log
+set owners = kept.owners, ends = kept.ends, loose = kept.loose, body = kept.body, live = null
 from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[])
 as kept (number, workspace, owners, ends, loose, body)
 where log.number = kept.number
@@ -59,83 +84,85 @@ using unnest($1::text[], $2::text[]) as doomed (workspace, dag_id)
 where dag_event.workspace = doomed.workspace
 and dag_event.dag_id = doomed.dag_id
 
--- By number: $1.
-
--- name: remove_definitions
-delete from yard.definition
-using unnest($1::bigint[], $2::text[]) as doomed (seq, workspace)
-where definition.workspace = doomed.workspace
-and definition.seq = doomed.seq
-
--- name: remove_tags_of
-delete from yard.tag
-where seq = any($1::bigint[])
-
--- name: remove_attempts
-delete from yard.attempt
-where seq = any($1::bigint[])
-
--- name: remove_task_events
-delete from yard.task_event
-where seq = any($1::bigint[])
-
--- name: remove_held
-delete from yard.held
-where seq = any($1::bigint[])
-
--- name: remove_ready
-delete from yard.ready
-using yard.task
-where task.seq = any($1::bigint[])
-and ready.lane = task.lane
-and ready.band = 0
-and ready.share = 0
-and ready.rank = task.rank
-and ready.seq = task.seq
-
--- name: remove_names
-delete from yard.name
-using yard.task
-where task.seq = any($1::bigint[])
-and name.workspace = task.workspace
-and name.kind = 'key'
-and name.name = task.idempotency_key
-and name.seq = task.seq
-
 -- name: remove_tasks
+-- The tasks $1, whose rows are locked, and everything that is only theirs: one round trip for all tables.
+with doomed as materialized (
+  select seq, id, workspace, lane, rank, idempotency_key
+  from yard.task
+  where id = any($1::text[])
+),
+definitions as (
+  delete from yard.definition
+  using doomed
+  where definition.workspace = doomed.workspace
+  and definition.seq = doomed.seq
+),
+tags as (
+  delete from yard.tag
+  using doomed
+  where tag.seq = doomed.seq
+),
+attempts as (
+  delete from yard.attempt
+  using doomed
+  where attempt.seq = doomed.seq
+),
+task_events as (
+  delete from yard.task_event
+  using doomed
+  where task_event.seq = doomed.seq
+),
+held_rows as (
+  delete from yard.held
+  using doomed
+  where held.seq = doomed.seq
+),
+ready_rows as (
+  delete from yard.ready
+  using doomed
+  where ready.lane = doomed.lane
+  and ready.band = 0
+  and ready.share = 0
+  and ready.rank = doomed.rank
+  and ready.seq = doomed.seq
+),
+names as (
+  delete from yard.name
+  using doomed
+  where name.workspace = doomed.workspace
+  and name.kind = 'key'
+  and name.name = doomed.idempotency_key
+  and name.seq = doomed.seq
+),
+checkpoints as (
+  delete from yard.checkpoint
+  where task_id = any($1::text[])
+),
+signals as (
+  delete from yard.signal
+  where task_id = any($1::text[])
+),
+blockers as (
+  delete from yard.blocker
+  where task_id = any($1::text[])
+),
+edges as (
+  delete from yard.edge
+  where parent = any($1::text[])
+  or child = any($1::text[])
+),
+outbox_rows as (
+  delete from yard.outbox
+  where task_id = any($1::text[])
+),
+dead_letters as (
+  delete from yard.record
+  where kind = 'dead'
+  and body::json ->> 'task_id' = any($1::text[])
+)
 delete from yard.task
-where seq = any($1::bigint[])
-
--- By id: $1.
-
--- name: remove_checkpoints
-delete from yard.checkpoint
-where task_id = any($1::text[])
-
--- name: remove_signals
-delete from yard.signal
-where task_id = any($1::text[])
-
--- name: remove_blockers_of
-delete from yard.blocker
-where task_id = any($1::text[])
-
--- name: remove_edges_from
-delete from yard.edge
-where parent = any($1::text[])
-
--- name: remove_edges_to
-delete from yard.edge
-where child = any($1::text[])
-
--- name: remove_outbox
-delete from yard.outbox
-where task_id = any($1::text[])
-
--- name: remove_dead
-delete from yard.record
-where kind = 'dead'
-and body::json ->> 'task_id' = any($1::text[])
+using doomed
+where task.seq = doomed.seq
 
 -- name: remove_dag_records
 delete from yard.record

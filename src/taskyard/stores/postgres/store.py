@@ -18,18 +18,19 @@ from taskyard.core.errors import StoreUnavailable, Unavailable, YardClosed
 from taskyard.core.task import Hot, Lane, LaneId, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Extended, Stale
-from taskyard.stores.postgres import claims, commits, queries, removal, small_writes
+from taskyard.stores.postgres import claims, commits, queries, small_writes
 from taskyard.stores.postgres.connection import schema, wake_topics
 from taskyard.stores.postgres.connection.address import parse_address
 from taskyard.stores.postgres.connection.notify_channel import NotifyChannel
 from taskyard.stores.postgres.connection.pool import Pool
+from taskyard.stores.postgres.connection.reader import PostgresReader
 from taskyard.stores.postgres.connection.wake_topics import Wakeup
 from taskyard.stores.postgres.external_transaction import PostgresExternalTransaction
 from taskyard.stores.postgres.fast import single_statement
 from taskyard.stores.postgres.fast.claim_cursors import ClaimCursors, Place
 from taskyard.stores.postgres.fast.optimistic_claim import OptimisticClaims
 from taskyard.stores.postgres.fast.statement_runner import StatementRunner
-from taskyard.stores.postgres.queries import PostgresReader
+from taskyard.stores.postgres.log import log_removal
 from taskyard.stores.postgres.statements import statements
 from taskyard.stores.postgres.transaction import PostgresTransaction
 from taskyard.stores.postgres.transaction_runner import Obstacles
@@ -238,7 +239,7 @@ class PostgresStore(Reads):
         return await self._write(small_writes.take_duty, name, now, until)
 
     async def prune_events(self, before: Micros, after: int, limit: int) -> int | None:
-        return await self._write(removal.prune_events, before, after, limit)
+        return await self._write(log_removal.prune_events, before, after, limit)
 
     async def settle(self, outbox_ids: Sequence[int]) -> None:
         await self._write(small_writes.settle, outbox_ids)

@@ -17,9 +17,9 @@ from taskyard.stores.contract import OutcomeUnknown
 from taskyard.stores.postgres.connection.address import PostgresAddress
 from taskyard.stores.postgres.connection.driver_errors import CONNECTION_LOST, RETRYABLE, translate_error
 from taskyard.stores.postgres.connection.pool import Pool
+from taskyard.stores.postgres.connection.reader import PostgresReader
 from taskyard.stores.postgres.connection.session import PostgresSession
 from taskyard.stores.postgres.connection.wake_topics import Wakeup
-from taskyard.stores.postgres.queries import PostgresReader
 from taskyard.stores.postgres.statements import Statements
 from taskyard.stores.postgres.transaction import CeilingsChanged, PostgresTransaction, RowsLocked
 from taskyard.stores.shared.store_clock import StoreClock

@@ -196,6 +196,7 @@ create table yard.log (
   owners integer not null,
   ends integer not null,
   loose integer not null,
+  live integer,
   body text not null,
   primary key (number, workspace)
 ) with (fillfactor = 90);
@@ -204,6 +205,7 @@ comment on column yard.log.number is 'The number of an event is this times 1,024
 comment on column yard.log.owners is 'Tasks, and DAGs with events of no task. The row goes with the last of them.';
 comment on column yard.log.ends is 'Events that say that a task is final: retention finds it by them.';
 comment on column yard.log.loose is 'Events of no task and no DAG, which retention removes by their age.';
+comment on column yard.log.live is 'Owners that are left, where some are gone: their events are shown no more, and go when half of the owners are gone.';
 comment on column yard.log.body is 'JSON of stores.shared.log_rows, column by column. The view history shows the events.';
 create index log_workspace on yard.log (workspace, number);
 create index log_ends on yard.log (at, number) where ends > 0;

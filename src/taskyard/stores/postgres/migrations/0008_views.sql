@@ -76,5 +76,25 @@ select
   end as data
 from yard.log
 cross join lateral (select log.body::json as value) as body
-cross join lateral generate_series(0, (body.value ->> 'n')::integer - 1) as event (place);
+cross join lateral generate_series(0, (body.value ->> 'n')::integer - 1) as event (place)
+cross join lateral (
+  select yard.in_column(body.value -> 'task', event.place) as task_id,
+    yard.in_column(body.value -> 'dag', event.place) as dag_id
+) as owner
+where log.live is null
+or coalesce(owner.task_id, owner.dag_id) is null
+or exists (
+  select 1
+  from yard.task
+  where task.id = owner.task_id
+  and coalesce(task.log[1], 0) <= log.number
+)
+or owner.task_id is null
+and exists (
+  select 1
+  from yard.dag_event
+  where dag_event.workspace = log.workspace
+  and dag_event.dag_id = owner.dag_id
+  and dag_event.number = log.number
+);
 comment on view yard.history is 'Every event, with times to read.';

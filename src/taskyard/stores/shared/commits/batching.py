@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from taskyard.core import claiming
-from taskyard.core.changes import ChangeSet
+from taskyard.core.changes import ChangeSet, Expect
 from taskyard.core.identifiers import blocker_for
 from taskyard.core.task import Hot, TaskId
 from taskyard.stores.shared.commits.change_sets import owned_key
@@ -84,12 +84,20 @@ def _footprint_of(sets: Sequence[ChangeSet]) -> _Footprint:
     written += [row[:2] for each in sets for row in each.checkpoints]
     written += [task_id for each in sets for task_id in each.removals]
     return _Footprint(
-        [row.task_id for each in sets for row in each.expects],
+        [row.task_id for each in sets for row in _expects_of_others(each)],
         written,
         [row.name for each in sets for row in each.blockers],
         [row.name for each in sets for row in each.lifts if row.task_id is None],
         [name for each in sets for _, name in eased_ceilings(each)],
     )
+
+
+def _expects_of_others(change_set: ChangeSet) -> Iterable[Expect]:
+    """The tasks that a set relies on and does not remove itself."""
+    if not change_set.removals:
+        return change_set.expects
+    removed = set(change_set.removals)
+    return [row for row in change_set.expects if row.task_id not in removed]
 
 
 def _owned_keys(before: Hot, after: Hot) -> Iterable[Key]:

@@ -1,0 +1,125 @@
+"""Reading events from the rows of the log.
+
+A row of which some owners are gone still has their events: readers ask which owners are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from taskyard.core.changes import Event, StoredEvent
+from taskyard.core.task import TaskId
+from taskyard.stores.postgres.connection.reader import PostgresReader
+from taskyard.stores.postgres.statements import transpose
+from taskyard.stores.shared.log_rows import PLACES, decode_row, keep_events
+from taskyard.stores.shared.rows import Row
+
+AFTER_ALL = 2**62  # above the number of any event
+_PAGE = 500  # rows that one statement reads to check what they count
+_TEXT = 64_000  # characters of rows of the log that are read at once, at least
+_EVENT = 200  # characters of an event, about
+
+Owner = tuple[int, str, str]  # number of the log, workspace, id of a task or a DAG
+
+
+def owner_of(event: Event) -> str | None:
+    """The task that the event is of, or the DAG if it is of no task."""
+    return event.dag_id if event.task_id is None else event.task_id
+
+
+async def events_after(reader: PostgresReader, after: int, limit: int, workspace: str | None) -> list[StoredEvent]:
+    return await _events(reader, "log_rows", after // PLACES, limit, workspace, lambda seq: seq > after)
+
+
+async def events_below(reader: PostgresReader, end: int, limit: int, workspace: str | None) -> list[StoredEvent]:
+    """The events with a lower number, newest first."""
+    return await _events(reader, "last_log_rows", end // PLACES, limit, workspace, lambda seq: seq < end)
+
+
+async def _events(  # noqa: PLR0917 - each is something else
+    reader: PostgresReader,
+    name: str,
+    number: int,
+    limit: int,
+    workspace: str | None,
+    is_wanted: Callable[[int], bool],
+) -> list[StoredEvent]:
+    """Read rows of the log until there are enough events."""
+    # The horizon is read before the events, and not on one snapshot with them: all events up to it must be visible.
+    horizon = await reader.value("log_horizon")
+    which = () if workspace is None else (workspace,)
+    statement = name if workspace is None else f"{name}_of_workspace"
+    step = 1 if name == "log_rows" else -1
+    found: list[StoredEvent] = []
+    while len(found) < limit:
+        page = await reader.ask(statement, number, horizon, limit, max(_TEXT, _EVENT * limit), *which)
+        if not page:
+            break
+        read = [stored for stored in await decode_living(reader, page) if is_wanted(stored.seq)]
+        found += sorted(read, key=lambda stored: step * stored.seq)
+        number = page[-1][0] + step
+    return found[:limit]
+
+
+async def events_of_task(
+    reader: PostgresReader, workspace: str | None, task_id: TaskId, after: int, limit: int
+) -> list[StoredEvent]:
+    of_task = await _of_task(reader, workspace, task_id, range(after // PLACES, AFTER_ALL), limit)
+    return [stored for stored in of_task if stored.seq > after][:limit]
+
+
+async def newest_of_task(
+    reader: PostgresReader, workspace: str | None, task_id: TaskId, end: int, limit: int
+) -> list[StoredEvent]:
+    of_task = await _of_task(reader, workspace, task_id, range(end // PLACES, -1, -1), limit)
+    return [stored for stored in reversed(of_task) if stored.seq < end][:limit]
+
+
+async def _of_task(
+    reader: PostgresReader, workspace: str | None, task_id: TaskId, numbers: range, limit: int
+) -> list[StoredEvent]:
+    """The events of a task in the first rows of the log within these numbers that have any, in order."""
+    named = await reader.ask("numbers_of_task", task_id)
+    if not named or workspace not in (None, named[0][0]):
+        return []
+    within = [number for _, number in named[:: numbers.step] if number in numbers]
+    # One more than the limit: of the first row, all events may be beyond the place that was asked for.
+    page = await reader.ask("named_log_rows", within[: limit + 1], named[0][0]) if within else []
+    return [stored for stored in await decode_living(reader, page) if stored.event.task_id == task_id]
+
+
+async def decode_living(reader: PostgresReader, page: Sequence[Row]) -> list[StoredEvent]:
+    """The events of these rows, without those of owners that are gone."""
+    gone = await gone_owners(reader, [(row[0], row[1], row[3]) for row in page if row[2]])
+    found = [(row[0], row[1], stored) for row in page for stored in decode_row(row[0], row[1], row[3])]
+    if not gone:
+        return [stored for *_, stored in found]
+    return [stored for number, workspace, stored in found if (number, workspace, owner_of(stored.event)) not in gone]
+
+
+async def gone_owners(reader: PostgresReader, rows: Sequence[Row]) -> set[Owner]:
+    """The owners of events in these rows that are not there any more."""
+    owners: set[Owner] = {
+        (number, workspace, owner)
+        for number, workspace, body in rows
+        for stored in decode_row(number, workspace, body)
+        if (owner := owner_of(stored.event)) is not None
+    }
+    if not owners:
+        return set()
+    return owners.difference(tuple(row) for row in await reader.ask("live_owners", *transpose(list(owners), 3)))
+
+
+async def count_problems(reader: PostgresReader) -> list[str]:
+    """Rows of the log that do not count what they hold: they would be removed too early, or never."""
+    problems: list[str] = []
+    last = 0, ""
+    while page := await reader.ask("log_counts", *last, _PAGE):
+        last = page[-1][:2]
+        gone = await gone_owners(reader, [row[:3] for row in page if row[3] is not None])
+        for number, workspace, body, live, *counts in page:
+            kept = keep_events(number, workspace, body, lambda _: True)
+            left = counts[0] - sum(each[:2] == (number, workspace) for each in gone)
+            if [list(row[2:5]) for row in kept] != [counts] or live not in (None, left):
+                problems.append(f"row {number} of the log does not count what it holds")
+    return problems
