@@ -6,6 +6,7 @@ without its roles cannot be written down.
 
 from __future__ import annotations
 
+from string import Formatter
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -14,6 +15,9 @@ from taskyard.features.tokens.rules import ADMINISTER, ANYBODY, OPERATE, SEE, ST
 from taskyard.features.triggers.rules import MOST_DELIVERED_VALUES
 
 NOW = "taskyard-now"  # the header in which every answer says the yard's time, in microseconds since 1970
+
+HEARTBEAT_WITHIN = 6.0  # seconds: who waits longer for an answer may hold a lease that is gone
+VERIFIED_WITHIN = 600.0  # seconds: it reads everything
 
 
 class Body(NamedTuple):
@@ -44,12 +48,19 @@ class Call(NamedTuple):
     carries: str | None = None  # the field of the body whose items are counted, each like a call of its own
     is_own: bool = False  # the role agent may make it too, about a task that it holds or has held
     is_repeatable: bool = True  # the same call again, after an answer was lost, does no harm
+    answer: str | None = None  # the member of the answer that the verb returns; None: the whole of it
+    takes_sec: float = 0  # that the server may work before it answers
+    within_sec: float | None = None  # the client gives up after this time; None: after its own
 
     @property
     def bounds(self) -> Body:
         if self.body is not None:
             return self.body
         return FIELDS if self.method in ("POST", "PUT") else NOTHING
+
+    @property
+    def path_names(self) -> list[str]:
+        return [name for _, name, _, _ in Formatter().parse(self.path) if name]
 
     def to(self, **names: str) -> str:
         """The path for these."""
@@ -62,14 +73,14 @@ class Call(NamedTuple):
 # Tasks: putting in, and looking
 ENQUEUE = Call("POST", "/api/tasks", STEER, ITEM)
 ENQUEUE_MANY = Call("POST", "/api/tasks/batch", STEER, BATCH, carries="tasks")
-FIND = Call("GET", "/api/tasks", SEE)
+FIND = Call("GET", "/api/tasks", SEE, answer="tasks")
 COUNT = Call("GET", "/api/tasks/counts", SEE)
 GET = Call("GET", "/api/tasks/{task_id}", SEE, is_own=True)
 TASK_EVENTS = Call("GET", "/api/tasks/{task_id}/events", SEE, is_own=True)
 WHY = Call("GET", "/api/tasks/{task_id}/why", SEE, is_own=True)
-INPUTS = Call("GET", "/api/tasks/{task_id}/inputs", SEE, is_own=True)
-CHECKPOINTS = Call("GET", "/api/tasks/{task_id}/checkpoints", SEE, is_own=True)
-CHILDREN = Call("GET", "/api/tasks/{task_id}/children", SEE, is_own=True)
+INPUTS = Call("GET", "/api/tasks/{task_id}/inputs", SEE, is_own=True, answer="inputs")
+CHECKPOINTS = Call("GET", "/api/tasks/{task_id}/checkpoints", SEE, is_own=True, answer="checkpoints")
+CHILDREN = Call("GET", "/api/tasks/{task_id}/children", SEE, is_own=True, answer="children")
 RELATIONS = Call("GET", "/api/tasks/{task_id}/relations", SEE)
 
 # Tasks: working. Each of these carries a lease, or gives one.
@@ -83,12 +94,14 @@ COMPLETE = Call("POST", "/api/tasks/{task_id}/complete", WORK, ITEM)
 FAIL = Call("POST", "/api/tasks/{task_id}/fail", WORK, ITEM)
 RELEASE = Call("POST", "/api/tasks/{task_id}/release", WORK)
 SPAWN = Call("POST", "/api/tasks/{task_id}/spawn", WORK, BATCH, carries="tasks")
-CHECKPOINT = Call("POST", "/api/tasks/{task_id}/checkpoint", WORK, ITEM)
+CHECKPOINT = Call("POST", "/api/tasks/{task_id}/checkpoint", WORK, ITEM, answer="data")
 SUSPEND = Call("POST", "/api/tasks/{task_id}/suspend", WORK)
 COMPLETE_MANY = Call("POST", "/api/tasks/complete", WORK, BATCH, carries="results")
 FAIL_MANY = Call("POST", "/api/tasks/fail", WORK, BATCH, carries="results")
-HEARTBEAT_MANY = Call("POST", "/api/tasks/heartbeat", WORK, BATCH, carries="heartbeats")
-CHECK_LEASES = Call("POST", "/api/tasks/leases", WORK, BATCH, carries="leases")
+HEARTBEAT_MANY = Call("POST", "/api/tasks/heartbeat", WORK, BATCH, carries="heartbeats", within_sec=HEARTBEAT_WITHIN)
+CHECK_LEASES = Call(
+    "POST", "/api/tasks/leases", WORK, BATCH, carries="leases", answer="told", within_sec=HEARTBEAT_WITHIN
+)
 
 # Tasks: steering
 CANCEL = Call("POST", "/api/tasks/{task_id}/cancel", STEER)
@@ -97,14 +110,14 @@ SIGNAL = Call("POST", "/api/tasks/{task_id}/signal", STEER, ITEM, is_repeatable=
 PRIORITY = Call("POST", "/api/tasks/{task_id}/priority", STEER)
 BULK = Call("POST", "/api/tasks/bulk", STEER)
 RERUN_ISSUE = Call("POST", "/api/issues/{issue_id}/rerun", STEER, is_repeatable=False)
-DEAD_LETTERS = Call("GET", "/api/dead-letters", SEE)
-REVIEWS = Call("GET", "/api/dead-letters/reviews", SEE)
+DEAD_LETTERS = Call("GET", "/api/dead-letters", SEE, answer="tasks")
+REVIEWS = Call("GET", "/api/dead-letters/reviews", SEE, answer="reviews")
 RESOLVE = Call("POST", "/api/dead-letters/{task_id}/resolve", STEER, ITEM, is_repeatable=False)
-APPROVALS = Call("GET", "/api/approvals", SEE)
+APPROVALS = Call("GET", "/api/approvals", SEE, answer="approvals")
 
 # Graphs
 SUBMIT = Call("POST", "/api/dags", STEER, BATCH, carries="tasks")
-DAGS = Call("GET", "/api/dags", SEE)
+DAGS = Call("GET", "/api/dags", SEE, answer="dags")
 DAG = Call("GET", "/api/dags/{dag_id}", SEE)
 ADD = Call("POST", "/api/dags/{dag_id}/tasks", STEER, BATCH, carries="tasks")
 CANCEL_DAG = Call("POST", "/api/dags/{dag_id}/cancel", STEER)
@@ -113,28 +126,28 @@ DAG_LIMIT = Call("POST", "/api/dags/{dag_id}/limit", OPERATE)
 
 # Where work comes from by itself
 ADD_SCHEDULE = Call("POST", "/api/schedules", OPERATE, ITEM, is_repeatable=False)
-SCHEDULES = Call("GET", "/api/schedules", SEE)
+SCHEDULES = Call("GET", "/api/schedules", SEE, answer="schedules")
 SCHEDULE = Call("GET", "/api/schedules/{schedule_id}", SEE)
-SCHEDULE_FIRES = Call("GET", "/api/schedules/{schedule_id}/fires", SEE)
+SCHEDULE_FIRES = Call("GET", "/api/schedules/{schedule_id}/fires", SEE, answer="fires")
 PAUSE_SCHEDULE = Call("POST", "/api/schedules/{schedule_id}/pause", OPERATE)
 RESUME_SCHEDULE = Call("POST", "/api/schedules/{schedule_id}/resume", OPERATE)
 RUN_SCHEDULE = Call("POST", "/api/schedules/{schedule_id}/run", STEER, is_repeatable=False)
 REMOVE_SCHEDULE = Call("DELETE", "/api/schedules/{schedule_id}", OPERATE)
 ADD_TRIGGER = Call("POST", "/api/triggers", OPERATE, ITEM, is_repeatable=False)
-TRIGGERS = Call("GET", "/api/triggers", SEE)
+TRIGGERS = Call("GET", "/api/triggers", SEE, answer="triggers")
 TRIGGER = Call("GET", "/api/triggers/{trigger_id}", SEE)
-TRIGGER_FIRES = Call("GET", "/api/triggers/{trigger_id}/fires", SEE)
+TRIGGER_FIRES = Call("GET", "/api/triggers/{trigger_id}/fires", SEE, answer="fires")
 PAUSE_TRIGGER = Call("POST", "/api/triggers/{trigger_id}/pause", OPERATE)
 RESUME_TRIGGER = Call("POST", "/api/triggers/{trigger_id}/resume", OPERATE)
 FIRE_TRIGGER = Call("POST", "/api/triggers/{trigger_id}/fire", STEER, ITEM, is_repeatable=False)
-ROTATE_HOOK = Call("POST", "/api/triggers/{trigger_id}/rotate", OPERATE, is_repeatable=False)
+ROTATE_HOOK = Call("POST", "/api/triggers/{trigger_id}/rotate", OPERATE, is_repeatable=False, answer="secret")
 REMOVE_TRIGGER = Call("DELETE", "/api/triggers/{trigger_id}", OPERATE)
 DELIVER = Call("POST", "/api/hooks/{path}", None, DELIVERY)  # anybody, who can sign it
 
 # Agents and runtimes
 REGISTER = Call("POST", "/api/agents", WORK)
-AGENTS = Call("GET", "/api/agents", SEE)
-AGENT_HEARTBEAT = Call("POST", "/api/agents/{agent_id}/heartbeat", WORK)
+AGENTS = Call("GET", "/api/agents", SEE, answer="agents")
+AGENT_HEARTBEAT = Call("POST", "/api/agents/{agent_id}/heartbeat", WORK, answer="status")
 DRAIN = Call("POST", "/api/agents/{agent_id}/drain", OPERATE)
 RESUME = Call("POST", "/api/agents/{agent_id}/resume", OPERATE)
 SIGN_OFF = Call("POST", "/api/agents/{agent_id}/sign-off", WORK)
@@ -142,22 +155,22 @@ AGENT_BUDGET = Call("POST", "/api/agents/{agent_id}/budget", OPERATE)
 GRANT = Call("PUT", "/api/agents/{agent_id}/grant", ADMINISTER)
 REMOVE_AGENT = Call("DELETE", "/api/agents/{agent_id}", OPERATE)
 REGISTER_RUNTIME = Call("POST", "/api/runtimes", WORK)
-RUNTIMES = Call("GET", "/api/runtimes", SEE)
+RUNTIMES = Call("GET", "/api/runtimes", SEE, answer="runtimes")
 RUNTIME_HEARTBEAT = Call("POST", "/api/runtimes/{runtime_id}/heartbeat", WORK)
 ORPHANS = Call("POST", "/api/runtime/{runtime_id}/orphans", WORK)
 
 # Inboxes and background subagents
-INBOXES = Call("GET", "/api/inbox", SEE)
+INBOXES = Call("GET", "/api/inbox", SEE, answer="inboxes")
 INBOX = Call("GET", "/api/inbox/{agent}/{conversation}", ANYBODY)  # an agent: its own, and so with the next four
 INBOX_ENQUEUE = Call("POST", "/api/inbox/{agent}/{conversation}/enqueue", WORK, ITEM)
 INBOX_DEQUEUE = Call("POST", "/api/inbox/{agent}/{conversation}/dequeue", WORK)
 INBOX_CONSUME = Call("POST", "/api/inbox/{agent}/{conversation}/consume", WORK)
-INBOX_CLEAR = Call("POST", "/api/inbox/{agent}/{conversation}/clear", WORK)
+INBOX_CLEAR = Call("POST", "/api/inbox/{agent}/{conversation}/clear", WORK, answer="cleared")
 START_SUBAGENT = Call("POST", "/api/subagents", STEER, ITEM)
 SPAWN_SUBAGENT = Call("POST", "/api/tasks/{task_id}/subagents", WORK, ITEM)
-SUBAGENTS = Call("GET", "/api/subagents", ANYBODY)  # an agent: those that it is the parent of
+SUBAGENTS = Call("GET", "/api/subagents", ANYBODY, answer="subagents")  # an agent: those that it is the parent of
 SUBAGENT = Call("GET", "/api/tasks/{task_id}/subagent", SEE, is_own=True)
-TRANSCRIPT = Call("GET", "/api/tasks/{task_id}/transcript", SEE, is_own=True)
+TRANSCRIPT = Call("GET", "/api/tasks/{task_id}/transcript", SEE, is_own=True, answer="lines")
 
 # Artifacts
 PUT_ARTIFACT = Call("PUT", "/api/artifacts/{name}", STEER, FILE, is_repeatable=False)
@@ -170,40 +183,40 @@ REMOVE_ARTIFACT = Call("DELETE", "/api/artifacts/{artifact_id}", OPERATE)
 
 # Notifications
 SET_NOTIFIER = Call("PUT", "/api/notifiers/{name}", OPERATE, is_repeatable=False)
-NOTIFIERS = Call("GET", "/api/notifiers", OPERATE)
+NOTIFIERS = Call("GET", "/api/notifiers", OPERATE, answer="notifiers")
 REMOVE_NOTIFIER = Call("DELETE", "/api/notifiers/{name}", OPERATE)
 TRY_NOTIFIER = Call("POST", "/api/notifiers/{name}/test", OPERATE, is_repeatable=False)
-NOTIFICATIONS = Call("GET", "/api/notifications", SEE)
+NOTIFICATIONS = Call("GET", "/api/notifications", SEE, answer="notifications")
 RESEND_NOTIFICATION = Call("POST", "/api/notifications/{notification_id}/resend", OPERATE)
 DISMISS_NOTIFICATION = Call("POST", "/api/notifications/{notification_id}/dismiss", OPERATE)
 
 # The yard
-QUEUES = Call("GET", "/api/queues", SEE)
+QUEUES = Call("GET", "/api/queues", SEE, answer="queues")
 PAUSE_QUEUE = Call("POST", "/api/queues/{queue}/pause", OPERATE)
 RESUME_QUEUE = Call("POST", "/api/queues/{queue}/resume", OPERATE)
 QUEUE_PRESET = Call("POST", "/api/queues/{queue}/preset", OPERATE)
 SET_PRESET = Call("PUT", "/api/preset", OPERATE)
 REPORT_POLICY = Call("PUT", "/api/report-policy", OPERATE)
-BREAKERS = Call("GET", "/api/breakers", SEE)
+BREAKERS = Call("GET", "/api/breakers", SEE, answer="breakers")
 OPEN_BREAKER = Call("POST", "/api/breakers/{type}/open", OPERATE)
 CLOSE_BREAKER = Call("POST", "/api/breakers/{type}/close", OPERATE)
 BREAKER_POLICY = Call("PUT", "/api/breaker-policy", OPERATE)
-THROTTLES = Call("GET", "/api/throttles", SEE)
-SPEND = Call("GET", "/api/spend", SEE)
+THROTTLES = Call("GET", "/api/throttles", SEE, answer="throttles")
+SPEND = Call("GET", "/api/spend", SEE, answer="spend")
 SPEND_REPORT = Call("GET", "/api/spend/report", SEE)
 SETTINGS = Call("GET", "/api/budget", SEE)
 BUDGET = Call("PUT", "/api/budget", OPERATE)
-STATS = Call("GET", "/api/stats", SEE)
+STATS = Call("GET", "/api/stats", SEE, answer="tasks")
 OVERVIEW = Call("GET", "/api/overview", SEE)
 SERIES = Call("GET", "/api/series", SEE)
-VERIFY = Call("POST", "/api/verify", OPERATE)
+VERIFY = Call("POST", "/api/verify", OPERATE, takes_sec=VERIFIED_WITHIN)
 CHANGED = Call("GET", "/api/changed", ANYBODY)
 EVENTS = Call("GET", "/api/events", SEE, is_own=True)  # a page, or server-sent events to who accepts those
 SOCKET = Call("WEBSOCKET", "/api/ws", SEE, is_own=True)
 
 # Access
 CREATE_TOKEN = Call("POST", "/api/tokens", ADMINISTER, is_repeatable=False)
-TOKENS = Call("GET", "/api/tokens", ADMINISTER)
+TOKENS = Call("GET", "/api/tokens", ADMINISTER, answer="tokens")
 REVOKE_TOKEN = Call("DELETE", "/api/tokens/{token_id}", ADMINISTER)
 
 WHO = Call("GET", "/api/session", ANYBODY)

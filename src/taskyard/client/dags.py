@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, cast
 from taskyard.api import calls
 from taskyard.api.codec import read
 from taskyard.client.events import MOST_LISTED
-from taskyard.client.remote import Remote
-from taskyard.client.tasks import DEFAULT_LISTED, Minted, RemoteQueries, RemoteResults, minted_tasks
+from taskyard.client.remote import Remote, over_http
+from taskyard.client.tasks import Minted, RemoteQueries, RemoteResults, minted_tasks
 from taskyard.client.transport.body import body
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.task import DagId, lone_task
 from taskyard.features.dags.service import Dags
-from taskyard.features.dags.views import Dag, DagInShort, DagView
-from taskyard.features.tasks.answers import Cancelled
+from taskyard.features.dags.views import Dag, DagView
 from taskyard.features.tasks.views import Task
 from taskyard.ledger.ids import mint
 from taskyard.ledger.options import LOCAL
@@ -31,20 +30,13 @@ class RemoteDags(Remote, Dags):
         self._queries = queries
         self._results = results
 
-    async def get(self, dag_id: str) -> DagView:
-        """A graph with its tasks. A lone task's graph is the task alone."""
-        return read(DagView, await self._connection.ask(calls.DAG, dag_id=dag_id))
-
-    async def list(self, *, limit: int = DEFAULT_LISTED, cursor: str | None = None) -> list[DagInShort]:
-        """Stored graphs, the highest id first: of those that the yard named, the newest.
-
-        The cursor is the id of the last one seen.
-        """
-        answer = await self._connection.ask(calls.DAGS, query={"limit": limit, "cursor": cursor})
-        return read(list[DagInShort], answer["dags"])
+    get = over_http(Dags.get, calls.DAG)
+    cancel = over_http(Dags.cancel, calls.CANCEL_DAG)
+    set_budget = over_http(Dags.set_budget, calls.DAG_BUDGET, names={"ceiling_usd": "budget_ceiling_usd"})
+    set_limit = over_http(Dags.set_limit, calls.DAG_LIMIT)
 
     async def tasks(self, dag: DagView) -> list[Task]:
-        """The tasks of a graph that was read."""
+        """By hand: it reads page by page."""
         if [task.id for task in dag.tasks] == [lone_task(dag.id)]:
             return [await self._results.get(dag.tasks[0].id)]
         found: dict[str, Task] = {}
@@ -55,7 +47,7 @@ class RemoteDags(Remote, Dags):
         return [found[task.id] for task in dag.tasks if task.id in found]
 
     async def submit(self, dag: Mapping[str, object], *, created_by: str = LOCAL) -> Dag:
-        """Put a whole graph in, or nothing. Its tasks name each other by `name`, or by ids they mint."""
+        """By hand: its tasks get their ids here, and its span lasts until the answer."""
         if not isinstance(cast("object", dag), Mapping):
             raise InvalidInput("dag", "must be an object")
         given = {"id": f"dag_{mint()}", **{str(name): value for name, value in dag.items()}}
@@ -69,30 +61,15 @@ class RemoteDags(Remote, Dags):
         *,
         created_by: str = LOCAL,
     ) -> Dag:
-        """Add tasks to a graph that exists; a finished one goes on. They may depend on each other and on its tasks."""
+        """By hand, for the same reasons."""
         with enqueue_span(tasks):
             return await self._put_in(calls.ADD, dag_id, list(tasks), {})
-
-    async def cancel(
-        self, dag_id: str, reason: str = "cancelled", *, by: str = LOCAL, dry_run: bool = False
-    ) -> Cancelled:
-        """Cancel every task of a graph that has not ended; or only say which."""
-        request = body(reason=reason, dry_run=dry_run)
-        return read(Cancelled, await self._connection.ask(calls.CANCEL_DAG, request, dag_id=dag_id))
-
-    async def set_budget(self, dag_id: str, ceiling_usd: str | float | None, *, by: str = LOCAL) -> None:
-        """What a graph may spend in all; nothing: no limit. What waited for its money gets another chance."""
-        await self._connection.ask(calls.DAG_BUDGET, body(budget_ceiling_usd=ceiling_usd), dag_id=dag_id)
-
-    async def set_limit(self, dag_id: str, max_tasks: int | None, *, by: str = LOCAL) -> None:
-        """How many tasks a graph may have in all; nothing: as many as any."""
-        await self._connection.ask(calls.DAG_LIMIT, body(max_tasks=max_tasks), dag_id=dag_id)
 
     async def _put_in(self, call: calls.Call, dag_id: str, tasks: object, given: dict[str, object]) -> Dag:
         minted = minted_tasks(_named(cast("list[object]", tasks))) if isinstance(tasks, list) else Minted([], [])
         request = body(**{**given, "tasks": minted.rows if isinstance(tasks, list) else tasks})
         try:
-            return _made(read(Dag, await self._connection.ask(call, request, dag_id=dag_id)))
+            return _made(read(Dag, await self.connection.ask(call, request, dag_id=dag_id)))
         except InvalidInput as refused:
             if refused.facts["field"] not in ("id", "tasks") or not any(minted.ids):
                 raise
@@ -100,6 +77,8 @@ class RemoteDags(Remote, Dags):
             if (stored := await self._stored(dag_id, minted)) is None:
                 raise
             return stored
+
+    list = over_http(Dags.list, calls.DAGS)
 
     async def _stored(self, dag_id: str, minted: Minted) -> Dag | None:
         rows = cast("list[dict[str, str]]", minted.rows)

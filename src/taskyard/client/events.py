@@ -63,7 +63,7 @@ class RemoteEvents(Remote, Events):
         events: list[StoredEvent] = []
         while len(events) < limit:
             most = min(limit - len(events), MOST_LISTED)
-            answer = await self._connection.ask(calls.EVENTS, query={**asdict(which), "after": after, "limit": most})
+            answer = await self.connection.ask(calls.EVENTS, query={**asdict(which), "after": after, "limit": most})
             events += map(stored_event, read(list[EventView], answer["events"]))
             # Where what is wanted is rare, the server answers with how far it looked before it has found enough.
             if answer["after"] == after or (len(answer["events"]) < most and not which.is_selective):
@@ -85,9 +85,7 @@ class RemoteEvents(Remote, Events):
                     yield stored
 
     async def _mark(self, mark: int, wait_sec: float) -> int:
-        answer = await self._connection.ask(
-            calls.CHANGED, query={"mark": mark, "wait_sec": wait_sec}, wait_sec=wait_sec
-        )
+        answer = await self.connection.ask(calls.CHANGED, query={"mark": mark, "wait_sec": wait_sec}, wait_sec=wait_sec)
         return answer["mark"]
 
     async def _events_of(self, task_id: str, after: int, limit: int, which: EventFilter) -> list[StoredEvent]:
@@ -95,7 +93,7 @@ class RemoteEvents(Remote, Events):
         with suppress(NotFound):  # nothing has happened to what is not there
             while len(events) < limit:
                 query = {"after": after, "limit": MOST_LISTED}
-                page = (await self._connection.ask_about(calls.TASK_EVENTS, task_id, query=query))["events"]
+                page = (await self.connection.ask_about(calls.TASK_EVENTS, task_id, query=query))["events"]
                 events += filter(which.matches, map(stored_event, read(list[EventView], page)))
                 if len(page) < MOST_LISTED:
                     break

@@ -62,7 +62,7 @@ class RemoteVerbs(Verbs):
         self.subagents = RemoteSubagents(connection)
         self.events = RemoteEvents(connection)
         self.results = RemoteResults(connection)
-        self.queries = RemoteQueries(connection, self.results)
+        self.queries = RemoteQueries(connection)
         self.explanations = RemoteExplanations(connection)
         self.inputs = RemoteInputs(connection)
         self.arrivals = arrivals = RemoteArrivals(connection, self.results)

@@ -17,6 +17,20 @@ Amount = Annotated[str | int | float | Decimal, About("Dollars, exactly: a decim
 Moment = str | datetime
 
 
+class TaskFilter(TypedDict, total=False):
+    """Which tasks a list, a count or a bulk action is about. What is absent or None leaves nothing out."""
+
+    status: str | Sequence[str]
+    type: str | Sequence[str]
+    queue: str | None
+    agent: str | None
+    subject: str | None
+    dag_id: str | None
+    parent_id: str | None
+    tag: str | None
+    text: str | None
+
+
 class TaskFields(TypedDict, total=False):
     """A task as it is put in: the fields of a task, those of `spec` and `spec.constraints` also by their own names.
 

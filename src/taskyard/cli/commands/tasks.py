@@ -18,6 +18,7 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json, compact
 from taskyard.core.task import Status
 from taskyard.core.units import Micros, to_iso
+from taskyard.definition.task_fields import TaskFilter
 from taskyard.features.tasks.answers import Counted
 from taskyard.features.tasks.task_rows import TaskRow
 from taskyard.features.tasks.views import Details, Task
@@ -133,8 +134,15 @@ def listed(
 ) -> None:
     """List tasks, newest first."""
 
-    filters: dict[str, Any] = {"agent": agent, "subject": subject, "dag_id": dag, "tag": tag, "text": text}
-    which = {"status": status or (), "type": type or (), **{name: value for name, value in filters.items() if value}}
+    which: TaskFilter = {
+        "status": status or (),
+        "type": type or (),
+        "agent": agent or None,
+        "subject": subject or None,
+        "dag_id": dag or None,
+        "tag": tag or None,
+        "text": text or None,
+    }
 
     async def use(yard: Yard) -> tuple[list[TaskRow], str, Micros]:
         rows = await yard.tasks.rows(**which, limit=limit)

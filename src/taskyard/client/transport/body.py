@@ -64,6 +64,11 @@ def several(values: object) -> object:
     return list(cast("Iterable[object]", values))
 
 
+def as_object(values: object) -> object:
+    """A JSON object of any mapping; what is none is left for the server to refuse."""
+    return dict(cast("Mapping[object, object]", values)) if isinstance(values, Mapping) else values
+
+
 def mended(text: object) -> str:
     """What is no text, as one: it will not be what it was meant to be, and who knows better says so."""
     return str(text).replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()

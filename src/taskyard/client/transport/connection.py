@@ -101,7 +101,6 @@ class Connection:
         *,
         query: Query | None = None,
         wait_sec: float = 0,
-        patience: float | None = None,
         headers: Mapping[str, str] | None = None,
         **names: str,
     ) -> Any:
@@ -109,7 +108,8 @@ class Connection:
         given = {name: value for name, value in (query or {}).items() if value is not None}
         said = {**_JSON, **(headers or {})} if body is not None else headers
 
-        within = wait_sec + (self._patience if patience is None else patience) + len(body or b"") * PER_BYTE
+        wait_sec = max(wait_sec, call.takes_sec)
+        within = wait_sec + (call.within_sec or self._patience) + len(body or b"") * PER_BYTE
         until = monotonic() + within
         tried_for = wait_sec + (within - wait_sec) * TRIED_FOR if call.is_repeatable else within
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Unpack
 
 from taskyard.core import transitions
 from taskyard.core.errors import IllegalTransition, InvalidInput, TaskyardError
 from taskyard.core.task import Hot, TaskId
+from taskyard.definition.task_fields import TaskFilter
 from taskyard.features.attempts.endings.batch_answers import MOST_AT_ONCE
 from taskyard.features.dead_letters.service import DeadLetters
 from taskyard.features.tasks.answers import Acted
@@ -40,14 +41,25 @@ class Bulk:
         self._dead_letters = dead_letters
 
     async def act(
-        self, action: str, *, by: str, dry_run: bool = False, priority: int | None = None, note: str = "", **which: Any
+        self,
+        action: str,
+        *,
+        by: str,
+        dry_run: bool = False,
+        priority: int | None = None,
+        note: str = "",
+        ids: Sequence[str] = (),
+        **which: Unpack[TaskFilter],
     ) -> Acted:
-        """Do something with every task that matches what `find` takes, newest first; a dry run only says which."""
+        """Do something with exactly these tasks, or with every one that matches what `find` takes, newest first.
+
+        A dry run only says with which.
+        """
         if action not in ACTIONS:
             raise InvalidInput("action", f"must be one of {', '.join(ACTIONS)}")
         if (action == "priority") != (priority is not None):
             raise InvalidInput("priority", "goes with the action priority, and only with it")
-        matching = await self._matching(which)
+        matching = await (self._chosen(ids, which) if ids else self._matching(which))
         refused: dict[TaskId, TaskyardError] = {}
         for hot in matching:
             try:
@@ -60,9 +72,7 @@ class Bulk:
         done = tuple(hot.id for hot in matching if hot.id not in refused)
         return Acted(done, refused, more=len(matching) == MOST_MATCHED)
 
-    async def _matching(self, which: dict[str, Any]) -> list[Hot]:
-        if ids := which.pop("ids", ()):
-            return await self._chosen([TaskId(each) for each in ids], which)
+    async def _matching(self, which: TaskFilter) -> list[Hot]:
         wanted, found = self._queries.filter(**which), list[Hot]()
         while len(found) < MOST_MATCHED:
             page = await self._store.find(wanted, after=found[-1].seq if found else 0, limit=MOST_AT_ONCE)
@@ -71,13 +81,17 @@ class Bulk:
                 break
         return found
 
-    async def _chosen(self, ids: Sequence[TaskId], which: dict[str, Any]) -> list[Hot]:
+    async def _chosen(self, ids: Sequence[str], which: TaskFilter) -> list[Hot]:
         """Exactly these, and no filter beside them."""
         if any(which.values()):
             raise InvalidInput("ids", "stand alone: with them, nothing else is filtered by")
         if len(ids) > MOST_AT_ONCE:
             raise InvalidInput("ids", f"must be at most {MOST_AT_ONCE}")
-        return [hot for hot in (await self._store.load(ids)).values() if hot.workspace == self._workspace]
+        return [
+            hot
+            for hot in (await self._store.load([TaskId(each) for each in ids])).values()
+            if hot.workspace == self._workspace
+        ]
 
     async def _act(self, action: str, task_id: TaskId, *, by: str, priority: int | None, note: str) -> None:
         match action:

@@ -12,6 +12,7 @@ from taskyard.api.codec import write
 from taskyard.api.openapi import model
 from taskyard.core.json_value import Json, compact
 from taskyard.core.units import to_iso
+from taskyard.definition.task_fields import TaskFilter
 from taskyard.definition.view import About, Time
 from taskyard.features.artifacts import views as files
 from taskyard.features.attempts.views import Child, Input, Receipt
@@ -96,7 +97,7 @@ async def find(
 
     In a view, `status` has its words, and a page may show fewer or more than `limit`: it is a page of whole tasks.
     """
-    which: dict[str, Any] = {
+    which: TaskFilter = {
         "status": status if view is None else multica.statuses_of(status),
         "type": type,
         "queue": queue,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Unpack
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import DagId, Hot, Status, TaskId
 from taskyard.core.units import MicroUsd
+from taskyard.definition.task_fields import TaskFilter
 from taskyard.features.tasks.answers import Counted, Relations, Total
 from taskyard.features.tasks.parts import AttemptView, attempt_view
 from taskyard.features.tasks.task_rows import TaskInShort, TaskRow, in_short, row_of
@@ -34,36 +35,11 @@ class Queries:
         attempts = await self._store.attempts((await self._ledger.load(TaskId(task_id))).id)
         return [attempt_view(attempt) for attempt in attempts]
 
-    async def find(
-        self,
-        *,
-        status: str | Sequence[str] = (),
-        type: str | Sequence[str] = (),
-        queue: str | None = None,
-        agent: str | None = None,
-        subject: str | None = None,
-        dag_id: str | None = None,
-        parent_id: str | None = None,
-        tag: str | None = None,
-        text: str | None = None,
-        limit: int = DEFAULT_LISTED,
-        cursor: int = 0,
-    ) -> list[Task]:
+    async def find(self, *, limit: int = DEFAULT_LISTED, cursor: int = 0, **which: Unpack[TaskFilter]) -> list[Task]:
         """Tasks, newest first. The cursor is the `seq` of the last one seen."""
         if not 1 <= limit <= MOST_LISTED:
             raise InvalidInput("limit", f"must be from 1 to {MOST_LISTED}")
-        which = self.filter(
-            status=status,
-            type=type,
-            queue=queue,
-            agent=agent,
-            subject=subject,
-            dag_id=dag_id,
-            parent_id=parent_id,
-            tag=tag,
-            text=text,
-        )
-        return await self.tasks(await self._store.find(which, after=cursor, limit=limit))
+        return await self.tasks(await self._store.find(self.filter(**which), after=cursor, limit=limit))
 
     def filter(
         self,
@@ -72,7 +48,11 @@ class Queries:
         type: str | Sequence[str] = (),
         dag_id: str | None = None,
         parent_id: str | None = None,
-        **same: str | None,
+        queue: str | None = None,
+        agent: str | None = None,
+        subject: str | None = None,
+        tag: str | None = None,
+        text: str | None = None,
     ) -> Filter:
         return Filter(
             workspace=self._workspace,
@@ -80,7 +60,11 @@ class Queries:
             types=frozenset(_several(type)),
             dag_id=None if dag_id is None else DagId(dag_id),
             parent_id=None if parent_id is None else TaskId(parent_id),
-            **same,
+            queue=queue,
+            agent=agent,
+            subject=subject,
+            tag=tag,
+            text=text,
         )
 
     async def tasks(self, hots: Sequence[Hot]) -> list[Task]:
@@ -88,9 +72,9 @@ class Queries:
         definitions = await self._store.definitions([hot.id for hot in hots])
         return [Task(hot, definitions[hot.id]) for hot in hots if hot.id in definitions]
 
-    async def rows(self, **which: Any) -> list[TaskRow]:
-        """Tasks that match what `find` takes, newest first, each as one line without anything long."""
-        tasks = await self.find(**which)
+    async def rows(self, *, limit: int = DEFAULT_LISTED, cursor: int = 0, **which: Unpack[TaskFilter]) -> list[TaskRow]:
+        """The same, each task as one line without anything long."""
+        tasks = await self.find(limit=limit, cursor=cursor, **which)
         costs = await self.costs_of([stored_task(task)[0] for task in tasks])
         return [row_of(task, costs[task.id]) for task in tasks]
 
@@ -110,7 +94,7 @@ class Queries:
             for hot in hots
         }
 
-    async def count(self, **which: Any) -> Counted:
+    async def count(self, **which: Unpack[TaskFilter]) -> Counted:
         """How many tasks match what `find` takes, by status: all of them, or the newest of too many.
 
         Every status is named, also one in which there are none.
@@ -128,7 +112,7 @@ class Queries:
             after = page[-1].seq
         return Counted(dict(counts), True)
 
-    async def total(self, **which: Any) -> Total:
+    async def total(self, **which: Unpack[TaskFilter]) -> Total:
         """How many tasks match what `find` takes, counted up to a number."""
         found = await self._store.find(self.filter(**which), after=0, limit=MOST_TOTAL + 1)
         return Total(min(len(found), MOST_TOTAL), len(found) > MOST_TOTAL)
