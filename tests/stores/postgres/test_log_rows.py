@@ -4,7 +4,7 @@ from taskyard.core.changes import Event, expected
 from taskyard.core.task import DagId, Hot
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
-from tests.stores.given import HERE, a_new_task, every_event, given_a_task, given_tasks, history, land
+from tests.stores.given import HERE, a_new_task, committed, every_event, given_a_task, given_tasks, history
 from tests.stores.postgres.conftest import Gate
 
 ROWS = "select string_agg(owners || ' ' || coalesce(live::text, 'all'), ', ' order by number) from yard.log"
@@ -12,7 +12,7 @@ SHOWN = "select array_agg(task_id order by seq) from yard.history"
 
 
 async def remove(store: PostgresStore, *hots: Hot) -> None:
-    await land(store, expects=tuple(map(expected, hots)), removals=tuple(hot.id for hot in hots))
+    await committed(store, expects=tuple(map(expected, hots)), removals=tuple(hot.id for hot in hots))
 
 
 async def shown(store: PostgresStore) -> list[tuple[int, str | None]]:
@@ -56,10 +56,10 @@ async def test_a_row_of_which_all_owners_are_gone_keeps_what_belongs_to_nobody(
     store: PostgresStore, gate: Gate, clock: ManualClock
 ):
     tasks = [await a_new_task(store, dag_id=DagId("dag_d")) for _ in range(3)]
-    await land(store, tasks=tuple(tasks), events=(of_dag(store), of_dag(store, dag=None)))
+    await committed(store, tasks=tuple(tasks), events=(of_dag(store), of_dag(store, dag=None)))
     rows = [*(await store.load([task.hot.id for task in tasks])).values()]
     alone = await a_new_task(store)
-    await land(store, tasks=(alone,), events=(of_dag(store), of_dag(store, dag=None)))
+    await committed(store, tasks=(alone,), events=(of_dag(store), of_dag(store, dag=None)))
     (row,) = (await store.load([alone.hot.id])).values()
 
     await remove(store, row)
