@@ -31,7 +31,7 @@ class HostBeyond(RemoteHost):
         return await self._behind.sweep()
 
     async def run_outbox(self) -> OutboxRun:
-        return await self._behind.run_outbox()
+        return await self._behind.host.run_outbox()
 
 
 class Beyond(Yard):

@@ -62,7 +62,6 @@ class SyncYard:
         self.verify = wait(yard.verify)
         self.health = wait(yard.health)
         self.sweep = wait(yard.sweep)
-        self.run_outbox = wait(yard.run_outbox)
         self._name(yard, wait)
 
     def _name(self, yard: Yard, wait: Waits) -> None:

@@ -49,7 +49,6 @@ class Yard:
         self.verify = verbs.verification.verify
         self.health = verbs.health.report
         self.sweep = host.sweep
-        self.run_outbox = host.run_outbox
         self._name(verbs)
 
     def _name(self, verbs: Verbs) -> None:
@@ -114,11 +113,6 @@ class Yard:
         """Another workspace of the same store. This yard sweeps for it."""
         return Yard(self.on_store.beside(workspace))
 
-    def twin(self) -> Self | None:
-        """Another connection to the same yard, for another thread's loop; None where there can be none."""
-        host = self.host.twin()
-        return None if host is None else type(self)(host)
-
     async def open(self) -> Self:
         await self.host.open()
         return self
@@ -133,6 +127,12 @@ class Yard:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def twin_of(yard: Yard) -> Yard | None:
+    """Another connection to the same yard, for another thread's loop; None where there can be none."""
+    host = yard.host.twin()
+    return None if host is None else Yard(host)
 
 
 class TaskVerbs:

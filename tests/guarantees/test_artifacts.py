@@ -34,7 +34,7 @@ async def clear(yard: Yard, clock: ManualClock, seconds: float = 61) -> None:
     """Let time pass, and errands be run."""
     clock.advance(seconds=seconds)
     await yard.sweep()
-    await yard.run_outbox()
+    await yard.host.run_outbox()
 
 
 async def run_again(yard: Yard, clock: ManualClock, task_id: str) -> Any:

@@ -26,7 +26,7 @@ async def test_a_bucket_holds_what_was_accepted_and_nothing_else(monkeypatch: py
         kept = await put_by(yard, again, "big.bin", "x" * 20_000_000)
         await yard.complete(again.id, again.lease)
         await elapse(yard, clock, 61)
-        await yard.run_outbox()
+        await yard.host.run_outbox()
 
         assert objects_in(place.folder) == [kept]
         assert len(await content_of(yard, kept)) == 20_000_000

@@ -46,7 +46,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 async def deliver(yard: Yard, clock: ManualClock, seconds: float = 2) -> None:
     """Let time pass, and errands be run."""
     await elapse(yard, clock, seconds)
-    await yard.run_outbox()
+    await yard.host.run_outbox()
 
 
 def received_notices(receiver: Receiver) -> list[tuple[str, str]]:
@@ -266,7 +266,7 @@ async def test_after_the_last_try_it_is_parked_until_a_person_decides(
     await given_a_dead_letter(yard, "test")
     for _ in range(TRIES + 1):
         clock.advance(seconds=7201)
-        await yard.run_outbox()
+        await yard.host.run_outbox()
 
     first, second = await yard.notifications.deliveries(parked=True)
     assert (await yard.notifications.deliveries(), first.tries) == ([], TRIES)
@@ -304,7 +304,7 @@ async def test_who_dies_between_addressing_and_settling_makes_none_twice(
     with monkeypatch.context() as patched:
         patched.setattr(yard.store, "settle", died)
         with pytest.raises(Died):
-            await yard.run_outbox()
+            await yard.host.run_outbox()
     await deliver(yard, clock)
 
     assert len(receiver.received) == 1
@@ -323,7 +323,7 @@ async def test_who_dies_while_sending_leaves_it_to_be_sent_again(
     with monkeypatch.context() as patched:
         patched.setattr(Delivery, "post", died)
         with pytest.raises(Died):
-            await yard.run_outbox()
+            await yard.host.run_outbox()
     assert len(await yard.notifications.deliveries()) == 1
     await deliver(yard, clock, 11)
 
@@ -338,12 +338,12 @@ async def test_while_a_slow_target_is_waited_for_nobody_else_tries_it(
     await yard.notifications.set("ops", receiver.url, events=["dead_letter"])
     await given_a_dead_letter(yard)
     receiver.gate.clear()
-    trying = asyncio.create_task(yard.run_outbox())
+    trying = asyncio.create_task(yard.host.run_outbox())
     async with asyncio.timeout(20):
         await receiver.came.wait()
 
     clock.advance(seconds=2)
-    await other.run_outbox()
+    await other.host.run_outbox()
     receiver.gate.set()
     await trying
 
@@ -427,7 +427,7 @@ async def test_verify_finds_what_was_forgotten(
 ):
     await yard.notifications.set("ops", receiver.url, events=["dead_letter"])
     await given_a_dead_letter(yard, "code")
-    await yard.run_outbox()
+    await yard.host.run_outbox()
     await given_a_dead_letter(yard, "test")
 
     async def careless(*_: Any) -> int:
@@ -437,9 +437,9 @@ async def test_verify_finds_what_was_forgotten(
         patched.setattr(OutboxRunner, "_address_all", careless)
         patched.setattr(OutboxRunner, "_deliver", careless)
         clock.advance(seconds=7200)
-        await yard.run_outbox()
+        await yard.host.run_outbox()
         problems = (await yard.verify()).problems
-    await yard.run_outbox()
+    await yard.host.run_outbox()
     await deliver(yard, clock)
 
     assert len(problems) == 1

@@ -138,7 +138,7 @@ async def test_an_artifact_whose_task_is_pruned_while_its_content_is_looked_for_
 
     async def after_pruning(objects: Objects, key: str) -> AsyncGenerator[bytes]:
         await yard.sweep()
-        await yard.run_outbox()
+        await yard.host.run_outbox()
         async for piece in read(objects, key):
             yield piece
 

@@ -51,7 +51,7 @@ async def test_a_process_killed_after_it_stored_a_file_leaves_it_to_be_cleared_a
     await crew.end()
     assert objects_in(folder) == sorted([lost, kept])
     async with taskyard.connect(url, sweeps=False, artifacts=folder.as_uri(), clock=Ahead()) as later:
-        await later.run_outbox()
+        await later.host.run_outbox()
 
     assert [each.id for each in await yard.artifacts.list()] == [kept]
     assert objects_in(folder) == [kept]

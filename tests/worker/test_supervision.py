@@ -17,6 +17,7 @@ from taskyard.core.task import Status
 from taskyard.features.attempts.claims import Claims
 from taskyard.features.attempts.views import Receipt
 from taskyard.features.retention.views import Swept
+from taskyard.host import Host
 from taskyard.sweeper import Sweeper
 from taskyard.worker.context import Context
 from taskyard.worker.process import runner, supervisor
@@ -79,19 +80,19 @@ async def test_a_second_connection_that_cannot_be_opened_is_tried_again(
     yard: Yard, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Cancellations are heard over it; a store that has none hears of them in the handlers' loop."""
-    long, twin_of, asked = Long(), yard.twin, list[str]()
+    long, twin_of, asked = Long(), yard.host.twin, list[str]()
 
     async def away() -> NoReturn:
         raise StoreUnavailable("it is away")
 
-    def failing_at_first() -> Yard | None:
+    def failing_at_first() -> Host | None:
         twin = twin_of()
         if twin is not None and not asked:
             monkeypatch.setattr(twin, "open", away)
         asked.append("twin")
         return twin
 
-    monkeypatch.setattr(yard, "twin", failing_at_first)
+    monkeypatch.setattr(yard.host, "twin", failing_at_first)
     task = await yard.enqueue("long")
     async with working(yard, long.agent, grace_sec=0.1):
         await until(yard, task.id, Status.RUNNING)

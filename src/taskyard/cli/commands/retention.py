@@ -13,7 +13,7 @@ def sweep(context: typer.Context, as_json: AsJson = False) -> None:
     """Do once what a worker does every second: expire leases, end delays, prune, deliver notifications."""
 
     async def use(yard: Yard) -> dict[str, int]:
-        return {**(await yard.sweep())._asdict(), **(await yard.run_outbox())._asdict()}
+        return {**(await yard.sweep())._asdict(), **(await yard.host.run_outbox())._asdict()}
 
     counts = in_yard(context, use)
     done = ", ".join(f"{count} {word}" for word, count in counts.items() if count)

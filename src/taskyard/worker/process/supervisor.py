@@ -26,7 +26,7 @@ from taskyard.worker.process.heartbeats import PAUSE, Beating, Heart
 from taskyard.worker.process.membership import be_heard
 from taskyard.worker.process.runtime_files import Process
 from taskyard.worker.process.signals import Signals
-from taskyard.yard import Yard
+from taskyard.yard import Yard, twin_of
 
 logger = logging.getLogger("taskyard.worker")
 LOOK = 0.25  # seconds between looks whether the handlers' loop goes on
@@ -64,7 +64,7 @@ class Supervisor:
         self._handlers_thread = threading.get_ident()
         if self._on_signal is not None and threading.current_thread() is threading.main_thread():
             self._signals = Signals()
-        twin = self._yard.twin()
+        twin = twin_of(self._yard)
         if twin is None:
             self._tasks = [asyncio.create_task(work) for work in self._keeping(self._yard)]
         self._thread = threading.Thread(
@@ -119,7 +119,7 @@ class Supervisor:
             except Exception:
                 logger.exception("leases cannot be kept yet")
             await asyncio.sleep(PAUSE)
-            twin = self._yard.twin()
+            twin = twin_of(self._yard)
         if twin is not None:
             await self._keep_leases_through(twin)
 
