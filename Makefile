@@ -58,7 +58,8 @@ test: $(ready) $(dashboard_ready)
 compiled: $(ready)
 	@found=$$($(BIN)/pytest --collect-only --quiet 2>&1) || { echo "$$found" | tail -n 50; exit 1; }
 
-# What most changes break, without a server, a browser or a second process; each part is a process of its own.
+# What most changes break, without a server, a browser or a second process; each part is a process of its own. The rules
+# and use cases of each feature, and what is promised of them, are tried in memory; what a store must do also on SQLite.
 quick: $(ready)
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync quick-features quick-stores quick-core
 
@@ -66,7 +67,7 @@ quick-core: $(ready)
 	@$(BIN)/pytest -q tests/core $(ARGS)
 
 quick-features: $(ready)
-	@TASKYARD_TEST_STORES=memory $(BIN)/pytest -q tests/guarantees $(ARGS)
+	@TASKYARD_TEST_STORES=memory $(BIN)/pytest -q tests/features tests/guarantees $(ARGS)
 
 quick-stores: $(ready)
 	@TASKYARD_TEST_STORES=memory,sqlite $(BIN)/pytest -q tests/stores/test_*.py $(ARGS)

@@ -108,6 +108,17 @@ def test_a_row_of_the_grid_says_where_things_are(row: list[str]):
     assert guide.startswith("[")
 
 
+@pytest.mark.parametrize("noun", [row[0] for row in rows_of("The grid")])
+def test_every_feature_has_tests_of_its_own(noun: str):
+    assert list((ROOT / "tests/features" / noun).glob("test_*.py")) != []
+
+
+def test_a_folder_of_tests_is_that_of_a_feature():
+    folders = {path.parent.name for path in (ROOT / "tests/features").glob("*/test_*.py")}
+
+    assert folders == {row[0] for row in rows_of("The grid")}
+
+
 @pytest.mark.parametrize("folder", ["server/routes", "client", "cli/commands"])
 def test_a_folder_of_the_grid_has_modules_of_nouns_alone(folder: str):
     modules = {path.stem for path in (PACKAGE / folder).glob("*.py")} - {"__init__", *REMOTE_BASE}

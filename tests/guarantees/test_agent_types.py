@@ -225,7 +225,7 @@ async def test_of_two_processes_that_want_a_name_at_once_one_gets_it(open_yard: 
 
 async def race(*registering: Coroutine[Any, Any, RegisteredAgent]) -> None:
     tried = await asyncio.gather(*registering, return_exceptions=True)
-    assert sorted(type(each).__name__ for each in tried) == ["Agent", "IdentityTaken"]
+    assert sorted(type(each).__name__ for each in tried) == ["IdentityTaken", "RegisteredAgent"]
 
 
 async def test_registering_asks_for_no_more_than_was_granted(yard: Yard):

@@ -11,7 +11,7 @@ from taskyard.server.live import feed as live
 from taskyard.server.live.event_buffer import Recent
 from taskyard.server.live.feed import LiveFeed
 from taskyard.yard import Yard
-from tests.core.test_event_feed import TURNS, Written, events
+from tests.features.events.test_shared_reader import TURNS, Written, events
 
 
 async def reading(log: Written) -> tuple[LiveFeed, asyncio.Task[None]]:

@@ -166,10 +166,10 @@ class RemotePriorities(Remote, Priorities):
 
 def _matching(given: Arguments) -> Arguments:
     """What is filtered by stands by itself in the body."""
-    said = {name: value for name, value in given.items() if name not in _FILTER}
+    rest = {name: value for name, value in given.items() if name not in _FILTER}
     which = {name: value for name, value in given.items() if name in _FILTER and value is not None}
     several = {name: [value] for name, value in which.items() if name in _SEVERAL and isinstance(value, str)}
-    return {**said, "filter": which | several}
+    return {**rest, "filter": which | several}
 
 
 class RemoteBulk(Remote, Bulk):

@@ -19,7 +19,7 @@ from taskyard.ledger.ids import mint
 
 Arguments = dict[str, Any]
 Prepare = Callable[[Arguments], Arguments]
-SAID_BY_THE_TOKEN = frozenset({"by", "created_by", "sent_by", "token"})  # who asks: never sent
+GIVEN_BY_THE_TOKEN = frozenset({"by", "created_by", "sent_by", "token"})  # who asks: never sent
 _CONVERTED: dict[object, Callable[[object], object]] = {Iterable: several, Sequence: several, Mapping: as_object}
 
 
@@ -94,7 +94,7 @@ class Encoding:
         if bare and bare[-1].kind is Parameter.VAR_KEYWORD:
             fields = [Parameter(name, Parameter.KEYWORD_ONLY) for name in self._fields(bare.pop().name)]
         taken = [each.name for each in (*bare, *fields)]
-        sent = ", ".join(f"{name!r}: {name}" for name in taken if name not in SAID_BY_THE_TOKEN)
+        sent = ", ".join(f"{name!r}: {name}" for name in taken if name not in GIVEN_BY_THE_TOKEN)
         binder = eval(f"lambda {str(Signature([*bare, *fields]))[1:-1]}: {{{sent}}}")
         binder.__qualname__, binder.__defaults__ = self._verb.__qualname__, self._verb.__defaults__
         binder.__kwdefaults__ = {**(self._verb.__kwdefaults__ or {}), **dict.fromkeys(each.name for each in fields)}
@@ -123,7 +123,7 @@ class Encoding:
     @cached_property
     def _may_say_more(self) -> bool:
         """Whether the body has members, also where a caller leaves all of them out."""
-        return not signature(self.bind).parameters.keys() <= self._in_path.keys() | SAID_BY_THE_TOKEN
+        return not signature(self.bind).parameters.keys() <= self._in_path.keys() | GIVEN_BY_THE_TOKEN
 
     @cached_property
     def _optional(self) -> frozenset[str]:

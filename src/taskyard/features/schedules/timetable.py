@@ -86,6 +86,8 @@ def _every(every: Micros, start: Micros, after: Micros, until: Micros) -> Iterat
 
 def _at_wall_times(timing: Timing, after: Micros, until: Micros) -> Iterator[Micros]:
     zone, cron = ZoneInfo(timing.zone), timing.cron or ""
+    if timing.gap is Gap.NEXT and _begins_after_gap(timing.zone, cron, after):
+        yield (after := Micros(after + _LEAST))
     while after < until:
         jump = _next_jump(timing.zone, after)
         for wall in CronSim(cron, _naive(Micros(after + jump.before))):
@@ -120,6 +122,12 @@ def _has_time_in_gap(cron: str, jump: _Jump) -> bool:
         return False
     first = next(CronSim(cron, _naive(Micros(jump.at + jump.before - SECOND))), None)
     return first is not None and first < _naive(Micros(jump.at + jump.after))
+
+
+def _begins_after_gap(zone: str, cron: str, after: Micros) -> bool:
+    """Whether the clocks are put forward in the very next microsecond, over a time that is to fire."""
+    first = Micros(after + _LEAST)
+    return any(jump.at == first and _has_time_in_gap(cron, jump) for jump in _jumps(zone, moment(first).year))
 
 
 def _is_wanted(zone: ZoneInfo, at: Micros, overlap: Overlap) -> bool:

@@ -15,7 +15,7 @@ from tests.core.hostile import task
 
 PAIRS = [
     tuple(line.split("\t"))
-    for line in (Path(__file__).parents[1] / "data" / "similar-tasks.tsv").read_text(encoding="utf-8").splitlines()
+    for line in (Path(__file__).parents[2] / "data" / "similar-tasks.tsv").read_text(encoding="utf-8").splitlines()
 ]
 STORED, ASKED = [pair[0] for pair in PAIRS], [pair[1] for pair in PAIRS]
 

@@ -64,6 +64,15 @@ def test_what_comes_once_in_28_years_is_found():
 START_TEXT = "2026-01-01T00:00:00Z"
 
 
+def test_a_time_in_a_gap_is_found_from_the_microsecond_before_it():
+    timing = timed("15 1,2,3 * * 0 Africa/Casablanca", gap=None, overlap=None, starts_at=START, ends_at=None)
+    forward = from_iso("2026-03-22T02:00:00Z")
+
+    assert timing.gap is Gap.NEXT
+    assert next(times(timing, Micros(forward - 1))) == forward
+    assert next(times(timing, forward)) > forward
+
+
 @settings(deadline=None)
 @given(
     st.sampled_from(["* * * * *", "*/7 * * * *", "0 * * * *", "30 2 * * *", "15 1,2,3 * * 0"]),
