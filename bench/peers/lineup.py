@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 ADAPTERS = "bench.peers.adapters"
+NOTHING = "nothing: a finished job is deleted"
 
 
 class Store(StrEnum):
@@ -23,6 +24,7 @@ class System:
     package: str | None = None  # whose version is told
     place: str = "{}"  # how it wants to be told where it is to work
     settings: str = ""
+    keeps: str = ""  # what is stored of a job that was done, as it is set up here
     language: str = "Python"
     is_ours: bool = False
     is_floor: bool = False
@@ -32,17 +34,25 @@ def _ours(store: Store, place: str = "{}") -> System:
     settings = "500 slots, sweeping, full history"
     module = f"{ADAPTERS}.taskyard_itself"
     return System(
-        name="taskyard", store=store, module=module, package="taskyard", place=place, settings=settings, is_ours=True
+        name="taskyard",
+        store=store,
+        module=module,
+        package="taskyard",
+        place=place,
+        settings=settings,
+        keeps="the job, every attempt, its output, every event",
+        is_ours=True,
     )
 
 
-def _peer(name: str, store: Store, settings: str, *, package: str | None = None) -> System:
-    return System(name=name, store=store, module=f"{ADAPTERS}.{name}_peer", package=package or name, settings=settings)
+def _peer(name: str, store: Store, settings: str, *, keeps: str = NOTHING, package: str | None = None) -> System:
+    module = f"{ADAPTERS}.{name}_peer"
+    return System(name=name, store=store, module=module, package=package or name, settings=settings, keeps=keeps)
 
 
-def _on_node(name: str, store: Store, settings: str) -> System:
+def _on_node(name: str, store: Store, settings: str, *, keeps: str = NOTHING) -> System:
     module = f"node/{name.replace('-', '_')}.cjs"
-    return System(name=name, store=store, module=module, package=name, settings=settings, language="Node")
+    return System(name=name, store=store, module=module, package=name, settings=settings, keeps=keeps, language="Node")
 
 
 def _floor(store: Store, module: str) -> System:
@@ -52,19 +62,52 @@ def _floor(store: Store, module: str) -> System:
 
 LINEUP = (
     _ours(Store.POSTGRES),
-    _peer("pgqueuer", Store.POSTGRES, "batches of 500, pool of 16"),
-    _peer("procrastinate", Store.POSTGRES, "concurrency 100"),
-    _on_node("graphile-worker", Store.POSTGRES, "local queue 500, concurrency 100; deletes finished jobs"),
-    _on_node("pg-boss", Store.POSTGRES, "batches of 500, notifications"),
+    _peer("pgqueuer", Store.POSTGRES, "batches of 500, pool of 16", keeps="a log row for each change of status"),
+    _peer(
+        "procrastinate",
+        Store.POSTGRES,
+        "concurrency 100",
+        keeps="the job, an event for each change of status; no output",
+    ),
+    _peer(
+        "absurd",
+        Store.POSTGRES,
+        "concurrency 100, batches of 100, polls every 10 ms",
+        keeps="the job, every attempt, its output, checkpoints; no events",
+        package="absurd-sdk",
+    ),
+    _peer(
+        "dbos",
+        Store.POSTGRES,
+        "100 workflows, polls every 10 ms",
+        keeps="the job, its output, its steps; attempts only counted, no events",
+    ),
+    _on_node("graphile-worker", Store.POSTGRES, "local queue 500, concurrency 100"),
+    _on_node(
+        "pg-boss",
+        Store.POSTGRES,
+        "batches of 500, notifications",
+        keeps="the job and its output; attempts only counted, no events",
+    ),
     _floor(Store.POSTGRES, "postgres_floor"),
     _ours(Store.REDIS),
-    _peer("taskiq", Store.REDIS, "streams, 100 tasks; no results, no history"),
-    _peer("dramatiq", Store.REDIS, "8 threads; no results, no history"),
-    _peer("saq", Store.REDIS, "concurrency 100"),
-    _on_node("bullmq", Store.REDIS, "concurrency 100"),
+    _peer("taskiq", Store.REDIS, "streams, 100 tasks"),
+    _peer("dramatiq", Store.REDIS, "8 threads"),
+    _peer("saq", Store.REDIS, "concurrency 100", keeps="the job and its output, for ten minutes"),
+    _on_node(
+        "bullmq",
+        Store.REDIS,
+        "concurrency 100",
+        keeps="the job and its output, the last 10,000 events; attempts only counted",
+    ),
     _ours(Store.SQLITE, place="sqlite:///{}/yard.db"),
-    _peer("huey", Store.SQLITE, "one thread, polls every 10 ms; no acknowledgement, no results"),
-    _peer("litequeue", Store.SQLITE, "synchronous FULL instead of its own NORMAL, polls every 2 ms"),
+    _peer("huey", Store.SQLITE, "one thread, polls every 10 ms; no acknowledgement"),
+    _peer(
+        "litequeue",
+        Store.SQLITE,
+        "synchronous FULL instead of its own NORMAL, polls every 2 ms",
+        keeps="the job, when it was claimed and done; no output, no attempts",
+    ),
     _floor(Store.SQLITE, "sqlite_floor"),
     _ours(Store.HTTP),
 )

@@ -68,6 +68,7 @@ def as_json(run: Run) -> str:
             "store": system.store,
             "version": run.versions[system],
             "settings": system.settings,
+            "keeps": system.keeps,
             "samples": [{measure: asdict(sample) for measure, sample in taken.items()} for taken in outcome.rounds],
             "voids": outcome.voids,
         }
@@ -118,8 +119,11 @@ def _stands(run: Run, target: Target) -> Iterator[str]:
 
 def _store(run: Run, store: Store) -> str:
     chosen = {system: outcome for system, outcome in run.outcomes.items() if system.store is store}
-    heads = ["jobs/s", *Measure, *(f"CPU µs, {measure}" for measure in COSTLY)]
-    rows = [[f"{system.name} {run.versions[system]}", *_figures(outcome)] for system, outcome in chosen.items()]
+    heads = ["jobs/s", *Measure, *(f"CPU µs, {measure}" for measure in COSTLY), "keeps of a finished job"]
+    rows = [
+        [f"{system.name} {run.versions[system]}", *_figures(outcome), system.keeps]
+        for system, outcome in chosen.items()
+    ]
     settings = [f"- {system.name}: {system.settings}" for system in chosen]
     lines = [f"### {store}", "", f"`{run.durability[store]}`", "", *_table(heads, rows), "", *settings]
     return "\n".join(lines)
