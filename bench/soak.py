@@ -201,7 +201,7 @@ async def soak(given: Namespace, store: str, url: str) -> list[Sample]:
             each.cancel()
         await asyncio.gather(*busy, return_exceptions=True)
     async with taskyard.connect(url, sweeps=False) as yard:
-        stats = (await yard.local.metrics.read(days=1)).total
+        stats = (await yard.local.metrics.report(days=1)).total
         print(f"{store}: {stats.created} tasks came, {stats.tasks_completed} were completed")
     return samples
 

@@ -86,6 +86,23 @@ def test_a_figure_is_reported_in_the_unit_of_its_name():
 
 
 @pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.0, "0.0 s"),
+        (119.9, "119.9 s"),
+        (120.0, "2.0 min"),
+        (7200, "2.0 h"),
+        (172_800, "2.0 days"),
+        (27_624_146.8, "319.7 days"),
+    ],
+)
+def test_a_long_time_is_reported_in_a_unit_that_people_read(seconds: float, words: str):
+    (found,) = findings({"uptime_sec": seconds})
+
+    assert found.words == words
+
+
+@pytest.mark.parametrize(
     ("size", "words"),
     [(2**20, "1.0 MiB"), (2**30 - 2**20, "1023.0 MiB"), (2**30, "1.0 GiB"), (76_919_644_979, "71.6 GiB")],
 )

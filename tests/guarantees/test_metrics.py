@@ -35,7 +35,7 @@ def page_by_page(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
 
 
 async def today(yard: Yard) -> MetricTotals:
-    [day] = (await yard.local.metrics.read(days=1)).days
+    [day] = (await yard.local.metrics.report(days=1)).days
     assert day.date == utc_date(yard.now())
     return day.totals
 
@@ -66,10 +66,10 @@ async def test_the_sum_goes_on_where_days_end(yard: Yard, clock: ManualClock):
     await yard.complete(held.id, held.lease, cost_usd=2)
     await count_now(yard, clock)
 
-    metrics = await yard.local.metrics.read(days=2)
+    metrics = await yard.local.metrics.report(days=2)
 
     assert [day.totals.created for day in metrics.days] == [1, 1]
-    assert [day.totals.tasks_completed for day in (await yard.local.metrics.read(days=1)).days] == [1]
+    assert [day.totals.tasks_completed for day in (await yard.local.metrics.report(days=1)).days] == [1]
     assert (metrics.total.created, metrics.total.completed) == (2, {"code": 1})
     assert metrics.total.to_dict()["costs"] == [{"type": "code", "agent": "worker", "model": "", "cost_usd": "2"}]
 
@@ -111,7 +111,7 @@ async def test_who_dies_between_counting_and_storing_leaves_no_trace(yard: Yard,
     with pytest.raises(ProcessDied):
         await dying_after(yard, 0).on_store.sweeper.follow()
 
-    assert (await yard.local.metrics.read()).days == ()
+    assert (await yard.local.metrics.report()).days == ()
 
 
 @pytest.mark.parametrize("commits", [0, 1, 2])
@@ -154,7 +154,7 @@ async def test_nothing_is_pruned_before_it_is_counted(yard: Yard, clock: ManualC
     await elapse(yard, clock, 120)
 
     assert await yard.find() == []
-    assert (await yard.local.metrics.read()).total.completed == {"code": 1}
+    assert (await yard.local.metrics.report()).total.completed == {"code": 1}
 
 
 async def test_counting_begins_with_what_is_kept_where_some_is_gone_already(yard: Yard, clock: ManualClock):
@@ -183,7 +183,7 @@ async def test_figures_are_kept_for_a_year_and_then_some(yard: Yard, clock: Manu
     await count_now(yard, clock)
 
     assert await yard.store.record(metering.DAYS, yard.workspace, first) is None
-    assert (await yard.local.metrics.read()).total.created == 1
+    assert (await yard.local.metrics.report()).total.created == 1
 
 
 async def test_verify_finds_a_day_that_says_something_else_than_its_events(yard: Yard, clock: ManualClock):
@@ -204,7 +204,7 @@ async def test_verify_finds_a_day_that_says_something_else_than_its_events(yard:
 @pytest.mark.parametrize("days", [-1, 401, 1.5])
 async def test_so_many_days_are_not_kept(yard: Yard, days: int):
     with pytest.raises(InvalidInput):
-        await yard.local.metrics.read(days=days)
+        await yard.local.metrics.report(days=days)
 
 
 async def forget_that_it_was_counted(yard: Yard) -> None:

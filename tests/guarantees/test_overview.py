@@ -6,7 +6,7 @@ import taskyard
 from taskyard.core.errors import InvalidInput
 from taskyard.core.units import Micros, from_iso
 from taskyard.features.metrics import service as metering
-from taskyard.features.metrics.rules import PACES
+from taskyard.features.metrics.rules import TIME_RESOLUTIONS
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
 from tests.yards import elapse, given_a_dead_letter, given_a_running_task, given_an_agent
@@ -140,7 +140,7 @@ async def test_figures_of_short_times_are_kept_for_so_long_and_no_longer(yard: Y
     kept = await yard.store.records(metering.PACE, yard.workspace)
 
     minutes = [record.id for record in kept if record.id.startswith("minute:")]
-    assert len(minutes) <= PACES["minute"].kept // (3600 * 1_000_000) + 1
+    assert len(minutes) <= TIME_RESOLUTIONS["minute"].kept // (3600 * 1_000_000) + 1
     assert len([record for record in kept if record.id.startswith("hour:")]) == 6
 
 

@@ -243,7 +243,7 @@ async def test_the_table_of_metrics_has_the_figures_of_the_day(yard: Yard, clock
     clock.advance(seconds=6)
     await yard.sweep()
 
-    (day,) = (await behind(yard).local.metrics.read(days=1)).days
+    (day,) = (await behind(yard).local.metrics.report(days=1)).days
     assert day.totals.summary() == {
         "tasks_created": 2,
         "tasks_completed": 1,

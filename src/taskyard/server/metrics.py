@@ -87,7 +87,7 @@ async def read(yard: Yard) -> Standing:
         await yard.agents.list(),
         await yard.budgets.spending(),
         await yard.breakers.list(),
-        await yard.local.metrics.read(days=0),
+        await yard.local.metrics.report(days=0),
     )
 
 

@@ -20,7 +20,7 @@ def stats(
 ) -> None:
     """Tasks by state and type; or what came, went and failed, day by day."""
     if days is not None:
-        metrics = in_yard(context, lambda yard: yard.local.metrics.read(days=days))
+        metrics = in_yard(context, lambda yard: yard.local.metrics.report(days=days))
         show(as_json, metrics.to_dict(), _days(metrics))
         return
     figures = in_yard(context, lambda yard: yard.tasks.stats())

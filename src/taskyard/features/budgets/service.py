@@ -89,7 +89,7 @@ class Budgets:
 
     async def report(self, days: int = 30) -> SpendReport:
         """Where the money of the last days went, as the sweep has counted it so far."""
-        metered = (await self._metrics.read(days=days)).days
+        metered = (await self._metrics.report(days=days)).days
         total = MetricTotals()
         for day in metered:
             total.add(day.totals)

@@ -47,7 +47,7 @@ class Resolution(NamedTuple):
         return f"{self.name}:{to_iso(slot)[:16]}"
 
 
-PACES = {
+TIME_RESOLUTIONS = {
     pace.name: pace
     for pace in (
         Resolution("minute", MINUTE, Micros(2 * HOUR)),

@@ -16,7 +16,7 @@ from taskyard.core.json_value import Json
 from taskyard.core.units import DAY, Micros, utc_date
 from taskyard.definition import fields
 from taskyard.features.metrics import rules as metric_rules
-from taskyard.features.metrics.rules import PACES, MeteredDay, Metrics, MetricTotals, Resolution
+from taskyard.features.metrics.rules import TIME_RESOLUTIONS, MeteredDay, Metrics, MetricTotals, Resolution
 from taskyard.ledger.ledger import Ledger
 
 DAYS_KEPT = 400
@@ -43,7 +43,7 @@ class MetricCounts:
         self._store = ledger.store
         self._workspace = ledger.workspace
 
-    async def read(self, *, days: int = 7) -> Metrics:
+    async def report(self, *, days: int = 7) -> Metrics:
         """The figures of the last days, today's included, and those since counting began."""
         fields.whole(days, "days", least=0, most=DAYS_KEPT)
         first = utc_date(Micros(self._ledger.now() - (days - 1) * DAY))
@@ -76,7 +76,7 @@ class MetricCounts:
         """Whether it was this call that counted them: another process may have been faster."""
         agents = await self._store.records("agent")
         types = {(agent.workspace, agent.id): str(agent.body["type"]) for agent in agents}
-        finest = min(PACES.values(), key=lambda pace: pace.length)
+        finest = min(TIME_RESOLUTIONS.values(), key=lambda pace: pace.length)
         more = _by_record(metric_rules.fold(page.events, types, finest.slot), self._ledger.now())
         changes = [await self._added(key, more[key]) for key in more]
         changes += await self._outdated(changes)
@@ -96,14 +96,16 @@ class MetricCounts:
     async def _depth(self, key: RecordKey) -> dict[str, Json] | None:
         """How many tasks have not ended, by status, for a time that has just begun; of one long past nobody knows."""
         _, workspace, name = key
-        pace = _pace_of(name)
+        pace = _resolution_of(name)
         if name != pace.key(pace.slot(self._ledger.now())):
             return None
         return {status.value: number for status, number in (await self._store.depth(workspace)).items()}
 
     async def _outdated(self, changes: Sequence[RecordChange]) -> list[RecordChange]:
         """The oldest figures of each pace, which make room for those that are new."""
-        begun = {(each.workspace, _pace_of(each.id)) for each in changes if each.kind == PACE and each.version == 0}
+        begun = {
+            (each.workspace, _resolution_of(each.id)) for each in changes if each.kind == PACE and each.version == 0
+        }
         gone: list[RecordChange] = []
         for workspace, pace in begun:
             first = pace.key(pace.first_kept(self._ledger.now()))
@@ -132,12 +134,12 @@ def _by_record(slots: dict[tuple[str, Micros], MetricTotals], now: Micros) -> di
     """What is to be added to which record: to those of shorter times, to each day's, and to the one for ever."""
     added: dict[RecordKey, MetricTotals] = {}
     for (workspace, at), more in slots.items():
-        kept = [pace for pace in PACES.values() if pace.slot(at) >= pace.first_kept(now)]
+        kept = [pace for pace in TIME_RESOLUTIONS.values() if pace.slot(at) >= pace.first_kept(now)]
         paces = [(PACE, workspace, pace.key(pace.slot(at))) for pace in kept]
         for key in (*paces, (DAYS, workspace, utc_date(at)), (METER, workspace, TOTAL)):
             added.setdefault(key, MetricTotals()).add(more)
     return added
 
 
-def _pace_of(name: str) -> Resolution:
-    return PACES[name.partition(":")[0]]
+def _resolution_of(name: str) -> Resolution:
+    return TIME_RESOLUTIONS[name.partition(":")[0]]

@@ -16,7 +16,7 @@ from taskyard.features.agents.views import AgentView
 from taskyard.features.breakers.service import Breakers
 from taskyard.features.budgets.service import Budgets
 from taskyard.features.metrics import rules as metric_rules
-from taskyard.features.metrics.rules import PACES, Histogram, MetricTotals
+from taskyard.features.metrics.rules import TIME_RESOLUTIONS, Histogram, MetricTotals
 from taskyard.features.metrics.service import DAYS, PACE
 from taskyard.features.overview.views import DayMoney, OldestReady, Overview, Percentiles, Series, SilentAgent
 from taskyard.features.queues.service import Queues
@@ -110,7 +110,7 @@ class Overviews:
         if window not in WINDOWS:
             raise InvalidInput("window", f"must be one of {', '.join(WINDOWS)}")
         pace, number = WINDOWS[window]
-        length = DAY if pace is None else PACES[pace].length
+        length = DAY if pace is None else TIME_RESOLUTIONS[pace].length
         now = self._ledger.now()
         last = Micros(now - now % length)
         starts = [Micros(last - (number - 1 - place) * length) for place in range(number)]

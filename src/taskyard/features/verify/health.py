@@ -113,6 +113,17 @@ def _finding(name: str, value: Json) -> Finding:
     return Finding(name, False, f"{words}: {rule.advice}")
 
 
+_UNITS = (("days", 86_400), ("h", 3600), ("min", 60))
+
+
+def _length(seconds: float) -> str:
+    """In the largest unit that the time has two of: 319.7 days, 2.5 h, 90.0 s."""
+    for unit, length in _UNITS:
+        if seconds >= 2 * length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.1f} s"
+
+
 def _words(name: str, value: Json) -> str:
     match value:
         case dict():
@@ -120,7 +131,7 @@ def _words(name: str, value: Json) -> str:
         case int() | float() if name.endswith("_bytes"):
             return f"{value / MIB:.1f} MiB" if value < GIB else f"{value / GIB:.1f} GiB"
         case int() | float() if name.endswith("_sec"):
-            return f"{value:.1f} s"
+            return _length(value)
         case int() | float() if name.endswith("_share"):
             return f"{value:.0%}"
         case _:
