@@ -112,6 +112,31 @@ class Filter:
     text: str | None = None  # found in title, prompt or payload
 
 
+class Embedding(NamedTuple):
+    """The vector of a task's text."""
+
+    workspace: str
+    task_id: TaskId
+    type: str
+    embedder: str  # what made the vector; vectors of one embedder have one length
+    vector: Sequence[float]  # of length 1, so that the product of two is the cosine of their angle
+
+
+class VectorQuery(NamedTuple):
+    """Which vectors are searched, and for what."""
+
+    workspace: str
+    embedder: str
+    vector: Sequence[float]
+    limit: int
+    types: Sequence[str] | None = None  # of tasks; None: all
+
+
+class Near(NamedTuple):
+    task_id: TaskId
+    score: float  # the cosine: 1 is the same direction
+
+
 class ExternalTransaction(Protocol):
     """The caller's own transaction on the yard's database. These methods never begin, commit or roll back."""
 
@@ -324,6 +349,21 @@ class Store(Protocol):
 
     async def settle(self, outbox_ids: Sequence[int]) -> None:
         """These outbox rows were delivered."""
+        ...
+
+    async def keep_embeddings(self, embeddings: Sequence[Embedding]) -> None:
+        """Store these vectors in place of those of the same task and embedder. Tasks that do not exist are left out.
+
+        A vector is removed with its task.
+        """
+        ...
+
+    async def nearest(self, query: VectorQuery) -> list[Near]:
+        """The tasks with the nearest vectors, nearest first; equally near ones by id."""
+        ...
+
+    async def embedding_counts(self, workspace: str) -> dict[str, int]:
+        """How many vectors the workspace has, by embedder."""
         ...
 
     async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:

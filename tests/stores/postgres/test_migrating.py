@@ -74,7 +74,7 @@ async def migrated(url: str, clock: ManualClock) -> AsyncIterator[Yard]:
 async def test_the_data_of_the_first_release_are_all_there(migrated: Yard):
     for task_id, before in STORY["tasks"].items():
         after = json.loads(json.dumps((await migrated.get(task_id)).to_dict(), default=str))
-        assert after == before
+        assert after == before | {"remember": None}  # a field that the first release did not have
     assert await migrated.store.checks() == []
     verified = await migrated.verify()
     assert verified.ok, str(verified)

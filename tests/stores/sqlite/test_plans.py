@@ -8,6 +8,7 @@ import apsw
 import pytest
 
 from taskyard.stores.sqlite.connection import connect
+from taskyard.stores.sqlite.fast import vector_extension
 from taskyard.stores.sqlite.schema import prepare
 from taskyard.stores.sqlite.statements import SQL
 
@@ -26,6 +27,7 @@ def yard(tmp_path_factory: pytest.TempPathFactory) -> Generator[apsw.Connection]
     path: Path = tmp_path_factory.mktemp("plans") / "yard.db"
     connection = connect(path, writes=True)
     prepare(connection)
+    assert vector_extension.load(connection)
     yield connection
     connection.close()
 

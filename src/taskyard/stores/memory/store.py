@@ -10,7 +10,7 @@ import asyncio
 import secrets
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import TypeVar
@@ -62,16 +62,19 @@ from taskyard.stores.contract import (
     Clock,
     Config,
     Cursor,
+    Embedding,
     Extended,
     ExternalTransaction,
     Filter,
     Graph,
+    Near,
     Prunable,
     Stale,
+    VectorQuery,
 )
 from taskyard.stores.memory.commits import commit_set
 from taskyard.stores.memory.tables import Tables, copied
-from taskyard.stores.shared import prune_batches
+from taskyard.stores.shared import prune_batches, vectors
 from taskyard.stores.shared.commits.change_sets import check_consistency
 from taskyard.stores.shared.filters import matches
 from taskyard.stores.shared.identity import yard_identity
@@ -395,6 +398,23 @@ class MemoryStore(Schemaless):
             outbox.pop(number, None)
         self._wrote()
 
+    async def keep_embeddings(self, embeddings: Sequence[Embedding]) -> None:
+        tables = self._tables
+        for each in embeddings:
+            if each.task_id in tables.hot:
+                tables.embeddings.setdefault(each.task_id, {})[each.embedder] = each
+
+    async def nearest(self, query: VectorQuery) -> list[Near]:
+        stored = [
+            (each.task_id, vectors.pack_vector(each.vector))
+            for each in self._embeddings(query.workspace)
+            if each.embedder == query.embedder and (query.types is None or each.type in query.types)
+        ]
+        return vectors.rank(stored, query)
+
+    async def embedding_counts(self, workspace: str) -> dict[str, int]:
+        return dict(Counter(each.embedder for each in self._embeddings(workspace)))
+
     async def changed(self, mark: int, timeout: float, plan: claiming.ClaimPlan | None = None) -> int:  # noqa: ARG002
         if mark == self._tables.mark:
             with suppress(TimeoutError):
@@ -403,11 +423,20 @@ class MemoryStore(Schemaless):
 
     async def health(self) -> dict[str, Json]:
         tables = self._tables
-        return {"engine": "memory", "tasks": len(tables.hot), "events": len(tables.events)}
+        return {
+            "engine": "memory",
+            "tasks": len(tables.hot),
+            "events": len(tables.events),
+            "vector_search": vectors.search_kind(),
+        }
 
     async def checks(self) -> list[str]:
         tables = self._tables
         return [f"{task_id} has no definition" for task_id in tables.hot if task_id not in tables.definitions]
+
+    def _embeddings(self, workspace: str) -> Iterator[Embedding]:
+        for by_embedder in self._tables.embeddings.values():
+            yield from (each for each in by_embedder.values() if each.workspace == workspace)
 
     def _wrote(self) -> None:
         self._rows.mark += 1

@@ -33,6 +33,7 @@ from taskyard.core.identifiers import blocker_for, dag_ceiling, is_of_dag
 from taskyard.core.json_value import Json
 from taskyard.core.task import KEY_HELD, LET_GO, Attempt, DagId, Definition, Hot, Lane, LaneId, Status, TaskId
 from taskyard.core.units import Micros, MicroUsd
+from taskyard.stores.contract import Embedding
 from taskyard.stores.shared.commits.change_sets import owned_key
 
 
@@ -55,6 +56,7 @@ class Tables:
         self.attempts: dict[TaskId, dict[int, Attempt]] = {}
         self.checkpoints: dict[TaskId, dict[str, Checkpoint]] = {}
         self.signals: dict[TaskId, list[Signal]] = {}
+        self.embeddings: dict[TaskId, dict[str, Embedding]] = {}  # by embedder
         self.edges: dict[TaskId, set[Edge]] = {}  # by parent
         self.records: dict[tuple[str, str, str], Record] = {}
         self.limits: dict[tuple[str, str], Limit] = {}
@@ -223,7 +225,7 @@ class Tables:
 
     def _remove_rows(self, hot: Hot) -> None:
         self._unindex(hot)
-        for table in (self.definitions, self.outputs, self.attempts, self.checkpoints, self.signals):
+        for table in (self.definitions, self.outputs, self.attempts, self.checkpoints, self.signals, self.embeddings):
             table.pop(hot.id, None)
         for blocker in list(self.blocked.get(hot.id, ())):
             self._unblock(blocker)

@@ -41,7 +41,7 @@ from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
 from taskyard.stores.postgres.connection.reader import PostgresReader
 from taskyard.stores.postgres.log import log_reads
 from taskyard.stores.postgres.statements import transpose
-from taskyard.stores.shared import prune_batches, rows
+from taskyard.stores.shared import prune_batches, rows, vectors
 from taskyard.stores.shared.filters import is_verbatim_in_json, may_mention
 from taskyard.stores.shared.identity import yard_identity
 from taskyard.stores.shared.log_rows import PLACES, decode_row
@@ -343,6 +343,10 @@ async def outbox(reader: PostgresReader, topic: str, limit: int) -> list[tuple[i
     return [(number, Outbox._make(row)) for number, *row in await reader.ask("outbox", topic, limit)]
 
 
+async def embedding_counts(reader: PostgresReader, workspace: str) -> dict[str, int]:
+    return {row[0]: row[1] for row in await reader.ask("embedding_counts", workspace)}
+
+
 async def health(reader: PostgresReader) -> dict[str, Json]:
     """Figures of the server. Dead rows are old versions that vacuum has not removed yet."""
     [figures] = await reader.ask("health")
@@ -350,6 +354,7 @@ async def health(reader: PostgresReader) -> dict[str, Json]:
     every = sum(dead + live for dead, live in count_rows.values())
     return {
         "engine": "postgresql",
+        "vector_search": "pgvector" if await reader.value("has_pgvector") else vectors.search_kind(),
         **dict(zip(_HEALTH, figures, strict=True)),
         "dead_rows": {name: dead for name, (dead, _) in count_rows.items()},
         "dead_rows_share": round(sum(dead for dead, _ in count_rows.values()) / every, 3) if every else 0.0,

@@ -134,6 +134,10 @@ names as (
   and name.name = doomed.idempotency_key
   and name.seq = doomed.seq
 ),
+embeddings as (
+  delete from yard.embedding
+  where task_id = any($1::text[])
+),
 checkpoints as (
   delete from yard.checkpoint
   where task_id = any($1::text[])

@@ -8,6 +8,7 @@ from taskyard.core.changes import Touch
 from taskyard.core.clock_jump import TOLERANCE
 from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import Micros
+from taskyard.stores.contract import Embedding
 from taskyard.stores.postgres.statements import transpose
 from taskyard.stores.postgres.transaction import PostgresTransaction
 from taskyard.stores.shared import rows
@@ -56,3 +57,11 @@ async def take_duty(transaction: PostgresTransaction, name: str, now: Micros, un
 
 async def settle(transaction: PostgresTransaction, outbox_ids: Sequence[int]) -> None:
     await transaction.run("settle", list(outbox_ids))
+
+
+async def keep_embeddings(transaction: PostgresTransaction, embeddings: Sequence[Embedding]) -> None:
+    kept = [
+        (each.workspace, each.embedder, each.task_id, each.type, f"{{{','.join(map(repr, each.vector))}}}")
+        for each in embeddings
+    ]
+    await transaction.run("keep_embeddings", *transpose(kept, 5))

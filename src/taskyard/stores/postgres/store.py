@@ -17,7 +17,7 @@ from taskyard.core.claiming import ClaimPlan, Pace
 from taskyard.core.errors import StoreUnavailable, Unavailable, YardClosed
 from taskyard.core.task import Hot, Lane, LaneId, TaskId
 from taskyard.core.units import Micros
-from taskyard.stores.contract import Claimed, Clock, Extended, Stale
+from taskyard.stores.contract import Claimed, Clock, Embedding, Extended, Near, Stale, VectorQuery
 from taskyard.stores.postgres import claims, commits, queries, small_writes
 from taskyard.stores.postgres.connection import schema, wake_topics
 from taskyard.stores.postgres.connection.address import parse_address
@@ -26,7 +26,7 @@ from taskyard.stores.postgres.connection.pool import Pool
 from taskyard.stores.postgres.connection.reader import PostgresReader
 from taskyard.stores.postgres.connection.wake_topics import Wakeup
 from taskyard.stores.postgres.external_transaction import PostgresExternalTransaction
-from taskyard.stores.postgres.fast import single_statement
+from taskyard.stores.postgres.fast import single_statement, vector_search
 from taskyard.stores.postgres.fast.claim_cursors import ClaimCursors, Place
 from taskyard.stores.postgres.fast.optimistic_claim import OptimisticClaims
 from taskyard.stores.postgres.fast.statement_runner import StatementRunner
@@ -244,11 +244,17 @@ class PostgresStore(Reads):
     async def settle(self, outbox_ids: Sequence[int]) -> None:
         await self._write(small_writes.settle, outbox_ids)
 
+    async def keep_embeddings(self, embeddings: Sequence[Embedding]) -> None:
+        await self._write(small_writes.keep_embeddings, embeddings)
+
     # Reads.
 
     async def load(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:
         self._open()
         return await self._loads.ask(task_ids)
+
+    async def nearest(self, query: VectorQuery) -> list[Near]:
+        return await self._open().read(lambda reader: vector_search.nearest(reader, query))
 
     async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:
         self._open()

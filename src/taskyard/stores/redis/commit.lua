@@ -289,6 +289,10 @@ function removing.dead(_, rest)
   remove_record('dead', workspace, id)
 end
 
+function removing.embedding(row, rest)
+  redis.call('HDEL', yard .. 'embeddings:' .. row[WORKSPACE] .. '\0' .. rest, row[ID])
+end
+
 local function remove_dag(workspace, dag, words)
   remove_record('dag', workspace, dag)
   set_limit(workspace, 'dag:' .. dag, nil, 0, 0)

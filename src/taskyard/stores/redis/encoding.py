@@ -7,6 +7,7 @@ No text contains a NUL, so that an argument of one NUL stands for None; in JSON 
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress
 from operator import is_not, itemgetter
@@ -17,9 +18,11 @@ from taskyard.core.json_value import compact
 from taskyard.core.task import Attempt, Definition, Hot, LaneId, Outcome, TaskId
 from taskyard.core.units import Micros
 from taskyard.definition.codec import Heading, decode_definition, encode_definitions
+from taskyard.stores.contract import Embedding
 from taskyard.stores.shared.commits.places import HELD_ONLY, HELD_TOO
 from taskyard.stores.shared.log_rows import decode_row
 from taskyard.stores.shared.rows import STATUSES
+from taskyard.stores.shared.vectors import pack_vector
 
 NONE = "\0"
 Word = str | int  # an argument of a command
@@ -251,3 +254,15 @@ def parse_score(text: str) -> int:
 
 def parse_lane_id(text: str) -> LaneId:
     return LaneId(parse_score(text))
+
+
+def embedding_words(embedding: Embedding) -> tuple[Word, ...]:
+    """Replies are text, so the vector is too."""
+    vector = b64encode(pack_vector(embedding.vector)).decode()
+    return embedding.workspace, embedding.embedder, embedding.task_id, f"{embedding.type}{NONE}{vector}"
+
+
+def parse_embedding(text: str) -> tuple[str, bytes]:
+    """The type of the task, and its vector."""
+    type_, _, vector = text.partition(NONE)
+    return type_, b64decode(vector)

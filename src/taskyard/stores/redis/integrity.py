@@ -29,7 +29,7 @@ _OWNED = frozenset(
         *("log", "dag-log", "loose", "gone", "outbox", "wake", "ready"),
     }
 )
-_KINDS = _INDEXES | _OWNED | {"task", "types", "names", "limits", "counts", "lanes"}
+_KINDS = _INDEXES | _OWNED | {"task", "types", "names", "limits", "counts", "lanes", "embeddings", "embedders"}
 
 
 async def find_problems(reader: RedisReader) -> list[str]:

@@ -37,12 +37,13 @@ from taskyard.core.task import (
     TaskId,
 )
 from taskyard.core.units import Micros
-from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
+from taskyard.stores.contract import Config, Cursor, Filter, Graph, Near, Prunable, VectorQuery
 from taskyard.stores.redis import encoding
 from taskyard.stores.redis.connection.durability import read_durability, read_info
 from taskyard.stores.redis.connection.server import RedisServer
 from taskyard.stores.redis.encoding import NONE, Reply, Word, or_nul
 from taskyard.stores.redis.scripts import CHECK, READ
+from taskyard.stores.shared import vectors
 from taskyard.stores.shared.filters import matches
 from taskyard.stores.shared.identity import yard_identity
 from taskyard.stores.shared.log_rows import split_number
@@ -387,6 +388,23 @@ async def outbox(reader: RedisReader, topic: str, limit: int) -> list[tuple[int,
     return [(int(number), encoding.parse_outbox(text)) for number, text in zip(flat[::2], flat[1::2], strict=True)]
 
 
+async def nearest(reader: RedisReader, query: VectorQuery) -> list[Near]:
+    flat = await reader.execute("HGETALL", f"embeddings:{query.workspace}{NONE}{query.embedder}")
+    parsed = [encoding.parse_embedding(text) for text in flat[1::2]]
+    stored = [
+        (TaskId(task_id), packed)
+        for task_id, (type_, packed) in zip(flat[::2], parsed, strict=True)
+        if query.types is None or type_ in query.types
+    ]
+    return vectors.rank(stored, query)
+
+
+async def embedding_counts(reader: RedisReader, workspace: str) -> dict[str, int]:
+    embedders = await reader.execute("SMEMBERS", f"embedders:{workspace}")
+    counts = {each: await reader.execute("HLEN", f"embeddings:{workspace}{NONE}{each}") for each in sorted(embedders)}
+    return {embedder: count for embedder, count in counts.items() if count}
+
+
 async def health(reader: RedisReader) -> dict[str, Json]:
     """Figures of the server. If a replica takes over, writes that it has not received are lost."""
     facts = await read_info(reader.server)
@@ -395,6 +413,7 @@ async def health(reader: RedisReader) -> dict[str, Json]:
         "engine": facts.get("server_name", "redis"),
         "version": facts.get("valkey_version", facts["redis_version"]),
         "memory_bytes": used,
+        "vector_search": vectors.search_kind(),
         **({"memory_share": round(used / most, 3)} if most else {}),
         "connections": int(facts["connected_clients"]),
         "replicas": int(facts.get("connected_slaves", 0)),

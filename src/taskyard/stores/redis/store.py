@@ -18,8 +18,8 @@ from taskyard.core.clock_jump import TOLERANCE
 from taskyard.core.errors import InvalidInput, StoreUnavailable, Unavailable, YardClosed
 from taskyard.core.task import Hot, Lane, LaneId, TaskId
 from taskyard.core.units import Micros
-from taskyard.stores.contract import Claimed, Clock, Config, Extended, ExternalTransaction, Stale
-from taskyard.stores.redis import claims, commits, queries, schema
+from taskyard.stores.contract import Claimed, Clock, Config, Embedding, Extended, ExternalTransaction, Stale
+from taskyard.stores.redis import claims, commits, encoding, queries, schema
 from taskyard.stores.redis.connection.address import parse_address
 from taskyard.stores.redis.connection.change_stream import ChangeStream
 from taskyard.stores.redis.connection.durability import Durability
@@ -180,6 +180,10 @@ class RedisStore(Reads):
 
     async def settle(self, outbox_ids: Sequence[int]) -> None:
         await self._run(WRITE, "settle", len(outbox_ids), *outbox_ids)
+
+    async def keep_embeddings(self, embeddings: Sequence[Embedding]) -> None:
+        words = (word for each in embeddings for word in encoding.embedding_words(each))
+        await self._run(WRITE, "keep_embeddings", len(embeddings), *words)
 
     # Reads.
 

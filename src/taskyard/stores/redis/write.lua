@@ -95,6 +95,18 @@ function small.settle()
   end
 end
 
+-- Vectors of tasks that exist: `papers:ID` names the embedders, so that a removal of the task finds the vectors.
+function small.keep_embeddings()
+  for _ = 1, take_number() do
+    local workspace, embedder, id, value = take(), take(), take(), take()
+    if redis.call('EXISTS', yard .. 'task:' .. id) == 1 then
+      redis.call('HSET', yard .. 'embeddings:' .. workspace .. '\0' .. embedder, id, value)
+      redis.call('HSET', yard .. 'papers:' .. id, 'embedding:' .. embedder, '1')
+      redis.call('SADD', yard .. 'embedders:' .. workspace, embedder)
+    end
+  end
+end
+
 -- Before one waits at these lanes: each has its stream, read from its beginning on. What was handed to somebody who has
 -- not been heard of since is handed to this one: the lane's place in the list, and the hint. Whether any lane is new.
 function small.stand_at()

@@ -13,7 +13,7 @@ from taskyard.core.changes import Blocker, Checkpoint, Edge, Labels, Limit, Outb
 from taskyard.core.json_value import Json
 from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, LaneId, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros
-from taskyard.stores.contract import FROM_THE_OLDEST, Config, Cursor, Filter, Graph, Prunable
+from taskyard.stores.contract import FROM_THE_OLDEST, Config, Cursor, Filter, Graph, Near, Prunable, VectorQuery
 from taskyard.stores.shared.paging import page_range
 
 
@@ -143,3 +143,9 @@ class Reads(ABC):
 
     async def checks(self) -> list[str]:
         return await self._query("checks")
+
+    async def nearest(self, query: VectorQuery) -> list[Near]:
+        return await self._query("nearest", query)
+
+    async def embedding_counts(self, workspace: str) -> dict[str, int]:
+        return await self._query("embedding_counts", workspace)

@@ -41,11 +41,12 @@ from taskyard.core.task import (
 )
 from taskyard.core.units import DAY, SECOND, Micros
 from taskyard.definition.codec import decode_definition
-from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
-from taskyard.stores.shared import prune_batches, rows
+from taskyard.stores.contract import Config, Cursor, Filter, Graph, Near, Prunable, VectorQuery
+from taskyard.stores.shared import prune_batches, rows, vectors
 from taskyard.stores.shared.identity import yard_identity
 from taskyard.stores.shared.paging import PageRange
 from taskyard.stores.sqlite import file_checks
+from taskyard.stores.sqlite.fast import vector_extension
 from taskyard.stores.sqlite.log import ends, log_reads
 from taskyard.stores.sqlite.log.log_append import last_numbers
 from taskyard.stores.sqlite.statements import SQL, json_list
@@ -341,6 +342,18 @@ def outbox(connection: apsw.Connection, topic: str, limit: int) -> list[tuple[in
     return [(number, Outbox._make(row)) for number, *row in _query(connection, "outbox", topic, limit)]
 
 
+def nearest(connection: apsw.Connection, query: VectorQuery) -> list[Near]:
+    which = (query.workspace, query.embedder, None if query.types is None else json_list(query.types))
+    if vector_extension.load(connection):
+        found = _query(connection, "nearest_embeddings", *which, vectors.pack_vector(query.vector), query.limit)
+        return [Near(*row) for row in found]
+    return vectors.rank(_query(connection, "embeddings", *which), query)
+
+
+def embedding_counts(connection: apsw.Connection, workspace: str) -> dict[str, int]:
+    return dict(_query(connection, "embedding_counts", workspace))
+
+
 def health(connection: apsw.Connection) -> dict[str, Json]:
     """Figures of the file. SQLite uses free pages before the file grows; the log is copied into it in pauses."""
     path = Path(connection.filename)
@@ -354,6 +367,7 @@ def health(connection: apsw.Connection) -> dict[str, Json]:
         "wal_bytes": log.stat().st_size if log.exists() else 0,
         "disk_free_bytes": shutil.disk_usage(path.parent).free,
         "clock_jump_sec": _last_jump(connection) / SECOND,
+        "vector_search": "sqlite-vec" if vector_extension.load(connection) else vectors.search_kind(),
     }
 
 

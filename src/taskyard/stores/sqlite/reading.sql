@@ -466,3 +466,27 @@ from pragma_page_count as page_count, pragma_freelist_count as freelist_count, p
 -- By how much the clock went back, for a day after it did.
 select jumped_at, jumped_by
 from meta
+
+-- name: embeddings
+-- Every vector, to be compared here.
+select task_id, vector
+from embedding
+where workspace = ?1
+and embedder = ?2
+and (?3 is null or type in (select value from json_each(?3)))
+
+-- name: nearest_embeddings
+-- Compared by the extension sqlite-vec.
+select task_id, 1 - vec_distance_cosine(vector, ?4) as score
+from embedding
+where workspace = ?1
+and embedder = ?2
+and (?3 is null or type in (select value from json_each(?3)))
+order by score desc, task_id
+limit ?5
+
+-- name: embedding_counts
+select embedder, count(*)
+from embedding
+where workspace = ?
+group by embedder

@@ -82,3 +82,7 @@ and name < 'dag:' || ? || ';'
 delete from ceiling
 where workspace = ?
 and name = 'dag:' || ?
+
+-- name: remove_embeddings
+delete from embedding
+where task_id in (select value from json_each(?))

@@ -8,7 +8,9 @@ from taskyard.core.changes import Touch
 from taskyard.core.clock_jump import is_due
 from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import Micros
+from taskyard.stores.contract import Embedding
 from taskyard.stores.shared import rows
+from taskyard.stores.shared.vectors import pack_vector
 from taskyard.stores.sqlite import queries
 from taskyard.stores.sqlite.statements import SQL, json_list
 from taskyard.stores.sqlite.transaction import SqliteTransaction
@@ -44,3 +46,10 @@ def take_duty(transaction: SqliteTransaction, name: str, now: Micros, until: Mic
 
 def settle(transaction: SqliteTransaction, outbox_ids: Sequence[int]) -> None:
     transaction.run("settle", json_list(outbox_ids))
+
+
+def keep_embeddings(transaction: SqliteTransaction, embeddings: Sequence[Embedding]) -> None:
+    for each in embeddings:
+        transaction.run(
+            "keep_embedding", each.workspace, each.embedder, each.task_id, each.type, pack_vector(each.vector)
+        )

@@ -20,7 +20,7 @@ from taskyard.core.claiming import ClaimPlan, Pace
 from taskyard.core.errors import InvalidInput, StoreUnavailable, YardClosed
 from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import Micros
-from taskyard.stores.contract import Claimed, Clock, Extended, Stale
+from taskyard.stores.contract import Claimed, Clock, Embedding, Extended, Stale
 from taskyard.stores.shared.commits.change_sets import check_consistency
 from taskyard.stores.shared.migrations import State
 from taskyard.stores.shared.reads import Reads
@@ -144,6 +144,9 @@ class SqliteStore(Reads):
 
     async def settle(self, outbox_ids: Sequence[int]) -> None:
         await self._write(small_writes.settle, outbox_ids)
+
+    async def keep_embeddings(self, embeddings: Sequence[Embedding]) -> None:
+        await self._write(small_writes.keep_embeddings, embeddings)
 
     async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:  # noqa: ARG002 - every write wakes
         writer = self._open_writer()

@@ -383,3 +383,14 @@ where at > ?1
 -- name: note_jump
 update meta
 set jumped_at = ?, jumped_by = ?
+
+-- name: keep_embedding
+insert into embedding (workspace, embedder, task_id, type, vector)
+select ?1, ?2, ?3, ?4, ?5
+where exists (
+  select 1
+  from task
+  where task.id = ?3
+)
+on conflict (workspace, embedder, task_id) do update
+set type = excluded.type, vector = excluded.vector

@@ -14,7 +14,7 @@ from taskyard.stores.sqlite.transaction import SqliteTransaction
 from taskyard.stores.sqlite.writes.moves import name_row
 
 _BY_NUMBER = ("definitions", "tags", "attempts", "task_events", "held", "ready", "tasks")  # `ready` is found by `task`
-_BY_ID = ("checkpoints", "signals", "blockers_of", "edges_from", "edges_to", "outbox", "dead")
+_BY_ID = ("checkpoints", "signals", "blockers_of", "edges_from", "edges_to", "outbox", "dead", "embeddings")
 
 
 class _Doomed(NamedTuple):

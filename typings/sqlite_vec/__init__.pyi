@@ -1,0 +1,3 @@
+"""As far as it is used here."""
+
+def loadable_path() -> str: ...
