@@ -486,34 +486,3 @@ where schemaname = '{schema}'
 and relname in ('task', 'ready', 'held', 'name', 'log', 'blocker', 'record', 'ceiling', 'counter', 'pulse', 'duty', 'outbox')
 and n_dead_tup > 10000
 order by relname
-
--- name: has_pgvector
-select exists (
-  select 1
-  from pg_extension
-  where extname = 'vector'
-)
-
--- name: embeddings
--- Every vector in the binary form of arrays, which takes a tenth of the time to read: to be compared here.
-select task_id, array_send(vector)
-from yard.embedding
-where workspace = $1
-and embedder = $2
-and ($3::text[] is null or type = any($3::text[]))
-
--- name: nearest_embeddings
--- Compared by pgvector.
-select task_id, 1 - (vector::vector <=> $4::real[]::vector) as score
-from yard.embedding
-where workspace = $1
-and embedder = $2
-and ($3::text[] is null or type = any($3::text[]))
-order by score desc, task_id
-limit $5
-
--- name: embedding_counts
-select embedder, count(*)
-from yard.embedding
-where workspace = $1
-group by embedder

@@ -405,16 +405,3 @@ order by moved.workspace collate "C", moved.name collate "C"
 on conflict (workspace, name) do update
 set value = stored.value + excluded.value
 returning stored.workspace, stored.name, stored.value
-
--- name: keep_embeddings
--- A task that is being removed is waited for, and then missing: no vector outlives its task.
-insert into yard.embedding (workspace, embedder, task_id, type, vector)
-select kept.workspace, kept.embedder, kept.task_id, kept.type, kept.vector::real[]
-from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
-as kept (workspace, embedder, task_id, type, vector)
-join yard.task
-on task.id = kept.task_id
-order by kept.task_id
-for share of task
-on conflict (workspace, embedder, task_id) do update
-set type = excluded.type, vector = excluded.vector
