@@ -6,7 +6,7 @@ from typing import Any, Unpack, get_args, get_origin, get_type_hints
 
 import pytest
 
-from taskyard.client.transport.call_encoding import SAID_BY_THE_TOKEN
+from taskyard.client.transport.call_encoding import GIVEN_BY_THE_TOKEN
 from taskyard.core.errors import InvalidInput
 from taskyard.definition.document import without_none
 from taskyard.yard import Yard
@@ -112,7 +112,7 @@ async def reached(local: Yard, name: str, ask: Callable[..., Any], given: dict[s
         patch.setattr(target, verb, hear)
         with pytest.raises(InvalidInput, match="enough"):
             await ask(**given)
-    return {argument: heard.get(argument) for argument in given if argument not in SAID_BY_THE_TOKEN}
+    return {argument: heard.get(argument) for argument in given if argument not in GIVEN_BY_THE_TOKEN}
 
 
 async def test_every_argument_of_every_verb_reaches_the_yard_behind_the_server(local: Yard, remote: Yard):
@@ -120,7 +120,7 @@ async def test_every_argument_of_every_verb_reaches_the_yard_behind_the_server(l
     for name, ask in walked.items():
         given = {each: value for each, value in given_to(ask).items() if each not in LEFT_OUT.get(name, ())}
         found = await reached(local, name, ask, given)
-        said = {each: value for each, value in given.items() if each not in SAID_BY_THE_TOKEN}
+        said = {each: value for each, value in given.items() if each not in GIVEN_BY_THE_TOKEN}
 
         assert {"verb": name, **found} == {"verb": name, **said}
 
