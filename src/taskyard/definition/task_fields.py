@@ -17,11 +17,9 @@ Amount = Annotated[str | int | float | Decimal, About("Dollars, exactly: a decim
 Moment = str | datetime
 
 
-class TaskFilter(TypedDict, total=False):
-    """Which tasks a list, a count or a bulk action is about. What is absent or None leaves nothing out."""
+class TaskConditions(TypedDict, total=False):
+    """What a task must have to be listed. What is absent or None leaves nothing out."""
 
-    status: str | Sequence[str]
-    type: str | Sequence[str]
     queue: str | None
     agent: str | None
     subject: str | None
@@ -29,6 +27,13 @@ class TaskFilter(TypedDict, total=False):
     parent_id: str | None
     tag: str | None
     text: str | None
+
+
+class TaskFilter(TaskConditions, total=False):
+    """Which tasks a list, a count or a bulk action is about: those in one of the states, of one of the types."""
+
+    status: str | Sequence[str]
+    type: str | Sequence[str]
 
 
 class TaskFields(TypedDict, total=False):

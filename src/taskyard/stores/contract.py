@@ -8,7 +8,7 @@ function in `core.transitions` would, and calls that function where it can.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from taskyard.core.changes import (
@@ -106,10 +106,18 @@ class Filter:
     queue: str | None = None
     agent: str | None = None  # addressed to, or held by
     subject: str | None = None
-    dag_id: DagId | None = None
-    parent_id: TaskId | None = None
+    dag_id: str | None = None
+    parent_id: str | None = None
     tag: str | None = None
     text: str | None = None  # found in title, prompt or payload
+
+    def conditions(self) -> dict[str, str]:
+        """Those of one value that are given, by the name of the field."""
+        values = {name: getattr(self, name) for name in _ONE_VALUE}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+_ONE_VALUE = [each.name for each in fields(Filter) if each.name not in ("workspace", "statuses", "types")]
 
 
 class Embedding(NamedTuple):

@@ -277,7 +277,8 @@ async def _found(reader: PostgresReader, which: Filter, after: int, limit: int) 
         "after": after or None,
         "statuses": list(which.statuses) or None,
         "types": list(which.types) or None,
-        **{name: getattr(which, name) for name in ("queue", "agent", "subject", "dag_id", "parent_id", "tag")},
+        **which.conditions(),
+        "text": None,  # which the reader looks for
         "spelled": which.text.lower() if which.text is not None and _is_searchable(which.text) else None,
     }
     numbers = count(2)

@@ -316,8 +316,7 @@ async def find(reader: RedisReader, which: Filter, after: int, limit: int) -> li
 
 def _is_indexed(which: Filter) -> bool:
     """Whether the indexes alone can answer the filter."""
-    asked = (which.queue, which.agent, which.subject, which.dag_id, which.parent_id, which.tag, which.text)
-    return all(each is None for each in asked)
+    return not which.conditions()
 
 
 async def _indexes(reader: RedisReader, which: Filter) -> list[str]:

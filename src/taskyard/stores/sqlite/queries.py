@@ -270,10 +270,10 @@ def find(connection: apsw.Connection, which: Filter, after: int, limit: int) -> 
         **_wanted_statuses(which.statuses),
         "type": next(iter(which.types)) if len(which.types) == 1 else None,
         "types": json_list(which.types) if len(which.types) > 1 else None,
-        "queue": which.queue if which.queue != _DEFAULT_QUEUE else None,
-        "default_queue": which.queue if which.queue == _DEFAULT_QUEUE else None,
-        **{name: getattr(which, name) for name in ("agent", "subject", "dag_id", "parent_id", "tag", "text")},
+        **which.conditions(),
     }
+    if which.queue == _DEFAULT_QUEUE:
+        wanted["default_queue"] = wanted.pop("queue")
     asked = {name: value for name, value in wanted.items() if value is not None}
     sql = "\n".join([SQL["find"], *(SQL[f"find_{name}"] for name in asked), SQL["find_newest"]])
     values = {**asked, "workspace": which.workspace, "limit": limit}

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import DagId, Hot, Status, TaskId
+from taskyard.core.task import Hot, Status, TaskId
 from taskyard.core.units import MicroUsd
-from taskyard.definition.task_fields import TaskFilter
+from taskyard.definition.task_fields import TaskConditions, TaskFilter
 from taskyard.features.tasks.answers import Counted, Relations, Total
 from taskyard.features.tasks.parts import AttemptView, attempt_view
 from taskyard.features.tasks.task_rows import TaskInShort, TaskRow, in_short, row_of
@@ -42,30 +42,10 @@ class Queries:
         return await self.tasks(await self._store.find(self.filter(**which), after=cursor, limit=limit))
 
     def filter(
-        self,
-        *,
-        status: str | Sequence[str] = (),
-        type: str | Sequence[str] = (),
-        dag_id: str | None = None,
-        parent_id: str | None = None,
-        queue: str | None = None,
-        agent: str | None = None,
-        subject: str | None = None,
-        tag: str | None = None,
-        text: str | None = None,
+        self, *, status: str | Sequence[str] = (), type: str | Sequence[str] = (), **which: Unpack[TaskConditions]
     ) -> Filter:
-        return Filter(
-            workspace=self._workspace,
-            statuses=frozenset(_status(word) for word in _several(status)),
-            types=frozenset(_several(type)),
-            dag_id=None if dag_id is None else DagId(dag_id),
-            parent_id=None if parent_id is None else TaskId(parent_id),
-            queue=queue,
-            agent=agent,
-            subject=subject,
-            tag=tag,
-            text=text,
-        )
+        statuses = frozenset(_status(word) for word in _several(status))
+        return Filter(workspace=self._workspace, statuses=statuses, types=frozenset(_several(type)), **which)
 
     async def tasks(self, hots: Sequence[Hot]) -> list[Task]:
         """The tasks of these rows, but for those that were pruned since the rows were read."""
