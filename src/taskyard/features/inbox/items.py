@@ -1,7 +1,7 @@
 """What the yard itself puts into inboxes: how subagents ended, and what becomes of a graph.
 
-A letter is stored by the very change that it tells of, beside the inbox and not in it: it meets nobody who uses the
-inbox at that moment, and whoever does so next takes it in.
+An item of the yard is stored by the very change that it is about, beside the inbox and not in it: it conflicts with
+nobody who uses the inbox at that moment, and the next use takes it in.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def item_of(stored: Mapping[str, Json]) -> Item:
 
 
 class Posted(NamedTuple):
-    """A letter, and the event that says so."""
+    """An item for an inbox, and the event that says so."""
 
     record: RecordChange
     event: Event
@@ -207,7 +207,7 @@ def audience_given(value: object) -> Json:
 
 
 def post(workspace: str, whose: Scope, *, about: str, version: int, word: str, content: Json, at: Micros) -> Posted:
-    """A letter to an inbox. The oldest has the highest id, since that is the order in which pages are read."""
+    """A record for an inbox. The oldest has the highest id, since that is the order in which pages are read."""
     item_id = f"{about}.{version}.{word}"
     place = f"{LATEST - at:016d}{about}{LATEST - version:016d}"
     item = Item(

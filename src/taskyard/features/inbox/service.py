@@ -1,7 +1,7 @@
 """Inboxes: what waits for an agent's conversation, on every store.
 
 One guarded record per inbox says what is in it and in which order; what each item says is a record of its own, written
-once. Letters of the yard wait beside the inbox until it is used next and has room.
+once. Items that the yard posts wait beside the inbox until it is used next and has room.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ PAGE = 1000
 
 
 class _Opened(NamedTuple):
-    """An inbox as it is found: what was not consumed has come back, letters that there is room for are in it."""
+    """An inbox as it is found: what was not consumed has come back, posted items that there is room for are in it."""
 
     whose: Scope
     version: int
     stored: Box
     box: Box
     arrivals: dict[str, Item]
-    letters: tuple[Record, ...]  # those that are in it by now
+    pending: tuple[Record, ...]  # those that are in it by now
 
 
 class Inboxes:
@@ -180,13 +180,13 @@ class Inboxes:
 
         async def decide() -> tuple[ChangeSet | None, int]:
             opened = await self._opened(whose)
-            letters = await self._store.page("inbox_letter", self._workspace, prefix=whose.id, limit=PAGE)
-            outside = [letter for letter in letters if letter not in opened.letters]
+            pending = await self._store.page("inbox_letter", self._workspace, prefix=whose.id, limit=PAGE)
+            outside = [posted for posted in pending if posted not in opened.pending]
             count = opened.box.length + len(outside)
             if not count:
                 return None, 0
             event = self._happened("cleared", opened, reason=reason, by=by, count=count)
-            emptied = opened._replace(letters=tuple(letters))
+            emptied = opened._replace(pending=tuple(pending))
             return self._moved_to(emptied, inbox_rules.clear(opened.box), [event]), count
 
         cleared = count = await self._ledger.commit(decide)
@@ -208,8 +208,8 @@ class Inboxes:
         for record in await self._store.page("inbox", self._workspace, limit=limit):
             box = inbox_rules.come_back(inbox_rules.box_of(record.body), self._ledger.now())
             views[_scope_in(record)] = _view(_scope_in(record), box, Micros(cast(int, record.body["used_at"])))
-        for letter in await self._store.page("inbox_letter", self._workspace, limit=limit):
-            whose = _scope_in(letter)
+        for posted in await self._store.page("inbox_letter", self._workspace, limit=limit):
+            whose = _scope_in(posted)
             view = views.get(whose) or _view(whose, Box(), None)
             views[whose] = view._replace(queue_len=view.queue_len + 1)
         return sorted(views.values())[:limit]
@@ -232,13 +232,13 @@ class Inboxes:
         box = inbox_rules.come_back(stored, self._ledger.now())
         arrivals: dict[str, Item] = {}
         taken_in: list[Record] = []
-        for letter in await self._store.page("inbox_letter", self._workspace, prefix=whose.id, limit=SOFT_LIMIT):
+        for posted in await self._store.page("inbox_letter", self._workspace, prefix=whose.id, limit=SOFT_LIMIT):
             if not inbox_rules.has_room(box):
                 break
-            item = item_of(cast(dict[str, Json], letter.body["item"]))
+            item = item_of(cast(dict[str, Json], posted.body["item"]))
             box = inbox_rules.put(box, item.entry).box
             arrivals[item.id] = item
-            taken_in.append(letter)
+            taken_in.append(posted)
         return _Opened(whose, 0 if record is None else record.version, stored, box, arrivals, tuple(taken_in))
 
     def _moved_to(self, opened: _Opened, box: Box, events: Sequence[Event]) -> ChangeSet:
@@ -253,7 +253,7 @@ class Inboxes:
             RecordChange("inbox_item", self._workspace, whose.id + each, 0, opened.arrivals[each].body())
             for each in after - before
         ]
-        read = [RecordChange(*letter[:4], None) for letter in opened.letters]
+        read = [RecordChange(*posted[:4], None) for posted in opened.pending]
         return ChangeSet(records=(header, *left, *new, *read), events=tuple(events), at=now)
 
     async def _batch(self, opened: _Opened, batch_id: str, entries: Sequence[Entry], box: Box) -> ItemBatch:
