@@ -1,7 +1,7 @@
 """The bad interleavings, one by one: both sides are held at the row they meet at, then let go."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
@@ -13,7 +13,6 @@ from taskyard.core.changes import (
     Committed,
     Conflict,
     Edge,
-    Event,
     Lift,
     RecordChange,
     Spend,
@@ -292,10 +291,11 @@ async def test_a_wait_that_begins_while_its_end_is_written_comes_before_it_in_th
     wait = transitions.suspend(parent, blockers=[name], wake_at=None, now=other.now())
     draw = PostgresTransaction.draw_numbers
 
-    async def drawn_too_early(self: PostgresTransaction, events: Sequence[Event]) -> None:
+    async def drawn_too_early(self: PostgresTransaction, number: int) -> list[int]:
         monkeypatch.setattr(PostgresTransaction, "draw_numbers", draw)
-        await draw(self, events)
+        drawn = await draw(self, number)
         await committed(other, changes=(wait,), blockers=(Blocker(parent.id, 1, name),))
+        return drawn
 
     monkeypatch.setattr(PostgresTransaction, "draw_numbers", drawn_too_early)
     await committed(store, changes=(completing(store, child),), lifts=(Lift(name),))

@@ -182,14 +182,14 @@ async def _write(transaction: PostgresTransaction, plan: ClaimPlan, choice: Choi
     looked_at = limiting_ceilings(plan, found)
     names = sorted(looked_at | moved.keys())
     eased = [spend.name for spend in spends if claiming.eases(spend)]
-    await transaction.draw_numbers([change.event for change in changes])
+    transaction.plan_numbers([change.event for change in changes])
     transaction.apply_changes(changes)
     transaction.write("insert_blockers", [blocker for _, blocker in parked])
     transaction.add_events(change.event for change in changes)
     if not eased:
         await transaction.write_log()
     transaction.move_limits([(plan.workspace, name, moved.get(name, 0), 0) for name in names])
-    after = dict(parse_limit(row) for row in await transaction.flush(["move_limits"]))
+    after = dict(parse_limit(row) for row in await transaction.flush(["move_limits"], is_last=not eased))
     stored = {name: limit for (_, name), limit in after.items()}
     before = {name: limit._replace(held=limit.held - moved.get(name, 0)) for name, limit in stored.items()}
     if any(before[name][2:] != found.limits[name][2:] for name in looked_at):

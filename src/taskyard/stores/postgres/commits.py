@@ -41,7 +41,7 @@ async def commit_batch(
         locked = {(name, key[0]) for names in eased.values() for key, name in names if name in parked}
         await blockers.lock_best_parked(transaction, locked)
     if eased or any(each.changes or each.tasks or each.events or each.lifts for each in passed_sets):
-        await transaction.draw_numbers([event for each in passed_sets for event in own_events(each)])
+        transaction.plan_numbers([event for each in passed_sets for event in own_events(each)])
     await _write_tasks(transaction, passed_sets)
     await _write_history(transaction, passed_sets)
     unblocked = await _lift_blockers(transaction, passed)
@@ -201,7 +201,7 @@ async def flush_moves(
     answering = [name for name, moved in (("move_limits", spends), ("move_counters", sums)) if moved]
     if sums and all(clear and not add for clear, add in sums.values()):
         answering.remove("move_counters")
-    found = await transaction.flush(answering)
+    found = await transaction.flush(answering, is_last=True)
     await remove_idle_limits(transaction, [row for row in found if not row[5]])
     counts: Counts = {key: add for key, (_, add) in sums.items()}
     counts.update({(row[0], row[1]): row[3] for row in found if row[5]})

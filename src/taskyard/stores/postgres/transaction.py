@@ -17,7 +17,14 @@ from taskyard.stores.postgres.connection.session import PostgresSession
 from taskyard.stores.postgres.connection.wake_topics import Wakeup
 from taskyard.stores.postgres.fast.claim_cursors import LAST, Place
 from taskyard.stores.postgres.moves import Step, beats, moves_of
-from taskyard.stores.postgres.statements import StatementPart, Statements, lock_number, new_task_parts, transpose
+from taskyard.stores.postgres.statements import (
+    StatementPart,
+    Statements,
+    drawing_part,
+    lock_number,
+    new_task_parts,
+    transpose,
+)
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits.batching import Key
 from taskyard.stores.shared.commits.change_sets import owned_key
@@ -62,6 +69,7 @@ class PostgresTransaction:
         self._planned: dict[int, int] = {}  # the chunks of events, where there are several
         self._planned_from: Sequence[Sequence[Event]] = ()  # keeps the events alive, by whose identity they are known
         self._numbers: list[int] = []
+        self._is_undrawn = False  # numbers are needed, and not drawn yet
         self._are_numbers_old = False
         self._has_new_tasks = False
 
@@ -171,12 +179,22 @@ class PostgresTransaction:
     # The log. Its numbers are drawn before tasks are written, whose rows name them, and its rows are written last, when
     # all events of the transaction are known.
 
-    async def draw_numbers(self, events: Sequence[Event]) -> None:
-        """Draw the numbers for these events, after the rows of their tasks are locked. More events may come."""
+    def plan_numbers(self, events: Sequence[Event]) -> None:
+        """Have numbers drawn for these events by the next flush. The rows of their tasks are locked, more may come."""
         self._plan(events)
-        self._numbers = await self._draw(max(len(self._planned_from), 1))
+        self._is_undrawn = True
 
-    async def _draw(self, number: int) -> list[int]:
+    async def _drawn(self, *, is_last: bool) -> list[StatementPart]:
+        """The part of a statement that has the numbers: the last one of a transaction draws them itself."""
+        chunks = max(len(self._planned_from), 1)
+        if self._is_undrawn and is_last:
+            return [drawing_part(self.sql, chunks)]
+        if self._is_undrawn:
+            self._numbers = await self.draw_numbers(chunks)
+            self._is_undrawn = False
+        return [self.sql.part("drawn", [(number,) for number in self._numbers])] if self._numbers else []
+
+    async def draw_numbers(self, number: int) -> list[int]:
         return [row[0] for row in await self.query("draw_numbers", number)]
 
     def _plan(self, events: Sequence[Event]) -> None:
@@ -208,7 +226,7 @@ class PostgresTransaction:
         """Whether events that were not known at first have moved others to a later chunk."""
         if len(chunks) <= 1:
             return False
-        if len(chunks) > len(self._numbers):
+        if len(chunks) > len(self._planned_from):
             return True
         placed = ((place, id(event)) for place, chunk in enumerate(chunks, 1) for event in chunk.events)
         return any(self._recorded.get(event, place) != place for place, event in placed)
@@ -232,7 +250,7 @@ class PostgresTransaction:
         """Draw numbers for all chunks, and tell the tasks that were written with others."""
         await self.flush()
         before = self._numbers
-        self._numbers = await self._draw(len(chunks))
+        self._numbers = await self.draw_numbers(len(chunks))
         moved = [
             (event.task_id, before[self._recorded[id(event)] - 1], number)
             for number, chunk in zip(self._numbers, chunks, strict=True)
@@ -246,14 +264,12 @@ class PostgresTransaction:
     def has_parts(self) -> bool:
         return bool(self._parts)
 
-    async def flush(self, answering: Sequence[str] = ()) -> list[rows.Row]:
-        """Send the collected rows in one statement."""
+    async def flush(self, answering: Sequence[str] = (), *, is_last: bool = False) -> list[rows.Row]:
+        """Send the collected rows in one statement. The last one: nothing that follows has to do with events."""
         parts, self._parts = self._parts, []
         if not parts:
             return []
-        if self._numbers:
-            parts = [self.sql.part("drawn", [(number,) for number in self._numbers]), *parts]
-        sql, values = self._bundle(parts, answering)
+        sql, values = self._bundle([*await self._drawn(is_last=is_last), *parts], answering)
         found = await self.connection.fetch(sql, *values)
         self.has_written = True
         return [row for row in found if row[0] is not None]
