@@ -33,7 +33,7 @@ LEFT: Mapping[str, frozenset[str]] = {
     "stores/postgres/fast/guarded_statements.py": frozenset({"landed"}),
     "stores/postgres/moves.py": frozenset({"alike"}),
 }
-IN_SQL = frozenset({"last_told", "landed"})
+IN_SQL = frozenset({"landed"})
 TITLE = re.compile(r"^# (\d+)\. [A-Z]")
 
 

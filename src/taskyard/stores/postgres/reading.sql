@@ -441,8 +441,8 @@ from yard.lane
 where workspace = $1
 and id > $2
 
--- name: last_told
--- The latest time that anybody was told, as far as it was written.
+-- name: latest_time
+-- The latest time that was given out, as far as it was written.
 select coalesce(max(at), 0)
 from (
   select at

@@ -121,7 +121,7 @@ class PostgresStore(Reads):
         try:
             self.secret = await self._prepare(runner, migrates=self._migrates)
             await self._measure(runner)
-            self._time.observe(await runner.read(lambda reader: reader.value("last_told")))
+            self._time.observe(await runner.read(lambda reader: reader.value("latest_time")))
             channel = NotifyChannel(
                 self._where, self._sql, lambda name, values: self._value(runner, name, values), self._cursors
             )

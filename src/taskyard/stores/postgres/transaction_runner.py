@@ -145,7 +145,7 @@ class TransactionRunner:
         uses_server_clock = self._time.uses_server_clock
         if not uses_server_clock:
             # The given clocks of several processes may differ, so the last stored time counts too.
-            self._time.observe(await connection.fetchval(self._sql["last_told"]))
+            self._time.observe(await connection.fetchval(self._sql["latest_time"]))
         return kind(connection, self._sql, self._time.now(), store_clock=uses_server_clock)
 
     def _outcome_unknown(self, error: Exception) -> OutcomeUnknown:

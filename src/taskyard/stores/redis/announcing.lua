@@ -1,7 +1,7 @@
 -- Waking those who wait for what is written. After yard.lua.
 
 local HINTS = 64 -- that a stream keeps: who is not woken by one looks by itself before long
-local news = {} -- what else than ready tasks may change the answer to a claim
+local woken = {} -- what else than ready tasks may change the answer to a claim
 
 -- As claiming.OWN_CEILINGS.
 local OWN_CEILINGS = {'slots:', 'agent:', 'type:', 'type-slots:', 'type-day:', 'type-month:'}
@@ -16,21 +16,21 @@ local function is_own_ceiling(name)
 end
 
 -- A workspace's claims are planned on something else now; or there is more room under an agent's own ceiling.
-local function tell_planners(workspace)
-  news[workspace .. '/'] = true
+local function wake_planners(workspace)
+  woken[workspace .. '/'] = true
 end
 
-local function tell_agent(workspace, name, held, spent)
+local function wake_agent(workspace, name, held, spent)
   if (held < 0 or spent < 0) and is_own_ceiling(name) then
-    news[workspace .. '/' .. name] = true
+    woken[workspace .. '/' .. name] = true
   end
 end
 
--- One stream tells every process that something was written, and what of it is news. A task that became ready is told
+-- One stream says to every process that something was written, and whom it may wake. A task that became ready is named
 -- to one of those who wait at its lane: its stream is there once anybody has waited.
 local function announce()
   local names = {}
-  for name in pairs(news) do
+  for name in pairs(woken) do
     names[#names + 1] = name
   end
   local id = text(redis.call('HINCRBY', yard .. 'numbers', 'change', 1))

@@ -93,11 +93,11 @@ local function know_type(workspace, type)
 end
 
 -- A new task, by what its row differs in from the one before it; and its event, whole or by what it says.
-local function bear(row, moved, seq, definition, event, told_at, data)
+local function bear(row, moved, seq, definition, event, event_at, data)
   apply(row, moved)
   row[SEQ], row[LOG], row[HELD_LOG] = seq, {}, nil
   shape(row)
-  note_step(row, event, told_at, data)
+  note_step(row, event, event_at, data)
   put(row, true)
   redis.call('SET', yard .. 'definition:' .. row[ID], definition)
   know_type(row[WORKSPACE], row[TYPE])
@@ -232,7 +232,7 @@ function writes.record(kind, workspace, id, version, body, of, planned_on)
   end
   if planned_on then
     redis.call('HINCRBY', yard .. 'epochs', workspace, 1)
-    tell_planners(workspace)
+    wake_planners(workspace)
   end
 end
 
@@ -247,7 +247,7 @@ end
 
 function writes.spend(workspace, name, held, spent)
   spend(workspace, name, held, spent)
-  tell_agent(workspace, name, held, spent)
+  wake_agent(workspace, name, held, spent)
 end
 
 function writes.ceiling(workspace, name, ceiling)
@@ -425,8 +425,8 @@ function landing.ends(decided, ended, lifted, spent, counted)
   at, freed = decided, {}
   for place, row in ipairs(rows) do
     local id, _, _, kind, number, first, texts = unpack(ended[place])
-    local event, told_at, moved = unpack(kinds[kind])
-    write(row, moved, event, told_at, ARGV[first])
+    local event, event_at, moved = unpack(kinds[kind])
+    write(row, moved, event, event_at, ARGV[first])
     writes.attempt(id, number, ARGV[first + 1], texts == 3 and ARGV[first + 2])
   end
   for _, name in ipairs(lifted) do

@@ -28,7 +28,7 @@ function small.lanes()
       redis.call('HSET', yard .. 'lane-ids', lane, id)
       redis.call('ZADD', yard .. 'lanes:' .. workspace, id, lane)
       redis.call('HINCRBY', yard .. 'epochs', workspace, 1)
-      tell_planners(workspace)
+      wake_planners(workspace)
     end
     ids[place] = id
   end

@@ -62,16 +62,16 @@ local function begins(name, with)
   return string.sub(name, 1, #with) == with
 end
 
--- The time that counts: the server's where no clock is given. What somebody was already told keeps it from going back a
+-- The time that counts: the server's where no clock is given. A time that was already given out keeps it from going back a
 -- little; a clock that was set back further counts, as `core.clock_jump.time_of` has it.
 local function clock(said)
-  local told = number(redis.call('HGET', yard .. 'state', 'told') or 0)
+  local latest = number(redis.call('HGET', yard .. 'state', 'told') or 0)
   local now = said and tonumber(said)
   if not now then
     local time = redis.call('TIME')
     now = time[1] * SECOND + time[2]
   end
-  return told > now + TOLERANCE and now or math.max(told, now)
+  return latest > now + TOLERANCE and now or math.max(latest, now)
 end
 
 -- The first write. A server that is out of memory refuses it, and with it the whole script; later writes it lets pass.
