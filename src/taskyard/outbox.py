@@ -30,7 +30,7 @@ class OutboxRunner:
 
     async def run(self) -> OutboxRun:
         """Do what is due outside the store. Call it every second, from as many processes as there are."""
-        # Who does not know where artifacts are leaves them to those who do.
+        # A process that was not given the object store leaves artifacts to those that were.
         cleared = (
             0
             if self._ledger.options.artifacts is None
@@ -39,7 +39,7 @@ class OutboxRunner:
         now = self._ledger.now()
         if await self._store.take_duty("outbox", now, Micros(now + SECOND)) is None:
             return OutboxRun(cleared=cleared)
-        # A slow target keeps nobody: who comes after has the duty again, and finds each try written down before it.
+        # A slow target holds nothing up: the next process takes the duty, and each try is stored before it is made.
         return OutboxRun(addressed=await self._address_all(), delivered=await self._deliver(), cleared=cleared)
 
     async def _address_all(self) -> int:

@@ -207,7 +207,7 @@ class Sweeper:
             page = await self._here.metrics.uncounted(PAGE)
             if not page.events:
                 return PruneStep(settled)
-            # Before they are counted: who dies in between leaves both to the next.
+            # DAGs are settled before their events are counted: a process that dies in between leaves both to the next sweep.
             settled += await self._settle_ended([stored.event for stored in page.events])
             if not await self._hand_on(page.events):
                 return PruneStep(settled)
@@ -263,7 +263,7 @@ class Sweeper:
 
     async def _forget_agents(self) -> int:
         """Agents that are silent for long, hold nothing, and have nothing meant for them. What they spent is kept."""
-        # First who is known: whoever registers after that may not have been heard of before.
+        # Agents are read before their pulses: an agent that registers in between may have no pulse yet.
         known = await self._store.records("agent")
         heard, before = await self._store.pulses("agent:"), self._ledger.now() - FORGOTTEN_AFTER
         old = [record for record in known if heard.get(pulse("agent", record.workspace, record.id), 0) < before]

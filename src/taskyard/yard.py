@@ -89,7 +89,7 @@ class Yard:
     def now(self) -> Micros:
         return self.host.now()
 
-    # What only who has the store can do
+    # What only a process with the store can do
 
     @property
     def on_store(self) -> LocalHost:

@@ -32,7 +32,7 @@ class Pattern(NamedTuple):
         return is_same and created_by == mine.created_by and dag_id == mine.dag_id
 
     def define(self, raw: Mapping[str, object], *, task_id: TaskId, now: Micros, sizes: Sizes) -> Definition:
-        """What a request comes to that fits: all as before, but for what is its own."""
+        """The definition of a request that fits: the stored one, with the fields that each request has for itself."""
         own = {name: value for name, value in raw.items() if name in _OWN}
         return define_like(self.definition, own, task_id=task_id, now=now, policy=self.policy, sizes=sizes)
 

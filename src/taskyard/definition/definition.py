@@ -360,7 +360,7 @@ def _rank(definition: Definition, height: int, now: Micros) -> int:
 
 
 def born_like(first: Hot, definition: Definition, *, now: Micros) -> Hot:
-    """The first row of a task that is like another's, but for what is its own."""
+    """The first row of a task that differs from another's only in the fields of `OWN`."""
     if definition.created_at == first.created_at:
         return first.altered({"id": definition.id})
     placed = _rank(definition, first.height, now)
@@ -398,7 +398,7 @@ _FIXED = _DECIDED | _RELATIVES | _DEDUP | {"type", "queue", "trace"}
 
 
 def redefine(definition: Definition, raw: Mapping[str, object], *, policy: Policy, sizes: Sizes) -> Definition:
-    """The definition with what a person changed about it, under the same rules. Who and whose it is stays.
+    """The definition with what a person changed about it, under the same rules. Its id and its author stay.
 
     The fields of `spec` may stand without their group, as a task shows them under that name.
     """

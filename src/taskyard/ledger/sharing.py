@@ -20,7 +20,7 @@ class Shared(Generic[Answer]):
         if self._running is None:
             self._running = asyncio.create_task(self._call())
             self._running.add_done_callback(self._ended)
-        # Who is cancelled leaves the call to the others who wait for it.
+        # A cancelled caller does not cancel the call: others wait for it.
         return await asyncio.shield(self._running)
 
     def part(self) -> None:

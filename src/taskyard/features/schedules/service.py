@@ -1,8 +1,8 @@
 """Schedules in a yard: added, looked at, paused, and fired.
 
 What is due stands in the agenda, records that sort by time, so a sweep reads only what has come. The work that a time
-makes, the record of its fire and the schedule's next place in the agenda are one change set: who dies before that has
-fired nothing, and of two who fire the same time one meets a conflict and finds it done.
+makes, the record of its fire and the schedule's next place in the agenda are one change set: a process that dies
+before the commit has fired nothing, and of two processes that fire the same time one meets a conflict.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Token:
     created_at: Time
     created_by: str
     expires_at: Time | None
-    revoked_at: Time | None = None  # it stays on record: who has ever given out a token means the yard to be closed
+    revoked_at: Time | None = None  # it stays on record: a yard that ever had a token is closed to callers without one
     agent_id: str | None = None  # the one id of that type that it works as; None: any
 
     @property
