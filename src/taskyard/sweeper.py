@@ -207,7 +207,7 @@ class Sweeper:
             page = await self._here.metrics.uncounted(PAGE)
             if not page.events:
                 return PruneStep(settled)
-            # DAGs are settled before their events are counted: where a process dies in between, the next sweep does both.
+            # DAGs are settled before their events are counted: if a process dies in between, the next sweep does both.
             settled += await self._settle_ended([stored.event for stored in page.events])
             if not await self._hand_on(page.events):
                 return PruneStep(settled)
