@@ -24,7 +24,7 @@ MADE = "<!-- Made by scripts/generate_docs.py: change the code it is made from, 
 
 EVENTS_INTRODUCED = """\
 One event tells of each stored change, also of one that passes through several states: a claim that starts at once is
-told as a start. The type is what a client of preset multica knows it by."""
+reported as a start. The type is what a client of preset multica knows it by."""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

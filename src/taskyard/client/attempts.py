@@ -113,8 +113,8 @@ class RemoteClaims(Batched, Claims):
         return read(list[HeartbeatAnswer], (await self.connection.ask(calls.HEARTBEAT_MANY, request))["told"])
 
     async def _send_heartbeat(self, item: BatchItem) -> HeartbeatAnswer:
-        (told,) = await self._send_heartbeats([item])
-        return told
+        (answer,) = await self._send_heartbeats([item])
+        return answer
 
 
 class RemoteConversations(Remote, Conversations):

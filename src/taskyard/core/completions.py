@@ -85,7 +85,7 @@ def completed(ends: Sequence[End], shared: SharedFacts, *, type_: str, now: Micr
 
 
 class _EndEvents:
-    """What is told of each end. Of many it is the same, but for how old the task is."""
+    """The data of the event of each end. For many it is the same, but for how old the task is."""
 
     def __init__(self, type_: str, now: Micros) -> None:
         self._type = type_

@@ -123,7 +123,7 @@ class Suspension:
         if not new or note is None:
             return step
         noted = step._replace(checkpoints=(Checkpoint(hot.id, name, hot.attempt, compact(dict(note))),))
-        # Told once for each wait: a handler that comes back to it after a crash does not ask again.
+        # One notice for each wait: a handler that comes back to it after a crash does not ask again.
         return noted._replace(outbox=(_asking(hot, note, step.at),)) if not _WAIT.symmetric_difference(note) else noted
 
     async def note(self, hot: Hot, name: str, kind: Set[str]) -> Mapping[str, Json] | None:

@@ -70,7 +70,7 @@ where log.number = doomed.number
 and log.workspace = doomed.workspace
 
 -- name: note_pruned
--- So that a reader who was away is told.
+-- So that a reader that was away learns of it.
 insert into yard.pruned as stored (workspace, through)
 select workspace, through
 from unnest($1::text[], $2::bigint[]) as gone (workspace, through)

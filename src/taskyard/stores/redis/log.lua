@@ -403,7 +403,7 @@ local function last_place(workspace, body, is_gone)
   return last
 end
 
--- A reader who was away while these went is told: the last of them is remembered.
+-- A reader that was away while these went learns of it: the last of them is remembered.
 local function note_pruned(workspace, event_number)
   local last = number(redis.call('HGET', yard .. 'pruned', workspace) or 0)
   if event_number > last then

@@ -252,7 +252,7 @@ def _with_ids(row: Mapping[str, object], task_id: TaskId, ids: Mapping[str, Task
 
 
 def _queue_of(fields: object) -> str:
-    """Where the task goes, as far as that can be told before the request is looked at closely."""
+    """Where the task goes, as far as that is known before the request is looked at closely."""
     if not isinstance(fields, Mapping):
         raise InvalidInput("task", "must be an object")
     queue = cast(Mapping[str, object], fields).get("queue")
