@@ -47,10 +47,6 @@ class Listener:
     async def events(self, number: int) -> list[dict[str, Any]]:
         return [(await self.hear())["event"] for _ in range(number)]
 
-    async def texts(self, number: int) -> list[str]:
-        """The next events, in the yard's words."""
-        return [event["event"] for event in await self.events(number)]
-
     async def farewell(self) -> Close:
         """Why the server ended it, once what came before was read."""
         async with asyncio.timeout(PATIENCE):

@@ -14,7 +14,7 @@ from taskyard.host import LocalHost
 from taskyard.ledger.clock import SystemClock
 from taskyard.ledger.options import Options
 from taskyard.worker.handlers import Agent
-from taskyard.worker.process.heartbeats import Heart
+from taskyard.worker.process.heartbeats import HeartbeatSender
 from taskyard.worker.process.runner import Worker
 from tests.local_only import HTTP
 from tests.remote import served_beside
@@ -40,10 +40,10 @@ async def yard(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 @asynccontextmanager
 async def working(
-    yard: Yard, agent: Agent, *, grace_sec: float = 5, heart: Heart | None = None
+    yard: Yard, agent: Agent, *, grace_sec: float = 5, heartbeats: HeartbeatSender | None = None
 ) -> AsyncGenerator[Worker]:
-    """The agent at work, until the block is left. Whoever gives a heart sees to its leases."""
-    worker = Worker(yard, agent, grace_sec=grace_sec, heart=heart)
+    """The agent at work, until the block is left. Whoever gives a heartbeats sees to its leases."""
+    worker = Worker(yard, agent, grace_sec=grace_sec, heartbeats=heartbeats)
     running = asyncio.create_task(worker.run())
     try:
         yield worker

@@ -244,7 +244,7 @@ async def test_the_poll_alone_finds_work_that_no_wake_up_announced(yard: Yard, m
 async def test_a_worker_that_cannot_reach_the_yard_gives_its_lease_up_by_its_own_clock(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heart = heartbeats.Heart()
+    heart = heartbeats.HeartbeatSender()
     words: list[str] = []
     await yard.agents.register("w")
     await yard.enqueue("work", timeouts=SHORT)

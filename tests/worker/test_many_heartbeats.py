@@ -12,7 +12,7 @@ from taskyard import yard as service
 from taskyard.app import connect
 from taskyard.features.attempts.views import Heartbeat, HeartbeatAnswer
 from taskyard.worker.process import heartbeats as pulse
-from taskyard.worker.process.heartbeats import Heart
+from taskyard.worker.process.heartbeats import HeartbeatSender
 
 
 class OneHangs:
@@ -48,7 +48,7 @@ async def test_a_call_that_hangs_keeps_no_other_waiting(monkeypatch: pytest.Monk
         await yard.agents.register("worker", max_concurrent_tasks=10)
         await yard.enqueue_many([{"type": "code", "dedup": "none"} for _ in range(9)])
         held = await yard.claim("worker", count=9, start=True)
-        heart, hanging = Heart(), OneHangs(yard, held[0].id, wanted=7)
+        heart, hanging = HeartbeatSender(), OneHangs(yard, held[0].id, wanted=7)
         for task in held:
             heart.add(task, monotonic() - task.timeouts.heartbeat_sec, lambda _word, _why: None)
 
@@ -72,7 +72,7 @@ async def test_leases_that_end_soonest_are_kept_first(monkeypatch: pytest.Monkey
         timeouts = [{"lease_sec": length, "heartbeat_sec": 1} for length in lengths]
         await yard.enqueue_many([{"type": "code", "dedup": "none", "timeouts": each} for each in timeouts])
         held = await yard.claim("worker", count=4, start=True)
-        heart, calls = Heart(), Recorded(yard, wanted=2)
+        heart, calls = HeartbeatSender(), Recorded(yard, wanted=2)
         for task in held:
             heart.add(task, monotonic() - 2, lambda _word, _why: None)
 

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from taskyard.app import Yard
-from taskyard.worker.process.heartbeats import Heart
+from taskyard.worker.process.heartbeats import HeartbeatSender
 from taskyard.worker.process.runtime_files import Process
 from taskyard.worker.process.signals import Signals
 from taskyard.worker.process.supervisor import Supervisor
@@ -21,7 +21,7 @@ async def test_listening_ends_in_silence_when_the_signals_are_closed(yard: Yard,
         asked.set()
         return 60
 
-    supervisor = Supervisor(yard, Heart(), Process("here", "0"), on_signal=stop)
+    supervisor = Supervisor(yard, HeartbeatSender(), Process("here", "0"), on_signal=stop)
     signals = Signals()
     listening = asyncio.create_task(supervisor._hear_signals(signals))  # pyright: ignore[reportPrivateUsage]
     try:

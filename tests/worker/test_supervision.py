@@ -21,7 +21,7 @@ from taskyard.host import Host
 from taskyard.sweeper import Sweeper
 from taskyard.worker.context import Context
 from taskyard.worker.process import runner, supervisor
-from taskyard.worker.process.heartbeats import Heart
+from taskyard.worker.process.heartbeats import HeartbeatSender
 from taskyard.worker.process.supervisor import Supervisor
 from tests.worker.conftest import until, working
 
@@ -174,8 +174,8 @@ async def test_the_task_of_a_handler_that_swallows_its_cancellation_is_given_bac
         return "late"
 
     monkeypatch.setattr(runner, "ENDING", 0.1)
-    task, heart = await yard.enqueue("long"), Heart()
-    async with working(yard, agent, grace_sec=0.1, heart=heart) as worker:
+    task, heart = await yard.enqueue("long"), HeartbeatSender()
+    async with working(yard, agent, grace_sec=0.1, heartbeats=heart) as worker:
         await until(yard, task.id, Status.RUNNING)
 
     details, held = await yard.get(task.id), heart.held()

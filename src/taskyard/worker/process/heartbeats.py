@@ -29,15 +29,15 @@ SHORTEST = 0.5  # seconds that a heartbeat has at least
 MOST = 500  # heartbeats of one call: one row that is locked keeps only its own call waiting
 
 
-class Beating:
-    """One held task, as its heart sees it."""
+class HeldAttempt:
+    """A task that this process holds, and when its next heartbeat is due."""
 
     __slots__ = ("due", "expires", "on_word", "since", "task")
 
     def __init__(self, task: Held, since: float, on_word: Callable[[str, str], object]) -> None:
         self.task = task
         self.since = since
-        self.on_word = on_word  # called with the lease and the word, from the thread of the heart
+        self.on_word = on_word  # called with the lease and the word, from the thread of the heartbeats
         self.prolong(since)
 
     @property
@@ -55,26 +55,26 @@ class Beating:
         self.expires = since + timeouts.lease_sec
 
 
-class Heart:
+class HeartbeatSender:
     """Keeps the leases of one process alive, and passes on what it hears about them."""
 
     def __init__(self) -> None:
-        self._beating: dict[str, Beating] = {}
+        self._held: dict[str, HeldAttempt] = {}
         self._lock = threading.Lock()
 
     def add(self, task: Held, since: float, on_word: Callable[[str, str], object]) -> None:
         """Keep this lease, which was asked for at `since` on the monotonic clock."""
-        beating = Beating(task, since, on_word)
+        attempt = HeldAttempt(task, since, on_word)
         with self._lock:
-            self._beating[task.lease] = beating
+            self._held[task.lease] = attempt
 
     def remove(self, lease: str) -> None:
         with self._lock:
-            self._beating.pop(lease, None)
+            self._held.pop(lease, None)
 
-    def held(self) -> list[Beating]:
+    def held(self) -> list[HeldAttempt]:
         with self._lock:
-            return list(self._beating.values())
+            return list(self._held.values())
 
     # Heartbeats
 
@@ -82,13 +82,13 @@ class Heart:
         """Send each heartbeat when it is due, for ever."""
         while True:
             now = monotonic()
-            if due := [beating for beating in self.held() if beating.due <= now]:
-                due.sort(key=lambda beating: beating.expires)
+            if due := [attempt for attempt in self.held() if attempt.due <= now]:
+                due.sort(key=lambda attempt: attempt.expires)
                 calls = [due[first : first + MOST] for first in range(0, len(due), MOST)]
                 await asyncio.gather(*(self._send(yard, each) for each in calls))
             await asyncio.sleep(TICK)
 
-    async def _send(self, yard: Yard, due: Sequence[Beating]) -> None:
+    async def _send(self, yard: Yard, due: Sequence[HeldAttempt]) -> None:
         asked = monotonic()
         try:
             # A heartbeat that is answered after the lease has run out is of no use, and holds up the others.
@@ -101,16 +101,16 @@ class Heart:
         except Exception:
             logger.exception("heartbeat failed, will be tried again")
         else:
-            for beating, answer in zip(due, answers, strict=True):
+            for attempt, answer in zip(due, answers, strict=True):
                 if not answer.must_stop:
-                    beating.prolong(asked)
-                self._hear(beating, answer)
+                    attempt.prolong(asked)
+                self._hear(attempt, answer)
 
-    def _hear(self, beating: Beating, answer: HeartbeatAnswer) -> None:
+    def _hear(self, attempt: HeldAttempt, answer: HeartbeatAnswer) -> None:
         if answer.must_stop:
-            self.remove(beating.lease)
+            self.remove(attempt.lease)
         for word in answer.words:
-            beating.on_word(beating.lease, word)
+            attempt.on_word(attempt.lease, word)
 
     # The clock
 
@@ -123,10 +123,10 @@ class Heart:
     def give_up(self) -> None:
         """A lease that could not be kept is lost, whatever the store will say when it answers again."""
         now = monotonic()
-        for beating in self.held():
-            if beating.expires <= now:
-                self.remove(beating.lease)
-                beating.on_word(beating.lease, RUN_OUT)
+        for attempt in self.held():
+            if attempt.expires <= now:
+                self.remove(attempt.lease)
+                attempt.on_word(attempt.lease, RUN_OUT)
 
     # What others do with a task that is held
 
@@ -153,13 +153,13 @@ class Heart:
         mark = await yard.mark()  # before the look, so that what is written after it is heard of
         held = self.held()
         answers = await yard.attempts.check_leases([(each.task.id, each.lease) for each in held])
-        for beating, answer in zip(held, answers, strict=True):
+        for attempt, answer in zip(held, answers, strict=True):
             if answer.must_stop:
-                self._hear(beating, answer)
+                self._hear(attempt, answer)
         await yard.changed(mark, QUIET)
         await asyncio.sleep(GATHER)
 
     def _has_settled(self) -> bool:
         now = monotonic()
         with self._lock:
-            return any(now - beating.since > SETTLED for beating in self._beating.values())
+            return any(now - attempt.since > SETTLED for attempt in self._held.values())

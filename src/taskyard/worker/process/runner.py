@@ -21,7 +21,7 @@ from taskyard.worker.control import Cancel, Control, Fail, Retry, Snooze, Stoppe
 from taskyard.worker.faults import described, failure_of
 from taskyard.worker.handlers import Agent, as_json
 from taskyard.worker.process import report
-from taskyard.worker.process.heartbeats import RUN_OUT, Heart
+from taskyard.worker.process.heartbeats import RUN_OUT, HeartbeatSender
 from taskyard.worker.process.membership import give_up_dead, leave
 from taskyard.worker.process.result_delivery import hand_in
 from taskyard.worker.process.runtime_files import Process, enter, passing
@@ -50,7 +50,7 @@ class Worker:
         agent: Agent,
         *,
         grace_sec: float = GRACE,
-        heart: Heart | None = None,
+        heartbeats: HeartbeatSender | None = None,
         process: Process | None = None,
     ) -> None:
         self._yard = yard
@@ -59,10 +59,10 @@ class Worker:
         self.id = agent.id or f"{agent.type}-{token_hex(4)}"
         self._process = process or passing()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._heart = heart or Heart()
+        self._heartbeats = heartbeats or HeartbeatSender()
         self._supervisor = (
-            Supervisor(yard, self._heart, self._process) if heart is None else None
-        )  # who gives a heart supervises it
+            Supervisor(yard, self._heartbeats, self._process) if heartbeats is None else None
+        )  # a caller that gives the sender supervises it
         self._taken: deque[Context] = deque()  # claimed, and about to begin
         self._beginning: asyncio.Task[None] | None = None
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -173,7 +173,7 @@ class Worker:
             context = Context(self._yard, task, self._agent.type)
             self._contexts[task.lease] = context
             self._taken.append(context)
-            self._heart.add(task, asked, self._hear)
+            self._heartbeats.add(task, asked, self._hear)
             report.claimed(context)
         if self._beginning is None:
             self._begin_some()
@@ -207,7 +207,7 @@ class Worker:
             await self._beginning
 
     def _hear(self, lease: str, word: str) -> None:
-        """Called by the heart, from its thread."""
+        """Called by the sender of heartbeats, from its thread."""
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed: nothing of it is left to stop
                 self._loop.call_soon_threadsafe(self._heed, lease, word)
@@ -237,7 +237,7 @@ class Worker:
             # It cannot be said how it ended: the lease will expire, and the task is tried again.
             logger.error("%s: could not be finished: %s", context.id, error)
         finally:
-            self._heart.remove(context.lease)
+            self._heartbeats.remove(context.lease)
             self._running.pop(context.lease, None)
             self._contexts.pop(context.lease, None)
             self._rouse()
@@ -370,7 +370,7 @@ class Worker:
         self.abandoned = len(left)
         for context in left:
             logger.error("%s: its handler does not stop; the task is given back", context.id)
-            self._heart.remove(context.lease)
+            self._heartbeats.remove(context.lease)
             await parted(self._yard.release(context.id, context.lease))
 
 
@@ -400,11 +400,11 @@ async def run_all(yard: Yard, agents: Sequence[Agent], *, grace_sec: float = GRA
 
     After the grace period the process ends, whatever a handler does: see `supervisor`. So it does at a second signal.
     """
-    heart, loop, process = Heart(), asyncio.get_running_loop(), enter(runtime)
-    workers = [Worker(yard, agent, grace_sec=grace_sec, heart=heart, process=process) for agent in agents]
+    heartbeats, loop, process = HeartbeatSender(), asyncio.get_running_loop(), enter(runtime)
+    workers = [Worker(yard, agent, grace_sec=grace_sec, heartbeats=heartbeats, process=process) for agent in agents]
 
     def stop() -> float:
-        if held := len(heart.held()):
+        if held := len(heartbeats.held()):
             logger.warning("finishing what runs (%d), up to %g s; Ctrl-C again stops now", held, grace_sec)
         else:
             logger.info("stopping: nothing runs")
@@ -412,7 +412,7 @@ async def run_all(yard: Yard, agents: Sequence[Agent], *, grace_sec: float = GRA
             loop.call_soon_threadsafe(worker.stop)
         return grace_sec + ENDING + PARTING
 
-    supervisor = Supervisor(yard, heart, process, on_signal=stop)
+    supervisor = Supervisor(yard, heartbeats, process, on_signal=stop)
     supervisor.start()
     try:
         await when_reached(lambda: give_up_dead(yard, process))

@@ -22,7 +22,7 @@ from typing import Any
 
 from taskyard.core.errors import TaskyardError
 from taskyard.host import SWEEP_EVERY
-from taskyard.worker.process.heartbeats import PAUSE, Beating, Heart
+from taskyard.worker.process.heartbeats import PAUSE, HeartbeatSender, HeldAttempt
 from taskyard.worker.process.membership import be_heard
 from taskyard.worker.process.runtime_files import Process
 from taskyard.worker.process.signals import Signals
@@ -40,9 +40,9 @@ class Supervisor:
     """Looks after what one process holds. `start` and `stop` are called in the handlers' loop."""
 
     def __init__(
-        self, yard: Yard, heart: Heart, process: Process, *, on_signal: Callable[[], float] | None = None
+        self, yard: Yard, heartbeats: HeartbeatSender, process: Process, *, on_signal: Callable[[], float] | None = None
     ) -> None:
-        self.heart = heart
+        self.heartbeats = heartbeats
         self._process = process
         self._yard = yard
         # Called in the thread at the first signal; says within how many seconds the process ends by itself.
@@ -85,9 +85,9 @@ class Supervisor:
 
     def _keeping(self, yard: Yard) -> list[Coroutine[Any, Any, None]]:
         return [
-            self.heart.beat(yard),
-            self.heart.keep_time(),
-            self.heart.listen(yard),
+            self.heartbeats.beat(yard),
+            self.heartbeats.keep_time(),
+            self.heartbeats.listen(yard),
             be_heard(yard, self._process),
         ]
 
@@ -101,7 +101,7 @@ class Supervisor:
         if self._signals is not None:
             works.append(self._hear_signals(self._signals))
         if twin is not None:
-            works += [self.heart.keep_time(), self._keep_leases(twin)]
+            works += [self.heartbeats.keep_time(), self._keep_leases(twin)]
         tasks = [asyncio.create_task(work) for work in works]
         try:
             await self._over.wait()
@@ -126,8 +126,8 @@ class Supervisor:
     async def _keep_leases_through(self, twin: Yard) -> None:
         self._twin = twin
         works = (
-            self.heart.beat(twin),
-            self.heart.listen(twin),
+            self.heartbeats.beat(twin),
+            self.heartbeats.listen(twin),
             be_heard(twin, self._process),
             self._sweep_in_its_stead(twin),
         )
@@ -154,7 +154,7 @@ class Supervisor:
             if self._is_blocked:
                 logger.warning("the event loop goes on, after %.1f s", self._unanswered * LOOK)
             self._unanswered = 0
-            if self.heart.held() and not self._ask(answered):
+            if self.heartbeats.held() and not self._ask(answered):
                 return
 
     @property
@@ -216,23 +216,23 @@ class Supervisor:
 
     async def _end(self, why: str) -> None:
         """Give back what is held, as far as that can be done in a moment, and end the process."""
-        held = self.heart.held()
+        held = self.heartbeats.held()
         logger.error("%s: gives back %d tasks, and ends", why, len(held))
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_RELEASE):
                 await self._release(held)
         end_process(128 + self._signalled)
 
-    async def _release(self, held: list[Beating]) -> None:
+    async def _release(self, held: list[HeldAttempt]) -> None:
         if self._twin is not None:
             await asyncio.gather(*(_released(self._twin, each) for each in held))
 
 
-async def _released(yard: Yard, beating: Beating) -> None:
+async def _released(yard: Yard, attempt: HeldAttempt) -> None:
     try:
-        await yard.release(beating.task.id, beating.lease)
+        await yard.release(attempt.task.id, attempt.lease)
     except TaskyardError as error:
-        logger.warning("%s: could not be given back: %s", beating.task.id, error)
+        logger.warning("%s: could not be given back: %s", attempt.task.id, error)
 
 
 async def _ended(tasks: Sequence[asyncio.Task[None]]) -> None:
