@@ -1,17 +1,20 @@
-"""What is drawn and written under locks goes in one statement: round trips of the paths that lock first."""
+"""What the paths cost that lock first: round trips, and rows that are read."""
 
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from taskyard.core.changes import Expect
+from taskyard.core.changes import Expect, expected
 from taskyard.core.units import MicroUsd
 from taskyard.stores.postgres import PostgresStore
 from taskyard.stores.postgres.connection.session import PostgresSession
-from tests.stores.given import a_new_task, cancelling, committed, given_a_task, history
+from tests.stores.given import a_new_task, cancelling, committed, given_a_task, given_tasks, history
 from tests.stores.plans import a_plan, take
+from tests.stores.postgres.conftest import Gate
+
+READY = 300
 
 
 @contextmanager
@@ -52,3 +55,17 @@ async def test_a_commit_that_relies_on_another_task_locks_and_writes(
 
     assert await history(store, moved.id) == ["task.created", "task.cancelled"]
     assert len(sent) == 2
+
+
+async def test_who_locks_a_task_does_not_read_what_else_is_ready(
+    connect: Callable[[], Awaitable[PostgresStore]], gate: Gate
+):
+    """The process ends, so that all it read is counted."""
+    store = await connect()
+    first, *others = await given_tasks(store, READY)
+    for moved in others[:10]:
+        await committed(store, changes=(cancelling(store, moved),), expects=(expected(first),))
+    await store.close()
+
+    read = "select seq_tup_read + idx_tup_fetch from pg_stat_user_tables where relname = 'ready' and schemaname = $1"
+    assert await gate.ask(read, gate.schema) < READY
