@@ -1,5 +1,7 @@
 """Statements that stay quick where the server knows nothing of the data."""
 
+from collections.abc import Awaitable, Callable
+
 import asyncpg
 
 from taskyard.core.changes import Blocker, Lift
@@ -7,7 +9,9 @@ from taskyard.core.task import Status
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
 from taskyard.stores.postgres.connection.address import parse_address
-from tests.stores.given import a_new_task, committed
+from tests.stores.given import a_new_task, a_set, committed
+from tests.stores.plans import a_plan, take
+from tests.stores.postgres.conftest import Gate
 
 # As after an ANALYZE between two bursts of work: pages, and no row in them.
 TAKE_FOR_EMPTY = """
@@ -16,6 +20,7 @@ where relnamespace = $1::regnamespace and relname in ('task', 'blocker')
 """
 PLANNED_ONCE = "&options=-cplan_cache_mode%3Dforce_generic_plan"  # as after a few calls on a connection
 MANY = 500
+FEW = 10
 
 
 async def test_many_tasks_wake_at_once_in_tables_that_the_server_takes_for_empty(
@@ -32,3 +37,25 @@ async def test_many_tasks_wake_at_once_in_tables_that_the_server_takes_for_empty
     rows = await store.load([each.hot.id for each in tasks])
     assert {row.status for row in rows.values()} == {Status.READY}
     await waker.close()
+
+
+READ_OF_READY = """
+select coalesce(sum(idx_tup_read), 0)::bigint
+from pg_stat_user_indexes
+where schemaname = $1 and indexrelname = 'ready_pkey'
+"""
+
+
+async def test_a_claim_reads_what_it_takes_and_not_all_that_waits(
+    connect: Callable[[], Awaitable[PostgresStore]], gate: Gate
+):
+    before = await gate.session.fetchval(READ_OF_READY, gate.schema)
+    store = await connect()
+    await store.commit([a_set(store, tasks=(await a_new_task(store),)) for _ in range(MANY)])
+    for _ in range(FEW):
+        assert len((await take(store, await a_plan(store, tasks=FEW))).tasks) == FEW
+    await store.close()  # what a session has read is counted at its end
+    await gate.session.execute("select pg_stat_clear_snapshot()")
+
+    read = await gate.session.fetchval(READ_OF_READY, gate.schema) - before
+    assert read <= 12 * FEW * FEW  # shown, locked, found and deleted, and looked at again where a lane has more

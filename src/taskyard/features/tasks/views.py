@@ -15,6 +15,7 @@ from taskyard.core.policy import PRESETS, Policy, policy_of
 from taskyard.core.task import Attempt, DagId, Definition, Hot, Status, TaskId, dag_of
 from taskyard.core.units import MicroUsd
 from taskyard.definition import document
+from taskyard.definition.definition import models_for
 from taskyard.definition.view import About, Hidden, Money, Named, Time
 from taskyard.features.tasks.parts import (
     AttemptView,
@@ -153,7 +154,10 @@ class Task:
     @property
     def models(self) -> tuple[str, ...]:
         """The models to use, best first: the fallbacks from the second failure on."""
-        return self.spec.constraints.model_preferences
+        if self._row is None:
+            return self.spec.constraints.model_preferences
+        hot, definition = self._row
+        return models_for(definition, hot.failures)
 
     def to_dict(self) -> dict[str, Json]:
         """What is known of the task, under the names of the reference page of a task."""

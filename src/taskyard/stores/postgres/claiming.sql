@@ -105,18 +105,22 @@ select
 -- Parts of a claim that is one statement, behind lock_plan. All other parts of it take rows only where it is whole.
 
 -- name: chosen
--- What was chosen from what `look` has shown, as far as it is still so, and nobody else has it.
-select ready.seq
+-- What was chosen from what `look` has shown, as far as it is still so, and nobody else has it. Each is looked up by
+-- itself: joined as usual, every row of ready would be compared with it where the server takes the table for empty.
+select found.seq
 from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) as seen (seq, lane, rank, version)
-join yard.ready
-on ready.lane = seen.lane
-and ready.band = 0
-and ready.share = 0
-and ready.rank = seen.rank
-and ready.seq = seen.seq
-where ready.version = seen.version
-for update of ready
-skip locked
+cross join lateral (
+  select ready.seq
+  from yard.ready
+  where ready.lane = seen.lane
+  and ready.band = 0
+  and ready.share = 0
+  and ready.rank = seen.rank
+  and ready.seq = seen.seq
+  and ready.version = seen.version
+  for update
+  skip locked
+) as found
 
 -- name: whole
 -- A row, if all that was chosen can be taken, and by a plan that is still good.

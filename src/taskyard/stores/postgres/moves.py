@@ -100,6 +100,7 @@ class Moves:
             _Statement(
                 f"{verb}_{number}",
                 self._sql[verb]
+                .replace("{found_ready}", self._sql["found_ready"])
                 .replace("{moved}", f"moved_{number}")
                 .replace("{guard}", f"{verbs[0]}_{number}")
                 .replace("{assignments}", _assigned(of_task if verb in _WRITES_TASK else of_held)),

@@ -57,27 +57,40 @@ and held.version = moved.was_version
 and (moved.was_expiring is null or held.lease_expires_at = moved.was_expiring)
 returning moved.*, held.log
 
+-- name: found_ready
+-- The steps of {moved}, each with the place of its row in ready. Plans are kept, and made while tables are small or taken
+-- for empty: joined as usual, every row of ready would be compared with every step. A lateral part with an offset is
+-- looked up step by step; taken for one step, which is what the range says, the row itself is found by its place.
+select moved.*, found.place
+from {moved} as moved
+cross join lateral (
+  select ready.ctid as place
+  from yard.ready
+  where ready.lane = moved.was_lane
+  and ready.band = 0
+  and ready.share = 0
+  and ready.rank = moved.was_rank
+  and ready.seq = moved.seq
+  offset 0
+) as found
+where moved.seq between 1 and 9223372036854775807
+
 -- name: leave_ready
+-- The place is that of before this statement: where somebody has changed the row since, its version says so.
 delete from yard.ready
-using {moved} as moved
-where ready.lane = moved.was_lane
-and ready.band = 0
-and ready.share = 0
-and ready.rank = moved.was_rank
-and ready.seq = moved.seq
+using ({found_ready}) as moved
+where ready.ctid = moved.place
 and ready.version = moved.was_version
+and ready.rank = moved.was_rank
 returning moved.*, '{}'::bigint[] as log
 
 -- name: change_ready
 update yard.ready
 set lane = moved.now_lane, rank = moved.now_rank, version = moved.now_version
-from {moved} as moved
-where ready.lane = moved.was_lane
-and ready.band = 0
-and ready.share = 0
-and ready.rank = moved.was_rank
-and ready.seq = moved.seq
+from ({found_ready}) as moved
+where ready.ctid = moved.place
 and ready.version = moved.was_version
+and ready.rank = moved.was_rank
 returning moved.*, '{}'::bigint[] as log
 
 -- name: change_held

@@ -118,13 +118,25 @@ held_rows as (
   where held.seq = doomed.seq
 ),
 ready_rows as (
+  -- Each is looked up by itself: see found_ready.
   delete from yard.ready
-  using doomed
-  where ready.lane = doomed.lane
-  and ready.band = 0
-  and ready.share = 0
-  and ready.rank = doomed.rank
-  and ready.seq = doomed.seq
+  using (
+    select here.place, doomed.rank
+    from doomed
+    cross join lateral (
+      select ready.ctid as place
+      from yard.ready
+      where ready.lane = doomed.lane
+      and ready.band = 0
+      and ready.share = 0
+      and ready.rank = doomed.rank
+      and ready.seq = doomed.seq
+      offset 0
+    ) as here
+    where doomed.seq between 1 and 9223372036854775807
+  ) as found
+  where ready.ctid = found.place
+  and ready.rank = found.rank
 ),
 names as (
   delete from yard.name

@@ -192,15 +192,27 @@ with scored as materialized (
   where task.status in ('pending', 'ready', 'retrying')
   and not exists (select 1 from yard.held where held.seq = task.seq)
 ), placed as (
+  -- Each is looked up by itself: see found_ready.
   update yard.ready
-  set rank = scored.rank
-  from scored
-  where scored.status = 'ready'
-  and ready.lane = scored.lane
-  and ready.band = 0
-  and ready.share = 0
-  and ready.rank = scored.was_rank
-  and ready.seq = scored.seq
+  set rank = found.new_rank
+  from (
+    select here.place, scored.was_rank, scored.rank as new_rank
+    from scored
+    cross join lateral (
+      select ready.ctid as place
+      from yard.ready
+      where ready.lane = scored.lane
+      and ready.band = 0
+      and ready.share = 0
+      and ready.rank = scored.was_rank
+      and ready.seq = scored.seq
+      offset 0
+    ) as here
+    where scored.status = 'ready'
+    and scored.seq between 1 and 9223372036854775807
+  ) as found
+  where ready.ctid = found.place
+  and ready.rank = found.was_rank
   returning ready.seq
 )
 update yard.task
