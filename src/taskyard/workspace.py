@@ -76,7 +76,7 @@ from taskyard.features.verify.health import Health
 from taskyard.features.verify.service import Verification
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.options import Options
-from taskyard.ledger.queue import Committer
+from taskyard.ledger.queue import CommitQueue
 from taskyard.stores.contract import Store
 from taskyard.verbs import Verbs
 
@@ -84,7 +84,7 @@ from taskyard.verbs import Verbs
 class Workspace(Verbs):
     """The features of one workspace over its ledger. Each is given what it needs; none knows who else is here."""
 
-    def __init__(self, store: Store, options: Options, queue: Committer) -> None:  # noqa: PLR0915 - one statement for each feature
+    def __init__(self, store: Store, options: Options, queue: CommitQueue) -> None:  # noqa: PLR0915 - one statement for each feature
         self.ledger = ledger = Ledger(store, options, queue)
         self.handed_out = HandedOut()
         self.dag_lifecycle = Lifecycle(ledger)
@@ -176,5 +176,3 @@ class Workspace(Verbs):
         """Let what is under way come to its end."""
         await self.events.close()
         await self.results.close()
-        await self.arrivals.close()
-        await self.completions.close()

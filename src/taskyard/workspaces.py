@@ -6,7 +6,7 @@ from dataclasses import replace
 from weakref import WeakValueDictionary
 
 from taskyard.ledger.options import Options
-from taskyard.ledger.queue import Committer
+from taskyard.ledger.queue import CommitQueue
 from taskyard.stores.contract import Store
 from taskyard.workspace import Workspace
 
@@ -17,7 +17,7 @@ class Workspaces:
     """The workspaces of one store in this process. They share the store's queue of commits."""
 
     def __init__(self, store: Store, options: Options) -> None:
-        self.queue = Committer(store)
+        self.queue = CommitQueue(store)
         self._store = store
         self._options = replace(options, preset=None)
         self.first = Workspace(store, options, self.queue)

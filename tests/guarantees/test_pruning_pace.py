@@ -57,11 +57,11 @@ async def test_at_length_events_of_no_task_go_too(yard: Yard, clock: ManualClock
 async def test_removals_do_not_wait_among_the_commits_of_others(yard: Yard, clock: ManualClock):
     await given_old_tasks(yard, clock)
     queue = yard.local.ledger.queue
-    before = queue.flushes
+    before = queue.commits
 
     assert await yard.on_store.sweeper.make_room(at_length=True) == TASKS
 
-    assert queue.flushes == before
+    assert queue.commits == before
 
 
 class Pieces:

@@ -265,7 +265,8 @@ def commits_to(owners: Collection[str], sources: Sources) -> dict[str, int]:
             for node in ast.walk(tree):
                 match node:
                     case ast.Attribute(
-                        attr="commit" | "commit_all", value=ast.Name(id=str(name)) | ast.Attribute(attr=str(name))
+                        attr="commit" | "commit_all" | "commit_now",
+                        value=ast.Name(id=str(name)) | ast.Attribute(attr=str(name)),
                     ):
                         found[path] += name in owners
                     case _:
@@ -293,7 +294,7 @@ def test_another_way_into_the_store_is_found(sources: Sources, code: str):
 
 
 def test_a_commit_past_the_ledger_is_found(sources: Sources):
-    planted = with_code(sources, "features/metrics/service.py", "self._ledger.queue.commit_all(sets)")
+    planted = with_code(sources, "features/metrics/service.py", "self._ledger.queue.commit_now(sets)")
 
     assert commits_to(QUEUES, planted) == {"features/metrics/service.py": 1}
 

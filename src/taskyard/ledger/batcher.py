@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
+Waiting = tuple[Asked, asyncio.Future[Answer]]
 
 
 class Batcher(Generic[Asked, Answer]):
@@ -34,7 +35,7 @@ class Batcher(Generic[Asked, Answer]):
         self._heaviest = heaviest  # together; one that is heavier by itself goes alone
         self._worth_a_second = worth_a_second  # how many begin beside a batch that is under way; 0: they wait for it
         self._halves = halves  # where that many wait twice over, only half of them go first, and the others beside them
-        self._waiting: deque[tuple[Asked, asyncio.Future[Answer]]] = deque()
+        self._waiting: deque[Waiting[Asked, Answer]] = deque()
         self._running: set[asyncio.Task[None]] = set()
         self._under_way = 0  # batches
 
@@ -73,7 +74,7 @@ class Batcher(Generic[Asked, Answer]):
         finally:
             self._running.discard(running)  # at once: whoever asks next must not take it for one that goes on
 
-    def _batch(self) -> list[tuple[Asked, asyncio.Future[Answer]]]:
+    def _batch(self) -> list[Waiting[Asked, Answer]]:
         most = min(len(self._waiting), self._most)
         if self._halves and not self._under_way and 0 < 2 * self._worth_a_second <= len(self._waiting):
             most = min(most, -(-len(self._waiting) // 2))
@@ -88,7 +89,7 @@ class Batcher(Generic[Asked, Answer]):
             batch.append(self._waiting.popleft())
         return batch
 
-    async def _turn(self, batch: list[tuple[Asked, asyncio.Future[Answer]]]) -> None:
+    async def _turn(self, batch: list[Waiting[Asked, Answer]]) -> None:
         try:
             answers: Sequence[Answer | BaseException] = await self._answer([asked for asked, _ in batch])
         except BaseException as error:

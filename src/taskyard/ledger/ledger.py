@@ -33,7 +33,7 @@ from taskyard.definition import arguments
 from taskyard.ledger.configuration import Configuration
 from taskyard.ledger.listeners import Commit, Contributor, Follower
 from taskyard.ledger.options import Options
-from taskyard.ledger.queue import Committer, Result
+from taskyard.ledger.queue import CommitQueue, Result
 from taskyard.stores.contract import OutcomeUnknown, Store
 
 TRIES = 40
@@ -48,7 +48,7 @@ Decide = Callable[[], Awaitable[tuple[ChangeSet | None, T]]]
 class Ledger:
     """One workspace of a store, as features see it."""
 
-    def __init__(self, store: Store, options: Options, queue: Committer) -> None:
+    def __init__(self, store: Store, options: Options, queue: CommitQueue) -> None:
         self.store = store
         self.options = options
         self.workspace = options.workspace
@@ -101,7 +101,7 @@ class Ledger:
             return []
         moved: list[K] = []
         whole = [await self._contributed(each) for each in sets.values()]
-        results = await self.queue.commit_all(list(map(timely, whole)))
+        results = await self.queue.commit_now(list(map(timely, whole)))
         for key, change_set, result in zip(sets, whole, results, strict=True):
             if isinstance(result, Committed):
                 await self._committed(Commit(change_set, result))
@@ -109,12 +109,11 @@ class Ledger:
                 moved.append(key)
         return moved
 
-    async def commit_set(self, change_set: ChangeSet, *, at_once: bool = False) -> Result:
-        """One set as it is, whatever becomes of it. At once: where it is many together already, without the queue."""
+    async def commit_set(self, change_set: ChangeSet, *, is_group: bool = False) -> Result:
+        """One set as it is, whatever becomes of it. A group: it was decided on for many, and waits for no others."""
         try:
-            if at_once:
-                self.queue.flushes += 1
-                (result,) = await self.store.commit([change_set])
+            if is_group:
+                (result,) = await self.queue.commit_now([change_set])
                 return result
             return await self.queue.commit(change_set)
         except OutcomeUnknown:

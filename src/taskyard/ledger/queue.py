@@ -1,107 +1,91 @@
-"""Group commit: what is decided while a flush is under way lands together in the next one.
+"""The one queue before a store, for all workspaces: every change set passes through it, and waits in it once.
 
-There is no timer. An idle committer flushes at once, so a lone caller waits for nobody.
+A line of the queue belongs to a decider: arrivals and completions have one in each workspace. What waits in a line is
+decided on together, and what that comes to is committed at once, as one group. Sets that were decided on one by one
+share a line of their own. There is no timer: where nothing is under way, a lone caller waits for nobody.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, TypeVar
+from weakref import WeakSet
 
 from taskyard.core.changes import ChangeSet, Committed, Conflict, Taken
 from taskyard.core.errors import StoreFull
+from taskyard.ledger.batcher import Batcher, Waiting
 from taskyard.stores.contract import Store
 
 Result = Committed | Conflict | Taken
-BATCH = 500  # sets a flush takes at most
+BATCH = 500  # sets that are committed together at most
 BIG = 200  # rows from which on a set commits alone, so that it delays no neighbour
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
 
 
-class _Decided(NamedTuple):
-    sets: Sequence[ChangeSet]
-    landed: asyncio.Future[Sequence[Result]]
-
-
-class Committer:
+class CommitQueue:
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._waiting: deque[_Decided] = deque()
-        self._flushing: asyncio.Task[None] | None = None
-        self.flushes = 0  # so far: whoever has time to spare sees by it whether others are at work
+        self._lines: WeakSet[Batcher[Any, Any]] = WeakSet()  # of workspaces that somebody still uses
+        self._single_sets = _SingleSets(self._commit_singly, most=BATCH)
+        self.commits = 0  # so far: whoever has time to spare sees by it whether others are at work
+
+    def line(
+        self,
+        decide: Callable[[Sequence[Asked]], Awaitable[Sequence[Answer | Exception]]],
+        *,
+        most: int,
+        weigh: Callable[[Asked], int] | None = None,
+        heaviest: int = 0,
+        worth_a_second: int = 0,
+        halves: bool = False,
+    ) -> Batcher[Asked, Answer]:
+        """A line for what this decides on and commits by `commit_now`: the next batch while one commits."""
+        line = Batcher(decide, most=most, weigh=weigh, heaviest=heaviest, worth_a_second=worth_a_second, halves=halves)
+        self._lines.add(line)
+        return line
 
     async def commit(self, change_set: ChangeSet) -> Result:
-        """Land one set, together with whatever else is waiting."""
-        (result,) = await self.commit_all([change_set])
-        return result
+        """Commit one set, together with whatever else is waiting."""
+        return await self._single_sets.ask(change_set)
 
-    async def commit_all(self, sets: Sequence[ChangeSet]) -> Sequence[Result]:
-        """Land sets that touch no row twice, each for itself."""
-        decided = _Decided(sets, asyncio.get_running_loop().create_future())
-        self._waiting.append(decided)
-        if self._flushing is None:
-            self._flushing = asyncio.create_task(self._flush())
-        # A caller that is cancelled does not take its sets back: they may have landed already.
-        return await decided.landed
+    async def commit_now(self, sets: Sequence[ChangeSet]) -> Sequence[Result]:
+        """Commit sets that were decided on together and touch no row twice, each for itself."""
+        self.commits += 1
+        return await self._store.commit(sets)
 
     async def close(self) -> None:
-        while self._flushing is not None:
-            await self._flushing
+        """Let what waits be committed. What meets a conflict is decided on again, one by one."""
+        for line in list(self._lines):
+            await line.close()
+        await self._single_sets.close()
 
-    async def _flush(self) -> None:
+    async def _commit_singly(self, sets: Sequence[ChangeSet]) -> Sequence[Result | Exception]:
         try:
-            while self._waiting:
-                self.flushes += 1
-                await self._land(self._batch())
-        finally:
-            self._flushing = None
-
-    async def _land(self, batch: list[_Decided]) -> None:
-        try:
-            results = await self._store.commit([change_set for decided in batch for change_set in decided.sets])
+            return await self.commit_now(sets)
         except StoreFull as full:
             # Some of them may be such as a full store takes: none shall suffer for another.
-            if len(batch) > 1:
-                for decided in batch:
-                    await self._land([decided])
-            else:
-                _refuse(batch, full)
-        except BaseException as error:
-            _refuse(batch, error)
-            if not isinstance(error, Exception):
-                raise
-        else:
-            left = iter(results)
-            for decided in batch:
-                mine = [next(left) for _ in decided.sets]
-                if not decided.landed.done():
-                    decided.landed.set_result(mine)
+            if len(sets) == 1:
+                return [full]
+            return [answer for each in sets for answer in await self._commit_singly([each])]
 
-    def _batch(self) -> list[_Decided]:
-        """The sets at the head that touch no row twice: of two decided on one version, only one can land."""
-        batch: list[_Decided] = []
+
+class _SingleSets(Batcher[ChangeSet, Result]):
+    """Sets of several callers: of two that were decided on one version only one can be stored, so they go apart."""
+
+    def _batch(self) -> list[Waiting[ChangeSet, Result]]:
+        batch: list[Waiting[ChangeSet, Result]] = []
         guarded: set[str] = set()
-        number = 0
-        while self._waiting and number < BATCH:
-            decided = self._waiting[0]
-            rows = {row for change_set in decided.sets for row in _guarded(change_set)}
-            is_big = len(decided.sets) == 1 and len(rows) > BIG
+        while self._waiting and len(batch) < self._most:
+            rows = set(_guarded(self._waiting[0][0]))
+            is_big = len(rows) > BIG
             if batch and (is_big or not guarded.isdisjoint(rows)):
                 break
             guarded |= rows
-            number += len(decided.sets)
             batch.append(self._waiting.popleft())
             if is_big:
                 break
         return batch
-
-
-def _refuse(batch: Sequence[_Decided], error: BaseException) -> None:
-    for decided in batch:
-        if not decided.landed.done():
-            decided.landed.set_exception(error)
-            decided.landed.exception()  # a caller that has gone away must not make this an unheard error
 
 
 def _guarded(change_set: ChangeSet) -> Iterator[str]:

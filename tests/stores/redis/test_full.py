@@ -11,7 +11,7 @@ from taskyard.core.task import Status
 from taskyard.core.units import DAY, SECOND
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.options import Options
-from taskyard.ledger.queue import Committer
+from taskyard.ledger.queue import CommitQueue
 from taskyard.stores.redis import RedisStore
 from taskyard.yard import Yard, local_yard
 from tests.redis_servers import RedisServer
@@ -62,7 +62,7 @@ async def test_attempts_end_while_new_work_is_refused_also_in_one_batch(yard: Ya
 
 
 async def test_of_one_batch_what_makes_room_is_taken_and_what_is_new_is_refused(store: RedisStore, server: RedisServer):
-    done, fresh, committer = await given_a_completed_task(store), await a_new_task(store), Committer(store)
+    done, fresh, committer = await given_a_completed_task(store), await a_new_task(store), CommitQueue(store)
     server.client().config_set("maxmemory", 1)
 
     removed, refused = await asyncio.gather(

@@ -76,14 +76,14 @@ class Pruning:
         dead_too = await self._some_prune_dead()
         pruned = 0
         for _ in range(MOST_PIECES):
-            began, flushes = monotonic(), self._ledger.queue.flushes
+            began, commits = monotonic(), self._ledger.queue.commits
             size = retention.piece_size(PIECE, others_work=self._others_work)
             piece = await self._store.prunable(before, size, dead_too=dead_too, after=self._pruned_through)
             self._pruned_through = piece.cursor or FROM_THE_OLDEST
             pruned += await self._remove(piece.tasks)
             if piece.cursor is None:
                 return PruneStep(pruned)
-            self._others_work = self._ledger.queue.flushes != flushes
+            self._others_work = self._ledger.queue.commits != commits
             await asyncio.sleep(retention.rest_after(monotonic() - began, others_work=self._others_work))
         return PruneStep(pruned, more=True)
 

@@ -35,7 +35,6 @@ from taskyard.features.breakers.trips import BreakerTrips
 from taskyard.features.budgets import prices
 from taskyard.features.budgets.spend import reported
 from taskyard.features.budgets.views import Spent
-from taskyard.ledger.batcher import Batcher
 from taskyard.ledger.ledger import Ledger
 from taskyard.stores.contract import OutcomeUnknown
 
@@ -74,10 +73,7 @@ class Completions:
         self._breaker_trips = breaker_trips
         self._visibility = visibility
         self._validators = validators
-        self._batches = Batcher(self._complete_all, most=COMPLETED_AT_ONCE, worth_a_second=WORTH_DECIDING)
-
-    async def close(self) -> None:
-        await self._batches.close()
+        self._line = ledger.queue.line(self._complete_all, most=COMPLETED_AT_ONCE, worth_a_second=WORTH_DECIDING)
 
     async def complete(
         self,
@@ -101,7 +97,7 @@ class Completions:
         await prices.load([spent.get("model")])
         report = Report("complete", digest, *reported(**spent))
         handed_in = _HandedIn(TaskId(task_id), seal(lease), output, text, made, explained, report)
-        return await self._batches.ask(handed_in)
+        return await self._line.ask(handed_in)
 
     async def complete_many(self, results: Sequence[Mapping[str, Any]]) -> list[Receipt | TaskyardError]:
         """Hand in many outputs. Each stands or falls alone, and its answer stands in its place."""

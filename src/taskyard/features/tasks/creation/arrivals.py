@@ -23,7 +23,6 @@ from taskyard.features.tasks.creation.drafts import Drafts, agent_named, as_stor
 from taskyard.features.tasks.creation.growth import Growth, dag_record
 from taskyard.features.tasks.lookup.results import Results
 from taskyard.features.tasks.result_views import Enqueued
-from taskyard.ledger.batcher import Batcher
 from taskyard.ledger.ledger import TRIES, KeyTaken, Ledger
 from taskyard.ledger.tracing import enqueue_span
 from taskyard.ledger.turns import in_turns
@@ -50,7 +49,7 @@ class Arrivals:
         self._growth = growth
         self._results = results
         # While those of one moment are on their way into the store, the next are drafted, where it gains by that.
-        self._batches = Batcher(
+        self._line = ledger.queue.line(
             self._put_in_together,
             most=ARRIVALS_AT_ONCE,
             weigh=_weight,
@@ -58,9 +57,6 @@ class Arrivals:
             worth_a_second=WORTH_A_SECOND if ledger.store.pace.commits > 1 else 0,
             halves=True,
         )
-
-    async def close(self) -> None:
-        await self._batches.close()
 
     async def enqueue(self, type: str, *, created_by: str = BY_DEFAULT, **fields: Unpack[TaskFields]) -> Enqueued:
         """Put one task in. Where its key is taken by a live task, that task is the answer (`created` is False).
@@ -108,7 +104,7 @@ class Arrivals:
     async def put_in(self, drafts: Sequence[Definition], planning: Planning) -> dict[TaskId, Hot]:
         if len(drafts) != 1 or not _is_plain(drafts[0]):
             return await self._put_in_apart(drafts, planning)
-        hot = await self._batches.ask(_Arrival(drafts[0], planning))
+        hot = await self._line.ask(_Arrival(drafts[0], planning))
         return {hot.id: hot}
 
     async def _put_in_together(self, arrivals: Sequence[_Arrival]) -> list[Hot | Exception]:
@@ -123,7 +119,7 @@ class Arrivals:
 
     async def _born(self, drafts: Sequence[Definition], planning: Planning) -> list[Hot]:
         births = await self._drafts.births(drafts, planning, heights={}, done=frozenset(), now=self._ledger.now())
-        landed = await self._ledger.commit_set(timely(births), at_once=True)
+        landed = await self._ledger.commit_set(timely(births), is_group=True)
         if isinstance(landed, Conflict):
             # Nothing of theirs can have moved: they came to the store late.
             return list((await self._put_in_apart(drafts, planning)).values())
