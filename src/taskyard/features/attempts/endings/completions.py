@@ -94,7 +94,8 @@ class Completions:
             )
         made = arguments.names("artifacts", artifacts, longest=1000)
         digest = call_digest("complete", output, list(made), decision_report)
-        await prices.load([spent.get("model")])
+        if (model := spent.get("model")) is not None:
+            await prices.load([model])
         report = Report("complete", digest, *reported(**spent))
         handed_in = _HandedIn(TaskId(task_id), seal(lease), output, text, made, explained, report)
         return await self._line.ask(handed_in)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple, Unpack
 
 from taskyard.core import dag as dags
@@ -25,7 +26,7 @@ from taskyard.features.tasks.lookup.results import Results
 from taskyard.features.tasks.result_views import Enqueued
 from taskyard.ledger.ledger import TRIES, KeyTaken, Ledger
 from taskyard.ledger.tracing import enqueue_span
-from taskyard.ledger.turns import in_turns
+from taskyard.ledger.turns import LONG_TURN, in_turns
 
 BY_DEFAULT = "human:local"
 ARRIVALS_AT_ONCE = 500
@@ -79,11 +80,14 @@ class Arrivals:
         planning, now = await self._drafts.planning_new(), self._ledger.now()
 
         def draft_of(fields: Mapping[str, object]) -> Definition:
-            dag_id = self._drafts.dag_named(fields, planning)
-            return self._drafts.draft(fields, planning, created_by=created_by, dag_id=dag_id, now=now)
+            return self._drafts.draft(fields, planning, created_by=created_by, dag_id=None, now=now, names_dag=True)
 
         drafts = await in_turns(draft_of, tasks)
         chosen = {draft.id for draft, fields in zip(drafts, tasks, strict=True) if draft.id in fields.values()}
+        if len(drafts) == 1 and not chosen and _is_plain(drafts[0]):
+            with suppress(KeyTaken):
+                hot = await self._line.ask(_Arrival(drafts[0], planning))
+                return [Enqueued(hot, as_stored(drafts[0], hot), created=True, result=self._results.result)]
         for _ in range(TRIES):
             owners = await self._owners(drafts)
             there = await self._store.load(sorted(chosen)) if chosen else {}
@@ -91,21 +95,13 @@ class Arrivals:
                 raise InvalidInput("id", "is taken")  # by somebody this caller may not even know of
             new = {draft.id for draft in drafts if owners[_claim(draft)] == draft.id and draft.id not in there}
             try:
-                # Others may be about to choose the same id, and one set has it only once.
-                put_in = self._put_in_apart if chosen else self.put_in
                 meant = _depending_on_owners(drafts, owners)
                 once = {draft.id: draft for draft in meant if draft.id in new}
-                made = await put_in(list(once.values()), planning)
+                made = await self.put_in(list(once.values()), planning)
             except KeyTaken:
                 continue  # somebody was quicker: now theirs is there to be found
             return await self._answers(meant, owners, made)
         raise Contended(tries=TRIES)
-
-    async def put_in(self, drafts: Sequence[Definition], planning: Planning) -> dict[TaskId, Hot]:
-        if len(drafts) != 1 or not _is_plain(drafts[0]):
-            return await self._put_in_apart(drafts, planning)
-        hot = await self._line.ask(_Arrival(drafts[0], planning))
-        return {hot.id: hot}
 
     async def _put_in_together(self, arrivals: Sequence[_Arrival]) -> list[Hot | Exception]:
         """Tasks of several callers in one set. Where that cannot land each goes by itself: none suffers for another."""
@@ -122,12 +118,12 @@ class Arrivals:
         landed = await self._ledger.commit_set(timely(births), is_group=True)
         if isinstance(landed, Conflict):
             # Nothing of theirs can have moved: they came to the store late.
-            return list((await self._put_in_apart(drafts, planning)).values())
+            return list((await self.put_in(drafts, planning)).values())
         if isinstance(landed, Taken):
             raise KeyTaken(landed.by)
         return [task.hot for task in births.tasks]
 
-    async def _put_in_apart(self, drafts: Sequence[Definition], planning: Planning) -> dict[TaskId, Hot]:
+    async def put_in(self, drafts: Sequence[Definition], planning: Planning) -> dict[TaskId, Hot]:
         """Lone tasks, additions to DAGs and new DAGs in one set."""
         if not drafts:
             return {}
@@ -196,7 +192,7 @@ class Arrivals:
             new.discard(owner)  # whoever gives the same id again has not made it
             return Enqueued(hots[owner], definitions[owner], created=created, result=self._results.result)
 
-        return await in_turns(answer, drafts)
+        return await in_turns(answer, drafts, turn=LONG_TURN)
 
 
 def _is_plain(draft: Definition) -> bool:

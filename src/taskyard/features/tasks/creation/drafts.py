@@ -18,6 +18,7 @@ from taskyard.core.changes import (
 from taskyard.core.errors import Forbidden, InvalidInput
 from taskyard.core.identifiers import TIME_BLOCKER, task_blocker
 from taskyard.core.planning import Planning
+from taskyard.core.policy import Policy
 from taskyard.core.priority import rank, rescore_at
 from taskyard.core.task import DagId, Definition, Hot, LaneId, TaskId, common_fields
 from taskyard.core.units import Micros
@@ -30,7 +31,7 @@ from taskyard.features.queues.presets import Presets
 from taskyard.features.tasks.creation import growth_limits
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.tracing import current_trace
-from taskyard.ledger.turns import TURN, pause
+from taskyard.ledger.turns import LONG_TURN, TURN, pause
 
 BY_DEFAULT = "human:local"
 T = TypeVar("T")
@@ -60,9 +61,17 @@ class Drafts:
         dag_id: DagId | None,
         now: Micros,
         under: Definition | None = None,
+        names_dag: bool = False,
     ) -> Definition:
-        """What a request comes to, in the active span's trace; `under` is the task that an agent spawns it from."""
-        definition = self._defined(fields, planning, created_by=created_by, dag_id=dag_id, now=now, under=under)
+        """What a request comes to, in the active span's trace; `under` is the task that an agent spawns it from.
+
+        Where it may name a DAG as its own, it does so under whichever name its preset has for that.
+        """
+        policy = planning.policy_of(_queue_of(fields))
+        ids = minted(fields, policy)
+        dag_id = ids.dag_id if names_dag else dag_id
+        task_id = ids.task_id or self._ledger.mint_task()
+        definition = self._defined(fields, policy, task_id, created_by=created_by, dag_id=dag_id, now=now, under=under)
         if definition.trace is not None:
             return definition
         trace = current_trace() or (None if under is None else under.trace)
@@ -71,15 +80,15 @@ class Drafts:
     def _defined(
         self,
         fields: Mapping[str, object],
-        planning: Planning,
+        policy: Policy,
+        task_id: TaskId,
         *,
         created_by: str,
         dag_id: DagId | None,
         now: Micros,
         under: Definition | None,
     ) -> Definition:
-        policy, in_common = planning.policy_of(_queue_of(fields)), common_shape(fields)
-        task_id, sizes = minted(fields, policy).task_id or self._ledger.mint_task(), self._ledger.options.sizes
+        in_common, sizes = common_shape(fields), self._ledger.options.sizes
         if self._pattern is not None and self._pattern.fits(in_common, policy, created_by, dag_id):
             return self._pattern.define(fields, task_id=task_id, now=now, sizes=sizes)
         definition = define(
@@ -97,10 +106,6 @@ class Drafts:
         return (
             definition if under is None else growth_limits.placed_under(definition, under, fields_given(fields, policy))
         )
-
-    def dag_named(self, fields: Mapping[str, object], planning: Planning) -> DagId | None:
-        """The DAG that a request names as its own, under whichever name its preset has for that."""
-        return minted(fields, planning.policy_of(_queue_of(fields))).dag_id
 
     async def named(
         self,
@@ -187,7 +192,7 @@ class Drafts:
                 now=now,
             )
             for place, (draft, names) in enumerate(run):
-                if place and place % TURN == 0:
+                if place and place % LONG_TURN == 0:
                     await pause()
                 hot = born_like(first, draft, now=now)
                 tasks.append(NewTask(hot, draft, transitions.created_event(hot, draft.created_by, draft.type)))

@@ -129,6 +129,11 @@ class Writer:
         self._jobs.put(job)
         return await job.future
 
+    def _answer(self, answered: Sequence[tuple[asyncio.Future[Any], object]], wrote: bool) -> None:
+        resolve(answered)
+        if wrote:
+            self._wrote()
+
     def watch(self) -> None:
         """Poll for writes of other processes: now, and until the last `unwatch`."""
         self._watchers += 1
@@ -230,10 +235,10 @@ class Writer:
             for job in jobs:
                 self._run_jobs(connection, [job])
             return
-        call_on_loop(self._loop, resolve, list(zip((job.future for job in jobs), answers, strict=True)))
         if wrote:
             self._polling.note_commit()
-            call_on_loop(self._loop, self._wrote)
+        # One call for both: each wakes the loop, which costs more than a lone write does otherwise.
+        call_on_loop(self._loop, self._answer, list(zip((job.future for job in jobs), answers, strict=True)), wrote)
 
     def _transact(self, connection: apsw.Connection, jobs: Sequence[WriteJob]) -> tuple[list[Any], bool]:
         try:
