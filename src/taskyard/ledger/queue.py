@@ -24,6 +24,8 @@ Answer = TypeVar("Answer")
 
 
 class CommitQueue:
+    """Group commit: what waits while a commit is under way is committed together in the next one."""
+
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lines: WeakSet[Batcher[Any, Any]] = WeakSet()  # of workspaces that somebody still uses

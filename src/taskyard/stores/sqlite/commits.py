@@ -14,7 +14,7 @@ from taskyard.core.task import Definition, Status, TaskId
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits import batching
 from taskyard.stores.shared.commits.batching import Batch, Key, eased_ceilings
-from taskyard.stores.shared.commits.change_sets import Answer, add_counts, newly_ready
+from taskyard.stores.shared.commits.change_sets import Answer, add_counts, newly_ready, parts_in
 from taskyard.stores.shared.commits.lifts import collect_lifts
 from taskyard.stores.sqlite import blockers, guards
 from taskyard.stores.sqlite.log.log_append import Part, SetPlace, Size, size_of
@@ -23,6 +23,9 @@ from taskyard.stores.sqlite.transaction import SqliteTransaction
 from taskyard.stores.sqlite.writes.attempts import write_attempts
 from taskyard.stores.sqlite.writes.removal import remove_tasks
 
+_HISTORY = frozenset(
+    {"attempts", "outputs", "checkpoints", "signals", "outbox", "rescores", "redefined", "records"}
+)  # parts of a set that `_write_history` writes
 _READY_TEXT = 64  # characters at most in the data of the event of a task that becomes ready
 
 
@@ -30,7 +33,7 @@ def commit_sets(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> li
     answers: list[Answer] = []
     while len(answers) < len(sets):
         answers += _commit_batch(transaction, *_take_batch(transaction, sets[len(answers) :]))
-    return _move_counters(transaction, sets, answers)
+    return _move_counters(transaction, sets, answers) if any(each.counts for each in sets) else answers
 
 
 Blocked = dict[str, list[TaskId]]  # the tasks that each name blocks
@@ -49,18 +52,22 @@ def _take_batch(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> tu
 
 
 def _commit_batch(transaction: SqliteTransaction, batch: Batch, blocked: Blocked) -> list[Answer]:
-    refused = guards.find_refused(transaction, batch.sets)
+    parts = parts_in(batch.sets)
+    refused = guards.find_refused(transaction, batch.sets, parts)
     passed = {place: each for place, each in enumerate(batch.sets) if place not in refused}
     sets = list(passed.values())
     placed = transaction.place_sets(_size_of_events(each, blocked) for each in sets)
     set_places = dict(zip(passed, placed, strict=True))
     _write_tasks(transaction, passed, set_places)
-    unblocked = _lift_blockers(transaction, passed, set_places)
-    _write_history(transaction, sets)
-    _write_events(transaction, {place: each for place, each in passed.items() if place != _last(batch)}, set_places)
+    lifts = collect_lifts(passed) if "lifts" in parts else []
+    unblocked = blockers.lift_blockers(transaction, lifts, set_places) if lifts else {}
+    if not parts.isdisjoint(_HISTORY):
+        _write_history(transaction, sets)
+    if "events" in parts:
+        _write_events(transaction, {place: each for place, each in passed.items() if place != _last(batch)}, set_places)
     if doomed := [task_id for each in sets for task_id in each.removals]:
         remove_tasks(transaction, doomed)  # the log is written before it: nothing is added to these places any more
-    limits = _move_limits(transaction, sets)
+    limits = _move_limits(transaction, sets) if "spends" in parts or "ceilings" in parts else {}
     if (last := passed.get(_last(batch))) is not None:
         unblocked.setdefault(_last(batch), []).extend(_unpark(transaction, last, limits))
         transaction.append_events(last.events)
@@ -89,18 +96,12 @@ def _write_tasks(
     transaction: SqliteTransaction, passed: Mapping[int, ChangeSet], set_places: Mapping[int, SetPlace]
 ) -> None:
     sets = passed.values()
-    places = [set_places[place] for place, each in passed.items() for _ in each.changes]
-    transaction.apply_changes(Part.CHANGES, places, [change for each in sets for change in each.changes])
+    if changes := [change for each in sets for change in each.changes]:
+        places = [set_places[place] for place, each in passed.items() for _ in each.changes]
+        transaction.apply_changes(Part.CHANGES, places, changes)
     transaction.insert_tasks([(set_places[place], task) for place, each in passed.items() for task in each.tasks])
     transaction.write("insert_edges", [edge for each in sets for edge in each.edges])
     transaction.write("insert_blockers", [blocker for each in sets for blocker in each.blockers])
-
-
-def _lift_blockers(
-    transaction: SqliteTransaction, passed: Mapping[int, ChangeSet], set_places: Mapping[int, SetPlace]
-) -> dict[int, list[Change]]:
-    lifts = collect_lifts(passed)
-    return blockers.lift_blockers(transaction, lifts, set_places) if lifts else {}
 
 
 def _write_events(
@@ -116,15 +117,16 @@ def _write_history(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) ->
     write("insert_checkpoints", [checkpoint for each in sets for checkpoint in each.checkpoints])
     write("insert_signals", [signal for each in sets for signal in each.signals])
     write("insert_outbox", [outbox for each in sets for outbox in each.outbox])
-    _rescore(transaction, [rescore for each in sets for rescore in each.rescores])
-    _redefine(transaction, [definition for each in sets for definition in each.redefined])
-    _write_records(transaction, sets)
+    if rescores := [rescore for each in sets for rescore in each.rescores]:
+        _rescore(transaction, rescores)
+    if redefined := [definition for each in sets for definition in each.redefined]:
+        _redefine(transaction, redefined)
+    if any(each.records for each in sets):
+        _write_records(transaction, sets)
 
 
 def _rescore(transaction: SqliteTransaction, rescores: Sequence[Rescore]) -> None:
     """Move waiting tasks to their new ranks. One that is held by now keeps its rank."""
-    if not rescores:
-        return
     asked = (json_list(each.task_id for each in rescores),)
     waiting = {row[0]: row[1:] for row in transaction.connection.execute(SQL["rescored"], asked)}
     ready = json_list(seq for seq, status in waiting.values() if status == Status.READY)
@@ -135,8 +137,6 @@ def _rescore(transaction: SqliteTransaction, rescores: Sequence[Rescore]) -> Non
 
 
 def _redefine(transaction: SqliteTransaction, definitions: Sequence[Definition]) -> None:
-    if not definitions:
-        return
     seqs = dict(transaction.connection.execute(SQL["seqs"], (json_list(each.id for each in definitions),)))
     stored = [each for each in definitions if each.id in seqs]
     for definition in stored:

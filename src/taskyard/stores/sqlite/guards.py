@@ -11,21 +11,26 @@ from taskyard.stores.shared.commits import conflicts
 from taskyard.stores.shared.commits.batching import Key
 from taskyard.stores.shared.commits.conflicts import CheckpointKey, RecordKey
 from taskyard.stores.shared.rows import Row
-from taskyard.stores.sqlite.statements import SQL, json_list, multi_row
+from taskyard.stores.sqlite.statements import SQL, json_list
 from taskyard.stores.sqlite.transaction import SqliteTransaction
 
 _NEVER = Micros(2**62)
 
 
-def find_refused(transaction: SqliteTransaction, batch: Sequence[ChangeSet]) -> dict[int, Conflict | Taken]:
+def find_refused(
+    transaction: SqliteTransaction, batch: Sequence[ChangeSet], parts: frozenset[str]
+) -> dict[int, Conflict | Taken]:
     """The refused sets, by place. If a set has both, its conflict is answered and not its taken keys."""
-    return {
-        **conflicts.find_taken(batch, _known_ids(transaction, batch), _owners(transaction, batch)),
-        **conflicts.find_known_checkpoints(batch, _known_checkpoints(transaction, batch)),
-        **conflicts.find_moved_records(batch, _record_versions(transaction, batch)),
-        **_find_moved(transaction, batch),
-        **conflicts.find_late(batch, transaction.now),
-    }
+    refused: dict[int, Conflict | Taken] = {}
+    if "tasks" in parts or "changes" in parts:
+        refused |= conflicts.find_taken(batch, _known_ids(transaction, batch), _owners(transaction, batch))
+    if "checkpoints" in parts:
+        refused |= conflicts.find_known_checkpoints(batch, _known_checkpoints(transaction, batch))
+    if "records" in parts:
+        refused |= conflicts.find_moved_records(batch, _record_versions(transaction, batch))
+    if "changes" in parts or "expects" in parts:
+        refused |= _find_moved(transaction, batch)
+    return refused | conflicts.find_late(batch, transaction.now)
 
 
 def _find_moved(transaction: SqliteTransaction, batch: Sequence[ChangeSet]) -> dict[int, Conflict]:
@@ -33,15 +38,12 @@ def _find_moved(transaction: SqliteTransaction, batch: Sequence[ChangeSet]) -> d
     changes = [change for each in batch for change in each.changes]
     held = [change for change in changes if change.before.status in KEY_HELD]
     others = changes if not held else [change for change in changes if change.before.status not in KEY_HELD]
-    moved = {row[0] for row in _ask(transaction, "moved", [(before.seq, before.version) for before, *_ in others])}
-    moved.update(row[0] for row in _ask(transaction, "moved_held", list(map(_expectation_of, held))))
+    ask = transaction.ask
+    moved = {row[0] for row in ask("moved", [(before.seq, before.version) for before, *_ in others])}
+    moved.update(row[0] for row in ask("moved_held", list(map(_expectation_of, held))))
     moved.update(change.before.seq for change in changes if change.expiring and not _is_over(change, transaction.now))
-    gone = {row[0] for row in _ask(transaction, "moved_expected", [row[:2] for each in batch for row in each.expects])}
+    gone = {row[0] for row in ask("moved_expected", [row[:2] for each in batch for row in each.expects])}
     return dict(_conflicts(batch, moved, gone)) if moved or gone else {}
-
-
-def _ask(transaction: SqliteTransaction, name: str, expected: Sequence[Row]) -> Iterator[Row]:
-    return multi_row(name).ask(transaction.connection, expected)
 
 
 def _conflicts(batch: Sequence[ChangeSet], moved: set[int], gone: set[TaskId]) -> Iterator[tuple[int, Conflict]]:
@@ -64,12 +66,12 @@ def _is_over(change: Change, now: Micros) -> bool:
 
 
 def _record_versions(transaction: SqliteTransaction, batch: Sequence[ChangeSet]) -> dict[RecordKey, int]:
-    found = multi_row("record_versions").ask(transaction.connection, conflicts.record_keys(batch))
+    found = transaction.ask("record_versions", conflicts.record_keys(batch))
     return {(row[0], row[1], row[2]): row[3] for row in found}
 
 
 def _known_checkpoints(transaction: SqliteTransaction, batch: Sequence[ChangeSet]) -> set[CheckpointKey]:
-    found = multi_row("known_checkpoints").ask(transaction.connection, conflicts.checkpoint_keys(batch))
+    found = transaction.ask("known_checkpoints", conflicts.checkpoint_keys(batch))
     return {(row[0], row[1]) for row in found}
 
 
@@ -82,5 +84,5 @@ def _known_ids(transaction: SqliteTransaction, batch: Sequence[ChangeSet]) -> se
 
 def _owners(transaction: SqliteTransaction, batch: Sequence[ChangeSet]) -> dict[Key, TaskId]:
     """The tasks that own the idempotency keys that the sets need."""
-    found = multi_row("key_owners").ask(transaction.connection, conflicts.wanted_keys(batch))
+    found = transaction.ask("key_owners", conflicts.wanted_keys(batch))
     return {(row[0], row[1]): row[2] for row in found}

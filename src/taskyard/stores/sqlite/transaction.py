@@ -63,6 +63,9 @@ class SqliteTransaction:
         if values:
             multi_row(name).run(self.connection, values)
 
+    def ask(self, name: str, values: Sequence[rows.Row]) -> Iterable[rows.Row]:
+        return multi_row(name).ask(self.connection, values) if values else ()
+
     # Tasks.
 
     def apply_changes(self, part: Part, places: Sequence[SetPlace], changes: Sequence[Change]) -> None:

@@ -6,6 +6,7 @@ A line costs nothing where nobody reads it. What others wrote (titles, errors) i
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from time import monotonic
 
 from taskyard.core.task import Status
@@ -25,7 +26,7 @@ def claimed(context: Context) -> None:
         logger.info("claimed %s%s, attempt %d", _of(context), named, context.attempt)
 
 
-def ended(context: Context, receipt: Receipt, now: Micros) -> None:
+def ended(context: Context, receipt: Receipt, now: Callable[[], Micros]) -> None:
     """The output was handed in."""
     if not logger.isEnabledFor(logging.INFO):
         return
@@ -38,9 +39,16 @@ def ended(context: Context, receipt: Receipt, now: Micros) -> None:
             failed(context, "its output was refused", receipt, now)
 
 
-def failed(context: Context, why: str, receipt: Receipt, now: Micros, *, error: BaseException | None = None) -> None:
+def failed(
+    context: Context,
+    why: str,
+    receipt: Receipt,
+    now: Callable[[], Micros],
+    *,
+    error: BaseException | None = None,
+) -> None:
     if logger.isEnabledFor(logging.INFO):
-        follows = _follows(receipt, now)
+        follows = _follows(receipt, now())
         logger.info("failed %s after %s: %s; %s", _of(context), _took(context), _short(why), follows, exc_info=error)
 
 

@@ -278,7 +278,7 @@ class Worker:
         receipt = await self._yard.complete(
             context.id, context.lease, as_json(output), artifacts=context.artifacts, **spent
         )
-        report.ended(context, receipt, self._yard.now())
+        report.ended(context, receipt, self._yard.now)
 
     async def _call(self, context: Context) -> Any:
         handler = self._agent.handlers.get(context.type) or self._agent.handlers.get("*")
@@ -319,7 +319,7 @@ class Worker:
         self, context: Context, reason: str, error: str, raised: BaseException | None, spent: dict[str, Any]
     ) -> None:
         receipt = await self._yard.fail(context.id, context.lease, reason, error, **spent)
-        report.failed(context, f"{reason}: {error}" if error else reason, receipt, self._yard.now(), error=raised)
+        report.failed(context, f"{reason}: {error}" if error else reason, receipt, self._yard.now, error=raised)
 
     async def _until_changed(self, mark: int) -> None:
         """Wait until something may have come in, or the end is wanted."""

@@ -18,6 +18,13 @@ def owned_key(hot: Hot) -> tuple[str, str] | None:
     return hot.workspace, hot.idempotency_key
 
 
+def parts_in(sets: Sequence[ChangeSet]) -> frozenset[str]:
+    """The fields in which at least one of the sets has something: nothing is asked or written for the others."""
+    return frozenset(
+        name for name, column in zip(ChangeSet._fields, zip(*sets, strict=True), strict=True) if any(column)
+    )
+
+
 def check_consistency(change_set: ChangeSet) -> None:
     """Refuse a set that contradicts itself: a bug of the caller and no conflict, so nothing is written."""
     if len(change_set.changes) + len(change_set.tasks) + len(change_set.records) < 2:

@@ -65,8 +65,10 @@ def write_steps(connection: apsw.Connection, steps: Sequence[Step]) -> None:
         groups.setdefault((step.before.status, step.after.status), []).append(step)
     for (before, after), group in groups.items():
         _write_group(connection, MOVES[PLACES[before], PLACES[after]], group)
-    _write_late_numbers(connection, steps)
-    _write_names(connection, steps)
+    if late := [(after.seq, number) for _, after, number in steps if after.version > MOST_STEPS and number]:
+        multi_row("insert_task_events").run(connection, late)
+    if named := [step for step in steps if step[0].idempotency_key is not None or step[1].idempotency_key is not None]:
+        _write_names(connection, named)
 
 
 def _write_group(connection: apsw.Connection, move: Move, steps: Sequence[Step]) -> None:
@@ -118,13 +120,7 @@ def _numbers_of(step: Step) -> str:
     return f",{number}" if number and after.version <= MOST_STEPS else ""
 
 
-def _write_late_numbers(connection: apsw.Connection, steps: Iterable[Step]) -> None:
-    late = [(after.seq, number) for _, after, number in steps if after.version > MOST_STEPS and number]
-    multi_row("insert_task_events").run(connection, late)
-
-
-def _write_names(connection: apsw.Connection, steps: Iterable[Step]) -> None:
-    named = [step for step in steps if step[0].idempotency_key is not None or step[1].idempotency_key is not None]
+def _write_names(connection: apsw.Connection, named: Iterable[Step]) -> None:
     moved = [(owned_key(before), owned_key(after), after.seq) for before, after, _ in named]
     given_up = [name_row(key, seq) for key, kept, seq in moved if key is not None and key != kept]
     multi_row("remove_names").run(connection, given_up)

@@ -28,18 +28,17 @@ def insert_tasks(connection: apsw.Connection, tasks: Sequence[NewTask], first: i
     multi_row("insert_new_ready").run(connection, ready)
     # No verb puts a task in that is held already.
     others = [(seq, hot) for seq, hot in numbered if hot.status is not Status.READY]
-    held = [(seq, *held_row(hot)[1:], "") for seq, hot in others if PLACES[hot.status] is Place.HELD]
-    multi_row("insert_held").run(connection, held)
-    named = [(seq, hot) for seq, hot in numbered if hot.idempotency_key is not None]
-    names = [name_row(key, seq) for seq, hot in named if (key := owned_key(hot)) is not None]
-    multi_row("insert_names").run(connection, names)
+    if held := [(seq, *held_row(hot)[1:], "") for seq, hot in others if PLACES[hot.status] is Place.HELD]:
+        multi_row("insert_held").run(connection, held)
+    if named := [(seq, hot) for seq, hot in numbered if hot.idempotency_key is not None]:
+        names = [name_row(key, seq) for seq, hot in named if (key := owned_key(hot)) is not None]
+        multi_row("insert_names").run(connection, names)
     _insert_definitions(connection, tasks, first)
 
 
 def _insert_definitions(connection: apsw.Connection, tasks: Sequence[NewTask], first: int) -> None:
     defined = rows.format_definitions([task.definition for task in tasks])
     multi_row("insert_definitions").run(connection, [(seq, *row) for seq, row in enumerate(defined, first)])
-    tags = [
-        (task.definition.workspace, tag, seq) for seq, task in enumerate(tasks, first) for tag in task.definition.tags
-    ]
-    multi_row("insert_tags").run(connection, tags)
+    tagged = [(seq, task.definition) for seq, task in enumerate(tasks, first) if task.definition.tags]
+    if tags := [(definition.workspace, tag, seq) for seq, definition in tagged for tag in definition.tags]:
+        multi_row("insert_tags").run(connection, tags)
