@@ -44,11 +44,14 @@ class Independent(NamedTuple):
 
 def take_independent(sets: Sequence[ChangeSet]) -> Independent:
     """As many of the first sets as are independent by their own contents: at least one."""
-    footprint = _footprint_of(sets)
-    if not _is_independent(footprint):
+    if len(sets) > 1 and not _is_independent(_footprint_of(sets)):
         sets = sets[: _count_independent(sets)]
-        footprint = _footprint_of(sets)
-    return Independent(sets, footprint.lifted_blockers, footprint.parking_blockers, footprint.added_blockers)
+    return Independent(
+        sets,
+        [row.name for each in sets for row in each.lifts if row.task_id is None],
+        [name for each in sets for _, name in eased_ceilings(each)],
+        [row.name for each in sets for row in each.blockers],
+    )
 
 
 def take_batch(independent: Independent, blocked: dict[str, list[TaskId]], parked: set[str]) -> Batch:
