@@ -94,11 +94,11 @@ MUTANTS = (
         name="claim_takes_what_has_changed_in_postgres",
         trap="A signal reaches a task while it is claimed, and two of its events have the same version.",
         edits=(
-            Edit("stores/postgres/claiming.sql", "where ready.version = seen.version\n", "where ready.version > 0\n"),
+            Edit("stores/postgres/claiming.sql", "  and ready.version = seen.version\n", ""),
             Edit(
                 "stores/postgres/moving.sql",
-                "ready.version = moved.was_version\nreturning moved.*, '{}'::bigint[] as log\n\n-- name: change_r",
-                "ready.version > 0\nreturning moved.*, '{}'::bigint[] as log\n\n-- name: change_r",
+                "using ({found_ready}) as moved\nwhere ready.ctid = moved.place\nand ready.version = moved.was_version\n",
+                "using ({found_ready}) as moved\nwhere ready.ctid = moved.place\n",
             ),
         ),
         caught_by=Named(
