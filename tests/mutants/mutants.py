@@ -97,8 +97,8 @@ MUTANTS = (
             Edit("stores/postgres/claiming.sql", "  and ready.version = seen.version\n", ""),
             Edit(
                 "stores/postgres/moving.sql",
-                "using ({found_ready}) as moved\nwhere ready.ctid = moved.place\nand ready.version = moved.was_version\n",
-                "using ({found_ready}) as moved\nwhere ready.ctid = moved.place\n",
+                "using ({found_ready}) as moved\nwhere ready.ctid = moved.place\nand ready.version = moved.was_version",
+                "using ({found_ready}) as moved\nwhere ready.ctid = moved.place",
             ),
         ),
         caught_by=Named(

@@ -101,7 +101,10 @@ class Ledger:
             return []
         moved: list[K] = []
         whole = [await self._contributed(each) for each in sets.values()]
-        results = await self.queue.commit_now(list(map(timely, whole)))
+        try:
+            results = await self.queue.commit_now(list(map(timely, whole)))
+        except OutcomeUnknown:
+            return [key for key, change_set in sets.items() if not await self.is_stored(change_set)]
         for key, change_set, result in zip(sets, whole, results, strict=True):
             if isinstance(result, Committed):
                 await self._committed(Commit(change_set, result))

@@ -182,10 +182,12 @@ class Claims:
     async def _rows_handed_out(
         self, tasks: Sequence[Hot], stems: Sequence[str], definitions: Sequence[Definition]
     ) -> list[Held]:
-        return [
-            await self._conversations.resumed(Held(hot, definition, token(stem, hot.attempt)))
+        held = [
+            Held(hot, definition, token(stem, hot.attempt))
             for hot, definition, stem in zip(tasks, definitions, stems, strict=False)
         ]
+        # Only a task with a trait resumes anything, and few have one: the others are not looked at one by one.
+        return [await self._conversations.resumed(each) for each in held] if any(hot.traits for hot in tasks) else held
 
     async def _claimed_before(self, agent_id: AgentId, stems: Sequence[str]) -> list[Held]:
         """What the same request was given, while its claim time runs: its answer may have been lost."""

@@ -36,7 +36,6 @@ from taskyard.features.budgets import prices
 from taskyard.features.budgets.spend import reported
 from taskyard.features.budgets.views import Spent
 from taskyard.ledger.ledger import Ledger
-from taskyard.stores.contract import OutcomeUnknown
 
 _Places = tuple[int, ...]  # in a batch: of what lands as one set
 COMPLETED_AT_ONCE = 500
@@ -155,7 +154,7 @@ class Completions:
         self, sets: Mapping[_Places, ChangeSet], together: Mapping[SharedFacts, Mapping[int, End]]
     ) -> Iterable[int]:
         """Land the sets, and say which were met by something that moved. What came together then goes one by one."""
-        moved = await self._commit_ends(sets)
+        moved = await self._ledger.commit_all(sets)
         crowds = {places for places in moved if len(places) > 1}
         ends = {
             (place,): self._accepted(facts, [end])
@@ -163,14 +162,8 @@ class Completions:
             if tuple(each) in crowds
             for place, end in each.items()
         }
-        again = await self._commit_ends(ends)
+        again = await self._ledger.commit_all(ends)
         return [place for places in (*moved, *again) if places not in crowds for place in places]
-
-    async def _commit_ends(self, sets: Mapping[_Places, ChangeSet]) -> list[_Places]:
-        try:
-            return await self._ledger.commit_all(sets)
-        except OutcomeUnknown:
-            return [places for places, change_set in sets.items() if not await self._ledger.is_stored(change_set)]
 
     def _taken_rows(self, handed_in: Sequence[_HandedIn]) -> dict[TaskId, Hot]:
         rows: dict[TaskId, Hot] = {}
