@@ -1,6 +1,6 @@
 """Prints how the code is shaped: what a newcomer has to read and follow. Run it before and after a rebuilding.
 
-python -m scripts.shape [--json | --walks]
+python -m scripts.shape [--json]
 """
 
 from __future__ import annotations
@@ -205,9 +205,6 @@ def figures() -> list[Figure]:
 
 
 def main(arguments: list[str]) -> int:
-    if "--walks" in arguments:
-        sys.stdout.write(json.dumps(asyncio.run(walks())) + "\n")
-        return 0
     table = figures()
     if "--json" in arguments:
         sys.stdout.write(json.dumps({figure.name: figure.now for figure in table}, indent=2) + "\n")
