@@ -99,6 +99,8 @@ async def a_yard(url: str) -> AsyncGenerator[Any]:
         await yard_.enqueue(TYPE, payload=payload(0))
         (held,) = await yard_.claim("worker", start=True)
         await yard_.complete(held.id, held.lease, {"ok": True})
+        await yard_.enqueue(TYPE, payload=payload(0))
+        await drain(yard_, 1)
         yield yard_
 
 
