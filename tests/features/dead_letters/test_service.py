@@ -54,11 +54,14 @@ async def test_a_decision_that_makes_no_sense_is_refused(
     assert refused.value.facts["field"] == field
 
 
-async def test_only_a_dead_letter_can_be_decided(yard: Yard):
+@pytest.mark.parametrize("resolution", ["retry", "cancel", "escalate"])
+async def test_only_a_dead_letter_can_be_decided(yard: Yard, resolution: str):
     running = await given_a_running_task(yard)
 
     with pytest.raises(IllegalTransition):
-        await yard.dead_letters.resolve(running.id, "retry", by="human:ana")
+        await yard.dead_letters.resolve(running.id, resolution, by="human:ana")
+
+    assert (await yard.get(running.id)).status is Status.RUNNING
 
 
 async def test_every_decision_on_one_death_is_on_record(yard: Yard):

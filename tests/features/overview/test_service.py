@@ -3,6 +3,7 @@
 import pytest
 
 from taskyard.core.errors import InvalidInput
+from taskyard.core.units import SECOND, from_iso
 from taskyard.features.overview.service import WINDOWS
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
@@ -53,6 +54,7 @@ async def test_a_series_has_a_value_for_each_bucket(yard: Yard, clock: ManualClo
 
     assert len(series.at) == len(series.created) == len(series.wait_sec.p50) == WINDOWS[window].buckets
     assert (sum(series.created), sum(series.dead)) == (1, 1)
+    assert 0 <= yard.now() - from_iso(series.at[-1]) < series.bucket_sec * SECOND
 
 
 async def test_a_window_that_is_none_is_refused(yard: Yard):

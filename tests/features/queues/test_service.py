@@ -18,7 +18,7 @@ async def test_a_paused_queue_hands_nothing_out_until_it_is_resumed(yard: Yard):
 
 async def test_a_queue_is_listed_with_what_waits_and_with_its_settings(yard: Yard):
     await yard.enqueue("code", queue="a")
-    await yard.enqueue("code", queue="a")
+    await yard.enqueue("report", queue="a")
     await yard.queues.pause("b")
 
     assert [(each.queue, each.ready, each.paused) for each in await yard.queues.list()] == [
