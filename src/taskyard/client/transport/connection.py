@@ -106,7 +106,7 @@ class Connection:
     ) -> Any:
         """Make the call until it is answered, and give the answer's document; a refusal is raised as it was there."""
         given = {name: value for name, value in (query or {}).items() if value is not None}
-        said = {**_JSON, **(headers or {})} if body is not None else headers
+        sent = {**_JSON, **(headers or {})} if body is not None else headers
 
         wait_sec = max(wait_sec, call.takes_sec)
         within = wait_sec + (call.within_sec or self._patience) + len(body or b"") * PER_BYTE
@@ -117,7 +117,7 @@ class Connection:
             # As a whole: a server that sends a byte now and then would keep any other time-out from running out.
             async with asyncio.timeout(max(min(tried_for, until - monotonic()), 0)):
                 return await self._open_http().request(
-                    call.method, url, content=body, params=given or None, headers=said, timeout=self._silence(within)
+                    call.method, url, content=body, params=given or None, headers=sent, timeout=self._silence(within)
                 )
 
         return json.loads((await self._answered(call, make, names, until=until)).content)
@@ -195,8 +195,8 @@ class Connection:
         return 0 if tried + 1 < len(self._urls) else _delay(tried)
 
     def _hear_time(self, answer: httpx.Response) -> None:
-        if said := answer.headers.get(NOW):
-            self._ahead = int(said) - monotonic_ns() // 1000
+        if now := answer.headers.get(NOW):
+            self._ahead = int(now) - monotonic_ns() // 1000
 
 
 def _checked(url: str) -> str:

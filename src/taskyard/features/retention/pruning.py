@@ -50,7 +50,7 @@ class Pruning:
         self._retention = retention
         self._pruned_through = FROM_THE_OLDEST
         self._events_pruned_through = 0
-        self._others_work = False  # commits of this process landed while the last piece was removed
+        self._others_work = False  # this process committed while the last piece was removed
 
     async def prune(self) -> PruneStep:
         """Remove the next pieces of what is old enough; the answer counts tasks."""
@@ -124,9 +124,9 @@ class Pruning:
         return [*await self._commit_removals(removing), *await self._commit_removals(others)]
 
     async def _commit_removals(self, sets: Sequence[ChangeSet]) -> list[ChangeSet]:
-        """Those that landed: a task that moved meanwhile stays, with its DAG."""
-        landed = await self._store.commit(sets) if sets else []
-        return [each for each, result in zip(sets, landed, strict=True) if isinstance(result, Committed)]
+        """Those that were committed: a task that moved meanwhile stays, with its DAG."""
+        answers = await self._store.commit(sets) if sets else []
+        return [each for each, result in zip(sets, answers, strict=True) if isinstance(result, Committed)]
 
     async def _unneeded(self, tasks: Sequence[Hot]) -> list[list[Hot]]:
         edges = await self._store.edges([hot.id for hot in tasks])

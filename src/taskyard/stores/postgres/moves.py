@@ -68,13 +68,13 @@ class Moves:
 
     def parts(self, steps: Iterable[Step], first: int) -> list[StatementPart]:
         """The statements of these steps. Their names in the bundle are numbered from `first` on."""
-        alike: dict[Kind, list[Step]] = {}
+        by_kind: dict[Kind, list[Step]] = {}
         for step in steps:
             before, after = step[:2]
             kind = PLACES[before.status], PLACES[after.status], tuple(map(ne, before, after))
-            alike.setdefault(kind, []).append(step)
+            by_kind.setdefault(kind, []).append(step)
         parts: list[StatementPart] = []
-        for number, (kind, group) in enumerate(alike.items(), first):
+        for number, (kind, group) in enumerate(by_kind.items(), first):
             parts += self._parts_of(kind, group, number)
         return parts
 

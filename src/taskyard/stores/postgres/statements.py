@@ -171,7 +171,7 @@ def _wait_for(part: str, nothing: str) -> str:
 # agent move the same ceiling, and others wait for its row until the statement ends.
 BEFORE_CEILINGS = ("insert_attempts", "insert_log")
 _ANSWERS = {
-    "landed": "select null, null, null::bigint, is_whole::bigint, null::bigint, null::boolean from landed",
+    "unchanged": "select null, null, null::bigint, is_whole::bigint, null::bigint, null::boolean from unchanged",
     "room": "select is_left from room",
     "move_limits": "select workspace, name, ceiling, held, spent, false from move_limits",
     "move_counters": "select workspace, name, null::bigint, value, 0::bigint, true from move_counters",

@@ -122,7 +122,7 @@ join yard.checkpoint
 on checkpoint.task_id = wanted.task_id
 and checkpoint.name = wanted.name
 
--- name: landed
+-- name: unchanged
 -- Takes back the whole statement where one of the tasks has moved, or where their locks were waited for so long that its
 -- times would lie in the past: nothing but an error can.
 select 1 / (

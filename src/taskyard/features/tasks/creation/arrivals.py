@@ -115,12 +115,12 @@ class Arrivals:
 
     async def _born(self, drafts: Sequence[Definition], planning: Planning) -> list[Hot]:
         births = await self._drafts.births(drafts, planning, heights={}, done=frozenset(), now=self._ledger.now())
-        landed = await self._ledger.commit_set(timely(births), is_group=True)
-        if isinstance(landed, Conflict):
+        answer = await self._ledger.commit_set(timely(births), is_group=True)
+        if isinstance(answer, Conflict):
             # Nothing of theirs can have moved: they came to the store late.
             return list((await self.put_in(drafts, planning)).values())
-        if isinstance(landed, Taken):
-            raise KeyTaken(landed.by)
+        if isinstance(answer, Taken):
+            raise KeyTaken(answer.by)
         return [task.hot for task in births.tasks]
 
     async def put_in(self, drafts: Sequence[Definition], planning: Planning) -> dict[TaskId, Hot]:

@@ -170,11 +170,11 @@ class Drafts:
         await self._check_makers(drafts, spawns=spawner is not None)
         waits = [[task_blocker(each) for each in draft.depends_on if each not in done] for draft in drafts]
 
-        def alike(waiting: tuple[Definition, list[str]]) -> tuple[object, ...]:
+        def shape_of(waiting: tuple[Definition, list[str]]) -> tuple[object, ...]:
             draft, names = waiting
             return common_fields(draft), heights.get(draft.id, 0), bool(names)
 
-        runs = [list(run) for _, run in groupby(zip(drafts, waits, strict=True), alike)]
+        runs = [list(run) for _, run in groupby(zip(drafts, waits, strict=True), shape_of)]
         lanes = lanes or await self._ledger.configuration.lane_ids([lane_of(run[0][0], failures=0) for run in runs])
         tasks: list[NewTask] = []
         blockers: list[Blocker] = []
@@ -205,8 +205,10 @@ class Drafts:
 
     async def _check_relatives(self, drafts: Sequence[Definition]) -> None:
         """Where a task is said to come from another, that one is there, and in this workspace."""
-        said = [("parent_id", draft.parent_id) for draft in drafts] + [("rerun_of", draft.rerun_of) for draft in drafts]
-        named = {(field, task_id) for field, task_id in said if task_id is not None}
+        relatives = [("parent_id", draft.parent_id) for draft in drafts] + [
+            ("rerun_of", draft.rerun_of) for draft in drafts
+        ]
+        named = {(field, task_id) for field, task_id in relatives if task_id is not None}
         there = await self._store.load(sorted({task_id for _, task_id in named})) if named else {}
         for field, task_id in sorted(named):
             if task_id not in there or there[task_id].workspace != self._workspace:

@@ -58,13 +58,13 @@ def whole_commit(
     guards = [part.name for part in parts if is_guard(part)]
     if not guards:
         return sql.bundle(parts, answering)
-    landed = StatementPart(
-        "landed",
-        sql["landed"].replace("{changed}", "\nunion all\n".join(f"select seq from {name}" for name in guards)),
+    unchanged = StatementPart(
+        "unchanged",
+        sql["unchanged"].replace("{changed}", "\nunion all\n".join(f"select seq from {name}" for name in guards)),
         [str(steps), None if until is None else str(until)],
     )
     first = [part.name for part in parts if part.name in BEFORE_CEILINGS]
-    return sql.bundle([*parts, landed], ["landed", *first, *answering])
+    return sql.bundle([*parts, unchanged], ["unchanged", *first, *answering])
 
 
 def whole_claim(
