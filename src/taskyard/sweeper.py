@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import cast
 
 from taskyard.core import outcomes
 from taskyard.core.changes import (
@@ -24,6 +23,7 @@ from taskyard.core.clock_jump import TOLERANCE
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import IllegalTransition, LeaseLost, NotFound, StoreFull
 from taskyard.core.identifiers import DAY_BLOCKER
+from taskyard.core.record_kinds import RUNTIME
 from taskyard.core.runtime import incarnation_of
 from taskyard.core.task import FINAL, KEY_DEAD, DagId, Hot, Reason, RuntimeId, lone_dag, next_due
 from taskyard.core.units import DAY, HOUR, SECOND, Micros
@@ -152,7 +152,7 @@ class Sweeper:
         now, failed = self._ledger.now(), 0
         heard = await self._store.pulses("runtime:")
         for record in await self._store.records("runtime"):
-            started = cast(Micros, record.body["started_at"])
+            started = RUNTIME.of(record)["started_at"]
             if now - heard.get(pulse("runtime", record.workspace, record.id), started) > SILENT:
                 workspace = self._workspace_of(record.workspace)
                 held = await workspace.lost_work.held_by(RuntimeId(record.id))

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 from taskyard.core.changes import Record
 from taskyard.core.json_value import Json
+from taskyard.core.record_kinds import AGENT, AGENT_TYPE, BudgetBody, GrantBody
 from taskyard.core.task import AgentId, RuntimeId
 from taskyard.core.units import MicroUsd
 
@@ -171,7 +172,7 @@ def _common(mine: frozenset[str] | None, granted: frozenset[str] | None) -> froz
 
 
 def agent_of(record: Record) -> RegisteredAgent:
-    body = cast(Mapping[str, Any], record.body)
+    body = AGENT.of(record)
     return RegisteredAgent(
         id=AgentId(record.id),
         type=body["type"],
@@ -190,7 +191,7 @@ def agent_of(record: Record) -> RegisteredAgent:
 
 
 def agent_type_of(record: Record) -> AgentType:
-    body = cast(Mapping[str, Any], record.body)
+    body = AGENT_TYPE.of(record)
     return AgentType(
         name=record.id,
         in_code=_budget_of(body["in_code"]),
@@ -200,7 +201,7 @@ def agent_type_of(record: Record) -> AgentType:
     )
 
 
-def grant_of(body: Mapping[str, Any]) -> Grant:
+def grant_of(body: GrantBody) -> Grant:
     return Grant(
         types=_set_of(body["types"]),
         capabilities=_set_of(body["capabilities"]),
@@ -213,5 +214,5 @@ def _set_of(names: Sequence[str] | None) -> frozenset[str] | None:
     return None if names is None else frozenset(names)
 
 
-def _budget_of(body: Mapping[str, Any] | None) -> Budget | None:
+def _budget_of(body: BudgetBody | None) -> Budget | None:
     return None if body is None else Budget(body["amount"], Period(body["per"]))

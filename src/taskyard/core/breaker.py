@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import lru_cache
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from taskyard.core.changes import Count, Event, Outbox, Record, RecordChange
 from taskyard.core.identifiers import breaker_counter
 from taskyard.core.json_value import Json, compact
 from taskyard.core.notice import Notice, notice_row
 from taskyard.core.policy import BreakerPolicy
+from taskyard.core.record_kinds import BREAKER
 from taskyard.core.units import Micros
 
 
@@ -56,8 +57,8 @@ class BreakerChange(NamedTuple):
 def breaker_of(workspace: str, type_: str, record: Record | None) -> Breaker:
     if record is None:
         return Breaker(workspace, type_, 0, None, 0)
-    generation, opened_at = cast(int, record.body["generation"]), cast(Micros | None, record.body["opened_at"])
-    return Breaker(workspace, type_, generation, opened_at, record.version)
+    body = BREAKER.of(record)
+    return Breaker(workspace, type_, body["generation"], body["opened_at"], record.version)
 
 
 def awaits(breaker: Breaker, circuit: int) -> bool:

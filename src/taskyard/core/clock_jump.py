@@ -7,16 +7,23 @@ it is cut to its own length, so that a lease or a delay lasts as long from now o
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TypedDict
 
 from taskyard.core.changes import Record
 from taskyard.core.json_value import Json
 from taskyard.core.notice import UNDELIVERED, delivery_delay
+from taskyard.core.record_kinds import THROTTLE, RecordKind
 from taskyard.core.task import Hot, Status, next_due
 from taskyard.core.units import SECOND, Micros
 
 TOLERANCE = Micros(5 * SECOND)  # a mark that is ahead by more than this is given up
 
+
+class _DeliveryBody(TypedDict):
+    tries: int
+
+
+_DELIVERY = RecordKind(UNDELIVERED, _DeliveryBody)
 CUT_KINDS = ("breaker", "throttle", UNDELIVERED)  # the records that `cut_record` knows
 
 
@@ -61,13 +68,13 @@ def cut_record(record: Record, now: Micros) -> dict[str, Json] | None:
     body = record.body
     match record.kind:
         case "throttle":
-            field, most = "until", now + cast(int, body["wait"]) // 2
+            field, most = "until", now + THROTTLE.of(record)["wait"] // 2
         case "breaker":
             field, most = "opened_at", now
         case _:
-            field, most = "next_at", now + delivery_delay(cast(int, body["tries"]))
-    stored = cast(Micros | None, body[field])
-    return None if stored is None or stored <= most else {**body, field: most}
+            field, most = "next_at", now + delivery_delay(_DELIVERY.of(record)["tries"])
+    stored = body[field]
+    return {**body, field: most} if isinstance(stored, int) and stored > most else None
 
 
 def _at_most(at: Micros | None, most: int) -> Micros | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, cast
 
 from taskyard.core.agent import AgentStatus, AgentType, RegisteredAgent, agent_of, agent_type_of, narrowed
 from taskyard.core.breaker import Breaker, BreakerState, breaker_of
@@ -14,6 +13,7 @@ from taskyard.core.claiming import PlannedLane, floor_of
 from taskyard.core.identifiers import probe_ceiling
 from taskyard.core.json_value import Json
 from taskyard.core.policy import DEFAULT, PRESETS, BreakerPolicy, Policy, policy_of, reporting
+from taskyard.core.record_kinds import QUEUE, WORKSPACE
 from taskyard.core.task import AgentId, Definition, Lane, LaneId
 from taskyard.core.throttle import scope, until_of
 from taskyard.core.units import Micros, MicroUsd
@@ -141,7 +141,7 @@ def planning_of(workspace: str, epoch: int, records: Iterable[Record]) -> Planni
         agent_types=types,
         versions={agent.id: version for agent, version in agents},
         paused=frozenset(record.id for record in queues if record.body.get("paused")),
-        queue_presets={record.id: cast(str, record.body["preset"]) for record in queues if record.body.get("preset")},
+        queue_presets={record.id: preset for record in queues if (preset := QUEUE.of(record).get("preset"))},
         reporting=frozenset(record.id for record in queues if record.body.get("report_required")),
         breakers={record.id: breaker_of(workspace, record.id, record) for record in by_kind.get("breaker", [])},
         throttles={record.id: record for record in by_kind.get("throttle", [])},
@@ -149,11 +149,12 @@ def planning_of(workspace: str, epoch: int, records: Iterable[Record]) -> Planni
 
 
 def settings_of(record: Record) -> Settings:
-    breakers = cast(Mapping[str, Any] | None, record.body.get("breakers"))
+    body = WORKSPACE.of(record)
+    breakers = body.get("breakers")
     return Settings(
-        preset=cast(str | None, record.body.get("preset")),
-        daily_budget=cast(MicroUsd | None, record.body.get("daily_budget")),
-        default_reserve=cast(MicroUsd, record.body.get("default_reserve", 0)),
+        preset=body.get("preset"),
+        daily_budget=body.get("daily_budget"),
+        default_reserve=body.get("default_reserve", MicroUsd(0)),
         breakers=None if breakers is None else BreakerSettings(**breakers),
         report_required=bool(record.body.get("report_required")),
     )

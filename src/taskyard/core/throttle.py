@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from taskyard.core.changes import Event, Record, RecordChange
 from taskyard.core.json_value import Json, compact
+from taskyard.core.record_kinds import THROTTLE
 from taskyard.core.units import Micros, to_iso
 
 
@@ -15,7 +14,7 @@ def scope(type_: str, model: str | None) -> str:
 
 
 def until_of(record: Record) -> Micros:
-    return cast(Micros, record.body["until"])
+    return THROTTLE.of(record)["until"]
 
 
 def throttled(

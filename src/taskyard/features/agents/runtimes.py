@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
-
 from taskyard.core.changes import Beat, ChangeSet, RecordChange
 from taskyard.core.errors import NotFound
 from taskyard.core.json_value import Json
+from taskyard.core.record_kinds import RUNTIME
 from taskyard.core.runtime import incarnation_of, process_of, runtime_of
 from taskyard.core.task import Reason, RuntimeId, Status, Trait
-from taskyard.core.units import Micros
 from taskyard.definition import arguments, fields
 from taskyard.features.agents.lost_work import LostWork
 from taskyard.features.agents.views import Orphans, RuntimeView
@@ -29,9 +26,9 @@ class Runtimes:
         pulses = await self._store.pulses("runtime:")
         views: list[RuntimeView] = []
         for record in await self._store.records("runtime", self._workspace):
-            body = cast(Mapping[str, Any], record.body)
+            body = RUNTIME.of(record)
             heard = pulses.get(pulse("runtime", self._workspace, record.id))
-            started = Micros(body["started_at"])
+            started = body["started_at"]
             views.append(
                 RuntimeView(
                     runtime_of(record.id) or RuntimeId(""),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import cast
 
 from taskyard.core.changes import ChangeSet, Record, RecordChange
 from taskyard.core.errors import TaskyardError
@@ -12,7 +11,7 @@ from taskyard.core.json_value import Json
 from taskyard.core.task import Hot, TaskId, Trait
 from taskyard.core.units import HOUR, Micros
 from taskyard.features.artifacts import rules as artifact_rules
-from taskyard.features.artifacts.rules import KIND, LOOSE, Fate
+from taskyard.features.artifacts.rules import KIND, LOOSE, LOOSE_OBJECT, Fate
 from taskyard.features.artifacts.visibility import MOST_OF_A_TASK, Visibility
 from taskyard.features.attempts.conversation import LAST, last_id, last_task
 from taskyard.ledger.ledger import Ledger
@@ -85,11 +84,11 @@ class OrphanObjects:
             return Fate.OVER
         if not await self._visibility.records_of([record.id]):
             # It may be on its way still.
-            is_old = self._ledger.now() - cast(int, record.body["at"]) > GIVEN_UP
+            is_old = self._ledger.now() - LOOSE_OBJECT.of(record)["at"] > GIVEN_UP
             return Fate.OVER if is_old else Fate.WAITING
         task_id = TaskId(str(record.body["task_id"]))
         hot = (await self._store.load([task_id])).get(task_id)
-        return await self._visibility.fate_of(hot, cast(int, record.body["attempt"]))
+        return await self._visibility.fate_of(hot, LOOSE_OBJECT.of(record)["attempt"])
 
     async def _clear_away(self, record: Record) -> None:
         """First what refers to the object, then the object, then what remembers that there was one."""

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, cast
+from typing import Annotated, NotRequired, TypedDict
 
 from taskyard.core.changes import Record
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
+from taskyard.core.record_kinds import RecordKind
 from taskyard.core.task import KEY_HELD, Hot, Outcome, Status, TaskId
+from taskyard.core.units import Micros
 from taskyard.definition.fields import text
 from taskyard.definition.view import Hidden, Named, Time, shown
 
@@ -92,8 +93,29 @@ class Fate(StrEnum):
     OVER = "over"  # never to be seen
 
 
+class ArtifactBody(TypedDict):
+    name: str
+    size: int
+    sha256: str
+    media_type: str
+    task_id: TaskId | None
+    attempt: int | None
+    created_at: Micros
+    created_by: str
+    step: NotRequired[str]
+
+
+class LooseBody(TypedDict):
+    at: Micros
+    attempt: int
+
+
+ARTIFACT = RecordKind(KIND, ArtifactBody)
+LOOSE_OBJECT = RecordKind(LOOSE, LooseBody)
+
+
 def artifact_of(record: Record) -> Artifact:
-    return Artifact(id=record.id, **cast(Mapping[str, Any], record.body))
+    return Artifact(id=record.id, **ARTIFACT.of(record))
 
 
 def fate(hot: Hot | None, attempt: int, outcome: Outcome | None) -> Fate:

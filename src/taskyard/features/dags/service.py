@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from taskyard.core import dag as dags
 from taskyard.core.changes import (
@@ -18,6 +17,7 @@ from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.identifiers import budget_blocker, dag_ceiling
 from taskyard.core.json_value import Json
 from taskyard.core.policy import preset
+from taskyard.core.record_kinds import DAG
 from taskyard.core.task import DagId, Hot, Status, TaskId, lone_task
 from taskyard.core.units import MicroUsd
 from taskyard.definition import arguments
@@ -259,7 +259,7 @@ def _dag_view(
         spent=spent,
         reserved=reserved,
         created_by=str(body["created_by"]),
-        tags=tuple(str(tag) for tag in cast(list[Json], body["tags"])),
+        tags=tuple(DAG.body(body)["tags"]),
     )
 
 

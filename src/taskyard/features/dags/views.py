@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, cast
+from typing import Annotated
 
 from taskyard.core.changes import Edge, Limit, Record
 from taskyard.core.dag import DagStatus
+from taskyard.core.record_kinds import DAG
 from taskyard.core.task import DagId, Status, TaskId
 from taskyard.core.units import MicroUsd
 from taskyard.definition.view import About, Money, Named, Time, view
@@ -70,8 +71,8 @@ class DagInShort:
 
 
 def dag_in_short(record: Record, limit: Limit | None) -> DagInShort:
-    body = cast(Mapping[str, Any], record.body)
-    inbox = body.get("inbox")  # graphs of earlier releases have none
+    body = DAG.of(record)
+    inbox = body.get("inbox")
     return DagInShort(
         id=DagId(record.id),
         title=body["title"],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from taskyard.core import outcomes
 from taskyard.core.changes import RecordChange
 from taskyard.core.errors import NotFound
@@ -33,5 +31,6 @@ class Reviews:
         if record.body["reviewed"]:  # who put it before another person had decided something too
             words = ("resolution", "reviewed_by", "reviewed_at", "note")
             before: dict[str, Json] = {word: record.body[word] for word in words}
-            body["earlier"] = [*cast(list[Json], record.body.get("earlier", [])), before]
+            earlier = record.body.get("earlier")
+            body["earlier"] = [*(earlier if isinstance(earlier, list) else ()), before]
         return RecordChange("dead", self._workspace, record.id, record.version, body)

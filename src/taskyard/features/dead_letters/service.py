@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from taskyard.core import dag as dags
 from taskyard.core import outcomes, transitions
@@ -12,8 +11,8 @@ from taskyard.core.changes import (
     Record,
 )
 from taskyard.core.errors import DuplicateKey, IllegalTransition, InvalidInput
-from taskyard.core.json_value import Json
 from taskyard.core.policy import policy_of
+from taskyard.core.record_kinds import DEAD
 from taskyard.core.task import Definition, Hot, Status, TaskId, Trait
 from taskyard.definition import arguments
 from taskyard.definition.definition import lane_of, reborn, redefine
@@ -79,7 +78,7 @@ class DeadLetters:
         """Every decision on a dead letter, in the order they were made."""
         records = await self._store.records("dead", self._workspace)
         made = [each for record in records if record.body["reviewed"] for each in _decisions(record)]
-        return [review_of(each) for each in sorted(made, key=lambda record: cast(int, record.body["reviewed_at"]))]
+        return [review_of(each) for each in sorted(made, key=lambda record: DEAD.of(record)["reviewed_at"] or 0)]
 
     async def resolve(
         self,
@@ -146,5 +145,6 @@ class DeadLetters:
 def _decisions(record: Record) -> list[Record]:
     """Each of the decisions on one death as if it were the only one: who escalates one has not the last word."""
     body = dict(record.body)
-    earlier = cast(list[dict[str, Json]], body.pop("earlier", []))
-    return [record._replace(body={**body, **decision}) for decision in (*earlier, {})]
+    earlier = body.pop("earlier", [])
+    decisions = [each for each in earlier if isinstance(each, dict)] if isinstance(earlier, list) else []
+    return [record._replace(body={**body, **decision}) for decision in (*decisions, {})]

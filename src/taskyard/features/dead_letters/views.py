@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, NamedTuple
 
 from taskyard.core.changes import Record
+from taskyard.core.record_kinds import DEAD
 from taskyard.core.task import TaskId
 from taskyard.definition.view import FLAT, About, Time, view
 from taskyard.features.tasks.parts import Dead
@@ -39,7 +39,16 @@ class Review:
 
 
 def review_of(record: Record) -> Review:
-    body = cast(Mapping[str, Any], record.body)
+    body = DEAD.of(record)
     task_id, _, attempt = record.id.rpartition(".")
-    same = ("reason", "at", "poison_pill", "resolution", "reviewed_by", "reviewed_at", "note")
-    return Review(TaskId(task_id), int(attempt), **{name: body[name] for name in same})
+    return Review(
+        TaskId(task_id),
+        int(attempt),
+        reason=body["reason"],
+        at=body["at"],
+        poison_pill=body["poison_pill"],
+        resolution=body["resolution"],
+        reviewed_by=body["reviewed_by"],
+        reviewed_at=body["reviewed_at"],
+        note=body["note"],
+    )

@@ -10,11 +10,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, NamedTuple, TypedDict, cast
 
 from taskyard.core.changes import Change, Event, Record, RecordChange
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json, compact
+from taskyard.core.record_kinds import DAG, SUBAGENT, RecordKind
 from taskyard.core.task import Attempt, Status
 from taskyard.core.units import Micros, MicroUsd, to_usd
 from taskyard.definition import fields
@@ -84,10 +85,38 @@ class Item:
         }
 
 
-def item_of(stored: Mapping[str, Json]) -> Item:
-    body = dict(cast(Mapping[str, Any], stored))
-    scope, kind, source = Scope(*body.pop("scope")), Kind(body.pop("kind")), ItemSource(body.pop("source"))
-    return Item(kind=kind, scope=scope, source=source, **body)
+class ItemBody(TypedDict):
+    id: str
+    kind: str
+    scope: tuple[str, str]
+    content: Json
+    source: str
+    sent_by: str
+    at: Micros
+    client_message_id: str | None
+    about: str | None
+
+
+class PostedBody(TypedDict):
+    item: ItemBody
+
+
+ITEM = RecordKind("inbox_item", ItemBody)
+POSTED = RecordKind("inbox_letter", PostedBody)
+
+
+def item_of(body: ItemBody) -> Item:
+    return Item(
+        id=body["id"],
+        kind=Kind(body["kind"]),
+        scope=Scope(*body["scope"]),
+        content=body["content"],
+        source=ItemSource(body["source"]),
+        sent_by=body["sent_by"],
+        at=body["at"],
+        client_message_id=body["client_message_id"],
+        about=body["about"],
+    )
 
 
 class Posted(NamedTuple):
@@ -120,7 +149,7 @@ def topic_of(change: Change) -> InboxTopic | None:
 
 def of_subagent(record: Record, change: Change, ended: TaskEnd, attempts: Sequence[Attempt]) -> Posted | None:
     """The one notification of a subagent's end, with what all attempts together have used; None for a silent one."""
-    facts, after = cast(Mapping[str, Any], record.body), change.after
+    facts, after = SUBAGENT.of(record), change.after
     if facts["silent"]:
         return None
     status = "failed" if after.status is Status.DEAD_LETTERED else after.status.value
@@ -181,8 +210,7 @@ def of_dag(dag: Record, status: str, now: Micros) -> Posted | None:
 
 
 def audience_of(dag: Mapping[str, Json]) -> Audience | None:
-    # Graphs of earlier releases have nothing of the kind.
-    named = cast(Mapping[str, Any] | None, dag.get("inbox"))
+    named = DAG.body(dag).get("inbox")
     if named is None:
         return None
     return Audience(Scope(named["agent"], named["conversation"]), frozenset(map(InboxTopic, named["about"])))

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from hashlib import sha256
 from itertools import takewhile
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, TypedDict
 
 from taskyard.core.json_value import Json, compact
+from taskyard.core.record_kinds import RecordKind
 from taskyard.core.units import Micros
 
 SOFT_LIMIT = 100  # waiting, from which on the oldest that coalesces makes room for the next
@@ -216,8 +217,24 @@ def body(box: Box, whose: Scope, used_at: Micros) -> dict[str, Json]:
     }
 
 
+EntryBody = tuple[str, str, str, str]  # its item's id and kind, and its scope
+
+
+class InboxBody(TypedDict):
+    agent: str
+    conversation: str
+    waiting: list[EntryBody]
+    taken: list[tuple[str, Micros, list[EntryBody]]]
+    blocked: str | None
+    gone: list[str]
+    used_at: Micros
+
+
+INBOX = RecordKind("inbox", InboxBody)
+
+
 def box_of(stored: Mapping[str, Json]) -> Box:
-    body = cast(Mapping[str, Any], stored)
+    body = INBOX.body(stored)
     return Box(
         waiting=_read(body["waiting"]),
         taken=tuple(TakenBatch(batch, until, _read(entries)) for batch, until, entries in body["taken"]),
@@ -230,5 +247,5 @@ def _entries(entries: Sequence[Entry]) -> list[Json]:
     return [[entry.id, entry.kind.value, *entry.scope] for entry in entries]
 
 
-def _read(rows: Sequence[Sequence[str]]) -> tuple[Entry, ...]:
+def _read(rows: Sequence[EntryBody]) -> tuple[Entry, ...]:
     return tuple(Entry(item, Kind(kind), Scope(agent, conversation)) for item, kind, agent, conversation in rows)

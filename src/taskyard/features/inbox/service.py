@@ -7,7 +7,7 @@ once. Items that the yard posts wait beside the inbox until it is used next and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from taskyard.core.changes import ChangeSet, Event, Record, RecordChange
 from taskyard.core.errors import InvalidInput, NotFound
@@ -15,7 +15,7 @@ from taskyard.core.json_value import Json, encode
 from taskyard.core.units import Micros
 from taskyard.definition import arguments, fields
 from taskyard.features.inbox import rules as inbox_rules
-from taskyard.features.inbox.items import Item, ItemSource, inbox_event, item_of
+from taskyard.features.inbox.items import ITEM, POSTED, Item, ItemSource, inbox_event, item_of
 from taskyard.features.inbox.rules import HARD_LIMIT, MOST_BYTES, SOFT_LIMIT, Blocked, Box, Entry, Kind, Scope
 from taskyard.features.inbox.transcripts import Transcripts
 from taskyard.features.inbox.views import Dequeued, EnqueuedItem, InboxView, ItemBatch, Peeked
@@ -207,7 +207,7 @@ class Inboxes:
         views: dict[Scope, InboxView] = {}
         for record in await self._store.page("inbox", self._workspace, limit=limit):
             box = inbox_rules.come_back(inbox_rules.box_of(record.body), self._ledger.now())
-            views[_scope_in(record)] = _view(_scope_in(record), box, Micros(cast(int, record.body["used_at"])))
+            views[_scope_in(record)] = _view(_scope_in(record), box, inbox_rules.INBOX.of(record)["used_at"])
         for posted in await self._store.page("inbox_letter", self._workspace, limit=limit):
             whose = _scope_in(posted)
             view = views.get(whose) or _view(whose, Box(), None)
@@ -219,7 +219,7 @@ class Inboxes:
         before = await self._retention.kept_since()
         forgotten = 0
         for record in await self._store.records("inbox"):
-            if inbox_rules.box_of(record.body).length or cast(int, record.body["used_at"]) > before:
+            if inbox_rules.box_of(record.body).length or inbox_rules.INBOX.of(record)["used_at"] > before:
                 continue
             change = RecordChange("inbox", record.workspace, record.id, record.version, None)
             await self._ledger.commit_set(ChangeSet(records=(change,), at=self._ledger.now()))
@@ -235,7 +235,7 @@ class Inboxes:
         for posted in await self._store.page("inbox_letter", self._workspace, prefix=whose.id, limit=SOFT_LIMIT):
             if not inbox_rules.has_room(box):
                 break
-            item = item_of(cast(dict[str, Json], posted.body["item"]))
+            item = item_of(POSTED.of(posted)["item"])
             box = inbox_rules.put(box, item.entry).box
             arrivals[item.id] = item
             taken_in.append(posted)
@@ -264,7 +264,7 @@ class Inboxes:
         found = dict(opened.arrivals)
         if any(entry.id not in found for entry in entries):
             stored = await self._store.page("inbox_item", self._workspace, prefix=opened.whose.id, limit=HARD_LIMIT)
-            found |= {item.id: item for item in (item_of(record.body) for record in stored)}
+            found |= {item.id: item for item in (item_of(ITEM.of(record)) for record in stored)}
         return tuple(found[entry.id] for entry in entries if entry.id in found)
 
     def _happened(self, word: str, opened: _Opened, **facts: Json) -> Event:

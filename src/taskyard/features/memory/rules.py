@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TypedDict, cast
 
 from taskyard.core.json_value import Json
 from taskyard.core.policy import policy_of
+from taskyard.core.record_kinds import RecordKind
 from taskyard.core.task import Definition
 
 LONGEST_TEXT = 4096  # bytes that are embedded of a task
@@ -27,10 +28,18 @@ class MemoryPolicy:
         return {"remember": self.remember, "types": dict(self.types)}
 
 
+class MemoryPolicyBody(TypedDict):
+    remember: bool | None
+    types: dict[str, bool]
+
+
+MEMORY = RecordKind(KIND, MemoryPolicyBody)
+
+
 def policy_in(body: Mapping[str, Json] | None) -> MemoryPolicy:
     if body is None:
         return MemoryPolicy()
-    return MemoryPolicy(remember=cast("bool | None", body["remember"]), types=cast("dict[str, bool]", body["types"]))
+    return MemoryPolicy(**MEMORY.body(body))
 
 
 def is_remembered(definition: Definition, policy: MemoryPolicy) -> bool:

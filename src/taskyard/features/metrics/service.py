@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypedDict
 
 from taskyard.core.changes import ChangeSet, Committed, RecordChange, StoredEvent
 from taskyard.core.errors import EventsGone
 from taskyard.core.json_value import Json
+from taskyard.core.record_kinds import RecordKind
 from taskyard.core.units import DAY, Micros, utc_date
 from taskyard.definition import fields
 from taskyard.features.metrics import rules as metric_rules
@@ -25,6 +26,16 @@ PACE = "pace"  # that of shorter times
 OLD_AT_ONCE = 20  # figures of a pace that go when new ones come
 METER = "meter"
 TOTAL = "total"
+
+
+class MeteredBody(TypedDict):
+    """Which events are counted: those after `since`, up to `seq`."""
+
+    since: int
+    seq: int
+
+
+METERED = RecordKind(METER, MeteredBody)
 CURSOR = (METER, "", "events")  # of the whole yard, so of no workspace
 RecordKey = tuple[str, str, str]  # kind, workspace and id
 
@@ -58,14 +69,14 @@ class MetricCounts:
     async def counted(self) -> tuple[int, int]:
         """The events that are counted: those after the first number, up to the second."""
         cursor = await self._store.record(*CURSOR)
-        return (0, 0) if cursor is None else (cast(int, cursor.body["since"]), cast(int, cursor.body["seq"]))
+        return (0, 0) if cursor is None else (METERED.of(cursor)["since"], METERED.of(cursor)["seq"])
 
     async def uncounted(self, limit: int) -> Page:
         """What comes next."""
         cursor = await self._store.record(*CURSOR)
         version = 0 if cursor is None else cursor.version
         if cursor is not None:
-            after, since = (cast(int, cursor.body[name]) for name in ("seq", "since"))
+            after, since = METERED.of(cursor)["seq"], METERED.of(cursor)["since"]
             with suppress(EventsGone):
                 return Page(version, since, await self._store.events(after=after, limit=limit))
         # Some of what came before the last that was pruned may be kept, but not all of it.

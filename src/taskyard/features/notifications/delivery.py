@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
 
 from taskyard.core.changes import ChangeSet, Outbox, Record, RecordChange
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.core.notice import LONGEST_ERROR, UNDELIVERED
+from taskyard.core.record_kinds import DAG
 from taskyard.core.task import DagId, TaskId
 from taskyard.features.notifications import rules
 from taskyard.features.notifications.rules import Notification, Notifier, Subject, notification_of, notifier_of
@@ -70,10 +70,10 @@ class Delivery:
                 return subject, f"{definition.type}{named} ({task_id})", definition.dag_id
         if (given := facts.get("dag_id")) is not None:
             record = await self._store.record("dag", self._workspace, str(given))
-            tags = () if record is None else tuple(str(tag) for tag in cast(list[Json], record.body["tags"]))
+            tags = () if record is None else tuple(DAG.of(record)["tags"])
             named = f"“{facts['title']}” " if facts.get("title") else ""
             return Subject(tags=tags), f"{named}{given}", DagId(str(given))
-        type_ = cast(str | None, facts.get("type"))
+        type_ = None if facts.get("type") is None else str(facts["type"])
         return Subject(type=type_), type_ or str(facts.get("name", "")), None
 
     async def send_due(self, records: Sequence[Record]) -> int:

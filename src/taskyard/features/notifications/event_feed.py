@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import cast
 
 from taskyard.core.changes import ChangeSet, Event, Outbox, RecordChange
 from taskyard.core.identifiers import DAY_BLOCKER, BlockerKind, blocker_name, dag_ceiling
@@ -40,7 +39,7 @@ class NotificationFeed:
 
     async def _is_wanted(self, notice: Notice) -> bool:
         found = await self._store.records(rules.KIND, self._workspace)
-        return any(notice.value in cast(list[Json], record.body["events"]) for record in found)
+        return any(notice.value in rules.NOTIFIER.of(record)["events"] for record in found)
 
     async def _tell_of_budget(self, blocker: str, at: Micros) -> None:
         """Once for each day, and for each ceiling that a graph was given."""

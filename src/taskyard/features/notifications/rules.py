@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, TypedDict, cast
 from urllib.parse import urlsplit
 
 from taskyard.core.changes import Outbox, Record
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
-from taskyard.core.notice import Notice, delivery_delay
+from taskyard.core.notice import UNDELIVERED, Notice, delivery_delay
+from taskyard.core.record_kinds import RecordKind
 from taskyard.core.task import DagId, TaskId
 from taskyard.core.units import Micros, to_iso
 
@@ -124,16 +125,66 @@ def notice_of(posted: Outbox) -> tuple[Notice, dict[str, Json]]:
     return Notice(str(facts.pop("kind"))), facts
 
 
+class NotifierBody(TypedDict):
+    events: list[str]
+    types: list[str]
+    queues: list[str]
+    tags: list[str]
+    target: str
+    nonce: str
+    created_at: Micros
+    created_by: str
+
+
+class NotificationBody(TypedDict):
+    notice: str
+    notifier: str
+    title: str
+    text: str
+    task_id: TaskId | None
+    dag_id: DagId | None
+    facts: dict[str, Json]
+    at: Micros
+    tries: int
+    next_at: Micros
+    error: str | None
+
+
+NOTIFIER = RecordKind(KIND, NotifierBody)
+NOTIFICATION = RecordKind(UNDELIVERED, NotificationBody, PARKED)
+
+
 def notifier_of(record: Record) -> Notifier:
-    body = cast(Mapping[str, Any], record.body)
-    lists = {name: tuple(body[name]) for name in ("types", "queues", "tags")}
-    rest = {name: body[name] for name in ("target", "nonce", "created_at", "created_by")}
-    return Notifier(name=record.id, events=tuple(Notice(each) for each in body["events"]), **lists, **rest)
+    body = NOTIFIER.of(record)
+    return Notifier(
+        name=record.id,
+        events=tuple(Notice(each) for each in body["events"]),
+        types=tuple(body["types"]),
+        queues=tuple(body["queues"]),
+        tags=tuple(body["tags"]),
+        target=body["target"],
+        nonce=body["nonce"],
+        created_at=body["created_at"],
+        created_by=body["created_by"],
+    )
 
 
 def notification_of(record: Record) -> Notification:
-    body = {**cast(Mapping[str, Any], record.body)}
-    return Notification(id=record.id, notice=Notice(body.pop("notice")), **body)
+    body = NOTIFICATION.of(record)
+    return Notification(
+        id=record.id,
+        notice=Notice(body["notice"]),
+        notifier=body["notifier"],
+        title=body["title"],
+        text=body["text"],
+        task_id=body["task_id"],
+        dag_id=body["dag_id"],
+        facts=body["facts"],
+        at=body["at"],
+        tries=body["tries"],
+        next_at=body["next_at"],
+        error=body["error"],
+    )
 
 
 def tried(notification: Notification, now: Micros) -> Notification:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TypedDict
 
 from taskyard.core.changes import ChangeSet, RecordChange
+from taskyard.core.record_kinds import RecordKind
 from taskyard.core.units import DAY, Micros
 from taskyard.features.retention import rules as retention
 from taskyard.ledger.ledger import Ledger
@@ -12,6 +13,13 @@ from taskyard.ledger.options import LOCAL
 from taskyard.stores.contract import OutcomeUnknown
 
 KIND = "retention"
+
+
+class RetentionBody(TypedDict):
+    days: float
+
+
+RETENTION = RecordKind(KIND, RetentionBody)
 WHOLE_YARD = "default"  # the workspace of the record: a sweep of any process removes what is old in all workspaces
 ID = "yard"
 
@@ -33,7 +41,7 @@ class Retention:
     async def _store_days(self, days: float) -> None:
         async def decide() -> tuple[ChangeSet | None, None]:
             record = await self._store.record(KIND, WHOLE_YARD, ID)
-            before = retention.DEFAULT_DAYS if record is None else cast(float, record.body["days"])
+            before = retention.DEFAULT_DAYS if record is None else RETENTION.of(record)["days"]
             if record is not None and before == days:
                 return None, None
             change = RecordChange(KIND, WHOLE_YARD, ID, 0 if record is None else record.version, {"days": days})
@@ -45,5 +53,5 @@ class Retention:
     async def kept_since(self) -> Micros:
         """What ended before this moment is removed."""
         record = await self._store.record(KIND, WHOLE_YARD, ID)
-        days = retention.DEFAULT_DAYS if record is None else cast(float, record.body["days"])
+        days = retention.DEFAULT_DAYS if record is None else RETENTION.of(record)["days"]
         return Micros(self._ledger.now() - int(days * DAY))

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, NamedTuple, TypedDict
 
 from taskyard.core.changes import Record
 from taskyard.core.json_value import Json
+from taskyard.core.record_kinds import RecordKind
 from taskyard.core.units import MINUTE, SECOND, Micros
 from taskyard.definition.view import FLAT, About, Hidden, Length, Named, Time
 
@@ -110,31 +111,57 @@ class Schedule:
         }
 
 
+class ScheduleBody(TypedDict):
+    said: str
+    cron: str | None
+    every: Micros | None
+    zone: str
+    gap: str
+    overlap: str
+    starts_at: Micros
+    ends_at: Micros | None
+    template: dict[str, Json]
+    misfire: str
+    window: Micros
+    busy: str
+    created_at: Micros
+    created_by: str
+    seen: Micros
+    next_at: Micros | None
+    paused: bool
+    last_run: str | None
+    removed_at: Micros | None
+
+
+SCHEDULE = RecordKind(KIND, ScheduleBody)
+
+
 def schedule_of(record: Record) -> Schedule:
-    body = cast(Mapping[str, Any], record.body)
+    body = SCHEDULE.of(record)
     timing = Timing(
         text=body["said"],
-        **{name: body[name] for name in ("cron", "every", "zone", "starts_at", "ends_at")},
+        cron=body["cron"],
+        every=body["every"],
+        zone=body["zone"],
+        starts_at=body["starts_at"],
+        ends_at=body["ends_at"],
         gap=Gap(body["gap"]),
         overlap=Overlap(body["overlap"]),
-    )
-    as_stored = (
-        "template",
-        "window",
-        "created_at",
-        "created_by",
-        "seen",
-        "next_at",
-        "paused",
-        "last_run",
-        "removed_at",
     )
     return Schedule(
         id=record.id,
         timing=timing,
         misfire=Misfire(body["misfire"]),
         busy=Busy(body["busy"]),
-        **{name: body[name] for name in as_stored},
+        template=body["template"],
+        window=body["window"],
+        created_at=body["created_at"],
+        created_by=body["created_by"],
+        seen=body["seen"],
+        next_at=body["next_at"],
+        paused=body["paused"],
+        last_run=body["last_run"],
+        removed_at=body["removed_at"],
     )
 
 

@@ -7,14 +7,14 @@ fire the same thing one meets a conflict. Ids of one source sort by time.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, cast
+from typing import Annotated, TypedDict
 
 from taskyard.core.changes import Record, RecordChange
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
+from taskyard.core.record_kinds import RecordKind
 from taskyard.core.units import Micros
 from taskyard.definition.view import CLOSED, About, Time
 
@@ -73,14 +73,32 @@ def source_id(field: str, value: object) -> str:
     return value
 
 
+class FireBody(TypedDict):
+    outcome: str
+    why: str
+    at: Micros
+    nominal: Micros | None
+    task_id: str | None
+    dag_id: str | None
+    chain: int
+
+
+FIRE = RecordKind(KIND, FireBody)
+
+
 def fire_of(record: Record) -> Fire:
-    body = cast(Mapping[str, Any], record.body)
+    body = FIRE.of(record)
     source, _, key = record.id.partition("/")
     return Fire(
         source=source,
         key=key,
         outcome=FireOutcome(body["outcome"]),
-        **{name: value for name, value in body.items() if name != "outcome"},
+        why=body["why"],
+        at=body["at"],
+        nominal=body["nominal"],
+        task_id=body["task_id"],
+        dag_id=body["dag_id"],
+        chain=body["chain"],
     )
 
 

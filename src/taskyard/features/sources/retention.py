@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
+from typing import TypedDict
 
 from taskyard.core.changes import ChangeSet, Record, RecordChange
+from taskyard.core.record_kinds import RecordKind
 from taskyard.core.units import DAY, Micros
 from taskyard.features.retention.service import Retention
 from taskyard.features.schedules import rules as schedule_rules
@@ -20,6 +21,20 @@ AT_ONCE = 500
 MOST_PAGES = 20  # of one source in one sweep
 # What signs no time could be sent again at any time, so it is remembered long after its fire is forgotten.
 UNTIMED_KEPT = Micros(366 * DAY)
+
+
+class SourceBody(TypedDict):
+    """What records of schedules and of triggers have in common."""
+
+    removed_at: Micros | None
+
+
+class DeliveredBody(TypedDict):
+    at: Micros
+
+
+SOURCE = RecordKind(schedule_rules.KIND, SourceBody, trigger_rules.KIND)
+DELIVERED = RecordKind(DELIVERY, DeliveredBody)
 
 
 class FireRetention:
@@ -49,7 +64,7 @@ class FireRetention:
                 break
         if record.kind == trigger_rules.KIND:
             forgotten += await self._forget_deliveries(record)
-        removed_at = cast(Micros | None, record.body["removed_at"])
+        removed_at = SOURCE.of(record)["removed_at"]
         if removed_at is not None and removed_at < before and not forgotten:
             await self._forget_source(record)
         return forgotten
@@ -62,7 +77,7 @@ class FireRetention:
         for _ in range(MOST_PAGES):
             below = self._looked_through.get(record.id)
             page = await self._store.page(DELIVERY, self._workspace, prefix=prefix, below=below, limit=AT_ONCE)
-            forgotten += await self._drop([each for each in page if cast(int, each.body["at"]) < before])
+            forgotten += await self._drop([each for each in page if DELIVERED.of(each)["at"] < before])
             if len(page) < AT_ONCE:
                 self._looked_through.pop(record.id, None)
                 break

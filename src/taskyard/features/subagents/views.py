@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NamedTuple, cast
+from typing import Annotated, Literal, NamedTuple
 
 from taskyard.core.changes import Record
 from taskyard.core.json_value import Json
+from taskyard.core.record_kinds import SUBAGENT
 from taskyard.core.task import FINAL, HELD, Attempt, Hot, Status
 from taskyard.core.units import SECOND, Micros, MicroUsd
 from taskyard.definition.view import About, Money, Time
@@ -53,20 +53,29 @@ class Subagent(NamedTuple):
 
 
 def started(record: Record) -> StartedSubagent:
-    body = cast(Mapping[str, Any], record.body)
+    body = SUBAGENT.of(record)
     return StartedSubagent(record.id, body["output_file"], body["subagent_id"])
 
 
 def seen(record: Record, hot: Hot, attempts: list[Attempt], progress: Json, now: Micros) -> Subagent:
     """A subagent, from what is stored of it and of its task."""
-    body = cast(Mapping[str, Any], record.body)
+    body = SUBAGENT.of(record)
     ended_at = hot.updated_at if hot.status in FINAL else None
     failed = [attempt for attempt in attempts if attempt.reason]
     spent = hot.spent if hot.status in HELD else 0
     under_way = hot.tokens_in + hot.tokens_out if hot.status in HELD else 0
     return Subagent(
         task_id=record.id,
-        **{name: body[name] for name in _STORED},
+        subagent_id=body["subagent_id"],
+        type=body["type"],
+        description=body["description"],
+        parent=body["parent"],
+        conversation=body["conversation"],
+        tool_call_id=body["tool_call_id"],
+        model=body["model"],
+        max_turns=body["max_turns"],
+        silent=body["silent"],
+        output_file=body["output_file"],
         status=_STATES.get(hot.status) or ("running" if hot.attempt and hot.status in _AT_WORK else "queued"),
         attempts=hot.attempt,
         cost=MicroUsd(spent + sum(attempt.cost for attempt in attempts)),
@@ -80,7 +89,3 @@ def seen(record: Record, hot: Hot, attempts: list[Attempt], progress: Json, now:
 
 
 _AT_WORK = HELD | {Status.VALIDATING}
-_STORED = (
-    *("subagent_id", "type", "description", "parent", "conversation", "tool_call_id", "model", "max_turns", "silent"),
-    "output_file",
-)

@@ -11,6 +11,7 @@ from taskyard.core.changes import Blocker, Output, Record
 from taskyard.core.identifiers import BlockerKind, blocker_name, task_blocker
 from taskyard.core.json_value import Json, value_of
 from taskyard.core.priority import RANK_UNIT
+from taskyard.core.record_kinds import DEAD
 from taskyard.core.retry import RetryPolicy, Strategy
 from taskyard.core.runtime import incarnation_of, process_named, runtime_of
 from taskyard.core.task import Attempt, Definition, Hot, Outcome, RuntimeId, Validation
@@ -251,8 +252,17 @@ def failure_view(attempts: Sequence[Attempt]) -> LastFailure | None:
 
 
 def dead_view(record: Record) -> Dead:
-    body = cast(dict[str, Any], record.body)
-    return Dead(**{name: body[name] for name in Dead.__dataclass_fields__})
+    body = DEAD.of(record)
+    return Dead(
+        at=body["at"],
+        reason=body["reason"],
+        poison_pill=body["poison_pill"],
+        reviewed=body["reviewed"],
+        resolution=body["resolution"],
+        reviewed_by=body["reviewed_by"],
+        reviewed_at=body["reviewed_at"],
+        note=body["note"],
+    )
 
 
 def effective_view(value: int) -> float:

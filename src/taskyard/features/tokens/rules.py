@@ -7,15 +7,15 @@ A session is what a browser gets for a token, `tys_ID_SECRET`: it ends by itself
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from hmac import compare_digest
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, NamedTuple, NotRequired, TypedDict
 
 from taskyard.core.changes import Record
 from taskyard.core.json_value import Json
+from taskyard.core.record_kinds import RecordKind
 from taskyard.core.units import Micros
 from taskyard.definition.view import Hidden, Time
 
@@ -134,10 +134,45 @@ def is_over(shown: Token | Session, now: Micros) -> bool:
     return is_revoked or (shown.expires_at is not None and shown.expires_at <= now)
 
 
+class TokenBody(TypedDict):
+    name: str
+    role: str
+    workspace: str
+    sealed: str
+    agent: str | None
+    agent_id: NotRequired[str | None]
+    created_at: Micros
+    created_by: str
+    expires_at: Micros | None
+    revoked_at: NotRequired[Micros | None]
+
+
+class SessionBody(TypedDict):
+    token_id: str
+    sealed: str
+    expires_at: Micros
+
+
+TOKEN = RecordKind("token", TokenBody)
+SESSION = RecordKind("session", SessionBody)
+
+
 def token_of(record: Record) -> Token:
-    body = cast(Mapping[str, Any], record.body)
-    return Token(id=record.id, role=Role(body["role"]), **{name: body[name] for name in body if name != "role"})
+    body = TOKEN.of(record)
+    return Token(
+        id=record.id,
+        name=body["name"],
+        role=Role(body["role"]),
+        workspace=body["workspace"],
+        sealed=body["sealed"],
+        agent=body["agent"],
+        agent_id=body.get("agent_id"),
+        created_at=body["created_at"],
+        created_by=body["created_by"],
+        expires_at=body["expires_at"],
+        revoked_at=body.get("revoked_at"),
+    )
 
 
 def session_of(record: Record) -> Session:
-    return Session(id=record.id, **cast(Mapping[str, Any], record.body))
+    return Session(id=record.id, **SESSION.of(record))

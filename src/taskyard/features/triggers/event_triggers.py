@@ -15,6 +15,7 @@ from taskyard.core import transitions
 from taskyard.core.changes import ChangeSet, Record, RecordChange, StoredEvent
 from taskyard.core.dag import DagStatus
 from taskyard.core.json_value import Json
+from taskyard.core.record_kinds import DAG
 from taskyard.core.task import DagId, Definition, Hot, Status, TaskId, lone_dag, lone_task
 from taskyard.core.units import SECOND, Micros, to_iso
 from taskyard.features.sources import fires
@@ -77,9 +78,8 @@ class EventTriggers:
         if not await self._listeners(SourceName.DAG):
             return
         record = await self._store.record("dag", self._workspace, dag_id)
-        if record is not None and record.body["ended_at"] is not None:
-            status, at = DagStatus(str(record.body["status"])), cast(Micros, record.body["ended_at"])
-            await self._notice_end(DagEnd(dag_id, status, at), {})
+        if record is not None and (at := DAG.of(record)["ended_at"]) is not None:
+            await self._notice_end(DagEnd(dag_id, DagStatus(DAG.of(record)["status"]), at), {})
 
     async def _notice_end(self, ended: DagEnd, passed: dict[str, str]) -> int:
         """Fire who listens to such an end; `passed` gets the reasons why others do not."""
@@ -224,7 +224,7 @@ def _not_meant(trigger: Trigger, end: _End) -> str | None:
     settings, body = trigger.settings, end.body
     if body["created_by"] == f"event:{trigger.id}":
         return "it was made by this trigger, which does not start itself"
-    if settings["tag"] is not None and settings["tag"] not in cast(list[str], body["tags"]):
+    if settings["tag"] is not None and settings["tag"] not in DAG.body(body)["tags"]:
         return f"it has no tag {settings['tag']}"
     if settings["title"] is not None and settings["title"] != body["title"]:
         return f"its title is not {settings['title']}"

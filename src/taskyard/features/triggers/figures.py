@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from taskyard.core.changes import Record, StoredEvent
 from taskyard.core.json_value import Json
+from taskyard.core.record_kinds import RecordKind
 from taskyard.core.task import Reason
 from taskyard.core.units import SECOND, Micros
 from taskyard.features.triggers.rules import Measure
@@ -46,10 +47,19 @@ class RuleState:
         return {"seq": self.seq, "values": list[Json](self.values), "fired_at": self.fired_at}
 
 
+class RuleStateBody(TypedDict):
+    seq: int
+    values: list[int]
+    fired_at: Micros | None
+
+
+RULE_STATE = RecordKind("listening", RuleStateBody)
+
+
 def seen_in(record: Record | None) -> RuleState:
     if record is None or "values" not in record.body:
         return RuleState()
-    body = cast(Mapping[str, Any], record.body)
+    body = RULE_STATE.of(record)
     return RuleState(seq=body["seq"], values=tuple(body["values"]), fired_at=body["fired_at"])
 
 

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, cast
 
 from taskyard.core.changes import Record
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json, compact
+from taskyard.core.record_kinds import RecordKind
 from taskyard.core.units import DAY, SECOND, Micros
 from taskyard.definition import fields
 from taskyard.definition.view import About, Hidden, Time
@@ -90,16 +91,39 @@ class Trigger:
         }
 
 
+class TriggerBody(TypedDict):
+    source: str
+    settings: dict[str, Json]
+    only: dict[str, Json]
+    template: dict[str, Json]
+    created_at: Micros
+    created_by: str
+    paused: bool
+    removed_at: Micros | None
+    nonces: dict[str, Micros | None]
+    path: NotRequired[str | None]
+
+
+TRIGGER = RecordKind(KIND, TriggerBody)
+
+
 def trigger_of(record: Record) -> Trigger:
-    body = cast(Mapping[str, Any], record.body)
-    source = str(body["source"])
+    body = TRIGGER.of(record)
+    source = body["source"]
     # Before hooks had paths of their own, deliveries came to their names.
     usual = record.id if source == SourceName.WEBHOOK else None
     return Trigger(
         id=record.id,
         source=source,
         path=body.get("path", usual),
-        **{name: value for name, value in body.items() if name not in ("source", "path")},
+        settings=body["settings"],
+        only=body["only"],
+        template=body["template"],
+        created_at=body["created_at"],
+        created_by=body["created_by"],
+        paused=body["paused"],
+        removed_at=body["removed_at"],
+        nonces=body["nonces"],
     )
 
 

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from dataclasses import replace as changed
 from hashlib import sha256
 from secrets import token_hex
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from taskyard.core.changes import ChangeSet, Record, RecordChange
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json, encode
+from taskyard.core.record_kinds import RecordKind
 from taskyard.core.units import Micros
 from taskyard.definition import arguments, fields
 from taskyard.features.schedules.service import FIRES_SHOWN
@@ -33,6 +34,13 @@ from taskyard.ledger.options import LOCAL
 
 HOOK = "hook"  # the kind of record that says whose a path is: who delivers to it says no workspace
 LISTENING = "listening"  # what a trigger has seen of the yard's own events
+
+
+class PassedOverBody(TypedDict, total=False):
+    passed_over: str | None
+
+
+PASSED_OVER = RecordKind(LISTENING, PassedOverBody)
 MOST_DATA = 1 << 20  # bytes
 
 
@@ -110,7 +118,7 @@ class Triggers:
         """One trigger, with its last fires, and what it has seen and passed over."""
         _, trigger = await self._trigger_firing.stored(trigger_id)
         record = await self._store.record(LISTENING, self._workspace, trigger.id)
-        passed_over = None if record is None else cast(str | None, record.body.get("passed_over"))
+        passed_over = None if record is None else PASSED_OVER.of(record).get("passed_over")
         last = await self._fire_log.of(trigger.fires_as, FIRES_SHOWN, None)
         return TriggerView(trigger, tuple(last), _watched(trigger, record), passed_over)
 

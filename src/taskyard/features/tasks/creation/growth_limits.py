@@ -7,11 +7,11 @@ nothing outside of the DAG. An orchestrator's tasks may; the bounds on size, dep
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import cast
 
 from taskyard.core.changes import Edge
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
+from taskyard.core.record_kinds import DAG
 from taskyard.core.task import DagId, Definition, Hot, Status, TaskId, Trait
 from taskyard.core.units import MicroUsd
 from taskyard.features.artifacts.rules import owner_of, referred
@@ -26,7 +26,7 @@ _BY_SPAWNING = frozenset({"spawned", "awaited"})
 
 def most_tasks(dag: Mapping[str, Json]) -> int:
     """How many tasks the DAG of this record may have."""
-    return cast(int | None, dag.get("max_tasks")) or MOST_TASKS
+    return DAG.body(dag).get("max_tasks") or MOST_TASKS
 
 
 def check_size(dag_id: DagId, there: int, new: int, most: int) -> None:
