@@ -6,12 +6,12 @@ import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import yaml
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import DEEPEST
+from taskyard.core.json_value import DEEPEST, is_object
 
 MOST_BYTES = 8 << 20
 MOST_VALUES = 500_000  # with every alias counted as what it stands for
@@ -60,9 +60,9 @@ def dag_file(name: str) -> Mapping[str, object]:
         raise InvalidInput("FILE", f"must be nested at most {DEEPEST} deep") from None
     except ValueError:  # a number of thousands of digits, or a day that is none
         raise InvalidInput("FILE", "has a number or a date that cannot be one") from None
-    if not isinstance(found, dict):
+    if not is_object(found):
         raise InvalidInput("FILE", "must be an object with `tasks`")
-    return cast(Mapping[str, object], found)
+    return found
 
 
 def _yaml(text: str) -> Any:

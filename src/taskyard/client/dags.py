@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from taskyard.api import calls
 from taskyard.api.codec import read
@@ -12,6 +12,7 @@ from taskyard.client.remote import Remote, over_http
 from taskyard.client.tasks import Minted, RemoteQueries, RemoteResults, minted_tasks
 from taskyard.client.transport.body import body
 from taskyard.core.errors import InvalidInput, NotFound
+from taskyard.core.json_value import is_list, is_mapping
 from taskyard.core.task import DagId, lone_task
 from taskyard.features.dags.service import Dags
 from taskyard.features.dags.views import Dag, DagView
@@ -48,7 +49,7 @@ class RemoteDags(Remote, Dags):
 
     async def submit(self, dag: Mapping[str, object], *, created_by: str = LOCAL) -> Dag:
         """By hand: its tasks get their ids here, and its span lasts until the answer."""
-        if not isinstance(cast("object", dag), Mapping):
+        if not is_mapping(dag):
             raise InvalidInput("dag", "must be an object")
         given = {"id": f"dag_{mint()}", **{str(name): value for name, value in dag.items()}}
         with enqueue_span(dag.get("tasks")):
@@ -66,7 +67,7 @@ class RemoteDags(Remote, Dags):
             return await self._put_in(calls.ADD, dag_id, list(tasks), {})
 
     async def _put_in(self, call: calls.Call, dag_id: str, tasks: object, given: dict[str, object]) -> Dag:
-        minted = minted_tasks(_named(cast("list[object]", tasks))) if isinstance(tasks, list) else Minted([], [])
+        minted = minted_tasks(_named(tasks)) if is_list(tasks) else Minted([], [])
         request = body(**{**given, "tasks": minted.rows if isinstance(tasks, list) else tasks})
         try:
             return _made(read(Dag, await self.connection.ask(call, request, dag_id=dag_id)))
@@ -81,9 +82,9 @@ class RemoteDags(Remote, Dags):
     list = over_http(Dags.list, calls.DAGS)
 
     async def _stored(self, dag_id: str, minted: Minted) -> Dag | None:
-        rows = cast("list[dict[str, str]]", minted.rows)
+        rows = [row for row in minted.rows if is_mapping(row)]
         try:
-            tasks = {row["name"]: await self._results.get(row["id"]) for row in rows}
+            tasks = {str(row["name"]): await self._results.get(str(row["id"])) for row in rows}
         except NotFound:
             return None
         return _made(Dag(DagId(dag_id), tasks))
@@ -99,8 +100,6 @@ def _made(dag: Dag) -> Dag:
 def _named(tasks: Sequence[object]) -> list[object]:
     """The tasks of a graph, each with the name that it is answered under."""
     return [
-        {"name": cast("Mapping[str, object]", task).get("id") or f"#{index}", **cast("Mapping[str, object]", task)}
-        if isinstance(task, Mapping)
-        else task
+        {"name": task.get("id") or f"#{index}", **task} if is_mapping(task) else task
         for index, task in enumerate(tasks)
     ]

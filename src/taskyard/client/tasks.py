@@ -12,6 +12,7 @@ from taskyard.client.transport.batches import Batches, BatchItem
 from taskyard.client.transport.body import body, draft, listed, parts
 from taskyard.client.transport.call_encoding import Arguments
 from taskyard.core.errors import InvalidInput
+from taskyard.core.json_value import is_mapping
 from taskyard.core.task import TaskId
 from taskyard.definition.task_fields import TaskFields, TaskFilter
 from taskyard.features.tasks.bulk import Bulk
@@ -203,7 +204,7 @@ def minted_tasks(tasks: Sequence[object]) -> Minted:
     rows = [continued(draft(task)) for task in tasks]
     return Minted(
         [
-            row if ours is None else {**cast("dict[str, object]", row), "id": ours}
+            {**row, "id": ours} if ours is not None and is_mapping(row) else row
             for row, ours in zip(rows, ids, strict=True)
         ],
         ids,

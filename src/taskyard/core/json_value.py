@@ -8,10 +8,10 @@ import json
 import json.decoder
 import re
 from _json import make_encoder, make_scanner
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from json.encoder import encode_basestring
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from taskyard.core.errors import InvalidInput
 
@@ -31,6 +31,20 @@ _NO_MARKS = bytes(set(range(256)) - set(b'",[{'))
 _SLICE = 1 << 16
 _LONG = 1 << 16  # characters from which on others get a turn while a text is decoded
 _EMPTY: tuple[Json, ...] = ({}, [], "")
+
+
+def is_mapping(value: object) -> TypeGuard[Mapping[str, object]]:
+    """Whether it has members by name. One whose name is no text is refused later, like one that no rule knows."""
+    return isinstance(value, Mapping)
+
+
+def is_object(value: object) -> TypeGuard[dict[str, object]]:
+    """Whether it is a mapping as JSON has it."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[object]]:
+    return isinstance(value, list)
 
 
 def encode(value: object, *, field: str, max_bytes: int, max_depth: int = DEEPEST) -> str:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
-from typing import Any, cast
+from typing import Any
 from urllib.parse import unquote
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json
+from taskyard.core.json_value import Json, is_list, is_object
 
 FIELD = "output.validation_schema"
 MOST_PARTS = 4_000
@@ -195,15 +195,15 @@ class _Graph:
     def _number(self, schema: Any) -> int:
         """The number of a part; what is no object asks for nothing further."""
         place = id(schema)
-        if isinstance(schema, dict) and place in self._numbers:
+        if is_object(schema) and place in self._numbers:
             return self._numbers[place]
         number, part = len(self.parts), _Part()
         self.parts.append(part)
         if number > MOST_PARTS:
             raise InvalidInput(FIELD, f"must have at most {MOST_PARTS} parts")
-        if isinstance(schema, dict):
+        if is_object(schema):
             self._numbers[place] = number
-            self._waiting.append((part, cast(Mapping[str, Any], schema)))
+            self._waiting.append((part, schema))
         return number
 
     def _take_apart(self, part: _Part, schema: Mapping[str, Any]) -> None:
@@ -234,10 +234,10 @@ class _Graph:
         place: Any = self._root
         for step in pointer[1:].split("/"):
             name = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(place, dict):
-                place = cast(dict[str, Any], place).get(name)
-            elif isinstance(place, list) and name.isdecimal() and int(name) < len(cast(list[Any], place)):
-                place = cast(list[Any], place)[int(name)]
+            if is_object(place):
+                place = place.get(name)
+            elif is_list(place) and name.isdecimal() and int(name) < len(place):
+                place = place[int(name)]
             else:
                 return []
         return [place]
@@ -275,8 +275,8 @@ def _weight(word: str, value: Any) -> int:
 
 def _compared(member: Any) -> int:
     """What comparing with one value costs."""
-    if isinstance(member, dict | list):
-        return _SEVERAL // 2 + len(str(cast(object, member)))
+    if is_object(member) or is_list(member):
+        return _SEVERAL // 2 + len(str(member))
     return _SEVERAL if isinstance(member, int | float) and not isinstance(member, bool) else 1
 
 
@@ -369,8 +369,8 @@ def _objects(value: Json) -> Iterator[Mapping[str, Any]]:
 
 
 def _object(value: Any) -> Mapping[str, Any]:
-    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
+    return value if is_object(value) else {}
 
 
 def _list(value: Any) -> Sequence[Any]:
-    return cast(list[Any], value) if isinstance(value, list) else ()
+    return value if is_list(value) else ()

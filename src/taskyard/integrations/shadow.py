@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
+from taskyard.core.json_value import is_mapping
 from taskyard.worker.inbox import Inbox
 
 logger = logging.getLogger("taskyard.worker")
@@ -146,7 +147,7 @@ def _content(item: Any) -> tuple[object, object]:
 
 
 def _fact(thing: Any, name: str) -> Any:
-    return cast(Mapping[str, Any], thing).get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
+    return thing.get(name) if is_mapping(thing) else getattr(thing, name, None)
 
 
 def _log(difference: Difference) -> None:

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from taskyard.core.errors import TaskyardError
+from taskyard.core.json_value import is_mapping
 from taskyard.definition.traceparent import Traceparent, parse
 
 Span = AbstractContextManager[object]
@@ -31,9 +32,9 @@ def current_trace() -> str | None:
 
 def continued(fields: object) -> object:
     """The fields of a task with the active trace, unless the fields name a trace already."""
-    if not isinstance(fields, Mapping) or "trace" in fields or (trace := current_trace()) is None:
-        return cast(object, fields)
-    return {**cast(Mapping[str, object], fields), "trace": trace}
+    if not is_mapping(fields) or "trace" in fields or (trace := current_trace()) is None:
+        return fields
+    return {**fields, "trace": trace}
 
 
 def enqueue_span(tasks: object) -> Span:
@@ -98,7 +99,7 @@ def _facts(rows: Sequence[object]) -> dict[str, str | int]:
 
 def _common(rows: Sequence[object], field: str, otherwise: str) -> str:
     """What all rows have in this field, where that is one text."""
-    values = {str(cast(Mapping[str, object], row).get(field)) for row in rows if isinstance(row, Mapping)}
+    values = {str(row.get(field)) for row in rows if is_mapping(row)}
     values.discard("None")
     return values.pop()[:255] if len(values) == 1 else otherwise
 

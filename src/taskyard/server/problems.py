@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -52,21 +52,31 @@ def _document(status: int, code: str, detail: str, *, retryable: bool, **more: J
     }
 
 
+E = TypeVar("E", bound=Exception)
+
+
 def install(app: FastAPI) -> None:
     app.add_exception_handler(TaskyardError, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _unknown)
 
 
+def _of_kind(kind: type[E], error: Exception) -> E:
+    """The error that a handler is installed for; any other is no answer."""
+    if not isinstance(error, kind):
+        raise error
+    return error
+
+
 async def _refused(request: Request, error: Exception) -> Response:
-    refusal = cast(TaskyardError, error)
+    refusal = _of_kind(TaskyardError, error)
     if refusal.http_status in DENIED:
         request.state.refusal = refusal
     return of_error(refusal)
 
 
 async def _malformed(_: Request, error: Exception) -> Response:
-    return of_error(of_model(cast(RequestValidationError, error).errors()))
+    return of_error(of_model(_of_kind(RequestValidationError, error).errors()))
 
 
 def of_model(errors: Sequence[Any]) -> InvalidInput:
@@ -75,7 +85,7 @@ def of_model(errors: Sequence[Any]) -> InvalidInput:
 
 
 async def _unknown(request: Request, error: Exception) -> Response:
-    refusal = cast(HTTPException, error)
+    refusal = _of_kind(HTTPException, error)
     code = _CODES.get(refusal.status_code, "refused")
     answer = problem(refusal.status_code, code, str(refusal.detail))
     answer.headers.update(refusal.headers or {})

@@ -72,9 +72,9 @@ class StrictRequest(Request):
 
     def carried(self, call: Call) -> int:
         """How many items the decoded body has, of those that the call is counted by."""
-        body: object = getattr(self, "_json", None)
-        items = cast(Mapping[str, object], body).get(call.carries or "") if isinstance(body, dict) else None
-        return len(cast(list[object], items)) if isinstance(items, list) else 0
+        body: Json = getattr(self, "_json", None)
+        items = body.get(call.carries or "") if isinstance(body, dict) else None
+        return len(items) if isinstance(items, list) else 0
 
     def _decoded(self, body: bytes) -> Json:
         check_values(body, "body", self.bounds.most_values)

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from taskyard.core.json_value import Json
 from taskyard.worker.adapters import Adapter, ProgramAdapter
@@ -247,7 +247,7 @@ def _object(text: str) -> Mapping[str, Any] | None:
     if not text.lstrip().startswith("{"):
         return None
     try:
-        found = json.loads(text)
+        found: Json = json.loads(text)
     except ValueError:
         return None
-    return cast(Mapping[str, Any], found) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else None

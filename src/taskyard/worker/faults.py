@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, cast
 
 from taskyard.core.errors import InvalidInput
+from taskyard.core.json_value import is_mapping
 from taskyard.core.task import Reason
 from taskyard.core.units import SECOND, Micros, micros
 from taskyard.worker.providers import Diagnosis, Fault, diagnose
@@ -72,9 +73,8 @@ def _status(error: BaseException) -> int | None:
 def _headers(error: BaseException) -> dict[str, str]:
     for place in (getattr(error, "response", None), error):
         headers = getattr(place, "headers", None)
-        if isinstance(headers, Mapping):
-            given = cast(Mapping[object, object], headers)
-            return {str(name).lower(): str(value) for name, value in given.items()}
+        if is_mapping(headers):
+            return {str(name).lower(): str(value) for name, value in headers.items()}
     return {}
 
 

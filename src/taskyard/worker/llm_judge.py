@@ -195,12 +195,12 @@ def _verdict(answer: Any) -> Json:
     text = str(answer)
     begin, past = text.find("{"), text.rfind("}") + 1
     try:
-        found = json.loads(text[begin:past])
+        found: Json = json.loads(text[begin:past])
     except ValueError:
         found = None
     if not isinstance(found, dict):
         raise Fail("invalid_output", f"is no verdict: {text[:SHOWN]}")
-    return cast(dict[str, Json], found)
+    return found
 
 
 def _httpx() -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated
 
 import typer
 
@@ -77,9 +77,7 @@ def resolve(
 
     async def use(yard: Yard) -> dict[str, Json]:
         task_id = await find_task(yard, task)
-        receipt = await yard.dead_letters.resolve(
-            task_id, resolution, by=by, note=reason, spec=cast(dict[str, Any] | None, changed)
-        )
+        receipt = await yard.dead_letters.resolve(task_id, resolution, by=by, note=reason, spec=changed)
         return {"id": receipt.task_id, "status": receipt.status.value, "resolution": resolution}
 
     answer = in_yard(context, use)

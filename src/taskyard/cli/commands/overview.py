@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any, cast
+from typing import Annotated
 
 import typer
 from rich.console import Group, RenderableType
@@ -67,7 +67,7 @@ def _progress(task: Task) -> tuple[RenderableType, str]:
     if task.claim is None or not task.claim.progress:
         return "", ""
     progress = task.claim.progress
-    shown = cast(dict[str, Any], progress) if isinstance(progress, dict) else {"note": progress}
+    shown = progress if isinstance(progress, dict) else {"note": progress}
     fraction, note = shown.get("fraction"), str(shown.get("note", ""))
     bar = ProgressBar(total=1, completed=float(fraction), width=16) if isinstance(fraction, int | float) else ""
     return bar, one_line(note)

@@ -82,7 +82,7 @@ def create(
         return {**write(issued.token), "token": issued.text}
 
     made = in_yard(context, use)
-    show(as_json, made, Text(cast(str, made["token"]), style="bold"))
+    show(as_json, made, Text(str(made["token"]), style="bold"))
 
 
 @app.command("ls")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 from typing import cast
 
-from taskyard.core.json_value import compact, encode
+from taskyard.core.json_value import compact, encode, is_mapping
 from taskyard.core.units import Micros, micros, to_iso
 from taskyard.definition.fields import LATEST
 
@@ -38,15 +38,15 @@ def listed(texts: Iterable[str]) -> str:
 
 def draft(fields: object) -> object:
     """A task as it is put in: what a caller may say in words that JSON does not have is spelled out."""
-    if not isinstance(fields, Mapping):
+    if not is_mapping(fields):
         return fields
-    return {name: _spelled(name, value) for name, value in cast("Mapping[object, object]", fields).items()}
+    return {name: _spelled(name, value) for name, value in fields.items()}
 
 
 def _spelled(name: object, value: object) -> object:
     match value:
-        case Mapping() if name in ("spec", "constraints"):
-            return draft(cast("object", value))
+        case _ if name in ("spec", "constraints"):
+            return draft(value)
         case Decimal() if name in _DECIMAL:
             return str(value)
         case datetime() if name in _TIMES and value.utcoffset() is not None:
@@ -66,7 +66,7 @@ def several(values: object) -> object:
 
 def as_object(values: object) -> object:
     """A JSON object of any mapping; what is none is left for the server to refuse."""
-    return dict(cast("Mapping[object, object]", values)) if isinstance(values, Mapping) else values
+    return dict(values) if is_mapping(values) else values
 
 
 def mended(text: object) -> str:

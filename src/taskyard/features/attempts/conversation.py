@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
-from typing import cast
 
 from taskyard.core.changes import Record, RecordChange
 from taskyard.core.errors import InvalidInput
@@ -39,7 +38,8 @@ def pinned(before: str | None, *, session_id: str | None, work_dir: str | None, 
 
 def resumable(session: str | None, runtime: str | None) -> dict[str, Json]:
     """What this runtime may go on with, in any of its processes; nothing, where another one has pinned it."""
-    stored, here = cast(dict[str, Json], json.loads(session)) if session else {}, runtime_of(runtime)
+    stored: dict[str, Json] = json.loads(session) if session else {}
+    here = runtime_of(runtime)
     return stored if stored.get("runtime", here) == here else {}
 
 

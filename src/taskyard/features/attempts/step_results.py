@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from taskyard.core.json_value import Json
 from taskyard.features.artifacts.rules import referred
 
@@ -20,4 +18,4 @@ def artifact_in(stored: Json) -> str | None:
     """The artifact that has the result; None where the result itself is stored."""
     if not isinstance(stored, dict) or stored.keys() != {_MARK}:
         return None
-    return referred(str(cast(object, stored[_MARK])))
+    return referred(str(stored[_MARK]))

@@ -126,7 +126,7 @@ class Suspension:
         # One notice for each wait: a handler that comes back to it after a crash does not ask again.
         return noted._replace(outbox=(_asking(hot, note, step.at),)) if not _WAIT.symmetric_difference(note) else noted
 
-    async def note(self, hot: Hot, name: str, kind: Set[str]) -> Mapping[str, Json] | None:
+    async def note(self, hot: Hot, name: str, kind: Set[str]) -> dict[str, Json] | None:
         """What is remembered under this name; refused where that is something of another kind."""
         notes = await self._notes.of(hot)
         if name not in notes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from taskyard.core.errors import InvalidInput
+from taskyard.core.json_value import is_mapping
 from taskyard.core.planning import BreakerSettings
 from taskyard.core.units import Micros, seconds
 from taskyard.definition import fields
@@ -15,9 +15,9 @@ MOST_OVERRIDES = 1000
 
 def breaker_settings(failure_threshold: object, half_open_after_sec: object, overrides: object) -> BreakerSettings:
     """What a workspace says of its breakers, if it may; each may be None, for the preset's."""
-    if overrides is not None and not isinstance(overrides, Mapping):
+    given: object = dict[str, object]() if overrides is None else overrides
+    if not is_mapping(given):
         raise InvalidInput("overrides", "must be an object of task types and what differs for each")
-    given = cast(Mapping[object, object], overrides or {})
     if len(given) > MOST_OVERRIDES:
         raise InvalidInput("overrides", f"must have at most {MOST_OVERRIDES} entries")
     own = {fields.name(type_, "overrides"): _override(type_, value) for type_, value in given.items()}
@@ -36,20 +36,19 @@ _WAITS = ("half_open_after_sec", "halfOpenAfter", "cooldownSeconds")  # the firs
 def _override(type_: object, given: object) -> tuple[int | None, Micros | None]:
     """What one type has of its own: a threshold alone, or an object under our names or those of preset loki."""
     path = f"overrides.{ascii(type_)[1:-1][:100]}"
-    if not isinstance(given, Mapping):
+    if not is_mapping(given):
         return _threshold(given, path), None
-    entry = cast(Mapping[object, object], given)
-    if strange := [name for name in entry if name not in (*_THRESHOLDS, *_WAITS)]:
+    if strange := [name for name in given if name not in (*_THRESHOLDS, *_WAITS)]:
         known = ", ".join((*_THRESHOLDS, *_WAITS))
         raise InvalidInput(f"{path}.{ascii(strange[0])[1:-1][:100]}", f"must be one of {known}")
-    threshold, wait = _first(entry, _THRESHOLDS), _first(entry, _WAITS)
+    threshold, wait = _first(given, _THRESHOLDS), _first(given, _WAITS)
     return (
-        None if threshold is None else _threshold(entry[threshold], f"{path}.{threshold}"),
-        None if wait is None else _cooling(entry[wait], f"{path}.{wait}"),
+        None if threshold is None else _threshold(given[threshold], f"{path}.{threshold}"),
+        None if wait is None else _cooling(given[wait], f"{path}.{wait}"),
     )
 
 
-def _first(entry: Mapping[object, object], names: Sequence[str]) -> str | None:
+def _first(entry: Mapping[str, object], names: Sequence[str]) -> str | None:
     return next((name for name in names if entry.get(name) is not None), None)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from taskyard.core.changes import Event, Labels, StoredEvent
 from taskyard.core.json_value import Json, compact
@@ -37,9 +37,9 @@ def event_view(stored: StoredEvent) -> EventView:
         "version": event.version,
     }
     # An event that is of no task may have a status among its data: how a graph ended.
-    payload = {
+    payload: dict[str, Json] = {
         **own,
-        **(cast(dict[str, Json], json.loads(event.data)) if event.data else {}),
+        **(json.loads(event.data) if event.data else {}),
         **{name: value for name, value in own.items() if value is not None},
     }
     return EventView(

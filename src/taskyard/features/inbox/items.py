@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple, TypedDict, cast
 
 from taskyard.core.changes import Change, Event, Record, RecordChange
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json, compact
+from taskyard.core.json_value import Json, compact, is_mapping
 from taskyard.core.record_kinds import DAG, SUBAGENT, RecordKind
 from taskyard.core.task import Attempt, Status
 from taskyard.core.units import Micros, MicroUsd, to_usd
@@ -220,13 +220,12 @@ def audience_given(value: object) -> Json:
     """The inbox that a submitted graph names, as it is stored; None: it names none."""
     if value is None:
         return None
-    if not isinstance(value, Mapping):
+    if not is_mapping(value):
         raise InvalidInput("inbox", "must be an object with agent, conversation and, if wanted, about")
-    given = cast(Mapping[object, object], value)
-    if unknown := [name for name in given if name not in ("agent", "conversation", "about")]:
+    if unknown := [name for name in value if name not in ("agent", "conversation", "about")]:
         raise InvalidInput("inbox", f"has {len(unknown)} unknown fields; those are agent, conversation and about")
-    whose = {name: fields.name(given.get(name), f"inbox.{name}") for name in ("agent", "conversation")}
-    about = given.get("about", DEFAULT_TOPICS)
+    whose = {name: fields.name(value.get(name), f"inbox.{name}") for name in ("agent", "conversation")}
+    about = value.get("about", DEFAULT_TOPICS)
     words = tuple(cast(Iterable[object], about)) if isinstance(about, list | tuple) else ()
     wanted = [each.value for each in InboxTopic if each in words]
     if not wanted or any(word not in tuple(InboxTopic) for word in words):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypedDict, cast
+from typing import TypedDict
 
 from taskyard.core.json_value import Json
 from taskyard.core.policy import policy_of
@@ -58,7 +58,7 @@ def text_of(definition: Definition) -> str:
 
 
 def _texts(payload: str) -> Iterator[str]:
-    return _texts_in(cast("Json", json.loads(payload)))
+    return _texts_in(json.loads(payload))
 
 
 def _texts_in(value: Json) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypedDict, cast
+from typing import NamedTuple, TypedDict
 from urllib.parse import urlsplit
 
 from taskyard.core.changes import Outbox, Record
@@ -121,7 +121,7 @@ class Notification:
 
 
 def notice_of(posted: Outbox) -> tuple[Notice, dict[str, Json]]:
-    facts = cast(dict[str, Json], json.loads(posted.data))
+    facts: dict[str, Json] = json.loads(posted.data)
     return Notice(str(facts.pop("kind"))), facts
 
 

@@ -65,10 +65,8 @@ class TemplatedWork:
         return Made(births, draft.id)
 
     async def _made_graph(self, dag: dict[str, Json], cause: Cause, keys: Keys) -> Made:
-        rows = cast(object, dag.get("tasks"))
-        if isinstance(rows, list):
-            tasks = cast(list[object], rows)
-            dag = {**dag, "tasks": [cast(Json, _caused(task, cause)) for task in tasks]}
+        if isinstance(tasks := dag.get("tasks"), list):
+            dag = {**dag, "tasks": [_caused(task, cause) for task in tasks]}
         change_set, made = await self._growth.graphed(dag, created_by=cause.by)
         wanted = {key: task.id for task in made.tasks.values() if (key := task.idempotency_key) is not None}
         if await self._keys_taken(wanted, keys):
@@ -110,5 +108,5 @@ def tasks_of(template: Mapping[str, Json]) -> object:
     return dag.get("tasks") if isinstance(dag, dict) else [template.get("task")]
 
 
-def _caused(task: object, cause: Cause) -> object:
-    return {**cast(dict[str, Json], task), "trigger": cause.trigger()} if isinstance(task, dict) else task
+def _caused(task: Json, cause: Cause) -> Json:
+    return {**task, "trigger": cause.trigger()} if isinstance(task, dict) else task

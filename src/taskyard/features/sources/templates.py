@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json, compact, encode
+from taskyard.core.json_value import Json, compact, encode, is_mapping
 
 FIELD = "template"
 MOST_BYTES = 1 << 18
@@ -83,7 +83,7 @@ def _has_place(value: Json) -> bool:
 
 class _Filling:
     def __init__(self, values: Mapping[str, Json]) -> None:
-        self._values = cast(Json, values)
+        self._values: Json = dict(values)
         self._room = MOST_FILLED
         self._sizes: dict[str, int] = {}
 
@@ -132,7 +132,7 @@ def _texts(template: Any) -> Iterator[str]:
         each = waiting.pop()
         if isinstance(each, str):
             yield each
-        elif isinstance(each, Mapping):
-            waiting += cast(Mapping[str, Any], each).values()
+        elif is_mapping(each):
+            waiting += each.values()
         elif isinstance(each, list | tuple):
             waiting += each

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from hashlib import sha256
-from typing import cast
 
 from taskyard.core.changes import ChangeSet, Record, RecordChange
 from taskyard.core.errors import InvalidInput, NotFound
-from taskyard.core.json_value import Json, compact
+from taskyard.core.json_value import Json, compact, is_object
 from taskyard.core.lease import Lease
 from taskyard.core.task import Definition, Hot, TaskId
 from taskyard.definition import arguments
@@ -21,6 +20,7 @@ from taskyard.features.inbox.transcripts import Transcripts
 from taskyard.features.subagents.views import StartedSubagent, Subagent, seen, started
 from taskyard.features.tasks.creation.children import Children, child_of
 from taskyard.features.tasks.creation.drafts import Drafts
+from taskyard.features.tasks.creation.growth import spawned_children
 from taskyard.ledger.ids import mint
 from taskyard.ledger.ledger import KeyTaken, Ledger
 from taskyard.ledger.options import LOCAL
@@ -215,8 +215,8 @@ class Subagents:
         noted = (await self._notes.of(hot)).get(name)
         if noted is None:
             return None
-        children = cast(list[Json], noted["children"]) if isinstance(noted, dict) and "children" in noted else []
-        known = await self._store.record("subagent", self._workspace, str(children[0])) if children else None
+        children = spawned_children(noted)
+        known = await self._store.record("subagent", self._workspace, children[0]) if children else None
         if known is None:
             raise InvalidInput("name", f"{name} stands for something else in this task already")
         return known
@@ -256,7 +256,7 @@ def _task(
 ) -> dict[str, object]:
     """The fields of a subagent's task. What its agent must know of it is in the payload, under `subagent`."""
     payload = fields.get("payload", {})
-    if not isinstance(payload, dict):
+    if not is_object(payload):
         raise InvalidInput("payload", "must be an object, since what the subagent must know is added to it")
     subagent = {name: facts[name] for name in ("subagent_id", "description", "max_turns", "tool_call_id")}
     asked: dict[str, object] = {
@@ -264,7 +264,7 @@ def _task(
         **fields,
         "type": facts["type"],
         "prompt": facts["prompt"],
-        "payload": {**cast(dict[str, Json], payload), "subagent": subagent},
+        "payload": {**payload, "subagent": subagent},
     }
     if facts["tool_call_id"] is not None:
         asked.setdefault("idempotency_key", _key(facts))

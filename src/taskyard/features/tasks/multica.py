@@ -209,7 +209,7 @@ def _latest(details: Details, number: int) -> _Tried:
 
 def _attempt_task(details: Details, tried: _Tried, since: Micros) -> AttemptTask:
     hot, spec = stored_task(details)
-    session = cast(dict[str, Any], json.loads(tried.session)) if tried.session else {}
+    session: dict[str, Any] = json.loads(tried.session) if tried.session else {}
     subject = spec.subject or ""
     return AttemptTask(
         id=attempt_id(details.id, tried.number),
@@ -253,7 +253,7 @@ def event_views(document: Document) -> list[Document]:
     if document["task_id"] is None or number is None:
         return [document]
     status = None if word is None else Status(word)
-    if (ended := _ENDS_ATTEMPT.get(cast(str, document["event"]))) is not None:
+    if (ended := _ENDS_ATTEMPT.get(str(document["event"]))) is not None:
         return [
             _of_attempt(document, number, ended, type_=f"task:{ended.value}"),
             _of_attempt(document, number + 1, status, type_="task:queued"),
@@ -268,7 +268,7 @@ def _of_attempt(document: Document, number: int, status: Status | None, *, type_
     if document["event"] in _FAILURES:  # a reason to cancel is a person's own
         payload["reason"] = _reason(cast(str, payload["reason"]))
     payload |= {"attempt": number, "status": None if status is None else _WORDS[status]}
-    id_ = attempt_id(cast(str, document["task_id"]), number)
+    id_ = attempt_id(str(document["task_id"]), number)
     return {**document, "type": type_ or document["type"], "task_id": id_, "payload": payload}
 
 

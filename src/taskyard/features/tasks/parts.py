@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from taskyard.core.changes import Blocker, Output, Record
 from taskyard.core.identifiers import BlockerKind, blocker_name, task_blocker
@@ -208,7 +208,7 @@ def claim_view(hot: Hot) -> Claim:
 
 
 def session_view(pinned: str | None, fresh: bool) -> SessionView:
-    known = cast(dict[str, Any], json.loads(pinned)) if pinned else {}
+    known: dict[str, Any] = json.loads(pinned) if pinned else {}
     return SessionView(known.get("session_id"), known.get("work_dir"), known.get("runtime"), fresh)
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, cast
 from taskyard.core.changes import Record
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json, compact
+from taskyard.core.json_value import Json, compact, is_list, is_mapping, is_object
 from taskyard.core.record_kinds import RecordKind
 from taskyard.core.units import DAY, SECOND, Micros
 from taskyard.definition import fields
@@ -207,29 +207,28 @@ _SETTINGS: Mapping[SourceName, Mapping[str, fields.Read]] = {
 
 def conditions(given: object) -> dict[str, Json]:
     """Conditions that can be looked at; InvalidInput says what is wrong with them."""
-    if not isinstance(given, Mapping) or len(cast(Mapping[object, object], given)) > MOST_CONDITIONS:
+    if not is_mapping(given) or len(given) > MOST_CONDITIONS:
         raise InvalidInput("only", f"must be an object of at most {MOST_CONDITIONS} paths and what stands there")
-    wanted = cast(Mapping[object, object], given)
-    for path, value in wanted.items():
+    for path, value in given.items():
         fields.text(path, "only", most=255)
         if not _is_condition(value):
             raise InvalidInput("only", 'must have a value, a list of values, or {"exists": true} for each path')
-    return {str(path): cast(Json, value) for path, value in wanted.items()}
+    return {str(path): cast(Json, value) for path, value in given.items()}
 
 
 def _is_condition(value: object) -> bool:
-    if isinstance(value, dict):
-        rule = cast(dict[object, object], value)
-        return set(rule) == {"exists"} and isinstance(rule["exists"], bool)
-    listed = cast(list[object], value) if isinstance(value, list) else [value]
+    if is_object(value):
+        return set(value) == {"exists"} and isinstance(value["exists"], bool)
+    listed = value if is_list(value) else [value]
     return len(listed) <= 100 and all(each is None or isinstance(each, str | int | float | bool) for each in listed)
 
 
 def unmet(only: Mapping[str, Json], values: Mapping[str, Json]) -> str | None:
     """The first condition that does not hold, in words; None where all do."""
+    given: Json = dict(values)
     for path, wanted in only.items():
         try:
-            value, is_there = found(cast(Json, values), path), True
+            value, is_there = found(given, path), True
         except LookupError:
             value, is_there = None, False
         if isinstance(wanted, dict):

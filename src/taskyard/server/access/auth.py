@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
@@ -16,6 +15,7 @@ from starlette.requests import HTTPConnection
 from taskyard.api.calls import HEALTHY, NOTHING, Call
 from taskyard.core.agent import AgentStatus
 from taskyard.core.errors import Forbidden, IdentityTaken, LeaseLost, NotFound, TaskyardError, Unauthorized
+from taskyard.core.json_value import is_object
 from taskyard.core.runtime import process_of
 from taskyard.core.units import Micros
 from taskyard.definition.arguments import AgentName, agent_name
@@ -212,7 +212,7 @@ async def check_own(caller: Caller, task_id: str) -> None:
 
 async def check_lease(caller: Caller, names: Mapping[str, str], body: object) -> None:
     """A lease alone is not enough: an agent's token goes with the leases of its own attempts, and no others."""
-    lease = cast(Mapping[str, object], body).get("lease") if isinstance(body, dict) else None
+    lease = body.get("lease") if is_object(body) else None
     if lease is not None and "task_id" in names:
         await check_own_lease(caller, task_of(names["task_id"]), str(lease))
 

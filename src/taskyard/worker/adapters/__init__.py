@@ -11,11 +11,11 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from taskyard import plugins
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json
+from taskyard.core.json_value import Json, is_list, is_object
 
 _FOLDER = Path(__file__).parent
 OWN = frozenset({"progress", "message", "session", "spend", "output", "fail"})
@@ -142,10 +142,10 @@ def _value(place: str, line: Mapping[str, Any]) -> Any:
 def _at(line: Any, place: str) -> Any:
     """The value at a dotted place; numbers are positions in lists."""
     for part in place.split("."):
-        if isinstance(line, dict):
-            line = cast(dict[str, Any], line).get(part)
-        elif isinstance(line, list) and part.isdigit() and int(part) < len(cast(list[Any], line)):
-            line = cast(list[Any], line)[int(part)]
+        if is_object(line):
+            line = line.get(part)
+        elif is_list(line) and part.isdigit() and int(part) < len(line):
+            line = line[int(part)]
         else:
             return None
     return line

@@ -19,9 +19,9 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple
 
-from taskyard.core.json_value import compact
+from taskyard.core.json_value import Json, compact
 from taskyard.core.runtime import process_of
 
 logger = logging.getLogger("taskyard.worker")
@@ -108,10 +108,10 @@ def _stored(folder: Path) -> str:
 def _read(text: bytes) -> dict[str, str]:
     """What a crash cut short says nothing."""
     try:
-        found = json.loads(text)
+        found: Json = json.loads(text)
     except ValueError:
         return {}
-    return cast(dict[str, str], found) if isinstance(found, dict) else {}
+    return {name: str(value) for name, value in found.items()} if isinstance(found, dict) else {}
 
 
 def _locked(runtime: str, folder: Path) -> Process:

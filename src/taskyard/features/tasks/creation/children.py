@@ -11,7 +11,7 @@ from taskyard.core import outcomes, transitions
 from taskyard.core.changes import ChangeSet, Checkpoint, Count, Record, Spend, expected, merged
 from taskyard.core.errors import InvalidInput
 from taskyard.core.identifiers import child_blocker, dag_ceiling
-from taskyard.core.json_value import Json, compact
+from taskyard.core.json_value import Json, compact, is_mapping
 from taskyard.core.lease import Lease
 from taskyard.core.outcomes import Report
 from taskyard.core.task import DagId, Definition, Hot, Status, TaskId, Trait, dag_of
@@ -19,7 +19,7 @@ from taskyard.definition import arguments
 from taskyard.features.attempts.suspension import Suspension
 from taskyard.features.attempts.views import Child
 from taskyard.features.tasks.creation.drafts import Drafts
-from taskyard.features.tasks.creation.growth import Growth, dag_record, guarded
+from taskyard.features.tasks.creation.growth import Growth, dag_record, guarded, spawned_children
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.tracing import enqueue_span
 
@@ -71,7 +71,7 @@ class Children:
             )
             hot = await self._ledger.load(parent_id) if held is None else held
             if (noted := await self._suspension.note(hot, name, _SPAWN)) is not None:
-                children = [TaskId(str(each)) for each in cast(list[Json], noted["children"])]
+                children = [TaskId(each) for each in spawned_children(noted)]
                 return await self._waiting_for(held, name, children) if wait and held else None, children
             drafts = list(named.values())
             change_set = await self.spawned(hot, drafts, name, wait=wait)
@@ -84,7 +84,7 @@ class Children:
         noted = await self._suspension.note(await self._ledger.load(TaskId(task_id)), name, _SPAWN)
         if noted is None:
             raise InvalidInput("name", f"{name} is not a spawn of {task_id}")
-        ids = [TaskId(str(each)) for each in cast(list[Json], noted["children"])]
+        ids = [TaskId(each) for each in spawned_children(noted)]
         hots, outputs = await self._store.load(ids), await self._store.outputs(ids)
         if not all(hots[each].status.is_final for each in ids):
             return None
@@ -171,7 +171,7 @@ _SPAWN = frozenset({"children"})
 
 def _child_of(parent_id: TaskId, fields: object, under: Definition | None) -> object:
     """The task as its parent spawns it; what is no task is left for the rules to refuse."""
-    return child_of(parent_id, cast(Mapping[str, object], fields), under) if isinstance(fields, Mapping) else fields
+    return child_of(parent_id, fields, under) if is_mapping(fields) else fields
 
 
 def child_of(parent_id: TaskId, fields: Mapping[str, object], under: Definition | None) -> dict[str, object]:

@@ -17,6 +17,7 @@ from taskyard.core.changes import (
 )
 from taskyard.core.errors import Forbidden, InvalidInput
 from taskyard.core.identifiers import TIME_BLOCKER, task_blocker
+from taskyard.core.json_value import is_list, is_mapping
 from taskyard.core.planning import Planning
 from taskyard.core.policy import Policy
 from taskyard.core.priority import rank, rescore_at
@@ -118,19 +119,22 @@ class Drafts:
         under: Definition | None = None,
     ) -> dict[str, Definition]:
         """The tasks of a graph, with the names they call each other by turned into ids."""
-        if not isinstance(tasks, list) or not tasks:
+        if not is_list(tasks) or not tasks:
             raise InvalidInput("tasks", "must be a list of at least one task")
-        rows = cast(list[object], tasks)
-        if len(rows) > growth_limits.MOST_TASKS:
+        if len(tasks) > growth_limits.MOST_TASKS:
             raise InvalidInput("tasks", f"must be at most {growth_limits.MOST_TASKS} in one call")
         ids: dict[str, TaskId] = {}
-        for index, row in enumerate(rows):
+        rows: list[Mapping[str, object]] = []
+        for index, row in enumerate(tasks):
+            if not is_mapping(row):
+                raise InvalidInput(f"tasks[{index}]", "must be an object")
             name, task_id = self._name_of(row, index)
             if name in ids:
                 raise InvalidInput(f"tasks[{index}].name", f"{name} is used twice")
             ids[name] = task_id
+            rows.append(row)
         drafts: dict[str, Definition] = {}
-        for index, (name, row) in enumerate(zip(ids, cast(list[Mapping[str, object]], rows), strict=True)):
+        for index, (name, row) in enumerate(zip(ids, rows, strict=True)):
             if index and index % TURN == 0:
                 await pause()
             try:
@@ -142,12 +146,9 @@ class Drafts:
         _refuse_twice(drafts.values())
         return drafts
 
-    def _name_of(self, row: object, index: int) -> tuple[str, TaskId]:
-        if not isinstance(row, Mapping):
-            raise InvalidInput(f"tasks[{index}]", "must be an object")
-        fields = cast(Mapping[str, object], row)
-        given = arguments.task_id(f"tasks[{index}].id", fields["id"]) if "id" in fields else None
-        name = fields.get("name", given or f"#{index}")
+    def _name_of(self, row: Mapping[str, object], index: int) -> tuple[str, TaskId]:
+        given = arguments.task_id(f"tasks[{index}].id", row["id"]) if "id" in row else None
+        name = row.get("name", given or f"#{index}")
         if not isinstance(name, str) or not name:
             raise InvalidInput(f"tasks[{index}].name", "must be a text that is not empty")
         return name, given or self._ledger.mint_task()
@@ -260,9 +261,9 @@ def _with_ids(row: Mapping[str, object], task_id: TaskId, ids: Mapping[str, Task
 
 def _queue_of(fields: object) -> str:
     """Where the task goes, as far as that is known before the request is looked at closely."""
-    if not isinstance(fields, Mapping):
+    if not is_mapping(fields):
         raise InvalidInput("task", "must be an object")
-    queue = cast(Mapping[str, object], fields).get("queue")
+    queue = fields.get("queue")
     return queue if isinstance(queue, str) else "default"
 
 

@@ -24,7 +24,7 @@ from taskyard.core.changes import (
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import InvalidInput
 from taskyard.core.identifiers import dag_ceiling, dag_counter
-from taskyard.core.json_value import Json, compact
+from taskyard.core.json_value import Json, compact, is_mapping
 from taskyard.core.planning import Planning
 from taskyard.core.task import WAITING, DagId, Definition, Hot, Status, TaskId
 from taskyard.core.units import Micros, MicroUsd
@@ -162,7 +162,7 @@ class Growth:
         """Refuse what goes deeper, or is more, than tasks may spawn, and what an agent may not refer to."""
         growth_limits.check_depth(parent.id, edges)
         notes = [row for row in await self._store.checkpoints(parent.id) if row.attempt == parent.attempt]
-        made = {TaskId(child) for row in notes for child in _children_noted(json.loads(row.data))}
+        made = {TaskId(child) for row in notes for child in spawned_children(json.loads(row.data))}
         growth_limits.check_children(parent.id, made, len(drafts), edges)
         if any(draft.context_refs or draft.depends_on for draft in drafts) and not await self._ledger.is_free(parent):
             definition, dag = await self._ledger.definition(parent.id), {*there, *(draft.id for draft in drafts)}
@@ -211,7 +211,7 @@ def _completed(tasks: Mapping[TaskId, Hot]) -> frozenset[TaskId]:
     return frozenset(hot.id for hot in tasks.values() if hot.status is Status.COMPLETED)
 
 
-def _children_noted(note: Json) -> list[str]:
+def spawned_children(note: Json) -> list[str]:
     """The tasks that a note tells of, where it is that of a spawn."""
     children = note.get("children") if isinstance(note, dict) else None
     return [child for child in children if isinstance(child, str)] if isinstance(children, list) else []
@@ -235,9 +235,9 @@ def dag_record(
 
 
 def refuse_other_fields(dag: object) -> None:
-    if not isinstance(dag, Mapping):
+    if not is_mapping(dag):
         raise InvalidInput("dag", "must be an object")
-    for field in cast(Mapping[object, object], dag):
+    for field in dag:
         if field not in DAG_FIELDS:
             name = str(field)[:100].encode("ascii", "backslashreplace").decode()
             raise InvalidInput(name, f"is not a field of a DAG; those are {', '.join(sorted(DAG_FIELDS))}")
