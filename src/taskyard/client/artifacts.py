@@ -62,7 +62,7 @@ class RemoteArtifacts(Remote, Artifacts):
         if task_id is None:
             answer = await self.connection.ask(calls.ARTIFACTS, query=query)
         else:
-            answer = await self.connection.ask_about(calls.TASK_ARTIFACTS, task_id, query=query)
+            answer = await self.connection.ask(calls.TASK_ARTIFACTS, query=query, task_id=task_id)
         return read(list[Artifact], answer["artifacts"])
 
     async def read(

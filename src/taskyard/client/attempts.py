@@ -54,7 +54,7 @@ def in_batches(verb: Verb[P, R], call: calls.Call, *, prepare: Prepare | None = 
 
 def ends_of_attempts(connection: Connection, one: calls.Call, many: calls.Call) -> Batches[Receipt]:
     async def send_one(item: BatchItem) -> Receipt:
-        return read(Receipt, await connection.ask_about(one, item.task_id, f"{{{item.members}}}".encode()))
+        return read(Receipt, await connection.ask(one, f"{{{item.members}}}".encode(), task_id=item.task_id))
 
     async def send_many(items: Sequence[BatchItem]) -> list[Receipt | TaskyardError]:
         return _outcomes(await connection.ask(many, f'{{"results":{_objects(items)}}}'.encode()))

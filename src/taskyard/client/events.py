@@ -93,7 +93,7 @@ class RemoteEvents(Remote, Events):
         with suppress(NotFound):  # nothing has happened to what is not there
             while len(events) < limit:
                 query = {"after": after, "limit": MOST_LISTED}
-                page = (await self.connection.ask_about(calls.TASK_EVENTS, task_id, query=query))["events"]
+                page = (await self.connection.ask(calls.TASK_EVENTS, query=query, task_id=task_id))["events"]
                 events += filter(which.matches, map(stored_event, read(list[EventView], page)))
                 if len(page) < MOST_LISTED:
                     break

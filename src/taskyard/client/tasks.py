@@ -192,9 +192,8 @@ class RemoteChildren(Remote, Children):
         """By hand: its span lasts until the answer."""
         with enqueue_span(tasks):
             drafts = [continued(draft(fields)) for fields in tasks]
-            answer = await self.connection.ask_about(
-                calls.SPAWN, task_id, body(lease=lease, name=name, tasks=drafts, wait=wait)
-            )
+            request = body(lease=lease, name=name, tasks=drafts, wait=wait)
+            answer = await self.connection.ask(calls.SPAWN, request, task_id=task_id)
         return answer["task_ids"]
 
 

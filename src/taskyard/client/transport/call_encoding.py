@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Unpack, get_args, get_origin, get_type_hints
 from taskyard.api.calls import Call
 from taskyard.client.transport.body import as_object, parts, several
 from taskyard.client.transport.connection import Query
-from taskyard.client.transport.headers import checked_id, shown
+from taskyard.client.transport.headers import shown
 from taskyard.definition.document import without_none
 from taskyard.ledger.ids import mint
 
@@ -73,8 +73,7 @@ class Encoding:
         in_path, optional, renamed, converted = self._in_path, self._optional, self._renamed, self._converted
         for argument, value in given.items():
             if argument in in_path:
-                called = in_path[argument]
-                names[called] = checked_id(value) if called == "task_id" else value
+                names[in_path[argument]] = value
             elif value is not None or argument not in optional:
                 sent[renamed.get(argument, argument)] = converted[argument](value) if argument in converted else value
         if self._has_body:

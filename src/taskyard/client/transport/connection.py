@@ -81,19 +81,6 @@ class Connection:
         self._latest = max(self._latest, Micros(monotonic_ns() // 1000 + self._ahead))
         return self._latest
 
-    async def ask_about(
-        self,
-        call: Call,
-        task_id: str,
-        body: bytes | None = None,
-        query: Query | None = None,
-        headers: Mapping[str, str] | None = None,
-        *,
-        wait_sec: float = 0,
-    ) -> Any:
-        """The same about a task. What cannot be the id of one is not asked for."""
-        return await self.ask(call, body, query=query, wait_sec=wait_sec, headers=headers, task_id=checked_id(task_id))
-
     async def ask(
         self,
         call: Call,
@@ -209,7 +196,9 @@ def _checked(url: str) -> str:
 
 
 def _sayable(name: str, value: str) -> str:
-    """Refuse what a path cannot carry: nothing, and what it means something else by."""
+    """Refuse what a path cannot carry: nothing, what it means something else by, and what can be the id of no task."""
+    if name == "task_id":
+        return checked_id(value)
     text(value, name, most=MOST_CHARACTERS)
     if value in (".", ".."):
         raise InvalidInput(name, "must not be made of dots, where it is asked for over HTTP")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence, Set
-from typing import cast
 
 from taskyard.core import outcomes
 from taskyard.core.changes import ChangeSet, Checkpoint, Outbox, Signal
@@ -40,7 +39,7 @@ class Suspension:
             if hot is None:
                 return None, Waited(False)
             noted = await self.note(hot, name, _SLEEP)
-            until = Micros(self._ledger.now() + duration) if noted is None else cast(Micros, noted["until"])
+            until = Micros(self._ledger.now() + duration) if noted is None else _until(noted) or self._ledger.now()
             if until <= self._ledger.now():
                 return None if noted else self._notes.noted(hot, name, compact({"until": until})), Waited(True)
             return await self.suspended(hot, [TIME_BLOCKER], until, name, {"until": until}, new=noted is None), Waited(
@@ -88,7 +87,7 @@ class Suspension:
             until = None if patience is None else Micros(now + patience)
             place = _place(await self._notes.of(hot), signal, sent) if noted is None else 0
             note = noted or {"signal": signal, "place": place, "before": len(sent), "until": until}
-            until = cast(Micros | None, note["until"])
+            until = _until(note)
             heard = _heard(note, sent)
             if heard is None and (until is None or until > now):
                 blockers = [signal_blocker(signal)]
@@ -145,14 +144,24 @@ _WAIT = frozenset({"signal", "place", "before", "until"})  # before: how many we
 
 
 def _asking(hot: Hot, note: Mapping[str, Json], now: Micros) -> Outbox:
-    until = cast(Micros | None, note["until"])
+    until = _until(note)
     facts: dict[str, Json] = {"signal": note["signal"], "until": None if until is None else to_iso(until)}
     return notice_row(Notice.APPROVAL_WANTED, hot.workspace, facts, at=now, task_id=hot.id)
 
 
+def _until(note: Mapping[str, Json]) -> Micros | None:
+    until = note["until"]
+    return Micros(until) if isinstance(until, int) else None
+
+
+def _number(note: Mapping[str, Json], name: str) -> int:
+    number = note[name]
+    return number if isinstance(number, int) else 0
+
+
 def _heard(note: Mapping[str, Json], sent: Sequence[Signal]) -> Signal | None:
     """The signal that a wait took. One that came after its end is not it, however often the handler is run again."""
-    place, before, until = cast(tuple[int, int, Micros | None], (note["place"], note["before"], note["until"]))
+    place, before, until = _number(note, "place"), _number(note, "before"), _until(note)
     if len(sent) <= place:
         return None
     in_time = until is None or place < before or sent[place].at < until
@@ -163,4 +172,4 @@ def _place(notes: Mapping[str, Json], signal: str, sent: Sequence[Signal]) -> in
     """Which of the signals sent is the next wait's: the one after the last that was taken."""
     waits = [note for note in notes.values() if isinstance(note, dict) and note.keys() == _WAIT]
     mine = [note for note in waits if note["signal"] == signal]
-    return max((cast(int, note["place"]) + (_heard(note, sent) is not None) for note in mine), default=0)
+    return max((_number(note, "place") + (_heard(note, sent) is not None) for note in mine), default=0)
