@@ -111,8 +111,10 @@ class Schedule:
         }
 
 
-class ScheduleBody(TypedDict):
-    said: str
+_ScheduleText = TypedDict("_ScheduleText", {"said": str})  # noqa: UP013 - under this name it is stored
+
+
+class ScheduleBody(_ScheduleText):
     cron: str | None
     every: Micros | None
     zone: str
