@@ -133,10 +133,10 @@ class Sentinel(RedisServer):
 class RedisCluster:
     """Three masters, each with a replica that takes over when its master is gone."""
 
-    def __init__(self) -> None:
+    def __init__(self, node_timeout_ms: int = 1000) -> None:
         self.nodes = [
             RedisServer(
-                *("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--appendonly", "yes"),
+                *("--cluster-enabled", "yes", "--cluster-node-timeout", str(node_timeout_ms), "--appendonly", "yes"),
                 *("--appendfsync", "no", "--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0"),
                 port=_port_with_a_bus(),
             )
@@ -192,7 +192,8 @@ def wait_for(condition: Callable[[], bool], otherwise: str) -> None:
 
 @cache
 def shared_cluster() -> RedisCluster:
-    cluster = RedisCluster()
+    # Where a script takes long on a busy machine, no replica takes over: what it wrote would be lost.
+    cluster = RedisCluster(node_timeout_ms=15_000)
     servers.at_the_end.callback(cluster.end)
     return cluster.start()
 

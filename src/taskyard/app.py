@@ -90,7 +90,8 @@ def connect(
     Without a URL, `TASKYARD_URL` decides, then the file that `TASKYARD_URL_FILE` names (so that no password is in a
     command line or an environment), then the default, a SQLite file in the working directory. Opening the yard
     brings an older schema to this release, unless `migrate` or `TASKYARD_MIGRATE` says no: then it is refused, and
-    `taskyard migrate apply` is a step of its own. `transcripts`, or `TASKYARD_TRANSCRIPTS`, is the directory of what
+    `taskyard migrate apply` is a step of its own. So it is where the releases at work could not go on after it
+    (`MigrationNeedsStop`). `transcripts`, or `TASKYARD_TRANSCRIPTS`, is the directory of what
     background subagents wrote: by default one beside the SQLite file, or in the working directory.
 
     The `preset` is stored with the workspace: an unused one takes the first that is asked for, and a yard that asks for

@@ -1,6 +1,14 @@
 """Running a yard from a shell: migrating, figures, the doctor."""
 
+import gzip
+from pathlib import Path
+
+import pytest
+
+from taskyard.core.errors import MigrationNeedsStop
 from tests.cli.conftest import Command, given_an_empty_yard
+
+DATA = Path(__file__).parents[1] / "data"
 
 
 def test_migrating_is_a_step_of_its_own(taskyard: Command) -> None:
@@ -23,6 +31,42 @@ def test_what_there_is_to_migrate_is_stated_in_words(taskyard: Command) -> None:
 
     assert "nothing to do" in taskyard("migrate", "apply").out
     assert "nothing to do" in taskyard("migrate", "status").out
+
+
+@pytest.fixture
+def old_yard(tmp_path: Path) -> Path:
+    """The file of a yard that release 0.1.0 left."""
+    file = tmp_path / "yard.db"
+    file.write_bytes(gzip.decompress((DATA / "sqlite-0.1.0.db.gz").read_bytes()))
+    return file
+
+
+@pytest.mark.parametrize("command", [("ls",), ("enqueue", "code"), ("work", "--exec", "true"), ("serve",), ("verify",)])
+def test_a_yard_of_an_older_release_is_left_alone_by_every_command_but_one(
+    taskyard: Command, old_yard: Path, command: tuple[str, ...]
+) -> None:
+    stored = old_yard.read_bytes()
+
+    said = taskyard(*command)
+
+    assert said.status == MigrationNeedsStop.exit_status
+    assert "Stop every process of this yard, back it up, and run `taskyard migrate apply`" in said.out
+    assert old_yard.read_bytes() == stored
+
+
+def test_whoever_migrates_an_older_yard_is_asked_to_stop_it_and_finds_everything(
+    taskyard: Command, old_yard: Path
+) -> None:
+    before = taskyard("migrate", "status", "--json")
+    assert (before.json["stored"], before.json["needs_stop"]) == (2, True)
+    assert "when every process of the yard is stopped and it is backed up" in taskyard("migrate", "status").out
+
+    assert taskyard("migrate", "apply").status == 0
+
+    after = taskyard("migrate", "status", "--json").json
+    assert (after["outstanding"], after["needs_stop"]) == ([], False)
+    assert len(taskyard("ls", "--json").json) > 1
+    assert old_yard.exists()
 
 
 def test_a_store_without_a_schema_has_nothing_to_migrate(taskyard: Command) -> None:

@@ -22,6 +22,7 @@ from taskyard.core.errors import (
     IllegalTransition,
     InvalidInput,
     LeaseLost,
+    MigrationNeedsStop,
     NotFound,
     Refused,
     ReportRequired,
@@ -77,6 +78,14 @@ TABLE: list[tuple[TaskyardError, str, int, int, bool, tuple[str, ...]]] = [
     (SchemaTooNew(9, 7), "schema_too_new", 6, 503, False, ("Upgrade", "9", "7")),
     (UnknownField("flavour"), "unknown_field", 6, 503, False, ("Upgrade", "flavour")),
     (SchemaTooOld(1, 2), "schema_too_old", 6, 503, False, ("taskyard migrate apply", "1", "2")),
+    (
+        MigrationNeedsStop(1, 2),
+        "migration_needs_stop",
+        6,
+        503,
+        False,
+        ("Stop", "back it up", "apply", "1", "2"),
+    ),
     (YardClosed(), "yard_closed", 6, 503, False, ("closed",)),
 ]
 

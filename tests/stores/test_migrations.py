@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 import taskyard
-from taskyard.core.errors import SchemaTooNew, SchemaTooOld
+from taskyard.core.errors import MigrationNeedsStop, SchemaTooNew, SchemaTooOld
 from taskyard.core.task import Status
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Store
@@ -149,6 +149,23 @@ async def done_by(process: asyncio.subprocess.Process, rounds: int) -> None:
     async with asyncio.timeout(30):
         for _ in range(rounds):
             assert await process.stdout.readline() == b"done\n"
+
+
+async def test_a_migration_that_shuts_out_the_release_at_work_waits_until_it_is_asked_for(
+    make: Callable[[], Store], release: Release
+):
+    await make().open()
+    now = len((await make().schema()).known)
+    release(known_later("select 1", works_with=now + 1))
+
+    with pytest.raises(MigrationNeedsStop):
+        await make().open()
+    stored = (await make().schema()).stored.version
+    await make().migrate()
+    await make().open()
+
+    assert stored == now
+    assert (await make().schema()).outstanding() == []
 
 
 async def test_a_schema_to_come_that_shuts_this_release_out_is_refused(make: Callable[[], Store], release: Release):

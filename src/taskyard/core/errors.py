@@ -32,6 +32,7 @@
         ├── SchemaTooNew      schema_too_new
         ├── UnknownField      unknown_field
         ├── SchemaTooOld      schema_too_old
+        ├── MigrationNeedsStop  migration_needs_stop
         └── YardClosed        yard_closed
 
 An error's facts are the arguments it was made from, so `ERRORS[code](**facts)` beyond a wire is the same error.
@@ -404,6 +405,19 @@ class SchemaTooOld(Unavailable):
 
     code = "schema_too_old"
     sentence = "Run `taskyard migrate apply`: the store is at schema {stored}, and this release works with {known}."
+
+    def __init__(self, stored: int, known: int) -> None:
+        super().__init__(stored=stored, known=known)
+
+
+class MigrationNeedsStop(Unavailable):
+    """The store is of an older release, which cannot go on after the migration: `taskyard migrate apply` does it."""
+
+    code = "migration_needs_stop"
+    sentence = (
+        "Stop every process of this yard, back it up, and run `taskyard migrate apply`: the store is at schema"
+        " {stored}, this release works with {known}, and with that older releases cannot go on."
+    )
 
     def __init__(self, stored: int, known: int) -> None:
         super().__init__(stored=stored, known=known)

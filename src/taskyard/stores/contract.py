@@ -176,7 +176,10 @@ class Store(Protocol):
         ...
 
     async def open(self) -> None:
-        """Open the store, migrating it first. A store with `migrates=False` raises `SchemaTooOld` instead."""
+        """Open the store, migrating it first. A store with `migrates=False` raises `SchemaTooOld` instead.
+
+        A migration that shuts out the releases at work on the store waits for `migrate`: `MigrationNeedsStop`.
+        """
         ...
 
     async def close(self) -> None: ...

@@ -8,6 +8,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from taskyard.core.errors import MigrationNeedsStop
 from taskyard.core.task import Status
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.options import Options
@@ -65,7 +66,9 @@ async def load_old(url: str) -> None:
 @pytest.fixture
 async def migrated(url: str, clock: ManualClock) -> AsyncIterator[Yard]:
     await load_old(url)
-    yard = local_yard(PostgresStore(url, clock=clock), Options(sweeps=False))
+    store = PostgresStore(url, clock=clock)
+    await store.migrate()
+    yard = local_yard(store, Options(sweeps=False))
     await yard.open()
     yield yard
     await yard.close()
@@ -118,6 +121,7 @@ async def test_work_of_the_first_release_goes_on(migrated: Yard, clock: ManualCl
 async def test_many_processes_may_begin_on_a_yard_of_the_first_release_at_once(url: str, clock: ManualClock):
     await load_old(url)
     stores = [PostgresStore(url, clock=clock) for _ in range(4)]
+    await at_once(*(store.migrate() for store in stores))
     await at_once(*(store.open() for store in stores))
 
     assert (await stores[0].schema()).outstanding() == []
@@ -141,3 +145,17 @@ async def test_a_process_of_the_first_release_that_is_still_connected_fails(migr
     for statement in OLD_STATEMENTS:
         with pytest.raises(asyncpg.PostgresError, match="does not exist"):
             await gate.ask(statement)
+
+
+async def test_opening_leaves_it_as_it_is_until_somebody_migrates(url: str, clock: ManualClock):
+    await load_old(url)
+    store = PostgresStore(url, clock=clock)
+    with pytest.raises(MigrationNeedsStop, match="Stop every process of this yard, back it up"):
+        await store.open()
+    assert (await store.schema()).stored.version == 4
+
+    await store.migrate()
+    await store.open()
+
+    assert (await store.schema()).outstanding() == []
+    await store.close()

@@ -1,6 +1,5 @@
 """A yard of release 0.1.0 is brought over whole, and its processes can write no more."""
 
-import asyncio
 import gzip
 import json
 from pathlib import Path
@@ -10,13 +9,14 @@ import pytest
 import redis
 
 from taskyard.core.changes import Event
+from taskyard.core.errors import MigrationNeedsStop
 from taskyard.core.task import KEY_HELD, LET_GO, Hot, Status, TaskId
 from taskyard.core.units import SECOND
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.redis import RedisStore
 from taskyard.stores.shared.rows import STATUSES
 from tests.redis_servers import RedisServer
-from tests.stores.given import HERE, completing, every_event, given_a_task, step
+from tests.stores.given import HERE, at_once, completing, every_event, given_a_task, step
 from tests.stores.redis.conftest import Connect
 
 DATA = Path(__file__).parents[2] / "data"
@@ -54,6 +54,12 @@ def server(server: RedisServer, request: pytest.FixtureRequest) -> RedisServer:
     if request.param == "in fields":
         unpack(server.client())
     return server
+
+
+@pytest.fixture
+async def store(server: RedisServer, connect: Connect, clock: ManualClock) -> RedisStore:
+    await RedisStore(server.url, clock=clock).migrate()
+    return await connect()
 
 
 def as_shown(task: dict[str, Any]) -> Hot:
@@ -102,13 +108,16 @@ async def test_work_goes_on_with_higher_numbers(store: RedisStore):
     assert [stored.event.event for stored in new] == ["task.completed", "task.created"]
 
 
-async def test_many_migrate_at_once_and_one_goes_on_where_another_was_killed(server: RedisServer, connect: Connect):
+async def test_many_migrate_at_once_and_one_goes_on_where_another_was_killed(
+    server: RedisServer, connect: Connect, clock: ManualClock
+):
     client = server.client()
     client.rename(f"{YARD}meta", f"{YARD}state")  # as far as the first step: whoever began was killed behind it
     client.set(f"{YARD}meta", "")
     client.hset(f"{YARD}numbers", "log", int(client.hget(f"{YARD}numbers", "event")) // 1024)
 
-    one, other = await asyncio.gather(connect(), connect())
+    await at_once(*(RedisStore(server.url, clock=clock).migrate() for _ in range(2)))
+    one, other = await connect(), await connect()
 
     assert [[stored.seq, *stored.event] for stored in await every_event(one)] == SHOWN["events"]
     assert await other.checks() == []
@@ -125,3 +134,17 @@ async def test_a_process_of_the_old_release_cannot_write(server: RedisServer, st
 
 def test_the_events_that_were_shown_are_whole():
     assert {len(event) for event in SHOWN["events"]} == {1 + len(Event._fields)}
+
+
+async def test_opening_leaves_it_as_it_is_until_somebody_migrates(server: RedisServer, clock: ManualClock):
+    store = RedisStore(server.url, clock=clock)
+    with pytest.raises(MigrationNeedsStop, match="Stop every process of this yard, back it up"):
+        await store.open()
+    assert (await store.schema()).stored.version < 3
+    assert server.client().type(f"{YARD}meta") == "hash"
+
+    await store.migrate()
+    await store.open()
+
+    assert (await store.schema()).outstanding() == []
+    await store.close()

@@ -11,6 +11,7 @@ import apsw
 import pytest
 
 from taskyard.core.changes import Event
+from taskyard.core.errors import MigrationNeedsStop
 from taskyard.core.task import FINAL, KEY_HELD, LET_GO, Hot, Status, TaskId
 from taskyard.core.units import SECOND
 from taskyard.ledger.clock import ManualClock
@@ -56,6 +57,7 @@ def before(path: Path) -> dict[str, list[Any]]:
 @pytest.fixture
 async def store(before: dict[str, list[Any]], path: Path, clock: ManualClock) -> AsyncIterator[SqliteStore]:
     store = SqliteStore(path, clock=clock)
+    await store.migrate()
     await store.open()
     yield store
     await store.close()
@@ -63,7 +65,9 @@ async def store(before: dict[str, list[Any]], path: Path, clock: ManualClock) ->
 
 @pytest.fixture
 async def yard(before: dict[str, list[Any]], path: Path, clock: ManualClock) -> AsyncIterator[Yard]:
-    yard = local_yard(SqliteStore(path, clock=clock), Options(sweeps=False))
+    store = SqliteStore(path, clock=clock)
+    await store.migrate()
+    yard = local_yard(store, Options(sweeps=False))
     await yard.open()
     yield yard
     await yard.close()
@@ -189,8 +193,22 @@ async def test_a_process_of_the_first_release_that_is_still_connected_fails(path
 
 async def test_many_processes_may_start_on_it_at_once(path: Path, clock: ManualClock):
     stores = [SqliteStore(path, clock=clock) for _ in range(4)]
+    await at_once(*(store.migrate() for store in stores))
     await at_once(*(store.open() for store in stores))
 
     for store in stores:
         assert len(await store.load(list(NAMES.values()))) == len(set(NAMES.values()))
         await store.close()
+
+
+async def test_opening_leaves_it_as_it_is_until_somebody_migrates(path: Path, clock: ManualClock):
+    store = SqliteStore(path, clock=clock)
+    with pytest.raises(MigrationNeedsStop, match="Stop every process of this yard, back it up"):
+        await store.open()
+    assert (await store.schema()).stored.version == 2
+
+    await store.migrate()
+    await store.open()
+
+    assert (await store.schema()).outstanding() == []
+    await store.close()

@@ -44,7 +44,10 @@ def apply(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring the store to this release. Many may do so at once: one does it, the others wait and find it done."""
+    """Bring the store to this release. Many may do so at once: one does it, the others wait and find it done.
+
+    Where `status` says so, stop every process of the yard before, and back it up.
+    """
 
     async def use(store: Store) -> list[Migration]:
         steps = (await store.schema()).outstanding()
@@ -70,6 +73,7 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
         "min_writer": state.stored.min_writer,
         "outstanding": [each.label for each in steps],
         "too_new": state.is_too_new,
+        "needs_stop": not state.is_too_new and state.needs_stop,
     }
     show(as_json, value, _words(state, steps))
     if steps or state.is_too_new:
@@ -104,5 +108,6 @@ def _words(state: State, steps: list[Migration]) -> Text:
     if state.is_too_new:
         return Text(f"{at}: upgrade taskyard", style="bold red")
     if steps:
-        return Text(f"{at}: {len(steps)} to apply, with `taskyard migrate apply`", style="yellow")
+        first = ", when every process of the yard is stopped and it is backed up" if state.needs_stop else ""
+        return Text(f"{at}: {len(steps)} to apply, with `taskyard migrate apply`{first}", style="yellow")
     return Text(f"{at}: nothing to do", style="green")

@@ -92,7 +92,7 @@ class PostgresStore(Reads):
 
     async def migrate(self) -> None:
         async def act(runner: StatementRunner) -> bytes:
-            return await self._prepare(runner, migrates=True)
+            return await self._prepare(runner, migrates=True, all_stopped=True)
 
         await self._run_unopened(act)
 
@@ -107,11 +107,11 @@ class PostgresStore(Reads):
     async def _schema(self, runner: StatementRunner) -> State:
         return await runner.read(lambda reader: schema.read_state(reader.connection, self._sql))
 
-    async def _prepare(self, runner: StatementRunner, *, migrates: bool) -> bytes:
+    async def _prepare(self, runner: StatementRunner, *, migrates: bool, all_stopped: bool = False) -> bytes:
         # A migration may take long. This short read detects a dead connection before it begins.
         state = await self._schema(runner)
         return await runner.read(
-            lambda reader: schema.prepare(reader.connection, self._sql, migrates=migrates),
+            lambda reader: schema.prepare(reader.connection, self._sql, migrates=migrates, all_stopped=all_stopped),
             within=SLOW_CALL_TIMEOUT if migrates and not state.is_too_new and state.outstanding() else None,
         )
 

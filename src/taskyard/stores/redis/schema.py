@@ -32,14 +32,13 @@ class OpenedYard(NamedTuple):
     durability: Durability
 
 
-async def prepare(server: RedisServer, prefix: str, *, migrates: bool) -> OpenedYard:
+async def prepare(server: RedisServer, prefix: str, *, migrates: bool, all_stopped: bool = False) -> OpenedYard:
     """Refuse a server that would lose tasks, migrate the yard, and create it if it does not exist."""
     facts = await read_info(server)
     _refuse_old(facts)
     _refuse_evicting(facts)
     state = await read_state(server, prefix)
-    if not migrates:
-        state.require_current()
+    state.require_permitted(migrates=migrates, all_stopped=all_stopped)
     if state.stored == EMPTY:
         await server.run(WRITE, "found", *_FORMATS[-1].schema, secrets.token_hex(32), facts["run_id"], idempotent=True)
     else:

@@ -77,7 +77,7 @@ class RedisStore(Reads):
 
     async def migrate(self) -> None:
         async with self._unopened_server() as server:
-            await schema.prepare(server, self._where.prefix, migrates=True)
+            await schema.prepare(server, self._where.prefix, migrates=True, all_stopped=True)
 
     @asynccontextmanager
     async def _unopened_server(self) -> AsyncGenerator[RedisServer]:

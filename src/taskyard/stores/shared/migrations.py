@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from taskyard.core.errors import SchemaTooNew, SchemaTooOld
+from taskyard.core.errors import MigrationNeedsStop, SchemaTooNew, SchemaTooOld
 
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql")
 _HEADER = re.compile(r"^-- (min_reader|min_writer): (\d+)$", re.MULTILINE)
@@ -57,9 +57,20 @@ class State(NamedTuple):
             raise SchemaTooNew(stored=self.stored.version, known=len(self.known))
         return list(self.known[self.stored.version :])
 
-    def require_current(self) -> None:
-        """Refuse an old schema, where migrations are not applied automatically."""
-        if self.outstanding():
+    @property
+    def needs_stop(self) -> bool:
+        """Whether the migrations still to apply shut out the releases that may be at work on the stored schema."""
+        last = [max(each.schema.min_reader, each.schema.min_writer) for each in self.outstanding()]
+        return self.stored != EMPTY and max(last, default=0) > self.stored.version
+
+    def require_permitted(self, *, migrates: bool, all_stopped: bool) -> None:
+        """Refuse an old schema that this process must not migrate.
+
+        Opening a yard never applies a migration that shuts out others: it says nothing about who is at work.
+        """
+        if self.needs_stop and not all_stopped:
+            raise MigrationNeedsStop(stored=self.stored.version, known=len(self.known))
+        if self.outstanding() and not migrates:
             raise SchemaTooOld(stored=self.stored.version, known=len(self.known))
 
 

@@ -19,10 +19,15 @@ from taskyard.stores.sqlite.statements import SQL
 MIGRATIONS = Path(__file__).with_name("migrations")
 
 
-def prepare(connection: apsw.Connection, *, migrates: bool = True, call_timeout: float = CALL_TIMEOUT) -> bytes:
+def prepare(
+    connection: apsw.Connection,
+    *,
+    migrates: bool = True,
+    all_stopped: bool = False,
+    call_timeout: float = CALL_TIMEOUT,
+) -> bytes:
     """Migrate the file to this release's schema; a new file becomes a yard. Answers the yard's secret."""
-    if not migrates:
-        read_state(connection).require_current()
+    read_state(connection).require_permitted(migrates=migrates, all_stopped=all_stopped)
     _retry_while_busy(lambda: connection.pragma("journal_mode", "wal"), call_timeout)
     if read_state(connection).outstanding():
         _migrate_in_transaction(connection)
@@ -44,7 +49,7 @@ def read_file_state(path: Path, call_timeout: float = CALL_TIMEOUT) -> migration
 def migrate_file(path: Path, call_timeout: float = CALL_TIMEOUT) -> None:
     """Migrate the file to this release's schema."""
     with closing(connect(path, writes=True, call_timeout=call_timeout)) as connection:
-        prepare(connection, call_timeout=call_timeout)
+        prepare(connection, all_stopped=True, call_timeout=call_timeout)
 
 
 def _migrate_in_transaction(connection: apsw.Connection) -> None:

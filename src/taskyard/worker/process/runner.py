@@ -13,7 +13,7 @@ from secrets import token_hex
 from time import monotonic
 from typing import Any, TypeVar
 
-from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, TaskyardError, Unavailable
+from taskyard.core.errors import InvalidInput, LeaseLost, MigrationNeedsStop, NotFound, TaskyardError, Unavailable
 from taskyard.core.task import Reason
 from taskyard.worker.attempt_spans import attempt_span, is_on, mark_failed
 from taskyard.worker.context import Context, SyncContext
@@ -387,6 +387,8 @@ async def when_reached(call: Callable[[], Awaitable[Answer]]) -> Answer:
     while True:
         try:
             return await call()
+        except MigrationNeedsStop:
+            raise  # a worker that waits is one of those that must stop
         except Unavailable as error:
             now = monotonic()
             if not reminded_at or now - reminded_at > REMINDED:

@@ -19,14 +19,13 @@ MIGRATIONS = Path(__file__).parent.with_name("migrations")
 _TRIES = 20  # of a migration that waits for a table
 
 
-async def prepare(connection: PostgresSession, sql: Statements, *, migrates: bool) -> bytes:
+async def prepare(connection: PostgresSession, sql: Statements, *, migrates: bool, all_stopped: bool) -> bytes:
     """Migrate the schema to this release; a new schema becomes a yard. Answers the yard's secret."""
     version = connection.get_server_version().major
     if version < OLDEST_SERVER:
         raise StoreUnavailable(f"PostgreSQL {OLDEST_SERVER} or newer is needed, and this is {version}")
     state = await read_state(connection, sql)
-    if not migrates:
-        state.require_current()
+    state.require_permitted(migrates=migrates, all_stopped=all_stopped)
     if state.outstanding():
         await _migrate(connection, sql)
     return await connection.fetchval(sql["secret"])
