@@ -2,6 +2,16 @@
 
 local checks = {}
 
+local known_entries = {} -- by workspace and number, whether there is one
+
+local function has_entry(workspace, number)
+  local name = workspace .. '\0' .. text(number)
+  if known_entries[name] == nil then
+    known_entries[name] = entry_at(workspace, number) and true or false
+  end
+  return known_entries[name]
+end
+
 -- For each task: every sorted set that it stands in, and the key that it owns; then those where it is not found.
 function checks.tasks()
   local found = {}
@@ -26,6 +36,11 @@ function checks.tasks()
     end
     if row and redis.call('EXISTS', yard .. 'definition:' .. id) == 0 then
       missing[#missing + 1] = 'definition:' .. id
+    end
+    for _, each in ipairs(row and numbers_of(row) or {}) do
+      if not has_entry(row[WORKSPACE], each) then
+        missing[#missing + 1] = 'entry ' .. text(each) .. ' of log:' .. row[WORKSPACE]
+      end
     end
     found[place] = {stands, missing}
   end
@@ -138,10 +153,31 @@ function lone.log(workspace)
   return redis.call('SISMEMBER', yard .. 'workspaces', workspace) == 0
 end
 
-lone.loose, lone.gone = lone.log, lone.log
+lone['long-log'] = lone.log
+
+local function is_of_no_entry(workspace)
+  local ids = redis.call('HKEYS', yard .. 'gone:' .. workspace)
+  for _, id in ipairs(redis.call('ZRANGE', yard .. 'loose:' .. workspace, 0, -1)) do
+    ids[#ids + 1] = id
+  end
+  for _, id in ipairs(ids) do
+    if not has_entry(workspace, tonumber(string.match(id, '%d+$'))) then
+      return true
+    end
+  end
+  return false
+end
+
+lone.loose, lone.gone = is_of_no_entry, is_of_no_entry
 
 lone['dag-log'] = function(name)
-  return redis.call('EXISTS', yard .. 'log:' .. string.match(name, '^[^%z]*')) == 0
+  local workspace = string.match(name, '^[^%z]*')
+  for _, id in ipairs(redis.call('ZRANGE', yard .. 'dag-log:' .. name, 0, -1)) do
+    if not has_entry(workspace, tonumber(id)) then
+      return true
+    end
+  end
+  return false
 end
 
 function lone.outbox(topic)
@@ -159,6 +195,58 @@ end
 
 lone.wake = is_no_lane
 lone.ready = is_no_lane
+
+-- How many of those that have events in an entry do not look for them there any more, and whether it has loose events that
+-- were not pruned.
+local function owners_gone(workspace, entry, pruned_before)
+  local known, gone, has_loose = {}, 0, false
+  for _, event in ipairs((events_in(workspace, entry.body))) do
+    local owner = owner_of(event)
+    if not owner then
+      has_loose = has_loose or tonumber(event[5]) >= pruned_before
+    elseif not known[owner] then
+      known[owner] = true
+      gone = gone + (is_owned(workspace, entry.number, event) and 0 or 1)
+    end
+  end
+  return gone, has_loose
+end
+
+-- What does not agree of an entry: its owners, those that are gone of them, and whether events of no owner are in it.
+local function entry_problems(workspace, entry)
+  local id, problems = text(entry.number), {}
+  local counted, before = unpack(redis.call('HMGET', yard .. 'gone:' .. workspace, id, 'loose:' .. id))
+  local gone, has_loose = owners_gone(workspace, entry, number(before or 0))
+  if count_owners((events_in(workspace, entry.body))) ~= entry.owners then
+    problems[#problems + 1] = 'counts other owners than it has'
+  end
+  if gone ~= number(counted or 0) then
+    problems[#problems + 1] = 'has another number of owners left than it counts'
+  end
+  if has_loose ~= (redis.call('ZSCORE', yard .. 'loose:' .. workspace, id) and true or false) then
+    problems[#problems + 1] = 'is not listed by its events of no task'
+  end
+  if entry.number > number(redis.call('HGET', yard .. 'numbers', 'log') or 0) then
+    problems[#problems + 1] = 'is beyond the last number'
+  end
+  return problems
+end
+
+-- A few entries of a workspace from a number on: where to go on, or nothing; then number and problem in turn.
+function checks.entries()
+  local workspace, from = take(), take_many()[1]
+  local entries, found = next_entries(workspace, from, false), {''}
+  for _, entry in ipairs(entries) do
+    for _, problem in ipairs(entry_problems(workspace, entry)) do
+      found[#found + 1], found[#found + 2] = text(entry.number), problem
+    end
+    found[1] = text(entry.number + 1)
+  end
+  if #entries < AT_ONCE then
+    found[1] = ''
+  end
+  return found
+end
 
 function checks.lone()
   local found = {}

@@ -135,7 +135,11 @@ def format_redefinitions(definitions: Sequence[Definition]) -> list[str]:
 
 def parse_definition(row: list[Any], text: str) -> Definition:
     """Parse a definition that a script answered beside the row of its task."""
-    task_id, workspace, type_, created_at = _heading(row)
+    return parse_headed(*_heading(row), text)
+
+
+def parse_headed(task_id: TaskId, workspace: str, type_: str, created_at: Word, text: str) -> Definition:
+    """Parse a definition that a script answered behind the fields of its heading."""
     return decode_definition(text, Heading(task_id, workspace, type_, Micros(int(created_at))))
 
 

@@ -1,4 +1,4 @@
-"""Checks every key of a yard: indexes that lack a task, and entries that belong to no task.
+"""Checks every key of a yard: indexes that lack a task, and what belongs to no task; the log against its owners.
 
 Other processes may write during the check. A script therefore checks each suspect again, atomically, before it is
 reported.
@@ -26,7 +26,7 @@ _INDEXES = frozenset({"due", "drifting", "held-agents", "held-runtimes", "final"
 _OWNED = frozenset(
     {
         *("held", "definition", "papers", "blockers", "blocking", "records", "record-ids"),
-        *("log", "dag-log", "loose", "gone", "outbox", "wake", "ready"),
+        *("log", "dag-log", "loose", "gone", "long-log", "outbox", "wake", "ready"),
     }
 )
 _KINDS = _INDEXES | _OWNED | {"task", "types", "names", "limits", "counts", "lanes", "embeddings", "embedders"}
@@ -44,6 +44,8 @@ async def find_problems(reader: RedisReader) -> list[str]:
             problems += await _stray_names(reader, key, counts[key])
     for page in _pages([key for key in keys if _kind(key) in _OWNED]):
         problems += [f"{_printable(key)} belongs to nothing" for key in await reader.check("lone", *page)]
+    for workspace in await reader.execute("SMEMBERS", "workspaces"):
+        problems += [problem async for problem in _entries(reader, workspace)]
     wrong = await reader.check("held_counts")
     return [*problems, *(f"{_printable(name)} is not as many as held-counts says" for name in wrong)]
 
@@ -77,6 +79,15 @@ async def _strays(reader: RedisReader, key: str, expected: int) -> list[str]:
     members = await reader.execute("ZRANGE", key, 0, -1)
     found = [await reader.check("strays", *page, about=key) for page in _pages(members)]
     return [f"{_printable(member)} is in {_printable(key)} for no task" for page in found for member in page]
+
+
+async def _entries(reader: RedisReader, workspace: str) -> AsyncIterator[str]:
+    """Messages about entries of the log that do not agree with the tasks and DAGs whose events they have."""
+    after = "0"
+    while after:
+        after, *found = await reader.check("entries", after, about=workspace)
+        for number, problem in zip(found[::2], found[1::2], strict=True):
+            yield f"entry {number} of log:{workspace} {problem}"
 
 
 async def _stray_names(reader: RedisReader, key: str, expected: int) -> list[str]:

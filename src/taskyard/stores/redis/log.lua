@@ -1,9 +1,10 @@
--- The events of a script: one entry of `log:WORKSPACE` for each workspace, with the body that `log_rows.py` describes.
+-- The events of a script: one entry of the log for each workspace, with the body that `log_rows.py` describes. Short ones
+-- are in the stream `log:WORKSPACE`, long ones in the sorted set `long-log:WORKSPACE`.
 --
 -- An event has the number of its entry times 1,024, plus its place. The row of a task names the entries with its steps, so
 -- an event is added before the row is stored. Events are lists: event, workspace, task, DAG, time, version, status,
--- attempt, data. An entry cannot be changed: `gone:WORKSPACE` counts the owners that were removed, and whoever reads an
--- entry leaves out the events of those. It goes with the last of them.
+-- attempt, data. `gone:WORKSPACE` counts the owners of an entry that were removed, and whoever reads it leaves out the events
+-- of those. A long one that lost half of them is written again without them. An entry goes with the last of them.
 
 -- Of the functions here, those that others need are declared before a block: a script may have 200 local names.
 
@@ -167,16 +168,8 @@ local function owner_of(event)
   return event[3] or event[4]
 end
 
-local tell, add_other, add_step, event_of, write_entry
-do
-
-local MOST_EVENTS, MOST_TEXT = 512, 64000 -- of an entry
-local MOST_IN_ROW = 32 -- entries that the row of a task names; later ones are among its papers
-
-local chunk -- the events that are to be one entry of each workspace
-local listed = {} -- the workspaces that are known to have a stream
-
-function write_entry(workspace, number, events, places)
+-- How many tasks and DAGs the events are of, and how many are of none.
+local function count_owners(events)
   local owners, count, loose = {}, 0, 0
   for _, event in ipairs(events) do
     local owner = owner_of(event)
@@ -186,10 +179,35 @@ function write_entry(workspace, number, events, places)
       owners[owner], count = true, count + 1
     end
   end
-  local id = text(number)
-  -- No stream has an entry 0-0: only a migration has events of the number 0.
-  local entry = id == '0' and '0-1' or id .. '-0'
-  redis.call('XADD', yard .. 'log:' .. workspace, entry, 'owners', count, 'body', body_of(events, places))
+  return count, loose
+end
+
+local tell, add_other, add_step, event_of, write_entry, write_long
+do
+
+-- Of a body, in bytes. A stream takes less memory for what is short, but nothing in it can be replaced, and a node of some
+-- 4,096 bytes is freed when all that is in it is gone.
+local MOST_STREAMED = 1024
+local MOST_EVENTS, MOST_TEXT = 512, 64000 -- of an entry
+local MOST_IN_ROW = 32 -- entries that the row of a task names; later ones are among its papers
+
+local chunk -- the events that are to be one entry of each workspace
+local listed = {} -- the workspaces that are known to have a stream
+
+-- Number, owners and body are one member, so that two of the same body are two.
+function write_long(workspace, id, owners, body)
+  redis.call('ZADD', yard .. 'long-log:' .. workspace, id, id .. ' ' .. text(owners) .. ' ' .. body)
+end
+
+function write_entry(workspace, number, events, places)
+  local count, loose = count_owners(events)
+  local id, body = text(number), body_of(events, places)
+  if #body > MOST_STREAMED then
+    write_long(workspace, id, count, body)
+  else
+    -- No stream has an entry 0-0: only a migration has events of the number 0.
+    redis.call('XADD', yard .. 'log:' .. workspace, id == '0' and '0-1' or id .. '-0', 'owners', count, 'body', body)
+  end
   if loose > 0 then
     redis.call('ZADD', yard .. 'loose:' .. workspace, id, id)
   end
@@ -247,7 +265,7 @@ function add_step(row, event)
     return add_other(event)
   end
   local number, named = add_event(event), row[HELD_LOG] or row[LOG]
-  if #row[LOG] + #named >= MOST_IN_ROW then
+  if #row[LOG] + #(row[HELD_LOG] or {}) >= MOST_IN_ROW then
     paper(row[ID], 'event:' .. text(number), '')
   elseif named[#named] ~= number then
     named[#named + 1] = number
@@ -293,14 +311,27 @@ local function numbers_of(row)
   return numbers
 end
 
+local is_owned, events_in, kept_body
+do
+
 local function names_entry(id, number)
   local row = fetch(id)
-  for _, each in ipairs(row and numbers_of(row) or {}) do
-    if each == number then
-      return true
+  for _, named in ipairs(row and {row[LOG], row[HELD_LOG]} or {}) do
+    for _, each in ipairs(named) do
+      if each == number then
+        return true
+      end
     end
   end
-  return false
+  return row and redis.call('HEXISTS', yard .. 'papers:' .. id, 'event:' .. text(number)) == 1
+end
+
+-- Whether a task or a DAG that has this event still looks for it in the entry.
+function is_owned(workspace, number, event)
+  if event[3] then
+    return names_entry(event[3], number)
+  end
+  return redis.call('ZSCORE', yard .. 'dag-log:' .. workspace .. '\0' .. event[4], text(number)) and true
 end
 
 local function unpacked(body, name, usual)
@@ -321,9 +352,16 @@ local function unpacked(body, name, usual)
   return values
 end
 
+-- Times beyond 2^53 would be rounded: they are read as texts. Within what an event says, quotation marks are escaped.
+local function with_exact_times(body)
+  return (string.gsub(body, '"at":([%d%-%[][^%]}"]*)', function(times)
+    return '"at":' .. string.gsub(times, '%-?%d+', '"%0"')
+  end, 1))
+end
+
 -- The events of a body and their places.
-local function events_in(workspace, text_of_body)
-  local body = cjson.decode(text_of_body)
+function events_in(workspace, text_of_body)
+  local body = cjson.decode(with_exact_times(text_of_body))
   local names, tasks, dags, times = unpacked(body, 'event'), unpacked(body, 'task'), unpacked(body, 'dag', 0), unpacked(body, 'at')
   local versions, statuses, attempts = unpacked(body, 'version'), unpacked(body, 'status'), unpacked(body, 'attempt')
   local texts, events, places = unpacked(body, 'data'), {}, {}
@@ -342,7 +380,8 @@ local function events_in(workspace, text_of_body)
 end
 
 -- The body without the events of those that are gone, and without loose ones that were pruned; none where nothing is left.
-local function kept_body(workspace, number, body, pruned_before)
+-- And how many own what is left.
+function kept_body(workspace, number, body, pruned_before)
   local events, places = events_in(workspace, body)
   local kept, kept_places, known = {}, {}, {}
   for place, event in ipairs(events) do
@@ -351,9 +390,7 @@ local function kept_body(workspace, number, body, pruned_before)
       keeps = tonumber(event[5]) >= pruned_before
     else
       if known[owner] == nil then
-        known[owner] = event[3] and names_entry(owner, number)
-          or not event[3] and redis.call('ZSCORE', yard .. 'dag-log:' .. workspace .. '\0' .. owner, text(number))
-          or false
+        known[owner] = is_owned(workspace, number, event) or false
       end
       keeps = known[owner]
     end
@@ -361,29 +398,76 @@ local function kept_body(workspace, number, body, pruned_before)
       kept[#kept + 1], kept_places[#kept_places + 1] = event, places[place]
     end
   end
-  return #kept > 0 and body_of(kept, kept_places)
+  return #kept > 0 and body_of(kept, kept_places), (count_owners(kept))
 end
 
-local function entry_at(workspace, number)
-  local found = redis.call('XRANGE', yard .. 'log:' .. workspace, text(number), text(number))[1]
-  return found and {owners = tonumber(found[2][2]), body = found[2][4]}
+end
+
+local entry_at, next_entries, shown
+local AT_ONCE = 16 -- entries: each may have 64 kB
+do
+
+local function entry_in_stream(found)
+  return {number = tonumber(string.match(found[1], '^%d+')), owners = tonumber(found[2][2]), body = found[2][4]}
+end
+
+local function long_entry(member)
+  local number, owners, body = string.match(member, '^(%d+) (%d+) (.*)$')
+  return {number = tonumber(number), owners = tonumber(owners), body = body, is_long = true}
+end
+
+function entry_at(workspace, number)
+  local id = text(number)
+  local found = redis.call('XRANGE', yard .. 'log:' .. workspace, id, id)[1]
+  if found then
+    return entry_in_stream(found)
+  end
+  found = redis.call('ZRANGEBYSCORE', yard .. 'long-log:' .. workspace, id, id)[1]
+  return found and long_entry(found)
+end
+
+-- The next entries from a number on, or backwards: the short and the long ones.
+function next_entries(workspace, from, is_backward)
+  local streamed, scored = {'XRANGE', '+'}, {'ZRANGEBYSCORE', '+inf'}
+  if is_backward then
+    streamed, scored = {'XREVRANGE', '-'}, {'ZREVRANGEBYSCORE', '-inf'}
+  end
+  local found = redis.call(streamed[1], yard .. 'log:' .. workspace, from, streamed[2], 'COUNT', AT_ONCE)
+  for place, entry in ipairs(found) do
+    found[place] = entry_in_stream(entry)
+  end
+  local long = redis.call(scored[1], yard .. 'long-log:' .. workspace, from, scored[2], 'LIMIT', 0, AT_ONCE)
+  for _, member in ipairs(long) do
+    found[#found + 1] = long_entry(member)
+  end
+  if #long > 0 then
+    table.sort(found, function(one, other)
+      return one.number ~= other.number and (one.number > other.number) == is_backward
+    end)
+  end
+  return {unpack(found, 1, math.min(#found, AT_ONCE))}
 end
 
 -- What is shown of an entry: number, workspace, body; nothing where all of it is gone.
-local function shown(workspace, entry)
-  local id, body = string.match(entry[1], '^%d+'), entry[2][4]
+function shown(workspace, entry)
+  local id, body = text(entry.number), entry.body
   local gone = redis.call('HMGET', yard .. 'gone:' .. workspace, id, 'loose:' .. id)
   if gone[1] or gone[2] then
-    body = kept_body(workspace, tonumber(id), body, number(gone[2] or 0))
+    body = kept_body(workspace, entry.number, body, number(gone[2] or 0))
   end
   return body and {id, workspace, body}
 end
 
+end
+
 -- Removal.
+
+local forget_events, settle_removals, prune_loose
+do
 
 local doomed = {} -- by workspace and number: the owners whose events go, and how many they are
 
-local function forget_events(workspace, owner, numbers)
+function forget_events(workspace, owner, numbers)
   doomed[workspace] = doomed[workspace] or {}
   for _, each in ipairs(numbers) do
     local entry = doomed[workspace][each] or {owners = {}, count = 0}
@@ -412,22 +496,46 @@ local function note_pruned(workspace, event_number)
 end
 
 local function drop_entry(workspace, id)
-  redis.call('XDEL', yard .. 'log:' .. workspace, id == '0' and '0-1' or id .. '-0')
+  if redis.call('ZREMRANGEBYSCORE', yard .. 'long-log:' .. workspace, id, id) == 0 then
+    redis.call('XDEL', yard .. 'log:' .. workspace, id == '0' and '0-1' or id .. '-0')
+  end
   redis.call('HDEL', yard .. 'gone:' .. workspace, id, 'loose:' .. id)
   redis.call('ZREM', yard .. 'loose:' .. workspace, id)
 end
 
-local function settle_removals()
+-- Of a long entry, keep what is somebody's.
+local function rewrite_entry(workspace, entry)
+  local id = text(entry.number)
+  local pruned_before = redis.call('HGET', yard .. 'gone:' .. workspace, 'loose:' .. id)
+  local body, owners = kept_body(workspace, entry.number, entry.body, number(pruned_before or 0))
+  if not body then
+    return drop_entry(workspace, id)
+  end
+  redis.call('ZREMRANGEBYSCORE', yard .. 'long-log:' .. workspace, id, id)
+  redis.call('HDEL', yard .. 'gone:' .. workspace, id, 'loose:' .. id)
+  write_long(workspace, id, owners, body)
+end
+
+local function take_owners_out(workspace, entry, gone)
+  local id = text(entry.number)
+  local count = redis.call('HINCRBY', yard .. 'gone:' .. workspace, id, gone.count)
+  if count >= entry.owners and not redis.call('ZSCORE', yard .. 'loose:' .. workspace, id) then
+    drop_entry(workspace, id)
+  elseif entry.is_long and 2 * count >= entry.owners then
+    rewrite_entry(workspace, entry)
+  end
+end
+
+function settle_removals()
   for workspace, entries in pairs(doomed) do
     local last
     for each, gone in pairs(entries) do
-      local id, entry = text(each), entry_at(workspace, each)
-      if not last or each > last.number then
+      local entry = entry_at(workspace, each)
+      if entry and (not last or each > last.number) then
         last = {number = each, body = entry.body, owners = gone.owners}
       end
-      local count = redis.call('HINCRBY', yard .. 'gone:' .. workspace, id, gone.count)
-      if count >= entry.owners and not redis.call('ZSCORE', yard .. 'loose:' .. workspace, id) then
-        drop_entry(workspace, id)
+      if entry then -- without one, the yard is damaged: what can be removed is
+        take_owners_out(workspace, entry, gone)
       end
     end
     if last then
@@ -441,7 +549,7 @@ local function settle_removals()
 end
 
 -- Take the loose events of an entry out that are older. Once all are, nothing looks at it again for that.
-local function prune_loose(workspace, id, before)
+function prune_loose(workspace, id, before)
   local entry = entry_at(workspace, tonumber(id))
   local has_younger = false
   local last = last_place(workspace, entry.body, function(event)
@@ -461,4 +569,6 @@ local function prune_loose(workspace, id, before)
       drop_entry(workspace, id)
     end
   end
+end
+
 end

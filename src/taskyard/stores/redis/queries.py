@@ -52,6 +52,7 @@ from taskyard.stores.shared.rows import STATUSES, format_lane, group_by_task, pa
 
 Value = TypeVar("Value")
 _ALL = 2**31  # events of a task
+_LAST_ENTRY = 2**53  # no entry of the log has a higher number
 _LISTED_TOGETHER = HELD | {Status.READY}  # a claim leaves a task in the index of ready ones
 _PAGE = 500  # tasks whose definitions one script reads
 
@@ -96,7 +97,7 @@ async def load(reader: RedisReader, task_ids: Sequence[TaskId]) -> dict[TaskId, 
 
 
 async def definitions(reader: RedisReader, task_ids: Sequence[TaskId]) -> dict[TaskId, Definition]:
-    found = [encoding.parse_definition(*each) for each in await reader.run("definitions", *_with_length(task_ids))]
+    found = [encoding.parse_headed(*each) for each in await reader.run("definitions", *_with_length(task_ids))]
     return {definition.id: definition for definition in found}
 
 
@@ -377,7 +378,7 @@ async def newest_events(
     if task_id is not None:
         found = await events(reader, 0, _ALL, workspace, task_id)
     else:
-        last = "+" if below is None else str(split_number(below)[0])
+        last = _LAST_ENTRY if below is None else split_number(below)[0]
         found = _events_in(await reader.run("newest_events", last, limit, or_nul(workspace)))
     return [stored for stored in reversed(found) if below is None or stored.seq < below][:limit]
 

@@ -2,8 +2,6 @@
 
 local reads = {}
 
-local AT_ONCE = 16 -- entries of a stream: each may have 64 kB
-
 local function rows_of(ids)
   local rows = {}
   for _, id in ipairs(ids) do
@@ -26,11 +24,15 @@ function reads.load()
   return rows_of(take_many())
 end
 
--- Each beside its row, which has some of its fields.
+-- Each behind the fields that only its row has. Whether the task is held makes no difference to these.
 function reads.definitions()
-  local found = rows_of(take_many())
-  for place, row in ipairs(found) do
-    found[place] = {row, redis.call('GET', yard .. 'definition:' .. row[ID])}
+  local found = {}
+  for _, id in ipairs(take_many()) do
+    local packed, definition = unpack(redis.call('MGET', yard .. 'task:' .. id, yard .. 'definition:' .. id))
+    local row = packed and cmsgpack.unpack(packed)
+    if row then
+      found[#found + 1] = {id, row[WORKSPACE], row[TYPE], row[CREATED_AT], definition}
+    end
   end
   return found
 end
@@ -419,23 +421,23 @@ local function pruned(workspace)
   return number(redis.call('HGET', yard .. 'pruned', workspace) or 0)
 end
 
--- Entries of a stream, a few at a time, until they have so many events behind or before the entry that is read in part.
-local function gather_entries(command, workspace, from, to, partly, limit, found)
-  local count = 0
+-- Entries, a few at a time, until they have so many events behind or before the entry that is read in part.
+local function gather_entries(workspace, from, is_backward, limit, found)
+  local count, partly = 0, from
   while count < limit do
-    local entries = redis.call(command, yard .. 'log:' .. workspace, from, to, 'COUNT', AT_ONCE)
+    local entries = next_entries(workspace, from, is_backward)
     for _, entry in ipairs(entries) do
       local seen = shown(workspace, entry)
       if seen then
         found[#found + 1] = seen
         count = count + (seen[1] == partly and 0 or tonumber(string.match(seen[3], '"n":(%d+)')))
       end
-      from = '(' .. entry[1]
+      from = text(entry.number + (is_backward and -1 or 1))
       if count >= limit then
         break
       end
     end
-    if #entries < AT_ONCE then
+    if #entries < AT_ONCE or tonumber(from) < 0 then
       return
     end
   end
@@ -451,7 +453,7 @@ function reads.events()
   local gone, found = 0, {}
   for _, each in ipairs(workspaces(workspace)) do
     gone = math.max(gone, pruned(each))
-    gather_entries('XRANGE', each, from .. '-0', '+', from, limit, found)
+    gather_entries(each, from, false, limit, found)
   end
   return {text(gone), found}
 end
@@ -461,7 +463,7 @@ function reads.newest_events()
   local last, limit, workspace = take(), take_number(), given(take())
   local found = {}
   for _, each in ipairs(workspaces(workspace)) do
-    gather_entries('XREVRANGE', each, last, '-', last, limit, found)
+    gather_entries(each, last, true, limit, found)
   end
   return found
 end
@@ -474,8 +476,9 @@ function reads.events_of_task()
     return {'', found}
   end
   for _, each in ipairs(numbers_of(row)) do
-    if each >= from and #found < limit then
-      found[#found + 1] = {text(each), row[WORKSPACE], entry_at(row[WORKSPACE], each).body}
+    local entry = each >= from and #found < limit and entry_at(row[WORKSPACE], each)
+    if entry then
+      found[#found + 1] = {text(each), row[WORKSPACE], entry.body}
     end
   end
   return {row[WORKSPACE], found}
