@@ -21,6 +21,7 @@ from tests.stores.redis.conftest import Connect
 
 DATA = Path(__file__).parents[2] / "data"
 SHOWN: dict[str, Any] = json.loads(gzip.decompress((DATA / "redis-0.1.0.json.gz").read_bytes()))
+CALLS: dict[str, Any] = json.loads(gzip.decompress((DATA / "redis-0.1.0-calls.json.gz").read_bytes()))
 COMMANDS = gzip.decompress((DATA / "redis-0.1.0.jsonl.gz").read_bytes()).decode().splitlines()
 YARD = "{taskyard}:"
 IN_FIELDS = ("event", "workspace", "task", "dag", "at", "version", "status", "attempt", "data")
@@ -124,12 +125,42 @@ async def test_many_migrate_at_once_and_one_goes_on_where_another_was_killed(
     assert (await one.schema()).outstanding() == []
 
 
-async def test_a_process_of_the_old_release_cannot_write(server: RedisServer, store: RedisStore):
-    assert await store.checks() == []
+def call_of_the_old_release(server: RedisServer, script: int, words: list[str]) -> None:
+    """As a process of release 0.1.0 makes it that was at work before the migration."""
+    server.client().execute_command("EVAL", CALLS["scripts"][script], 1, YARD, *words)
 
-    # Every script of it that writes a task begins with this, and connecting too.
-    with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
-        server.client().hget(f"{YARD}meta", "told")
+
+def everything(server: RedisServer) -> dict[bytes, bytes]:
+    raw: Any = redis.Redis(port=server.port)
+    return {key: raw.dump(key) for key in raw.scan_iter()}
+
+
+@pytest.mark.parametrize("server", ["packed"], indirect=True)
+@pytest.mark.parametrize(("name", "script", "words"), CALLS["calls"])
+def test_the_calls_of_the_old_release_write_to_its_own_yard(
+    server: RedisServer, name: str, script: int, words: list[str]
+):
+    before = everything(server)
+
+    call_of_the_old_release(server, script, words)
+
+    assert everything(server) != before, name
+
+
+@pytest.mark.parametrize(("name", "script", "words"), CALLS["calls"])
+async def test_a_process_of_the_old_release_cannot_write(
+    server: RedisServer, store: RedisStore, name: str, script: int, words: list[str]
+):
+    before = everything(server)
+
+    if name == "touch":  # it reads no more than the row, and does not find the time that it knows
+        call_of_the_old_release(server, script, words)
+    else:
+        with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+            call_of_the_old_release(server, script, words)
+
+    assert everything(server) == before
+    assert await store.checks() == []
 
 
 def test_the_events_that_were_shown_are_whole():
