@@ -135,7 +135,8 @@ def format_redefinitions(definitions: Sequence[Definition]) -> list[str]:
 
 def parse_definition(row: list[Any], text: str) -> Definition:
     """Parse a definition that a script answered beside the row of its task."""
-    return parse_headed(*_heading(row), text)
+    task_id, workspace, type_, created_at = _heading(row)
+    return parse_headed(task_id, workspace, type_, created_at, text)
 
 
 def parse_headed(task_id: TaskId, workspace: str, type_: str, created_at: Word, text: str) -> Definition:
