@@ -15,7 +15,8 @@ class Script(NamedTuple):
 
 
 def _script(*names: str, first: str = "") -> Script:
-    parts = (Path(__file__).with_name(f"{name}.lua").read_text(encoding="utf-8") for name in ("yard", "log", *names))
+    files = ("yard", "log_body", "log", *names)
+    parts = (Path(__file__).with_name(f"{name}.lua").read_text(encoding="utf-8") for name in files)
     text = "\n".join((first, fields_script(), *parts))
     return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 
