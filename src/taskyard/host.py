@@ -16,6 +16,7 @@ from taskyard.core.errors import TaskyardError
 from taskyard.core.units import Micros
 from taskyard.features.notifications.views import OutboxRun
 from taskyard.features.retention.views import Swept
+from taskyard.features.transfer.service import refuse_unfinished
 from taskyard.ledger.options import Options
 from taskyard.outbox import OutboxRunner
 from taskyard.stores.contract import Store
@@ -96,6 +97,7 @@ class LocalHost:
     async def open(self) -> None:
         await self.store.open()
         try:
+            await refuse_unfinished(self.store)
             await self.verbs.presets.agree()
             await self.verbs.retention.agree()
         except BaseException:

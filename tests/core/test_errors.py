@@ -20,6 +20,7 @@ from taskyard.core.errors import (
     Forbidden,
     IdentityTaken,
     IllegalTransition,
+    ImportUnfinished,
     InvalidInput,
     LeaseLost,
     MigrationNeedsStop,
@@ -45,6 +46,7 @@ from taskyard.core.errors import (
     UnknownField,
     YardClosed,
     YardMissing,
+    YardMoved,
 )
 
 # error, code, exit status, HTTP status, retryable, words that its sentence must have
@@ -60,6 +62,7 @@ TABLE: list[tuple[TaskyardError, str, int, int, bool, tuple[str, ...]]] = [
     (IllegalTransition("task_1", "completed", "cancel"), "illegal_transition", 4, 409, False, ("completed", "cancel")),
     (LeaseLost("task_1"), "lease_lost", 4, 409, False, ("Stop", "task_1")),
     (IdentityTaken("coder", "it is a type"), "identity_taken", 4, 409, False, ("coder", "it is a type")),
+    (YardMoved("tasks"), "yard_moved", 4, 409, False, ("Stop", "tasks")),
     (TaskFailed("task_1", "crash", "it fell"), "task_failed", 4, 409, False, ("task_1", "crash", "it fell")),
     (TaskCancelled("task_1", "old"), "task_cancelled", 4, 409, False, ("task_1", "old")),
     (DuplicateKey("nightly", "task_1"), "duplicate_key", 4, 409, False, ("nightly", "task_1")),
@@ -77,6 +80,7 @@ TABLE: list[tuple[TaskyardError, str, int, int, bool, tuple[str, ...]]] = [
     (StoreReplaced("yard.db"), "store_replaced", 7, 503, False, ("Restart", "yard.db")),
     (SchemaTooNew(9, 7), "schema_too_new", 6, 503, False, ("Upgrade", "9", "7")),
     (UnknownField("flavour"), "unknown_field", 6, 503, False, ("Upgrade", "flavour")),
+    (ImportUnfinished("2026-01-01T00:00:00Z", 7), "import_unfinished", 6, 503, False, ("same file", "7 lines")),
     (SchemaTooOld(1, 2), "schema_too_old", 6, 503, False, ("taskyard migrate apply", "1", "2")),
     (
         MigrationNeedsStop(1, 2),

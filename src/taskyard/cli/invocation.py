@@ -39,7 +39,7 @@ FIRST = frozenset(
         *("token create", "token grant", "agents budget", "budget set", "breakers open"),
         *("queues pause", "queues preset", "queues reports", "artifacts put", "notify add", "schedules add"),
         *("triggers add dag", "triggers add files", "triggers add rule", "triggers watch", "hooks add"),
-        *("inbox enqueue", "inbox dequeue", "subagents start"),
+        *("inbox enqueue", "inbox dequeue", "subagents start", "import yard", "import loki"),
     }
 )
 By = Annotated[str, typer.Option("--by", help="Who is doing this.", envvar="TASKYARD_USER")]

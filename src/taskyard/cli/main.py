@@ -29,10 +29,11 @@ from taskyard.cli.commands import (
     subagents,
     tasks,
     tokens,
+    transfer,
     triggers,
     verify,
 )
-from taskyard.cli.programs import bench, demo, migrate, serve
+from taskyard.cli.programs import bench, demo, migrate, serve, skills
 from taskyard.cli.settings import settings
 from taskyard.cli.terminal import Terminal, Text
 from taskyard.core.errors import TaskyardError
@@ -63,6 +64,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "release": attempts.release,
     "verify": verify.verify,
     "doctor": verify.doctor,
+    "compare": transfer.compare_yards,
     "sweep": retention.sweep,
     "demo": demo.demo,
     "bench": bench.bench,
@@ -84,6 +86,9 @@ GROUPS: dict[str, typer.Typer] = {
     "hooks": triggers.hooks,
     "inbox": inbox.app,
     "subagents": subagents.app,
+    "export": transfer.exports,
+    "import": transfer.imports,
+    "skills": skills.app,
 }
 
 app = typer.Typer(

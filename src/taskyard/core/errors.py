@@ -14,6 +14,7 @@
     │   ├── LeaseLost         lease_lost
     │   ├── DuplicateKey      duplicate_key
     │   ├── IdentityTaken     identity_taken
+    │   ├── YardMoved         yard_moved
     │   ├── TaskFailed        task_failed
     │   └── TaskCancelled     task_cancelled
     ├── Unauthorized          unauthorized              exit 5   HTTP 401
@@ -33,6 +34,7 @@
         ├── UnknownField      unknown_field
         ├── SchemaTooOld      schema_too_old
         ├── MigrationNeedsStop  migration_needs_stop
+        ├── ImportUnfinished  import_unfinished
         └── YardClosed        yard_closed
 
 An error's facts are the arguments it was made from, so `ERRORS[code](**facts)` beyond a wire is the same error.
@@ -214,6 +216,16 @@ class IdentityTaken(Refused):
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(name=name, why=why)
+
+
+class YardMoved(Refused):
+    """The yard was written to while it was read as a whole, so what was read does not fit together."""
+
+    code = "yard_moved"
+    sentence = "Stop what works on this yard, and try again: {what} changed meanwhile."
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what=what)
 
 
 class TaskFailed(Refused):
@@ -421,6 +433,19 @@ class MigrationNeedsStop(Unavailable):
 
     def __init__(self, stored: int, known: int) -> None:
         super().__init__(stored=stored, known=known)
+
+
+class ImportUnfinished(Unavailable):
+    """The store holds a part of an imported yard. Whoever worked on it would work on half of the tasks."""
+
+    code = "import_unfinished"
+    sentence = (
+        "Run `taskyard import` again with the same file, or empty the store: the import that began at {began_at} did "
+        "not finish, and {line} lines are stored."
+    )
+
+    def __init__(self, began_at: str, line: int) -> None:
+        super().__init__(began_at=began_at, line=line)
 
 
 class YardClosed(Unavailable):

@@ -25,6 +25,7 @@ from taskyard.core.changes import (
     Outbox,
     Output,
     Record,
+    RecordChange,
     Signal,
     StoredEvent,
     Taken,
@@ -35,6 +36,7 @@ from taskyard.core.errors import StoreUnavailable
 from taskyard.core.json_value import Json
 from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Lane, LaneId, RuntimeId, Status, TaskId
 from taskyard.core.units import Micros
+from taskyard.stores.copies import Copy, CopyPlace, YardPart
 from taskyard.stores.shared.migrations import State
 
 
@@ -393,6 +395,25 @@ class Store(Protocol):
 
     async def checks(self) -> list[str]:
         """Problems of the stored data that the store finds; empty if there are none."""
+        ...
+
+    # Copies, with which a yard moves to another store.
+
+    async def dump(self, part: YardPart, after: CopyPlace, limit: int) -> list[Copy]:
+        """The copies of a part behind this place, in its order (`copies.place_of`, texts by code points).
+
+        The history of a task follows it, and is not counted: attempts, output, checkpoints, signals, blockers, edges
+        that leave it, each in order. Events whose task or DAG is gone are left out.
+        """
+        ...
+
+    async def restore(self, copies: Sequence[Copy], progress: RecordChange) -> bool:
+        """Write these copies as they are, and the record with them, or nothing. False: that record has changed.
+
+        Nothing follows from a copy: no event, no task that becomes ready. Tasks get their `seq` in the order given;
+        each comes in one call with its history. Events come after their tasks. They keep their numbers, which are above
+        all that are stored; those of a block of `copies.EVENT_BLOCK` numbers come in one call.
+        """
         ...
 
 

@@ -30,6 +30,7 @@ from taskyard.core.changes import (
     Outbox,
     Output,
     Record,
+    RecordChange,
     Signal,
     StoredEvent,
     Taken,
@@ -72,6 +73,8 @@ from taskyard.stores.contract import (
     Stale,
     VectorQuery,
 )
+from taskyard.stores.copies import Copy, CopyPlace, YardPart, YardSecret, copies_of
+from taskyard.stores.memory import transfer
 from taskyard.stores.memory.commits import commit_set
 from taskyard.stores.memory.tables import Tables, copied
 from taskyard.stores.shared import prune_batches, vectors
@@ -437,6 +440,17 @@ class MemoryStore(Schemaless):
     def _embeddings(self, workspace: str) -> Iterator[Embedding]:
         for by_embedder in self._tables.embeddings.values():
             yield from (each for each in by_embedder.values() if each.workspace == workspace)
+
+    async def dump(self, part: YardPart, after: CopyPlace, limit: int) -> list[Copy]:
+        return [YardSecret(self.secret)] if part is YardPart.SECRET else transfer.dump(self._tables, part, after, limit)
+
+    async def restore(self, copies: Sequence[Copy], progress: RecordChange) -> bool:
+        if not transfer.restore(self._tables, copies, progress):
+            return False
+        for each in copies_of(YardSecret, copies):
+            self.secret = each.secret
+        self._wrote()
+        return True
 
     def _wrote(self) -> None:
         self._rows.mark += 1

@@ -112,6 +112,9 @@ class Tables:
             self._last_event += 1
             self.events.append(StoredEvent(self._last_event, event))
 
+    def reserve_events(self, through: int) -> None:
+        self._last_event = max(self._last_event, through)
+
     def add_outbox(self, outbox: Outbox) -> None:
         self._last_outbox += 1
         self.outbox[self._last_outbox] = outbox
@@ -126,13 +129,21 @@ class Tables:
         key = change.kind, change.workspace, change.id
         if change.body is None:
             self.remove_record(key)
+            self._note_plan(change.kind, change.workspace)
         else:
-            if key not in self.records:
-                insort(self.record_ids[change.kind, change.workspace], change.id)
-            # A copy, as in a database: later changes of the caller's dict are not stored.
-            self.records[key] = copied(Record(*key, change.version + 1, change.body))
-        if change.kind in PLANNED_ON:
-            self.epochs[change.workspace] += 1
+            self.put_record(Record(*key, change.version + 1, change.body))
+
+    def put_record(self, record: Record) -> None:
+        key = record.kind, record.workspace, record.id
+        if key not in self.records:
+            insort(self.record_ids[record.kind, record.workspace], record.id)
+        # A copy, as in a database: later changes of the caller's dict are not stored.
+        self.records[key] = copied(record)
+        self._note_plan(record.kind, record.workspace)
+
+    def _note_plan(self, kind: str, workspace: str) -> None:
+        if kind in PLANNED_ON:
+            self.epochs[workspace] += 1
 
     def remove_record(self, key: tuple[str, str, str]) -> None:
         if self.records.pop(key, None) is not None:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from taskyard.core.changes import NewTask
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import LET_GO, Attempt, Hot, Status
+from taskyard.stores.copies import TaskCopy
 from taskyard.stores.postgres.arrays import Columns, to_columns
 from taskyard.stores.shared.commits.places import HELD_ONLY, HELD_TOO, PLACES, Place
 from taskyard.stores.shared.rows import STATUSES, Row, format_definitions
@@ -24,7 +25,7 @@ from taskyard.stores.shared.sql_files import parse_statements, read_files
 
 _FILES = (
     *("opening.sql", "writing.sql", "moving.sql", "blocking.sql", "claiming.sql", "removing.sql", "reading.sql"),
-    *("log.sql", "checks.sql", "embeddings.sql"),
+    *("log.sql", "checks.sql", "embeddings.sql", "copying.sql"),
 )
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,47}")
 _YARD = re.compile(r"\byard\.")
@@ -56,7 +57,7 @@ def transpose(rows: Sequence[Row], width: int) -> Sequence[Sequence[Any]]:
     return list(zip(*rows, strict=True)) if rows else [()] * width
 
 
-def _new_rows(tasks: Sequence[NewTask], chunks: Sequence[int | None]) -> list[Row]:
+def _new_rows(tasks: Sequence[NewTask | TaskCopy], chunks: Sequence[int | None]) -> list[Row]:
     """The rows of new tasks without `seq`, which the database assigns, and the columns that lists filter by."""
     defined = format_definitions([task.definition for task in tasks])
     return [(*_new_row(row), *more[1:], chunk) for (row, _, _), more, chunk in zip(tasks, defined, chunks, strict=True)]
@@ -66,7 +67,7 @@ _new_row = itemgetter(*(Hot._fields.index(name) for name in _NEW if name not in 
 _held_only = itemgetter(*(Hot._fields.index(name) for name in HELD_ONLY))
 
 
-def _new_held(tasks: Sequence[NewTask]) -> list[Row]:
+def _new_held(tasks: Sequence[NewTask | TaskCopy]) -> list[Row]:
     """What the rows in `held` have besides, for new tasks that are held already, by their places."""
     held = ((place, task.hot) for place, task in enumerate(tasks, 1) if PLACES[task.hot.status] is Place.HELD)
     return [(place, *_held_only(hot)) for place, hot in held]
@@ -79,7 +80,9 @@ def drawing_part(sql: Statements, chunks: int) -> StatementPart:
     return StatementPart("drawn", sql["drawing_many"], [str(chunks)])
 
 
-def new_task_parts(sql: Statements, tasks: Sequence[NewTask], chunks: Sequence[int | None]) -> list[StatementPart]:
+def new_task_parts(
+    sql: Statements, tasks: Sequence[NewTask | TaskCopy], chunks: Sequence[int | None]
+) -> list[StatementPart]:
     """The statements that put new tasks in, of which `drawn` has the numbers of the chunks."""
     hots = [task.hot for task in tasks]
     wanted = ["insert_tasks", "insert_definitions"]

@@ -12,12 +12,13 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from taskyard.core.changes import Beat, ChangeSet, Committed, Conflict, Taken, Touch
+from taskyard.core.changes import Beat, ChangeSet, Committed, Conflict, RecordChange, Taken, Touch
 from taskyard.core.claiming import ClaimPlan, Pace
 from taskyard.core.errors import StoreUnavailable, Unavailable, YardClosed
 from taskyard.core.task import Hot, Lane, LaneId, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Embedding, Extended, Near, Stale, VectorQuery
+from taskyard.stores.copies import Copy, CopyPlace, YardPart
 from taskyard.stores.postgres import claims, commits, queries, small_writes
 from taskyard.stores.postgres.connection import schema, wake_topics
 from taskyard.stores.postgres.connection.address import parse_address
@@ -34,6 +35,7 @@ from taskyard.stores.postgres.log import log_removal
 from taskyard.stores.postgres.statements import statements
 from taskyard.stores.postgres.transaction import PostgresTransaction
 from taskyard.stores.postgres.transaction_runner import Obstacles
+from taskyard.stores.postgres.transfer import dump, restore
 from taskyard.stores.shared.commits.change_sets import add_counts, check_consistency, count_rows
 from taskyard.stores.shared.migrations import State
 from taskyard.stores.shared.read_batching import ReadBatcher
@@ -247,7 +249,16 @@ class PostgresStore(Reads):
     async def keep_embeddings(self, embeddings: Sequence[Embedding]) -> None:
         await self._write(small_writes.keep_embeddings, embeddings)
 
+    async def restore(self, copies: Sequence[Copy], progress: RecordChange) -> bool:
+        async def work(transaction: PostgresTransaction, _: Obstacles) -> bool:
+            return await restore.restore(transaction, copies, progress)
+
+        return await self._transact(work, rows=len(copies))
+
     # Reads.
+
+    async def dump(self, part: YardPart, after: CopyPlace, limit: int) -> list[Copy]:
+        return await self._open().read(lambda reader: dump.dump(reader, part, after, limit))
 
     async def load(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:
         self._open()

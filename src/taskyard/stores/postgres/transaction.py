@@ -12,6 +12,7 @@ from taskyard.core.changes import Change, Event, Limit, NewTask
 from taskyard.core.identifiers import is_own_ceiling
 from taskyard.core.task import Hot, LaneId, Status, TaskId
 from taskyard.core.units import Micros
+from taskyard.stores.copies import TaskCopy
 from taskyard.stores.postgres.connection import wake_topics
 from taskyard.stores.postgres.connection.session import PostgresSession
 from taskyard.stores.postgres.connection.wake_topics import Wakeup
@@ -166,6 +167,10 @@ class PostgresTransaction:
         self._note_ready((hot.lane, (hot.rank, LAST)) for hot in ready)
         self._has_new_tasks = True
         self._parts += new_task_parts(self.sql, tasks, [self._record(task.event, task.hot) for task in tasks])
+
+    def restore_tasks(self, tasks: Sequence[TaskCopy]) -> None:
+        """Insert tasks of another yard. Their rows name no number of the log: their events come later."""
+        self._parts += [self.sql.part("drawn", [(0,)]), *new_task_parts(self.sql, tasks, [None] * len(tasks))]
 
     def _note_ready(self, places: Iterable[tuple[LaneId, Place]]) -> None:
         for lane, place in places:

@@ -75,7 +75,7 @@ class _CommitPlan:
         steps += [("edge", *edge) for edge in change_set.edges]
         steps += [("block", *blocker) for blocker in change_set.blockers]
         steps += [("lift", name, to_json(task_id), ends_wait) for name, task_id, ends_wait in change_set.lifts]
-        steps += _history_steps(change_set)
+        steps += history_steps(change_set)
         steps += [("remove", task_id, _DAG_WORDS) for task_id in change_set.removals]
         steps += _ceiling_steps(change_set)
         steps.append(("tell", list(map(encoding.format_event, change_set.events))))
@@ -118,7 +118,7 @@ def _key_steps(change_set: ChangeSet) -> Iterator[Step]:
             yield "key", *key, hot.id, kept.get(key, False)
 
 
-def _history_steps(change_set: ChangeSet) -> list[Step]:
+def history_steps(change_set: ChangeSet) -> list[Step]:
     outputs = {each[:2]: encoding.format_output(each) for each in change_set.outputs}
     steps: list[Step] = [
         ("attempt", *each[:2], encoding.format_attempt(each), outputs.get(each[:2], False))

@@ -30,7 +30,7 @@ local function count_owners(events)
   return count, loose
 end
 
-local tell, add_other, add_step, event_of, write_entry, write_long
+local tell, add_other, add_step, event_of, add_entry, write_entry, write_long
 do
 
 -- Of a body, in bytes. A stream takes less memory for what is short, but nothing in it can be replaced, and a node of some
@@ -47,14 +47,13 @@ function write_long(workspace, id, owners, body)
   redis.call('ZADD', yard .. 'long-log:' .. workspace, id, id .. ' ' .. text(owners) .. ' ' .. body)
 end
 
-function write_entry(workspace, number, events, places)
-  local count, loose = count_owners(events)
-  local id, body = text(number), body_of(events, places)
+function add_entry(workspace, number, owners, loose, body)
+  local id = text(number)
   if #body > MOST_STREAMED then
-    write_long(workspace, id, count, body)
+    write_long(workspace, id, owners, body)
   else
-    -- No stream has an entry 0-0: only a migration has events of the number 0.
-    redis.call('XADD', yard .. 'log:' .. workspace, id == '0' and '0-1' or id .. '-0', 'owners', count, 'body', body)
+    -- No stream has an entry 0-0: only a migration or an import has events of the number 0.
+    redis.call('XADD', yard .. 'log:' .. workspace, id == '0' and '0-1' or id .. '-0', 'owners', owners, 'body', body)
   end
   if loose > 0 then
     redis.call('ZADD', yard .. 'loose:' .. workspace, id, id)
@@ -63,6 +62,11 @@ function write_entry(workspace, number, events, places)
     redis.call('SADD', yard .. 'workspaces', workspace)
     listed[workspace] = true
   end
+end
+
+function write_entry(workspace, number, events, places)
+  local owners, loose = count_owners(events)
+  add_entry(workspace, number, owners, loose, body_of(events, places))
 end
 
 -- Write what was added so far. What is added later has another number.

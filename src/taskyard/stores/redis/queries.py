@@ -372,6 +372,12 @@ def _events_in(entries: Sequence[tuple[str, str, str]]) -> list[StoredEvent]:
     return sorted(chain.from_iterable(map(encoding.parse_entry, entries)), key=lambda stored: stored.seq)
 
 
+async def log_events(reader: RedisReader, after: int, limit: int) -> list[StoredEvent]:
+    """The kept events with a higher number, whatever was pruned."""
+    _, entries = await reader.run("events", split_number(after)[0], limit, NONE)
+    return [stored for stored in _events_in(entries) if stored.seq > after][:limit]
+
+
 async def newest_events(
     reader: RedisReader, limit: int, below: int | None, workspace: str | None, task_id: TaskId | None
 ) -> list[StoredEvent]:

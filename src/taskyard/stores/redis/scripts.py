@@ -21,7 +21,9 @@ def _script(*names: str, first: str = "") -> Script:
     return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
-COMMIT = _script("blockers", "announcing", "commit")
+COMMIT = _script("blockers", "announcing", "writes", "commit")
+RESTORE = _script("blockers", "announcing", "writes", "restore")
+DUMP = _script("dump")
 CLAIM = _script("blockers", "announcing", "claim")
 EXTEND = _script("extend")
 WRITE = _script("announcing", "write")

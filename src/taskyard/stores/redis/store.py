@@ -12,13 +12,14 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from taskyard.core.changes import Beat, ChangeSet, Committed, Conflict, Taken, Touch
+from taskyard.core.changes import Beat, ChangeSet, Committed, Conflict, RecordChange, Taken, Touch
 from taskyard.core.claiming import ClaimPlan, Pace, is_outdated
 from taskyard.core.clock_jump import TOLERANCE
 from taskyard.core.errors import InvalidInput, StoreUnavailable, Unavailable, YardClosed
 from taskyard.core.task import Hot, Lane, LaneId, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Config, Embedding, Extended, ExternalTransaction, Stale
+from taskyard.stores.copies import Copy, CopyPlace, TaskCopy, YardPart, copies_of
 from taskyard.stores.redis import claims, commits, encoding, queries, schema
 from taskyard.stores.redis.connection.address import parse_address
 from taskyard.stores.redis.connection.change_stream import ChangeStream
@@ -27,7 +28,8 @@ from taskyard.stores.redis.connection.server import RedisServer
 from taskyard.stores.redis.encoding import Reply, Word, or_nul
 from taskyard.stores.redis.integrity import find_problems
 from taskyard.stores.redis.queries import RedisReader
-from taskyard.stores.redis.scripts import CLAIM, COMMIT, EXTEND, WRITE, Script
+from taskyard.stores.redis.scripts import CLAIM, COMMIT, EXTEND, RESTORE, WRITE, Script
+from taskyard.stores.redis.transfer import dump, restore
 from taskyard.stores.shared.commits.batching import Key
 from taskyard.stores.shared.commits.change_sets import Answer, check_consistency, newly_ready
 from taskyard.stores.shared.identity import yard_identity
@@ -198,6 +200,19 @@ class RedisStore(Reads):
             return found
         self.secret = (await schema.prepare(self._open(), self._where.prefix, migrates=self._migrates)).secret
         return await super().config(workspace, lanes_above)
+
+    async def dump(self, part: YardPart, after: CopyPlace, limit: int) -> list[Copy]:
+        return await dump.dump(RedisReader(self._open(), self._where.prefix), part, after, limit)
+
+    async def restore(self, copies: Sequence[Copy], progress: RecordChange) -> bool:
+        lanes = [each.lane for each in copies_of(TaskCopy, copies)]
+        numbers = await self.lanes(lanes) if lanes else []
+        words = restore.encode_restore(copies, numbers, progress, now=self._given_time())
+        now, is_stored, written = await self._run(RESTORE, *words)
+        self._time.observe(Micros(int(now)))
+        if is_stored:
+            self._changes.written(written)
+        return bool(is_stored)
 
     async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:
         changes = self._changes

@@ -180,13 +180,22 @@ def _texts_of(read: dict[str, Any], number: int) -> list[str | None]:
     return [f"{head}{middle}{tail}" for middle in packed["middles"]]
 
 
+def restored_rows(events: Sequence[StoredEvent]) -> list[tuple[int, int, LogRow]]:
+    """Events of another yard as rows: each with its number of the log and the number of its first event."""
+    grouped: dict[tuple[int, str], list[StoredEvent]] = {}
+    for stored in events:
+        grouped.setdefault((split_number(stored.seq)[0], stored.event.workspace), []).append(stored)
+    return [(number, some[0].seq, _placed_row(some)) for (number, _), some in grouped.items()]
+
+
+def _placed_row(events: Sequence[StoredEvent]) -> LogRow:
+    return _row([stored.event for stored in events], [split_number(stored.seq)[1] for stored in events])
+
+
 def keep_events(log_number: int, workspace: str | None, body: str, is_kept: Callable[[Event], bool]) -> list[LogRow]:
     """The row with only these events, at their places. No row: none is kept. A row of several workspaces is split."""
     kept: dict[str, list[StoredEvent]] = {}
     for stored in decode_row(log_number, workspace, body):
         if is_kept(stored.event):
             kept.setdefault(stored.event.workspace, []).append(stored)
-    return [
-        _row([stored.event for stored in each], [split_number(stored.seq)[1] for stored in each])
-        for each in kept.values()
-    ]
+    return [_placed_row(each) for each in kept.values()]

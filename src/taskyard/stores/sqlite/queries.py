@@ -65,7 +65,7 @@ def _tasks(connection: apsw.Connection, name: str, *values: Any) -> list[Hot]:
 
 
 @contextmanager
-def _snapshot(connection: apsw.Connection) -> Generator[None]:
+def snapshot(connection: apsw.Connection) -> Generator[None]:
     """Run several statements on one snapshot."""
     connection.execute(SQL["begin_read"])
     try:
@@ -136,7 +136,7 @@ def edges(connection: apsw.Connection, parents: Sequence[TaskId]) -> list[Edge]:
 
 
 def graph(connection: apsw.Connection, dag_id: DagId) -> Graph:
-    with _snapshot(connection):
+    with snapshot(connection):
         tasks = _tasks(connection, "graph_tasks", dag_id)
         return Graph(tuple(tasks), tuple(Edge._make(row) for row in _query(connection, "graph_edges", dag_id)))
 
@@ -201,7 +201,7 @@ def pruned(connection: apsw.Connection, workspace: str | None) -> int:
 
 
 def config(connection: apsw.Connection, workspace: str, lanes_above: LaneId) -> Config:
-    with _snapshot(connection):
+    with snapshot(connection):
         secret: bytes | None = _query(connection, "secret").get
         epoch: int = _query(connection, "epoch", workspace).get
         found = [each for kind in sorted(PLANNED_ON) for each in records(connection, kind, workspace)]
@@ -246,7 +246,7 @@ def drifting(connection: apsw.Connection, now: Micros, limit: int) -> list[Hot]:
 
 def prunable(connection: apsw.Connection, before: Micros, limit: int, dead_too: bool, after: Cursor) -> Prunable:
     old = {"before": before, "dead_too": dead_too}
-    with _snapshot(connection):
+    with snapshot(connection):
         final, is_last = ends.walk(connection, before, limit, after)
         asked = {**old, "ids": json_list(each.task_id for each in final)}
         ended: dict[TaskId, DagId | None] = dict(connection.execute(SQL["ended"], asked))
@@ -311,7 +311,7 @@ def ahead(connection: apsw.Connection, lane: LaneId, rank: int, seq: int, limit:
 def events(
     connection: apsw.Connection, after: int, limit: int, workspace: str | None, task_id: TaskId | None
 ) -> list[StoredEvent]:
-    with _snapshot(connection):
+    with snapshot(connection):
         gone = 0 if task_id is not None else pruned(connection, workspace)
         if 0 < after < gone:
             raise EventsGone(gone + 1)
@@ -326,7 +326,7 @@ def newest_events(
     connection: apsw.Connection, limit: int, below: int | None, workspace: str | None, task_id: TaskId | None
 ) -> list[StoredEvent]:
     end = log_reads.AFTER_ALL if below is None else below
-    with _snapshot(connection):
+    with snapshot(connection):
         if task_id is not None:
             found = log_reads.events_of_task(connection, task_id, below=end, newest_first=True)
         else:
@@ -378,5 +378,5 @@ def _last_jump(connection: apsw.Connection) -> int:
 
 
 def checks(connection: apsw.Connection) -> list[str]:
-    with _snapshot(connection):
+    with snapshot(connection):
         return file_checks.find_problems(connection)

@@ -15,12 +15,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import apsw
 
-from taskyard.core.changes import Beat, ChangeSet, Committed, Conflict, Taken, Touch
+from taskyard.core.changes import Beat, ChangeSet, Committed, Conflict, RecordChange, Taken, Touch
 from taskyard.core.claiming import ClaimPlan, Pace
 from taskyard.core.errors import InvalidInput, StoreUnavailable, YardClosed
 from taskyard.core.task import Lane, LaneId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Embedding, Extended, Stale
+from taskyard.stores.copies import Copy, CopyPlace, YardPart
 from taskyard.stores.shared.commits.change_sets import check_consistency
 from taskyard.stores.shared.migrations import State
 from taskyard.stores.shared.reads import Reads
@@ -34,6 +35,7 @@ from taskyard.stores.sqlite.log import log_removal
 from taskyard.stores.sqlite.threads.readers import Readers
 from taskyard.stores.sqlite.threads.writer import Writer
 from taskyard.stores.sqlite.transaction import SqliteTransaction
+from taskyard.stores.sqlite.transfer import dump, restore
 from taskyard.stores.sqlite.yard_file import refuse_network
 
 Params = ParamSpec("Params")
@@ -148,6 +150,12 @@ class SqliteStore(Reads):
     async def keep_embeddings(self, embeddings: Sequence[Embedding]) -> None:
         await self._write(small_writes.keep_embeddings, embeddings)
 
+    async def dump(self, part: YardPart, after: CopyPlace, limit: int) -> list[Copy]:
+        return await self._read(lambda connection: dump.dump(connection, part, after, limit))
+
+    async def restore(self, copies: Sequence[Copy], progress: RecordChange) -> bool:
+        return await self._write(restore.restore, copies, progress)
+
     async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:  # noqa: ARG002 - every write wakes
         writer = self._open_writer()
         if mark == self._waiters.mark:
@@ -168,10 +176,13 @@ class SqliteStore(Reads):
         return await self._open_writer().do(lambda transaction: work(transaction, *given, **named))
 
     async def _query(self, name: str, *given: object) -> Any:
+        read = getattr(queries, name)
+        return await self._read(lambda connection: read(connection, *given))
+
+    async def _read(self, read: Callable[[apsw.Connection], Answer]) -> Answer:
         self._open_writer()
         assert self._readers is not None
-        read = getattr(queries, name)
-        return await self._readers.do(lambda connection: read(connection, *given))
+        return await self._readers.do(read)
 
     def _open_writer(self) -> Writer:
         if self._writer is None:

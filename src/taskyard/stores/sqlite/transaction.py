@@ -13,8 +13,10 @@ import apsw
 from taskyard.core.changes import Change, Event, Limit, NewTask
 from taskyard.core.task import Hot
 from taskyard.core.units import Micros
+from taskyard.stores.copies import TaskCopy
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits.batching import Key
+from taskyard.stores.shared.log_rows import LogRow
 from taskyard.stores.shared.store_clock import StoreClock
 from taskyard.stores.sqlite.log.log_append import LogAppender, Part, SetPlace, Size, last_numbers
 from taskyard.stores.sqlite.statements import SQL, multi_row
@@ -93,6 +95,12 @@ class SqliteTransaction:
         numbers = [place.add(Part.TASKS, task.event) for place, task in placed]
         insert_tasks(self.connection, [task for _, task in placed], first, numbers)
 
+    def restore_tasks(self, tasks: Sequence[TaskCopy]) -> None:
+        """Insert tasks of another yard. Their events come later."""
+        first = self._task_seq + 1
+        self._task_seq += len(tasks)
+        insert_tasks(self.connection, tasks, first, [0] * len(tasks))
+
     def load(self, name: str, *values: Any) -> list[Hot]:
         return [rows.parse_hot(row) for row in self.connection.execute(SQL[name], values)]
 
@@ -105,13 +113,14 @@ class SqliteTransaction:
     def add_events(self, events: Sequence[PlacedEvent]) -> None:
         """Events that belong to no change."""
         numbers = [place.add(Part.EVENTS, event) for place, event in events]
-        self._note_owners([event for _, event in events], numbers)
+        self.note_owners([event for _, event in events], numbers)
 
     def append_events(self, events: Sequence[Event]) -> None:
         """Events that belong to no change and come after all others."""
-        self._note_owners(events, self._log.append(events))
+        self.note_owners(events, self._log.append(events))
 
-    def _note_owners(self, events: Sequence[Event], numbers: Sequence[int]) -> None:
+    def note_owners(self, events: Sequence[Event], numbers: Sequence[int]) -> None:
+        """Write where the tasks and DAGs of these events find them."""
         owners = list(zip(events, numbers, strict=True))
         of_tasks = [(event.task_id, number) for event, number in owners if event.task_id is not None]
         of_dags = [
@@ -121,6 +130,12 @@ class SqliteTransaction:
         ]
         self.write("insert_task_events_by_id", of_tasks)
         self.write("insert_dag_events", of_dags)
+
+    def restore_log(self, number: int, found: Sequence[tuple[int, LogRow]]) -> None:
+        """Insert rows of the log, each with the number of its first event. Later rows get numbers above `number`."""
+        self._log.number = max(self._log.number, number)
+        placed = [(first, row.workspace, row.at, self.now, self._task_seq, *row[2:]) for first, row in found]
+        self.write("insert_log", placed)
 
     def flush_log(self) -> None:
         found = self._log.take_rows(self.now, self._task_seq)

@@ -9,6 +9,7 @@ import apsw
 
 from taskyard.core.changes import NewTask
 from taskyard.core.task import Hot, Status
+from taskyard.stores.copies import TaskCopy
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits.change_sets import owned_key
 from taskyard.stores.shared.commits.places import PLACES, Place
@@ -18,11 +19,14 @@ from taskyard.stores.sqlite.writes.moves import held_row, name_row
 _known: Callable[[Hot], rows.Row] = itemgetter(*(POSITIONS[name] for name in TASK_NAMES[2:]))  # without id and seq
 
 
-def insert_tasks(connection: apsw.Connection, tasks: Sequence[NewTask], first: int, numbers: Sequence[int]) -> None:
-    """Write the tasks, numbered from `first` on. `numbers` are those of the log that have their events."""
+def insert_tasks(
+    connection: apsw.Connection, tasks: Sequence[NewTask | TaskCopy], first: int, numbers: Sequence[int]
+) -> None:
+    """Write the tasks, numbered from `first` on. `numbers` are those of the log that have their events; 0: no row."""
     hots = [task.hot for task in tasks]
     numbered = list(enumerate(hots, first))
-    known = [(hot.id, seq, *_known(hot), f",{number}") for (seq, hot), number in zip(numbered, numbers, strict=True)]
+    logs = (f",{number}" if number else "" for number in numbers)
+    known = [(hot.id, seq, *_known(hot), log) for (seq, hot), log in zip(numbered, logs, strict=True)]
     multi_row("insert_tasks").run(connection, known)
     ready = [(hot.lane, 0, 0, hot.rank, seq) for seq, hot in numbered if hot.status is Status.READY]
     multi_row("insert_new_ready").run(connection, ready)
@@ -36,7 +40,7 @@ def insert_tasks(connection: apsw.Connection, tasks: Sequence[NewTask], first: i
     _insert_definitions(connection, tasks, first)
 
 
-def _insert_definitions(connection: apsw.Connection, tasks: Sequence[NewTask], first: int) -> None:
+def _insert_definitions(connection: apsw.Connection, tasks: Sequence[NewTask | TaskCopy], first: int) -> None:
     defined = rows.format_definitions([task.definition for task in tasks])
     multi_row("insert_definitions").run(connection, [(seq, *row) for seq, row in enumerate(defined, first)])
     tagged = [(seq, task.definition) for seq, task in enumerate(tasks, first) if task.definition.tags]

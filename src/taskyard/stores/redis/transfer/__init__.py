@@ -1,0 +1,1 @@
+"""Moving a yard to another store, or from one."""
