@@ -7,6 +7,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from scripts import reference
 from taskyard.api.calls import CALLS, FILE, NOTHING, Call
@@ -17,6 +18,11 @@ from taskyard.core.transitions import EVENTS, GRAPH
 from taskyard.core.units import Micros
 from taskyard.features.events.rules import wire_type
 from taskyard.features.tokens.rules import Role
+from taskyard.mcp.catalogue import TOOLS
+from taskyard.mcp.desk import Toolset
+from taskyard.mcp.prompts import PROMPTS
+from taskyard.mcp.resources.resource_kinds import RESOURCES
+from taskyard.mcp.toolbox import Tool
 from taskyard.visible_text import OBEYED
 
 ROOT = Path(__file__).parent.parent
@@ -153,6 +159,46 @@ def _bounds(call: Call) -> list[str]:
     return [f"{bounds.most_bytes:,}", f"{bounds.most_values:,}", str(bounds.deepest), f"{bounds.within_sec:g}"]
 
 
+# docs/reference/mcp.md
+
+MCP_INTRODUCED = """\
+What `taskyard mcp` and `/mcp` offer, made from the code. A tool is shown where the chosen role has it and the token
+may make the call behind it. [The guide](../guides/mcp.md) says how to begin."""
+
+
+def mcp_tools() -> str:
+    tools = [[f"`{tool.name}`", _toolsets(tool), f"`{tool.call.path}`", _effect(tool)] for tool in TOOLS.values()]
+    parts = ["# MCP", MADE, MCP_INTRODUCED, table(["tool", "role", "call", "what it changes"], tools)]
+    for tool in TOOLS.values():
+        described = " ".join(tool.description.split())
+        parts += [f"## `{tool.name}`", described]
+        if fields := tool.listed.input_schema.get("properties"):
+            required = tool.listed.input_schema.get("required", [])
+            rows = [_argument(name, schema, name in required) for name, schema in fields.items()]
+            parts.append(table(["argument", "", "at first"], rows))
+    places = [[f"`{each.uri}`", each.description, f"`{each.media_type}`"] for each in RESOURCES]
+    parts += ["## Resources", table(["address", "what it is", "as"], places)]
+    prompts = [[f"`{name}`", each.description] for name, each in PROMPTS.items()]
+    parts += ["## Prompts", table(["prompt", "what it asks for"], prompts)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _toolsets(tool: Tool) -> str:
+    return ", ".join(each.value for each in Toolset if each in tool.sets)
+
+
+def _effect(tool: Tool) -> str:
+    hints = tool.hints
+    if hints.read_only_hint:
+        return "nothing"
+    return "what cannot be undone" if hints.destructive_hint else "the same once" if hints.idempotent_hint else "adds"
+
+
+def _argument(name: str, schema: Mapping[str, Any], required: bool) -> list[str]:
+    default = "" if required or schema.get("default") in (None, "", []) else f"`{schema['default']}`"
+    return [f"`{name}`" + (" (required)" if required else ""), schema.get("description", ""), default]
+
+
 # dashboard/src/parts/obeyed.ts
 
 
@@ -169,6 +215,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/state-machine.md": state_machine,
     "docs/reference/calls.md": calls_over_http,
     "docs/reference/cli.md": lambda: reference.command_line(MADE),
+    "docs/reference/mcp.md": mcp_tools,
     "docs/reference/python.md": lambda: reference.python(MADE),
     "dashboard/src/parts/obeyed.ts": obeyed,
     "docs/reference/task.md": lambda: reference.task(MADE),

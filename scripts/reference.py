@@ -181,6 +181,8 @@ def _commands(command: Any, context: typer.Context, name: str) -> Iterator[tuple
     for word in command.list_commands(context):
         each = command.get_command(context, word)
         if hasattr(each, "list_commands"):
+            if each.invoke_without_command:
+                yield f"{name} {word}", each
             yield from _commands(each, context, f"{name} {word}")
         else:
             yield f"{name} {word}", each

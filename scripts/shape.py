@@ -27,7 +27,12 @@ from taskyard.server.server import served
 from taskyard.yard import Yard
 
 PACKAGE = Path(__file__).parent.parent / "src/taskyard"
-GRID = ("client", "server/routes", "cli/commands")  # a module for each noun of features/, which has its name
+GRID = (
+    "client",
+    "server/routes",
+    "cli/commands",
+    "mcp/tools",
+)  # a module for each noun of features/, which has its name
 OF_A_NOUN = frozenset({"rules", "service", "views", "checks"})  # what a noun's folder has; checks: for verify
 # Each store has the same parts (claims, commits, queries, schema, …): a part means the same in every store.
 STORES = frozenset({"memory", "sqlite", "postgres", "redis"})

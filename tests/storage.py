@@ -131,6 +131,8 @@ def is_worth_it(path: Path, name: str, *, is_first: bool) -> bool:
         return False
     if name == "http":
         return folder == "worker" or (folder == "guarantees" and file not in OF_NO_LINE)
+    if folder == "mcp":
+        return name in ("", "sqlite", "postgres")
     if folder == "security":
         return name in ("", "sqlite", "postgres")
     if folder == "server":

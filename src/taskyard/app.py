@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from taskyard import plugins, sync
@@ -30,6 +30,9 @@ from taskyard.worker.handlers import Agent
 from taskyard.worker.process.drain import drain
 from taskyard.worker.process.runner import GRACE, run_all
 from taskyard.worker.triggers import file_watcher, sources
+
+if TYPE_CHECKING:
+    from taskyard.server.mounted import Mount
 
 DEFAULT_URL = "sqlite:///taskyard.db"
 _NO = frozenset({"0", "false", "no", "off"})
@@ -159,11 +162,42 @@ async def serve(
 
     try:
         await serve_until_stopped(
-            yard, host=host, port=port, allowed_hosts=allowed_hosts, on_up=on_up, problems=problems
+            yard,
+            host=host,
+            port=port,
+            allowed_hosts=allowed_hosts,
+            on_up=on_up,
+            problems=problems,
+            mcp=mcp_mount(),
         )
     finally:
         stop.set()
         await watches
+
+
+def mcp_mount() -> Mount | None:
+    """What answers at /mcp of a server; None without the library of the protocol."""
+    try:
+        from taskyard.mcp.streamable_http import McpMount  # noqa: PLC0415 - the MCP server is an extra
+    except ModuleNotFoundError as missing:
+        if missing.name not in ("mcp", "httpx"):
+            raise
+        return None
+    return McpMount()
+
+
+async def serve_mcp(yard: service.Yard, *, role: str = "all", agent: str | None = None) -> None:
+    """Serve an open yard to one MCP client over standard input and output, until the client closes its end.
+
+    `role` says which tools are shown: producer, worker, operator or all. `agent` is the id that claims tasks.
+    """
+    try:
+        from taskyard.mcp import desk, stdio  # noqa: PLC0415 - the MCP server is an extra
+    except ModuleNotFoundError as missing:
+        if missing.name not in ("mcp", "pydantic"):
+            raise
+        raise InvalidInput("mcp", "needs the library of the protocol: pip install 'taskyard[mcp]'") from missing
+    await stdio.serve_stdio(yard, await yard.host.role(), toolset=desk.toolset(role), agent=agent)
 
 
 @asynccontextmanager
@@ -176,7 +210,7 @@ async def served(yard: service.Yard, *, port: int = 0) -> AsyncGenerator[str | N
             raise
         yield None
         return
-    async with serving.served(yard, port=port) as server:
+    async with serving.served(yard, port=port, mcp=mcp_mount()) as server:
         yield f"http://127.0.0.1:{server.port}"
 
 

@@ -16,6 +16,7 @@ from taskyard.core.errors import TaskyardError
 from taskyard.core.units import Micros
 from taskyard.features.notifications.views import OutboxRun
 from taskyard.features.retention.views import Swept
+from taskyard.features.tokens.rules import Role
 from taskyard.features.transfer.service import refuse_unfinished
 from taskyard.ledger.options import Options
 from taskyard.outbox import OutboxRunner
@@ -45,6 +46,10 @@ class Host(Protocol):
         ...
 
     def now(self) -> Micros: ...
+    async def role(self) -> Role:
+        """What whoever uses this yard may do in it."""
+        ...
+
     def twin(self) -> Host | None:
         """Another connection to the same yard, for another thread's loop; None where there can be none."""
         ...
@@ -79,6 +84,10 @@ class LocalHost:
     @property
     def sweeps(self) -> bool:
         return self.options.sweeps
+
+    async def role(self) -> Role:
+        """Whoever has the store may do everything."""
+        return Role.ADMIN
 
     def now(self) -> Micros:
         return self.store.now()

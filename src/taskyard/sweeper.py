@@ -100,6 +100,7 @@ class Sweeper:
             + await self.on_duty("cascades", CASCADES_EVERY, self._finish_cascades)
             + await self.on_duty("graphs", ALL_GRAPHS_EVERY, self._settle_all)
             + await self.on_duty("inboxes", FORGET_EVERY, self._here.inbox.forget_old)
+            + await self.on_duty("handles", FORGET_EVERY, self._here.handles.forget_pruned, at_length=at_length)
             + await self.on_duty("agents", FORGET_EVERY, self._forget_agents)
             + await self.on_duty(
                 "fires", FORGET_EVERY, partial(self._here.fire_retention.forget_all, self._fire_retention_of)

@@ -18,6 +18,7 @@ from taskyard.features.breakers.service import Breakers
 from taskyard.features.budgets.service import Budgets
 from taskyard.features.dags.service import Dags
 from taskyard.features.dead_letters.service import DeadLetters
+from taskyard.features.handles.service import Handles
 from taskyard.features.inbox.service import Inboxes
 from taskyard.features.notifications.service import Notifications
 from taskyard.features.overview.service import Overviews
@@ -74,6 +75,7 @@ class SyncYard:
         self.budgets = SyncBudgets(yard.budgets, wait)
         self.dags = SyncDags(yard.dags, wait)
         self.dead_letters = SyncDeadLetters(yard.dead_letters, wait)
+        self.handles = SyncHandles(yard.handles, wait)
         self.inbox = SyncInbox(yard.inbox, wait)
         self.notifications = SyncNotifications(yard.notifications, wait)
         self.overview = SyncOverviews(yard.overview, wait)
@@ -199,6 +201,12 @@ class SyncDeadLetters:
         self.list = wait(dead_letters.list)
         self.resolve = wait(dead_letters.resolve)
         self.reviews = wait(dead_letters.reviews)
+
+
+class SyncHandles:
+    def __init__(self, handles: Handles, wait: Waits) -> None:
+        self.create = wait(handles.create)
+        self.get = wait(handles.get)
 
 
 class SyncInbox:

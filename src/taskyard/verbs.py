@@ -17,6 +17,7 @@ from taskyard.features.budgets.service import Budgets
 from taskyard.features.dags.service import Dags
 from taskyard.features.dead_letters.service import DeadLetters
 from taskyard.features.events.service import Events
+from taskyard.features.handles.service import Handles
 from taskyard.features.inbox.service import Inboxes
 from taskyard.features.notifications.service import Notifications
 from taskyard.features.overview.service import Overviews
@@ -62,6 +63,7 @@ class Verbs:
     explanations: Explanations
     external_transactions: ExternalTransactions
     failures: Failures
+    handles: Handles
     health: Health
     inbox: Inboxes
     inputs: Inputs

@@ -29,6 +29,7 @@ from taskyard.features.dags.service import Dags
 from taskyard.features.dead_letters.reviews import Reviews
 from taskyard.features.dead_letters.service import DeadLetters
 from taskyard.features.events.service import Events
+from taskyard.features.handles.service import Handles
 from taskyard.features.inbox.checks import InboxChecks
 from taskyard.features.inbox.inbox_feed import InboxFeed
 from taskyard.features.inbox.service import Inboxes
@@ -149,6 +150,7 @@ class Workspace(Verbs):
         self.tokens = Tokens(ledger, self.sessions)
         self.permissions = Permissions(ledger, self.visibility, self.inputs)
         self.retention = Retention(ledger)
+        self.handles = Handles(ledger, self.retention)
         self.pruning = Pruning(ledger, self.orphan_objects, self.metrics, self.transcripts, self.retention)
         self.events = Events(ledger)
         self.overview = Overviews(ledger, self.breakers, self.queries, self.queues, self.agents, self.budgets)

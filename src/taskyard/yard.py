@@ -62,6 +62,7 @@ class Yard:
         self.budgets = verbs.budgets
         self.dags = verbs.dags
         self.dead_letters = verbs.dead_letters
+        self.handles = verbs.handles
         self.inbox = verbs.inbox
         self.notifications = verbs.notifications
         self.overview = verbs.overview

@@ -29,6 +29,7 @@ NEEDS = {
     "Redis": ("hiredis", ["--url", "redis://127.0.0.1:1", "ls"], "redis"),
     "artifacts": ("obstore", ["artifacts", "put", "brief.txt"], "artifacts"),
     "notifications": ("httpcore", ["notify", "add", "me", "slack://a/b/c", "--on", "dead_letter"], "notifications"),
+    "MCP": ("mcp", ["mcp"], "mcp"),
     "watching": ("watchfiles", ["triggers", "watch", "."], "watch"),
 }
 

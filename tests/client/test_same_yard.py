@@ -25,6 +25,7 @@ NEED_THE_STORE = {
     "agents.forget",
     "artifacts.fitting",
     "health",
+    "handles.forget_pruned",
     "inbox.forget_old",
     "runtimes.forget_process",
     "presets.agree",

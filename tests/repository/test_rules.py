@@ -18,7 +18,7 @@ STORES = ROOT / "src/taskyard/stores"
 
 # A yard of empty modules, one or two for each layer, including those that are not built yet.
 MODULES = (
-    *("__main__", "cli", "app", "server", "worker", "sync", "client", "integrations"),
+    *("__main__", "cli", "app", "server", "worker", "mcp", "sync", "client", "integrations"),
     *("yard", "portal", "host", "workspaces", "outbox", "sweeper", "workspace", "verbs"),
     *("features", "features.tasks", "features.tasks.lookup", "features.tasks.lookup.why", "outbound", "api", "ledger"),
     *("stores", "stores.contract", "stores.memory", "stores.sqlite", "stores.sqlite.store"),

@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 from starlette.routing import Route, WebSocketRoute
 
 import taskyard
-from taskyard.api.calls import AT, CALLS, DELIVER, LOG_IN, PAGE, SOCKET, Call
+from taskyard.api.calls import AT, CALLS, DELIVER, LOG_IN, MCP, PAGE, SOCKET, Call
 from taskyard.core.errors import InvalidInput
 from taskyard.features.artifacts.views import LEASE
 from taskyard.features.tasks.views import Held
@@ -27,8 +27,8 @@ from taskyard.yard import Yard
 from tests.server.calling import calling, client_of
 from tests.yards import OpenYard, claim_that, given_an_agent
 
-# The first three ask for themselves, the others show nothing of a yard.
-OWN_GUARD = {SOCKET.path, LOG_IN.path, DELIVER.path, PAGE.path, "/openapi.json", "/docs"}
+# The first three ask for themselves, MCP is made of other calls (tests/mcp), the others show nothing of a yard.
+OWN_GUARD = {SOCKET.path, LOG_IN.path, DELIVER.path, MCP.path, PAGE.path, "/openapi.json", "/docs"}
 HTTP = {name: call for name, call in CALLS.items() if call.path not in OWN_GUARD}
 
 # What makes a call about one task sound, so that it is refused for nothing else.
@@ -59,10 +59,10 @@ ALLOWED = {
     LOOKING: """
         SCHEDULES SCHEDULE SCHEDULE_FIRES TRIGGERS TRIGGER TRIGGER_FIRES
         FIND DEAD_LETTERS REVIEWS APPROVALS DAGS DAG AGENTS RUNTIMES QUEUES BREAKERS THROTTLES SPEND STATS METRICS
-        ARTIFACTS NOTIFICATIONS COUNT RELATIONS OVERVIEW SERIES SPEND_REPORT SETTINGS INBOXES
+        ARTIFACTS NOTIFICATIONS COUNT RELATIONS OVERVIEW SERIES SPEND_REPORT SETTINGS INBOXES HANDLE
     """,
     f"{LOOKING} agent": "GET TASK_EVENTS WHY INPUTS CHECKPOINTS CHILDREN EVENTS SOCKET CHANGED WHO "
-    "INBOX SUBAGENTS SUBAGENT TRANSCRIPT READ_ARTIFACT ARTIFACT TASK_ARTIFACTS",
+    "MCP MCP_STREAM MCP_END INBOX SUBAGENTS SUBAGENT TRANSCRIPT READ_ARTIFACT ARTIFACT TASK_ARTIFACTS",
     WORKING: """
         CLAIM START HEARTBEAT PROGRESS MESSAGE SESSION COMPLETE FAIL RELEASE SPAWN CHECKPOINT SUSPEND COMPLETE_MANY
         FAIL_MANY HEARTBEAT_MANY CHECK_LEASES REGISTER AGENT_HEARTBEAT SIGN_OFF REGISTER_RUNTIME RUNTIME_HEARTBEAT
@@ -70,7 +70,7 @@ ALLOWED = {
         INBOX_ENQUEUE INBOX_DEQUEUE INBOX_CONSUME INBOX_CLEAR SPAWN_SUBAGENT PUT_TASK_ARTIFACT
     """,
     "orchestrator operator admin": """
-        RUN_SCHEDULE FIRE_TRIGGER START_SUBAGENT PUT_ARTIFACT
+        RUN_SCHEDULE FIRE_TRIGGER START_SUBAGENT PUT_ARTIFACT CREATE_HANDLE
         ENQUEUE ENQUEUE_MANY CANCEL RERUN SIGNAL PRIORITY BULK RERUN_ISSUE RESOLVE SUBMIT ADD CANCEL_DAG
     """,
     "operator admin": """
@@ -104,7 +104,7 @@ async def given_a_scene(yard: Yard) -> Scene:
     names = {
         "task_id": held.id, "dag_id": dag.id, "agent_id": "ada", "runtime_id": "machine", "queue": "default",
         "type": "code", "token_id": spare.token.id, "issue_id": "7", "schedule_id": "nightly", "trigger_id": "reports",
-        "agent": "ada", "conversation": "c1", "name": "report.md", "notification_id": "1.ops",
+        "agent": "ada", "conversation": "c1", "handle": "unguessable", "name": "report.md", "notification_id": "1.ops",
         "artifact_id": "art_01J8ZZZZZZZZZZZZZZZZZZZZZZ",
     }  # fmt: skip
     return Scene(held, names)

@@ -115,6 +115,9 @@ REVIEWS = Call("GET", "/api/dead-letters/reviews", SEE, answer="reviews")
 RESOLVE = Call("POST", "/api/dead-letters/{task_id}/resolve", STEER, ITEM, is_repeatable=False)
 APPROVALS = Call("GET", "/api/approvals", SEE, answer="approvals")
 
+CREATE_HANDLE = Call("POST", "/api/tasks/{task_id}/handles", STEER, is_repeatable=False)
+HANDLE = Call("GET", "/api/handles/{handle}", SEE)
+
 # Graphs
 SUBMIT = Call("POST", "/api/dags", STEER, BATCH, carries="tasks")
 DAGS = Call("GET", "/api/dags", SEE, answer="dags")
@@ -222,6 +225,11 @@ REVOKE_TOKEN = Call("DELETE", "/api/tokens/{token_id}", ADMINISTER)
 WHO = Call("GET", "/api/session", ANYBODY)
 LOG_IN = Call("POST", "/api/session", None, LOGIN, is_repeatable=False)
 LOG_OUT = Call("DELETE", "/api/session", None)
+
+# MCP: a protocol of its own. What a request of it does is made of the calls above, with the same token.
+MCP = Call("POST", "/mcp", ANYBODY, ITEM, is_repeatable=False)
+MCP_STREAM = Call("GET", "/mcp", ANYBODY)
+MCP_END = Call("DELETE", "/mcp", ANYBODY)
 
 # For machines that watch the server
 HEALTHY = Call("GET", "/healthz", None)

@@ -271,6 +271,7 @@ class RerunIssue(RequestBody):
 class SendSignal(RequestBody):
     name: Name
     data: Any = None
+    wait: int | None = Field(None, ge=0, description="Only for this wait of the task, as the approvals number it.")
 
 
 class Priority(RequestBody):

@@ -33,7 +33,7 @@ from taskyard.cli.commands import (
     triggers,
     verify,
 )
-from taskyard.cli.programs import bench, demo, migrate, serve, skills
+from taskyard.cli.programs import bench, demo, mcp, migrate, serve, skills
 from taskyard.cli.settings import settings
 from taskyard.cli.terminal import Terminal, Text
 from taskyard.core.errors import TaskyardError
@@ -89,6 +89,7 @@ GROUPS: dict[str, typer.Typer] = {
     "export": transfer.exports,
     "import": transfer.imports,
     "skills": skills.app,
+    "mcp": mcp.app,
 }
 
 app = typer.Typer(

@@ -71,6 +71,11 @@ class RemoteEvents(Remote, Events):
             after = answer["after"]
         return events
 
+    async def newest(self) -> int:
+        """The number of the newest event that is kept; 0 where none is."""
+        page = (await self.connection.ask(calls.EVENTS, query={"order": "newest", "limit": 1}))["events"]
+        return page[0]["seq"] if page else 0
+
     async def tail(self, *, after: int = 0, **wanted: Unpack[Wanted]) -> AsyncGenerator[StoredEvent, None]:
         """Every event from a sequence number on, and each new one as it comes; none is skipped. Filters as in `events`.
 

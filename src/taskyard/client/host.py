@@ -21,6 +21,7 @@ from taskyard.client.budgets import RemoteBudgets
 from taskyard.client.dags import RemoteDags
 from taskyard.client.dead_letters import RemoteDeadLetters
 from taskyard.client.events import RemoteEvents
+from taskyard.client.handles import RemoteHandles
 from taskyard.client.inbox import RemoteInbox
 from taskyard.client.notifications import RemoteNotifications
 from taskyard.client.overview import RemoteOverviews
@@ -49,6 +50,7 @@ from taskyard.core.policy import other_preset
 from taskyard.core.units import Micros
 from taskyard.features.notifications.views import OutboxRun
 from taskyard.features.retention.views import Swept
+from taskyard.features.tokens.rules import Role
 from taskyard.verbs import Verbs
 
 if TYPE_CHECKING:
@@ -92,6 +94,7 @@ class RemoteVerbs(Verbs):
         self.overview = RemoteOverviews(connection)
         self.schedules = RemoteSchedules(connection)
         self.triggers = RemoteTriggers(connection)
+        self.handles = RemoteHandles(connection)
         self.tokens = RemoteTokens(connection)
         self.health = RemoteHealth(connection)
         self._close = (arrivals.close, completions.close, failures.close, claims.close)
@@ -119,6 +122,9 @@ class RemoteHost:
     def now(self) -> Micros:
         """The yard's time, as its last answer gave it."""
         return self._connection.now()
+
+    async def role(self) -> Role:
+        return Role((await self._connection.ask(calls.WHO))["role"])
 
     def twin(self) -> RemoteHost | None:
         return RemoteHost(self._connection.twin(), self._wanted)

@@ -14,6 +14,7 @@ from taskyard.server import problems
 from taskyard.server.access.auth import Serving
 from taskyard.server.access_log import Watching
 from taskyard.server.live.connections import Live
+from taskyard.server.mounted import MountRoute
 from taskyard.server.pages.dashboard_files import BUILT, PageRoute, Pages
 from taskyard.server.pages.manual import manual
 from taskyard.server.routes import (
@@ -26,6 +27,7 @@ from taskyard.server.routes import (
     dags,
     dead_letters,
     events,
+    handles,
     inbox,
     metrics,
     notifications,
@@ -45,6 +47,7 @@ GROUPS = (
     attempts,
     dags,
     approvals,
+    handles,
     dead_letters,
     agents,
     queues,
@@ -74,7 +77,9 @@ def application(serving: Serving) -> FastAPI:
     app.add_middleware(Watching)  # the last one added is around the others
     app.openapi = document  # made when it is first asked for: that takes as long as all else that a server starts with
     app.add_route(DOCS.path, manual, include_in_schema=False)
-    app.router.routes.append(PageRoute(Pages(BUILT)))
+    app.router.routes += [MountRoute(), PageRoute(Pages(BUILT))]
+    if serving.mcp is not None:
+        app.router.lifespan_context = serving.mcp.running
     return app
 
 

@@ -18,6 +18,7 @@ from taskyard.server.access.auth import LOOPBACK, Serving
 from taskyard.server.application import application
 from taskyard.server.http_protocol import BoundedProtocol
 from taskyard.server.live.connections import Live
+from taskyard.server.mounted import Mount
 from taskyard.server.yards import Yards
 from taskyard.yard import Yard
 
@@ -57,6 +58,7 @@ class Server(uvicorn.Server):
             )
         )
         self._live: Live = app.state.live
+        self._mcp = serving.mcp
         self._parting: set[Any] = set()
         self._stopping = asyncio.Event()
         self._listening = listening
@@ -100,6 +102,8 @@ class Server(uvicorn.Server):
 
         uvicorn's own shutdown sleeps for a tenth of a second at least.
         """
+        if self._mcp is not None:
+            self._mcp.stop()
         await self._live.close()
         for each in (*self.servers, *(sockets or ())):
             each.close()
@@ -150,9 +154,10 @@ async def serve_until_stopped(
     allowed_hosts: Iterable[str],
     on_up: Callable[[str, bool], object] | None,
     problems: Callable[[], list[str]] = list,
+    mcp: Mount | None = None,
 ) -> None:
     """Serve until a signal asks to stop. `on_up` hears the address, and whether anybody on this machine may call."""
-    serving = replace(await serving_of(yard, host=host, allowed_hosts=allowed_hosts), problems=problems)
+    serving = replace(await serving_of(yard, host=host, allowed_hosts=allowed_hosts), problems=problems, mcp=mcp)
     running = Server(serving, _listening(host, port))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -45,12 +45,20 @@ Query = Mapping[str, str | int | float | bool | Sequence[str] | None]
 class Connection:
     """Calls to one yard, through any of its servers."""
 
-    def __init__(self, urls: str, token: str | None = None, *, patience: float = CALL_TIMEOUT) -> None:
+    def __init__(
+        self,
+        urls: str,
+        token: str | None = None,
+        *,
+        patience: float = CALL_TIMEOUT,
+        transport: httpx.AsyncBaseTransport | None = None,  # another way than the network, such as into this process
+    ) -> None:
         self._given = urls
         self._urls = [_checked(url.strip()) for url in urls.split(",")]
         self._token = token
         if token is not None and presented(token) is None:
             raise InvalidInput("token", "must be as `taskyard token create` printed it")
+        self._transport = transport
         self._patience = patience  # seconds in which a call ends, beside what the server is asked to wait
         self._at = 0  # the server that is asked
         self._http: httpx.AsyncClient | None = None
@@ -63,7 +71,8 @@ class Connection:
     async def open(self) -> None:
         self._http = httpx.AsyncClient(
             headers={} if self._token is None else {"Authorization": f"Bearer {self._token}"},
-            transport=httpx.AsyncHTTPTransport(
+            transport=self._transport
+            or httpx.AsyncHTTPTransport(
                 limits=httpx.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE),
                 # Certificates take long to load, and are of no use where there is nothing to check with them.
                 verify=any(url.startswith("https:") for url in self._urls),

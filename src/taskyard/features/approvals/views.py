@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from taskyard.definition.view import Time
+from taskyard.definition.view import About, Time
 from taskyard.features.tasks.views import Task
 
 
@@ -15,3 +15,4 @@ class Approval(NamedTuple):
     signal: str
     since: Time
     until: Time | None
+    wait: Annotated[int, About("The number of the wait: no other wait of the task has it.")] = 0

@@ -50,6 +50,11 @@ class Events:
         page = await self._store.events(after=first, limit=limit, workspace=self._workspace, task_id=of)
         return await (self._labels.add(self._store, page, after) if of is None else with_labels(self._store, page))
 
+    async def newest(self) -> int:
+        """The number of the newest event, also where it was pruned."""
+        newest = await self._store.newest_events(limit=1, workspace=self._workspace)
+        return max([await self._store.pruned(self._workspace), *(stored.seq for stored in newest)])
+
     async def tail(self, *, after: int = 0, **wanted: Unpack[Wanted]) -> AsyncGenerator[StoredEvent, None]:
         """Every event from a sequence number on, and each new one as it comes; none is skipped. Filters as in `events`.
 

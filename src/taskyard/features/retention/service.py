@@ -52,6 +52,10 @@ class Retention:
 
     async def kept_since(self) -> Micros:
         """What ended before this moment is removed."""
+        return Micros(self._ledger.now() - await self.kept_for())
+
+    async def kept_for(self) -> Micros:
+        """How long what has ended is kept."""
         record = await self._store.record(KIND, WHOLE_YARD, ID)
         days = retention.DEFAULT_DAYS if record is None else RETENTION.of(record)["days"]
-        return Micros(self._ledger.now() - int(days * DAY))
+        return Micros(int(days * DAY))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
@@ -29,6 +30,9 @@ from taskyard.server.metrics import Figures
 from taskyard.server.response_cache import Fresh
 from taskyard.server.yards import Yards
 from taskyard.yard import Yard
+
+if TYPE_CHECKING:
+    from taskyard.server.mounted import Mount
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 GIVEN_ONCE = ("host", "origin", "authorization", "content-type", "content-length", "cookie", "sec-fetch-site")
@@ -53,6 +57,7 @@ class Serving:
     most_strangers: int = 20  # that have yet to show a token, of one address
     figures: Figures = field(default_factory=Figures)
     problems: Callable[[], list[str]] = list  # what this process should do beside serving, and does not
+    mcp: Mount | None = None  # what answers at /mcp; None: its library is not installed
     overviews: Fresh[Overview] = field(default_factory=lambda: Fresh[Overview](share=4))  # somebody is looking
 
 

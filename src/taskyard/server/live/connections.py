@@ -55,7 +55,7 @@ class Live:
             if not self._tasks:
                 self._run(self._watch(), "taskyard listeners")
             if yard.workspace not in self._feeds:
-                feed = self._feeds[yard.workspace] = LiveFeed(yard, Recent(await latest(yard)))
+                feed = self._feeds[yard.workspace] = LiveFeed(yard, Recent(await yard.local.events.newest()))
                 self._run(feed.run(), f"taskyard events of {yard.workspace}")
             return self._feeds[yard.workspace]
 
@@ -117,9 +117,3 @@ class Live:
     def _end_all(self, token: str) -> None:
         for connection in [connection for connection in self._connections if connection.token == token]:
             connection.end(Closing.NO_TOKEN)
-
-
-async def latest(yard: Yard) -> int:
-    """The number of the newest event, also where it was pruned."""
-    newest = await yard.store.newest_events(limit=1, workspace=yard.workspace)
-    return max([await yard.store.pruned(yard.workspace), *(stored.seq for stored in newest)])

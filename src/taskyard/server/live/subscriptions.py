@@ -10,7 +10,6 @@ from taskyard.core.task import TaskId
 from taskyard.features.events.labels import with_labels
 from taskyard.features.tokens.rules import Role
 from taskyard.server.access.auth import Caller, check_own
-from taskyard.server.live.connections import latest
 from taskyard.server.live.event_buffer import Interest, entry_of
 from taskyard.yard import Yard
 
@@ -47,7 +46,7 @@ async def page(yard: Yard, interest: Interest, *, after: int, limit: int) -> dic
 
 async def last_page(yard: Yard, interest: Interest, *, limit: int) -> dict[str, Json]:
     """The last events that are wanted, newest first: of those that are not long past, where they are rare."""
-    head, oldest = await latest(yard), await yard.store.pruned(yard.workspace)
+    head, oldest = await yard.local.events.newest(), await yard.store.pruned(yard.workspace)
     found: list[Json] = []
     below, of = head + 1, None if interest.task_id is None else TaskId(interest.task_id)
     for _ in range(MOST_SCANS):

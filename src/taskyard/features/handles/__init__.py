@@ -1,0 +1,1 @@
+"""Random names of tasks for others to hold."""

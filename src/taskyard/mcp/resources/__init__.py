@@ -1,0 +1,1 @@
+"""What clients may read by address, and how they hear that it has changed."""

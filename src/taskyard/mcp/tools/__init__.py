@@ -1,0 +1,1 @@
+"""Tools, one module for each noun."""
