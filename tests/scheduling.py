@@ -15,7 +15,10 @@ _TESTS = Path(__file__).parent
 _CROWD = "tests/processes/test_many_workers.py"  # as long as all others of its folder together
 # Files whose tests share what takes long to make: see the fixtures of the scope "module".
 _WHOLE = frozenset(
-    {"tests/cli/test_hostile_texts.py", "tests/repository/test_shape.py", "tests/stores/sqlite/test_plans.py"}
+    {
+        *("tests/cli/test_hostile_texts.py", "tests/stores/sqlite/test_plans.py"),
+        *("tests/repository/test_shape.py", "tests/repository/test_walks.py"),
+    }
 )
 
 

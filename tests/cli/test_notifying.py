@@ -29,7 +29,7 @@ def test_the_tokens_of_a_chat_service_are_not_shown(taskyard: Command) -> None:
         not in added.out + taskyard("notify", "ls").out + taskyard("notify", "ls", "--json").out
     )
     assert taskyard("notify", "rm", "chat").status == 0
-    assert taskyard("notify", "ls").out == "nobody is told of anything\n"
+    assert taskyard("notify", "ls").out == "nobody is notified of anything\n"
 
 
 def test_what_cannot_be_reported_is_refused(taskyard: Command) -> None:

@@ -9,7 +9,7 @@ from taskyard.cli.invocation import FIRST
 from tests.cli.conftest import Command
 from tests.cli.test_every_command import COMMANDS
 
-MAKES_NONE = {"mcp install", "schema", "migrate plan", "migrate status"}  # and says so
+MAKES_NONE = {"mcp install", "skills install", "schema", "migrate plan", "migrate status"}  # and says so
 NEEDED = {"dead resolve": ["x", "retry"], "inbox consume": ["x", "x"]}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from taskyard.core.changes import Outbox, Record
 from taskyard.core.errors import InvalidInput
-from taskyard.core.notice import Notice, delivery_delay
+from taskyard.core.notice import UNDELIVERED, Notice, delivery_delay
 from taskyard.core.units import Micros
 from taskyard.features.notifications import rules
 from taskyard.features.notifications.rules import Notification, Notifier, Subject
@@ -70,7 +70,7 @@ def test_a_target_is_shown_without_its_secrets(target: str, shown: str):
 
 def test_what_is_stored_is_read_back():
     stored = Record("notifier", "main", "ops", 1, NOTIFIER.body())
-    undelivered = Record("undelivered", "main", "7/ops", 1, NOTIFICATION.body())
+    undelivered = Record(UNDELIVERED, "main", "7/ops", 1, NOTIFICATION.body())
 
     assert rules.notifier_of(stored) == NOTIFIER
     assert rules.notification_of(undelivered) == NOTIFICATION
