@@ -78,7 +78,8 @@ class Encoding:
                 sent[renamed.get(argument, argument)] = converted[argument](value) if argument in converted else value
         if self._has_body:
             return EncodedCall(names, {}, {}, parts(**sent) if sent or self._may_say_more else None)
-        headers = shown(sent.pop("lease", None), sent.pop("task_id", None))
+        # A verb that takes a lease shows it in headers, with its task.
+        headers = shown(sent.pop("lease", None), sent.pop("task_id", None)) if "lease" in given else {}
         return EncodedCall(names, sent, headers, wait_sec=sent.get("wait_sec", 0))
 
     @cached_property
