@@ -126,7 +126,8 @@ def _must_have_left_nothing(session: pytest.Session) -> None:
     """What a test writes into the folder of the project would be committed with the next change."""
     left = _names_in(session.config.rootpath) - session.stash[FOUND] - MAY_LEAVE
     if left and not hasattr(session.config, "workerinput"):  # pytest-xdist's processes leave it to the first one
-        pytest.exit(f"tests left {', '.join(sorted(left))} in {session.config.rootpath}", 1)
+        sys.stderr.write(f"\ntests left {', '.join(sorted(left))} in {session.config.rootpath}\n")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def _names_in(folder: Path) -> set[str]:

@@ -69,6 +69,7 @@ SILENT = {
     ),
     *("hooks add", "hooks rotate", "hooks rm", "inbox enqueue", "inbox clear", "inbox consume", "token revoke"),
     *("subagents start", "cancel", "preset show", "preset set"),
+    *("export yard", "export loki", "import yard", "import loki", "compare", "mcp install", "skills install"),
 }
 
 

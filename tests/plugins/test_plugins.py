@@ -36,7 +36,13 @@ def installed(tmp_path: Path) -> dict[str, str]:
 async def run(program: str, environment: dict[str, str], *words: str) -> Any:
     """What the program prints, as JSON: it is a process of its own, so that nothing stays in this one."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", START + program, *words, env=environment, stdout=asyncio.subprocess.PIPE
+        sys.executable,
+        "-c",
+        START + program,
+        *words,
+        env=environment,
+        stdout=asyncio.subprocess.PIPE,
+        cwd=environment["PYTHONPATH"],
     )
     out, _ = await process.communicate()
     assert process.returncode == 0
@@ -101,7 +107,7 @@ async def test_a_worker_speaks_to_a_program_by_the_adapter_of_an_installed_packa
     async with taskyard.connect(url) as yard:
         task = await yard.enqueue("greet", prompt="world")
         worker = await asyncio.create_subprocess_exec(
-            BIN, "--url", url, "work", "--adapter", "toy", "-q", env=installed
+            BIN, "--url", url, "work", "--adapter", "toy", "-q", env=installed, cwd=installed["PYTHONPATH"]
         )
         try:
             assert await yard.result(task.id, timeout=60) == "hello world"
@@ -130,7 +136,7 @@ async def test_a_source_of_an_installed_package_fires_its_triggers(installed: di
     assert "settings.word" in refused
 
     words = ["--url", url, "triggers", "listen", "toy", "moon"]
-    listener = await asyncio.create_subprocess_exec(BIN, *words, env=installed)
+    listener = await asyncio.create_subprocess_exec(BIN, *words, env=installed, cwd=installed["PYTHONPATH"])
     try:
         # This process has no such package, and works on what the trigger made.
         async with taskyard.connect(url) as yard:

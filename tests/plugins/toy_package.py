@@ -26,7 +26,7 @@ OBJECTS = '''"""A place for artifacts: a dictionary."""
 
 from hashlib import sha256
 
-from taskyard.outbound.object_store import ObjectMissing, Written
+from taskyard.outbound.object_store import ObjectMissing, WrittenObject
 
 
 class ToyObjects:
@@ -37,7 +37,7 @@ class ToyObjects:
     async def write(self, key, pieces, *, most):
         data = b"".join([piece async for piece in pieces])
         self.kept[key] = data
-        return Written(len(data), sha256(data).hexdigest())
+        return WrittenObject(len(data), sha256(data).hexdigest())
 
     async def read(self, key, start=0, end=None):
         if key not in self.kept:

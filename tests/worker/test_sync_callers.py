@@ -67,6 +67,7 @@ NOT_VERBS = {"host", "local", "on_store", "store", "options", "open", "close", "
 NEED_THE_STORE = {
     *(
         "artifacts.fitting",
+        "handles.forget_pruned",
         "inbox.forget_old",
         "runtimes.forget_process",
         "agents.forget",

@@ -17,6 +17,7 @@ from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RequestPa
 from pydantic import Field
 
 from taskyard.core.errors import Forbidden, IllegalTransition, InvalidInput, NotFound, TaskyardError, Unauthorized
+from taskyard.core.identifiers import BlockerKind, blocker_name
 from taskyard.core.json_value import Json
 from taskyard.core.task import Status
 from taskyard.core.units import Micros, to_iso
@@ -164,7 +165,7 @@ def _died_before(handle: HandleView) -> dict[str, Any]:
 
 
 async def _waits(desk: Desk, task: Details) -> list[Approval]:
-    if not any(each.startswith("signal:") for each in task.blocked_by):
+    if all(blocker_name(each).kind is not BlockerKind.SIGNAL for each in task.blocked_by):
         return []
     return await desk.yard.approvals.list(task_id=task.id)
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from taskyard.app import connect, serve_mcp
+from taskyard.cli import completion
 from taskyard.cli.client_files import CLIENTS, ServerEntry, addition, client_file, write
 from taskyard.cli.invocation import AsJson, chosen, show, stay
 from taskyard.cli.logs import LogFormat, set_up_logs
@@ -24,7 +25,10 @@ Role = Annotated[
     str, typer.Option("--role", help="Which tools to show: producer, worker, operator or all. A token may allow fewer.")
 ]
 AgentOption = Annotated[
-    str | None, typer.Option("--agent", help="The id under which tasks are claimed. At first: a new one.")
+    str | None,
+    typer.Option(
+        "--agent", help="The id under which tasks are claimed. At first: a new one.", autocompletion=completion.agents
+    ),
 ]
 
 

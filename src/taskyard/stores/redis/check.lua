@@ -214,7 +214,7 @@ end
 local function entry_problems(workspace, entry)
   local id, problems = text(entry.number), {}
   local counted, before = unpack(redis.call('HMGET', yard .. 'gone:' .. workspace, id, 'loose:' .. id))
-  local gone, there, has_loose = owners_gone(workspace, entry, number(before or 0))
+  local gone, there, has_loose = owners_gone(workspace, entry, before and number(before) or -math.huge)
   if count_owners((events_in(workspace, entry.body))) ~= entry.owners then
     problems[#problems + 1] = 'counts other owners than it has'
   end
