@@ -94,6 +94,7 @@ async def things_that_exist(yard: Yard, number: int) -> Known:
     """Something of every kind, whatever was done to what there was before."""
     await yard.budgets.set()
     await yard.breakers.set_policy()
+    await yard.queues.set_report_policy(required=False)
     await yard.presets.set("standard")
     type_, queue, agent, runtime = f"type/{number}", f"queue/{number}", f"agent/{number}", f"runtime/{number}"
     await yard.runtimes.register(runtime)
