@@ -27,7 +27,7 @@ settings.register_profile("taskyard", deadline=None, suppress_health_check=[Heal
 settings.load_profile("taskyard")
 gc.disable()  # until all tests are collected: none of them is garbage
 FOUND = pytest.StashKey[set[str]]()  # what the folder of the project had when the tests began
-MAY_LEAVE = {".hypothesis", ".pytest_cache", ".tools"}
+MAY_LEAVE = {".hypothesis", ".pytest_cache", ".taskyard", ".tools"}  # git ignores them
 STORED = ("open_yard", "connect", "store")  # what is made for each store
 
 

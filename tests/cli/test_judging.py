@@ -20,7 +20,9 @@ async def test_a_worker_judges_by_the_tests_and_the_model_it_was_started_with(ur
     with chat('{"passed": true, "reason": "yes"}') as talk:
         words = ["--test-runner", unit, "--work-dir", str(tmp_path), "--judge", talk.url, "--judge-model", "m"]
         worker = await asyncio.create_subprocess_exec(
-            BIN, "--url", url, "work", *words, "--judge-key", "KEY", env={"KEY": "secret", "PATH": "/usr/bin:/bin"}
+            *(BIN, "--url", url, "work", *words, "--judge-key", "KEY"),
+            env={"KEY": "secret", "PATH": "/usr/bin:/bin"},
+            cwd=tmp_path,
         )
         try:
             async with library.connect(url) as yard:

@@ -127,7 +127,9 @@ def test_a_worker_does_not_look_for_garbage_at_every_turn(tmp_path: Path) -> Non
     env = {**os.environ, "TASKYARD_URL": f"sqlite:///{tmp_path / 'yard.db'}", "PYTHONPATH": str(tmp_path)}
     subprocess.run([BIN / "taskyard", "enqueue", "look"], env=env, check=True, capture_output=True)
 
-    subprocess.run([BIN / "taskyard", "work", "agents:one"], env=env, check=True, capture_output=True, timeout=30)
+    subprocess.run(
+        [BIN / "taskyard", "work", "agents:one"], cwd=tmp_path, env=env, check=True, capture_output=True, timeout=30
+    )
 
     shown = subprocess.run([BIN / "taskyard", "ls", "--json"], env=env, check=True, capture_output=True, text=True)
     (task,) = json.loads(shown.stdout)
