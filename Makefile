@@ -23,7 +23,7 @@ dashboard_ready := src/taskyard/server/static/index.html
 dashboard_sources := $(shell find dashboard -type f -not -path '*/node_modules/*' -not -path 'dashboard/dist/*' -not -path 'dashboard/made/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test compiled quick quick-core quick-features quick-stores requests check lint format types imports lengths lock fresh page bench bench-full growth soak docs fmt clean audit sbom
+.PHONY: help setup dashboard demo test compiled quick quick-core quick-features quick-stores requests check lint format types imports lengths shape lock fresh page bench bench-full growth soak docs fmt clean audit sbom
 
 help:
 	@echo "make demo    watch four agents build a landing page"
@@ -75,7 +75,7 @@ quick-stores: $(ready)
 requests: $(ready)
 	@TASKYARD_GENERATED_REQUESTS=20000 $(BIN)/pytest -q --durations=5 tests/server/test_generated_requests.py $(ARGS)
 
-check: lint format types imports lengths lock fresh page
+check: lint format types imports lengths shape lock fresh page
 
 lint: $(ready)
 	$(BIN)/ruff check
@@ -91,6 +91,9 @@ imports: $(ready)
 
 lengths: $(ready)
 	$(BIN)/python scripts/check_lengths.py
+
+shape: $(ready)
+	$(BIN)/python -m scripts.shape
 
 # Offline: what is asked is whether uv.lock still answers pyproject.toml, not whether there are newer versions.
 lock: $(ready)
