@@ -23,7 +23,7 @@ dashboard_ready := src/taskyard/server/static/index.html
 dashboard_sources := $(shell find dashboard -type f -not -path '*/node_modules/*' -not -path 'dashboard/dist/*' -not -path 'dashboard/made/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test compiled quick quick-core quick-features quick-stores requests check lint format types imports lengths shape lock fresh page bench bench-full growth soak docs fmt clean audit sbom
+.PHONY: help setup dashboard demo test compiled quick quick-core quick-features quick-stores requests check lint format types imports lengths shape lock fresh page bench bench-full growth soak docs fmt clean audit sbom image-test site
 
 help:
 	@echo "make demo    watch four agents build a landing page"
@@ -35,6 +35,8 @@ help:
 	@echo "make growth  measure how costs grow with what is stored"
 	@echo "make soak    run a server, a worker and readers for an hour in all, and see that nothing grows"
 	@echo "make audit   compare what is locked with the advisories (OSV) in advisories.json; make sbom prints CycloneDX"
+	@echo "make image-test  build the image's file system, and run it read-only and without root"
+	@echo "make site    build the documentation site into .site"
 	@echo "make docs    write the generated pages of docs/ again"
 	@echo "make fmt     format the code, and fix what can be fixed"
 	@echo "make dashboard  build the page that taskyard serve shows"
@@ -52,6 +54,7 @@ demo: $(ready)
 
 test: $(ready) $(dashboard_ready)
 	@$(BIN)/python -m scripts.get_browser
+	@$(BIN)/python -m scripts.get_coding_agent
 	@$(BIN)/pytest -n 4 $(ARGS)
 
 # Compiles every test once, where the four processes of `make test` would each do so at the same moment after a fresh clone.
@@ -71,6 +74,17 @@ quick-features: $(ready)
 
 quick-stores: $(ready)
 	@TASKYARD_TEST_STORES=memory,sqlite $(BIN)/pytest -q tests/stores/test_*.py $(ARGS)
+
+# With MkDocs in an environment of its own; a link that leads nowhere fails it.
+site: $(ready)
+	@UV_PROJECT_ENVIRONMENT=.site/venv $(UV) sync --frozen --no-python-downloads --quiet --only-group site --python .tools/bin/python
+	@$(BIN)/python -m scripts.build_site
+
+# As root: Debian's root file system is made, and then run without root. Needs mmdebstrap and bubblewrap from Debian.
+image-test: $(ready) $(dashboard_ready)
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && chmod 0755 "$$folder" \
+	  && deploy/container/build_from_debian.sh --root "$$folder" \
+	  && TASKYARD_IMAGE_ROOT="$$folder" $(BIN)/pytest -q -n 0 tests/deploy/test_image.py $(ARGS)
 
 requests: $(ready)
 	@TASKYARD_GENERATED_REQUESTS=20000 $(BIN)/pytest -q --durations=5 tests/server/test_generated_requests.py $(ARGS)

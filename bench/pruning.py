@@ -1,7 +1,8 @@
 """Pruning: how fast finished work goes, on a quiet yard and beside a drain.
 
 A yard is filled with finished tasks, each with the rows that a plain task leaves behind: three events, an attempt and
-an output. Then it is pruned as a worker process does it, alone and beside a drain that always has work.
+an output. Then it is pruned as a worker process does it: alone, beside a drain that always has work, and beside one
+that is offered half of what it can do.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import sys
 from argparse import ArgumentDefaultsHelpFormatter, ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -28,13 +30,17 @@ from taskyard.core.task import Attempt, Status, TaskId
 from taskyard.core.transitions import created_event
 from taskyard.core.units import DAY, SECOND, Micros
 from taskyard.features.tasks.views import Task, stored_task
+from taskyard.sweeper import Sweeper
 from taskyard.yard import Yard
 
 AT_ONCE = 500  # finished tasks of one set
 MOST_MICROS = 500  # for a pruned task, also beside a drain: 2,000 a second
 KEPT_DAYS, LONG_DAYS = 7, 1_000  # all finished tasks are older than the one, and none than the other
 MOST_SLOWED = 1 / 0.9  # the time of a drained task beside pruning, beside that without
-PRUNED, DRAINED, BOTH = "pruning, quiet yard", "full drain", "the same beside pruning"
+PRUNED = "pruning, quiet yard"
+FULL, FULL_BOTH = "full drain", "full drain beside pruning"
+HALF, HALF_BOTH = "drain at half its maximum", "drain at half its maximum beside pruning"
+LOADS = {"full": (FULL, FULL_BOTH), "half": (HALF, HALF_BOTH)}
 
 
 def arguments() -> Namespace:
@@ -43,6 +49,7 @@ def arguments() -> Namespace:
     parser.add_argument("--finished", type=int, default=1_000_000, help="finished tasks, on Redis a third of it")
     parser.add_argument("--seconds", type=float, default=10, help="length of a sample")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--loads", nargs="+", choices=LOADS, default=list(LOADS), help="the drains that it is beside")
     parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="a folder")
     return parser.parse_args()
 
@@ -62,12 +69,22 @@ async def measure(store: str, urls: Urls, given: Namespace) -> Table:
     async with a_yard(url) as yard:
         await yard.agents.register(AGENT, max_concurrent_tasks=BATCH)
         await fill(yard, number)
-    samples: dict[str, list[Sample]] = {DRAINED: [], PRUNED: [], BOTH: []}
+        most = median([await _drain_rate(yard, given.seconds) for _ in range(given.rounds)])
+    samples: dict[str, list[Sample]] = {}
     for _ in range(given.rounds):
-        samples[DRAINED].append(await _sample(url, number, given.seconds, drains=True, prunes=False))
-        samples[PRUNED].append(await _sample(url, number, given.seconds, drains=False, prunes=True))
-        samples[BOTH].append(await _sample(url, number, given.seconds, drains=True, prunes=True))
-    settings = {"finished tasks": number, "seconds": given.seconds, "rounds": given.rounds}
+        samples.setdefault(PRUNED, []).append(await _sample(url, number, given.seconds, drain_for=None, prunes=True))
+        for load in given.loads:
+            run = _drain_rate if load == "full" else partial(_paced_rate, offered=most / 2)
+            for case, prunes in zip(LOADS[load], (False, True), strict=True):
+                samples.setdefault(case, []).append(
+                    await _sample(url, number, given.seconds, drain_for=run, prunes=prunes)
+                )
+    settings: dict[str, float] = {
+        "finished tasks": number,
+        "seconds": given.seconds,
+        "rounds": given.rounds,
+        "full drain, tasks/s": round(most),
+    }
     return Table(title=f"Pruning, {store}", settings=settings, rows=_rows(samples))
 
 
@@ -79,19 +96,22 @@ def _rows(samples: dict[str, list[Sample]]) -> list[Row]:
         "µs per pruned task": Count(1e6 / max(pruned[PRUNED], 1), MOST_MICROS),
         "of it in this process": Count(1e6 * median(alone)),
     }
-    return [
-        _row(PRUNED, [each.pruned / each.seconds for each in samples[PRUNED]], counts=quiet),
-        _row(DRAINED, [each.drain_rate for each in samples[DRAINED]], counts={}),
-        _row(
-            BOTH,
-            [each.drain_rate for each in samples[BOTH]],
-            counts={"µs per pruned task": Count(1e6 / max(pruned[BOTH], 1), MOST_MICROS)},
-            slowed=Count(drained[DRAINED] / max(drained[BOTH], 1), MOST_SLOWED),
-        ),
-    ]
+    rows = [_row(PRUNED, [each.pruned / each.seconds for each in samples[PRUNED]], counts=quiet)]
+    for case, beside in LOADS.values():
+        if case not in samples:
+            continue
+        counts: Counts = {"µs per pruned task": Count(1e6 / max(pruned[beside], 1), MOST_MICROS)}
+        slowed = Count(drained[case] / max(drained[beside], 1), MOST_SLOWED)
+        rows.append(_row(case, [each.drain_rate for each in samples[case]], counts={}))
+        rows.append(
+            _row(beside, [each.drain_rate for each in samples[beside]], counts=counts, against=case, ratio=slowed)
+        )
+    return rows
 
 
-def _row(case: str, rates: Sequence[float], *, counts: Counts, slowed: Count | None = None) -> Row:
+def _row(
+    case: str, rates: Sequence[float], *, counts: Counts, against: str | None = None, ratio: Count | None = None
+) -> Row:
     return Row(
         case=case,
         unit="tasks/s",
@@ -99,21 +119,27 @@ def _row(case: str, rates: Sequence[float], *, counts: Counts, slowed: Count | N
         least=min(rates),
         most=max(rates),
         samples=len(rates),
-        against=None if slowed is None else DRAINED,
-        ratio=slowed,
+        against=against,
+        ratio=ratio,
         counts=counts,
     )
 
 
-async def _sample(url: str, finished: int, seconds: float, *, drains: bool, prunes: bool) -> Sample:
+Drain = Callable[[Yard, float], Awaitable[float]]
+
+
+async def _sample(url: str, finished: int, seconds: float, *, drain_for: Drain | None, prunes: bool) -> Sample:
     """Drain for so many seconds, or only wait. The yard is swept in any case."""
     async with a_yard(url) as yard:
+        # Nothing is pruned before it is counted, and what a drain without sweeps left to count is no part of a sample.
+        while (await Sweeper(yard.local, lambda _: yard.local).follow()).more:
+            pass
         gone = await _gone(yard, finished)
         # Pruning is one process's duty for a while; the one of the last sample is gone.
         await asyncio.sleep(max(0, (await yard.store.duty("prune") or 0) - yard.now()) / SECOND)
     async with taskyard.connect(url, retention_days=KEPT_DAYS if prunes else LONG_DAYS) as yard:
         began, used = perf_counter(), process_time()
-        rate = await _drain_rate(yard, seconds) if drains else await asyncio.sleep(seconds, 0.0)
+        rate = await drain_for(yard, seconds) if drain_for else await asyncio.sleep(seconds, 0.0)
         took, processor = perf_counter() - began, process_time() - used
         pruned = await _gone(yard, finished) - gone
     return Sample(took, processor, rate, pruned)
@@ -129,6 +155,22 @@ async def _drain_rate(yard: Yard, seconds: float) -> float:
         spent += perf_counter() - began
         done += 20 * BATCH
     return done / spent
+
+
+async def _paced_rate(yard: Yard, seconds: float, *, offered: float) -> float:
+    """Tasks a second of what is offered and no more; a drain that falls behind may catch up."""
+    await put_in(yard, int(1.1 * offered * seconds))
+    began, done = perf_counter(), 0
+    while (passed := perf_counter() - began) < seconds:
+        if done + BATCH > offered * passed:
+            await asyncio.sleep(min(0.05, seconds - passed))
+            continue
+        await drain(yard, BATCH)
+        done += BATCH
+    took = perf_counter() - began
+    while batch := await yard.claim(AGENT, count=BATCH, start=True):
+        await asyncio.gather(*(yard.complete(held.id, held.lease, {"ok": True}) for held in batch))
+    return done / took
 
 
 async def _gone(yard: Yard, finished: int) -> int:

@@ -20,6 +20,11 @@ def npm(*arguments: str, folder: Path, env: Mapping[str, str] | None = None) -> 
     _run("npm", *arguments, folder=folder, env=env or {})
 
 
+def command(program: str, *arguments: str) -> tuple[list[str], dict[str, str]]:
+    """How a program of Node is started, and the environment for it."""
+    return [*_command(program), *arguments], _environment()
+
+
 def node(*arguments: str, folder: Path) -> None:
     _run("node", *arguments, folder=folder, env={})
 

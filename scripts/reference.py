@@ -39,7 +39,8 @@ TASK_INTRODUCED = """\
 The names are the same in Python (`yard.enqueue("code", title="…")`), in JSON over HTTP and in DAG files. A dot means a
 group: `retry.strategy` is `"retry": {{"strategy": …}}`. These may also be written without their groups: {flat}.
 Times are UTC, written as ISO 8601 with an offset or `Z`. Money is a decimal, best written as text. The defaults are
-those of the preset `standard`; other presets have other defaults, other scales of priority and further names.
+those of the preset `standard`; other presets have other defaults, other scales of priority and further names. Type
+checkers know the names of this table; a preset's own go in as `yard.enqueue("code", **fields)`, of a `dict[str, Any]`.
 A field that breaks a rule, or is not in this table, is refused with its name and the rule, and nothing is stored."""
 
 

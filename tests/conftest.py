@@ -17,7 +17,8 @@ from taskyard.ledger.options import Options
 from taskyard.yard import Yard, local_yard
 from tests.local_only import HTTP, mark_local_only
 from tests.scheduling import Scheduling, rank_of
-from tests.storage import asked_for, give_back, in_memory, is_worth_it, opener, take
+from tests.selection import is_worth_it
+from tests.storage import asked_for, give_back, in_memory, opener, take
 from tests.yards import OpenYard
 
 if place := in_memory():
@@ -28,7 +29,7 @@ settings.load_profile("taskyard")
 gc.disable()  # until all tests are collected: none of them is garbage
 FOUND = pytest.StashKey[set[str]]()  # what the folder of the project had when the tests began
 MAY_LEAVE = {".hypothesis", ".pytest_cache", ".taskyard", ".tools"}  # git ignores them
-STORED = ("open_yard", "connect", "store")  # what is made for each store
+STORED = ("open_yard", "connect", "store", "yard", "live")  # what is made for each store
 
 
 @pytest.fixture
@@ -83,7 +84,7 @@ async def yard(open_yard: OpenYard) -> Yard:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     mark_local_only(items)
-    wanted = [item for item in items if is_worth_it(item.path, _store_of(item), is_first=_is_first_case(item))]
+    wanted = [item for item in items if _is_wanted(item)]
     config.hook.pytest_deselected(items=list(set(items) - set(wanted)))
     items[:] = wanted
     items.sort(key=lambda item: rank_of(item.path))
@@ -92,6 +93,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
     return Scheduling(config, log)
+
+
+def _is_wanted(item: pytest.Item) -> bool:
+    test = item.originalname if isinstance(item, pytest.Function) else item.name
+    return is_worth_it(item.path, test, _store_of(item), is_first=_is_first_case(item))
 
 
 def _store_of(item: pytest.Item) -> str:

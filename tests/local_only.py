@@ -8,6 +8,31 @@ _WORDS = "the server's models refuse a wrong shape before the yard does, in thei
 _INSIDE = "it takes a process apart, which is the server's here"
 _FIGURES = "the figures cross HTTP as /metrics and in no other way"
 
+# Verbs of a yard and of its nouns that need the store itself: a yard beyond a server refuses them.
+NEED_THE_STORE = {
+    "a2a.forget_pruned",
+    "agents.forget",
+    "approvals.sent",
+    "approvals.waited_for",
+    "artifacts.fitting",
+    "handles.created",
+    "handles.forget_pruned",
+    "health",
+    "inbox.forget_old",
+    "memory.catch_up",
+    "presets.agree",
+    "queues.waiting_by_tier",
+    "runtimes.forget_process",
+    "scores.forget_pruned",
+    "streams.add",
+    "streams.prune",
+    "streams.updates",
+    "tasks.details",
+    "tasks.total",
+    "tokens.exist",
+    "tokens.known_by",
+}
+
 # What is not tried through HTTP, and why. tests/client holds it to its length.
 LOCAL_ONLY = {
     "test_an_agent_that_makes_no_sense_is_refused_and_not_stored": _WORDS,

@@ -1,4 +1,4 @@
-"""Programs that shell scripts need: this machine's; else Debian's, unpacked into a folder, which needs no root."""
+"""Programs that scripts and checks need: this machine's; else Debian's, unpacked into a folder, which needs no root."""
 
 import os
 import shutil
@@ -10,11 +10,14 @@ from pathlib import Path
 from tests import servers
 
 PACKAGES = {
+    "bwrap": ("bubblewrap", "libcap2"),
     "curl": (
         *("curl", "libcurl4", "libnghttp2-14", "librtmp1", "libssh2-1", "libpsl5", "libbrotli1"),
         *("libldap-2.5-0", "libsasl2-2"),
     ),
     "jq": ("jq", "libjq1", "libonig5"),
+    "promtool": ("prometheus",),
+    "systemd-analyze": ("systemd", "libsystemd-shared"),
 }
 
 

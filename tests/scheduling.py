@@ -17,7 +17,7 @@ _CROWD = "tests/processes/test_many_workers.py"  # as long as all others of its 
 _WHOLE = frozenset(
     {
         *("tests/cli/test_hostile_texts.py", "tests/stores/sqlite/test_plans.py"),
-        *("tests/repository/test_shape.py", "tests/repository/test_walks.py"),
+        *("tests/repository/test_shape.py", "tests/repository/test_walks.py", "tests/mcp/test_coding_agent.py"),
     }
 )
 

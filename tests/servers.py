@@ -28,6 +28,7 @@ _HASTY = ("fsync = off", "synchronous_commit = off", "full_page_writes = off")
 # What a server has counted in a schema is not true of the next test's yard, so nothing is counted.
 _UNCOUNTED = "autovacuum = off"
 _MUCH = 300  # tasks
+GIVEN_POSTGRES = "TASKYARD_TEST_POSTGRES_"
 # How many tasks a schema has had, and what makes it empty again: its tables and its sequences are what they are by now.
 _CLEARING = """
 select
@@ -55,7 +56,9 @@ def _wheel() -> Any:
 
 @cache
 def postgres(version: int) -> str:
-    """The URL of a PostgreSQL server of this version."""
+    """The URL of a PostgreSQL server of this version: that of the process which started this one, where it says so."""
+    if given := os.environ.get(f"{GIVEN_POSTGRES}{version}"):
+        return given
     folder = Path(tempfile.mkdtemp(prefix="taskyard-postgres-", dir=in_memory()))
     folder.chmod(0o755)  # as root, the server runs as a user of its own
     at_the_end.callback(shutil.rmtree, folder, ignore_errors=True)

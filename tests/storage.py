@@ -79,67 +79,6 @@ def asked_for() -> list[str]:
     return [name.strip() for name in os.environ.get("TASKYARD_TEST_STORES", ",".join(USUAL)).split(",")]
 
 
-# Files about what is decided before a store is asked.
-OF_NO_STORE = frozenset(
-    {"test_bad_input", "test_hostile_rules", "test_presets", "test_validation", "test_webhook_addresses"}
-)
-
-
-# Files about what a yard does by itself, whoever asked for it: over HTTP it would be the same again.
-OF_NO_LINE = frozenset(
-    {
-        *("test_breakers", "test_found_by_the_model", "test_metrics", "test_notifications", "test_presets"),
-        *(
-            "test_priority",
-            "test_pruning_pace",
-            "test_schedules_over_a_year",
-            "test_sweeping",
-            "test_throttles",
-            "test_verify",
-        ),
-    }
-)
-# Files about a server whose answers depend on how soon, or in which order, a store tells what happened.
-OF_SERVED_STORES = frozenset({"test_artifacts", "test_events_following", "test_metrics", "test_multica_end_to_end"})
-
-# The store on which each preset's document is replayed, beside memory, SQLite and HTTP: together they are all.
-OF_PRESETS = {
-    "factory": "postgres",
-    "multica": "postgres",
-    "automechanica": "postgres",
-    "loki": "redis",
-    "ade": "redis",
-}
-
-
-def is_worth_it(path: Path, name: str, *, is_first: bool) -> bool:
-    """Whether a test is usually run on this store; what TASKYARD_TEST_STORES asks for always is.
-
-    A server is nearly the same on every store, so one will do for most of it; and what is beyond one is only the
-    service. Cases of a guarantee that differ in figures are for the core to tell apart: far away, the first will do.
-    """
-    if "TASKYARD_TEST_STORES" in os.environ:
-        return True
-    folder, file = path.parent.name, path.stem
-    if folder in ("guarantees", "seeds") and name in ("postgres", "redis", "http") and not is_first:
-        return False
-    if folder == "seeds":
-        return name in ("memory", "sqlite", "http", OF_PRESETS[file.split("_")[1]])
-    if folder == "sources":  # policies, which no store knows of
-        return name in ("", "memory")
-    if file in OF_NO_STORE and name in ("postgres", "redis"):
-        return False
-    if name == "http":
-        return folder == "worker" or (folder == "guarantees" and file not in OF_NO_LINE)
-    if folder == "mcp":
-        return name in ("", "sqlite", "postgres")
-    if folder == "security":
-        return name in ("", "sqlite", "postgres")
-    if folder == "server":
-        return name in ("", "sqlite") or (name == "postgres" and file in OF_SERVED_STORES)
-    return True
-
-
 def opener(name: str, folder: Path, clock: Clock) -> Opener:
     assert name in STORES, f"TASKYARD_TEST_STORES asks for {name!r}, and there are only {', '.join(STORES)}"
     return STORES[name](folder, clock)

@@ -40,6 +40,7 @@ const Dags = lazy(() => import("./pages/dags/dags"));
 const Dag = lazy(() => import("./pages/dag/dag"));
 const DeadLetters = lazy(() => import("./pages/dead-letters/dead-letters"));
 const Approvals = lazy(() => import("./pages/approvals/approvals"));
+const Answer = lazy(() => import("./pages/answer/answer"));
 const Agents = lazy(() => import("./pages/agents/agents"));
 const Queues = lazy(() => import("./pages/queues/queues"));
 const Schedules = lazy(() => import("./pages/schedules/schedules"));
@@ -47,6 +48,7 @@ const Spend = lazy(() => import("./pages/spend/spend"));
 
 const router = createBrowserRouter([
   { path: "/login", Component: Login },
+  { path: "/answer/:link", Component: Answer, ErrorBoundary: Crash },
   {
     Component: Inside,
     ErrorBoundary: Crash,

@@ -29,10 +29,13 @@ if TYPE_CHECKING:
     from taskyard.features.attempts.views import Receipt
     from taskyard.features.tasks.views import Details, Held, Task
     from taskyard.ledger.clock import ManualClock
-    from taskyard.worker.context import Context, SyncContext
+    from taskyard.worker.context import Context
     from taskyard.worker.control import Cancel, Fail, Retry, Snooze
+    from taskyard.worker.current import current_task
+    from taskyard.worker.faults import diagnose_error
     from taskyard.worker.handlers import Agent
     from taskyard.worker.inbox import Inbox
+    from taskyard.worker.sync_context import SyncContext
 
 __all__ = [
     "Agent",
@@ -67,6 +70,8 @@ __all__ = [
     "Yard",
     "connect",
     "connect_sync",
+    "current_task",
+    "diagnose_error",
 ]
 
 _HOMES = {
@@ -76,9 +81,12 @@ _HOMES = {
     "features.attempts.views": ("Receipt",),
     "features.tasks.views": ("Details", "Held", "Task"),
     "worker.handlers": ("Agent",),
-    "worker.context": ("Context", "SyncContext"),
+    "worker.context": ("Context",),
     "worker.control": ("Cancel", "Fail", "Retry", "Snooze"),
+    "worker.current": ("current_task",),
+    "worker.faults": ("diagnose_error",),
     "worker.inbox": ("Inbox",),
+    "worker.sync_context": ("SyncContext",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

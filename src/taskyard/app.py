@@ -14,6 +14,8 @@ from taskyard import plugins, sync
 from taskyard import yard as service
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import preset as named_preset
+from taskyard.features.approvals.answer_links import public_url as checked_public_url
+from taskyard.features.memory.embedders import open_embedder
 from taskyard.features.retention.rules import checked_days
 from taskyard.host import NEEDS_THE_STORE, Host, LocalHost
 from taskyard.ledger.clock import ManualClock, SystemClock
@@ -82,7 +84,9 @@ def connect(
     transcripts: str | Path | None = None,
     artifacts: str | None = None,
     max_artifact_bytes: int = 1 << 30,
+    embedder: str | None = None,
     allowed_targets: Iterable[str] | None = None,
+    public_url: str | None = None,
     call_timeout_sec: float | None = None,
 ) -> Yard:
     """A yard on the store that the URL names: `sqlite:///file.db`, `postgresql://host/database`,
@@ -105,7 +109,12 @@ def connect(
 
     `artifacts`, or `TASKYARD_ARTIFACTS`, is where files are kept: `file:///directory`, `s3://bucket`, `gs://bucket` or
     `az://container`; by default a directory beside the SQLite file. `allowed_targets`, or `TASKYARD_ALLOWED_TARGETS`
-    with commas between, are hosts and networks that notifications may go to though they are not public.
+    with commas between, are hosts and networks that notifications may go to though they are not public. `public_url`,
+    or `TASKYARD_PUBLIC_URL`, is by what people reach the server: with it, notifications of questions have a link.
+
+    `embedder`, or `TASKYARD_EMBEDDER`, turns finished work into vectors, so that similar work is found: `hash:`, which
+    needs nothing, `wordllama:`, `openai+https://HOST/v1?model=NAME`, or one of an installed package. Without it
+    nothing is embedded.
 
     `call_timeout_sec`, or `TASKYARD_CALL_TIMEOUT_SEC`, is how long a call waits for PostgreSQL, Redis or a server that
     does not answer, or for another process's lock on a SQLite file: 10 by default.
@@ -122,7 +131,9 @@ def connect(
         transcripts=Path(transcripts or os.environ.get("TASKYARD_TRANSCRIPTS") or _beside_the_file(url, "transcripts")),
         artifacts=_place_of_artifacts(url, artifacts or os.environ.get("TASKYARD_ARTIFACTS")),
         max_artifact_bytes=max_artifact_bytes,
+        embedder=_embedder(embedder),
         allowed_targets=_targets(allowed_targets),
+        public_url=_public_url(public_url),
         call_timeout=_call_timeout(call_timeout_sec),
     )
     migrates = os.environ.get("TASKYARD_MIGRATE", "").lower() not in _NO if migrate is None else migrate
@@ -132,6 +143,11 @@ def connect(
     return yard
 
 
+def _public_url(given: str | None) -> str | None:
+    url = given or os.environ.get("TASKYARD_PUBLIC_URL")
+    return checked_public_url(url) if url else None
+
+
 async def serve(
     yard: service.Yard,
     *,
@@ -139,11 +155,13 @@ async def serve(
     port: int = 8420,
     allowed_hosts: Iterable[str] = (),
     watch: Iterable[Path] = (),
+    issuer: str | None = None,
     on_up: Callable[[str, bool], object] | None = None,
 ) -> None:
     """Serve an open yard over HTTP until the process is asked to stop. `on_up` hears the address, and if it is open.
 
-    Files in the folders to `watch` fire the triggers that wait for them.
+    Files in the folders to `watch` fire the triggers that wait for them. `issuer` is the URL of the authorization
+    server that hands out this yard's tokens: clients of MCP find it by that.
     """
     if not isinstance(yard.host, LocalHost):
         raise InvalidInput("url", NEEDS_THE_STORE)
@@ -169,6 +187,8 @@ async def serve(
             on_up=on_up,
             problems=problems,
             mcp=mcp_mount(),
+            issuer=issuer,
+            a2a=a2a_mount(),
         )
     finally:
         stop.set()
@@ -184,6 +204,17 @@ def mcp_mount() -> Mount | None:
             raise
         return None
     return McpMount()
+
+
+def a2a_mount() -> Mount | None:
+    """What answers at /a2a of a server; None without the library of the protocol."""
+    try:
+        from taskyard.a2a.a2a_mount import A2aMount  # noqa: PLC0415 - the A2A server is an extra
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] not in ("a2a", "google", "httpx", "jsonrpc", "sse_starlette"):
+            raise
+        return None
+    return A2aMount()
 
 
 async def serve_mcp(yard: service.Yard, *, role: str = "all", agent: str | None = None) -> None:
@@ -210,7 +241,7 @@ async def served(yard: service.Yard, *, port: int = 0) -> AsyncGenerator[str | N
             raise
         yield None
         return
-    async with serving.served(yard, port=port, mcp=mcp_mount()) as server:
+    async with serving.served(yard, port=port, mcp=mcp_mount(), a2a=a2a_mount()) as server:
         yield f"http://127.0.0.1:{server.port}"
 
 
@@ -297,6 +328,13 @@ def _place_of_artifacts(url: str, given: str | None) -> str | None:
             return "memory://"
         case _:
             return None
+
+
+def _embedder(given: str | None) -> str | None:
+    url = given or os.environ.get("TASKYARD_EMBEDDER") or None
+    if url is not None:
+        open_embedder(url)  # refused now, and not when something is to be embedded
+    return url
 
 
 def _targets(given: Iterable[str] | None) -> tuple[str, ...]:

@@ -140,6 +140,8 @@ class LocalHost:
             "pruning": partial(self._house, partial(self.sweeper.make_room, at_length=True)),
             "outbox": self._outbox.run,
         }
+        if (feed := self.verbs.recall.feed) is not None:
+            acts["embedding"] = feed.follow
         self._keepers = [
             asyncio.create_task(self._keep(act, name), name=f"taskyard {name}") for name, act in acts.items()
         ]

@@ -19,6 +19,7 @@ STORES = "taskyard.stores"  # by the scheme of a yard's URL
 OBJECT_STORES = "taskyard.object_stores"  # by the scheme of the place for artifacts
 CHANNELS = "taskyard.channels"  # by the scheme of a notification's target
 SOURCES = "taskyard.sources"  # by the name that triggers give as their source
+EMBEDDERS = "taskyard.embedders"  # by the scheme of the embedder's URL
 ADAPTERS = "taskyard.adapters"  # by the name that `taskyard work --adapter` takes
 
 

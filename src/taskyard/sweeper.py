@@ -44,6 +44,7 @@ EVERY = SECOND
 GAP = Micros(30 * SECOND)  # no sweep for longer than this: the yard itself was away, and agents are not to blame
 SILENT = Micros(75 * SECOND)
 PRUNE_EVERY = Micros(10 * SECOND)
+PRUNE_STREAMS_EVERY = Micros(60 * SECOND)
 CASCADES_EVERY = Micros(60 * SECOND)
 FOLLOW_EVERY = Micros(5 * SECOND)
 PAGE = 1000  # events
@@ -101,6 +102,8 @@ class Sweeper:
             + await self.on_duty("graphs", ALL_GRAPHS_EVERY, self._settle_all)
             + await self.on_duty("inboxes", FORGET_EVERY, self._here.inbox.forget_old)
             + await self.on_duty("handles", FORGET_EVERY, self._here.handles.forget_pruned, at_length=at_length)
+            + await self.on_duty("a2a", FORGET_EVERY, self._here.a2a.forget_pruned, at_length=at_length)
+            + await self.on_duty("scores", FORGET_EVERY, self._here.scores.forget_pruned, at_length=at_length)
             + await self.on_duty("agents", FORGET_EVERY, self._forget_agents)
             + await self.on_duty(
                 "fires", FORGET_EVERY, partial(self._here.fire_retention.forget_all, self._fire_retention_of)
@@ -109,6 +112,7 @@ class Sweeper:
 
     async def make_room(self, *, at_length: bool) -> int:
         """Prune. At length: until nothing is left that is old enough."""
+        await self.on_duty("streams", PRUNE_STREAMS_EVERY, self._here.streams.prune)
         return await self.on_duty("prune", PRUNE_EVERY, self._here.pruning.prune, at_length=at_length)
 
     # Leases, delays, waits
@@ -224,6 +228,7 @@ class Sweeper:
         try:
             for workspace, mine in sorted(by_workspace.items()):
                 await self._workspace_of(workspace).notification_feed.follow([stored.event for stored in mine])
+                await self._workspace_of(workspace).push_feed.follow(mine)
                 await self._workspace_of(workspace).event_triggers.follow(mine)
         except StoreFull as full:
             logger.warning("triggers wait: %s", full)

@@ -10,24 +10,30 @@ from types import TracebackType
 from typing import Self
 
 from taskyard.core.units import Micros
+from taskyard.features.a2a.service import A2A
 from taskyard.features.agents.runtimes import Runtimes
 from taskyard.features.agents.service import Agents
 from taskyard.features.approvals.service import Approvals
 from taskyard.features.artifacts.service import Artifacts
 from taskyard.features.breakers.service import Breakers
 from taskyard.features.budgets.service import Budgets
+from taskyard.features.cutovers.service import Cutovers
 from taskyard.features.dags.service import Dags
 from taskyard.features.dead_letters.service import DeadLetters
 from taskyard.features.handles.service import Handles
 from taskyard.features.inbox.service import Inboxes
+from taskyard.features.memory.service import Memory
 from taskyard.features.notifications.service import Notifications
 from taskyard.features.overview.service import Overviews
 from taskyard.features.queues.presets import Presets
 from taskyard.features.queues.service import Queues
 from taskyard.features.schedules.service import Schedules
+from taskyard.features.scores.service import Scores
+from taskyard.features.streams.service import Streams
 from taskyard.features.subagents.service import Subagents
 from taskyard.features.tokens.service import Tokens
 from taskyard.features.triggers.service import Triggers
+from taskyard.features.variants.service import Variants
 from taskyard.portal import Portal, Waits
 from taskyard.yard import AttemptVerbs, TaskVerbs, Yard
 
@@ -75,14 +81,20 @@ class SyncYard:
         self.budgets = SyncBudgets(yard.budgets, wait)
         self.dags = SyncDags(yard.dags, wait)
         self.dead_letters = SyncDeadLetters(yard.dead_letters, wait)
+        self.cutovers = SyncCutovers(yard.cutovers, wait)
         self.handles = SyncHandles(yard.handles, wait)
+        self.a2a = SyncA2A(yard.a2a, wait)
         self.inbox = SyncInbox(yard.inbox, wait)
+        self.memory = SyncMemory(yard.memory, wait)
+        self.scores = SyncScores(yard.scores, wait)
+        self.variants = SyncVariants(yard.variants, wait)
         self.notifications = SyncNotifications(yard.notifications, wait)
         self.overview = SyncOverviews(yard.overview, wait)
         self.presets = SyncPresets(yard.presets, wait)
         self.queues = SyncQueues(yard.queues, wait)
         self.runtimes = SyncRuntimes(yard.runtimes, wait)
         self.schedules = SyncSchedules(yard.schedules, wait)
+        self.streams = SyncStreams(yard.streams, wait)
         self.subagents = SyncSubagents(yard.subagents, wait)
         self.tokens = SyncTokens(yard.tokens, wait)
         self.triggers = SyncTriggers(yard.triggers, wait)
@@ -138,6 +150,7 @@ class SyncAttempts:
         self.sleep = wait(attempts.sleep)
         self.snooze = wait(attempts.snooze)
         self.wait_for = wait(attempts.wait_for)
+        self.ask = wait(attempts.ask)
 
 
 class SyncAgents:
@@ -155,6 +168,8 @@ class SyncAgents:
 
 class SyncApprovals:
     def __init__(self, approvals: Approvals, wait: Waits) -> None:
+        self.answer = wait(approvals.answer)
+        self.get = wait(approvals.get)
         self.list = wait(approvals.list)
         self.signal = wait(approvals.signal)
 
@@ -203,6 +218,30 @@ class SyncDeadLetters:
         self.reviews = wait(dead_letters.reviews)
 
 
+class SyncCutovers:
+    def __init__(self, cutovers: Cutovers, wait: Waits) -> None:
+        self.get = wait(cutovers.get)
+        self.list = wait(cutovers.list)
+        self.move = wait(cutovers.move)
+        self.remove = wait(cutovers.remove)
+        self.report = wait(cutovers.report)
+        self.start = wait(cutovers.start)
+
+
+class SyncA2A:
+    def __init__(self, a2a: A2A, wait: Waits) -> None:
+        self.publish = wait(a2a.publish)
+        self.list = wait(a2a.list)
+        self.unpublish = wait(a2a.unpublish)
+        self.share = wait(a2a.share)
+        self.task = wait(a2a.task)
+        self.tasks = wait(a2a.tasks)
+        self.send = wait(a2a.send)
+        self.set_push = wait(a2a.set_push)
+        self.pushes = wait(a2a.pushes)
+        self.remove_push = wait(a2a.remove_push)
+
+
 class SyncHandles:
     def __init__(self, handles: Handles, wait: Waits) -> None:
         self.create = wait(handles.create)
@@ -219,8 +258,33 @@ class SyncInbox:
         self.take = wait(inbox.take)
 
 
+class SyncScores:
+    def __init__(self, scores: Scores, wait: Waits) -> None:
+        self.add = wait(scores.add)
+        self.list = wait(scores.list)
+        self.report = wait(scores.report)
+
+
+class SyncVariants:
+    def __init__(self, variants: Variants, wait: Waits) -> None:
+        self.list = wait(variants.list)
+        self.set = wait(variants.set)
+
+
+class SyncMemory:
+    def __init__(self, memory: Memory, wait: Waits) -> None:
+        self.agent_events = wait(memory.agent_events)
+        self.catch_up = wait(memory.catch_up)
+        self.embedding_jobs = wait(memory.embedding_jobs)
+        self.policy = wait(memory.policy)
+        self.search = wait(memory.search)
+        self.set_policy = wait(memory.set_policy)
+        self.state = wait(memory.state)
+
+
 class SyncNotifications:
     def __init__(self, notifications: Notifications, wait: Waits) -> None:
+        self.callback_secret = wait(notifications.callback_secret)
         self.deliveries = wait(notifications.deliveries)
         self.dismiss = wait(notifications.dismiss)
         self.list = wait(notifications.list)
@@ -271,6 +335,14 @@ class SyncSchedules:
         self.remove = wait(schedules.remove)
         self.resume = wait(schedules.resume)
         self.run = wait(schedules.run)
+
+
+class SyncStreams:
+    def __init__(self, streams: Streams, wait: Waits) -> None:
+        self.append = wait(streams.append)
+        self.append_many = wait(streams.append_many)
+        self.follow = wait.iterate(streams.follow)
+        self.page = wait(streams.page)
 
 
 class SyncSubagents:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from taskyard.features.a2a.service import A2A
 from taskyard.features.agents.runtimes import Runtimes
 from taskyard.features.agents.service import Agents
+from taskyard.features.approvals.questions import Questions
 from taskyard.features.approvals.service import Approvals
 from taskyard.features.artifacts.service import Artifacts
 from taskyard.features.attempts.claims import Claims
@@ -14,16 +16,20 @@ from taskyard.features.attempts.notes import Notes
 from taskyard.features.attempts.suspension import Suspension
 from taskyard.features.breakers.service import Breakers
 from taskyard.features.budgets.service import Budgets
+from taskyard.features.cutovers.service import Cutovers
 from taskyard.features.dags.service import Dags
 from taskyard.features.dead_letters.service import DeadLetters
 from taskyard.features.events.service import Events
 from taskyard.features.handles.service import Handles
 from taskyard.features.inbox.service import Inboxes
+from taskyard.features.memory.service import Memory
 from taskyard.features.notifications.service import Notifications
 from taskyard.features.overview.service import Overviews
 from taskyard.features.queues.presets import Presets
 from taskyard.features.queues.service import Queues
 from taskyard.features.schedules.service import Schedules
+from taskyard.features.scores.service import Scores
+from taskyard.features.streams.service import Streams
 from taskyard.features.subagents.service import Subagents
 from taskyard.features.tasks.bulk import Bulk
 from taskyard.features.tasks.cancellation import Cancellation
@@ -38,6 +44,7 @@ from taskyard.features.tasks.lookup.why import Explanations
 from taskyard.features.tasks.priorities import Priorities
 from taskyard.features.tokens.service import Tokens
 from taskyard.features.triggers.service import Triggers
+from taskyard.features.variants.service import Variants
 from taskyard.features.verify.health import Health
 from taskyard.features.verify.service import Verification
 
@@ -45,6 +52,7 @@ from taskyard.features.verify.service import Verification
 class Verbs:
     """What a host has for a yard to bind. A local one has more, for itself; see `workspace`."""
 
+    a2a: A2A
     agents: Agents
     approvals: Approvals
     arrivals: Arrivals
@@ -63,21 +71,27 @@ class Verbs:
     explanations: Explanations
     external_transactions: ExternalTransactions
     failures: Failures
+    cutovers: Cutovers
     handles: Handles
     health: Health
     inbox: Inboxes
     inputs: Inputs
+    memory: Memory
+    scores: Scores
+    variants: Variants
     notes: Notes
     notifications: Notifications
     overview: Overviews
     presets: Presets
     priorities: Priorities
     queries: Queries
+    questions: Questions
     queues: Queues
     reruns: Reruns
     results: Results
     runtimes: Runtimes
     schedules: Schedules
+    streams: Streams
     subagents: Subagents
     suspension: Suspension
     tokens: Tokens

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from taskyard.features.a2a.asked_tasks import AskedTasks
+from taskyard.features.a2a.push_feed import PushFeed
+from taskyard.features.a2a.service import A2A
 from taskyard.features.agents.lost_work import LostWork
 from taskyard.features.agents.runtimes import Runtimes
 from taskyard.features.agents.service import Agents
+from taskyard.features.approvals.answer_links import AnswerLinks
+from taskyard.features.approvals.questions import Questions
 from taskyard.features.approvals.service import Approvals
 from taskyard.features.artifacts.checks import ArtifactChecks
 from taskyard.features.artifacts.orphans import OrphanObjects
@@ -24,6 +29,7 @@ from taskyard.features.attempts.validation.validators import Validators
 from taskyard.features.breakers.service import Breakers
 from taskyard.features.breakers.trips import BreakerTrips
 from taskyard.features.budgets.service import Budgets
+from taskyard.features.cutovers.service import Cutovers
 from taskyard.features.dags.lifecycle import Lifecycle
 from taskyard.features.dags.service import Dags
 from taskyard.features.dead_letters.reviews import Reviews
@@ -34,7 +40,11 @@ from taskyard.features.inbox.checks import InboxChecks
 from taskyard.features.inbox.inbox_feed import InboxFeed
 from taskyard.features.inbox.service import Inboxes
 from taskyard.features.inbox.transcripts import Transcripts
+from taskyard.features.memory.recall import Recall
+from taskyard.features.memory.recollection import Recollection
+from taskyard.features.memory.service import Memory
 from taskyard.features.metrics.service import MetricCounts
+from taskyard.features.notifications.callbacks import CallbackFeed
 from taskyard.features.notifications.checks import NotificationChecks
 from taskyard.features.notifications.delivery import Delivery
 from taskyard.features.notifications.event_feed import NotificationFeed
@@ -48,9 +58,11 @@ from taskyard.features.schedules.agenda import Agenda
 from taskyard.features.schedules.checks import FireChecks
 from taskyard.features.schedules.schedule_firing import ScheduleFiring
 from taskyard.features.schedules.service import Schedules
+from taskyard.features.scores.service import Scores
 from taskyard.features.sources.fire_log import FireLog
 from taskyard.features.sources.from_template import TemplatedWork
 from taskyard.features.sources.retention import FireRetention
+from taskyard.features.streams.service import Streams
 from taskyard.features.subagents.service import Subagents
 from taskyard.features.tasks.bulk import Bulk
 from taskyard.features.tasks.cancellation import Cancellation
@@ -73,6 +85,7 @@ from taskyard.features.triggers.event_triggers import EventTriggers
 from taskyard.features.triggers.incoming_webhooks import IncomingWebhooks
 from taskyard.features.triggers.service import Triggers
 from taskyard.features.triggers.trigger_firing import TriggerFiring
+from taskyard.features.variants.service import Variants
 from taskyard.features.verify.health import Health
 from taskyard.features.verify.service import Verification
 from taskyard.ledger.ledger import Ledger
@@ -101,10 +114,12 @@ class Workspace(Verbs):
         self.completions = Completions(ledger, self.handed_out, self.breaker_trips, self.visibility, self.validators)
         self.failures = Failures(ledger, self.returned_keys, self.validators)
         self.expiry = Expiry(ledger, self.validators)
+        self.streams = Streams(ledger)
         self.notes = Notes(ledger, self.artifacts)
         self.conversations = Conversations(ledger)
         self.claims = Claims(ledger, self.handed_out, self.failures, self.notes, self.conversations)
         self.suspension = Suspension(ledger, self.notes)
+        self.questions = Questions(ledger, self.suspension)
         self.presets = Presets(ledger)
         self.drafts = Drafts(ledger, self.presets)
         self.growth = Growth(ledger, self.drafts)
@@ -115,13 +130,17 @@ class Workspace(Verbs):
         self.cancellation = Cancellation(ledger, self.dag_lifecycle, self.validators, self.reviews)
         self.wakeups = WakeUps(ledger, self.cancellation)
         self.queries = Queries(ledger)
-        self.inputs = Inputs(ledger, self.visibility)
+        self.recall = Recall(ledger)
+        self.memory = Memory(ledger, self.recall)
+        self.recollection = Recollection(ledger, self.recall, self.notes)
+        self.inputs = Inputs(ledger, self.visibility, self.recollection)
         self.priorities = Priorities(ledger)
         self.reruns = Reruns(ledger, self.drafts, self.arrivals, self.cancellation)
         self.children = Children(ledger, self.suspension, self.drafts, self.growth)
         self.explanations = Explanations(ledger)
         self.dags = Dags(ledger, self.drafts, self.growth, self.results, self.cancellation, self.queries)
         self.approvals = Approvals(ledger, self.queries)
+        self.answer_links = AnswerLinks(ledger, self.approvals)
         self.dead_letters = DeadLetters(ledger, self.dag_lifecycle, self.reviews, self.cancellation, self.queries)
         self.queues = Queues(ledger)
         self.lost_work = LostWork(ledger, self.failures)
@@ -142,7 +161,8 @@ class Workspace(Verbs):
         self.transcripts = Transcripts(ledger)
         self.inbox_checks = InboxChecks(ledger)
         self.subagents = Subagents(ledger, self.notes, self.drafts, self.children, self.transcripts)
-        self.notification_delivery = Delivery(ledger)
+        self.asked_tasks = AskedTasks(ledger)
+        self.notification_delivery = Delivery(ledger, self.answer_links, self.asked_tasks)
         self.notifications = Notifications(ledger, self.notification_delivery)
         self.notification_feed = NotificationFeed(ledger)
         self.notification_checks = NotificationChecks(ledger)
@@ -151,16 +171,21 @@ class Workspace(Verbs):
         self.permissions = Permissions(ledger, self.visibility, self.inputs)
         self.retention = Retention(ledger)
         self.handles = Handles(ledger, self.retention)
+        self.scores = Scores(ledger)
+        self.variants = Variants(ledger)
+        self.cutovers = Cutovers(ledger)
+        self.push_feed = PushFeed(ledger, self.asked_tasks)
         self.pruning = Pruning(ledger, self.orphan_objects, self.metrics, self.transcripts, self.retention)
         self.events = Events(ledger)
         self.overview = Overviews(ledger, self.breakers, self.queries, self.queues, self.agents, self.budgets)
         self.verification = Verification(
             ledger, self.artifact_checks, self.metrics, self.fire_checks, self.inbox_checks, self.notification_checks
         )
-        self.health = Health(ledger)
+        self.health = Health(ledger, self.memory, self.recall)
         self.bulk = Bulk(ledger, self.cancellation, self.queries, self.priorities, self.reruns, self.dead_letters)
         self.fire_retention = FireRetention(ledger, self.retention)
         self.inbox = Inboxes(ledger, self.transcripts, self.retention)
+        self.a2a = A2A(ledger, self.handles, self.asked_tasks, self.approvals, self.inbox)
         self._listen()
 
     def _listen(self) -> None:
@@ -170,7 +195,7 @@ class Workspace(Verbs):
         log, also after a crash, is named in `sweeper`.
         """
         self.ledger.ended = self.handed_out.let_go
-        self.ledger.contributors.append(InboxFeed(self.ledger.store))
+        self.ledger.contributors += [InboxFeed(self.ledger.store), CallbackFeed(self.ledger.store)]
         self.ledger.followers += [self.dag_lifecycle, self.breaker_trips]
         self.dag_lifecycle.on_end.append(self.event_triggers.dag_ended)
 
@@ -178,3 +203,4 @@ class Workspace(Verbs):
         """Let what is under way come to its end."""
         await self.events.close()
         await self.results.close()
+        await self.streams.close()

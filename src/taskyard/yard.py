@@ -55,6 +55,7 @@ class Yard:
         """Whatever is about one noun, and not about every task, stands under that noun."""
         self.tasks = TaskVerbs(verbs)
         self.attempts = AttemptVerbs(verbs)
+        self.a2a = verbs.a2a
         self.agents = verbs.agents
         self.approvals = verbs.approvals
         self.artifacts = verbs.artifacts
@@ -62,14 +63,19 @@ class Yard:
         self.budgets = verbs.budgets
         self.dags = verbs.dags
         self.dead_letters = verbs.dead_letters
+        self.cutovers = verbs.cutovers
         self.handles = verbs.handles
         self.inbox = verbs.inbox
+        self.memory = verbs.memory
+        self.scores = verbs.scores
+        self.variants = verbs.variants
         self.notifications = verbs.notifications
         self.overview = verbs.overview
         self.presets = verbs.presets
         self.queues = verbs.queues
         self.runtimes = verbs.runtimes
         self.schedules = verbs.schedules
+        self.streams = verbs.streams
         self.subagents = verbs.subagents
         self.tokens = verbs.tokens
         self.triggers = verbs.triggers
@@ -172,6 +178,7 @@ class AttemptVerbs:
         self.sleep = verbs.suspension.sleep
         self.snooze = verbs.suspension.snooze
         self.wait_for = verbs.suspension.wait_for
+        self.ask = verbs.questions.ask
 
 
 def local_yard(store: Store, options: Options) -> Yard:

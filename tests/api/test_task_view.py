@@ -76,6 +76,8 @@ ASKED: dict[str, Any] = {
     "trigger": {"type": "comment", "ref": "c-1", "summary": "please"},
     "tags": ["red", "blue"],
     "remember": False,
+    "variant": "b",
+    "callback": "https://example.org/ended",
     "trace": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 }
 

@@ -20,6 +20,7 @@ WITHOUT_JSON = {
     "work": "stays until it is ended, and logs; see --log-format",
     "serve": "stays until it is ended, and logs; see --log-format",
     "demo": "draws on a terminal",
+    "tui": "draws on a terminal",
 }
 
 

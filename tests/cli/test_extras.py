@@ -30,6 +30,7 @@ NEEDS = {
     "artifacts": ("obstore", ["artifacts", "put", "brief.txt"], "artifacts"),
     "notifications": ("httpcore", ["notify", "add", "me", "slack://a/b/c", "--on", "dead_letter"], "notifications"),
     "MCP": ("mcp", ["mcp"], "mcp"),
+    "the terminal": ("textual", ["tui"], "tui"),
     "watching": ("watchfiles", ["triggers", "watch", "."], "watch"),
 }
 

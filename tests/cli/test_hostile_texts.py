@@ -26,12 +26,14 @@ CLIPBOARD = "\x1b]52;c;aGVsbG8=\x07"
 CHARACTERS = f"{CLIPBOARD}\x1b[2J\x1b[31m\u202egnp.exe\u2066\x9b1mC1\x7f\r\u200e"
 HOSTILE = f"[/bold][link=file:///etc]{CHARACTERS}[red]:boom:"
 NAME = f"n[/b]{CHARACTERS}"[:60]  # where names are short
+VARIANT: dict[str, Any] = {"name": NAME, "prompt": HOSTILE, "payload": {HOSTILE: HOSTILE}, "model_preferences": [NAME]}
 COLOUR = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\|\x1b\[\?25[lh]|\x1b\[[0-9]*[AK]|\r(?=\n|\x1b|$)")
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 # Commands that show nothing of what somebody else wrote: they change something by its id, serve, or measure.
 SILENT = {
     *(
         "schema",
+        "tui",  # its screens: tests/tui/test_hostile_screens.py
         "demo",
         "bench",
         "serve",
@@ -68,7 +70,8 @@ SILENT = {
         "triggers add rule",
     ),
     *("hooks add", "hooks rotate", "hooks rm", "inbox enqueue", "inbox clear", "inbox consume", "token revoke"),
-    *("subagents start", "cancel", "preset show", "preset set"),
+    *("subagents start", "cancel", "preset show", "preset set", "notify callback-secret"),
+    *("a2a unpublish", "cutover rm", "memory embed", "worktrees ls", "worktrees clean"),
     *("export yard", "export loki", "import yard", "import loki", "compare", "mcp install", "skills install"),
 }
 
@@ -78,8 +81,11 @@ def hostile_yard(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[st
     """A yard in which every text that anybody can write is hostile; with the ids that commands need."""
     folder = tmp_path_factory.mktemp("hostile")
     url = f"sqlite:///{folder / 'yard.db'}"
-    with taskyard.connect_sync(url, sweeps=False) as yard:
-        return url, given_hostile_texts(yard)
+    with taskyard.connect_sync(url, sweeps=False, embedder="hash:") as yard:
+        ids = given_hostile_texts(yard)
+        yard.memory.catch_up()
+        assert yard.memory.search(HOSTILE)
+        return url, ids
 
 
 def given_hostile_texts(yard: SyncYard) -> dict[str, str]:
@@ -96,6 +102,7 @@ def given_hostile_texts(yard: SyncYard) -> dict[str, str]:
     yard.artifacts.put("[bold]x[red]", b"x", task_id=held.id, lease=held.lease, media_type="text/plain")
     yard.progress(held.id, held.lease, {"fraction": 0.5, "message": HOSTILE, "note": HOSTILE})
     yard.attempts.message(held.id, held.lease, HOSTILE)
+    yard.streams.append(held.id, held.lease, [{"text": HOSTILE}, {"kind": "stderr", "text": HOSTILE}])
     yard.fail(held.id, held.lease, NAME[:40], HOSTILE, details=document, model=NAME, cost_usd="0.01")
     yard.enqueue("decided", title=HOSTILE, agent="t", max_attempts=1)
     (dead,) = yard.claim(NAME, start=True)
@@ -111,7 +118,25 @@ def given_hostile_texts(yard: SyncYard) -> dict[str, str]:
     yard.schedules.add("nightly", "every day at 09:00", task={"type": NAME, "title": HOSTILE}, by=f"human:{NAME}")
     yard.notifications.set(NAME, "https://example.org/h", events=["dead_letter"], types=[NAME], by=f"human:{NAME}")
     yard.inbox.put("t", NAME, HOSTILE)
-    return {"task": held.id, "running": running.id, "dag": dag.id}
+    yard.a2a.publish(NAME, description=HOSTILE, examples=[NAME], by=f"human:{NAME}")
+    yard.cutovers.start("c", by=f"human:{NAME}")
+    difference: dict[str, str] = dict.fromkeys(("call", "old", "new"), HOSTILE)
+    yard.cutovers.report("c", "dual_write", calls=1, compared=1, differences=1, latest=[difference])
+    yard.memory.set_policy(types={NAME: True}, by=f"human:{NAME}")
+    yard.scores.add(held.id, NAME, 0.5, note=HOSTILE, by=f"human:{NAME}")
+    yard.variants.set(NAME, [VARIANT], by=f"human:{NAME}")
+    return {"task": held.id, "running": running.id, "dag": dag.id, "asking": given_hostile_question(yard)}
+
+
+def given_hostile_question(yard: SyncYard) -> str:
+    asking = yard.enqueue("asking", title=HOSTILE, agent="t")
+    (held,) = yard.claim(NAME, start=True, types=["asking"])
+    schema = {"type": "object", "properties": {NAME: {"type": "string", "title": HOSTILE, "description": HOSTILE}}}
+    yard.attempts.ask(
+        held.id, held.lease, NAME, HOSTILE, answer_schema=schema, who=[NAME, "local"], default={NAME: HOSTILE},
+        timeout_sec=9_000, context={HOSTILE: HOSTILE},
+    )  # fmt: skip
+    return asking.id
 
 
 def commands(ids: dict[str, str]) -> dict[str, list[str]]:
@@ -124,6 +149,7 @@ def commands(ids: dict[str, str]) -> dict[str, list[str]]:
         "tree": [ids["dag"]],
         "watch": ["--for", "0.01"],
         "events": [],
+        "logs": [ids["task"]],
         "stats": [],
         "doctor": [],
         "dead ls": [],
@@ -152,12 +178,34 @@ def commands(ids: dict[str, str]) -> dict[str, list[str]]:
         "inbox ls": [],
         "inbox peek": ["t", "-c", NAME],
         "inbox dequeue": ["t", "-c", NAME],
+        "a2a ls": [],
+        "a2a publish": [NAME, "--description", HOSTILE],
+        "approvals ls": [],
+        "approvals show": [ids["asking"]],
+        "approvals answer": [ids["asking"], "--name", NAME, "--data", json.dumps({NAME: HOSTILE})],
+        "cutover ls": [],
+        "cutover compare": ["c"],
+        "cutover start": ["c"],
+        "cutover shadow": ["c", "--force"],
+        "cutover switch": ["c", "--force"],
+        "cutover back": ["c"],
+        "cutover finish": ["c", "--force"],
+        "memory search": [HOSTILE],
+        "memory events": [],
+        "memory jobs": [],
+        "memory policy": [],
+        "memory state": [],
+        "scores add": [ids["task"], NAME, "1", "--note", HOSTILE, "--by", f"human:{NAME}"],
+        "scores ls": [ids["task"]],
+        "scores report": [NAME],
+        "variants ls": [],
+        "variants set": [NAME, json.dumps([VARIANT])],
         "subagents ls": [],
         "subagents transcript": [ids["task"]],
     }
 
 
-COMMANDS = tuple(commands(dict.fromkeys(("task", "running", "dag"), "")))
+COMMANDS = tuple(commands(dict.fromkeys(("task", "running", "dag", "asking"), "")))
 
 
 def walked(command: Any, path: tuple[str, ...] = ()) -> list[str]:
@@ -216,6 +264,7 @@ def test_nothing_that_somebody_wrote_is_obeyed(
     command: str, as_json: bool, hostile_yard: tuple[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ):
     url, ids = hostile_yard
+    monkeypatch.setenv("TASKYARD_EMBEDDER", "hash:")
     words = [*command.split(), *commands(ids)[command], *(["--json"] if as_json and command != "watch" else [])]
 
     harmless(run(monkeypatch, "--url", url, *words))

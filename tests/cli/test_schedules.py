@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.cli.conftest import Command
+from tests.cli.conftest import Command, given_an_empty_yard
 
 
 def test_a_schedule_is_added_in_plain_words_shown_and_run(taskyard: Command) -> None:
@@ -96,3 +96,11 @@ def test_a_pull_request_hook_is_ready_made(taskyard: Command) -> None:
 
     assert added["trigger"]["settings"] == {"scheme": "github"}
     assert added["trigger"]["template"]["task"]["type"] == "review"
+
+
+def test_what_must_be_an_object_is_refused_with_its_option(taskyard: Command):
+    given_an_empty_yard(taskyard)
+
+    refused = taskyard("triggers", "fire", "inbox", "--data", "5")
+
+    assert (refused.status, refused.out) == (2, "Correct data: must be a JSON object. Nothing was stored.")

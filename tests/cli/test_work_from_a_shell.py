@@ -151,3 +151,14 @@ def test_a_result_is_waited_for_and_printed(taskyard: Command):
     }
     shown = taskyard("show", put_in, "--json").json
     assert shown["tokens_used"]["input"] == 9
+
+
+def test_a_worker_whose_limits_cannot_be_enforced_does_not_start(
+    taskyard: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    refused = taskyard("work", "--exec", "true", "--no-network")
+    assert (refused.status, "needs bubblewrap" in refused.out) == (2, True)
+    assert "must be a size" in taskyard("work", "--exec", "true", "--limit-memory", "2GB").out
+    assert "must come with --exec" in taskyard("work", "--test-runner", "a=true", "--limit-cpu", "5").out

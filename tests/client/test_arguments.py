@@ -10,7 +10,8 @@ from taskyard.client.transport.call_encoding import GIVEN_BY_THE_TOKEN
 from taskyard.core.errors import InvalidInput
 from taskyard.definition.document import without_none
 from taskyard.yard import Yard
-from tests.client.test_same_yard import NEED_THE_STORE, verbs
+from tests.client.test_same_yard import verbs
+from tests.local_only import NEED_THE_STORE
 
 TASK = "task_00000000000000000000000001"
 # What a server's models take only in certain words.
@@ -23,6 +24,7 @@ GIVEN: dict[str, Any] = {
     "busy": "skip",
     "ceiling_usd": "1.5",
     "cost_usd": "1.5",
+    "chunks": [{"text": "a"}],
     "content": "hello",
     "daily_budget_usd": "1.5",
     "dag": {"tasks": []},
@@ -34,8 +36,10 @@ GIVEN: dict[str, Any] = {
     "kind": "overlay_action",
     "misfire": "skip",
     "only": {"a": 1},
+    "latest": [{"call": "peek", "old": "[]", "new": "a"}],
     "overlap": "both",
     "overrides": {"code": {"failure_threshold": 3}},
+    "phase": "shadow",
     "ready_made": "json",
     "resolution": "cancel",
     "role": "agent",
@@ -44,6 +48,7 @@ GIVEN: dict[str, Any] = {
     "subject": "issue:42",
     "task": {"type": "code"},
     "task_id": TASK,
+    "variants": [{"name": "a"}],
     "window": "6h",
 }
 # Verbs that no verb of the same name carries out behind the server, and why.
@@ -81,7 +86,7 @@ def some(name: str, hint: Any) -> Any:
     if origins & {Sequence, Iterable}:
         return ["a", "b"]
     if Mapping in origins:
-        return {"a": 1}
+        return {"a": True}
     return next(value for each, value in ((str, f"a-{name}"), (bool, True), (float, 7.0), (int, 7)) if each in kinds)
 
 

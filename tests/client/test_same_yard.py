@@ -16,25 +16,9 @@ from taskyard.features.tasks.views import Task
 from taskyard.server.server import Server
 from taskyard.yard import Yard
 from tests.core.hostile import HOSTILE, Hostile
-from tests.local_only import LOCAL_ONLY
+from tests.local_only import LOCAL_ONLY, NEED_THE_STORE
 from tests.remote import url_of
 from tests.yards import given_a_dead_letter, given_a_running_task
-
-# Of the verbs that a yard has under its nouns, those that need the store itself.
-NEED_THE_STORE = {
-    "agents.forget",
-    "artifacts.fitting",
-    "health",
-    "handles.forget_pruned",
-    "inbox.forget_old",
-    "runtimes.forget_process",
-    "presets.agree",
-    "tasks.details",
-    "tasks.total",
-    "tokens.exist",
-    "tokens.known_by",
-    "queues.waiting_by_tier",
-}
 
 
 def verbs(yard: Yard) -> dict[str, Callable[..., Any]]:

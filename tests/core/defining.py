@@ -63,6 +63,8 @@ FULL: dict[str, Any] = {
     "concurrency_key": "repo:myapp",
     "coalescable": False,
     "remember": True,
+    "variant": "b",
+    "callback": "https://example.org/ended",
     "max_attempts": 5,
     "retry": {
         "strategy": "quadratic",

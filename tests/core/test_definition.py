@@ -89,6 +89,8 @@ def test_everything_a_task_can_say_is_kept():
         trigger_summary="please",
         tags=("repo:myapp", "sprint:12"),
         remember=True,
+        variant="b",
+        callback="https://example.org/ended",
         spec_version=3,
     )
 

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from taskyard.core import errors
 from taskyard.core.errors import (
     ERRORS,
+    AlreadyAnswered,
     Contended,
+    CutoverRefused,
     CycleFound,
     DeliveryRefused,
     DuplicateKey,
@@ -21,6 +23,7 @@ from taskyard.core.errors import (
     IdentityTaken,
     IllegalTransition,
     ImportUnfinished,
+    InvalidAnswer,
     InvalidInput,
     LeaseLost,
     MigrationNeedsStop,
@@ -62,6 +65,9 @@ TABLE: list[tuple[TaskyardError, str, int, int, bool, tuple[str, ...]]] = [
     (IllegalTransition("task_1", "completed", "cancel"), "illegal_transition", 4, 409, False, ("completed", "cancel")),
     (LeaseLost("task_1"), "lease_lost", 4, 409, False, ("Stop", "task_1")),
     (IdentityTaken("coder", "it is a type"), "identity_taken", 4, 409, False, ("coder", "it is a type")),
+    (InvalidAnswer([{"field": "a", "rule": "must be b"}]), "invalid_answer", 2, 422, False, ("a: must be b",)),
+    (AlreadyAnswered("task_1", "go", "ann", "noon"), "already_answered", 4, 409, False, ("task_1", "ann", "noon")),
+    (CutoverRefused("q", "shadow", "0 calls"), "cutover_refused", 4, 409, False, ("q", "shadow", "0 calls")),
     (YardMoved("tasks"), "yard_moved", 4, 409, False, ("Stop", "tasks")),
     (TaskFailed("task_1", "crash", "it fell"), "task_failed", 4, 409, False, ("task_1", "crash", "it fell")),
     (TaskCancelled("task_1", "old"), "task_cancelled", 4, 409, False, ("task_1", "old")),

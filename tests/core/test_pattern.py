@@ -7,9 +7,10 @@ import pytest
 
 import taskyard
 from taskyard.core.errors import InvalidInput
+from taskyard.core.planning import Planning
 from taskyard.core.policy import PRESETS
 from taskyard.core.task import Status
-from taskyard.definition.cache import common_shape, pattern_of
+from taskyard.definition.cache import Terms, pattern_of
 from taskyard.features.tasks.views import stored_task
 from taskyard.yard import Yard
 from tests.core.defining import defined
@@ -97,9 +98,10 @@ async def test_tasks_of_a_graph_have_each_what_is_its_own():
 def test_what_was_stated_of_a_task_itself_by_another_name_is_no_pattern():
     raw = {"type": "code", "instructions": "Fix it"}
     fixing = defined({"type": "code", "prompt": "Fix it"})
+    read_under = Planning(workspace="default", epoch=1), Terms("human:ann", None, False), PRESETS["standard"]
 
-    assert pattern_of(raw, common_shape(raw), PRESETS["standard"], fixing) is None
-    assert pattern_of(raw, common_shape(raw), PRESETS["standard"], fixing._replace(prompt="")) is not None
+    assert pattern_of(raw, *read_under, fixing) is None
+    assert pattern_of(raw, *read_under, fixing._replace(prompt="")) is not None
 
 
 async def test_a_task_does_not_depend_on_itself_whatever_came_before():

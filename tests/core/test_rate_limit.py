@@ -1,6 +1,6 @@
 """What is taken for a provider's rate limit, what is not, and how long it asks to wait."""
 
-from time import perf_counter
+from time import thread_time
 
 import pytest
 from hypothesis import example, given
@@ -224,10 +224,10 @@ def test_the_cut_through_a_long_error_makes_no_line_of_its_own():
 )  # fmt: skip
 def test_hostile_text_is_read_in_little_time(piece: str):
     hostile = (piece * 100_000)[:100_000]
-    started = perf_counter()
+    started = thread_time()  # of this thread alone: what else the machine does is no matter
     recognise(hostile, Recognition.STRICT)
     wait_hint(hostile, NOW)
-    assert perf_counter() - started < 0.5
+    assert thread_time() - started < 0.5
 
 
 @pytest.mark.parametrize(

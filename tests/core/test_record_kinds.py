@@ -8,6 +8,7 @@ from taskyard.core.agent import AgentType, RegisteredAgent
 from taskyard.core.changes import Record
 from taskyard.core.record_kinds import AGENT, AGENT_TYPE, DAG, RecordKind
 from taskyard.features.artifacts.rules import ARTIFACT, Artifact
+from taskyard.features.cutovers.rules import CUTOVER, Cutover
 from taskyard.features.inbox.items import ITEM, Item
 from taskyard.features.memory.rules import MEMORY, MemoryPolicy
 from taskyard.features.notifications.rules import NOTIFICATION, NOTIFIER, Notification, Notifier
@@ -20,7 +21,7 @@ from tests.api.samples import sample_of
 WRITTEN: list[tuple[RecordKind[Any], type]] = [
     *((AGENT, RegisteredAgent), (AGENT_TYPE, AgentType), (ARTIFACT, Artifact), (ITEM, Item), (MEMORY, MemoryPolicy)),
     *((NOTIFICATION, Notification), (NOTIFIER, Notifier), (SCHEDULE, Schedule), (SESSION, Session), (TOKEN, Token)),
-    *((RULE_STATE, RuleState), (TRIGGER, Trigger)),
+    *((RULE_STATE, RuleState), (TRIGGER, Trigger), (CUTOVER, Cutover)),
 ]
 
 

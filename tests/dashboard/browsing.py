@@ -29,7 +29,7 @@ from playwright.sync_api import (
 from scripts.get_browser import found
 
 PATIENCE = 30_000  # milliseconds that anything may take on a busy machine
-STARTING = 30.0  # seconds
+STARTING = 90.0  # seconds: less than a test may take, and enough for a machine on which much else runs
 expect.set_options(timeout=PATIENCE)
 
 

@@ -1,4 +1,4 @@
-"""One server for each store, one browser for each file of tests, and for each test a workspace of its own.
+"""One server for each store, one browser for tests that follow each other, and for each test a workspace of its own.
 
 No browser for longer: while it is open, Playwright keeps an event loop going, and no other test could run one.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ STORES = [name for name in ("sqlite", "postgres") if name in asked_for()]
 # change is how soon a page hears of something: these are tried on every store, all others usually on the first.
 ON_EVERY_STORE = frozenset({"test_live"})
 _numbers = count(1)
+_open = ExitStack()  # the browser, until the next test is none of these
 
 
 class Place(NamedTuple):
@@ -54,14 +56,26 @@ def _store_of(item: pytest.Item) -> str:
     return str(given.get("place", given.get("store", "")))
 
 
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
+@pytest.fixture
+def browser() -> Browser:
     if not (BUILT / "index.html").exists():
         pytest.fail("the dashboard is not built: make dashboard", pytrace=False)
-    with sync_playwright() as playwright:
-        browser = started(playwright.chromium)
-        yield browser
-        browser.close()
+    return _opened_browser()
+
+
+@cache
+def _opened_browser() -> Browser:
+    playwright = _open.enter_context(sync_playwright())
+    browser = started(playwright.chromium)
+    _open.callback(browser.close)
+    return browser
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    if nextitem is None or nextitem.path.parent != item.path.parent:
+        _opened_browser.cache_clear()
+        _open.close()
 
 
 @pytest.fixture(scope="session", params=STORES)

@@ -1,74 +1,20 @@
 """The map of the code leads somewhere: every pointer is followed, every walk is run, every word is found."""
 
-import ast
 import re
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 
-import taskyard
-from taskyard.api.calls import CALLS
 from taskyard.app import connect
-from taskyard.cli.main import COMMANDS, GROUPS
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
+from tests.architecture_page import PACKAGE, PAGE, POINTER, leads_nowhere, place, rows_of, section
 from tests.yards import claim_that, elapse, given_an_agent
-
-ROOT = Path(__file__).parents[2]
-PACKAGE = Path(taskyard.__file__).parent
-PAGE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-POINTER = re.compile(r"`([\w./-]+\.(?:py|ts|tsx|md|toml)|[\w./-]+/)(?::([\w.]+))?`")
-ELSEWHERE = ("src/", "tests/", "docs/", "dashboard/", "pyproject.toml")
-NONE = "–"
-REMOTE_BASE = {"host", "remote"}  # what the nouns in client/ are made on
-READ_BY_OTHERS = {"metrics"}  # than our client: by Prometheus
-
-
-def place(path: str) -> Path:
-    return ROOT / path if path.startswith(ELSEWHERE) else PACKAGE / path
-
-
-@cache
-def names_in(file: Path) -> frozenset[str]:
-    """The classes, functions and values that a module defines, those of classes behind the name of the class."""
-    return frozenset(_names(ast.parse(file.read_text(encoding="utf-8")), ""))
-
-
-def _names(node: ast.AST, prefix: str) -> Iterator[str]:
-    for child in ast.iter_child_nodes(node):
-        match child:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield prefix + name
-                yield from _names(child, f"{prefix}{name}.")
-            case ast.Assign(targets=[ast.Name(id=name), *_]) | ast.AnnAssign(target=ast.Name(id=name)):
-                yield prefix + name
-            case _:
-                pass
-
-
-def leads_nowhere(text: str) -> list[str]:
-    return [
-        found[0]
-        for found in POINTER.finditer(text)
-        if not place(found[1]).exists() or (found[2] and found[2] not in names_in(place(found[1])))
-    ]
-
-
-def section(title: str) -> str:
-    _, _, rest = PAGE.partition(f"# {title}\n")
-    assert rest, title
-    return re.split(r"^##+ ", rest, maxsplit=1, flags=re.MULTILINE)[0]
-
-
-def rows_of(title: str) -> list[list[str]]:
-    table = [line for line in section(title).splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[2:]]
 
 
 def test_every_pointer_leads_somewhere():
@@ -85,58 +31,6 @@ def test_a_pointer_that_leads_nowhere_is_found(pointer: str):
 
 def test_the_page_is_short_enough_to_be_read():
     assert len(PAGE.splitlines()) <= 430
-
-
-# The grid
-
-
-def test_every_feature_has_its_row():
-    folders = {path.parent.name for path in (PACKAGE / "features").glob("*/__init__.py")}
-
-    assert {row[0] for row in rows_of("The grid")} == folders
-
-
-@pytest.mark.parametrize("row", rows_of("The grid"), ids=lambda row: row[0])
-def test_a_row_of_the_grid_says_where_things_are(row: list[str]):
-    noun, path, command, page, tests, guide = row
-    if path != NONE:
-        assert makes_a_call(PACKAGE / f"server/routes/{noun}.py", path.strip("`"))
-        assert noun in READ_BY_OTHERS or makes_a_call(PACKAGE / f"client/{noun}.py", path.strip("`"))
-    assert command == NONE or f"taskyard.cli.commands.{noun}" in modules_of(command)
-    assert page == NONE or (ROOT / "dashboard/src/pages" / page).is_dir()
-    assert leads_nowhere(tests) == []
-    assert guide.startswith("[")
-
-
-@pytest.mark.parametrize("noun", [row[0] for row in rows_of("The grid")])
-def test_every_feature_has_tests_of_its_own(noun: str):
-    assert list((ROOT / "tests/features" / noun).glob("test_*.py")) != []
-
-
-def test_a_folder_of_tests_is_that_of_a_feature():
-    folders = {path.parent.name for path in (ROOT / "tests/features").glob("*/test_*.py")}
-
-    assert folders == {row[0] for row in rows_of("The grid")}
-
-
-@pytest.mark.parametrize("folder", ["server/routes", "client", "cli/commands"])
-def test_a_folder_of_the_grid_has_modules_of_nouns_alone(folder: str):
-    modules = {path.stem for path in (PACKAGE / folder).glob("*.py")} - {"__init__", *REMOTE_BASE}
-
-    assert modules <= {row[0] for row in rows_of("The grid")}
-
-
-def modules_of(command: str) -> set[str]:
-    """Where a command is written, or those of its group."""
-    if command in COMMANDS:
-        return {COMMANDS[command].__module__}
-    return {each.callback.__module__ for each in GROUPS[command].registered_commands if each.callback}
-
-
-def makes_a_call(file: Path, path: str) -> bool:
-    """Whether the module uses a call of the table whose path begins so."""
-    named = re.findall(r"\bcalls\.([A-Z_]+)\b", file.read_text(encoding="utf-8"))
-    return any(CALLS[name].path.startswith(path) for name in named if name in CALLS)
 
 
 # The glossary

@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.integrations.openai_endpoint import endpoint
 from tests.object_servers import KEYS
 from tests.object_servers import bucket as bucket_in
 
@@ -78,3 +80,18 @@ def test_the_dag_file_is_accepted_and_drawn(environment: dict[str, str]) -> None
 
     assert "requirements" not in run(environment, "taskyard", "tree", dag_id)  # names are for the file only
     assert "synthesis" in run(environment, "taskyard", "tree", dag_id)
+
+
+@pytest.mark.parametrize(
+    ("example", "lines"), [("pydantic_ai", 5), ("openai_agents", 4), ("openai", 5), ("langgraph", 5)]
+)
+def test_a_framework_is_a_worker_by_the_lines_that_are_numbered(
+    environment: dict[str, str], example: str, lines: int
+) -> None:
+    program = EXAMPLES / "frameworks" / f"{example}_worker.py"
+    with endpoint("First, second.", "A line that waits.") as served:
+        keys = {"OPENAI_BASE_URL": served.url, "OPENAI_API_KEY": "none"} if example == "openai" else {}
+        said = run({**environment, **keys}, sys.executable, program).splitlines()
+
+    numbers = [int(each) for each in re.findall(r"# (\d)", program.read_text())]
+    assert (said[0], numbers) == ("A line that waits.", list(range(1, lines + 1)))

@@ -1,5 +1,6 @@
 """What coding agents read is enough to work by: in a fresh folder with these files, every program runs."""
 
+import json
 import os
 import re
 import subprocess
@@ -40,6 +41,10 @@ def test_every_program_of_the_skill_runs_as_it_stands_one_after_the_other(folder
     assert "completed" in said[0]
     assert said[2] == "2 attempts\n"
     assert run(folder, "taskyard", "verify").stdout.startswith("verify: ok")
+    ended = json.loads(run(folder, "taskyard", "ls", "--json").stdout)
+    assert {each["type"]: each["status"] for each in ended} == dict.fromkeys(("greet", "fetch", "report"), "completed")
+    report = next(each["id"] for each in ended if each["type"] == "report")
+    assert "read [{'length': 19}]" in run(folder, "taskyard", "show", report).stdout
 
 
 def test_every_command_that_the_files_name_exists(folder: Path):

@@ -28,7 +28,7 @@ from tests.graphs import (
 from tests.interference import ProcessDied, dying_after
 from tests.yards import OpenYard, claim_that, elapse, events_of, given_an_agent, states_of
 
-WIDE = 1000
+WIDE = 600  # more than stores read or write at a time
 COMPLETERS = 8
 
 

@@ -197,6 +197,15 @@ async def test_an_output_that_is_handed_in_again_while_it_is_on_its_way_is_accep
     assert await happened(yard, "task.completed") == {each.id: 1 for each in held}
 
 
+async def test_an_id_that_several_callers_give_at_one_moment_is_made_once(yard: Yard):
+    mine = f"task_{1:026}"
+    made = await asyncio.gather(*(yard.enqueue("code", id=mine) for _ in range(3)), yard.enqueue("code"))
+
+    assert [each.id == mine for each in made] == [True, True, True, False]
+    assert sorted(each.created for each in made) == [False, False, True, True]
+    assert len(await yard.find()) == 2
+
+
 async def test_an_id_that_is_given_twice_in_one_batch_is_made_once(yard: Yard):
     chosen = "task_01J00000000000000000000000"
 

@@ -1,5 +1,7 @@
 """Ids that the yard makes itself are ULIDs, as everybody else's library reads them."""
 
+import subprocess
+import sys
 from time import time
 
 from ulid import ULID
@@ -39,3 +41,19 @@ def test_neighbours_do_not_look_alike_in_the_part_that_people_read():
     ids = [mint_task() for _ in range(10_000)]
 
     assert len({task_id[-8:] for task_id in ids}) == len(ids)
+
+
+def test_a_forked_process_makes_other_ids_though_it_is_of_the_same_moment():
+    made = """
+import os
+from taskyard.ledger import ids
+ids.time_ns = lambda: 1
+ids.mint()
+ids.mint()
+child = os.fork()
+os.write(1, f"{ids.mint()}\\n".encode())  # at once: a line that two processes print in parts is no line
+child and os.waitpid(child, 0)
+"""
+    told = subprocess.run([sys.executable, "-c", made], check=True, capture_output=True, text=True).stdout.split()
+
+    assert len(told) == len(set(told)) == 2

@@ -11,7 +11,7 @@ from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.notice import Notice
 from taskyard.core.units import Micros
 from taskyard.features.notifications.delivery import Delivery
-from taskyard.features.notifications.rules import TRIES
+from taskyard.features.notifications.rules import TRIES, UNASKED
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.signing import HEADERS, Scheme, delivered
 from taskyard.outbox import OutboxRunner
@@ -28,7 +28,7 @@ from tests.yards import (
     given_an_agent,
 )
 
-EVERYTHING = [notice.value for notice in Notice if notice is not Notice.TEST]
+EVERYTHING = [notice.value for notice in Notice if notice not in UNASKED]
 HERE = ("127.0.0.0/8",)
 
 
@@ -107,6 +107,7 @@ async def test_a_task_that_waits_for_a_word_is_reported_once_for_each_wait(
     await yard.notifications.set("ops", receiver.url, events=["approval_wanted"])
     held = await given_a_running_task(yard, "deploy")
     await yard.attempts.wait_for(held.id, held.lease, "first", "approve", timeout_sec=3600)
+    await deliver(yard, clock)
     await yard.signal(held.id, "approve")
     again = await claim_that(yard, held.id, start=True)
     await yard.attempts.wait_for(again.id, again.lease, "first", "approve")

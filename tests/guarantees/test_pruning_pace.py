@@ -95,7 +95,7 @@ async def test_pieces_are_small_while_others_work(yard: Yard, clock: ManualClock
 async def test_pruning_rests_after_a_piece_while_others_work(
     yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(retention, "RESTS", 1e9)
+    monkeypatch.setattr(retention, "BESIDE_OTHERS", 1e-9)
     await given_old_tasks(yard, clock)
     begun = asyncio.Event()
 

@@ -13,8 +13,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from taskyard import Agent, Context, Fail
 from taskyard.core.errors import InvalidInput
 from taskyard.ledger.clock import ManualClock
-from taskyard.worker.context import SyncContext
 from taskyard.worker.process.drain import drain
+from taskyard.worker.sync_context import SyncContext
 from taskyard.yard import Yard
 from tests.spans import facts_of, ids_of, parent_of, spans, traced_by_taskyard
 from tests.yards import given_a_running_task

@@ -13,7 +13,9 @@ ACCEPT = "application/json, text/event-stream"
 class Raw:
     """A client that says of itself what it is told to."""
 
-    def __init__(self, url: str, token: str | None = None, extensions: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, url: str, token: str | None = None, extensions: dict[str, Any] | None = None, *, elicits: bool = True
+    ) -> None:
         self._url = url
         self._headers = {"accept": ACCEPT, "mcp-protocol-version": VERSION}
         if token is not None:
@@ -22,7 +24,10 @@ class Raw:
         self._meta: dict[str, Any] = {
             "io.modelcontextprotocol/protocolVersion": VERSION,
             "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
-            "io.modelcontextprotocol/clientCapabilities": {"extensions": declared, "elicitation": {"form": {}}},
+            "io.modelcontextprotocol/clientCapabilities": {
+                "extensions": declared,
+                **({"elicitation": {"form": {}}} if elicits else {}),
+            },
         }
 
     def request(

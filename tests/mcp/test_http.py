@@ -1,9 +1,13 @@
 """/mcp of a server: both generations of the protocol, and who is let in."""
 
+import re
+
 import httpx
 import pytest
 
-from taskyard.api.calls import MCP
+from taskyard.api.calls import MCP, MCP_METADATA
+from taskyard.core.errors import InvalidInput
+from taskyard.server.issuer import issuer_url
 from taskyard.server.server import served
 from taskyard.yard import Yard
 from tests.mcp.clients import MODES, answer_of, http, serving, text_of
@@ -78,6 +82,44 @@ async def test_a_session_is_its_owners_alone(yard: Yard):
         own = await client.post(url, json=PING, headers={**_with(first), **session})
 
     assert (foreign.status_code, own.status_code) == (404, 200)
+
+
+async def test_clients_find_who_hands_out_tokens_where_the_operator_named_somebody(yard: Yard):
+    await yard.tokens.create("ci", "viewer")
+    issuer = "https://login.example/realms/yard"
+    async with serving(yard, issuer=issuer) as url, httpx.AsyncClient() as client:
+        refused = await client.post(url, json=PING, headers=JSON)
+        ((_, named),) = re.findall(r'(Bearer) resource_metadata="([^"]+)"', refused.headers["www-authenticate"])
+        metadata = await client.get(named)
+        foreign = await client.get(named, headers={"host": "evil.example"})
+
+    assert refused.status_code == 401
+    assert named == f"{url.removesuffix('/mcp')}/.well-known/oauth-protected-resource/mcp"
+    assert metadata.json() == {
+        "resource": url,
+        "authorization_servers": [issuer],
+        "bearer_methods_supported": ["header"],
+        "resource_name": "Taskyard",
+    }
+    assert foreign.status_code == 403
+
+
+async def test_without_an_issuer_there_is_no_metadata(yard: Yard):
+    await yard.tokens.create("ci", "viewer")
+    async with serving(yard) as url, httpx.AsyncClient() as client:
+        refused = await client.post(url, json=PING, headers=JSON)
+        metadata = await client.get(url.removesuffix("/mcp") + MCP_METADATA.path, headers={"accept": "text/html"})
+
+    assert refused.headers["www-authenticate"] == "Bearer"
+    assert metadata.status_code == 404
+
+
+@pytest.mark.parametrize(
+    "given", ["login.example", "http://login.example", "https://login.example/?a=1", "https://", ""]
+)
+def test_an_issuer_is_an_https_url(given: str):
+    with pytest.raises(InvalidInput, match="issuer"):
+        issuer_url(given)
 
 
 async def test_a_server_without_the_library_names_the_extra(yard: Yard):

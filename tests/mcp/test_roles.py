@@ -16,7 +16,7 @@ from tests.yards import OpenYard, claim_that, given_an_agent
 LOOKING = "viewer orchestrator operator admin"
 SHOWN: Mapping[str, str] = {
     LOOKING: "find_tasks list_approvals list_dead_letters yard_overview spend_report",
-    f"{LOOKING} agent": "get_task why_waiting wait_for_task read_artifact",
+    f"{LOOKING} agent": "get_task why_waiting wait_for_task read_artifact search_memory",
     "agent orchestrator operator admin": """
         claim_task heartbeat complete_task fail_task release_task save_checkpoint spawn_tasks ask_human
         put_task_artifact inbox_send inbox_next inbox_consume

@@ -1,16 +1,21 @@
 """`taskyard mcp` in a process of its own, as a client starts it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import taskyard
 from tests.mcp.clients import MODES, answer_of, names_of_tools, stdio, text_of
+from tests.mcp.conftest import SERVED
+from tests.storage import give_back, take, url_of
 
 
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'yard.db'}"
+@pytest.fixture(params=SERVED)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    take(request.param, tmp_path)
+    yield url_of(request.param, tmp_path)
+    give_back(request.param, tmp_path)
 
 
 @pytest.mark.parametrize("mode", MODES)

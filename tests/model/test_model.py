@@ -22,7 +22,7 @@ from tests.model.running import History
 from tests.model.shortening import shortened
 from tests.model.steps import Mishap, Step, task
 from tests.model.violations import require
-from tests.storage import asked_for, asked_for_by_url, asked_for_in_a_file
+from tests.storage import asked_for, asked_for_in_a_file
 
 RUNS = os.environ.get("TASKYARD_MODEL_RUNS")
 STEPS = int(os.environ.get("TASKYARD_MODEL_STEPS", "60"))
@@ -34,8 +34,8 @@ first_seed = SystemRandom().randrange(10**9) if SEED == "random" else int(SEED)
 
 
 def runs(store: str) -> int:
-    served = store in asked_for_by_url() and store not in asked_for_in_a_file()
-    return int(RUNS) if RUNS else 20 if served else 80
+    usual = 60 if store == MODEL else 40 if store in asked_for_in_a_file() else 20
+    return int(RUNS) if RUNS else usual
 
 
 def parts() -> list[tuple[str, int]]:

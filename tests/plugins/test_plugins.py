@@ -1,4 +1,4 @@
-"""A package outside of this tree adds a store, an object store, a channel, a source and an adapter, by entry points."""
+"""A package outside of this tree adds a store, an object store, a channel, an embedder, a source and an adapter."""
 
 import asyncio
 import json
@@ -87,6 +87,21 @@ asyncio.run(main())
     assert (received.path, received.body) == ("/toy", b"Test")
 
 
+async def test_finished_work_is_embedded_by_an_installed_package(installed: dict[str, str]):
+    program = """
+async def main():
+    async with taskyard.connect("memory://", embedder="toy:", sweeps=False) as yard:
+        await yard.agents.register("me")
+        task = await yard.enqueue("greet", title="hello", remember=True)
+        (held,) = await yard.claim("me", start=True)
+        await yard.complete(held.id, held.lease)
+        embedded = await yard.memory.catch_up()
+        show([embedded, (await yard.memory.state()).embedder, [hit.title for hit in await yard.memory.search("x")]])
+asyncio.run(main())
+"""
+    assert await run(program, installed) == [1, "toy:1", ["hello"]]
+
+
 async def test_a_channel_of_a_package_reaches_no_address_that_is_not_allowed(installed: dict[str, str]):
     program = """
 async def main():
@@ -154,6 +169,7 @@ async def test_an_error_names_what_is_built_in_and_what_is_installed(installed: 
     calls = {
         'taskyard.connect("nobody://x")': ["sqlite:///", "toy://", "https://"],
         'taskyard.connect("memory://", artifacts="nobody://x")': ["s3://", "toy://"],
+        'taskyard.connect("memory://", embedder="nobody:x")': ["hash:", "openai+https:", "toy:"],
         'channels.target_of("nobody://x")': ["slack://", "toy://"],
         'adapter("nobody")': ["claude", "toy"],
         'source.settings("nobody", {})': ["webhook", "files", "toy"],

@@ -65,6 +65,20 @@ class ToyChannel:
 CHANNEL = ToyChannel()
 '''
 
+EMBEDDER = '''"""An embedder that knows how long a text is."""
+
+
+class ToyEmbedder:
+    name = "toy:1"
+    dimensions = 2
+
+    def __init__(self, url):
+        self.url = url
+
+    async def embed(self, texts):
+        return [[len(text), 1] for text in texts]
+'''
+
 ADAPTER = '''"""A program that greets on one line of its own kind."""
 
 import sys
@@ -113,6 +127,9 @@ toy = toyard.objects:ToyObjects
 toy = toyard.channel:CHANNEL
 unfit = toyard.channel:__doc__
 
+[taskyard.embedders]
+toy = toyard.embedder:ToyEmbedder
+
 [taskyard.sources]
 toy = toyard.source:SOURCE
 
@@ -126,6 +143,7 @@ MODULES = {
     "store": STORE,
     "objects": OBJECTS,
     "channel": CHANNEL,
+    "embedder": EMBEDDER,
     "source": SOURCE,
     "adapter": ADAPTER,
 }

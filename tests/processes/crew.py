@@ -6,10 +6,10 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
+from tests.processes.nursery import ROOT, Forked, nursery
+
 PATIENCE = 60.0  # seconds that a child may be silent when something is expected of it
 LONGEST_LINE = 1 << 22
 
@@ -17,7 +17,7 @@ LONGEST_LINE = 1 << 22
 class Member:
     """One child process."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process | Forked) -> None:
         self._process = process
         self.pid = process.pid
 
@@ -83,16 +83,20 @@ class Crew:
 
     async def start(self, module: str, *arguments: object, hash_seed: int | None = None) -> Member:
         """Run a script of this folder. It is up when this returns."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", f"tests.processes.{module}", *map(str, arguments)),
-            cwd=ROOT,
-            env=os.environ | ({} if hash_seed is None else {"PYTHONHASHSEED": str(hash_seed)}),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            limit=LONGEST_LINE,
-        )
-        member = Member(process)
+        words = (f"tests.processes.{module}", *map(str, arguments))
+        if hash_seed is None:
+            member = Member(await nursery().fork(*words, limit=LONGEST_LINE))
+        else:  # which a process has from its start
+            member = Member(
+                await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-m", *words),
+                    cwd=ROOT,
+                    env=os.environ | {"PYTHONHASHSEED": str(hash_seed)},
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    limit=LONGEST_LINE,
+                )
+            )
         self._members.append(member)
         assert await member.hear() == {"up": True}
         return member

@@ -10,10 +10,10 @@ PROCESSES = 4
 ROUNDS = 3
 
 
-async def claim_all_at_once(puppets: list[Member]) -> list[tuple[Member, dict[str, Any]]]:
+async def claim_all_at_once(puppets: list[Member], wait_sec: float = 0) -> list[tuple[Member, dict[str, Any]]]:
     """Everybody tries at the same moment. Who got what."""
     answers = await asyncio.gather(
-        *(puppet.ask("claim", agent_id="worker", count=10, start=True) for puppet in puppets)
+        *(puppet.ask("claim", agent_id="worker", count=10, start=True, wait_sec=wait_sec) for puppet in puppets)
     )
     return [(puppet, held) for puppet, answer in zip(puppets, answers, strict=True) for held in answer]
 
@@ -21,7 +21,7 @@ async def claim_all_at_once(puppets: list[Member]) -> list[tuple[Member, dict[st
 async def race_for_the_probe(puppets: list[Member]) -> list[tuple[Member, dict[str, Any]]]:
     """Try again and again, until the breaker half-opens."""
     async with asyncio.timeout(30):
-        while not (got := await claim_all_at_once(puppets)):
+        while not (got := await claim_all_at_once(puppets, wait_sec=0.5)):
             pass
     return got
 

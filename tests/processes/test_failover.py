@@ -16,7 +16,7 @@ from tests.storage import asked_for
 
 logger = logging.getLogger(__name__)
 ENOUGH = 20  # tasks that each has completed when the server is killed
-SOON = 30.0  # seconds from the promotion until everybody works again; 4 on a machine that does nothing else
+SOON = 60.0  # seconds from the promotion until everybody works again; 4 on a machine that does nothing else
 
 pytestmark = pytest.mark.skipif("postgres" not in asked_for(), reason="no other store has a standby of its own")
 

@@ -15,9 +15,16 @@ import taskyard
 
 ROOT = Path(__file__).parents[2]
 # Where a library is imported by another name than the one it is installed by.
-IMPORTED_AS = {"google-re2": "re2", "opentelemetry-api": "opentelemetry", "pyyaml": "yaml"}
-# What comes with another: Starlette and Pydantic with FastAPI.
-ALONG = {"pydantic", "starlette"}
+IMPORTED_AS = {
+    "a2a-sdk": "a2a",
+    "google-re2": "re2",
+    "openai-agents": "agents",
+    "opentelemetry-api": "opentelemetry",
+    "pydantic-ai-slim": "pydantic_ai",
+    "pyyaml": "yaml",
+}
+# What comes with another: Starlette and Pydantic with FastAPI, the messages of LangChain with LangGraph.
+ALONG = {"langchain_core", "pydantic", "starlette", "google"}
 LATER = ("asyncio", "jsonschema_rs", "opentelemetry", "re2", "taskyard.app", "taskyard.client.host")
 RARE = ("jsonschema_rs", "opentelemetry", "re2", "taskyard.client.host", "ulid")
 

@@ -15,6 +15,7 @@ OPENERS = frozenset(
     {
         *("open_connection", "open_unix_connection", "create_connection", "connect_tcp", "create_server", "sendto"),
         *("getaddrinfo", "gethostbyname", "urlopen", "urlretrieve", "AsyncClient", "Client", "AsyncHTTPTransport"),
+        *("AsyncConnectionPool",),
         *("create_subprocess_exec", "create_subprocess_shell", "Popen", "check_output", "execv", "execvp", "system"),
         *("read_text", "read_bytes", "write_text", "write_bytes", "fdopen", "FileIO", "mkfifo", "symlink_to"),
         *("open_writer", "LocalStore", "from_url", "scandir", "TemporaryDirectory", "TemporaryFile", "mkdtemp"),

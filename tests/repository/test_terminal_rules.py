@@ -1,11 +1,13 @@
-"""Only one module of the command line makes texts and consoles: the one in which nothing is obeyed."""
+"""Only one module makes the texts and consoles of commands and screens: the one in which nothing is obeyed."""
 
 import ast
 from pathlib import Path
 
 import taskyard.cli
+import taskyard.tui
 
 FOLDER = Path(taskyard.cli.__file__).parent
+SCREENS = Path(taskyard.tui.__file__).parent
 MAKER = "terminal.py"
 PRINTERS = ("print", "typer.echo", "typer.secho", "sys.stdout.write")
 
@@ -22,7 +24,8 @@ def imported(file: Path) -> set[str]:
 
 def test_no_other_module_makes_a_text_or_a_console_of_its_own():
     forbidden = {"rich", "rich.text", "rich.text.Text", "rich.console.Console", "rich.print", "rich.markup"}
-    guilty = {file.name: imported(file) & forbidden for file in FOLDER.glob("*.py") if file.name != MAKER}
+    files = [*FOLDER.glob("*.py"), *SCREENS.glob("*.py")]
+    guilty = {file.name: imported(file) & forbidden for file in files if file.name != MAKER}
 
     assert {name: found for name, found in guilty.items() if found} == {}
 

@@ -7,13 +7,19 @@ import sys
 from pathlib import Path
 
 PROGRAM = """\
+from typing import Any
+
 import taskyard
+
+ISSUE: dict[str, Any] = {"issue_id": "MUL-7"}  # a name of the preset multica
 
 
 async def asynchronous() -> None:
     async with taskyard.connect() as yard:
         task = await yard.enqueue("code", prompt="Fix it", priority=3, tags=["a"])
         await yard.enqueue("code", promt="Fix it")  # wrong
+        await yard.enqueue("code", **ISSUE)
+        await yard.enqueue("code", issue_id="MUL-7")  # wrong
         await yard.enqueue("code", priority="high")  # wrong
         await yard.agents.register("ada", max_concurrent_tasks=2)
         await yard.agents.register("ada", slots=2)  # wrong
@@ -28,6 +34,7 @@ def synchronous() -> None:
     with taskyard.connect_sync() as yard:
         task = yard.enqueue("code", prompt="Fix it", deadline="2030-01-01T00:00:00Z")
         yard.enqueue("code", dead_line="2030-01-01T00:00:00Z")  # wrong
+        yard.enqueue("code", **ISSUE)
         yard.queues.pause("default", by="human:ann")
         yard.queues.pause("default", who="ann")  # wrong
         yard.queues.stop("default")  # wrong

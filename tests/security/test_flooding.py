@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 import taskyard
 from taskyard.api.calls import BATCH, CALLS
 from taskyard.core.errors import InvalidInput
-from taskyard.features.tasks.creation.drafts import Drafts
+from taskyard.features.tasks.creation.drafts import Drafter
 from taskyard.features.tasks.creation.growth_limits import MOST_IN_A_BATCH
 from taskyard.ledger import turns
 from taskyard.ledger.turns import SHORT, TURN, ShortCalls, giving_way, in_turns
@@ -157,13 +157,13 @@ async def go_round(made: list[str]) -> None:
 @pytest.mark.parametrize("way", ["enqueue_many", "submit"])
 async def test_a_large_batch_lets_others_in_while_it_is_made(yard: Yard, way: str, monkeypatch: pytest.MonkeyPatch):
     made: list[str] = []
-    draft = Drafts.draft
+    draft = Drafter.draft
 
     def noted(*args: Any, **more: Any) -> Any:
         made.append("draft")
         return draft(*args, **more)
 
-    monkeypatch.setattr(Drafts, "draft", noted)
+    monkeypatch.setattr(Drafter, "draft", noted)
     beside = asyncio.create_task(go_round(made))
     rows = tasks(5 * TURN)
     await (yard.enqueue_many(rows["tasks"]) if way == "enqueue_many" else yard.submit(rows))

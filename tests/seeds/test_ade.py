@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from taskyard.core.errors import InvalidInput, LeaseLost, NotFound
+from taskyard.core.errors import CutoverRefused, InvalidInput, LeaseLost, NotFound
 from taskyard.core.task import Status
 from taskyard.core.units import from_iso
 from taskyard.features.tasks.views import Held
+from taskyard.integrations.shadow import ShadowedInbox
 from taskyard.ledger.clock import ManualClock
+from taskyard.worker.inbox import Inbox
 from taskyard.yard import Yard
 from tests.graphs import status_of
 from tests.server.calling import calling
@@ -381,3 +383,43 @@ async def test_ended_tasks_are_forgotten_after_a_week_the_failed_ones_too(yard: 
     for gone in (held.id, done.id):
         with pytest.raises(NotFound):
             await yard.get(gone)
+
+
+# 7. Migration strategy
+
+
+async def test_the_old_queue_is_replaced_in_the_phases_of_the_document_a_week_each(yard: Yard, clock: ManualClock):
+    class InMemoryQueue:
+        def __init__(self) -> None:
+            self.items: list[dict[str, Any]] = []
+
+        def enqueue(self, content: str) -> dict[str, Any]:
+            self.items.append({"kind": "message", "content": content})
+            return self.items[-1]
+
+        def try_dequeue(self, _blocked_reason: str | None) -> dict[str, Any] | None:
+            batch, self.items = self.items, []
+            return {"items": batch} if batch else None
+
+    await yard.cutovers.start("runtime", least=2)
+    queue = ShadowedInbox(InMemoryQueue(), Inbox(yard, *SCOPE), cutover="runtime")
+    answered: list[str] = []
+    for after in ("shadow", "cutover", "finished"):
+        await queue.enqueue("hello")
+        batch = await queue.try_dequeue()
+        await queue.consume(batch)
+        await queue.report()
+        answered.append(type(batch).__name__)
+        with pytest.raises(CutoverRefused, match="7 are asked for"):
+            await yard.cutovers.move("runtime", after)
+        clock.advance(seconds=7 * 24 * 3600)
+        await yard.cutovers.move("runtime", after)
+        await queue.report()
+
+    assert answered == ["dict", "dict", "ItemBatch"]  # in-memory, in-memory, and with the cutover the yard
+    assert queue.differences == []
+    shown = await yard.cutovers.get("runtime")
+    assert [(each.phase.value, each.calls, each.differences) for each in shown.figures] == [
+        *(("dual_write", 2, 0), ("shadow", 2, 0)),
+        ("cutover", 2, 0),
+    ]

@@ -253,3 +253,23 @@ async def test_the_table_of_metrics_has_the_figures_of_the_day(yard: Yard, clock
         "worker_heartbeat_delay": 2.0,
         "error_rates_per_agent": {AGENT: 0.5},
     }
+
+
+# 6, 12. Agent events and embedding jobs
+
+
+async def test_a_completion_is_an_agent_event_and_an_embedding_job_that_a_worker_picks_up(open_yard: OpenYard):
+    yard = await open_yard(preset="automechanica", embedder="hash:")
+    await given_an_agent(yard, WORKER, type=AGENT)
+    held = await lease(yard, await create_task(yard, payload={"part": "brake disc"}))
+    await yard.complete(held.id, held.lease, {"fits": ["Model A"]})
+
+    (event,) = await yard.memory.agent_events()
+    (job,) = await yard.memory.embedding_jobs()
+    assert (event.event, event.agent_name, event.task_id) == ("task.completed", WORKER, held.id)
+    assert (job.id, job.task_id, job.status.value) == (event.id, held.id, "pending")
+    await behind(yard).memory.catch_up()  # the embedding worker, which is a process of its own
+    (done,) = await yard.memory.embedding_jobs()
+    assert (done.id, done.status.value) == (job.id, "completed")
+    (hit,) = await yard.memory.search("brake discs")
+    assert (hit.task_id, hit.summary) == (held.id, '{"fits":["Model A"]}')

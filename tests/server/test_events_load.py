@@ -7,7 +7,7 @@ import pytest
 from tests.server import load
 from tests.storage import url_of
 
-EACH = 100  # events that each of them hears; `python -m tests.server.load 1000` is the whole million
+EACH = 40  # events that each of them hears; `python -m tests.server.load 1000` is the whole million
 MOST_GROWTH = 30 << 20  # bytes
 MOST_OF_A_LISTENER = 40 << 10  # bytes
 

@@ -18,8 +18,8 @@ from taskyard.yard import Yard
 from tests.server.documented import Document
 from tests.server.generating import Generated, Known, generated, plain, varied
 
-NUMBER = int(os.environ.get("TASKYARD_GENERATED_REQUESTS", "600"))
-OF_EACH = 2  # made up for every operation, good and bad alike; the others are variations of these
+NUMBER = int(os.environ.get("TASKYARD_GENERATED_REQUESTS", "400"))
+OF_EACH = 1  # made up for every operation, good and bad alike; the others are variations of these
 PATIENCE = 20.0  # seconds after which an answer counts as none
 
 # What is seldom made up so that it can succeed.

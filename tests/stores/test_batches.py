@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taskyard.core.changes import (
@@ -33,6 +33,7 @@ from taskyard.core.changes import (
 )
 from taskyard.core.task import Hot, LaneId, Status, TaskId
 from taskyard.stores.contract import Store
+from tests.generated import examples
 from tests.stores.given import (
     Parts,
     a_row,
@@ -213,9 +214,7 @@ def answer_texts(yard: Yard, answers: list[Committed | Conflict | Taken]) -> lis
     ]
 
 
-@settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+@examples(40)
 @given(batch=st.sampled_from(CLOSE).flatmap(batches_of), parked=st.booleans())
 async def test_a_batch_is_committed_as_its_sets_would_one_after_the_other(
     store: Store, batch: list[list[Part]], parked: bool

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import count
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taskyard.core import claiming, transitions
@@ -23,6 +23,7 @@ from taskyard.core.task import AgentId, DagId, Hot, LaneId, Status, TaskId
 from taskyard.core.units import HOUR, Micros, MicroUsd
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Claimed, Store
+from tests.generated import examples
 from tests.stores.given import a_lane, a_row, a_set, committed, completing, given_a_record, new
 from tests.stores.plans import a_plan, planned
 
@@ -217,9 +218,7 @@ async def finish_like_the_core(yard: Yard, task: Hot, cost: int) -> None:
     await yard.must_be_in_the_store([completed, *let_go])
 
 
-@settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+@examples(20)
 @given(data=st.data())
 async def test_claiming_and_giving_back_is_as_the_core_would_have_it(
     store: Store, clock: ManualClock, data: st.DataObject

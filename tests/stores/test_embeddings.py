@@ -75,6 +75,8 @@ async def test_only_vectors_of_the_workspace_the_embedder_and_the_types_are_sear
     assert await nearest(store, AXES[0], types=[]) == []
     assert await nearest(store, AXES[0], workspace="nobody's") == []
     assert await store.embedding_counts(HERE) == {"test:3": 2, "other:3": 1}
+    assert await store.embedded(HERE, "test:3", [one, two, three, four]) == {one, four}
+    assert await store.embedded(HERE, "test:3", []) == set()
 
 
 async def test_a_vector_replaces_the_one_of_the_same_task_and_embedder(store: Store):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taskyard.core import transitions
 from taskyard.core.changes import Blocker, Change, Committed, Lift
 from taskyard.core.task import Hot, Status, TaskId
 from taskyard.stores.contract import Store
+from tests.generated import examples
 from tests.stores.given import a_new_task, a_set, at_once, committed, every_event
 
 NAMES = ("task:a", "task:b", "signal:go", "time")
@@ -48,9 +49,7 @@ liftings = st.builds(
     ends_wait=st.sampled_from([False, False, True]),
 )
 batches = st.lists(st.lists(liftings, min_size=1, max_size=3), min_size=1, max_size=4)
-examples = settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+OF_EACH = 40  # examples
 
 
 async def put_in(store: Store, waiting: list[Waiting]) -> tuple[list[TaskId], set[Blocker]]:
@@ -91,7 +90,7 @@ def freed(rows: dict[TaskId, Hot], blockers: set[Blocker], lift: Lift, store: St
     return changes
 
 
-@examples
+@examples(OF_EACH)
 @given(waiting=tasks_in, batch=batches)
 async def test_any_lifting_frees_what_the_core_would(store: Store, waiting: list[Waiting], batch: list[list[Lifting]]):
     task_ids, blockers = await put_in(store, waiting)
@@ -111,7 +110,7 @@ async def test_any_lifting_frees_what_the_core_would(store: Store, waiting: list
     assert Counter(told) == Counter(change.event for changes in expected for change in changes)
 
 
-@settings(examples, max_examples=40)
+@examples(OF_EACH // 2)
 @given(waiting=tasks_in, batch=batches)
 async def test_liftings_that_race_free_everything_once(
     store: Store, other: Store, waiting: list[Waiting], batch: list[list[Lifting]]

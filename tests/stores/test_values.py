@@ -3,7 +3,7 @@
 import json
 from itertools import count
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taskyard.core.changes import (
@@ -23,6 +23,7 @@ from taskyard.core.changes import (
 from taskyard.core.task import LaneId, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Store
+from tests.generated import examples
 from tests.stores import values
 from tests.stores.given import (
     HERE,
@@ -37,14 +38,11 @@ from tests.stores.given import (
     row_of,
 )
 
-# One store serves all examples of a test: each has a workspace and ids of its own.
-examples = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+OF_EACH = 20  # examples
 _workspaces = count(1)
 
 
-@examples
+@examples(OF_EACH)
 @given(data=st.data())
 async def test_any_row_comes_back_as_it_went_in_and_as_it_was_changed(store: Store, data: st.DataObject):
     workspace = f"w{next(_workspaces)}"
@@ -69,7 +67,7 @@ async def test_any_row_comes_back_as_it_went_in_and_as_it_was_changed(store: Sto
     assert type((await row_of(store, put_in.id)).status) is type(after.status)
 
 
-@examples
+@examples(OF_EACH)
 @given(data=st.data())
 async def test_any_attempt_comes_back_as_it_went_in(store: Store, data: st.DataObject):
     task = await given_a_task(store)
@@ -82,7 +80,7 @@ async def test_any_attempt_comes_back_as_it_went_in(store: Store, data: st.DataO
     assert (type(stored.counted), type(stored.outcome)) == (bool, type(attempt.outcome))
 
 
-@examples
+@examples(OF_EACH)
 @given(body=values.bodies, text=values.texts, at=values.times, number=values.numbers)
 async def test_any_paper_comes_back_as_it_went_in(
     store: Store, body: dict[str, values.Json], text: str, at: Micros, number: int
@@ -125,7 +123,7 @@ async def test_any_paper_comes_back_as_it_went_in(
     assert await store.counts(HERE, [name]) == {name: number + 1}
 
 
-@examples
+@examples(OF_EACH)
 @given(workspace=values.texts, type=values.texts, agent=st.none() | values.texts, capabilities=values.many)
 async def test_any_lane_comes_back_as_it_went_in(
     store: Store, workspace: str, type: str, agent: str | None, capabilities: tuple[str, ...]

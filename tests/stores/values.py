@@ -191,6 +191,8 @@ def definitions(hot: Hot) -> st.SearchStrategy[Definition]:
         spec_version=small,
         barred=many,
         trace=st.none() | texts,
+        callback=st.none() | texts,
+        variant=st.none() | texts,
     )
 
 

@@ -17,7 +17,6 @@ from tests.model.running import Run
 from tests.transfer.moving import PAIRS, STORES, exported, given_a_lived_in_yard, lines_of, opened, yard_on
 from tests.yards import Died, events_of, given_a_running_task, given_an_agent
 
-SEEDS = range(4)
 Restore = Callable[[Sequence[Copy], RecordChange], Awaitable[bool]]
 
 
@@ -35,11 +34,11 @@ async def test_what_arrives_is_what_was_there(source: str, target: str, tmp_path
         assert verified.ok, str(verified)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize(("source", "target"), PAIRS)
+@pytest.mark.parametrize(("source", "target", "seed"), [(*pair, seed) for seed, pair in enumerate(PAIRS)])
 async def test_a_yard_with_any_history_arrives_whole(
     source: str, target: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    """Another history for each pair of stores: what is exported does not depend on where it goes."""
     monkeypatch.setattr(service, "STEP", 7)
     run = Run(stage([source], tmp_path))
     chooser = Chooser(seed, run.seen)
@@ -60,6 +59,21 @@ async def test_a_yard_with_any_history_arrives_whole(
                 assert after == before, str(after)
     finally:
         await run.close()
+
+
+async def test_a_lone_task_that_spawned_arrives_as_the_first_of_its_dag(tmp_path: Path, clock: ManualClock):
+    async with opened("memory", tmp_path, clock) as here, opened("sqlite", tmp_path, clock) as there:
+        old = yard_on(here)
+        held = await given_a_running_task(old)
+        await old.tasks.spawn(held.id, held.lease, [{"type": "code"}], name="more")
+        dag_id = (await old.get(held.id)).dag_id
+        file = await exported(here)
+
+        await Transfer(there).load(file, "yard.jsonl")
+
+        assert dag_id is not None
+        assert (await yard_on(there).get(held.id)).dag_id == dag_id
+        assert lines_of(await exported(there)) == lines_of(file)
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)

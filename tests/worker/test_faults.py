@@ -9,7 +9,7 @@ import pytest
 from taskyard.app import Yard
 from taskyard.core.task import Outcome, Status
 from taskyard.worker.context import Context
-from taskyard.worker.faults import failure_of
+from taskyard.worker.faults import diagnose_error, failure_of
 from taskyard.worker.handlers import Agent
 
 
@@ -136,3 +136,11 @@ async def test_what_the_next_attempt_would_meet_again_is_not_retried(yard: Yard,
     (attempt,) = await yard.tasks.history(task.id)
     assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, "auth_failure" if status == 401 else "context_length")
     assert (await yard.get(task.id)).status is Status.DEAD_LETTERED
+
+
+def test_a_handler_may_ask_what_an_exception_means_and_decide_by_itself():
+    limited = diagnose_error(from_httpx(429, {"retry-after": "3"}))
+
+    assert limited is not None
+    assert (limited.reason, limited.retry_after_sec) == ("rate_limit", 3)
+    assert diagnose_error(ValueError("429 bottles")) is None

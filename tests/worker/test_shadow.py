@@ -96,7 +96,7 @@ async def test_the_old_queue_answers_until_it_is_switched(inbox: Inbox):
         await queue.consume(batch)
         answers.append(isinstance(batch, OldBatch))
 
-    assert answers == [True, True, False]
+    assert answers == [True, True, False, False]
 
 
 async def test_what_is_written_to_one_side_only_is_reported_in_every_phase(inbox: Inbox):
@@ -165,3 +165,65 @@ async def test_what_waits_is_compared_when_it_is_looked_at(inbox: Inbox):
     (difference,) = queue.differences
     assert difference.call == "peek"
     assert (await queue.peek(), await inbox.peek()) == ([], ())
+
+
+class Ticks:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def test_the_phase_of_a_cutover_counts_and_its_figures_are_reported(yard: Yard, inbox: Inbox):
+    await yard.cutovers.start("planner", days=0, least=1)
+    clock = Ticks()
+    queues = [ShadowedInbox(OldQueue(barriers=False), inbox, cutover="planner", clock=clock) for _ in range(2)]
+    await work_through(queues[0])
+    await queues[0].report()
+
+    moved = await yard.cutovers.move("planner", Phase.SHADOW, force=True)
+    assert [(each.phase, each.calls, each.differences) for each in moved.figures] == [(Phase.DUAL_WRITE, 6, 0)]
+    await inbox.clear()
+    assert queues[0].phase is Phase.DUAL_WRITE  # for a second at most
+    clock.now = 1.0
+    await work_through(queues[0])
+    await queues[0].report()
+
+    found = await yard.cutovers.get("planner")
+    assert (queues[0].phase, found.agrees) == (Phase.SHADOW, False)
+    assert found.figures[1].compared == found.figures[1].calls
+    assert found.differences[0].call == "try_dequeue"
+    with pytest.raises(taskyard.TaskyardError, match="disagreed"):
+        await yard.cutovers.move("planner", Phase.CUTOVER)
+
+
+async def test_figures_that_could_not_be_reported_are_reported_later(yard: Yard, inbox: Inbox):
+    clock = Ticks()
+    queue = ShadowedInbox(OldQueue(), inbox, cutover="planner", clock=clock)
+    await queue.enqueue("hello")  # there is no such cutover yet: the caller does not notice
+    await yard.cutovers.start("planner")
+    await queue.report()
+
+    (figures,) = (await yard.cutovers.get("planner")).figures
+    assert (figures.calls, figures.compared, queue.phase) == (1, 1, Phase.DUAL_WRITE)
+
+
+async def test_a_batch_is_consumed_where_it_is_from_whatever_the_phase_is_by_then(inbox: Inbox):
+    queue = ShadowedInbox(OldQueue(), inbox, phase=Phase.CUTOVER)
+    await queue.enqueue("hello")
+    batch = await queue.try_dequeue()
+    queue.switch_to(Phase.SHADOW)
+    await queue.consume(batch)
+
+    assert await inbox.peek() == ()
+
+
+async def test_a_finished_cutover_leaves_the_old_queue_alone(inbox: Inbox):
+    old = OldQueue()
+    queue = ShadowedInbox(old, inbox, phase=Phase.FINISHED)
+    await queue.enqueue("hello")
+
+    assert (old.peek(), len(await queue.peek())) == ([], 1)

@@ -25,7 +25,8 @@ from taskyard.worker.process.heartbeats import HeartbeatSender
 from taskyard.worker.process.supervisor import Supervisor
 from tests.worker.conftest import until, working
 
-SOON = 15.0  # seconds: below the heartbeat of 30 s that used to bring the word, far above what is promised
+SOON = 60.0  # seconds: far above what is promised, and below the heartbeats that would bring the word otherwise
+SELDOM = {"heartbeat_sec": 300, "lease_sec": 900}
 
 
 class Long:
@@ -47,7 +48,7 @@ class Long:
 
 async def test_a_cancelled_task_stops_its_handler_long_before_the_next_heartbeat(yard: Yard) -> None:
     long = Long()
-    task, other = await yard.enqueue_many([{"type": "long"}] * 2)
+    task, other = await yard.enqueue_many([{"type": "long", "timeouts": SELDOM}] * 2)
     async with working(yard, long.agent, grace_sec=0.1):
         await until(yard, task.id, Status.RUNNING)
         await until(yard, other.id, Status.RUNNING)
@@ -63,7 +64,7 @@ async def test_a_cancelled_task_stops_its_handler_long_before_the_next_heartbeat
 
 async def test_each_later_cancellation_is_heard_of_as_soon_as_the_first(yard: Yard) -> None:
     long = Long()
-    tasks = await yard.enqueue_many([{"type": "long"}] * 2)
+    tasks = await yard.enqueue_many([{"type": "long", "timeouts": SELDOM}] * 2)
     async with working(yard, long.agent, grace_sec=0.1):
         for task in tasks:
             await until(yard, task.id, Status.RUNNING)
@@ -93,11 +94,11 @@ async def test_a_second_connection_that_cannot_be_opened_is_tried_again(
         return twin
 
     monkeypatch.setattr(yard.host, "twin", failing_at_first)
-    task = await yard.enqueue("long")
+    task = await yard.enqueue("long", timeouts=SELDOM)
     async with working(yard, long.agent, grace_sec=0.1):
         await until(yard, task.id, Status.RUNNING)
         await yard.cancel(task.id)
-        async with asyncio.timeout(2 * SOON):
+        async with asyncio.timeout(SOON):
             await long.stopped.wait()
 
     assert long.seen == ["cancelled"]

@@ -15,6 +15,7 @@ import pytest
 import taskyard
 from taskyard import portal as portals
 from taskyard.features.artifacts import content
+from tests.local_only import NEED_THE_STORE
 
 
 def test_a_plain_program_puts_work_in_and_looks_at_it(tmp_path: Path) -> None:
@@ -53,7 +54,7 @@ async def test_every_verb_of_a_yard_is_there_without_await() -> None:
     with taskyard.connect_sync("memory://", sweeps=False) as waiting:
         waited = verbs(waiting)
 
-    assert awaited.keys() - waited.keys() == NEED_THE_STORE
+    assert awaited.keys() - waited.keys() == NOT_WITHOUT_AWAIT
     assert waited.keys() - awaited.keys() == set()
     for name, call in waited.items():
         assert inspect.signature(call) == inspect.signature(awaited[name]), name
@@ -63,22 +64,10 @@ async def test_every_verb_of_a_yard_is_there_without_await() -> None:
 
 # What a yard is made of and where it is connected to, and what its maker alone does with it.
 NOT_VERBS = {"host", "local", "on_store", "store", "options", "open", "close", "twin", "beside", "manual_clock", "pace"}
-# What needs the store itself, and `work`, which goes on until the process is asked to stop.
-NEED_THE_STORE = {
-    *(
-        "artifacts.fitting",
-        "handles.forget_pruned",
-        "inbox.forget_old",
-        "runtimes.forget_process",
-        "agents.forget",
-        "presets.agree",
-        "tasks.details",
-        "tasks.total",
-        "tokens.exist",
-        "tokens.known_by",
-    ),
-    *("queues.waiting_by_tier", "work"),
-}
+# Verbs that need the store itself, and that plain programs have all the same.
+WAIT_TOO = {"health", "memory.catch_up"}
+# `work` goes on until the process is asked to stop.
+NOT_WITHOUT_AWAIT = (NEED_THE_STORE - WAIT_TOO) | {"work"}
 
 UPLOAD = """
 import os, sys, threading

@@ -11,7 +11,7 @@ from taskyard import Agent, Context, Fail
 from taskyard.app import Yard
 from taskyard.ledger.clock import ManualClock
 from taskyard.worker.attempt_spans import attempt_span, step_span, trace_of
-from taskyard.worker.context import SyncContext
+from taskyard.worker.sync_context import SyncContext
 from tests.server.calling import calling
 from tests.spans import ids_of, parent_of, spans
 from tests.yards import given_a_claimed_task

@@ -33,6 +33,7 @@ NOTHING = Body(0, 0, within_sec=0)  # such a call has no body, and one that is s
 LOGIN = Body(4 << 10, 8, deepest=1, within_sec=10)
 FIELDS = Body(1 << 20, 10_000)  # names and figures
 ITEM = Body(8 << 20, MOST_VALUES + 10_000)  # one task, result, message or template
+BY_LINK = Body(1 << 20, 20_000)  # of whoever has a link: less than of those with a token
 BATCH = Body(16 << 20, 500_000)
 DELIVERY = Body(1 << 20, MOST_DELIVERED_VALUES, within_sec=30)
 FILE = Body(0, 0)  # passed on as it comes, and never decoded: `max_artifact_bytes` of the yard is its end
@@ -82,6 +83,7 @@ INPUTS = Call("GET", "/api/tasks/{task_id}/inputs", SEE, is_own=True, answer="in
 CHECKPOINTS = Call("GET", "/api/tasks/{task_id}/checkpoints", SEE, is_own=True, answer="checkpoints")
 CHILDREN = Call("GET", "/api/tasks/{task_id}/children", SEE, is_own=True, answer="children")
 RELATIONS = Call("GET", "/api/tasks/{task_id}/relations", SEE)
+STREAM = Call("GET", "/api/tasks/{task_id}/stream", SEE, is_own=True)
 
 # Tasks: working. Each of these carries a lease, or gives one.
 CLAIM = Call("POST", "/api/tasks/claim", WORK)
@@ -89,6 +91,8 @@ START = Call("POST", "/api/tasks/{task_id}/start", WORK)
 HEARTBEAT = Call("POST", "/api/tasks/{task_id}/heartbeat", WORK, ITEM)
 PROGRESS = Call("POST", "/api/tasks/{task_id}/progress", WORK, ITEM)
 MESSAGE = Call("POST", "/api/tasks/{task_id}/message", WORK, ITEM, is_repeatable=False)
+APPEND = Call("POST", "/api/tasks/{task_id}/stream", WORK, ITEM)
+APPEND_MANY = Call("POST", "/api/tasks/stream", WORK, BATCH, carries="appends")
 SESSION = Call("POST", "/api/tasks/{task_id}/session", WORK)
 COMPLETE = Call("POST", "/api/tasks/{task_id}/complete", WORK, ITEM)
 FAIL = Call("POST", "/api/tasks/{task_id}/fail", WORK, ITEM)
@@ -114,9 +118,25 @@ DEAD_LETTERS = Call("GET", "/api/dead-letters", SEE, answer="tasks")
 REVIEWS = Call("GET", "/api/dead-letters/reviews", SEE, answer="reviews")
 RESOLVE = Call("POST", "/api/dead-letters/{task_id}/resolve", STEER, ITEM, is_repeatable=False)
 APPROVALS = Call("GET", "/api/approvals", SEE, answer="approvals")
+APPROVAL = Call("GET", "/api/approvals/{task_id}", SEE)
+LINK = Call("GET", "/api/links/{link}", None)  # anybody who was sent it; looking changes nothing
+ANSWER_LINK = Call("POST", "/api/links/{link}", None, BY_LINK, is_repeatable=False)
+ANSWER = Call("POST", "/api/tasks/{task_id}/answer", STEER, ITEM)
 
 CREATE_HANDLE = Call("POST", "/api/tasks/{task_id}/handles", STEER, is_repeatable=False)
 HANDLE = Call("GET", "/api/handles/{handle}", SEE)
+
+# A2A: what agents elsewhere may ask for, and what they asked for
+PUBLISH_TYPE = Call("PUT", "/api/a2a/types/{type}", OPERATE)
+PUBLISHED_TYPES = Call("GET", "/api/a2a/types", SEE, answer="types")
+UNPUBLISH_TYPE = Call("DELETE", "/api/a2a/types/{type}", OPERATE)
+SHARE_TASK = Call("POST", "/api/tasks/{task_id}/a2a", STEER)
+AGENT_TASKS = Call("GET", "/api/a2a/tasks", SEE)
+AGENT_TASK = Call("GET", "/api/a2a/tasks/{handle}", SEE)
+MESSAGE_AGENT_TASK = Call("POST", "/api/a2a/tasks/{handle}/messages", STEER, ITEM)
+SET_PUSH = Call("PUT", "/api/a2a/tasks/{handle}/pushes/{push_id}", STEER)
+PUSHES = Call("GET", "/api/a2a/tasks/{handle}/pushes", STEER, answer="pushes")
+REMOVE_PUSH = Call("DELETE", "/api/a2a/tasks/{handle}/pushes/{push_id}", STEER)
 
 # Graphs
 SUBMIT = Call("POST", "/api/dags", STEER, BATCH, carries="tasks")
@@ -184,9 +204,33 @@ READ_ARTIFACT = Call("GET", "/api/artifacts/{artifact_id}", ANYBODY)  # an agent
 ARTIFACT = Call("GET", "/api/artifacts/{artifact_id}/about", ANYBODY)
 REMOVE_ARTIFACT = Call("DELETE", "/api/artifacts/{artifact_id}", OPERATE)
 
+# From another queue to this one
+START_CUTOVER = Call("PUT", "/api/cutovers/{name}", OPERATE)
+CUTOVERS = Call("GET", "/api/cutovers", SEE, answer="cutovers")
+CUTOVER = Call("GET", "/api/cutovers/{name}", ANYBODY)
+MOVE_CUTOVER = Call("POST", "/api/cutovers/{name}/move", OPERATE, is_repeatable=False)
+REPORT_CUTOVER = Call("POST", "/api/cutovers/{name}/report", WORK, is_repeatable=False)
+REMOVE_CUTOVER = Call("DELETE", "/api/cutovers/{name}", OPERATE)
+
+# Memory
+SEARCH_MEMORY = Call("GET", "/api/memory/search", ANYBODY, answer="hits")  # an agent: tasks of types it was granted
+MEMORY_POLICY = Call("GET", "/api/memory/policy", SEE)
+SET_MEMORY_POLICY = Call("PUT", "/api/memory/policy", OPERATE)
+MEMORY_STATE = Call("GET", "/api/memory", SEE)
+AGENT_EVENTS = Call("GET", "/api/memory/agent-events", SEE, answer="agent_events")
+EMBEDDING_JOBS = Call("GET", "/api/memory/embedding-jobs", SEE, answer="embedding_jobs")
+
+# Scores and variants
+ADD_SCORE = Call("POST", "/api/scores", STEER)
+SCORES = Call("GET", "/api/scores", SEE, answer="scores")
+SCORE_REPORT = Call("GET", "/api/scores/report", SEE)
+SET_VARIANTS = Call("PUT", "/api/variants/{type}", OPERATE, ITEM, is_repeatable=False)
+VARIANTS = Call("GET", "/api/variants", SEE, answer="variants")
+
 # Notifications
 SET_NOTIFIER = Call("PUT", "/api/notifiers/{name}", OPERATE, is_repeatable=False)
 NOTIFIERS = Call("GET", "/api/notifiers", OPERATE, answer="notifiers")
+CALLBACK_SECRET = Call("GET", "/api/notifiers/callback-secret", OPERATE)
 REMOVE_NOTIFIER = Call("DELETE", "/api/notifiers/{name}", OPERATE)
 TRY_NOTIFIER = Call("POST", "/api/notifiers/{name}/test", OPERATE, is_repeatable=False)
 NOTIFICATIONS = Call("GET", "/api/notifications", SEE, answer="notifications")
@@ -230,6 +274,14 @@ LOG_OUT = Call("DELETE", "/api/session", None)
 MCP = Call("POST", "/mcp", ANYBODY, ITEM, is_repeatable=False)
 MCP_STREAM = Call("GET", "/mcp", ANYBODY)
 MCP_END = Call("DELETE", "/mcp", ANYBODY)
+MCP_METADATA = Call("GET", "/.well-known/oauth-protected-resource/mcp", None)  # RFC 9728
+
+# A2A: a protocol of its own, too. The card is for everybody: it shows what was published.
+A2A_CARD = Call("GET", "/.well-known/agent-card.json", None)
+A2A_RPC = Call("POST", "/a2a", SEE, ITEM, is_repeatable=False)
+A2A_SEND = Call("POST", "/a2a/{operation}", STEER, ITEM, is_repeatable=False)
+A2A_READ = Call("GET", "/a2a/{operation}", SEE)
+A2A_REMOVE = Call("DELETE", "/a2a/{operation}", STEER)
 
 # For machines that watch the server
 HEALTHY = Call("GET", "/healthz", None)

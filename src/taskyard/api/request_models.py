@@ -150,6 +150,79 @@ class SpawnSubagent(SubagentDraft):
     conversation: Name | None = Field(None, description="Of the holder's inbox; without it, the task's id.")
 
 
+# Cutovers
+
+
+class StartCutover(RequestBody):
+    days: Annotated[float, Field(ge=0, le=365, description="How long each phase is to last at least.")] = 7
+    least: Annotated[int, Field(ge=0, description="How many calls each phase is to have at least.")] = 100
+
+
+class MoveCutover(RequestBody):
+    phase: Literal["dual_write", "shadow", "cutover", "finished"]
+    force: bool = Field(False, description="Also where something stands in the way.")
+
+
+class ReportedDifference(RequestBody):
+    call: Name
+    old: str = Field(max_length=10_000)
+    new: str = Field(max_length=10_000)
+
+
+class ReportCutover(RequestBody):
+    """What a program has counted since its last report."""
+
+    phase: Literal["dual_write", "shadow", "cutover", "finished"]
+    calls: int = Field(0, ge=0)
+    compared: int = Field(0, ge=0)
+    differences: int = Field(0, ge=0)
+    latest: list[ReportedDifference] = Field(default_factory=list[ReportedDifference], max_length=20)
+
+
+# A2A
+
+
+class PublishType(RequestBody):
+    description: Annotated[str, Field(max_length=2000)] = ""
+    examples: list[Annotated[str, Field(min_length=1, max_length=1000)]] = Field(default_factory=list[str])
+    is_default: bool = False
+
+
+class SendToTask(RequestBody):
+    message_id: Annotated[str, Field(min_length=1, max_length=128, description="The sender's own.")]
+    content: Any
+    signal: Name | None = None
+
+
+class SetPush(RequestBody):
+    url: Annotated[str, Field(min_length=1, max_length=2000, description="Where to: https:// or http://.")]
+    token: Annotated[str, Field(max_length=2000, description="Shown in the header X-A2A-Notification-Token.")] = ""
+    scheme: Annotated[str, Field(max_length=100, description="Of the header Authorization: Bearer, ….")] = ""
+    credentials: Annotated[str, Field(max_length=2000)] = ""
+
+
+# Scores
+
+
+class AddScore(RequestBody):
+    """How good a task's result is."""
+
+    task_id: Name
+    name: Annotated[str, Field(min_length=1, max_length=100, description="What is judged.")]
+    value: bool | float = Field(description="A number; true is 1 and false is 0.")
+    note: str = Field("", max_length=2000, description="Why, for people.")
+
+
+class SetVariants(RequestBody):
+    """The variants of a task type, all of them."""
+
+    variants: list[dict[str, Any]] = Field(
+        max_length=20,
+        description="Each with name, share, model_preferences, fallback_models, prompt and payload, all but the name "
+        "optional. An empty list ends it.",
+    )
+
+
 # Notifications
 
 
@@ -166,3 +239,5 @@ class SetNotifier(RequestBody):
     types: list[Name] = Field(default_factory=list[Name])
     queues: list[Name] = Field(default_factory=list[Name])
     tags: list[Name] = Field(default_factory=list[Name])
+    after_sec: Seconds = Field(0, description="An approval is notified of when nobody has given it for so long.")
+    every_sec: Seconds | None = Field(None, description="And again each time that so much has passed.")

@@ -250,7 +250,22 @@ class SnoozeTask(Leased):
     duration_sec: Seconds
 
 
-Suspend = Annotated[Sleep | WaitFor | SnoozeTask, Field(discriminator="kind")]
+class AskPerson(Leased):
+    kind: Literal["question"]
+    name: Name
+    question: Annotated[str, Field(min_length=1, max_length=4_000)]
+    answer_schema: Annotated[dict[str, Any] | None, Field(description="JSON Schema of the answer.")] = None
+    choices: Annotated[list[Any] | None, Field(description="In place of a schema: one of these.", max_length=100)] = (
+        None
+    )
+    who: Annotated[list[Name], Field(description="Names, groups and roles that may answer.", max_length=50)] = []
+    timeout_sec: Seconds | None = None
+    default: Annotated[Any, Field(description="The answer when the time is over; left out: there is none.")] = None
+    context: Annotated[Any, Field(description="What is shown beside the question.")] = None
+    login: Annotated[bool, Field(description="Only for people who have signed in: no link answers it.")] = False
+
+
+Suspend = Annotated[Sleep | WaitFor | AskPerson | SnoozeTask, Field(discriminator="kind")]
 
 
 class CancelTask(RequestBody):
@@ -272,6 +287,16 @@ class SendSignal(RequestBody):
     name: Name
     data: Any = None
     wait: int | None = Field(None, ge=0, description="Only for this wait of the task, as the approvals number it.")
+
+
+class AnswerQuestion(RequestBody):
+    name: Name
+    data: Any
+    wait: int | None = Field(None, ge=0, description="Only this wait of the task, as the approvals number it.")
+
+
+class AnswerByLink(RequestBody):
+    data: Any
 
 
 class Priority(RequestBody):
@@ -392,6 +417,11 @@ class MoveBreaker(RequestBody):
 class ReportPolicy(RequestBody):
     required: bool
     queue: Name | None = Field(None, description="Of this queue alone; left out: of all.")
+
+
+class SetMemoryPolicy(RequestBody):
+    remember: Annotated[bool | None, Field(description="Left out or null: as the preset has it.")] = None
+    types: Annotated[dict[Name, bool] | None, Field(description="By type of task, where it differs.")] = None
 
 
 class OverrideBreaker(RequestBody):

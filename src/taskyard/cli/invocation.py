@@ -39,7 +39,8 @@ FIRST = frozenset(
         *("token create", "token grant", "agents budget", "budget set", "breakers open"),
         *("queues pause", "queues preset", "queues reports", "artifacts put", "notify add", "schedules add"),
         *("triggers add dag", "triggers add files", "triggers add rule", "triggers watch", "hooks add"),
-        *("inbox enqueue", "inbox dequeue", "subagents start", "import yard", "import loki"),
+        *("inbox enqueue", "inbox dequeue", "subagents start", "cutover start", "import yard", "import loki"),
+        *("memory policy", "variants set"),
     }
 )
 By = Annotated[str, typer.Option("--by", help="Who is doing this.", envvar="TASKYARD_USER")]
@@ -121,6 +122,14 @@ def json_given(field: str, text: str | None) -> Json:
     if text is None:
         return None
     return decode(_read(field, text), field=field)
+
+
+def object_given(field: str, text: str | None) -> dict[str, Json] | None:
+    """The same, where only an object makes sense."""
+    value = json_given(field, text)
+    if value is None or isinstance(value, dict):
+        return value
+    raise InvalidInput(field, "must be a JSON object")
 
 
 def text_given(field: str, text: str) -> str:

@@ -10,30 +10,36 @@ from typing import Annotated
 import typer
 
 from taskyard.cli.commands import (
+    a2a,
     agents,
     approvals,
     artifacts,
     attempts,
     breakers,
     budgets,
+    cutovers,
     dags,
     dead_letters,
     events,
     inbox,
+    memory,
     metrics,
     notifications,
     overview,
     queues,
     retention,
     schedules,
+    scores,
+    streams,
     subagents,
     tasks,
     tokens,
     transfer,
     triggers,
+    variants,
     verify,
 )
-from taskyard.cli.programs import bench, demo, mcp, migrate, serve, skills
+from taskyard.cli.programs import bench, demo, mcp, migrate, serve, skills, tui, worktrees
 from taskyard.cli.settings import settings
 from taskyard.cli.terminal import Terminal, Text
 from taskyard.core.errors import TaskyardError
@@ -52,12 +58,14 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "why": tasks.why,
     "tree": dags.tree,
     "watch": overview.watch,
+    "tui": tui.tui,
     "events": events.events,
     "stats": metrics.stats,
     "work": agents.work,
     "claim": attempts.claim,
     "start": attempts.start,
     "heartbeat": attempts.heartbeat,
+    "logs": streams.logs,
     "progress": attempts.progress,
     "complete": attempts.complete,
     "fail": attempts.fail,
@@ -71,6 +79,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "serve": serve.serve_yard,
 }
 GROUPS: dict[str, typer.Typer] = {
+    "approvals": approvals.app,
     "dead": dead_letters.app,
     "migrate": migrate.app,
     "token": tokens.app,
@@ -80,16 +89,22 @@ GROUPS: dict[str, typer.Typer] = {
     "budget": budgets.app,
     "preset": queues.presets,
     "artifacts": artifacts.app,
+    "memory": memory.app,
+    "scores": scores.app,
+    "variants": variants.app,
     "notify": notifications.app,
     "schedules": schedules.app,
     "triggers": triggers.app,
     "hooks": triggers.hooks,
     "inbox": inbox.app,
+    "cutover": cutovers.app,
     "subagents": subagents.app,
     "export": transfer.exports,
     "import": transfer.imports,
     "skills": skills.app,
     "mcp": mcp.app,
+    "a2a": a2a.app,
+    "worktrees": worktrees.app,
 }
 
 app = typer.Typer(

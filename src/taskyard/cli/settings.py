@@ -13,7 +13,7 @@ from taskyard.core.errors import InvalidInput
 from taskyard.stores import store_url
 
 FILE = "taskyard.toml"
-KNOWN = ("url", "workspace", "preset", "artifacts", "allowed_targets", "call_timeout_sec")
+KNOWN = ("url", "workspace", "preset", "artifacts", "embedder", "allowed_targets", "public_url", "call_timeout_sec")
 NUMBERS = ("call_timeout_sec",)
 
 
@@ -23,7 +23,9 @@ class CliSettings:
     workspace: str | None = None
     preset: str | None = None
     artifacts: str | None = None
+    embedder: str | None = None
     allowed_targets: str | None = None  # with commas between
+    public_url: str | None = None
     call_timeout_sec: float | str | None = None
 
     @property
@@ -34,7 +36,9 @@ class CliSettings:
             "workspace": self.workspace,
             "preset": self.preset,
             "artifacts": self.artifacts,
+            "embedder": self.embedder,
             "allowed_targets": targets,
+            "public_url": self.public_url,
             "call_timeout_sec": self.call_timeout_sec,
         }
 

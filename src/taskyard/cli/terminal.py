@@ -6,6 +6,7 @@ terminal would obey are shown as escapes. So no other module of the command line
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
@@ -14,8 +15,15 @@ from rich.console import Console
 from rich.style import Style
 from rich.table import Table
 
+from taskyard.core.json_value import compact
 from taskyard.core.task import Status
-from taskyard.core.units import Micros, MicroUsd, to_usd
+from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd
+from taskyard.features.agents.views import AgentView
+from taskyard.features.approvals.views import Approval
+from taskyard.features.dead_letters.views import DeadLetter
+from taskyard.features.tasks.parts import AttemptView
+from taskyard.features.tasks.task_rows import TaskInShort, TaskRow
+from taskyard.features.tasks.views import Details, Task
 from taskyard.visible_text import visible
 
 COLOURS = {
@@ -129,6 +137,85 @@ def counted(number: int, noun: str) -> str:
 
 def seconds(duration: float) -> str:
     return f"{duration:.2f} s" if duration < 10 else f"{duration:.0f} s"
+
+
+def title_of(task: Task | TaskRow | TaskInShort) -> str:
+    return one_line(task.title) or task.type
+
+
+def facts_of(task: Details, because: str, now: Micros) -> dict[str, str | Text]:
+    """What there is to say about a task, by name: what is empty is left out."""
+    constraints = task.spec.constraints
+    facts: dict[str, str | Text] = {
+        "type": task.type,
+        "state": state(task.status),
+        "": "" if because == f"is {task.status.value}" else because,
+        "title": task.title,
+        "dag": task.dag_id,
+        "queue": task.queue if task.queue != "default" else "",
+        "priority": str(task.priority),
+        "agent": task.addressed_to or "",
+        "variant": task.variant or "",
+        "needs": ", ".join(constraints.required_capabilities),
+        "created": f"{age(task.created_at, now)} ago by {task.created_by}",
+        "deadline": to_iso(task.deadline) if task.deadline else "",
+        "cost": f"{dollars(task.cost)} of {dollars(constraints.max_cost)}"
+        if constraints.max_cost
+        else dollars(task.cost),
+        "attempts": f"{task.failures} of {task.max_attempts} used up",
+        "tags": ", ".join(task.tags),
+        "prompt": task.prompt,
+        "payload": compact(task.payload) if task.payload != {} else "",
+        "output": json.dumps(task.result, ensure_ascii=False) if task.output.attempt is not None else "",
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+def attempt_cells(attempt: AttemptView) -> tuple[str, ...]:
+    """attempt, agent, outcome, took, cost, reason"""
+    return (
+        str(attempt.number),
+        attempt.agent,
+        attempt.outcome.value,
+        seconds((attempt.ended_at - (attempt.started_at or attempt.claimed_at)) / 1_000_000),
+        dollars(attempt.cost),
+        one_line(f"{attempt.reason}: {attempt.error}" if attempt.reason else ""),
+    )
+
+
+def approval_cells(approval: Approval, now: Micros) -> tuple[str, ...]:
+    """task, type, name, question, for, waits"""
+    question = approval.question
+    text = approval.task.title if question is None else question.text
+    who = "" if question is None else ", ".join(question.who)
+    waits = age(approval.since, now)
+    return short(approval.task.id), approval.task.type, approval.signal, one_line(text), who, waits
+
+
+def dead_letter_cells(letter: DeadLetter, now: Micros) -> tuple[str | Text, ...]:
+    """task, type, reason, fails, cost, died, error"""
+    task, dead = letter.task, letter.dead
+    last = task.attempts[-1] if task.attempts else None
+    reason = Text(dead.reason)
+    if dead.poison_pill:
+        reason.append(" poison pill", style="bold red")
+    if dead.reviewed:
+        reason.append(f" ({dead.resolution})", style="dim")
+    error = one_line(last.error or "") if last else ""
+    return short(task.id), task.type, reason, str(task.failures), dollars(task.cost), f"{age(dead.at, now)} ago", error
+
+
+def agent_cells(view: AgentView, now: Micros) -> tuple[str, ...]:
+    """agent, type, state, tasks, left, heard, capabilities"""
+    return (
+        view.id,
+        view.type,
+        view.status.value,
+        f"{view.current_tasks}/{view.max_concurrent_tasks}",
+        dollars(view.budget_left),
+        f"{age(view.last_heartbeat, now)} ago" if view.last_heartbeat else "never",
+        ", ".join(sorted(view.capabilities)),
+    )
 
 
 def _signed(amount: float, unit: str) -> str:

@@ -57,7 +57,7 @@ def ends_of_attempts(connection: Connection, one: calls.Call, many: calls.Call) 
         return read(Receipt, await connection.ask(one, f"{{{item.members}}}".encode(), task_id=item.task_id))
 
     async def send_many(items: Sequence[BatchItem]) -> list[Receipt | TaskyardError]:
-        return _outcomes(await connection.ask(many, f'{{"results":{_objects(items)}}}'.encode()))
+        return _outcomes(await connection.ask(many, f'{{"results":{objects_of(items)}}}'.encode()))
 
     return Batches(send_one, send_many)
 
@@ -109,7 +109,7 @@ class RemoteClaims(Batched, Claims):
         return await self._send_heartbeats([_beat(each) for each in heartbeats])
 
     async def _send_heartbeats(self, items: Sequence[BatchItem]) -> list[HeartbeatAnswer]:
-        request = f'{{"heartbeats":{_objects(items)}}}'.encode()
+        request = f'{{"heartbeats":{objects_of(items)}}}'.encode()
         return read(list[HeartbeatAnswer], (await self.connection.ask(calls.HEARTBEAT_MANY, request))["told"])
 
     async def _send_heartbeat(self, item: BatchItem) -> HeartbeatAnswer:
@@ -173,7 +173,8 @@ def _beat(heartbeat: Heartbeat) -> BatchItem:
     )
 
 
-def _objects(items: Sequence[BatchItem]) -> str:
+def objects_of(items: Sequence[BatchItem]) -> str:
+    """The list of what is said about each task."""
     return listed(f"{{{parts(task_id=item.task_id)},{item.members}}}" for item in items)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from taskyard.api import calls
+from taskyard.client.a2a import RemoteA2A
 from taskyard.client.agents import RemoteAgents, RemoteRuntimes
-from taskyard.client.approvals import RemoteApprovals
+from taskyard.client.approvals import RemoteApprovals, RemoteQuestions
 from taskyard.client.artifacts import RemoteArtifacts
 from taskyard.client.attempts import (
     RemoteClaims,
@@ -18,15 +19,19 @@ from taskyard.client.attempts import (
 )
 from taskyard.client.breakers import RemoteBreakers
 from taskyard.client.budgets import RemoteBudgets
+from taskyard.client.cutovers import RemoteCutovers
 from taskyard.client.dags import RemoteDags
 from taskyard.client.dead_letters import RemoteDeadLetters
 from taskyard.client.events import RemoteEvents
 from taskyard.client.handles import RemoteHandles
 from taskyard.client.inbox import RemoteInbox
+from taskyard.client.memory import RemoteMemory
 from taskyard.client.notifications import RemoteNotifications
 from taskyard.client.overview import RemoteOverviews
 from taskyard.client.queues import RemotePresets, RemoteQueues
 from taskyard.client.schedules import RemoteSchedules
+from taskyard.client.scores import RemoteScores
+from taskyard.client.streams import RemoteStreams
 from taskyard.client.subagents import RemoteSubagents
 from taskyard.client.tasks import (
     RemoteArrivals,
@@ -43,6 +48,7 @@ from taskyard.client.tasks import (
 )
 from taskyard.client.tokens import RemoteTokens
 from taskyard.client.triggers import RemoteTriggers
+from taskyard.client.variants import RemoteVariants
 from taskyard.client.verify import RemoteHealth, RemoteVerification
 from taskyard.core.claiming import Pace
 from taskyard.core.errors import InvalidInput
@@ -62,6 +68,7 @@ class RemoteVerbs(Verbs):
         self.artifacts = RemoteArtifacts(connection)
         self.inbox = RemoteInbox(connection)
         self.subagents = RemoteSubagents(connection)
+        self.streams = streams = RemoteStreams(connection)
         self.events = RemoteEvents(connection)
         self.results = RemoteResults(connection)
         self.queries = RemoteQueries(connection)
@@ -82,7 +89,9 @@ class RemoteVerbs(Verbs):
         self.suspension = RemoteSuspension(connection)
         self.dead_letters = RemoteDeadLetters(connection)
         self.approvals = RemoteApprovals(connection)
+        self.questions = RemoteQuestions(connection)
         self.dags = RemoteDags(connection, self.queries, self.results)
+        self.a2a = RemoteA2A(connection)
         self.agents = RemoteAgents(connection)
         self.runtimes = RemoteRuntimes(connection)
         self.queues = RemoteQueues(connection)
@@ -90,14 +99,18 @@ class RemoteVerbs(Verbs):
         self.breakers = RemoteBreakers(connection)
         self.budgets = RemoteBudgets(connection)
         self.verification = RemoteVerification(connection)
+        self.memory = RemoteMemory(connection)
+        self.scores = RemoteScores(connection)
+        self.variants = RemoteVariants(connection)
         self.notifications = RemoteNotifications(connection)
         self.overview = RemoteOverviews(connection)
         self.schedules = RemoteSchedules(connection)
         self.triggers = RemoteTriggers(connection)
+        self.cutovers = RemoteCutovers(connection)
         self.handles = RemoteHandles(connection)
         self.tokens = RemoteTokens(connection)
         self.health = RemoteHealth(connection)
-        self._close = (arrivals.close, completions.close, failures.close, claims.close)
+        self._close = (arrivals.close, completions.close, failures.close, claims.close, streams.close)
 
     async def close(self) -> None:
         """Let what is on its way arrive."""

@@ -9,6 +9,7 @@ from taskyard.features.notifications.service import Notifications
 
 class RemoteNotifications(Remote, Notifications):
     set = over_http(Notifications.set, calls.SET_NOTIFIER)
+    callback_secret = over_http(Notifications.callback_secret, calls.CALLBACK_SECRET)
     list = over_http(Notifications.list, calls.NOTIFIERS)
     remove = over_http(Notifications.remove, calls.REMOVE_NOTIFIER)
     try_out = over_http(Notifications.try_out, calls.TRY_NOTIFIER)

@@ -129,7 +129,7 @@ class RecordChange(NamedTuple):
 
 
 # A claim was planned on these: changing one makes the plans of that workspace stale (see ClaimPlan.epoch).
-PLANNED_ON = frozenset({"agent", "agent_type", "queue", "breaker", "throttle", "workspace"})
+PLANNED_ON = frozenset({"agent", "agent_type", "queue", "breaker", "throttle", "variants", "workspace"})
 
 
 class Expect(NamedTuple):

@@ -4,6 +4,7 @@
     ├── InvalidInput          invalid_input             exit 2   HTTP 422
     ├── CycleFound            cycle                     exit 2   HTTP 422
     ├── ReportRequired        decision_report_required  exit 2   HTTP 422
+    ├── InvalidAnswer         invalid_answer            exit 2   HTTP 422
     ├── TooLarge              too_large                 exit 2   HTTP 413
     ├── NotFound              not_found                 exit 3   HTTP 404
     ├── YardMissing           yard_missing              exit 3   HTTP 404
@@ -14,7 +15,9 @@
     │   ├── LeaseLost         lease_lost
     │   ├── DuplicateKey      duplicate_key
     │   ├── IdentityTaken     identity_taken
+    │   ├── AlreadyAnswered   already_answered
     │   ├── YardMoved         yard_moved
+    │   ├── CutoverRefused    cutover_refused
     │   ├── TaskFailed        task_failed
     │   └── TaskCancelled     task_cancelled
     ├── Unauthorized          unauthorized              exit 5   HTTP 401
@@ -41,7 +44,7 @@ An error's facts are the arguments it was made from, so `ERRORS[code](**facts)` 
 Nothing here knows how an error travels or is shown.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -104,6 +107,22 @@ class ReportRequired(TaskyardError):
 
     def __init__(self, task_id: str) -> None:
         super().__init__(task_id=task_id)
+
+
+class InvalidAnswer(TaskyardError):
+    """An answer is not what the question asks for. The question stays open."""
+
+    code = "invalid_answer"
+    exit_status = 2
+    http_status = 422
+
+    def __init__(self, problems: Sequence[Mapping[str, str]]) -> None:
+        self.problems = [dict(each) for each in problems]
+        super().__init__(problems=self.problems)
+
+    def __str__(self) -> str:
+        listed = "; ".join(f"{each['field']}: {each['rule']}" for each in self.problems)
+        return f"Correct the answer: {listed}. Nothing was stored."
 
 
 class TooLarge(TaskyardError):
@@ -218,6 +237,16 @@ class IdentityTaken(Refused):
         super().__init__(name=name, why=why)
 
 
+class AlreadyAnswered(Refused):
+    """Somebody else was quicker, or the time was over: of several answers, the first counts."""
+
+    code = "already_answered"
+    sentence = "Leave it at that: {name} of {task_id} was answered by {by} at {at}. Nothing was stored."
+
+    def __init__(self, task_id: str, name: str, by: str, at: str) -> None:
+        super().__init__(task_id=task_id, name=name, by=by, at=at)
+
+
 class YardMoved(Refused):
     """The yard was written to while it was read as a whole, so what was read does not fit together."""
 
@@ -226,6 +255,16 @@ class YardMoved(Refused):
 
     def __init__(self, what: str) -> None:
         super().__init__(what=what)
+
+
+class CutoverRefused(Refused):
+    """A queue is not to take the place of another yet: the phase before has not shown that it can."""
+
+    code = "cutover_refused"
+    sentence = "Do not go on to {phase} of {name} yet: {why}. Force it where you know better."
+
+    def __init__(self, name: str, phase: str, why: str) -> None:
+        super().__init__(name=name, phase=phase, why=why)
 
 
 class TaskFailed(Refused):
@@ -256,9 +295,6 @@ class Unauthorized(TaskyardError):
     http_status = 401
     sentence = "Show a token that is good: TASKYARD_TOKEN for this program, Authorization: Bearer for others."
 
-    def __init__(self) -> None:
-        super().__init__()
-
 
 class DeliveryRefused(TaskyardError):
     """A webhook is not taken. The log says why; the answer to its sender does not."""
@@ -267,9 +303,6 @@ class DeliveryRefused(TaskyardError):
     exit_status = 5
     http_status = 401
     sentence = "Check the hook's name, its secret, the clock and the id: the delivery was refused."
-
-    def __init__(self) -> None:
-        super().__init__()
 
 
 class Forbidden(TaskyardError):
@@ -453,9 +486,6 @@ class YardClosed(Unavailable):
 
     code = "yard_closed"
     sentence = "Connect again: this yard is closed."
-
-    def __init__(self) -> None:
-        super().__init__()
 
 
 def _leaves(error: type[TaskyardError]) -> list[type[TaskyardError]]:

@@ -43,6 +43,13 @@ def is_object(value: object) -> TypeGuard[dict[str, object]]:
     return isinstance(value, dict)
 
 
+def object_of(value: Json) -> dict[str, Json]:
+    """A value that is an object wherever it is read, such as the payload of an event."""
+    if not isinstance(value, dict):
+        raise TypeError(f"an object is expected here, not {value!r}")
+    return value
+
+
 def is_list(value: object) -> TypeGuard[list[object]]:
     return isinstance(value, list)
 

@@ -28,7 +28,9 @@ class Notice(StrEnum):
     APPROVAL_WANTED = "approval_wanted"  # a task waits for a signal from a person
     DAG_FAILED = "dag_failed"
     DAG_COMPLETED = "dag_completed"
+    TASK_ENDED = "task_ended"  # goes to the callback of the task, and to no notifier
     TEST = "test"  # an operator checks that notifications arrive
+    TASK_UPDATE = "task_update"  # the agent that asked for a task over A2A hears how it stands
 
 
 def notice_row(

@@ -17,6 +17,7 @@ from taskyard.core.record_kinds import QUEUE, WORKSPACE
 from taskyard.core.task import AgentId, Definition, Lane, LaneId
 from taskyard.core.throttle import scope, until_of
 from taskyard.core.units import Micros, MicroUsd
+from taskyard.core.variant import Variant, variants_of
 
 _NOTHING = MicroUsd(0)
 
@@ -77,6 +78,7 @@ class Planning:
     reporting: frozenset[str] = frozenset()  # queues whose tasks are completed only with a decision report
     breakers: Mapping[str, Breaker] = field(default_factory=dict[str, Breaker])
     throttles: Mapping[str, Record] = field(default_factory=dict[str, Record])
+    variants: Mapping[str, tuple[Variant, ...]] = field(default_factory=dict[str, tuple[Variant, ...]])  # by type
 
     def agent_type(self, name: str) -> AgentType:
         return self.agent_types.get(name) or AgentType(name=name)
@@ -145,6 +147,7 @@ def planning_of(workspace: str, epoch: int, records: Iterable[Record]) -> Planni
         reporting=frozenset(record.id for record in queues if record.body.get("report_required")),
         breakers={record.id: breaker_of(workspace, record.id, record) for record in by_kind.get("breaker", [])},
         throttles={record.id: record for record in by_kind.get("throttle", [])},
+        variants={record.id: variants_of(record) for record in by_kind.get("variants", [])},
     )
 
 

@@ -107,6 +107,8 @@ class Trait(IntFlag):
     WATCHED = 512  # an inbox gets items about what becomes of it
     RESUMES = 1024  # it begins with the session of the last task of its subject and agent (preset multica)
     NEEDED = 2048  # a task of another DAG depends on it: its end is looked at though it may be in no DAG itself
+    ASKED = 4096  # it has asked a person: a question is stored beside it
+    CALLS_BACK = 8192  # a webhook is called when it has ended
 
 
 class Lane(NamedTuple):
@@ -415,6 +417,8 @@ class Definition(NamedTuple):
     barred: tuple[str, ...] = ()  # who may not have it: type:TYPE, token:ID; set by the yard alone
     trace: str | None = None  # the traceparent of the span that put it in
     remember: bool | None = None  # whether similar work finds it later; None: as its type, workspace or preset says
+    callback: str | None = None  # the URL of a webhook that is called when it has ended
+    variant: str | None = None  # of its type, which decided its models, prompt or payload
 
 
 # Of many tasks that come in, most differ in nothing but these.

@@ -127,6 +127,12 @@ def created_event(hot: Hot, created_by: str, type_: str) -> Event:
     )
 
 
+def created_event_like(event: Event, hot: Hot) -> Event:
+    """The event of a task that comes in as the one of this event did: of the same type, state, author and DAG."""
+    name, workspace, _, _, _, version, status, attempt, data = event
+    return Event(name, workspace, hot.id, dag_of(hot), hot.created_at, version, status, attempt, data)
+
+
 # The same for most tasks of a batch.
 @lru_cache(maxsize=256)
 def _creation_data(is_pending: bool, type_: str, created_by: str) -> str:

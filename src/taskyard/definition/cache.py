@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from taskyard.core.planning import Planning
 from taskyard.core.policy import Dedup, Policy
 from taskyard.core.task import DagId, Definition, TaskId
 from taskyard.core.units import Micros
-from taskyard.definition.definition import Sizes, define_like
+from taskyard.definition.definition import Sizes, define_like, own_fields
+from taskyard.definition.names import Leaf
 
 _COMPARABLE = frozenset({str, int, bool, type(None)})  # equal ones of one of these types are the same to every rule
 _OWN = frozenset({"id", "prompt", "payload", "depends_on", "trace"})  # what each may say for itself
@@ -19,34 +21,48 @@ _OWN = frozenset({"id", "prompt", "payload", "depends_on", "trace"})  # what eac
 RequestShape = tuple[tuple[object, type, object], ...]
 
 
+class Terms(NamedTuple):
+    """What the requests of one call are read under, besides the policies of their queues."""
+
+    created_by: str
+    dag_id: DagId | None  # that all of them are put into
+    names_dag: bool  # each may name one as its own
+
+
 class Pattern(NamedTuple):
     """A request that was found sound, and what it came to."""
 
     shape: RequestShape
-    policy: Policy
+    planning: Planning  # with the queue, which is in the shape, it says which policy the request was read by
+    terms: Terms
+    own: tuple[Leaf, ...]
     definition: Definition
 
-    def fits(self, shape: RequestShape | None, policy: Policy, created_by: str, dag_id: DagId | None) -> bool:
-        mine = self.definition
-        is_same = shape == self.shape and policy is self.policy
-        return is_same and created_by == mine.created_by and dag_id == mine.dag_id
+    def fits(self, shape: RequestShape | None, planning: Planning, terms: Terms) -> bool:
+        return shape == self.shape and planning is self.planning and terms == self.terms
 
     def define(self, raw: Mapping[str, object], *, task_id: TaskId, now: Micros, sizes: Sizes) -> Definition:
         """The definition of a request that fits: the stored one, with the fields that each request has for itself."""
-        own = {name: value for name, value in raw.items() if name in _OWN}
-        return define_like(self.definition, own, task_id=task_id, now=now, policy=self.policy, sizes=sizes)
+        return define_like(self.definition, self.own, raw, task_id=task_id, now=now, sizes=sizes)
 
 
 def common_shape(raw: Mapping[str, object]) -> RequestShape | None:
     """What a request says that others may say too, to be compared; None where that may differ and yet be equal."""
+    given: object = raw.__class__
+    if given is not dict:
+        return None
     shape = tuple([(name, value.__class__, value) for name, value in raw.items() if name not in _OWN])
-    return shape if all(kind in _COMPARABLE for _, kind, _ in shape) else None
+    for _, kind, _ in shape:
+        if kind not in _COMPARABLE:
+            return None
+    return shape
 
 
 def pattern_of(
-    raw: Mapping[str, object], shape: RequestShape | None, policy: Policy, definition: Definition
+    raw: Mapping[str, object], planning: Planning, terms: Terms, policy: Policy, definition: Definition
 ) -> Pattern | None:
     """What later requests may be like; None where what they have in common does not decide what comes of it."""
+    shape = common_shape(raw)
     if (
         shape is None
         or policy.dedup is not Dedup.EXPLICIT
@@ -60,4 +76,4 @@ def pattern_of(
     aside = [name for name in ("prompt", "payload", "depends_on") if name not in raw]
     if any(getattr(definition, name) != usual[name] for name in aside):
         return None
-    return Pattern(shape, policy, definition)
+    return Pattern(shape, planning, terms, own_fields(policy), definition)

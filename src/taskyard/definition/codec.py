@@ -55,6 +55,9 @@ class Heading(NamedTuple):
     created_at: Micros
 
 
+_HEADING = tuple(_PLACES[name] for name in Heading._fields)
+
+
 def encode_definitions(
     definitions: Iterable[Definition], *, row_times: Iterable[Micros | None] | None = None
 ) -> Iterator[str]:
@@ -108,8 +111,9 @@ def decode_definition(text: str, heading: Heading | None = None) -> Definition:
     if stored != FORMAT:
         raise SchemaTooNew(stored=stored, known=FORMAT)
     row = [*_ROW]
-    if heading is not None:
-        body = heading._asdict() | body
+    if heading is not None:  # where the text has a time, that one counts
+        for place, value in zip(_HEADING, heading, strict=True):
+            row[place] = value
     try:
         for name, value in body.items():
             row[_PLACES[name]] = tuple(value) if name in _TUPLES else value

@@ -6,7 +6,7 @@ whether a schema or an expression is sound, and what needs a store, whether a de
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from operator import itemgetter
@@ -130,17 +130,32 @@ def fields_given(raw: Mapping[str, object], policy: Policy) -> frozenset[str]:
     return frozenset(asked)
 
 
+def own_fields(policy: Policy) -> tuple[aliases.Leaf, ...]:
+    """How the preset reads what requests that are otherwise alike may each say for themselves."""
+    leaves = (_names(policy).names[name] for name in OWN if name not in {"id", "created_at"})
+    return tuple(leaf for leaf in leaves if isinstance(leaf, aliases.Leaf))
+
+
 def define_like(
-    pattern: Definition, raw: Mapping[str, object], *, task_id: TaskId, now: Micros, policy: Policy, sizes: Sizes
+    pattern: Definition,
+    own: Iterable[aliases.Leaf],
+    raw: Mapping[str, object],
+    *,
+    task_id: TaskId,
+    now: Micros,
+    sizes: Sizes,
 ) -> Definition:
-    """What a request comes to that says this of itself, and otherwise what the pattern came from."""
+    """What a request comes to that differs from the pattern's only in these fields."""
     asked: dict[str, Any] = {}
-    _names(policy).gather(raw, asked)
-    _check_relatives(asked, task_id)
+    for path, attribute, read in own:
+        if path in raw:
+            asked[attribute] = read(raw[path], path)
+    if "depends_on" in asked:
+        _check_relatives(asked, task_id)
     _settle_content(asked, sizes)
-    content = (asked.get("prompt", ""), asked.get("payload", "{}"), asked.get("depends_on", ()))
-    own = (task_id, now, *content, asked.get("trace"))
-    return Definition._make(_like((*pattern, *own)))
+    given = asked.get
+    values = (task_id, now, given("prompt", ""), given("payload", "{}"), given("depends_on", ()), given("trace"))
+    return Definition._make(_like((*pattern, *values)))
 
 
 _own = {name: len(Definition._fields) + place for place, name in enumerate(OWN)}
@@ -264,13 +279,20 @@ def traits(definition: Definition, policy: Policy) -> Trait:
         keyed_while_waiting=key is not None and key == pair,
         resumes=pair is not None and policy.resumes_subject,
         coalescable=definition.coalescable,
+        calls_back=definition.callback is not None,
     )
 
 
 # Few of them are in use at a time, and joining flags takes longer than all the rest of a row.
 @lru_cache(maxsize=256)
 def _traits(
-    policy: Policy, *, validation: Validation, keyed_while_waiting: bool, resumes: bool, coalescable: bool
+    policy: Policy,
+    *,
+    validation: Validation,
+    keyed_while_waiting: bool,
+    resumes: bool,
+    coalescable: bool,
+    calls_back: bool,
 ) -> Trait:
     found = {
         Trait.VALIDATED: validation is not Validation.NONE,
@@ -279,6 +301,7 @@ def _traits(
         Trait.KEY_WHILE_WAITING: keyed_while_waiting,
         Trait.RUNTIME_KEPT: policy.runtime_keeps_lease,
         Trait.COALESCABLE: coalescable,
+        Trait.CALLS_BACK: calls_back,
         Trait.RESUMES: resumes,
     }
     return Trait(sum(trait.value for trait, holds in found.items() if holds))
@@ -362,12 +385,12 @@ def _rank(definition: Definition, height: int, now: Micros) -> int:
 def born_like(first: Hot, definition: Definition, *, now: Micros) -> Hot:
     """The first row of a task that differs from another's only in the fields of `OWN`."""
     if definition.created_at == first.created_at:
-        return first.altered({"id": definition.id})
+        return Hot._make((definition.id, *first[1:]))
     placed = _rank(definition, first.height, now)
     return first.altered({"id": definition.id, "rank": placed, "created_at": definition.created_at})
 
 
-_KEPT = Trait.FILED | Trait.WATCHED | Trait.REPORTED | Trait.NEEDED  # what the definition says nothing of
+_KEPT = Trait.FILED | Trait.WATCHED | Trait.REPORTED | Trait.NEEDED | Trait.ASKED  # what the definition says nothing of
 
 
 def reborn(hot: Hot, definition: Definition, policy: Policy, *, now: Micros) -> Hot:

@@ -23,7 +23,7 @@ GIVEN: Mapping[str, str] = {
     "subject": "What the task is about, such as `issue:7`, to find it by.",
     "spec.prompt": "Text for the agent. At most 1 MiB together with the payload.",
     "spec.payload": "Any JSON value for the handler.",
-    "spec.context_refs": "What the agent is given to read: `task:ID:output`, `artifact:ID`.",
+    "spec.context_refs": "What the agent is given to read: `task:ID:output`, `artifact:ID`, `memory:auto`.",
     "spec.version": "The version of the form in which `spec` is written.",
     "spec.constraints.max_cost_usd": "The most that one attempt may cost. A claim reserves it from every budget.",
     "spec.constraints.max_duration_sec": "How long one attempt may run, heartbeats or not.",
@@ -60,6 +60,8 @@ GIVEN: Mapping[str, str] = {
     "trigger.summary": "What it said, for people.",
     "tags": "Words to find the task by, and to limit notifications to.",
     "remember": "Whether similar work finds the task once it has ended; `null`: as type, workspace or preset say.",
+    "callback": "The URL of a webhook that is called when the task has ended; set by people and orchestrators only.",
+    "variant": "Which variant of its type it is; `null`: its id draws one, where the type has variants.",
     "trace": "The W3C `traceparent` of the span that puts the task in; a malformed one is ignored.",
 }
 

@@ -305,4 +305,6 @@ def fields(policy: Policy) -> Mapping[str, Field]:
         "tags": Field("tags", _names(50, 100)),
         "remember": Field("remember", optional(truth)),
         "trace": Field("trace", traceparent.read),
+        "callback": Field("callback", optional(_short(2000))),
+        "variant": Field("variant", optional(_short(100))),
     }

@@ -77,6 +77,8 @@ class TaskFields(TypedDict, total=False):
     trigger: Mapping[str, Any] | None
     tags: Sequence[str] | None
     remember: bool | None
+    callback: str | None
+    variant: str | None
     trace: Any
 
 

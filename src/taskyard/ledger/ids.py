@@ -6,6 +6,8 @@ one, a sixth of what a task costs that comes in with many, and 25 ms to load.
 
 from __future__ import annotations
 
+import os
+from functools import lru_cache
 from os import urandom
 from time import time_ns
 
@@ -13,8 +15,11 @@ from taskyard.core.task import TaskId
 
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = [first + second for first in _DIGITS for second in _DIGITS]  # ten bits at a time
-_SHIFTS = range(120, -1, -10)
+_UPPER, _LOWER = range(70, -1, -10), range(40, -1, -10)  # what neighbours mostly share, and what tells them apart
+_DRAWN = 128  # random steps at a time: drawing one takes as long as all else here
 _latest = 0
+_steps: list[int] = []
+os.register_at_fork(after_in_child=_steps.clear)  # or both processes would take the same steps from the same id
 
 
 def mint() -> str:
@@ -24,12 +29,16 @@ def mint() -> str:
     """
     global _latest  # noqa: PLW0603 - two threads that read the same one still make different steps
     moment = time_ns() // 1_000_000
-    if moment <= _latest >> 80:
-        number = _latest + 1 + int.from_bytes(urandom(6))
-    else:
-        number = moment << 80 | int.from_bytes(urandom(10))
-    _latest = number
+    is_first = moment > _latest >> 80  # of its millisecond
+    _latest = number = moment << 80 | int.from_bytes(urandom(10)) if is_first else _latest + 1 + _step()
     return _spelled(number)
+
+
+def _step() -> int:
+    if not _steps:
+        drawn = urandom(6 * _DRAWN)
+        _steps.extend(int.from_bytes(drawn[place : place + 6]) for place in range(0, len(drawn), 6))
+    return _steps.pop()
 
 
 def mint_task() -> TaskId:
@@ -47,4 +56,9 @@ def derived(ulid: str, digest: bytes) -> str:
 
 
 def _spelled(number: int) -> str:
-    return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
+    return _upper(number >> 50) + "".join([_PAIRS[number >> shift & 1023] for shift in _LOWER])
+
+
+@lru_cache(maxsize=4)
+def _upper(number: int) -> str:
+    return "".join([_PAIRS[number >> shift & 1023] for shift in _UPPER])

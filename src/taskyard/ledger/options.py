@@ -27,7 +27,9 @@ class Options:
     artifacts: str | None = None  # where their contents are, by URL; None: nowhere
     max_artifact_bytes: int = 1 << 30
     allowed_targets: tuple[str, ...] = ()  # hosts and networks that notifications may go to though they are not public
+    public_url: str | None = None  # by which people reach the server; None: no notification has a link
     transcripts: Path = Path("taskyard-transcripts")  # the directory of what background subagents wrote
+    embedder: str | None = None  # what turns finished work into vectors, by URL; None: nothing is embedded
     mint: Callable[[], TaskId] = mint_task
     dice: Callable[[], float] = random.random
     call_timeout: float = CALL_TIMEOUT  # seconds

@@ -11,10 +11,11 @@ from taskyard.mcp.tools import (
     dags,
     dead_letters,
     inbox,
+    memory,
     overview,
     queues,
     tasks,
 )
 
-NOUNS = (tasks, dags, attempts, approvals, dead_letters, overview, budgets, queues, artifacts, inbox)
+NOUNS = (tasks, dags, attempts, approvals, dead_letters, overview, budgets, queues, artifacts, inbox, memory)
 TOOLS: dict[str, Tool] = {tool.name: tool for noun in NOUNS for tool in noun.box.tools}

@@ -51,6 +51,10 @@ class Seat:
             self.registered.add((agent_id, *sorted(capabilities)))
         return agent_id
 
+    def is_taken_by(self, agent_id: str) -> bool:
+        """Whether work was claimed here in the name of this agent."""
+        return any(agent_id == key[0] for key in self.registered)
+
     async def _registered(self, yard: Yard, agent_id: str | None, capabilities: Sequence[str]) -> str:
         name = agent_id or (None if self.agent_type else f"mcp-{token_hex(4)}")
         agent = await yard.agents.register(

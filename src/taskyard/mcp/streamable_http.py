@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, cast
 
-import httpx
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import Server
@@ -23,8 +22,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from taskyard.api.calls import MCP
-from taskyard.client.host import RemoteHost
-from taskyard.client.transport.connection import Connection
+from taskyard.client.transport.in_process import MOST_CALLERS, CallerHosts
 from taskyard.core.errors import InvalidInput
 from taskyard.features.tokens.rules import Role, Token
 from taskyard.mcp.desk import Desk, Seat, Toolset, toolset
@@ -33,10 +31,7 @@ from taskyard.mcp.lease_keeper import LeaseKeeper
 from taskyard.mcp.resources.event_reader import EventReader
 from taskyard.yard import Yard
 
-HERE = "http://127.0.0.1"  # a name that every server answers to; no network is asked
-MOST_CALLERS = 256  # whose yards are kept open
 MOST_SESSIONS = 1000  # of clients that speak the protocol with sessions
-PATIENCE = 15.0  # seconds that a call within this process may take, beside what it waits for
 
 
 class Visitor(NamedTuple):
@@ -48,20 +43,13 @@ class Visitor(NamedTuple):
     yard: Yard  # of their workspace, for what everybody there may know: that something has changed
 
 
-class OpenCaller(NamedTuple):
-    """What is kept of a caller between requests."""
-
-    yard: Yard
-    seat: Seat
-
-
 class McpMount:
     """Answers requests of MCP for whoever the server lets through."""
 
     def __init__(self) -> None:
         self._leases = LeaseKeeper(any_call_counts=False)  # many clients: a call speaks for the lease that it names
-        self._callers: OrderedDict[tuple[str, str], OpenCaller] = OrderedDict()
-        self._app: ASGIApp | None = None
+        self._callers: CallerHosts | None = None
+        self._seats: OrderedDict[str, Seat] = OrderedDict()  # by token
         self._endpoint = McpEndpoint(self._desk_of)
         self._server: Server[Any] = self._endpoint.server()
         self._sessions: StreamableHTTPSessionManager | None = None
@@ -70,7 +58,7 @@ class McpMount:
 
     @asynccontextmanager
     async def running(self, app: ASGIApp) -> AsyncGenerator[None]:
-        self._app = app
+        callers = self._callers = CallerHosts(app)
         self._sessions = StreamableHTTPSessionManager(
             self._server, max_request_body_size=MCP.bounds.most_bytes, max_sessions=MOST_SESSIONS
         )
@@ -82,8 +70,7 @@ class McpMount:
             for reader in self._readers.values():
                 await reader.close()
             await self._leases.close()
-            while self._callers:
-                await self._callers.popitem()[1].yard.close()
+            await callers.close()
 
     def stop(self) -> None:
         self._endpoint.updates.stop()
@@ -124,32 +111,23 @@ class McpMount:
     async def _desk_of(self, context: Context) -> Desk:
         request = cast(Request, context.request)  # whatever comes over HTTP comes with its request
         visitor: Visitor = request.state.visitor
-        caller = await self._caller_of(visitor)
+        assert self._callers is not None, "requests are answered while it is running"
         return Desk(
-            yard=caller.yard,
+            yard=Yard(await self._callers.of(visitor.shown, visitor.address, visitor.token.workspace)),
             role=visitor.token.role,
             toolset=_asked_tools(request),
             by=visitor.token.by,
-            seat=caller.seat,
+            seat=self._seat_of(visitor.token),
             leases=self._leases,
             changes=self._readers.setdefault(visitor.yard.workspace, EventReader(visitor.yard)),
         )
 
-    async def _caller_of(self, visitor: Visitor) -> OpenCaller:
-        key = visitor.shown, visitor.address
-        if key not in self._callers:
-            if len(self._callers) >= MOST_CALLERS:
-                await self._callers.popitem(last=False)[1].yard.close()
-            self._callers[key] = OpenCaller(await self._opened(visitor), _seat(visitor.token))
-        self._callers.move_to_end(key)
-        return self._callers[key]
-
-    async def _opened(self, visitor: Visitor) -> Yard:
-        assert self._app is not None
-        way = httpx.ASGITransport(self._app, raise_app_exceptions=False, client=(visitor.address, 0))
-        connection = Connection(HERE, visitor.shown or None, patience=PATIENCE, transport=way)
-        await connection.open()
-        return Yard(RemoteHost(connection, visitor.token.workspace))
+    def _seat_of(self, token: Token) -> Seat:
+        if token.id not in self._seats and len(self._seats) >= MOST_CALLERS:
+            self._seats.popitem(last=False)
+        seat = self._seats.setdefault(token.id, _seat(token))
+        self._seats.move_to_end(token.id)
+        return seat
 
 
 def _seat(token: Token) -> Seat:

@@ -21,12 +21,13 @@ from taskyard.core.identifiers import BlockerKind, blocker_name
 from taskyard.core.json_value import Json
 from taskyard.core.task import Status
 from taskyard.core.units import Micros, to_iso
+from taskyard.features.approvals.rules import DECISION
 from taskyard.features.approvals.views import Approval
 from taskyard.features.handles.views import HandleView
 from taskyard.features.tasks.views import Details
 from taskyard.mcp.confirmation import is_modern
 from taskyard.mcp.desk import Desk
-from taskyard.mcp.questions import question_of
+from taskyard.mcp.elicitation import form_of
 from taskyard.mcp.toolbox import answered
 from taskyard.mcp.tools.tasks import ending, enqueue_task
 
@@ -136,7 +137,7 @@ async def _shown(desk: Desk, handle: HandleView, task: Details, *, asks: bool) -
         case Status.CANCELLED:
             return Shown("cancelled", task.cancelled and task.cancelled.reason, SOON, {})
         case Status.PENDING if asks and (waits := await _waits(desk, task)):
-            requests = {_key(each): await _request(desk, each) for each in waits}
+            requests = {_key(each): _request(each) for each in waits}
             return Shown("input_required", "waits for an answer", SOON, {"inputRequests": requests})
         case _:
             return Shown("working", (await desk.yard.why(task.id)).words, _poll(task, desk.yard.now()), {})
@@ -175,9 +176,9 @@ def _key(wait: Approval) -> str:
     return f"{wait.signal}:{wait.wait}"
 
 
-async def _request(desk: Desk, wait: Approval) -> dict[str, Any]:
-    question = await question_of(desk.yard, wait)
-    params = {"mode": "form", "message": question.text, "requestedSchema": question.schema}
+def _request(wait: Approval) -> dict[str, Any]:
+    form = form_of(wait)
+    params = {"mode": "form", "message": form.message, "requestedSchema": form.schema}
     return {"method": "elicitation/create", "params": params}
 
 
@@ -186,20 +187,24 @@ async def _answer_waits(desk: Desk, params: UpdateParams) -> None:
     if handle.died_at is not None:
         return
     for wait in await desk.yard.approvals.list(task_id=handle.task_id):
-        response = params.input_responses.get(_key(wait))
-        data = _data(response)
-        if data is not None:
+        answer = _answer(wait, params.input_responses.get(_key(wait)))
+        if answer is not None:
+            (data,) = answer
             await desk.yard.signal(handle.task_id, wait.signal, data, sent_by=desk.by, wait=wait.wait)
 
 
-def _data(response: object) -> Json:
-    """What the task gets to hear; None where the user has put the question aside."""
+def _answer(wait: Approval, response: object) -> tuple[Json] | None:
+    """What the task gets to hear; None where the user has put the question aside.
+
+    To decline is an answer where a decision is asked for; to any other question it is none, and somebody else may
+    still give one.
+    """
     given = cast(dict[str, Json], response) if isinstance(response, dict) else {}
     match given.get("action"):
         case "accept":
-            return given.get("content") or {}
-        case "decline":
-            return DECLINED
+            return (form_of(wait).read(given.get("content")),)
+        case "decline" if wait.question is None or wait.question.answer_schema == DECISION:
+            return (DECLINED,)
         case _:
             return None
 

@@ -6,6 +6,7 @@ here names a target.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from taskyard.core.errors import InvalidInput
@@ -61,6 +62,15 @@ async def post(
         await mail.send(message, permitted=permitted, lookup=lookup)
     else:
         await _webhooks().deliver(message, permitted=permitted, lookup=lookup)
+
+
+async def post_request(
+    url: str, headers: Mapping[str, str], body: bytes, *, permitted: Allowed, lookup: Lookup = looked_up
+) -> None:
+    """Post to a URL that somebody else has named, once; `Undelivered` says why it did not arrive."""
+    checked_webhook(checked_url(url), permitted)
+    request = channels.Request("POST", url, dict(headers), body)
+    await _webhooks().deliver(request, permitted=permitted, lookup=lookup)
 
 
 def _webhooks() -> Any:

@@ -2,42 +2,52 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from taskyard.api.calls import DOCS
 from taskyard.api.openapi import Problem
 from taskyard.server import problems
 from taskyard.server.access.auth import Serving
 from taskyard.server.access_log import Watching
+from taskyard.server.issuer import MetadataRoute
 from taskyard.server.live.connections import Live
-from taskyard.server.mounted import MountRoute
+from taskyard.server.mounted import Mount, mount_routes
 from taskyard.server.pages.dashboard_files import BUILT, PageRoute, Pages
 from taskyard.server.pages.manual import manual
 from taskyard.server.routes import (
+    a2a,
     agents,
     approvals,
     artifacts,
     attempts,
     breakers,
     budgets,
+    cutovers,
     dags,
     dead_letters,
     events,
     handles,
     inbox,
+    memory,
     metrics,
     notifications,
     overview,
     queues,
     schedules,
+    scores,
+    streams,
     subagents,
     tasks,
     tokens,
     triggers,
+    variants,
     verify,
 )
 from taskyard.server.time_header import TellingTime
@@ -48,6 +58,7 @@ GROUPS = (
     dags,
     approvals,
     handles,
+    a2a,
     dead_letters,
     agents,
     queues,
@@ -56,9 +67,14 @@ GROUPS = (
     schedules,
     triggers,
     inbox,
+    streams,
     subagents,
     artifacts,
+    memory,
+    scores,
+    variants,
     notifications,
+    cutovers,
     tokens,
     events,
     overview,
@@ -77,10 +93,17 @@ def application(serving: Serving) -> FastAPI:
     app.add_middleware(Watching)  # the last one added is around the others
     app.openapi = document  # made when it is first asked for: that takes as long as all else that a server starts with
     app.add_route(DOCS.path, manual, include_in_schema=False)
-    app.router.routes += [MountRoute(), PageRoute(Pages(BUILT))]
-    if serving.mcp is not None:
-        app.router.lifespan_context = serving.mcp.running
+    app.router.routes += [*mount_routes(), MetadataRoute(), PageRoute(Pages(BUILT))]
+    app.router.lifespan_context = partial(_running, serving.mounts)
     return app
+
+
+@asynccontextmanager
+async def _running(mounts: Sequence[Mount], app: ASGIApp) -> AsyncGenerator[None]:
+    async with AsyncExitStack() as stack:
+        for mount in mounts:
+            await stack.enter_async_context(mount.running(app))
+        yield
 
 
 def _routed() -> FastAPI:

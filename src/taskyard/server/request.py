@@ -35,6 +35,7 @@ class StrictRequest(Request):
 
     serving: Serving
     bounds: Body
+    media_types = frozenset({"application/json"})
 
     async def body(self) -> bytes:
         if not hasattr(self, "_body"):
@@ -61,8 +62,8 @@ class StrictRequest(Request):
 
     async def json(self) -> Any:
         if not hasattr(self, "_json"):
-            if self.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-                raise InvalidInput("content-type", "must be application/json")
+            if self.headers.get("content-type", "").partition(";")[0].strip().lower() not in self.media_types:
+                raise InvalidInput("content-type", f"must be {' or '.join(sorted(self.media_types))}")
             if self.headers.get("content-encoding", "identity").lower() != "identity":
                 raise InvalidInput("content-encoding", "must not be given: bodies are taken as they are")
             body = await self.body()

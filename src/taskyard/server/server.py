@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 import uvicorn
 
@@ -17,6 +18,7 @@ from taskyard.core.errors import InvalidInput
 from taskyard.server.access.auth import LOOPBACK, Serving
 from taskyard.server.application import application
 from taskyard.server.http_protocol import BoundedProtocol
+from taskyard.server.issuer import issuer_url
 from taskyard.server.live.connections import Live
 from taskyard.server.mounted import Mount
 from taskyard.server.yards import Yards
@@ -37,7 +39,9 @@ async def serving_of(yard: Yard, *, host: str, allowed_hosts: Iterable[str] = ()
         raise InvalidInput(
             "host", "must be a loopback address while there is no token: make one with `taskyard token create`"
         )
-    hosts = LOOPBACK | {host.lower(), *(name.lower() for name in allowed_hosts)}
+    # Those who follow a link come by that name.
+    public = urlsplit(yard.local.ledger.options.public_url or "").hostname
+    hosts = LOOPBACK | {host.lower(), *(name.lower() for name in allowed_hosts), *([public] if public else [])}
     return Serving(yards=Yards(yard), is_open=is_loopback, hosts=hosts)
 
 
@@ -58,7 +62,7 @@ class Server(uvicorn.Server):
             )
         )
         self._live: Live = app.state.live
-        self._mcp = serving.mcp
+        self._mounts = serving.mounts
         self._parting: set[Any] = set()
         self._stopping = asyncio.Event()
         self._listening = listening
@@ -102,8 +106,8 @@ class Server(uvicorn.Server):
 
         uvicorn's own shutdown sleeps for a tenth of a second at least.
         """
-        if self._mcp is not None:
-            self._mcp.stop()
+        for mount in self._mounts:
+            mount.stop()
         await self._live.close()
         for each in (*self.servers, *(sockets or ())):
             each.close()
@@ -155,9 +159,13 @@ async def serve_until_stopped(
     on_up: Callable[[str, bool], object] | None,
     problems: Callable[[], list[str]] = list,
     mcp: Mount | None = None,
+    issuer: str | None = None,
+    a2a: Mount | None = None,
 ) -> None:
     """Serve until a signal asks to stop. `on_up` hears the address, and whether anybody on this machine may call."""
-    serving = replace(await serving_of(yard, host=host, allowed_hosts=allowed_hosts), problems=problems, mcp=mcp)
+    found = await serving_of(yard, host=host, allowed_hosts=allowed_hosts)
+    issued = None if issuer is None else issuer_url(issuer)
+    serving = replace(found, problems=problems, mcp=mcp, a2a=a2a, issuer=issued)
     running = Server(serving, _listening(host, port))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from taskyard.core.attempt_stream import StreamAppend, StreamAppended, StreamChunk, StreamPlace
 from taskyard.core.changes import (
     Beat,
     Blocker,
@@ -375,8 +376,44 @@ class Store(Protocol):
         """The tasks with the nearest vectors, nearest first; equally near ones by id."""
         ...
 
+    async def embedded(self, workspace: str, embedder: str, task_ids: Sequence[TaskId]) -> set[TaskId]:
+        """Those of these tasks that have a vector of this embedder."""
+        ...
+
     async def embedding_counts(self, workspace: str) -> dict[str, int]:
         """How many vectors the workspace has, by embedder."""
+        ...
+
+    # Streams, beside the log.
+
+    async def append_streams(self, appends: Sequence[StreamAppend]) -> list[StreamAppended]:
+        """Append to each attempt's stream what `attempt_stream.appended` gives, if `attempt_stream.may_append`.
+
+        Appends stand or fall alone. No event and no version. Only waiters of `streamed` are woken.
+        """
+        ...
+
+    async def stream(self, task_id: TaskId, after: StreamPlace, limit: int) -> list[StreamChunk]:
+        """The chunks of a task behind this place, in order."""
+        ...
+
+    async def stream_updates(self, workspace: str, after: int, limit: int) -> list[tuple[int, StreamChunk]]:
+        """Chunks of the kinds `attempt_stream.ANNOUNCED` of a workspace, with numbers in the order of their storing.
+
+        None is skipped, but those from before a time for which `prune_streams` was called. A number is at least the
+        store's time at which the chunk was stored, in microseconds.
+        """
+        ...
+
+    async def prune_streams(self, before: Micros, after: str, limit: int) -> str | None:
+        """Remove the streams of tasks that are gone, or have been final since before then.
+
+        It looks at `limit` tasks behind the place `after` (at first ''). Answers where to continue; None: at the end.
+        """
+        ...
+
+    async def streamed(self, mark: int, timeout: float, task_id: TaskId | None = None) -> int:
+        """Return when any process may have appended to the task's stream, or any, since `mark`, or at the time-out."""
         ...
 
     async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:

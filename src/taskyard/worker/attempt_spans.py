@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
 from time import time_ns
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 from taskyard.core.task import TaskId
@@ -53,11 +53,11 @@ def attempt_span(task: Task, agent: str) -> Span:
     return _begin(f"attempt {task.type}", facts, within=parse(task.trace) or trace_of(task.id))
 
 
-def step_span(name: str) -> Span:
+def step_span(name: str, facts: Attributes = MappingProxyType({})) -> Span:
     """A step, as a part of the attempt that takes it."""
     if not is_on():
         return NOTHING
-    return _begin(f"step {name}", {"taskyard.step": name})
+    return _begin(f"step {name}", {"taskyard.step": name, **facts})
 
 
 def record_call(call: ModelCall, model: str | None, ran: Ran | None = None) -> None:

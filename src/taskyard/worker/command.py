@@ -10,8 +10,9 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from codecs import getincrementaldecoder
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ from taskyard.worker.adapters import Adapter, ProgramAdapter
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail
 from taskyard.worker.handlers import Agent
+from taskyard.worker.isolation.git import GitFailed
+from taskyard.worker.isolation.limits import ProgramLimits
+from taskyard.worker.isolation.task_worktrees import Worktree, Worktrees, WorktreeTaken
 from taskyard.worker.process.supervisor import before_the_end
 
 # What a program gets of this process's environment. Keys and tokens are passed only where they are named.
@@ -40,6 +44,8 @@ class Command:
     adapter: ProgramAdapter = field(default_factory=Adapter)
     passed: Sequence[str] = ()  # names of environment variables
     most_output: int = 1 << 20
+    limits: ProgramLimits = field(default_factory=ProgramLimits)
+    worktrees: Worktrees | None = None  # None: it works where the worker was started
 
 
 @dataclass(slots=True)
@@ -54,13 +60,19 @@ class _ProgramOutput:
 
 
 def command_agent(agent: Agent, command: Command, *types: str) -> Agent:
-    """Make a program do the work of an agent, for these types or for all."""
+    """Make a program do the work of an agent, for these types or for all.
+
+    A limit that cannot be enforced on this machine is refused.
+    """
+    command.limits.check()
 
     @agent.handles(*(types or ("*",)))
     async def run(task: Context) -> Any:
         return await _run(task, command)
 
     del run
+    if command.worktrees is not None:
+        agent.settled = command.worktrees.tidy
     return agent
 
 
@@ -83,22 +95,43 @@ def _kill_all() -> None:
 
 
 async def _run(task: Context, command: Command) -> Any:
+    if command.worktrees is None:
+        return await _run_in(task, command, _directory(task.work_dir), None)
+    try:
+        worktree = await command.worktrees.enter(task.id)
+    except (GitFailed, WorktreeTaken, OSError) as error:
+        raise Fail("agent_error", f"its worktree cannot be used: {error}") from error
+    try:
+        # Pinned at once, and not where another task worked whose session this one goes on with.
+        await task.session(work_dir=os.fspath(worktree.place))
+        return await _run_in(task, command, os.fspath(worktree.place), worktree)
+    finally:
+        worktree.leave()
+
+
+async def _run_in(task: Context, command: Command, directory: str | None, worktree: Worktree | None) -> Any:
+    words = command.adapter.words(command.words, session_id=task.session_id, prompt=task.prompt, model=task.model)
     process = await started(
-        *command.adapter.words(command.words, session_id=task.session_id, prompt=task.prompt, model=task.model),
+        *command.limits.words(words),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        cwd=_directory(task.work_dir),
-        env=environment(task, command.passed),
+        cwd=directory,
+        env=environment(task, command.passed) | _place(worktree),
         limit=LINE_LIMIT,
     )
     printed = _ProgramOutput()
-    complaints = asyncio.create_task(_last_words(process))
+    complaints = asyncio.create_task(_last_words(task, process))
     try:
-        request = command.adapter.request(await _request(task), task.prompt)
-        await asyncio.gather(_hand_over(process, request), _listen(task, process, command, printed))
-        errors = await complaints
-        status = await process.wait()
+        if worktree is not None:
+            worktree.is_used_by(process.pid)
+        request = command.adapter.request(await _request(task, directory or task.work_dir), task.prompt)
+        async with _timed(command.limits.time_sec):
+            await asyncio.gather(_hand_over(process, request), _listen(task, process, command, printed))
+            errors = await complaints
+            status = await process.wait()
+        if worktree is not None:
+            await end(process)  # what it left behind would go on in a worktree that is removed
     except BaseException:
         complaints.cancel()
         await end(process)
@@ -106,10 +139,28 @@ async def _run(task: Context, command: Command) -> Any:
         raise
     finally:
         _groups.discard(process.pid)
-    return _result(status, errors, printed)
+    return _result(status, errors, printed, command.limits)
 
 
-async def _request(task: Context) -> dict[str, Json]:
+@asynccontextmanager
+async def _timed(seconds: float | None) -> AsyncGenerator[None]:
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            yield
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise Fail("timeout", f"took longer than {seconds:g} s (--limit-time)") from None
+
+
+def _place(worktree: Worktree | None) -> dict[str, str]:
+    if worktree is None:
+        return {}
+    return {"TASKYARD_WORKTREE": os.fspath(worktree.place), "TASKYARD_BRANCH": worktree.record.branch}
+
+
+async def _request(task: Context, work_dir: str | None) -> dict[str, Json]:
     """What the program gets to know of its task."""
     return {
         "id": task.id,
@@ -121,7 +172,7 @@ async def _request(task: Context) -> dict[str, Json]:
         "models": list[Json](task.models),
         "inputs": [{"ref": each.ref, "data": each.data} for each in await task.inputs()],
         "previous_attempts": list[Json](await task.previous_attempts()),
-        "session": {"session_id": task.session_id, "work_dir": task.work_dir},
+        "session": {"session_id": task.session_id, "work_dir": work_dir},
         "subject": task.task.subject,
         "tags": list[Json](task.task.tags),
     }
@@ -153,6 +204,7 @@ async def _listen(
         messages = command.adapter.understood(_object(text))
         if messages is None:
             printed.text.append(text)
+            await task.output.say("stdout", text)
         for message in messages or ():
             await _heard(task, message, printed)
 
@@ -181,12 +233,13 @@ async def _heard(task: Context, message: Mapping[str, Any], printed: _ProgramOut
             pass
 
 
-async def _last_words(process: asyncio.subprocess.Process) -> str:
-    """The end of what it printed to standard error; the rest is let go as it comes."""
+async def _last_words(task: Context, process: asyncio.subprocess.Process) -> str:
+    """Pass on what it prints to standard error as it comes, and answer the end of it."""
     assert process.stderr is not None
-    kept = b""
+    kept, decoder = b"", getincrementaldecoder("utf-8")("replace")
     while part := await process.stderr.read(65536):
         kept = (kept + part)[-LAST_WORDS:]
+        await task.output.say("stderr", decoder.decode(part))
     return kept.decode("utf-8", "replace")
 
 
@@ -223,12 +276,15 @@ async def _end_group(process: asyncio.subprocess.Process) -> None:
             return
 
 
-def _result(status: int, errors: str, printed: _ProgramOutput) -> Json:
+def _result(status: int, errors: str, printed: _ProgramOutput, limits: ProgramLimits) -> Json:
     if printed.failure is not None:
         raise printed.failure
     if status:
+        if (exceeded := limits.exceeded(status, errors)) is not None:
+            raise exceeded
         reason = "crash" if status < 0 or status > 128 else REASONS.get(status, "agent_error")
-        raise Fail(reason, f"exit status {status}: {errors.strip() or ''.join(printed.text).strip()}"[-LAST_WORDS:])
+        ended = f"exit status {status} (limits: {limits})" if str(limits) else f"exit status {status}"
+        raise Fail(reason, f"{ended}: {(errors.strip() or ''.join(printed.text).strip())[-LAST_WORDS:]}")
     return printed.output if printed.has_output else "".join(printed.text).strip()
 
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic, time_ns
-from typing import Any
+from typing import Any, Unpack
 
 from taskyard.api.codec import write
-from taskyard.core.errors import NotFound
+from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.json_value import Json
 from taskyard.core.lease import Lease
 from taskyard.core.task import TaskId
 from taskyard.core.units import MicroUsd
+from taskyard.features.approvals.rules import NO_DEFAULT, NoDefault
 from taskyard.features.artifacts.content import Content
 from taskyard.features.attempts import step_results
 from taskyard.features.attempts.views import Child, HeartbeatAnswer, Input
@@ -28,11 +30,16 @@ from taskyard.features.tasks.views import Held, Task
 from taskyard.ledger.ids import derived
 from taskyard.worker.attempt_spans import Ran, record_call, step_span
 from taskyard.worker.control import Stopped, Suspended
+from taskyard.worker.current import enclosing_step, within_step
 from taskyard.worker.fetch import fetch
 from taskyard.worker.handlers import as_json
 from taskyard.worker.inbox import Inbox
+from taskyard.worker.output import AttemptOutput
 from taskyard.worker.spending import Dollars, ModelCall, StepCost, Totals, call_of
+from taskyard.worker.sync_context import StepName, SyncContext, Work
 from taskyard.yard import Yard
+
+LONGEST_KIND = 200  # characters: with a digest of the whole, and a number, it makes the name of a step
 
 
 class Context:
@@ -47,6 +54,7 @@ class Context:
     task: Task  # as it was when it was claimed
     lease: Lease  # what finishes this attempt; whoever has it can do so
     agent_type: str  # of the agent that does the work
+    answered_by: str | None  # who gave the answer that `ask` got last: human:NAME, link:RECIPIENT, timeout
     artifacts: list[str]  # what was stored by `artifact` so far
 
     def __init__(self, yard: Yard, task: Held, agent_type: str | None = None) -> None:
@@ -62,8 +70,13 @@ class Context:
         self.attempt = task.attempt
         self.agent_type = agent_type or task.agent or ""
         self.spent = Totals(model=next(iter(task.models), None))
+        self.answered_by = None
         self.artifacts = []
         self._latest_progress: Json = None
+        append = partial(yard.streams.append, task.id, task.lease)
+        self.output = AttemptOutput(task.id, append, lambda: self.stop("lease_lost"))
+        self._loop: asyncio.AbstractEventLoop | None = None  # in which its handler runs
+        self._steps: dict[str, Json] | None = None  # that are stored; None: not read yet
 
     # What the task is
 
@@ -147,26 +160,66 @@ class Context:
 
     # What is remembered
 
-    async def step(self, name: str, function: Callable[[], Any], *, spend: StepCost = None) -> Any:
+    async def step(self, name: StepName, function: Work | None = None, *, spend: StepCost = None) -> Any:
         """Do something once: a later attempt gets the stored result instead of doing it again.
 
-        What it cost is stored in the same change: `spend` is dollars, the arguments of `spend()` as a dictionary, or a
-        function that makes either from the result. A result above 1 MiB is kept as an artifact.
+        Without a name, `step(function)`, it is called `step:1`, `step:2` and so on, in the order of the calls. What it
+        cost is stored in the same change: `spend` is dollars, the arguments of `spend()` as a dictionary, or a function
+        that makes either from the result. A result above 1 MiB is kept as an artifact.
         """
-        stored = await self.stored_steps()
+        name, function = self.named_step(name, function)
+        stored = await self.known_steps()
         if name in stored:
             return await self.unpacked_step(stored[name])
-        with step_span(name):
+        with self.naming(name), step_span(name), within_step(name):
             began = time_ns()
             result = function()
             if inspect.isawaitable(result):
                 result = await result
             return await self.store_step(name, result, spend, ran=(began, time_ns()))
 
+    def named_step(self, name: StepName, function: Work | None) -> tuple[str, Work]:
+        """The arguments of `step`, with the name that the step gets where none is given."""
+        if callable(name) and function is None:
+            return self.next_name("step"), name
+        if isinstance(name, str) and callable(function):
+            return name, function
+        raise InvalidInput("function", "must be given: step(function), or step(name, function)")
+
+    def next_name(self, kind: str) -> str:
+        """The kind and how many there were before: the same in every run of a handler that does the same.
+
+        Inside of a step, the name begins with that of the step: what is numbered there shifts no number elsewhere when
+        a later attempt finds the step done.
+        """
+        kind = f"{step}/{kind}" if (step := enclosing_step()) else kind
+        if len(kind) > LONGEST_KIND:
+            kind = f"{kind[:LONGEST_KIND]}~{sha256(kind.encode()).hexdigest()[:16]}"
+        self._ordinals[kind] = self._ordinals.get(kind, 0) + 1
+        return f"{kind}:{self._ordinals[kind]}"
+
+    @contextmanager
+    def naming(self, name: str) -> Generator[None]:
+        """What fails inside was not done: its number is that of the next of its kind, as it will be for a retry."""
+        try:
+            yield
+        except BaseException:
+            kind, _, number = name.rpartition(":")
+            if number == f"{self._ordinals.get(kind)}":
+                self._ordinals[kind] -= 1
+            raise
+
     async def stored_steps(self) -> dict[str, Json]:
         """The results that are stored so far, by the names of their steps; large ones as references."""
         self._check()
         return await self._yard.attempts.checkpoints(self.id)
+
+    async def known_steps(self) -> Mapping[str, Json]:
+        """The same, read from the store once in an attempt: only the holder of the lease adds any."""
+        self._check()
+        if self._steps is None:
+            self._steps = await self.stored_steps()
+        return self._steps
 
     async def unpacked_step(self, stored: Json) -> Any:
         """The result itself, where it was large enough to be an artifact."""
@@ -184,31 +237,77 @@ class Context:
                 self._count(call, ran)
         except Exception:
             # It is done and paid for: what is wrong with its price must not have it done again.
-            await self._yard.attempts.checkpoint(self.id, self.lease, name, as_json(result))
+            await self._checkpoint(name, result)
             raise
-        totals: Spent = self.spent.report() if call is not None else {}
-        stored = await self._yard.attempts.checkpoint(self.id, self.lease, name, as_json(result), **totals)
+        stored = await self._checkpoint(name, result, **(self.spent.report() if call is not None else {}))
         if call is not None and self._is_too_dear:
             await self._tell()  # it ends the attempt
         return await self.unpacked_step(stored)
 
+    async def _checkpoint(self, name: str, result: Any, **totals: Unpack[Spent]) -> Json:
+        stored = await self._yard.attempts.checkpoint(self.id, self.lease, name, as_json(result), **totals)
+        if self._steps is not None:
+            self._steps[name] = stored
+        return stored
+
     async def sleep(self, seconds: float, *, name: str | None = None) -> None:
         """Wait without a slot. The handler runs again from its beginning, and finds its steps done."""
-        with self._ending():
-            waited = await self._yard.attempts.sleep(self.id, self.lease, name or self._named("sleep"), seconds)
+        async with self._ending():
+            waited = await self._yard.attempts.sleep(self.id, self.lease, name or self.next_name("sleep"), seconds)
             if not waited.over:
                 raise Suspended(f"sleeps for {seconds:g} s")
 
     async def wait_for(self, signal: str, *, timeout: float | None = None, name: str | None = None) -> Any:
         """Wait for a signal, such as an approval, and get what was sent with it. `TimeoutError` when none came."""
-        with self._ending():
+        async with self._ending():
             waited = await self._yard.attempts.wait_for(
-                self.id, self.lease, name or self._named(f"wait_for:{signal}"), signal, timeout_sec=timeout
+                self.id, self.lease, name or self.next_name(f"wait_for:{signal}"), signal, timeout_sec=timeout
             )
             if not waited.over:
                 raise Suspended(f"waits for the signal {signal}")
         if waited.timed_out:
             raise TimeoutError(f"no signal {signal} within {timeout} s")
+        return waited.data
+
+    async def ask(
+        self,
+        question: str,
+        *,
+        schema: Mapping[str, Any] | None = None,
+        choices: Sequence[Json] | None = None,
+        who: Sequence[str] = (),
+        timeout: float | None = None,
+        default: Json | NoDefault = NO_DEFAULT,
+        context: Json = None,
+        login: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """Ask a person, and get the answer. The task waits without a slot, and the handler runs again when it came.
+
+        The answer fits the JSON Schema, or is one of the choices; without either, it is an object with `approved` and
+        `comment`. `who` names the people, groups and roles that may answer. When the time is over, the default is the
+        answer, or `TimeoutError` is raised where there is none. `context` is shown beside the question. With `login`,
+        only people who have signed in answer it, and no link in a notification does. `answered_by` says who answered.
+        """
+        async with self._ending():
+            waited = await self._yard.attempts.ask(
+                self.id,
+                self.lease,
+                name or self.next_name("ask"),
+                question,
+                answer_schema=schema,
+                choices=choices,
+                who=who,
+                timeout_sec=timeout,
+                default=default,
+                context=context,
+                login=login,
+            )
+            if not waited.over:
+                raise Suspended("waits for a person's answer")
+        self.answered_by = waited.by
+        if waited.timed_out and default is NO_DEFAULT:
+            raise TimeoutError(f"no answer within {timeout} s")
         return waited.data
 
     async def spawn(self, type: str, *, wait: bool = False, name: str | None = None, **fields: Any) -> Any:
@@ -220,8 +319,8 @@ class Context:
         self, tasks: Sequence[Mapping[str, object]], *, wait: bool = False, name: str | None = None
     ) -> list[Child]:
         """Several at once. With `wait`, how each of them ended; one that ended badly has its status and no output."""
-        named = name or self._named("spawn")
-        with self._ending():
+        named = name or self.next_name("spawn")
+        async with self._ending():
             ids = await self._yard.tasks.spawn(self.id, self.lease, tasks, name=named, wait=wait)
             ended = await self._yard.tasks.children(self.id, named)
             if wait and ended is None:
@@ -233,7 +332,7 @@ class Context:
 
         This task's inbox gets an item for what becomes of it, unless the graph names another.
         """
-        dag_id = _derived(self.id, name or self._named("submit"))
+        dag_id = _derived(self.id, name or self.next_name("submit"))
         inbox = {"agent": self.agent_type, "conversation": self.id}
         try:
             await self._yard.dags.get(dag_id)
@@ -244,14 +343,26 @@ class Context:
 
     async def subagent(self, type: str, prompt: str, *, name: str | None = None, **more: Any) -> StartedSubagent:
         """Start a subagent in the background, in this task's graph. This task's inbox gets one item for its end."""
-        named = name or self._named("subagent")
+        named = name or self.next_name("subagent")
         return await self._yard.subagents.spawn(self.id, self.lease, type, prompt, name=named, **more)
 
     def inbox(self, conversation: str | None = None, **options: Any) -> Inbox:
         """The inbox of this task, or of another conversation of its agent."""
         return Inbox(self._yard, self.agent_type, conversation or self.id, **options)
 
-    # Progress and messages
+    # Output, progress and messages
+
+    async def stream(self, chunk: Json) -> None:
+        """Show what the attempt writes to those who follow it, as it comes: a text, or any JSON value.
+
+        Gathered for up to a quarter of a second. It is no part of the output: it is kept until an hour after the
+        task's end, and at most 8 MiB of an attempt. A new attempt begins a new stream.
+        """
+        self._check()
+        if isinstance(chunk, str):
+            await self.output.say("text", chunk)
+        else:
+            await self.output.say("json", data=as_json(chunk))
 
     async def progress(self, fraction: float | None = None, note: str = "", **more: Json) -> None:
         """Say how far it is. It goes out with this call, and is what a reader sees until the next."""
@@ -308,7 +419,23 @@ class Context:
         """Remember where this conversation can be resumed. What is not given stays as it was."""
         await self._yard.attempts.pin_session(self.id, self.lease, session_id=session_id, work_dir=work_dir)
 
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop of the worker, in which the calls of this context are made."""
+        if self._loop is None:
+            raise LookupError("the attempt has not begun: its handler is not running")
+        return self._loop
+
+    @property
+    def sync(self) -> SyncContext:
+        """The same calls without `await`, for a thread: such as a plain function that is a tool of an agent."""
+        return SyncContext(self, self.loop)
+
     # For the runner
+
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The handler is about to run, in this loop."""
+        self._loop = loop
 
     def stop(self, word: str) -> None:
         """The attempt is over: the next call of the handler says so."""
@@ -319,10 +446,11 @@ class Context:
         """Why the attempt is over; None while it goes on."""
         return self._stopped
 
-    @contextmanager
-    def _ending(self) -> Generator[None]:
+    @asynccontextmanager
+    async def _ending(self) -> AsyncGenerator[None]:
         """While a call may end the attempt, a lost lease is expected: the call's answer says how it ended."""
         self._check()
+        await self.output.flush()  # nothing can be appended afterwards
         self.is_ending = True
         try:
             yield
@@ -358,11 +486,6 @@ class Context:
         if self._stopped is not None:
             raise Stopped(self._stopped)
 
-    def _named(self, kind: str) -> str:
-        """The kind and how many there were before: the same in every run of the same handler."""
-        self._ordinals[kind] = self._ordinals.get(kind, 0) + 1
-        return f"{kind}:{self._ordinals[kind]}"
-
     def _session(self) -> Mapping[str, Any]:
         """What this runtime may go on with; nothing, where another one has pinned it."""
         session, claim = self.task.session, self.task.claim
@@ -374,37 +497,3 @@ def _derived(task_id: str, name: str) -> str:
     """The id of what a task makes under a name: the same in every attempt, and as old as the task."""
     digest = sha256(f"{task_id}:{name}".encode()).digest()[:10]
     return f"dag_{derived(task_id.removeprefix('task_'), digest)}"
-
-
-class SyncContext:
-    """The same for handlers that are plain functions: each call waits for its answer.
-
-    Made by forwarding, not by hand, so that it cannot fall behind `Context`.
-    """
-
-    def __init__(self, context: Context, loop: asyncio.AbstractEventLoop) -> None:
-        self._context = context
-        self._loop = loop
-
-    def step(self, name: str, function: Callable[[], Any], *, spend: StepCost = None) -> Any:
-        """As `Context.step`, with the function run here and not in the loop, which it would block."""
-        stored = self._wait(self._context.stored_steps())
-        if name in stored:
-            return self._wait(self._context.unpacked_step(stored[name]))
-        with step_span(name):
-            began = time_ns()
-            result, ran = function(), (began, time_ns())
-            return self._wait(self._context.store_step(name, result, spend, ran=ran))
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._context, name)
-        if not inspect.iscoroutinefunction(value):
-            return value
-
-        def call(*arguments: Any, **named: Any) -> Any:
-            return self._wait(value(*arguments, **named))
-
-        return call
-
-    def _wait(self, answer: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(answer, self._loop).result()

@@ -58,3 +58,15 @@ class Stopped(BaseException):
     def __init__(self, word: str) -> None:
         super().__init__(word)
         self.word = word
+
+
+class Interrupted(BaseException):
+    """The attempt fails with the error that is given, which nothing between here and the worker is to handle.
+
+    Not an `Exception`: a framework that makes text for its model of every error of a tool would make an answer of a
+    rate limit that the tool met, and go on.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error

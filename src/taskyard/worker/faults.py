@@ -9,7 +9,7 @@ from typing import Any, cast
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import is_mapping
 from taskyard.core.task import Reason
-from taskyard.core.units import SECOND, Micros, micros
+from taskyard.core.units import micros
 from taskyard.worker.providers import Diagnosis, Fault, diagnose
 
 DEEPEST = 8  # causes that are looked at
@@ -23,19 +23,24 @@ def failure_of(error: Exception) -> dict[str, Any]:
         return {"reason": Reason.CRASH, **failure}
     if isinstance(error, InvalidInput):
         return {"reason": Reason.REFUSED, **failure}  # the yard would refuse it from the next attempt too
-    diagnosis = diagnosed(error, now=micros(datetime.now(UTC)))
+    diagnosis = diagnose_error(error)
     if diagnosis is None:
         return {"reason": Reason.AGENT_ERROR, **failure}
-    wait = diagnosis.retry_after
-    return {"reason": diagnosis.reason, **failure, "retry_after_sec": None if wait is None else wait / SECOND}
+    return {"reason": diagnosis.reason, **failure, "retry_after_sec": diagnosis.retry_after_sec}
 
 
 def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def diagnosed(error: BaseException, *, now: Micros) -> Diagnosis | None:
-    """What the exception, or the first of its causes that has one, comes to."""
+def diagnose_error(error: BaseException) -> Diagnosis | None:
+    """What the exception of a model provider's library means for a task: the reason, and how long to wait for.
+
+    Known by their shape: httpx, openai, anthropic, pydantic-ai, google-genai and what wraps them. A cause is looked at
+    too. 429 and 529 are `rate_limit`, 401 and 403 `auth_failure`, then there are `context_length` and `timeout`; None
+    for anything else. What a handler raises is looked at in this way: a handler needs it only to decide by itself.
+    """
+    now = micros(datetime.now(UTC))
     found = [diagnosis for each in _chain(error) if (diagnosis := diagnose(fault_of(each), now=now)) is not None]
     if not found:
         return None

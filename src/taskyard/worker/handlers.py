@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -49,6 +49,8 @@ class Agent:
     poll_interval_sec: float = 5.0  # how often it looks for tasks where nothing wakes it
     orchestrator: bool = False  # whether its handlers may submit graphs and start subagents
     handlers: dict[str, Handler] = field(default_factory=dict[str, Handler])
+    # Called with the yard and the task's id when the end of an attempt is stored.
+    settled: Callable[[Any, str], Awaitable[None]] | None = field(default=None, init=False)
 
     def handles(self, *types: str) -> Callable[[Function], Function]:
         """Register a function, async or not, for tasks of these types; "*" is for every other type."""

@@ -40,7 +40,7 @@ class Inbox:
     ) -> None:
         self.agent = agent
         self.conversation = conversation
-        self._yard = yard
+        self.yard = yard
         self._hold_sec = hold_sec
         self._on_enqueued = on_enqueued
         self._on_dequeued = on_dequeued
@@ -59,7 +59,7 @@ class Inbox:
         client_message_id: str | None = None,
     ) -> Item | None:
         """Put something in. None: the inbox is full, nothing was stored, and `on_dropped` hears of it."""
-        put = await self._yard.inbox.put(
+        put = await self.yard.inbox.put(
             self.agent,
             self.conversation,
             content,
@@ -79,7 +79,7 @@ class Inbox:
 
     async def try_dequeue(self, blocked_reason: str | None = None) -> ItemBatch | None:
         """The next batch; None where there is none, or where something blocks who would take it."""
-        taken = await self._yard.inbox.take(self.agent, self.conversation, blocked_reason, hold_sec=self._hold_sec)
+        taken = await self.yard.inbox.take(self.agent, self.conversation, blocked_reason, hold_sec=self._hold_sec)
         if taken.blocked is not None:
             await self._call(self._on_blocked, taken.blocked)
         if taken.batch is not None:
@@ -88,25 +88,25 @@ class Inbox:
 
     async def consume(self, batch: ItemBatch) -> None:
         """The batch was dealt with. Without this it comes back when `hold_sec` are over."""
-        await self._yard.inbox.consume(self.agent, self.conversation, batch.batch_id)
+        await self.yard.inbox.consume(self.agent, self.conversation, batch.batch_id)
 
     async def clear(self, reason: str = "cancelled") -> int:
         """Leave nothing in it."""
-        count = await self._yard.inbox.clear(self.agent, self.conversation, reason)
+        count = await self.yard.inbox.clear(self.agent, self.conversation, reason)
         await self._call(self._on_cleared, reason, count)
         return count
 
     async def peek(self) -> tuple[Item, ...]:
         """What waits, in its order."""
-        return (await self._yard.inbox.peek(self.agent, self.conversation)).items
+        return (await self.yard.inbox.peek(self.agent, self.conversation)).items
 
     async def batches(self, blocked: Callable[[], Blocked | str | None] = lambda: None) -> AsyncGenerator[ItemBatch]:
         """Batches as they come, for as long as they are asked for. Each is consumed when the next is asked for."""
         while True:
-            mark = await self._yard.mark()
+            mark = await self.yard.mark()
             batch = await self.try_dequeue(blocked())
             if batch is None:
-                await self._yard.changed(mark, LOOK_AGAIN_SEC)
+                await self.yard.changed(mark, LOOK_AGAIN_SEC)
                 continue
             yield batch
             await self.consume(batch)

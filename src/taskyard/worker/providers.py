@@ -28,8 +28,14 @@ class Fault(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
+    """Why a call of a model failed."""
+
     reason: Reason
     retry_after: Micros | None = None  # what the provider asked for
+
+    @property
+    def retry_after_sec(self) -> float | None:
+        return None if self.retry_after is None else self.retry_after / SECOND
 
 
 _LIMITED = frozenset({"RateLimitError", "ModelRateLimitError", "ModelQuotaExceededError", "ResourceExhausted"})

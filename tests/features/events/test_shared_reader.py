@@ -87,7 +87,7 @@ async def test_after_a_full_page_the_next_is_read_at_once(monkeypatch: pytest.Mo
     monkeypatch.setattr(following, "GATHER", 1e6)
     feed = EventFeed(Written(events(4)))
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert await seqs_from(feed, 0, 2) == [1, 2]
         assert await seqs_from(feed, 2, 2) == [3, 4]
 
@@ -128,5 +128,5 @@ async def test_what_is_written_right_after_a_read_that_found_nothing_wakes_the_r
 
     feed = EventFeed(WrittenMeanwhile())
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert await seqs_from(feed, 0, 1) == [1]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from taskyard.core.changes import Record
 from taskyard.features.memory import rules
 from taskyard.features.memory.hashing import DIMENSIONS, HashEmbedder, embed_text, words_of
 from taskyard.features.memory.rules import MemoryPolicy
@@ -101,3 +102,28 @@ def test_the_task_decides_before_its_type_the_type_before_the_workspace_and_that
 
     assert rules.is_remembered(definition, policy) is expected
     assert rules.policy_in(json.loads(json.dumps(policy.body()))) == policy
+
+
+def test_a_cursor_is_read_as_it_was_written():
+    refused = rules.RefusedText(workspace="default", task_id="task_1", problem="too long")
+    cursor = rules.EmbeddingCursor(4, seq=9, below=7, top=8, dimensions=3, holder="me", problem="x", refused=[refused])
+    record = Record(rules.CURSOR, "", "hash:256", 4, json.loads(json.dumps(cursor.body())))
+
+    assert cursor.body().keys() == rules.CURSOR_RECORD.shape.__annotations__.keys()
+    assert rules.cursor_of(record) == cursor
+    assert rules.cursor_of(None) == rules.EmbeddingCursor()
+    assert [cursor.has_passed(seq) for seq in (6, 7, 8, 9, 10)] == [True, True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("output", "summary"),
+    [
+        ('"done"', "done"),
+        ('{"summary": "short", "more": 1}', "short"),
+        ('{"summary": 1}', '{"summary":1}'),
+        ("null", "null"),
+    ],
+)
+def test_an_output_is_summed_up_by_itself_or_by_its_beginning(output: str, summary: str):
+    assert rules.summary_of(output) == summary
+    assert len(rules.summary_of(json.dumps("x" * 9000))) == rules.LONGEST_SUMMARY

@@ -54,7 +54,23 @@ def test_a_piece_is_small_where_others_work(most: int, others_work: bool, size: 
 
 
 @pytest.mark.parametrize(
-    ("took", "others_work", "rest"), [(0.2, False, 0.0), (0.2, True, 0.2), (3.0, True, 3.0), (0.0, True, 0.0)]
+    ("looked_at", "took", "rest"),
+    [
+        (2_100, 0.1, 0.9),  # quicker than the rate: until the second is over
+        (2_100, 0.5, 0.5),
+        (2_100, 0.8, 0.8),  # slower: as long as it took
+        (0, 0.2, 0.2),  # everything was kept: the look took its time too
+    ],
 )
-def test_pruning_rests_as_long_as_a_piece_took_where_others_work(took: float, others_work: bool, rest: float):
-    assert retention.rest_after(took, others_work=others_work) == rest
+def test_beside_others_pruning_keeps_to_a_rate_and_to_half_of_the_time(looked_at: int, took: float, rest: float):
+    assert retention.rest_after(looked_at, took, others_work=True) == pytest.approx(rest)
+    assert retention.rest_after(looked_at, took, others_work=False) == 0
+
+
+def test_at_that_rate_what_is_promised_is_removed_in_a_second():
+    clock, removed, took = 0.0, 0, 0.012
+    while clock + took <= 10:
+        removed += retention.SMALL_PIECE
+        clock += took + retention.rest_after(retention.SMALL_PIECE, took, others_work=True)
+
+    assert 2_000 * 10 <= removed <= 2_200 * 10

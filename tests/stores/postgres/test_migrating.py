@@ -77,7 +77,7 @@ async def migrated(url: str, clock: ManualClock) -> AsyncIterator[Yard]:
 async def test_the_data_of_the_first_release_are_all_there(migrated: Yard):
     for task_id, before in STORY["tasks"].items():
         after = json.loads(json.dumps((await migrated.get(task_id)).to_dict(), default=str))
-        assert after == before | {"remember": None}  # a field that the first release did not have
+        assert after == before | dict.fromkeys(after.keys() - before.keys())  # fields that came later are empty
     assert await migrated.store.checks() == []
     verified = await migrated.verify()
     assert verified.ok, str(verified)

@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 BEFORE = 200  # tasks that are acknowledged before the master is killed
 AFTER = 400
 AT_ONCE = 16
+MOST_LOST = 10.0  # seconds, where the machine is so busy that a replica lags; milliseconds where it is not
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -68,7 +69,7 @@ class Producer:
             since = list(self.acknowledged.items())[list(self.acknowledged).index(lost[0][0]) :]
             assert lost == since[: len(lost)]
             assert all(at >= killed_at for _, at in since[len(lost) :])
-        assert window < 1
+        assert window < MOST_LOST
 
 
 async def kill_while_it_works(producer: Producer, master: RedisServer) -> float:

@@ -41,17 +41,21 @@ def unpack(client: Any) -> None:
         client.delete(f"{YARD}task:{name}")
         client.hset(f"{YARD}task:{name}", mapping={**fields, "type": SHOWN["types"][name]})
     client.delete(*client.keys(f"{YARD}events:*"), f"{YARD}awaited", *client.keys(f"{YARD}record-ids:*"))
+    events = client.pipeline(transaction=False)
     for seq, *event in SHOWN["events"]:
         fields = {name: "\0" if value is None else value for name, value in zip(IN_FIELDS, event, strict=True)}
-        client.xadd(f"{YARD}events:{fields.pop('workspace')}", fields, f"{seq}-0")
+        events.xadd(f"{YARD}events:{fields.pop('workspace')}", fields, f"{seq}-0")
+    events.execute()
     client.hset(f"{YARD}meta", mapping={"version": 1, "min_reader": 1, "min_writer": 1})
 
 
 @pytest.fixture(params=["packed", "in fields"])
 def server(server: RedisServer, request: pytest.FixtureRequest) -> RedisServer:
     client: Any = redis.Redis(port=server.port)
+    commands = client.pipeline(transaction=False)  # at once: each would wait for the disk
     for line in COMMANDS:
-        client.execute_command(*(str(word).encode("latin-1") for word in json.loads(line)))
+        commands.execute_command(*(str(word).encode("latin-1") for word in json.loads(line)))
+    commands.execute()
     if request.param == "in fields":
         unpack(server.client())
     return server

@@ -1,11 +1,12 @@
 /** Tasks that wait for a person's word, the longest first. */
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Stamp } from "lucide-react";
 import { Link } from "react-router";
 
 import { SignalTask } from "@/actions/signal";
 import { nameOf } from "@/actions/subject";
-import { approvals, type Approval } from "@/api/letters";
+import { answer, approvals, storeFile, type Approval, type Question } from "@/api/letters";
+import { askAgain } from "@/live/live";
 import { ViewerNote } from "@/parts/action";
 import { TaskId } from "@/parts/copy";
 import { DagOf } from "@/parts/dag-of";
@@ -14,6 +15,11 @@ import { isBlank, Json } from "@/parts/json";
 import { Card, Page } from "@/parts/page";
 import { Ago } from "@/parts/time";
 
+import { useMay } from "@/session/session";
+import { useToast } from "@/shell/toasts";
+
+import { QuestionForm } from "./question-form";
+import { QuestionWords } from "./question-words";
 import "./approvals.css";
 
 export default function Approvals() {
@@ -26,13 +32,9 @@ export default function Approvals() {
       )}
       {data?.approvals.length === 0 && (
         <Card>
-          <Empty
-            icon={Stamp}
-            title="Nobody waits for you"
-            command="taskyard signal TASK approve --data '{&quot;approved&quot;: true}'"
-          >
-            A handler asks with <code>await task.wait_for("approve")</code>. Its task is listed here until somebody
-            answers, from here or from a shell:
+          <Empty icon={Stamp} title="Nobody waits for you" command="taskyard approvals answer TASK">
+            A handler asks with <code>await task.ask("Deploy?")</code>. Its task is listed here until somebody answers,
+            from here or from a shell:
           </Empty>
         </Card>
       )}
@@ -47,7 +49,8 @@ export default function Approvals() {
   );
 }
 
-function Wanted({ approval: { task, signal, since, until } }: { approval: Approval }) {
+function Wanted({ approval }: { approval: Approval }) {
+  const { task, signal, since, until, question } = approval;
   return (
     <article className="card approval">
       <header>
@@ -67,17 +70,48 @@ function Wanted({ approval: { task, signal, since, until } }: { approval: Approv
                 gives up <Ago at={until} />
               </span>
             )}
+            {question !== null && <AskedOf question={question} />}
             <TaskId id={task.id} />
             <DagOf task={task} />
           </p>
         </div>
-        <div className="page-actions">
-          <SignalTask task={task} name={signal} />
-        </div>
+        {question === null && (
+          <div className="page-actions">
+            <SignalTask task={task} name={signal} />
+          </div>
+        )}
       </header>
+      {question !== null && <Asking approval={approval} question={question} />}
       {task.spec.prompt !== "" && <p className="prose card-body">{task.spec.prompt}</p>}
       <Asked progress={task.claim?.progress ?? null} payload={task.spec.payload} />
     </article>
+  );
+}
+
+/** Who asked, and whom. */
+function AskedOf({ question: { asked_by, who } }: { question: Question }) {
+  return (
+    <>
+      <span>asked by {asked_by}</span>
+      {who.length > 0 && <span>for {who.join(", ")}</span>}
+    </>
+  );
+}
+
+function Asking({ approval, question }: { approval: Approval; question: Question }) {
+  const client = useQueryClient();
+  const tell = useToast();
+  const { may, why } = useMay("steer");
+  async function send(data: unknown) {
+    await answer(approval.task.id, approval.signal, data, approval.wait);
+    tell("good", "Answered: the task goes on");
+    await askAgain(client);
+  }
+  return (
+    <div className="approval-question">
+      <QuestionWords question={question} />
+      <QuestionForm schema={question.answer_schema} send={send} upload={storeFile} hindrance={may ? undefined : why} />
+    </div>
   );
 }
 

@@ -40,6 +40,21 @@ test("a start names the agent and how long the task stood in line", () => {
   expect(told).toEqual({ words: "Started by coder-1", more: "after 99 ms in line" });
 });
 
+test("a question is told with its text, and an answer with who gave it", () => {
+  expect(tell(happened("task.asked", "", { name: "ask:1", question: "Deploy it?" }))).toEqual({
+    words: "Asked",
+    more: "Deploy it?",
+  });
+  expect(tell(happened("task.answered", "", { name: "ask:1", by: "human:ada" }))).toEqual({
+    words: "Answered ask:1",
+    more: "by human:ada",
+  });
+  expect(tell(happened("task.answered", "", { name: "ask:1", by: "timeout", default: true }))).toEqual({
+    words: "Nobody answered ask:1",
+    more: "its default counts",
+  });
+});
+
 test("an event that has no words of its own is called by its name", () => {
   expect(tell(happened("task.something_new", "", { by: "human:ada" }))).toEqual({
     words: "something new",

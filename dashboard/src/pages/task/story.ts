@@ -61,6 +61,14 @@ const TELLERS: Record<string, Teller> = {
   }),
   "task.released": (payload) => ({ words: "Given back", more: text(payload["agent"]) }),
   "task.suspended": (payload) => ({ words: "Suspended", more: `waits for ${names(payload["blockers"])}` }),
+  "task.asked": (payload) => ({ words: "Asked", more: text(payload["question"]) }),
+  "task.answered": (payload) =>
+    payload["by"] === "timeout"
+      ? {
+          words: `Nobody answered ${text(payload["name"])}`,
+          more: payload["default"] === true ? "its default counts" : "its time is over",
+        }
+      : { words: `Answered ${text(payload["name"])}`, more: by(payload) },
   "task.signalled": (payload) => ({ words: `Signal ${text(payload["name"] ?? payload["signal"])}`, more: by(payload) }),
   "task.reprioritised": (payload) => ({ words: `Priority ${text(payload["priority"])}`, more: by(payload) }),
   "task.revived": (payload) => ({ words: `Revived: ${text(payload["resolution"])}`, more: by(payload) }),

@@ -21,6 +21,7 @@ import { Activity } from "./activity";
 import { Artifacts } from "./artifacts";
 import { Attempts } from "./attempts";
 import { Facts } from "./facts";
+import { LiveOutput } from "./live-output";
 import { isSaid } from "./story";
 import { Relations } from "./relations";
 import { Timeline } from "./timeline";
@@ -61,6 +62,7 @@ function TaskPage({ task }: { task: TaskDetails }) {
           {isWaiting(task.status) && <Waiting task={task} />}
           {task.dead !== null && <DeadNote task={task} />}
           {(!isFinal(task.status) || events.data?.some(isSaid)) && <Activity task={task} events={events.data ?? []} />}
+          <LiveOutput taskId={task.id} />
           <Output task={task} />
           <Attempts task={task} />
           <Spec task={task} />

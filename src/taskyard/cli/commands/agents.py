@@ -19,7 +19,8 @@ from taskyard.cli.invocation import AsJson, carry_out, chosen, in_yard, show, st
 from taskyard.cli.judge_agents import agent_that_asks, agent_that_tests
 from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
 from taskyard.cli.programs.reload import run_again_on_changes
-from taskyard.cli.terminal import Text, age, dollars, table
+from taskyard.cli.protocol_agents import agent_elsewhere, agent_with_tool
+from taskyard.cli.terminal import Text, age, agent_cells, table
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.core.units import Micros
@@ -27,6 +28,9 @@ from taskyard.features.agents.views import AgentView, RuntimeView
 from taskyard.worker.adapters import Adapter, adapter
 from taskyard.worker.command import Command, command_agent
 from taskyard.worker.handlers import Agent
+from taskyard.worker.isolation.git import opened
+from taskyard.worker.isolation.limits import ProgramLimits, size_of
+from taskyard.worker.isolation.task_worktrees import Keep, Worktrees
 from taskyard.worker.process.runner import when_reached
 
 app = typer.Typer(help="Who can work. Alone: list them.", invoke_without_command=True)
@@ -55,18 +59,7 @@ def agents_listed(
         return await yard.agents.list(), yard.now()
 
     views, now = in_yard(context, use)
-    rows = [
-        (
-            view.id,
-            view.type,
-            view.status.value,
-            f"{view.current_tasks}/{view.max_concurrent_tasks}",
-            dollars(view.budget_left),
-            f"{age(view.last_heartbeat, now)} ago" if view.last_heartbeat else "never",
-            ", ".join(sorted(view.capabilities)),
-        )
-        for view in views
-    ]
+    rows = [agent_cells(view, now) for view in views]
     columns = ("agent", "type", "state", "tasks", "left", "heard", "capabilities")
     empty = Text("no agents: run one with `taskyard work MODULE:AGENT`", style="dim")
     value: list[Json] = write(views)
@@ -172,21 +165,59 @@ def work(
     judge_key: Annotated[
         str | None, typer.Option(metavar="VARIABLE", help="With --judge: the variable that holds the key.")
     ] = None,
+    a2a: Annotated[
+        str | None, typer.Option("--a2a", metavar="URL", help="An A2A agent elsewhere: a task becomes a message to it.")
+    ] = None,
+    skill: Annotated[str | None, typer.Option(help="With --a2a: the skill of its card to ask for.")] = None,
+    a2a_key: Annotated[
+        str | None, typer.Option(metavar="VARIABLE", help="With --a2a: the variable that holds its token.")
+    ] = None,
+    mcp: Annotated[
+        str | None,
+        typer.Option("--mcp", metavar="COMMAND", help="Starts an MCP server: a task becomes a call of its --tool."),
+    ] = None,
+    tool: Annotated[str | None, typer.Option(help="With --mcp: the tool to call.")] = None,
     agent: Annotated[
-        str, typer.Option(help="With --exec: the agent's type.", autocompletion=completion.agents)
+        str, typer.Option(help="With --exec, --a2a or --mcp: the agent's type.", autocompletion=completion.agents)
     ] = "command",
-    agent_id: Annotated[str | None, typer.Option(help="With --exec: a fixed id. Default: a new one.")] = None,
+    agent_id: Annotated[str | None, typer.Option(help="With --exec, …: a fixed id. Default: a new one.")] = None,
     type: Annotated[
         list[str] | None,
         typer.Option(
-            "--type", help="With --exec: a task type it takes; default: all.", autocompletion=completion.types
+            "--type",
+            help="With --exec, …: a task type it takes; default: all.",
+            autocompletion=completion.types,
         ),
     ] = None,
-    capability: Annotated[list[str] | None, typer.Option("--capability", help="With --exec; may be repeated.")] = None,
-    env: Annotated[
-        list[str] | None, typer.Option("--env", help="With --exec or --test-runner: a variable to pass on.")
+    capability: Annotated[
+        list[str] | None, typer.Option("--capability", help="With --exec, …; may be repeated.")
     ] = None,
-    concurrency: Annotated[int, typer.Option(help="With --exec, --test-runner or --judge: tasks at a time.")] = 1,
+    env: Annotated[
+        list[str] | None, typer.Option("--env", help="With --exec, --mcp or --test-runner: a variable to pass on.")
+    ] = None,
+    worktree: Annotated[
+        Path | None,
+        typer.Option(metavar="REPO", help="With --exec: give each task a git worktree of its own of this repository."),
+    ] = None,
+    worktree_keep: Annotated[
+        Keep, typer.Option(help="With --worktree: which worktrees stay when their tasks have ended.")
+    ] = Keep.FAILED,
+    limit_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="With --exec: memory of each process, such as 2GiB.")
+    ] = None,
+    limit_cpu: Annotated[
+        int | None, typer.Option(metavar="SECONDS", help="With --exec: processor time of each process.")
+    ] = None,
+    limit_time: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="With --exec: time from the program's start to its end.")
+    ] = None,
+    limit_processes: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="With --exec: processes and threads at a time. Needs bwrap.")
+    ] = None,
+    no_network: Annotated[
+        bool, typer.Option("--no-network", help="With --exec: no connection, not even to this machine. Needs bwrap.")
+    ] = False,
+    concurrency: Annotated[int, typer.Option(help="Not of MODULE:AGENT: tasks at a time.")] = 1,
     budget: Annotated[
         str | None, typer.Option(help="With --exec: what all agents of its type may spend, in dollars.")
     ] = None,
@@ -207,24 +238,45 @@ def work(
         raise typer.Exit(run_again_on_changes(Path.cwd()))
     set_up_logs(log_format, level=logging.WARNING if quiet else logging.INFO)
     found = [_named_agent(each) for each in agents or []]
+    if sum(each is not None for each in (program or with_adapter, a2a, mcp)) > 1:
+        raise InvalidInput("--exec", "must be given without --a2a and --mcp: one process does one kind of work")
+    mine = Agent(
+        agent,
+        id=agent_id,
+        capabilities=capability or (),
+        max_concurrent_tasks=concurrency,
+        budget_usd=budget,
+        budget_per=budget_per,
+    )
+    limits = ProgramLimits(
+        memory=None if limit_memory is None else size_of(limit_memory),
+        cpu_sec=limit_cpu,
+        time_sec=limit_time,
+        processes=limit_processes,
+        network=not no_network,
+    )
     if program is not None or with_adapter is not None:
-        dialect = adapter(with_adapter) if with_adapter else Adapter()
-        command = Command(words=shlex.split(program or ""), adapter=dialect, passed=env or ())
-        mine = Agent(
-            agent,
-            id=agent_id,
-            capabilities=capability or (),
-            max_concurrent_tasks=concurrency,
-            budget_usd=budget,
-            budget_per=budget_per,
+        command = Command(
+            words=shlex.split(program or ""),
+            adapter=adapter(with_adapter) if with_adapter else Adapter(),
+            passed=env or (),
+            limits=limits,
+            worktrees=None if worktree is None else Worktrees(repository=opened(worktree), keep=worktree_keep),
         )
         found.append(command_agent(mine, command, *(type or ())))
+    elif worktree is not None or limits != ProgramLimits():
+        field = "--worktree" if worktree is not None else "--limit-…"
+        raise InvalidInput(field, "must come with --exec or --adapter")
+    if a2a is not None:
+        found.append(agent_elsewhere(mine, a2a, skill, a2a_key, type or ()))
+    if mcp is not None:
+        found.append(agent_with_tool(mine, mcp, tool, env or (), type or ()))
     if test_runner:
         found.append(agent_that_tests(test_runner, work_dir, limit, env or (), concurrency))
     if judge is not None:
         found.append(agent_that_asks(judge, judge_model, judge_key, concurrency))
     if not found:
-        raise InvalidInput("MODULE:AGENT", "must be given, or one of --exec, --test-runner and --judge")
+        raise InvalidInput("MODULE:AGENT", "must be given, or one of --exec, --a2a, --mcp, --test-runner and --judge")
     settings = chosen(context)
 
     async def run() -> None:

@@ -12,15 +12,13 @@ from rich.tree import Tree
 
 from taskyard.app import Yard
 from taskyard.cli import completion, invocation
-from taskyard.cli.commands.tasks import title_of
 from taskyard.cli.dag_file import SCHEMA
 from taskyard.cli.invocation import AsJson, By, find_task, in_yard, show
-from taskyard.cli.terminal import Text, counted, cut, dollars, short, state, table
+from taskyard.cli.terminal import Text, counted, cut, dollars, short, state, table, title_of
 from taskyard.core.task import TaskId
+from taskyard.features.dags.outline import DEEPEST_DRAWN, outline
 from taskyard.features.dags.views import DagInShort, DagView
 from taskyard.features.tasks.views import Details, Task
-
-DEEPEST_DRAWN = 6  # levels of a tree, each four columns wide
 
 
 def submit(
@@ -107,22 +105,13 @@ def drawn(dag: DagView, tasks: Mapping[TaskId, Task]) -> Tree:
     root = Tree(label, guide_style="dim")
     placed: dict[TaskId, Tree] = {}  # where what comes after a task is put
     levels: dict[TaskId, int] = {}
-    above: dict[TaskId, list[TaskId]] = {}
-    waiting = sorted(dag.tasks, key=lambda hot: hot.seq)
-    places = {hot.id: place for place, hot in enumerate(waiting)}
-    for edge in sorted(dag.edges, key=lambda edge: places.get(edge.parent, -1)):
-        above.setdefault(edge.child, []).append(edge.parent)
-    while waiting:
-        ready = [hot for hot in waiting if all(parent in placed for parent in above.get(hot.id, []) if parent in tasks)]
-        for hot in ready or waiting[:1]:
-            parents = [parent for parent in above.get(hot.id, []) if parent in placed]
-            place = placed[parents[-1]] if parents else root
-            level = levels[hot.id] = levels[parents[-1]] + 1 if parents else 1
-            is_beside = level > DEEPEST_DRAWN
-            named = [title_of(tasks[each]) for each in (parents if is_beside else parents[:-1])]
-            node = place.add(_node(tasks[hot.id], named, "↳ " if is_beside else ""))
-            placed[hot.id] = node if level < DEEPEST_DRAWN else place
-            waiting.remove(hot)
+    for task, parents in outline(dag):
+        place = placed[parents[-1]] if parents else root
+        level = levels[task.id] = levels[parents[-1]] + 1 if parents else 1
+        is_beside = level > DEEPEST_DRAWN
+        named = [title_of(tasks[each]) for each in (parents if is_beside else parents[:-1])]
+        node = place.add(_node(tasks[task.id], named, "↳ " if is_beside else ""))
+        placed[task.id] = node if level < DEEPEST_DRAWN else place
     return root
 
 

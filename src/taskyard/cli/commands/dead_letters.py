@@ -12,7 +12,7 @@ from taskyard.app import Yard
 from taskyard.cli.commands.tasks import show_task
 from taskyard.cli.decision_report import DeadLetterDecision, day_given, decisions_of, report
 from taskyard.cli.invocation import AsJson, By, TaskArgument, find_task, in_yard, json_given, show
-from taskyard.cli.terminal import Text, age, dollars, one_line, short, table
+from taskyard.cli.terminal import Text, dead_letter_cells, short, table
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.core.units import Micros
@@ -39,22 +39,10 @@ def listed(context: typer.Context, as_json: AsJson = False) -> None:
         "died",
         "error",
         right=("fails", "cost", "died"),
-        rows=[_row(letter, now) for letter in letters],
+        rows=[dead_letter_cells(letter, now) for letter in letters],
     )
     empty = Text("no dead letters", style="green")
     show(as_json, [letter.task.to_dict() for letter in letters], shown if letters else empty)
-
-
-def _row(letter: DeadLetter, now: Micros) -> tuple[str | Text, ...]:
-    task, dead = letter.task, letter.dead
-    last = task.attempts[-1] if task.attempts else None
-    reason = Text(dead.reason)
-    if dead.poison_pill:
-        reason.append(" poison pill", style="bold red")
-    if dead.reviewed:
-        reason.append(f" ({dead.resolution})", style="dim")
-    error = one_line(last.error or "") if last else ""
-    return short(task.id), task.type, reason, str(task.failures), dollars(task.cost), f"{age(dead.at, now)} ago", error
 
 
 app.command("show")(show_task)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 from rich.console import Group
@@ -15,7 +15,7 @@ from taskyard.cli import completion, invocation
 from taskyard.cli.invocation import AsJson, find_task, in_yard, show
 from taskyard.cli.terminal import COLOURS, Text, one_line, seconds, short
 from taskyard.core.changes import StoredEvent
-from taskyard.core.json_value import Json
+from taskyard.core.json_value import Json, object_of
 from taskyard.core.task import TaskId
 from taskyard.core.units import SECOND, MicroUsd, to_usd
 from taskyard.features.events.rules import Wanted
@@ -95,8 +95,8 @@ def event_line(stored: StoredEvent, names: Mapping[TaskId, str]) -> Text | None:
 
 
 def _print_event(event: Mapping[str, Json], as_json: bool) -> None:
-    payload = cast(dict[str, Json], event["payload"])
-    facts = " ".join(f"{name}={_fact(name, value)}" for name, value in payload.items() if value not in (None, "", []))
+    payload = object_of(event["payload"]).items()
+    facts = " ".join(f"{name}={_fact(name, value)}" for name, value in payload if value not in (None, "", []))
     at, who = str(event["at"])[11:23], short(str(event["task_id"] or ""))
     words = f"{event['seq']:>6}  {at}  {event['event']:<20} {who}  {facts}"
     show(as_json, event, Group(invocation.one_line(words)))  # in a group, or rich would join it to the next

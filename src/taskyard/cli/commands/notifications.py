@@ -13,10 +13,11 @@ from taskyard.cli.invocation import AsJson, By, carry_out, in_yard, show
 from taskyard.cli.terminal import Text, age, table
 from taskyard.core.notice import Notice
 from taskyard.core.units import Micros
+from taskyard.features.notifications.rules import UNASKED
 from taskyard.features.notifications.views import NotificationView, NotifierView
 
 app = typer.Typer(help="Tell people: dead letters, open breakers, approvals, …", no_args_is_help=True)
-EVENTS = ", ".join(notice.value for notice in Notice if notice is not Notice.TEST)
+EVENTS = ", ".join(notice.value for notice in Notice if notice not in UNASKED)
 NotifierArgument = Annotated[str, typer.Argument(metavar="NAME", help="The notifier's name.")]
 NotificationArgument = Annotated[str, typer.Argument(metavar="NOTIFICATION", help="Its id, as `parked` shows it.")]
 
@@ -39,6 +40,12 @@ def add(
         list[str] | None, typer.Option(help="Only of tasks in these queues.", autocompletion=completion.queues)
     ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only of tasks or DAGs with one of these tags.")] = None,
+    after: Annotated[
+        float, typer.Option("--after", metavar="SECONDS", help="Of approvals: when nobody has given one for so long.")
+    ] = 0,
+    every: Annotated[
+        float | None, typer.Option("--every", metavar="SECONDS", help="Of approvals: again, until somebody answers.")
+    ] = None,
     by: By = "human:local",
     as_json: AsJson = False,
 ) -> None:
@@ -46,7 +53,15 @@ def add(
     made = in_yard(
         context,
         lambda yard: yard.notifications.set(
-            name, target, events=on, types=type_ or (), queues=queue or (), tags=tag or (), by=by
+            name,
+            target,
+            events=on,
+            types=type_ or (),
+            queues=queue or (),
+            tags=tag or (),
+            after_sec=after,
+            every_sec=every,
+            by=by,
         ),
     )
     shown = [Text(f"{made.notifier.name} tells {made.notifier.target}")]
@@ -95,6 +110,13 @@ def waiting(context: typer.Context, as_json: AsJson = False) -> None:
 def parked(context: typer.Context, as_json: AsJson = False) -> None:
     """What was given up after its last try."""
     _show_notifications(context, as_json, parked=True)
+
+
+@app.command("callback-secret")
+def callback_secret(context: typer.Context, as_json: AsJson = False) -> None:
+    """What the callbacks of tasks are signed with, for those who receive them."""
+    found = in_yard(context, lambda yard: yard.notifications.callback_secret())
+    show(as_json, write(found), Text(found.secret))
 
 
 @app.command("resend")

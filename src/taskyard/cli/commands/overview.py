@@ -12,9 +12,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from taskyard.app import Yard
-from taskyard.cli.commands.tasks import title_of
 from taskyard.cli.invocation import console_for_people, in_yard
-from taskyard.cli.terminal import Text, one_line, short, state
+from taskyard.cli.terminal import Text, one_line, short, state, title_of
 from taskyard.core.task import Status
 from taskyard.features.tasks.views import Task
 

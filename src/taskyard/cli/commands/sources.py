@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 from rich.console import RenderableType
 
 from taskyard.cli import completion
-from taskyard.cli.invocation import json_given, text_given
+from taskyard.cli.invocation import json_given, object_given, text_given
 from taskyard.cli.terminal import Text, age, short, table
-from taskyard.core.json_value import Json
 from taskyard.core.units import Micros, to_iso
 from taskyard.features.sources.fires import Fire, FireOutcome
 
@@ -38,7 +37,7 @@ def work_given(
         from taskyard.cli.dag_text import dag_file  # noqa: PLC0415 - YAML is slow to import
 
         return {"dag": dag_file(dag)}
-    given: dict[str, Any] = dict(cast(dict[str, Json], json_given("task", task) or {}))
+    given: dict[str, Any] = dict(object_given("task", task) or {})
     given |= {} if type is None else {"type": type}
     given |= {} if prompt is None else {"prompt": text_given("prompt", prompt)}
     given |= {} if payload is None else {"payload": json_given("payload", payload)}

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
 from taskyard.api.codec import write
 from taskyard.app import Yard
 from taskyard.cli import completion
-from taskyard.cli.invocation import AsJson, By, TaskArgument, find_task, in_yard, json_given, show, text_given
+from taskyard.cli.invocation import (
+    AsJson,
+    By,
+    TaskArgument,
+    find_task,
+    in_yard,
+    object_given,
+    show,
+    text_given,
+)
 from taskyard.cli.terminal import Text, dollars, one_line, seconds, short, table
-from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json, compact
 
 app = typer.Typer(help="Subagents that work in the background.", no_args_is_help=True)
@@ -44,9 +52,7 @@ def start(
     as_json: AsJson = False,
 ) -> None:
     """Start a subagent in the background: its task, its transcript and its id are printed at once."""
-    more = json_given("--fields", fields) or {}
-    if not isinstance(more, dict):
-        raise InvalidInput("--fields", "must be a JSON object")
+    more: dict[str, Any] = {**(object_given("--fields", fields) or {})}
     begun = in_yard(
         context,
         lambda yard: yard.subagents.start(
@@ -61,7 +67,7 @@ def start(
             agent_id=agent,
             conversation_id=resume,
             tool_call_id=tool_call,
-            fields=cast(dict[str, Any], more),
+            fields=more,
             created_by=by,
         ),
     )

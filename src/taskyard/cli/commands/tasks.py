@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, cast
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Annotated, Any
 
 import typer
 from rich.console import RenderableType
 from rich.table import Table
 
+from taskyard.api.codec import write
 from taskyard.app import Yard
 from taskyard.cli import completion
+from taskyard.cli.commands.scores import scores_table
 from taskyard.cli.invocation import AsJson, By, TaskArgument, find_task, in_yard, json_given, show, text_given
-from taskyard.cli.terminal import Terminal, Text, age, counted, cut, dollars, one_line, seconds, short, state, table
-from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json, compact
+from taskyard.cli.terminal import Terminal, Text, age, attempt_cells, counted, cut, facts_of, short, state, table
+from taskyard.core.errors import Forbidden, InvalidInput
+from taskyard.core.json_value import Json
 from taskyard.core.task import Status
-from taskyard.core.units import Micros, to_iso
+from taskyard.core.units import Micros
 from taskyard.definition.task_fields import TaskFilter
-from taskyard.features.tasks.answers import Counted
+from taskyard.features.scores.views import ScoreView
+from taskyard.features.tasks.answers import Counted, Why
 from taskyard.features.tasks.task_rows import TaskRow
-from taskyard.features.tasks.views import Details, Task
+from taskyard.features.tasks.views import Details
 from taskyard.visible_text import visible
 
 TIMED_OUT = 124  # the exit status of timeout(1)
@@ -192,43 +196,25 @@ def _tasks(rows: Sequence[TaskRow], now: Micros) -> Table:
 def show_task(context: typer.Context, task: TaskArgument, as_json: AsJson = False) -> None:
     """Everything about one task."""
 
-    async def use(yard: Yard) -> tuple[Details, str, Micros]:
+    async def use(yard: Yard) -> tuple[Details, str, list[ScoreView], Micros]:
         details = await yard.get(await find_task(yard, task))
-        return details, (await yard.why(details.id)).words, yard.now()
+        scores: list[ScoreView] = []
+        with suppress(Forbidden):  # an agent's token reads its task, and not what others think of the result
+            scores = await yard.scores.list(details.id)
+        return details, (await yard.why(details.id)).words, scores, yard.now()
 
-    details, because, now = in_yard(context, use)
-    show(as_json, details.to_dict(), *_details(details, because, now))
+    details, because, scores, now = in_yard(context, use)
+    given = [Text(""), scores_table(scores, now)] if scores else []
+    scored = {"scores": write(scores)} if scores else {}
+    show(as_json, {**details.to_dict(), **scored}, *_details(details, because, now), *given)
 
 
 def _details(task: Details, because: str, now: Micros) -> list[RenderableType]:
-    constraints = task.spec.constraints
-    facts = {
-        "type": task.type,
-        "state": state(task.status),
-        "": "" if because == f"is {task.status.value}" else because,
-        "title": task.title,
-        "dag": task.dag_id,
-        "queue": task.queue if task.queue != "default" else "",
-        "priority": str(task.priority),
-        "agent": task.addressed_to or "",
-        "needs": ", ".join(constraints.required_capabilities),
-        "created": f"{age(task.created_at, now)} ago by {task.created_by}",
-        "deadline": to_iso(task.deadline) if task.deadline else "",
-        "cost": f"{dollars(task.cost)} of {dollars(constraints.max_cost)}"
-        if constraints.max_cost
-        else dollars(task.cost),
-        "attempts": f"{task.failures} of {task.max_attempts} used up",
-        "tags": ", ".join(task.tags),
-        "prompt": task.prompt,
-        "payload": compact(task.payload) if task.payload != {} else "",
-        "output": json.dumps(task.result, ensure_ascii=False) if task.output.attempt is not None else "",
-    }
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
-    for name, value in facts.items():
-        if value:
-            grid.add_row(name, value)
+    for name, value in facts_of(task, because, now).items():
+        grid.add_row(name, value)
     parts: list[RenderableType] = [Text(task.id, style="bold"), grid]
     if task.attempts:
         parts += [Text(""), _attempts(task)]
@@ -244,36 +230,22 @@ def _attempts(task: Details) -> Table:
         "cost",
         "reason",
         right=("attempt", "took", "cost"),
-        rows=[
-            (
-                str(attempt.number),
-                attempt.agent,
-                attempt.outcome.value,
-                seconds((attempt.ended_at - (attempt.started_at or attempt.claimed_at)) / 1_000_000),
-                dollars(attempt.cost),
-                one_line(f"{attempt.reason}: {attempt.error}" if attempt.reason else ""),
-            )
-            for attempt in task.attempts
-        ],
+        rows=[attempt_cells(attempt) for attempt in task.attempts],
     )
 
 
 def why(context: typer.Context, task: TaskArgument, as_json: AsJson = False) -> None:
     """Why a task is not running."""
 
-    async def use(yard: Yard) -> dict[str, Json]:
-        return (await yard.why(await find_task(yard, task))).to_dict()
+    async def use(yard: Yard) -> Why:
+        return await yard.why(await find_task(yard, task))
 
     answer = in_yard(context, use)
-    known = f"is {answer['status']}"
-    lines = Text.assemble((short(str(answer["task_id"])), "bold"), f" {known}")
-    for cause in cast(list[Mapping[str, Any]], answer["causes"]):
-        lines.append("" if cause["words"] == known else f"\n  {cause['words']}")
-    show(as_json, answer, lines)
-
-
-def title_of(task: Task) -> str:
-    return one_line(task.title) or task.type
+    known = f"is {answer.status.value}"
+    lines = Text.assemble((short(answer.task_id), "bold"), f" {known}")
+    for cause in answer.causes:
+        lines.append("" if cause.words == known else f"\n  {cause.words}")
+    show(as_json, answer.to_dict(), lines)
 
 
 def cancel(

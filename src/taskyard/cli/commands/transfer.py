@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -16,7 +17,7 @@ from typer.core import TyperGroup
 from taskyard.app import Yard, connect, url_in
 from taskyard.cli.invocation import AsJson, connected, in_yard, show
 from taskyard.cli.terminal import Text, table
-from taskyard.core.errors import InvalidInput
+from taskyard.core.errors import CycleFound, InvalidInput, TaskyardError, Unavailable
 from taskyard.core.json_value import Json
 from taskyard.features.transfer.comparison import compare
 from taskyard.features.transfer.service import Transfer
@@ -180,14 +181,31 @@ def _mirror(
         mirror = Mirror(yard, QueueFiles(folder))
         mirrored = await mirror.look(follows=follows, writes=writes)
         _show_mirrored(as_json, mirrored)
+        trouble = ""
         while every is not None:
             await asyncio.sleep(every)
-            if not (mirrored := await mirror.look(follows=follows, writes=writes)).is_idle:
+            try:
+                mirrored = await mirror.look(follows=follows, writes=writes)
+            except (InvalidInput, CycleFound, Unavailable) as error:
+                # A file that somebody mends, or a lock or store that comes back: nothing was changed, and the next look
+                # may find it well. It is said once.
+                trouble = _show_trouble(as_json, error, trouble)
+                continue
+            trouble = ""
+            if not mirrored.is_idle:
                 _show_mirrored(as_json, mirrored)
         return mirrored
 
     if in_yard(context, use, preset=PRESET).conflicts:
         raise typer.Exit(1)
+
+
+def _show_trouble(as_json: bool, error: TaskyardError, before: str) -> str:
+    if str(error) != before:
+        line = Text.assemble((error.code, "bold red"), f": {error}")
+        show(as_json, {"error": {"code": error.code, "detail": str(error)}}, line)
+        sys.stdout.flush()
+    return str(error)
 
 
 def _show_mirrored(as_json: bool, mirrored: Mirrored) -> None:
@@ -202,6 +220,7 @@ def _show_mirrored(as_json: bool, mirrored: Mirrored) -> None:
     lines += [Text(f"{loki_id}: {why}", style="bold red") for loki_id, why in mirrored.conflicts.items()]
     lines += [Text(f"written: {', '.join(f'{queue}.json' for queue in mirrored.written)}")] if mirrored.written else []
     show(as_json, value, *lines or [Text("both sides are alike", style="green")])
+    sys.stdout.flush()  # whoever reads the lines of a process that stays reads them now
 
 
 def _on_store(context: typer.Context, use: Callable[[Transfer], Awaitable[Answer]]) -> Answer:

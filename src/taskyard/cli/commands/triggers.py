@@ -6,7 +6,7 @@ import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -24,7 +24,7 @@ from taskyard.cli.commands.sources import (
     fires_table,
     work_given,
 )
-from taskyard.cli.invocation import AsJson, By, carry_out, console_for_people, in_yard, json_given, show
+from taskyard.cli.invocation import AsJson, By, carry_out, console_for_people, in_yard, object_given, show
 from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
 from taskyard.cli.terminal import Text, age, table
 from taskyard.core.json_value import Json
@@ -165,7 +165,7 @@ def fire(
     as_json: AsJson = False,
 ) -> None:
     """Let something happen to it by hand."""
-    given = cast(dict[str, object], json_given("data", data))
+    given = dict[str, object](object_given("data", data) or {})
     made = in_yard(context, lambda yard: yard.triggers.fire(trigger, given, key=key, dry_run=dry_run, by=by))
     show(as_json, write(made), Text(f"{made.outcome.value}: {made.why}  {made.run or ''}"))
 
@@ -272,7 +272,7 @@ def _add(
     as_json: bool,
 ) -> None:
     settings_given = {name: value for name, value in settings.items() if value is not None}
-    conditions = cast("dict[str, object] | None", json_given("only", only))
+    conditions = object_given("only", only)
 
     async def use(yard: Yard) -> AddedTrigger:
         return await yard.triggers.add(

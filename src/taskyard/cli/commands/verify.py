@@ -14,6 +14,7 @@ from taskyard.core.agent import AgentStatus
 from taskyard.core.json_value import Json
 from taskyard.core.units import MINUTE, Micros
 from taskyard.features.verify.health import Finding, findings
+from taskyard.worker.isolation.task_worktrees import listed, seen
 
 
 def verify(context: typer.Context, as_json: AsJson = False) -> None:
@@ -36,7 +37,7 @@ def doctor(context: typer.Context, as_json: AsJson = False) -> None:
 
     async def use(yard: Yard) -> tuple[list[Finding], dict[str, Json]]:
         figures = await yard.health()
-        found = [*await _stored_data(yard), *await _work_health(yard)]
+        found = [*await _stored_data(yard), *await _work_health(yard), *await _left_worktrees(yard)]
         return [*found, *_in_words(figures)], figures
 
     found, figures = in_yard(context, use)
@@ -89,6 +90,14 @@ async def _work_health(yard: Yard) -> list[Finding]:
         Finding("silent agents", not silent, ", ".join(silent) or "none"),
         Finding("dead letters", not dead, f"{dead} wait for a person: taskyard dead ls" if dead else "none"),
     ]
+
+
+async def _left_worktrees(yard: Yard) -> list[Finding]:
+    """Only where there are any: most yards have no command agents, and this folder no worktrees."""
+    found = [await seen(yard, each) for each in listed()]
+    left = [each.place.name for each in found if each.is_left]
+    words = f"{', '.join(left)} left: taskyard worktrees clean" if left else f"{len(found)} in use or kept"
+    return [Finding("worktrees", not left, words)] if found else []
 
 
 def _never_swept(last: Micros | None, now: Micros) -> str:

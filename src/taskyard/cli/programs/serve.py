@@ -37,6 +37,13 @@ def serve_yard(
             "At first: 7."
         ),
     ] = None,
+    issuer: Annotated[
+        str | None,
+        typer.Option(
+            help="The OAuth server that hands out tokens of this yard, for MCP clients to find.",
+            envvar="TASKYARD_OAUTH_ISSUER",
+        ),
+    ] = None,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Serve the yard over HTTP until it is asked to stop, and keep it swept."""
@@ -54,6 +61,14 @@ def serve_yard(
     async def run() -> None:
         yard = connect(settings.url, **settings.options, retention_days=retention_days)
         async with yard:
-            await serve(yard, host=host, port=port, allowed_hosts=allow_host or (), watch=watch or (), on_up=announce)
+            await serve(
+                yard,
+                host=host,
+                port=port,
+                allowed_hosts=allow_host or (),
+                watch=watch or (),
+                issuer=issuer,
+                on_up=announce,
+            )
 
     stay(run())

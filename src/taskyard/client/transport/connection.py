@@ -36,6 +36,7 @@ FIRST_DELAY, LONGEST_DELAY = 0.05, 2.0
 
 _UNHEARD = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
 _NOTHING_STORED = (Contended, TooManyRequests)
+_HEADERS = {"Accept": "application/json, */*", "User-Agent": "taskyard"}
 _JSON = {"Content-Type": "application/json"}
 _NO_SUCH_CALL = frozenset({"no_such_route", "no_such_method"})
 
@@ -58,10 +59,11 @@ class Connection:
         self._token = token
         if token is not None and presented(token) is None:
             raise InvalidInput("token", "must be as `taskyard token create` printed it")
-        self._transport = transport
+        self._given_transport = transport
         self._patience = patience  # seconds in which a call ends, beside what the server is asked to wait
         self._at = 0  # the server that is asked
-        self._http: httpx.AsyncClient | None = None
+        self._transport: httpx.AsyncBaseTransport | None = None
+        self._headers = _HEADERS if token is None else {**_HEADERS, "Authorization": f"Bearer {token}"}
         self._ahead = 0  # microseconds from the monotonic clock's time to the yard's
         self._latest = Micros(0)
 
@@ -69,21 +71,18 @@ class Connection:
         return Connection(self._given, self._token, patience=self._patience)
 
     async def open(self) -> None:
-        self._http = httpx.AsyncClient(
-            headers={} if self._token is None else {"Authorization": f"Bearer {self._token}"},
-            transport=self._transport
-            or httpx.AsyncHTTPTransport(
-                limits=httpx.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE),
-                # Certificates take long to load, and are of no use where there is nothing to check with them.
-                verify=any(url.startswith("https:") for url in self._urls),
-                socket_options=keepalive_options(),
-            ),
+        # The transport and no client of httpx: that adds cookies, redirects and logins, for a fifth of a call's time.
+        self._transport = self._given_transport or httpx.AsyncHTTPTransport(
+            limits=httpx.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE),
+            # Certificates take long to load, and are of no use where there is nothing to check with them.
+            verify=any(url.startswith("https:") for url in self._urls),
+            socket_options=keepalive_options(),
         )
 
     async def close(self) -> None:
-        if self._http is not None:
-            http, self._http = self._http, None
-            await http.aclose()
+        if self._transport is not None:
+            transport, self._transport = self._transport, None
+            await transport.aclose()
 
     def now(self) -> Micros:
         """The yard's time, as of its last answer and what has passed since. It never goes back."""
@@ -102,18 +101,21 @@ class Connection:
     ) -> Any:
         """Make the call until it is answered, and give the answer's document; a refusal is raised as it was there."""
         given = {name: value for name, value in (query or {}).items() if value is not None}
-        sent = {**_JSON, **(headers or {})} if body is not None else headers
-
+        sent = {**self._headers, **(_JSON if body is not None else {}), **(headers or {})}
         wait_sec = max(wait_sec, call.takes_sec)
         within = wait_sec + (call.within_sec or self._patience) + len(body or b"") * PER_BYTE
         until = monotonic() + within
         tried_for = wait_sec + (within - wait_sec) * TRIED_FOR if call.is_repeatable else within
 
+        silence = self._silence(within)
+
         async def make(url: str) -> httpx.Response:
             # As a whole: a server that sends a byte now and then would keep any other time-out from running out.
             async with asyncio.timeout(max(min(tried_for, until - monotonic()), 0)):
-                return await self._open_http().request(
-                    call.method, url, content=body, params=given or None, headers=sent, timeout=self._silence(within)
+                return await self._answer(
+                    httpx.Request(
+                        call.method, url, content=body, params=given or None, headers=sent, extensions=silence
+                    )
                 )
 
         return json.loads((await self._answered(call, make, names, until=until)).content)
@@ -121,9 +123,11 @@ class Connection:
     async def send(self, call: Call, content: Content, *, headers: dict[str, str], **names: str) -> Any:
         """Make a call whose body is a file, piece by piece. What can be read only once is sent only once."""
 
+        sent = {**self._headers, **headers}
+
         def make(url: str) -> Awaitable[httpx.Response]:
-            return self._open_http().request(
-                call.method, url, content=pieces(content), headers=headers, timeout=self._silence()
+            return self._answer(
+                httpx.Request(call.method, url, content=pieces(content), headers=sent, extensions=self._silence())
             )
 
         until = monotonic() + (self._patience if may_repeat(content) else 0)
@@ -132,11 +136,10 @@ class Connection:
     async def receive(self, call: Call, *, headers: dict[str, str], **names: str) -> AsyncGenerator[bytes]:
         """Make a call whose answer is a file, until it begins to come."""
 
+        sent = {**self._headers, **headers}
+
         async def make(url: str) -> httpx.Response:
-            http = self._open_http()
-            answer = await http.send(
-                http.build_request(call.method, url, headers=headers, timeout=self._silence()), stream=True
-            )
+            answer = await self._begun_answer(httpx.Request(call.method, url, headers=sent, extensions=self._silence()))
             if not answer.is_success:
                 await answer.aread()
             return answer
@@ -175,14 +178,26 @@ class Connection:
             tried += 1
             await asyncio.sleep(delay)
 
-    def _silence(self, longest: float | None = None) -> httpx.Timeout:
-        """How long nothing at all may come."""
-        return httpx.Timeout(longest or self._patience, connect=REACHED_WITHIN * self._patience)
+    async def _answer(self, request: httpx.Request) -> httpx.Response:
+        """The whole answer."""
+        answer = await self._begun_answer(request)
+        try:
+            await answer.aread()
+        finally:
+            await answer.aclose()
+        return answer
 
-    def _open_http(self) -> httpx.AsyncClient:
-        if self._http is None:
+    async def _begun_answer(self, request: httpx.Request) -> httpx.Response:
+        if self._transport is None:
             raise YardClosed
-        return self._http
+        answer = await self._transport.handle_async_request(request)
+        answer.request = request
+        return answer
+
+    def _silence(self, longest: float | None = None) -> dict[str, Any]:
+        """How long nothing at all may come."""
+        timeout = httpx.Timeout(longest or self._patience, connect=REACHED_WITHIN * self._patience)
+        return {"timeout": timeout.as_dict()}
 
     def _go_on(self, asked: int, tried: int) -> float:
         """Turn to the next server, unless another call has done so; and say when to try it."""

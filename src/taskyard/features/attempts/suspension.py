@@ -1,4 +1,4 @@
-""""""
+"""Waits of a task that an agent has in hand: for a time, for a signal, or until later. None of them holds a slot."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Suspension:
             if hot is None:
                 return None, Waited(False)
             noted = await self.note(hot, name, _SLEEP)
-            until = Micros(self._ledger.now() + duration) if noted is None else _until(noted) or self._ledger.now()
+            until = Micros(self._ledger.now() + duration) if noted is None else until_of(noted) or self._ledger.now()
             if until <= self._ledger.now():
                 return None if noted else self._notes.noted(hot, name, compact({"until": until})), Waited(True)
             return await self.suspended(hot, [TIME_BLOCKER], until, name, {"until": until}, new=noted is None), Waited(
@@ -87,12 +87,16 @@ class Suspension:
             until = None if patience is None else Micros(now + patience)
             place = _place(await self._notes.of(hot), signal, sent) if noted is None else 0
             note = noted or {"signal": signal, "place": place, "before": len(sent), "until": until}
-            until = _until(note)
-            heard = _heard(note, sent)
+            until = until_of(note)
+            heard = heard_by(note, sent)
             if heard is None and (until is None or until > now):
                 blockers = [signal_blocker(signal)]
                 return await self.suspended(hot, blockers, until, name, note, new=noted is None), Waited(False)
-            answer = Waited(True, timed_out=True) if heard is None else Waited(True, json.loads(heard.data))
+            answer = (
+                Waited(True, timed_out=True)
+                if heard is None
+                else Waited(True, json.loads(heard.data), by=heard.sent_by)
+            )
             return None if noted else self._notes.noted(hot, name, compact(dict(note))), answer
 
         return await self._ledger.commit(decide)
@@ -141,15 +145,20 @@ _SLEEP = frozenset({"until"})
 
 
 _WAIT = frozenset({"signal", "place", "before", "until"})  # before: how many were sent before it began
+ASKED = _WAIT | {"question"}  # a wait for a person's answer
 
 
 def _asking(hot: Hot, note: Mapping[str, Json], now: Micros) -> Outbox:
-    until = _until(note)
-    facts: dict[str, Json] = {"signal": note["signal"], "until": None if until is None else to_iso(until)}
+    until = until_of(note)
+    facts: dict[str, Json] = {
+        "signal": note["signal"],
+        "wait": hot.wait + 1,
+        "until": None if until is None else to_iso(until),
+    }
     return notice_row(Notice.APPROVAL_WANTED, hot.workspace, facts, at=now, task_id=hot.id)
 
 
-def _until(note: Mapping[str, Json]) -> Micros | None:
+def until_of(note: Mapping[str, Json]) -> Micros | None:
     until = note["until"]
     return Micros(until) if isinstance(until, int) else None
 
@@ -159,9 +168,9 @@ def _number(note: Mapping[str, Json], name: str) -> int:
     return number if isinstance(number, int) else 0
 
 
-def _heard(note: Mapping[str, Json], sent: Sequence[Signal]) -> Signal | None:
+def heard_by(note: Mapping[str, Json], sent: Sequence[Signal]) -> Signal | None:
     """The signal that a wait took. One that came after its end is not it, however often the handler is run again."""
-    place, before, until = _number(note, "place"), _number(note, "before"), _until(note)
+    place, before, until = _number(note, "place"), _number(note, "before"), until_of(note)
     if len(sent) <= place:
         return None
     in_time = until is None or place < before or sent[place].at < until
@@ -170,6 +179,6 @@ def _heard(note: Mapping[str, Json], sent: Sequence[Signal]) -> Signal | None:
 
 def _place(notes: Mapping[str, Json], signal: str, sent: Sequence[Signal]) -> int:
     """Which of the signals sent is the next wait's: the one after the last that was taken."""
-    waits = [note for note in notes.values() if isinstance(note, dict) and note.keys() == _WAIT]
+    waits = [note for note in notes.values() if isinstance(note, dict) and note.keys() in (_WAIT, ASKED)]
     mine = [note for note in waits if note["signal"] == signal]
-    return max((_number(note, "place") + (_heard(note, sent) is not None) for note in mine), default=0)
+    return max((_number(note, "place") + (heard_by(note, sent) is not None) for note in mine), default=0)

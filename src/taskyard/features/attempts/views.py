@@ -64,6 +64,7 @@ class Waited(NamedTuple):
     over: Annotated[bool, About("False: the task is suspended, and the lease is gone.")]
     data: Json = None
     timed_out: bool = False
+    by: Annotated[str | None, About("Who sent what ended the wait.")] = None
 
 
 @view

@@ -7,12 +7,22 @@ tried again by a person has ended for every handle that is older than that decis
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, TypedDict
 
 from taskyard.core.changes import Record
+from taskyard.core.record_kinds import DEAD, RecordKind
 from taskyard.core.units import Micros
 
 KIND = "handle"
+
+
+class HandleBody(TypedDict):
+    task_id: str
+    at: Micros
+    workspace: str
+
+
+HANDLE = RecordKind(KIND, HandleBody)
 RANDOM_BYTES = 24
 REVIVED = frozenset({"retry", "modify_and_retry"})
 
@@ -31,7 +41,8 @@ def record_id(workspace: str, handle: str) -> str:
 
 def death_since(dead: Iterable[Record], since: Micros) -> Death | None:
     """The first of these deaths that was followed by another life after that moment."""
-    bodies = [cast(dict[str, Any], record.body) for record in dead]
-    lived_on = [each for each in bodies if each["resolution"] in REVIVED and each["reviewed_at"] >= since]
-    deaths = sorted(Death(Micros(each["at"]), str(each["reason"])) for each in lived_on)
+    lived_on = [
+        each for each in map(DEAD.of, dead) if each["resolution"] in REVIVED and (each["reviewed_at"] or 0) >= since
+    ]
+    deaths = sorted(Death(each["at"], each["reason"]) for each in lived_on)
     return deaths[0] if deaths else None

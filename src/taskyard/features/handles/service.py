@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from secrets import token_urlsafe
-from typing import cast
 
 from taskyard.core import outcomes
 from taskyard.core.changes import ChangeSet, Record, RecordChange
@@ -15,11 +14,9 @@ from taskyard.features.handles import rules
 from taskyard.features.handles.views import HandleView
 from taskyard.features.retention.pruning import PruneStep
 from taskyard.features.retention.service import Retention
+from taskyard.features.retention.task_records import TaskRecords
 from taskyard.features.tokens.rules import EVERYWHERE
 from taskyard.ledger.ledger import Ledger
-
-AT_ONCE = 500
-MOST_PAGES = 20  # of one step
 
 
 class Handles:
@@ -28,7 +25,7 @@ class Handles:
         self._store = ledger.store
         self._workspace = ledger.workspace
         self._retention = retention
-        self._looked_through: str | None = None  # where the last look for handles without tasks ended
+        self._records = TaskRecords(ledger, rules.KIND)
 
     async def create(self, task_id: str) -> HandleView:
         """A new handle for a task. It is stored before the answer comes."""
@@ -36,13 +33,16 @@ class Handles:
 
         async def decide() -> tuple[ChangeSet, Record]:
             hot, now = await self._ledger.load(TaskId(task_id)), self._ledger.now()
-            record_id = rules.record_id(self._workspace, handle)
-            # The workspace is named too: an export of one workspace leaves out what is another's.
-            body: dict[str, Json] = {"task_id": hot.id, "at": now, "workspace": self._workspace}
-            change = RecordChange(rules.KIND, EVERYWHERE, record_id, 0, body)
-            return ChangeSet(records=(change,), at=now), Record(rules.KIND, EVERYWHERE, record_id, 1, body)
+            change = self.created(handle, hot.id, now)
+            return ChangeSet(records=(change,), at=now), Record(*change[:3], 1, change.body or {})
 
         return await self._shown(handle, await self._ledger.commit(decide))
+
+    def created(self, handle: str, task_id: TaskId, now: Micros) -> RecordChange:
+        """What stores a handle, for a change set that makes one."""
+        # The workspace is named too: an export of one workspace leaves out what is another's.
+        body: dict[str, Json] = {"task_id": task_id, "at": now, "workspace": self._workspace}
+        return RecordChange(rules.KIND, EVERYWHERE, rules.record_id(self._workspace, handle), 0, body)
 
     async def get(self, handle: str) -> HandleView:
         """The task that a handle stands for. One of another workspace is not found."""
@@ -52,7 +52,8 @@ class Handles:
         return await self._shown(handle, record)
 
     async def _shown(self, handle: str, record: Record) -> HandleView:
-        task_id, at = TaskId(str(record.body["task_id"])), cast(Micros, record.body["at"])
+        stored = rules.HANDLE.of(record)
+        task_id, at = TaskId(stored["task_id"]), stored["at"]
         hot = (await self._ledger.load_all([task_id])).get(task_id)
         if hot is None:
             raise NotFound("handle", handle)  # the task was pruned, and the handle goes next
@@ -70,19 +71,4 @@ class Handles:
 
     async def forget_pruned(self) -> PruneStep:
         """Forget handles whose tasks are gone, of all workspaces, from where the last step ended."""
-        forgotten = 0
-        for _ in range(MOST_PAGES):
-            page = await self._store.page(rules.KIND, EVERYWHERE, below=self._looked_through, limit=AT_ONCE)
-            self._looked_through = page[-1].id if len(page) == AT_ONCE else None
-            forgotten += await self._forget(page)
-            if self._looked_through is None:
-                return PruneStep(forgotten)
-        return PruneStep(forgotten, more=True)
-
-    async def _forget(self, page: list[Record]) -> int:
-        tasks = {record.id: TaskId(str(record.body["task_id"])) for record in page}
-        there = await self._store.load(sorted(set(tasks.values()))) if tasks else {}
-        gone = [RecordChange(*record[:4], None) for record in page if tasks[record.id] not in there]
-        if gone:
-            await self._ledger.commit_set(ChangeSet(records=tuple(gone), at=self._ledger.now()))
-        return len(gone)
+        return await self._records.forget_pruned()

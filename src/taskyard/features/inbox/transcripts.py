@@ -12,7 +12,7 @@ import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple
 
 from taskyard.core.changes import ChangeSet, Record, RecordChange, StoredEvent
 from taskyard.core.errors import NotFound
@@ -119,10 +119,15 @@ def _append(file: Path, lines: Sequence[dict[str, Json]]) -> None:
     with os.fdopen(descriptor, "r+b") as opened:
         flock(opened, LOCK_EX)  # until it is closed
         ending = _ending(opened)
-        new = [line for line in lines if ending.seq is None or cast(int, line["seq"]) > ending.seq]
+        new = [line for line in lines if ending.seq is None or _seq_of(line) > ending.seq]
         opened.truncate(ending.whole)
         opened.seek(ending.whole)
         opened.write("".join(f"{compact(line)}\n" for line in new).encode())
+
+
+def _seq_of(line: dict[str, Json]) -> int:
+    seq = line["seq"]
+    return seq if isinstance(seq, int) else 0
 
 
 class _Ending(NamedTuple):

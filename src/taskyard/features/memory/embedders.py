@@ -1,9 +1,19 @@
-"""What turns texts into vectors, so that similar texts have vectors of nearly the same direction."""
+"""What turns texts into vectors, so that similar texts have vectors of nearly the same direction; chosen by URL."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
+
+from taskyard import plugins
+from taskyard.core.errors import InvalidInput
+from taskyard.features.memory.hashing import HashEmbedder
+
+FIELD = "embedder"  # what an error about a URL names
+
+
+class TextRefused(Exception):
+    """An embedder never takes one of these texts, such as one that is too long for its model."""
 
 
 class Embedder(Protocol):
@@ -21,7 +31,11 @@ class Embedder(Protocol):
         ...
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector for each text, in their order. `EmbedderFailed` where there is none to be had now."""
+        """One vector for each text, in their order.
+
+        `EmbedderFailed` where there is none to be had now: it is asked again later. `TextRefused` where one of the
+        texts is refused for good: the others are asked about one by one, and this one once more, shorter.
+        """
         ...
 
 
@@ -33,3 +47,53 @@ class OpensEmbedder(Protocol):
     """
 
     def __call__(self, url: str, /) -> Embedder: ...
+
+
+def open_embedder(url: str) -> Embedder:
+    """The embedder that a URL names; `InvalidInput` where there is none."""
+    scheme = url.partition(":")[0]
+    opens = _EMBEDDERS.get(scheme) or _installed(scheme)
+    return opens(url)
+
+
+def _installed(scheme: str) -> OpensEmbedder:
+    found = plugins.load(plugins.EMBEDDERS, scheme, FIELD)
+    if found is None:
+        known = ", ".join(f"{name}:" for name in [*_EMBEDDERS, *sorted(plugins.names(plugins.EMBEDDERS))])
+        raise InvalidInput(FIELD, f"must begin with one of {known}")
+    if not isinstance(found, OpensEmbedder):
+        raise plugins.unfit(plugins.EMBEDDERS, scheme, FIELD, "function that opens an embedder")
+    return found
+
+
+def _hash(url: str) -> Embedder:
+    if url != "hash:":
+        raise InvalidInput(FIELD, "must be hash: with nothing behind it")
+    return HashEmbedder()
+
+
+def _wordllama(url: str) -> Embedder:
+    if url != "wordllama:":
+        raise InvalidInput(FIELD, "must be wordllama: with nothing behind it")
+    from taskyard.features.memory.local_model import WordLlamaEmbedder  # noqa: PLC0415 - an extra
+
+    return WordLlamaEmbedder()
+
+
+def _openai(url: str) -> Embedder:
+    try:
+        from taskyard.outbound.embeddings_endpoint import open_endpoint  # noqa: PLC0415 - its HTTP library is an extra
+    except ModuleNotFoundError as missing:
+        if missing.name not in ("httpcore", "anyio"):
+            raise
+        raise InvalidInput(FIELD, "needs the HTTP client: pip install 'taskyard[memory]'") from missing
+    return open_endpoint(url)
+
+
+# Looked at before what is installed.
+_EMBEDDERS: Mapping[str, Callable[[str], Embedder]] = {
+    "hash": _hash,
+    "wordllama": _wordllama,
+    "openai+https": _openai,
+    "openai+http": _openai,
+}

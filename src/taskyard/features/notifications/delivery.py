@@ -8,24 +8,30 @@ from dataclasses import replace
 
 from taskyard.core.changes import ChangeSet, Outbox, Record, RecordChange
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json
-from taskyard.core.notice import LONGEST_ERROR, UNDELIVERED
+from taskyard.core.json_value import Json, compact
+from taskyard.core.notice import LONGEST_ERROR, UNDELIVERED, Notice
 from taskyard.core.record_kinds import DAG
-from taskyard.core.task import DagId, TaskId
+from taskyard.core.task import DagId, Status, TaskId
+from taskyard.core.units import Micros
+from taskyard.features.a2a.asked_tasks import AskedTasks
+from taskyard.features.a2a.rules import Push, asked_task
+from taskyard.features.approvals.answer_links import AnswerLinks
 from taskyard.features.notifications import rules
 from taskyard.features.notifications.rules import Notification, Notifier, Subject, notification_of, notifier_of
 from taskyard.ledger import signing
 from taskyard.ledger.ledger import Ledger
 from taskyard.outbound import addresses
-from taskyard.outbound.channel_posts import post
+from taskyard.outbound.channel_posts import post, post_request
 from taskyard.outbound.safe_connect import Undelivered
 
 
 class Delivery:
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, answer_links: AnswerLinks, asked_tasks: AskedTasks) -> None:
+        self._asked_tasks = asked_tasks
         self._ledger = ledger
         self._store = ledger.store
         self._workspace = ledger.workspace
+        self._answer_links = answer_links
 
     async def address(self, rows: Sequence[tuple[int, Outbox]]) -> None:
         """Make a notification of each row for each notifier that wants it, and settle the rows."""
@@ -39,6 +45,8 @@ class Delivery:
 
     async def _notifications_of(self, number: int, row: Outbox, notifiers: Sequence[Notifier]) -> list[Notification]:
         notice, facts = rules.notice_of(row)
+        if notice is Notice.TASK_ENDED:
+            return [await self._callback_of(number, row, facts)]
         if not any(notice in notifier.events for notifier in notifiers):
             return []
         subject, about, dag_id = await self._subject(row.task_id, facts)
@@ -54,11 +62,27 @@ class Delivery:
                 dag_id=dag_id,
                 facts=facts,
                 at=row.at,
-                next_at=self._ledger.now(),
+                next_at=_first_due(notice, notifier, row.at, self._ledger.now()),
             )
             for notifier in notifiers
             if notifier.wants(notice, subject)
         ]
+
+    async def _callback_of(self, number: int, row: Outbox, facts: dict[str, Json]) -> Notification:
+        _, about, dag_id = await self._subject(row.task_id, facts)
+        title, text = rules.text_of(Notice.TASK_ENDED, facts, about=about)
+        return Notification(
+            id=f"{number:020}-{rules.CALLBACK}",
+            notifier=rules.CALLBACK,
+            notice=Notice.TASK_ENDED,
+            title=title,
+            text=text,
+            task_id=row.task_id,
+            dag_id=dag_id,
+            facts=facts,
+            at=row.at,
+            next_at=self._ledger.now(),
+        )
 
     async def _subject(self, task_id: TaskId | None, facts: dict[str, Json]) -> tuple[Subject, str, DagId | None]:
         """What a notice is about, in data and in words."""
@@ -81,9 +105,12 @@ class Delivery:
         return sum(await asyncio.gather(*(self._send(record) for record in records)))
 
     async def _send(self, record: Record) -> bool:
-        found = await self._store.record(rules.KIND, self._workspace, str(record.body["notifier"]))
-        if found is None:
+        notifier = await self._receiver(notification_of(record))
+        if notifier is None:
             await self._move_notification(record, None)  # nobody wants it any more
+            return False
+        if not await self._is_still_wanted(notification_of(record)):
+            await self._move_notification(record, None)  # somebody has answered meanwhile
             return False
         if rules.is_spent(notification_of(record)):
             await self._park(record, notification_of(record))  # the last try was made, and nobody lived to say how
@@ -93,12 +120,77 @@ class Delivery:
         if taken is None:
             return False  # another process is at it
         try:
-            await self.post(trying, notifier_of(found))
+            if trying.notice is Notice.TASK_UPDATE:
+                await self._push(trying)
+            else:
+                await self.post(await self._linked(trying, notifier), notifier)
         except Undelivered as failed:
             await self._not_delivered(taken, replace(trying, error=failed.why[:LONGEST_ERROR]))
             return False
-        await self._move_notification(taken, None, "notification.delivered")
+        await self._move_notification(taken, self._reminder(trying, notifier), "notification.delivered")
         return True
+
+    async def _receiver(self, notification: Notification) -> Notifier | None:
+        """Where it goes: to its notifier, or to the callback of its task; None where that is gone."""
+        if notification.notice is Notice.TASK_UPDATE:
+            push = await self._push_of(notification)
+            return None if push is None else _receiver_of(push, notification)
+        if notification.notice is not Notice.TASK_ENDED:
+            found = await self._store.record(rules.KIND, self._workspace, notification.notifier)
+            return None if found is None else notifier_of(found)
+        task_id = notification.task_id
+        definition = None if task_id is None else (await self._store.definitions([task_id])).get(task_id)
+        if definition is None or definition.callback is None:
+            return None
+        return Notifier(
+            name=rules.CALLBACK,
+            events=(Notice.TASK_ENDED,),
+            types=(),
+            queues=(),
+            tags=(),
+            target=definition.callback,
+            nonce="",
+            created_at=definition.created_at,
+            created_by=definition.created_by,
+        )
+
+    async def _push_of(self, notification: Notification) -> Push | None:
+        """Where an agent that asked for the task over A2A wants to hear of it; None where it does no more."""
+        found = await self._asked_tasks.record(str(notification.task_id))
+        pushes = () if found is None else asked_task(found).pushes
+        return next((each for each in pushes if each.id == notification.notifier), None)
+
+    async def _push(self, notification: Notification) -> None:
+        push = await self._push_of(notification)
+        if push is None:
+            return
+        body = compact(dict(notification.facts)).encode()
+        try:
+            await post_request(push.url, push.headers(), body, permitted=self.permitted())
+        except InvalidInput as refused:
+            raise Undelivered(str(refused.facts["rule"])) from None
+
+    def _reminder(self, sent: Notification, notifier: Notifier) -> Notification | None:
+        """The same again, later, where it waits for somebody; whether it still does is asked then."""
+        if notifier.every is None or sent.notice is not Notice.APPROVAL_WANTED or "wait" not in sent.facts:
+            return None
+        return rules.reminded(sent, notifier.every, self._ledger.now())
+
+    async def _is_still_wanted(self, notification: Notification) -> bool:
+        """Whether the wait goes on that it tells of."""
+        task_id, wait = notification.task_id, notification.facts.get("wait")
+        if notification.notice is not Notice.APPROVAL_WANTED or wait is None or task_id is None:
+            return True
+        hot = (await self._store.load([task_id])).get(task_id)
+        return hot is not None and (hot.status, hot.wait) == (Status.PENDING, wait)
+
+    async def _linked(self, notification: Notification, notifier: Notifier) -> Notification:
+        """With a link to the question, where this recipient may answer by one."""
+        task_id, wait = notification.task_id, notification.facts.get("wait")
+        if notification.notice is not Notice.APPROVAL_WANTED or not isinstance(wait, int) or task_id is None:
+            return notification
+        link = await self._answer_links.url(task_id, wait, notifier.name)
+        return notification if link is None else rules.with_link(notification, link)
 
     async def _not_delivered(self, record: Record, notification: Notification) -> None:
         if rules.is_spent(notification):
@@ -129,7 +221,8 @@ class Delivery:
         return await self._ledger.commit(decide)
 
     async def post(self, notification: Notification, notifier: Notifier) -> None:
-        secret = self.signing_secret(notifier)
+        is_callback = notification.notice is Notice.TASK_ENDED
+        secret = self.callback_secret() if is_callback else self.signing_secret(notifier)
         try:
             await post(
                 notification,
@@ -145,8 +238,31 @@ class Delivery:
     def signing_secret(self, notifier: Notifier) -> str:
         return signing.hook_secret(self._store.secret, self._workspace, f"notifier:{notifier.name}", notifier.nonce)
 
+    def callback_secret(self) -> str:
+        """What callbacks are signed with: one secret for the workspace, since a task has no notifier."""
+        return signing.hook_secret(self._store.secret, self._workspace, rules.CALLBACK, "")
+
     def permitted(self) -> addresses.Allowed:
         return addresses.allowed(self._ledger.options.allowed_targets)
 
     async def notifiers(self) -> list[Notifier]:
         return [notifier_of(record) for record in await self._store.records(rules.KIND, self._workspace)]
+
+
+def _first_due(notice: Notice, notifier: Notifier, at: Micros, now: Micros) -> Micros:
+    """When a notification is first tried: at once, or when nobody has given an approval for as long as was said."""
+    return max(now, Micros(at + notifier.after)) if notice is Notice.APPROVAL_WANTED else now
+
+
+def _receiver_of(push: Push, notification: Notification) -> Notifier:
+    return Notifier(
+        name=push.id,
+        events=(Notice.TASK_UPDATE,),
+        types=(),
+        queues=(),
+        tags=(),
+        target=push.url,
+        nonce="",
+        created_at=notification.at,
+        created_by="a2a",
+    )

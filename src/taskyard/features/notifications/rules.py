@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, NotRequired, TypedDict
 from urllib.parse import urlsplit
 
 from taskyard.core.changes import Outbox, Record
@@ -19,6 +19,8 @@ from taskyard.core.units import Micros, to_iso
 KIND = "notifier"  # of records: which events go where
 PARKED = "parked"  # of records: given up, until a person says otherwise
 TRIES = 8
+UNASKED = frozenset({Notice.TEST, Notice.TASK_ENDED, Notice.TASK_UPDATE})  # what no notifier can be set for
+CALLBACK = "callback"  # stands for the notifier of a notification that goes to the callback of its task
 _AT_ONCE = Micros(0)
 
 
@@ -43,6 +45,8 @@ class Notifier:
     nonce: str  # what the signing secret is derived from, besides the yard's own
     created_at: Micros
     created_by: str
+    after: Micros = _AT_ONCE  # an approval is notified of when nobody has given it for so long
+    every: Micros | None = None  # and again each time that so much has passed; None: once
 
     @property
     def shown(self) -> str:
@@ -70,6 +74,8 @@ class Notifier:
             "nonce": self.nonce,
             "created_at": self.created_at,
             "created_by": self.created_by,
+            "after": self.after,
+            "every": self.every,
         }
 
 
@@ -134,6 +140,8 @@ class NotifierBody(TypedDict):
     nonce: str
     created_at: Micros
     created_by: str
+    after: NotRequired[Micros]
+    every: NotRequired[Micros | None]
 
 
 class NotificationBody(TypedDict):
@@ -166,6 +174,8 @@ def notifier_of(record: Record) -> Notifier:
         nonce=body["nonce"],
         created_at=body["created_at"],
         created_by=body["created_by"],
+        after=body.get("after", _AT_ONCE),
+        every=body.get("every"),
     )
 
 
@@ -193,13 +203,24 @@ def tried(notification: Notification, now: Micros) -> Notification:
     return replace(notification, tries=tries, next_at=Micros(now + delivery_delay(tries)))
 
 
+def reminded(notification: Notification, every: Micros, now: Micros) -> Notification:
+    """What was delivered, to be delivered again when so much has passed and nobody has answered."""
+    return replace(notification, tries=0, error=None, next_at=Micros(now + every))
+
+
+def with_link(notification: Notification, link: str) -> Notification:
+    """What goes out of the yard. The link is stored nowhere: it is made for each try."""
+    text = f"{notification.text}\n\nAnswer here: {link}"
+    return replace(notification, text=text, facts={**notification.facts, "link": link})
+
+
 def is_spent(notification: Notification) -> bool:
     """Whether there is no try left."""
     return notification.tries >= TRIES
 
 
 def events_of(words: Sequence[str], path: str = "events") -> tuple[Notice, ...]:
-    known = [notice.value for notice in Notice if notice is not Notice.TEST]
+    known = [notice.value for notice in Notice if notice not in UNASKED]
     if not words or any(word not in known for word in words):
         raise InvalidInput(path, f"must be some of {', '.join(known)}")
     return tuple(dict.fromkeys(Notice(word) for word in words))
@@ -232,10 +253,16 @@ def text_of(notice: Notice, facts: Mapping[str, Json], *, about: str) -> tuple[s
             return f"Budget gone: {about}", "Tasks wait until there is money again."
         case Notice.APPROVAL_WANTED:
             until = f" until {facts['until']}" if facts.get("until") else ""
+            if facts.get("question") is not None:
+                return f"Answer wanted: {about}", f"{facts['question']}\n\nIt waits for an answer{until}."
             return f"Approval wanted: {about}", f"It waits for the signal {facts.get('signal')}{until}."
         case Notice.DAG_FAILED:
             return f"DAG failed: {about}", "Nothing in it can proceed, and not all of it ended well."
         case Notice.DAG_COMPLETED:
             return f"DAG completed: {about}", "All of it is done."
+        case Notice.TASK_ENDED:
+            return f"Ended: {about}", f"It is {facts.get('status')}."
         case Notice.TEST:
             return "Test", "This notifier works."
+        case Notice.TASK_UPDATE:
+            return f"Task update: {about}", "For the agent that asked for the task over A2A."

@@ -15,11 +15,13 @@ from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.json_value import Json
 from taskyard.core.notice import UNDELIVERED, Notice
+from taskyard.core.units import MINUTE, SECOND, Micros
 from taskyard.definition import arguments, fields
 from taskyard.features.notifications import rules
 from taskyard.features.notifications.delivery import Delivery
 from taskyard.features.notifications.rules import Notification, Notifier, notification_of, notifier_of
 from taskyard.features.notifications.views import (
+    CallbackSecret,
     NotificationView,
     NotifierMade,
     NotifierView,
@@ -34,6 +36,7 @@ from taskyard.outbound.safe_connect import Undelivered
 
 ROWS = 200  # of the outbox, that are looked at in one go
 LONGEST_NAME = 100  # of a notifier: it is a part of longer ones
+SHORTEST_INTERVAL = MINUTE  # between reminders
 AT_ONCE = 20  # notifications that are sent beside each other
 
 
@@ -53,13 +56,17 @@ class Notifications:
         types: Iterable[str] = (),
         queues: Iterable[str] = (),
         tags: Iterable[str] = (),
+        after_sec: float = 0,
+        every_sec: float | None = None,
         by: str = LOCAL,
     ) -> NotifierMade:
         """Tell a target of these events, of all tasks or of those of some types, queues or tags.
 
         `http://` and `https://` are webhooks; what they are signed with is shown this once. Other
         targets are those of a service in the guide: slack://, mailtos://, ntfys://, ….
-        Under a name that is taken, the notifier is replaced, and signs with a new secret.
+        Under a name that is taken, the notifier is replaced, and signs with a new secret; links that it sent are void.
+        An approval that nobody gives is notified of after `after_sec` (to escalate), and again every `every_sec` (to
+        remind) until the wait is over.
         """
         notifier = Notifier(
             name=fields.name(name, "name", most=LONGEST_NAME),
@@ -71,6 +78,8 @@ class Notifications:
             nonce=token_hex(16),
             created_at=self._ledger.now(),
             created_by=arguments.name("by", by),
+            after=arguments.duration("after_sec", after_sec),
+            every=_interval(every_sec),
         )
 
         async def decide() -> tuple[ChangeSet, None]:
@@ -94,6 +103,10 @@ class Notifications:
             (notifier_view(notifier) for notifier in await self._notification_delivery.notifiers()),
             key=lambda each: each.name,
         )
+
+    async def callback_secret(self) -> CallbackSecret:
+        """What the callbacks of tasks are signed with, for those who receive them."""
+        return CallbackSecret(self._notification_delivery.callback_secret())
 
     async def remove(self, name: str, *, by: str = LOCAL) -> None:
         """Tell this target no more. What is on its way to it goes too."""
@@ -159,3 +172,10 @@ class Notifications:
             return ChangeSet(records=tuple(changes), events=(audited,), at=self._ledger.now()), None
 
         await self._ledger.commit(decide)
+
+
+def _interval(every_sec: float | None) -> Micros | None:
+    every = None if every_sec is None else arguments.duration("every_sec", every_sec)
+    if every is not None and every < SHORTEST_INTERVAL:
+        raise InvalidInput("every_sec", f"must be at least {SHORTEST_INTERVAL // SECOND}")
+    return every

@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 from taskyard.core.json_value import Json
 from taskyard.core.notice import Notice
 from taskyard.core.task import DagId, TaskId
-from taskyard.definition.view import FLAT, About, Time, view
+from taskyard.definition.view import FLAT, About, Length, Time, view
 from taskyard.features.notifications.rules import Notification, Notifier
 
 
@@ -24,6 +24,8 @@ class NotifierView:
     target: str  # redacted
     created_at: Time
     created_by: str
+    after: Annotated[Length, About("An approval is notified of when nobody has given it for so long.")]
+    every: Annotated[Length | None, About("And again each time that so much has passed; null: once.")]
 
 
 class NotifierMade(NamedTuple):
@@ -51,6 +53,8 @@ def notifier_view(notifier: Notifier) -> NotifierView:
         target=notifier.shown,
         created_at=notifier.created_at,
         created_by=notifier.created_by,
+        after=notifier.after,
+        every=notifier.every,
     )
 
 
@@ -87,3 +91,8 @@ def notification_view(notification: Notification) -> NotificationView:
         next_at=notification.next_at,
         error=notification.error,
     )
+
+
+@view
+class CallbackSecret:
+    secret: Annotated[str, About("What callbacks are signed with, as other webhooks of the yard.")]

@@ -11,8 +11,9 @@ from typing import NamedTuple
 from taskyard.core.changes import ChangeSet, Committed, RecordChange, expected
 from taskyard.core.dag import DagStatus
 from taskyard.core.policy import policy_of, preset
-from taskyard.core.task import Hot, Status
+from taskyard.core.task import Hot, Status, Trait
 from taskyard.core.units import Micros
+from taskyard.features.approvals import rules as approvals
 from taskyard.features.artifacts.orphans import OrphanObjects
 from taskyard.features.inbox.transcripts import Transcripts
 from taskyard.features.metrics.service import MetricCounts
@@ -50,7 +51,7 @@ class Pruning:
         self._retention = retention
         self._pruned_through = FROM_THE_OLDEST
         self._events_pruned_through = 0
-        self._others_work = False  # this process committed while the last piece was removed
+        self._others_work = False  # this process committed while the last piece was removed, or in the rest before it
 
     async def prune(self) -> PruneStep:
         """Remove the next pieces of what is old enough; the answer counts tasks."""
@@ -74,17 +75,18 @@ class Pruning:
         at again only by the next pass.
         """
         dead_too = await self._some_prune_dead()
-        pruned = 0
+        pruned, commits = 0, self._ledger.queue.commits
         for _ in range(MOST_PIECES):
-            began, commits = monotonic(), self._ledger.queue.commits
+            began = monotonic()
             size = retention.piece_size(PIECE, others_work=self._others_work)
             piece = await self._store.prunable(before, size, dead_too=dead_too, after=self._pruned_through)
             self._pruned_through = piece.cursor or FROM_THE_OLDEST
             pruned += await self._remove(piece.tasks)
             if piece.cursor is None:
                 return PruneStep(pruned)
-            self._others_work = self._ledger.queue.commits != commits
-            await asyncio.sleep(retention.rest_after(monotonic() - began, others_work=self._others_work))
+            self._others_work, commits = self._ledger.queue.commits != commits, self._ledger.queue.commits
+            took = monotonic() - began
+            await asyncio.sleep(retention.rest_after(len(piece.tasks), took, others_work=self._others_work))
         return PruneStep(pruned, more=True)
 
     async def _prunable_before(self) -> Micros:
@@ -159,10 +161,17 @@ class Pruning:
             records=(
                 *await self._orphan_objects.files_let_go(group),
                 *await self._transcripts.subagents_let_go(group),
+                *await self._questions_let_go(group),
                 *(sessions[hot.id] for hot in group if hot.id in sessions),
                 *dag,
             ),
         )
+
+    async def _questions_let_go(self, group: Sequence[Hot]) -> list[RecordChange]:
+        """What these tasks asked people."""
+        asked = [hot.id for hot in group if hot.traits & Trait.ASKED]
+        found = await self._store.named(approvals.KIND, group[0].workspace, asked) if asked else {}
+        return [RecordChange(*record[:4], None) for record in found.values()]
 
     def _removal_of(self, hots: Sequence[Hot], records: tuple[RecordChange, ...] = ()) -> ChangeSet:
         return ChangeSet(

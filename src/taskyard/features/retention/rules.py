@@ -12,7 +12,7 @@ from taskyard.core.task import Hot, Status, TaskId, dag_of
 DEFAULT_DAYS = 7.0  # where nobody has given another number
 MOST_DAYS = 36_500
 SMALL_PIECE = 250  # tasks, where others work meanwhile: each of their commits may have to wait for a piece
-RESTS = 1.0
+BESIDE_OTHERS = 2_100.0  # finished tasks a second, where others work meanwhile: a little above what is promised
 
 
 def checked_days(days: float) -> float:
@@ -26,9 +26,13 @@ def piece_size(most: int, *, others_work: bool) -> int:
     return min(most, SMALL_PIECE) if others_work else most
 
 
-def rest_after(took: float, *, others_work: bool) -> float:
-    """Seconds that pruning rests after a piece: others get at least half of the time."""
-    return RESTS * took if others_work else 0.0
+def rest_after(looked_at: int, took: float, *, others_work: bool) -> float:
+    """Seconds that pruning rests after a piece of so many tasks that took so long.
+
+    Beside others it keeps to a rate, however quick it is, and to half of the time, however slow. A quiet yard is pruned
+    as fast as it goes.
+    """
+    return max(looked_at / BESIDE_OTHERS - took, took) if others_work else 0.0
 
 
 def is_plain(hot: Hot) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from taskyard.core.changes import ChangeSet
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json
+from taskyard.core.json_value import Json, object_of
 from taskyard.core.task import DagId, TaskId
 from taskyard.features.sources import templates
 from taskyard.features.tasks.creation.drafts import Drafts
@@ -48,10 +48,10 @@ class TemplatedWork:
 
     async def made(self, template: Mapping[str, Json], values: Mapping[str, Json], cause: Cause, keys: Keys) -> Made:
         """What the template comes to; InvalidInput where that is no sound work."""
-        given = cast(dict[str, dict[str, Json]], templates.filled(dict(template), values))
+        given = object_of(templates.filled(dict(template), values))
         if "task" in given:
-            return await self._made_task(given["task"], cause, keys)
-        return await self._made_graph(given["dag"], cause, keys)
+            return await self._made_task(object_of(given["task"]), cause, keys)
+        return await self._made_graph(object_of(given["dag"]), cause, keys)
 
     async def _made_task(self, task: dict[str, Json], cause: Cause, keys: Keys) -> Made:
         planning, now = await self._drafts.planning_new(), self._ledger.now()

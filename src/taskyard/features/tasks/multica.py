@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json, compact
+from taskyard.core.json_value import Json, compact, object_of
 from taskyard.core.policy import PRESETS
 from taskyard.core.runtime import runtime_of
 from taskyard.core.task import WAITING, Attempt, Hot, Outcome, Status
@@ -248,9 +248,9 @@ def _attempt_task(details: Details, tried: _Tried, since: Micros) -> AttemptTask
 
 def event_views(document: Document) -> list[Document]:
     """An event as those who watch attempts see it: where one ends and another is to follow, of both."""
-    payload = cast(dict[str, Any], document["payload"])
+    payload = object_of(document["payload"])
     number, word = payload["attempt"], payload["status"]
-    if document["task_id"] is None or number is None:
+    if document["task_id"] is None or not isinstance(number, int):
         return [document]
     status = None if word is None else Status(word)
     if (ended := _ENDS_ATTEMPT.get(str(document["event"]))) is not None:
@@ -264,9 +264,9 @@ def event_views(document: Document) -> list[Document]:
 
 
 def _of_attempt(document: Document, number: int, status: Status | None, *, type_: str | None = None) -> Document:
-    payload = dict(cast(Document, document["payload"]))
+    payload = dict(object_of(document["payload"]))
     if document["event"] in _FAILURES:  # a reason to cancel is a person's own
-        payload["reason"] = _reason(cast(str, payload["reason"]))
+        payload["reason"] = _reason(str(payload["reason"]))
     payload |= {"attempt": number, "status": None if status is None else _WORDS[status]}
     id_ = attempt_id(str(document["task_id"]), number)
     return {**document, "type": type_ or document["type"], "task_id": id_, "payload": payload}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, TypeVar, dataclass_transform
 
@@ -92,6 +93,8 @@ class Task:
     cancelled: CancelledAt | None
     tags: tuple[str, ...]
     remember: bool | None
+    callback: Annotated[str | None, About("The webhook that is called when it has ended.")]
+    variant: Annotated[str | None, About("Which variant of its type it is.")]
     trace: Annotated[str | None, About("The W3C traceparent of the span that put it in.")]
     created_at: Time
     created_by: str
@@ -214,6 +217,8 @@ def fill(task: Task, hot: Hot, spec: Definition, policy: Policy) -> None:
     task.cancelled = CancelledAt(hot.updated_at, hot.why) if status is Status.CANCELLED else None
     task.tags = spec.tags
     task.remember = spec.remember
+    task.callback = spec.callback
+    task.variant = spec.variant
     task.trace = spec.trace
     task.created_at = spec.created_at
     task.created_by = spec.created_by
@@ -237,7 +242,10 @@ class Held(Task):
         self.lease = lease
         # What every worker asks for: a view that is worked out whole would be work for each attempt.
         self.attempt = hot.attempt
-        self.timeouts = Timeouts(definition.claim_ttl_sec, definition.heartbeat_sec, definition.lease_sec)
+        self.timeouts = _timeouts(definition.claim_ttl_sec, definition.heartbeat_sec, definition.lease_sec)
+
+
+_timeouts = lru_cache(maxsize=64)(Timeouts)  # few are in use at a time
 
 
 class History(NamedTuple):

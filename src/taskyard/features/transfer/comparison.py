@@ -9,7 +9,7 @@ from hashlib import blake2b
 from taskyard.core.changes import Record
 from taskyard.core.json_value import compact
 from taskyard.features.transfer.rules import encode_copy
-from taskyard.features.transfer.service import IMPORT
+from taskyard.features.transfer.service import OF_ONE_STORE
 from taskyard.features.transfer.views import Compared, RowDifference
 from taskyard.stores.contract import Store
 from taskyard.stores.copies import START, Copy, OutboxCopy, TaskCopy, TaskPart, YardPart, place_after, place_of
@@ -46,7 +46,7 @@ async def _rows(store: Store, part: YardPart) -> AsyncIterator[tuple[str, int]]:
     after, number = START, 0
     while page := await store.dump(part, after, PAGE):
         for copy in page:
-            if isinstance(copy, Record) and copy.kind == IMPORT:
+            if isinstance(copy, Record) and copy.kind in OF_ONE_STORE:
                 continue
             if not isinstance(copy, TaskPart):
                 if name:

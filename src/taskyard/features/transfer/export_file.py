@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import DEEPEST, Json, compact, decode
+from taskyard.core.json_value import DEEPEST, compact, decode
 from taskyard.features.transfer.rules import Document, decode_copy, encode_copy
 from taskyard.stores.copies import Copy
 
@@ -40,7 +40,7 @@ class ExportWriter:
         self._file = file
         self._hash = sha256()
         self.counts: Counter[str] = Counter()
-        self._write({"taskyard": cast(Json, header._asdict())})
+        self._write({"taskyard": {**header._asdict()}})
 
     def add(self, copy: Copy) -> None:
         line = encode_copy(copy)
@@ -49,7 +49,7 @@ class ExportWriter:
 
     def finish(self) -> Ending:
         ending = Ending(dict(self.counts), self._hash.hexdigest())
-        self._write({"end": cast(Json, ending._asdict())})
+        self._write({"end": {**ending._asdict()}})
         return ending
 
     def _write(self, line: Document) -> None:

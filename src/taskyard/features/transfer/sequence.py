@@ -82,7 +82,11 @@ class SequenceCheck:
 
     def _take_task(self, copy: TaskCopy, where: str) -> None:
         hot, lane, definition = copy
-        if (hot.id, hot.workspace, hot.dag_id) != (definition.id, definition.workspace, definition.dag_id):
+        # A lone task that spawned is the first of a DAG since. Its definition stays as it was: what was asked for.
+        was_alone = definition.dag_id is None
+        if (hot.id, hot.workspace) != (definition.id, definition.workspace) or not (
+            was_alone or definition.dag_id == hot.dag_id
+        ):
             raise InvalidInput(where, "has a definition of another task")
         if lane.workspace != hot.workspace:
             raise InvalidInput(where, "has a lane of another workspace")

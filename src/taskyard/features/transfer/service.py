@@ -11,12 +11,14 @@ import secrets
 from collections.abc import AsyncIterator, Iterator
 from hashlib import sha256
 from importlib.metadata import version
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, TypedDict
 
 from taskyard.core.changes import Record, RecordChange, StoredEvent
 from taskyard.core.errors import ImportUnfinished, InvalidInput, YardMoved
 from taskyard.core.json_value import Json, compact
+from taskyard.core.record_kinds import RecordKind
 from taskyard.core.units import SECOND, to_iso
+from taskyard.features.memory.rules import CURSOR
 from taskyard.features.tokens.rules import EVERYWHERE
 from taskyard.features.transfer.export_file import FORMAT, ExportReader, ExportWriter, Header, NumberedCopy
 from taskyard.features.transfer.rules import encode_copy
@@ -31,8 +33,22 @@ STEP = 1000  # copies that are stored at once, at least
 STEP_BYTES = 4 << 20
 SWEPT = 10 * SECOND  # a yard that was swept so lately is in use
 IMPORT = "import"  # the kind of the record that says how far an import is
+# Vectors are not copied: the other store begins with the first event, and makes them again.
+OF_ONE_STORE = frozenset({IMPORT, CURSOR})
 BEGUN, DONE = "begun", "done"
 _KEY = (IMPORT, EVERYWHERE, IMPORT)
+
+
+class ImportBody(TypedDict):
+    """How far an import is: the last line of its file that is stored."""
+
+    state: str
+    sha256: str
+    began_at: str
+    line: int
+
+
+PROGRESS = RecordKind(IMPORT, ImportBody)
 # What a process that only looks on leaves alone. Leases and signs of life move in a yard at rest too.
 _AT_REST = frozenset({YardPart.RECORDS, YardPart.LIMITS, YardPart.COUNTERS, YardPart.OUTBOX})
 
@@ -40,8 +56,13 @@ _AT_REST = frozenset({YardPart.RECORDS, YardPart.LIMITS, YardPart.COUNTERS, Yard
 async def refuse_unfinished(store: Store) -> None:
     """Refuse a store that has only a part of an imported yard."""
     record = await store.record(*_KEY)
-    if record is not None and record.body["state"] == BEGUN:
-        raise ImportUnfinished(str(record.body["began_at"]), cast(int, record.body["line"]))
+    if record is not None and PROGRESS.of(record)["state"] == BEGUN:
+        raise _unfinished(record)
+
+
+def _unfinished(record: Record) -> ImportUnfinished:
+    progress = PROGRESS.of(record)
+    return ImportUnfinished(progress["began_at"], progress["line"])
 
 
 class Transfer:
@@ -81,12 +102,12 @@ class Transfer:
         return max((stored.seq for stored in await self._store.newest_events(limit=1)), default=0)
 
     async def _copies(self, parts: Any = YardPart) -> AsyncIterator[Copy]:
-        """All copies of these parts, but how far an import is."""
+        """All copies of these parts, but what is of this store alone."""
         for part in YardPart:
             after = START
             while part in parts and (page := await self._store.dump(part, after, PAGE)):
                 for copy in page:
-                    if not (isinstance(copy, Record) and copy.kind == IMPORT):
+                    if not (isinstance(copy, Record) and copy.kind in OF_ONE_STORE):
                         yield copy
                 if part is YardPart.SECRET:
                     break
@@ -98,7 +119,7 @@ class Transfer:
         """Store the yard of a file. The file is read three times: checked, stored, and compared with what is stored."""
         checked = _checked(file, name)
         progress = await self._begin(checked)
-        resumed_after = cast(int, progress.body["line"])
+        resumed_after = PROGRESS.of(progress)["line"]
         for step in _steps(ExportReader(file, name), resumed_after):
             progress = await self._store_step(progress, [each.copy for each in step], line=step[-1].line)
         await self._compare(ExportReader(file, name), has_secret="secret" in checked.counts)
@@ -117,10 +138,10 @@ class Transfer:
             now = to_iso(self._store.now())
             body: dict[str, Json] = {"state": BEGUN, "sha256": checked.sha256, "began_at": now, "line": 0}
             return await self._store_step(Record(*_KEY, 0, body), [])
-        if record.body["state"] == DONE:
+        if PROGRESS.of(record)["state"] == DONE:
             raise InvalidInput("url", "must name an empty store: an import has ended here")
-        if record.body["sha256"] != checked.sha256:
-            raise ImportUnfinished(str(record.body["began_at"]), cast(int, record.body["line"]))
+        if PROGRESS.of(record)["sha256"] != checked.sha256:
+            raise _unfinished(record)
         return record
 
     async def _check_empty(self) -> None:

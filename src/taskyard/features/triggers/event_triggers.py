@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from taskyard.core import dag as dags
 from taskyard.core import transitions
@@ -20,7 +20,7 @@ from taskyard.core.task import DagId, Definition, Hot, Status, TaskId, lone_dag,
 from taskyard.core.units import SECOND, Micros, to_iso
 from taskyard.features.sources import fires
 from taskyard.features.triggers import figures
-from taskyard.features.triggers.rules import KIND, SourceName, Trigger, trigger_of
+from taskyard.features.triggers.rules import KIND, SourceName, Trigger, names_of, trigger_of
 from taskyard.features.triggers.service import LISTENING
 from taskyard.features.triggers.trigger_firing import Happened, TriggerFiring
 from taskyard.ledger.ledger import Ledger
@@ -86,7 +86,7 @@ class EventTriggers:
         fired = 0
         end: _End | None = None
         for trigger in await self._listeners(SourceName.DAG):
-            if ended.at < trigger.created_at or ended.status.value not in cast(list[str], trigger.settings["status"]):
+            if ended.at < trigger.created_at or ended.status.value not in names_of(trigger.settings, "status"):
                 continue
             end = end or await self._end_of(ended)
             if end is None:

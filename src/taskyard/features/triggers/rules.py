@@ -246,8 +246,14 @@ def _is_same(value: Json, wanted: Json) -> bool:
     return value == wanted and isinstance(value, bool) == isinstance(wanted, bool)
 
 
+def names_of(settings: Mapping[str, Json], name: str) -> list[str]:
+    """A setting that lists names, such as the states of DAGs that fire a trigger."""
+    listed = settings[name]
+    return [str(each) for each in listed] if isinstance(listed, list) else []
+
+
 def matches_file(trigger: Trigger, name: str, change: str) -> bool:
-    patterns, changes = (cast(list[str], trigger.settings[each]) for each in ("patterns", "changes"))
+    patterns, changes = names_of(trigger.settings, "patterns"), names_of(trigger.settings, "changes")
     return change in changes and any(fnmatchcase(name, pattern) for pattern in patterns)
 
 

@@ -9,13 +9,17 @@ from typing import NamedTuple
 
 from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.json_value import Json
+from taskyard.core.policy import PRESETS
 from taskyard.core.units import SECOND
+from taskyard.features.memory.recall import Recall
+from taskyard.features.memory.service import Memory
 from taskyard.ledger.ledger import Ledger
 from taskyard.visible_text import visible
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB
 DUE_AT_ONCE = 500  # due tasks that are looked at
+NO_EMBEDDER = "none"
 WATCHER = "watcher"  # of records: a file watcher that has ended
 LONGEST_PROBLEM = 500  # characters
 
@@ -29,8 +33,10 @@ class Finding(NamedTuple):
 
 
 class Health:
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, memory: Memory, recall: Recall) -> None:
         self._ledger = ledger
+        self._memory = memory
+        self._recall = recall
         self._store = ledger.store
         self._workspace = ledger.workspace
 
@@ -40,7 +46,12 @@ class Health:
         due = await self._store.due(now, DUE_AT_ONCE)
         expired = [hot.lease_expires_at for hot in due if hot.status.is_held and hot.lease_expires_at is not None]
         behind = max(now - min(expired, default=now), 0) / SECOND
-        return {**await self._store.health(), "oldest_expired_lease_sec": behind, **await self._watchers()}
+        return {
+            **await self._store.health(),
+            "oldest_expired_lease_sec": behind,
+            **await self._watchers(),
+            **await self._memory_figures(),
+        }
 
     async def note_watcher(self, host: str, folders: Sequence[str], problem: str | None) -> None:
         """Keep what is wrong with the file watcher of a machine; None where it watches, or was asked to stop."""
@@ -63,6 +74,26 @@ class Health:
         if not failed:
             return {}
         return {"failed_watchers": {str(each.body["host"]): each.body["problem"] for each in failed}}
+
+    async def _memory_figures(self) -> dict[str, Json]:
+        """What embeds finished work, and how long the first of it has waited."""
+        state, embedders = await self._memory.state(), await self._recall.embedders_at_work()
+        if not embedders:
+            return {"memory_embedder": NO_EMBEDDER if await self._memory_is_asked_for() else "none, and none is needed"}
+        figures: dict[str, Json] = {"memory_embedder": ", ".join(embedders)}
+        if state.embedder is not None:
+            since = state.waiting_since
+            figures["memory_waiting_sec"] = 0 if since is None else max(self._ledger.now() - since, 0) / SECOND
+        if state.problem is not None:
+            figures["memory_problems"] = {"embedder": state.problem}
+        return figures
+
+    async def _memory_is_asked_for(self) -> bool:
+        """Whether tasks of this workspace are to be remembered, as far as the workspace says so."""
+        policy, planning = await self._memory.policy(), await self._ledger.configuration.current()
+        if policy.remember is not None:
+            return policy.remember or any(policy.types.values())
+        return PRESETS[planning.preset].remembers or any(policy.types.values())
 
 
 class _Rule(NamedTuple):
@@ -97,6 +128,11 @@ _RULES = {
     "replication_lag_bytes": _Rule("a standby is far behind", most=256 * MIB),
     "clock_jump_sec": _Rule("the clock was set back within the last day: look at how this machine keeps time", most=0),
     "failed_watchers": _Rule("files that change there fire no trigger: look at the log of that process"),
+    "memory_embedder": _Rule(
+        "work is to be remembered, and nothing is: set TASKYARD_EMBEDDER, for example to hash:", never=NO_EMBEDDER
+    ),
+    "memory_waiting_sec": _Rule("finished work is not embedded: no process with an embedder keeps up", most=600),
+    "memory_problems": _Rule("nothing is embedded until the embedder answers"),
     "oldest_expired_lease_sec": _Rule("nobody takes back what its agent has lost: no process sweeps", most=60),
 }
 

@@ -9,10 +9,12 @@ from pydantic import Field
 from taskyard.api import calls, openapi
 from taskyard.api.codec import write
 from taskyard.api.openapi import model
+from taskyard.core.errors import Forbidden
+from taskyard.core.json_value import Json
 from taskyard.definition.view import Time, view
 from taskyard.features.attempts.views import Receipt
 from taskyard.mcp.desk import Desk
-from taskyard.mcp.questions import AskedQuestion, asked_under, question_of
+from taskyard.mcp.elicitation import form_of
 from taskyard.mcp.toolbox import ADDS, OPERATOR, PRODUCER, WORKER, Answer, Toolbox
 from taskyard.mcp.tools.attempts import Lease
 from taskyard.mcp.tools.tasks import MOST_ROWS, TaskId
@@ -30,6 +32,8 @@ class ShortApproval:
     title: str
     signal: str
     question: str
+    answer_schema: Json
+    who: tuple[str, ...]
     since: Time
     until: Time | None
 
@@ -46,8 +50,15 @@ async def ask_human(
     question: Annotated[str, Field(description="What a person is to decide.", max_length=4_000)],
     answer_schema: Annotated[
         dict[str, Any] | None,
-        Field(description="JSON Schema of the answer: an object with plain properties. Default: approved, comment."),
+        Field(description="JSON Schema of the answer. Default: an object with approved and comment."),
     ] = None,
+    choices: Annotated[
+        list[str] | None, Field(description="In place of a schema: the answer is one of these.", max_length=100)
+    ] = None,
+    who: Annotated[
+        list[str] | None, Field(description="Names, groups and roles that may answer. Default: any.", max_length=50)
+    ] = None,
+    context: Annotated[Any, Field(description="What the person is to see beside the question.")] = None,
     signal: Annotated[
         str, Field(description="The name of the answer, one for each question.", max_length=200)
     ] = "answer",
@@ -56,10 +67,17 @@ async def ask_human(
     """Ask a person, and suspend the task until somebody has answered. `suspended`: the lease is gone, claim other work;
     whoever claims this task again calls ask_human in the same way and gets the answer."""
     desk.leases.called(lease)
-    await desk.yard.attempts.checkpoint(
-        task_id, lease, asked_under(signal), AskedQuestion.stored(question, answer_schema)
+    waited = await desk.yard.attempts.ask(
+        task_id,
+        lease,
+        signal,
+        question,
+        answer_schema=answer_schema,
+        choices=choices,
+        who=who or (),
+        context=context,
+        timeout_sec=timeout_sec,
     )
-    waited = await desk.yard.attempts.wait_for(task_id, lease, f"wait:{signal}", signal, timeout_sec=timeout_sec)
     if not waited.over:
         desk.leases.let_go(lease)
     return {
@@ -85,7 +103,9 @@ async def list_approvals(
             type=each.task.type,
             title=each.task.title,
             signal=each.signal,
-            question=(await question_of(desk.yard, each)).text,
+            question=form_of(each).message if each.question is None else each.question.text,
+            answer_schema=None if each.question is None else each.question.answer_schema,
+            who=() if each.question is None else each.question.who,
             since=each.since,
             until=each.until,
         )
@@ -103,4 +123,8 @@ async def answer_approval(
     data: Annotated[Any, Field(description='The answer, such as {"approved": true, "comment": "…"}.')] = None,
 ) -> Answer:
     """Answer a task that waits. Ask the user first: the decision is theirs."""
+    for wait in await desk.yard.approvals.list(task_id=task_id):
+        # One session may work as an agent and have the tools of an operator too.
+        if wait.question is not None and desk.seat.is_taken_by(wait.question.asked_by):
+            raise Forbidden("an agent does not answer its own question")
     return write(await desk.yard.signal(task_id, signal, data, sent_by=desk.by))

@@ -20,6 +20,7 @@ from taskyard.core.json_value import is_object
 from taskyard.core.runtime import process_of
 from taskyard.core.units import Micros
 from taskyard.definition.arguments import AgentName, agent_name
+from taskyard.features.approvals.rules import Person
 from taskyard.features.overview.views import Overview
 from taskyard.features.tasks.multica import task_of
 from taskyard.features.tokens.rules import Role, Token, presented
@@ -58,7 +59,13 @@ class Serving:
     figures: Figures = field(default_factory=Figures)
     problems: Callable[[], list[str]] = list  # what this process should do beside serving, and does not
     mcp: Mount | None = None  # what answers at /mcp; None: its library is not installed
+    issuer: str | None = None  # the authorization server that hands out this yard's tokens, for clients of MCP to find
+    a2a: Mount | None = None  # the same at /a2a
     overviews: Fresh[Overview] = field(default_factory=lambda: Fresh[Overview](share=4))  # somebody is looking
+
+    @property
+    def mounts(self) -> list[Mount]:
+        return [each for each in (self.mcp, self.a2a) if each is not None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +84,13 @@ class Caller:
     @property
     def by(self) -> str:
         return self.token.by
+
+    @property
+    def person(self) -> Person:
+        """Who answers a question. An admin is an operator too."""
+        role = self.token.role
+        roles = (role.value,) if role is not Role.ADMIN else (Role.OPERATOR.value, role.value)
+        return Person(self.by, roles, token=self.token.id if self.token.sealed else None)
 
     async def must_work_as(self, agent_id: str, agent_type: str | None = None) -> None:
         """Refuse to act in the name of an agent that the token is not for."""

@@ -52,8 +52,7 @@ class Live:
         async with self._opening:
             if self._is_closed:
                 raise YardClosed
-            if not self._tasks:
-                self._run(self._watch(), "taskyard listeners")
+            self._begin_watching()
             if yard.workspace not in self._feeds:
                 feed = self._feeds[yard.workspace] = LiveFeed(yard, Recent(await yard.local.events.newest()))
                 self._run(feed.run(), f"taskyard events of {yard.workspace}")
@@ -64,6 +63,11 @@ class Live:
         if most is not None and connection not in self._connections and self._like(connection) >= most:
             raise TooManyListeners(most)
         self._connections.add(connection)
+        self._begin_watching()
+
+    def _begin_watching(self) -> None:
+        if not self._tasks and not self._is_closed:
+            self._run(self._watch(), "taskyard listeners")
 
     def _like(self, connection: LiveConnection) -> int:
         counted_as = connection.counted_as

@@ -185,7 +185,7 @@ async def checkpoint(caller: Calling, task_id: TaskAt, asked: requests.SaveCheck
 
 @routes.add(calls.SUSPEND, model(SuspendedView))
 async def suspend(caller: Calling, task_id: TaskAt, asked: Annotated[requests.Suspend, Body()]) -> Response:
-    """Wait without holding anything: for a time, for a signal, or until later. Not over: the lease is gone."""
+    """Wait without holding anything: for a time, a signal, or a person's answer. Not over: the lease is gone."""
     match asked:
         case requests.Sleep():
             waited = await caller.yard.attempts.sleep(task_id, asked.lease, asked.name, asked.duration_sec)
@@ -193,6 +193,9 @@ async def suspend(caller: Calling, task_id: TaskAt, asked: Annotated[requests.Su
             waited = await caller.yard.attempts.wait_for(
                 task_id, asked.lease, asked.name, asked.signal, timeout_sec=asked.timeout_sec
             )
+        case requests.AskPerson():
+            question = asked.model_dump(exclude={"lease", "kind", "name", "question"}, exclude_unset=True)
+            waited = await caller.yard.attempts.ask(task_id, asked.lease, asked.name, asked.question, **question)
         case requests.SnoozeTask():
             done = await caller.yard.attempts.snooze(task_id, asked.lease, asked.duration_sec)
             return answer(write(SuspendedView(Waited(over=False), done)))

@@ -10,7 +10,7 @@ from taskyard.api import calls, openapi
 from taskyard.api import request_models as models
 from taskyard.api.codec import write
 from taskyard.api.openapi import DONE, model
-from taskyard.features.notifications.views import NotificationView, NotifierMade, NotifierView
+from taskyard.features.notifications.views import CallbackSecret, NotificationView, NotifierMade, NotifierView
 from taskyard.server.routes.tasks import Limit
 from taskyard.server.routing import Calling, Routes, answer
 
@@ -32,6 +32,12 @@ async def set_notifier(caller: Calling, name: NameAt, asked: models.SetNotifier)
 async def notifiers(caller: Calling) -> Response:
     """Who is notified of what, without secrets."""
     return answer({"notifiers": write(await caller.yard.notifications.list())})
+
+
+@routes.add(calls.CALLBACK_SECRET, model(CallbackSecret))
+async def callback_secret(caller: Calling) -> Response:
+    """What the callbacks of tasks are signed with."""
+    return answer(write(await caller.yard.notifications.callback_secret()))
 
 
 @routes.add(calls.REMOVE_NOTIFIER, DONE)

@@ -76,6 +76,7 @@ from taskyard.stores.contract import (
 from taskyard.stores.copies import Copy, CopyPlace, YardPart, YardSecret, copies_of
 from taskyard.stores.memory import transfer
 from taskyard.stores.memory.commits import commit_set
+from taskyard.stores.memory.streams import MemoryStreams
 from taskyard.stores.memory.tables import Tables, copied
 from taskyard.stores.shared import prune_batches, vectors
 from taskyard.stores.shared.commits.change_sets import check_consistency
@@ -87,7 +88,7 @@ from taskyard.stores.shared.paging import page_range
 Value = TypeVar("Value")
 
 
-class MemoryStore(Schemaless):
+class MemoryStore(MemoryStreams, Schemaless):
     pace = claiming.Pace()
 
     def __init__(self, *, clock: Clock, secret: bytes | None = None) -> None:
@@ -97,6 +98,7 @@ class MemoryStore(Schemaless):
         self._rows = Tables()
         self._closed = False
         self._written = asyncio.Event()  # replaced at each write, which wakes the coroutines that wait for it
+        super().__init__()
 
     @property
     def _tables(self) -> Tables:
@@ -118,6 +120,7 @@ class MemoryStore(Schemaless):
     async def close(self) -> None:
         self._closed = True
         self._wrote()  # no write can follow, so wake all waiters
+        self.stream_waiters.wake()
 
     def now(self) -> Micros:
         self._latest = time_of(self._latest, self._clock.now())
@@ -414,6 +417,10 @@ class MemoryStore(Schemaless):
             if each.embedder == query.embedder and (query.types is None or each.type in query.types)
         ]
         return vectors.rank(stored, query)
+
+    async def embedded(self, workspace: str, embedder: str, task_ids: Sequence[TaskId]) -> set[TaskId]:
+        mine = (each for each in self._embeddings(workspace) if each.embedder == embedder)
+        return {each.task_id for each in mine}.intersection(task_ids)
 
     async def embedding_counts(self, workspace: str) -> dict[str, int]:
         return dict(Counter(each.embedder for each in self._embeddings(workspace)))

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from taskyard.core import claiming, transitions
+from taskyard.core.attempt_stream import StreamChunk
 from taskyard.core.changes import (
     PLANNED_ON,
     Blocker,
@@ -57,6 +58,8 @@ class Tables:
         self.checkpoints: dict[TaskId, dict[str, Checkpoint]] = {}
         self.signals: dict[TaskId, list[Signal]] = {}
         self.embeddings: dict[TaskId, dict[str, Embedding]] = {}  # by embedder
+        self.streams: dict[TaskId, list[StreamChunk]] = {}  # in the order of their places
+        self.stream_updates: list[tuple[int, str, StreamChunk]] = []  # number, workspace, chunk
         self.edges: dict[TaskId, set[Edge]] = {}  # by parent
         self.records: dict[tuple[str, str, str], Record] = {}
         self.limits: dict[tuple[str, str], Limit] = {}

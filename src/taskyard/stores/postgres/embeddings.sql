@@ -38,6 +38,13 @@ and ($3::text[] is null or type = any($3::text[]))
 order by score desc, task_id
 limit $5
 
+-- name: embedded
+select task_id
+from yard.embedding
+where workspace = $1
+and embedder = $2
+and task_id = any($3::text[])
+
 -- name: embedding_counts
 select embedder, count(*)
 from yard.embedding

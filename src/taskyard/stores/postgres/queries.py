@@ -39,7 +39,7 @@ from taskyard.core.units import Micros
 from taskyard.definition.codec import decode_definition
 from taskyard.stores.contract import Config, Cursor, Filter, Graph, Prunable
 from taskyard.stores.postgres.connection.reader import PostgresReader
-from taskyard.stores.postgres.log import log_reads
+from taskyard.stores.postgres.log import log_reads, streams
 from taskyard.stores.postgres.statements import transpose
 from taskyard.stores.shared import prune_batches, rows, vectors
 from taskyard.stores.shared.filters import is_verbatim_in_json, may_mention
@@ -344,6 +344,13 @@ async def outbox(reader: PostgresReader, topic: str, limit: int) -> list[tuple[i
     return [(number, Outbox._make(row)) for number, *row in await reader.ask("outbox", topic, limit)]
 
 
+stream, stream_updates = streams.read, streams.updates
+
+
+async def embedded(reader: PostgresReader, workspace: str, embedder: str, task_ids: list[TaskId]) -> set[TaskId]:
+    return {TaskId(row[0]) for row in await reader.ask("embedded", workspace, embedder, task_ids)}
+
+
 async def embedding_counts(reader: PostgresReader, workspace: str) -> dict[str, int]:
     return {row[0]: row[1] for row in await reader.ask("embedding_counts", workspace)}
 
@@ -368,7 +375,7 @@ _HEALTH = (
 )
 _CHECKS = (
     *("without_definition", "definition_without_task", "held_without_task", "not_in_ready", "wrongly_ready"),
-    *("without_name", "wrongly_named", "without_log_row", "numbers_behind"),
+    *("without_name", "wrongly_named", "without_log_row", "numbers_behind", "stream_with_a_gap"),
 )
 
 

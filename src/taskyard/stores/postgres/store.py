@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from taskyard.core.attempt_stream import StreamAppend, StreamAppended
 from taskyard.core.changes import Beat, ChangeSet, Committed, Conflict, RecordChange, Taken, Touch
 from taskyard.core.claiming import ClaimPlan, Pace
 from taskyard.core.errors import StoreUnavailable, Unavailable, YardClosed
@@ -31,7 +32,7 @@ from taskyard.stores.postgres.fast import single_statement, vector_search
 from taskyard.stores.postgres.fast.claim_cursors import ClaimCursors, Place
 from taskyard.stores.postgres.fast.optimistic_claim import OptimisticClaims
 from taskyard.stores.postgres.fast.statement_runner import StatementRunner
-from taskyard.stores.postgres.log import log_removal
+from taskyard.stores.postgres.log import log_removal, streams
 from taskyard.stores.postgres.statements import statements
 from taskyard.stores.postgres.transaction import PostgresTransaction
 from taskyard.stores.postgres.transaction_runner import Obstacles
@@ -249,6 +250,19 @@ class PostgresStore(Reads):
     async def keep_embeddings(self, embeddings: Sequence[Embedding]) -> None:
         await self._write(small_writes.keep_embeddings, embeddings)
 
+    async def append_streams(self, appends: Sequence[StreamAppend]) -> list[StreamAppended]:
+        async def work(transaction: PostgresTransaction, _: Obstacles) -> list[StreamAppended]:
+            return await streams.append(transaction, appends)
+
+        # Nobody is woken but those who follow these streams.
+        answers, _ = await self._shielded(self._open().write(work, rows=len(appends)))
+        if self._channel is not None:
+            self._channel.streamed({each.task_id for each in appends})
+        return answers
+
+    async def prune_streams(self, before: Micros, after: str, limit: int) -> str | None:
+        return await self._write(streams.prune, before, after, limit)
+
     async def restore(self, copies: Sequence[Copy], progress: RecordChange) -> bool:
         async def work(transaction: PostgresTransaction, _: Obstacles) -> bool:
             return await restore.restore(transaction, copies, progress)
@@ -266,6 +280,15 @@ class PostgresStore(Reads):
 
     async def nearest(self, query: VectorQuery) -> list[Near]:
         return await self._open().read(lambda reader: vector_search.nearest(reader, query))
+
+    async def streamed(self, mark: int, timeout: float, task_id: TaskId | None = None) -> int:
+        self._open()
+        channel = self._channel
+        assert channel is not None
+        if timeout > 0:
+            await channel.wait_for_streams(mark, timeout, ANYTHING if task_id is None else frozenset({task_id}))
+        self._open()
+        return channel.streams_mark
 
     async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:
         self._open()

@@ -17,7 +17,6 @@ from taskyard.core.task import DagId
 from taskyard.core.units import Micros
 from taskyard.stores.redis import encoding
 from taskyard.stores.redis.encoding import Step, to_json
-from taskyard.stores.redis.fast.group_steps import GroupSteps
 from taskyard.stores.shared.commits.batching import Key, eased_ceilings
 from taskyard.stores.shared.commits.change_sets import owned_key
 from taskyard.stores.shared.commits.conflicts import takes_key
@@ -36,14 +35,12 @@ def moved_counters(sets: Sequence[ChangeSet]) -> list[Key]:
 def encode_batch(sets: Sequence[ChangeSet], moved: Sequence[Key], *, now: Micros | None) -> list[str]:
     """Encode the sets. The script answers the counters in `moved`. Without a time, the server's clock decides."""
     plan = _CommitPlan()
-    groups = GroupSteps(plan.put_aside)
-    planned = [groups.step_of(each) or plan.set(each) for each in sets]
+    planned = [plan.set(each) for each in sets]
     text = _text(
         (
             to_json(now),
             all(map(goes_on_when_full, sets)),
             moved,
-            groups.encode_kinds(),
             planned,
             [to_json(each.good_until) for each in sets],
         )
@@ -60,7 +57,7 @@ class _CommitPlan:
         self.texts: list[str] = []
 
     def set(self, change_set: ChangeSet) -> Step:
-        return "set", to_json(change_set.at), _guard_steps(change_set), self._writes(change_set)
+        return to_json(change_set.at), _guard_steps(change_set), self._writes(change_set)
 
     def _writes(self, change_set: ChangeSet) -> list[Step]:
         steps: list[Step] = [

@@ -67,6 +67,7 @@ _TYPE = FIELDS.index("type") + 1
 PLACES = tuple(FIELDS.index(name) + 1 for name in Hot._fields)  # counted from 1, as in Lua
 _INDEXES = range(len(Hot._fields))
 _TIMES = tuple(place for place, name in enumerate(Hot._fields) if name.endswith("_at"))
+_times: Callable[[Sequence[Any]], tuple[Any, ...]] = itemgetter(*map(int, _TIMES))
 _MOST = 2**53 - 1  # the largest exact number in Lua; a later time, after the year 2255, is sent as text
 
 
@@ -115,9 +116,9 @@ def parse_hot(row: list[Any]) -> Hot:
     """Parse a row that a script answered. That of a task that is not held is shorter."""
     values = list(_in_hot_order(row + _BLANKS[len(row) :]))
     values[_STATUS] = STATUSES[values[_STATUS]]
-    for place in _TIMES:
-        if isinstance(values[place], str):
-            values[place] = int(values[place])
+    if str in map(type, _times(values)):
+        for place in _TIMES:
+            values[place] = None if values[place] is None else int(values[place])
     return Hot._make(values)
 
 

@@ -19,7 +19,7 @@ _SINGLE = frozenset(
     {
         *("meta", "state", "numbers", "changed", "workspaces", "records", "epochs", "pulses", "duties", "pruned"),
         *("outbox", "lane-ids", "awaited", "due", "drifting", "held-agents", "held-runtimes", "held-counts", "final"),
-        "dead",
+        *("dead", "streams", "streamed"),
     }
 )
 _INDEXES = frozenset({"due", "drifting", "held-agents", "held-runtimes", "final", "dead", "ready", "index", "dag"})
@@ -29,7 +29,11 @@ _OWNED = frozenset(
         *("log", "dag-log", "loose", "gone", "long-log", "outbox", "wake", "ready"),
     }
 )
-_KINDS = _INDEXES | _OWNED | {"task", "types", "names", "limits", "counts", "lanes", "embeddings", "embedders"}
+_KINDS = (
+    _INDEXES
+    | _OWNED
+    | {"task", "types", "names", "limits", "counts", "lanes", "embeddings", "embedders", "stream", "stream-updates"}
+)
 
 
 async def find_problems(reader: RedisReader) -> list[str]:

@@ -405,6 +405,13 @@ async def nearest(reader: RedisReader, query: VectorQuery) -> list[Near]:
     return vectors.rank(stored, query)
 
 
+async def embedded(reader: RedisReader, workspace: str, embedder: str, task_ids: list[TaskId]) -> set[TaskId]:
+    if not task_ids:
+        return set()
+    found = await reader.execute("HMGET", f"embeddings:{workspace}{NONE}{embedder}", *task_ids)
+    return {task_id for task_id, vector in zip(task_ids, found, strict=True) if vector is not None}
+
+
 async def embedding_counts(reader: RedisReader, workspace: str) -> dict[str, int]:
     embedders = await reader.execute("SMEMBERS", f"embedders:{workspace}")
     counts = {each: await reader.execute("HLEN", f"embeddings:{workspace}{NONE}{each}") for each in sorted(embedders)}

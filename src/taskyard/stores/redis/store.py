@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from taskyard.core.attempt_stream import StreamAppend, StreamAppended, StreamChunk, StreamPlace
 from taskyard.core.changes import Beat, ChangeSet, Committed, Conflict, RecordChange, Taken, Touch
 from taskyard.core.claiming import ClaimPlan, Pace, is_outdated
 from taskyard.core.clock_jump import TOLERANCE
@@ -20,7 +21,7 @@ from taskyard.core.task import Hot, Lane, LaneId, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Config, Embedding, Extended, ExternalTransaction, Stale
 from taskyard.stores.copies import Copy, CopyPlace, TaskCopy, YardPart, copies_of
-from taskyard.stores.redis import claims, commits, encoding, queries, schema
+from taskyard.stores.redis import claims, commits, encoding, queries, schema, streams
 from taskyard.stores.redis.connection.address import parse_address
 from taskyard.stores.redis.connection.change_stream import ChangeStream
 from taskyard.stores.redis.connection.durability import Durability
@@ -28,7 +29,7 @@ from taskyard.stores.redis.connection.server import RedisServer
 from taskyard.stores.redis.encoding import Reply, Word, or_nul
 from taskyard.stores.redis.integrity import find_problems
 from taskyard.stores.redis.queries import RedisReader
-from taskyard.stores.redis.scripts import CLAIM, COMMIT, EXTEND, RESTORE, WRITE, Script
+from taskyard.stores.redis.scripts import CLAIM, COMMIT, EXTEND, RESTORE, STREAM, WRITE, Script
 from taskyard.stores.redis.transfer import dump, restore
 from taskyard.stores.shared.commits.batching import Key
 from taskyard.stores.shared.commits.change_sets import Answer, check_consistency, newly_ready
@@ -39,6 +40,7 @@ from taskyard.stores.shared.reads import Reads
 from taskyard.stores.shared.rows import format_lane
 from taskyard.stores.shared.store_clock import MEASURED_EVERY, StoreClock
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT
+from taskyard.stores.shared.waiters import ANYTHING
 
 
 class RedisStore(Reads):
@@ -187,7 +189,30 @@ class RedisStore(Reads):
         words = (word for each in embeddings for word in encoding.embedding_words(each))
         await self._run(WRITE, "keep_embeddings", len(embeddings), *words)
 
+    async def append_streams(self, appends: Sequence[StreamAppend]) -> list[StreamAppended]:
+        words = streams.append_words(appends)
+        now, written, answers = await self._run(STREAM, "append", or_nul(self._given_time()), *words)
+        self._time.observe(Micros(int(now)))
+        self._changes.streams.written(written)
+        return streams.parse_answers(answers)
+
+    async def prune_streams(self, before: Micros, after: str, limit: int) -> str | None:
+        return await self._run(STREAM, "prune", before, after, limit)
+
     # Reads.
+
+    async def stream(self, task_id: TaskId, after: StreamPlace, limit: int) -> list[StreamChunk]:
+        return await streams.read(self._reader, task_id, after, limit)
+
+    async def stream_updates(self, workspace: str, after: int, limit: int) -> list[tuple[int, StreamChunk]]:
+        return await streams.updates(self._reader, workspace, after, limit)
+
+    async def streamed(self, mark: int, timeout: float, task_id: TaskId | None = None) -> int:
+        changes = self._changes
+        if timeout > 0:
+            await changes.streams.wait(mark, timeout, ANYTHING if task_id is None else frozenset({task_id}))
+        self._open()
+        return changes.streams.mark
 
     async def load(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Hot]:
         self._open()
@@ -202,7 +227,7 @@ class RedisStore(Reads):
         return await super().config(workspace, lanes_above)
 
     async def dump(self, part: YardPart, after: CopyPlace, limit: int) -> list[Copy]:
-        return await dump.dump(RedisReader(self._open(), self._where.prefix), part, after, limit)
+        return await dump.dump(self._reader, part, after, limit)
 
     async def restore(self, copies: Sequence[Copy], progress: RecordChange) -> bool:
         lanes = [each.lane for each in copies_of(TaskCopy, copies)]
@@ -217,7 +242,9 @@ class RedisStore(Reads):
     async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:
         changes = self._changes
         if timeout > 0:
-            await changes.wait(mark, timeout, plan)
+            await (
+                changes.wait(mark, timeout, ANYTHING) if plan is None else changes.wait_for_work(mark, timeout, plan)
+            )
         self._open()
         return changes.mark
 
@@ -232,7 +259,11 @@ class RedisStore(Reads):
 
     async def _query(self, name: str, *given: object) -> Any:
         read = find_problems if name == "checks" else getattr(queries, name)
-        return await read(RedisReader(self._open(), self._where.prefix), *given)
+        return await read(self._reader, *given)
+
+    @property
+    def _reader(self) -> RedisReader:
+        return RedisReader(self._open(), self._where.prefix)
 
     @property
     def _changes(self) -> ChangeStream:

@@ -89,12 +89,12 @@ local function know_type(workspace, type)
   end
 end
 
--- A new task, by what its row differs in from the one before it; and its event, whole or by what it says.
-local function bear(row, moved, seq, definition, event, event_at, data)
+-- A new task, by what its row differs in from the one before it; and its event.
+local function bear(row, moved, seq, definition, event)
   apply(row, moved)
   row[SEQ], row[LOG], row[HELD_LOG] = seq, {}, nil
   shape(row)
-  note_step(row, event, event_at, data)
+  note_step(row, event)
   put(row, true)
   redis.call('SET', yard .. 'definition:' .. row[ID], definition)
   know_type(row[WORKSPACE], row[TYPE])

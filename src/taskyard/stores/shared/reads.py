@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from taskyard.core.attempt_stream import StreamChunk, StreamPlace
 from taskyard.core.changes import Blocker, Checkpoint, Edge, Labels, Limit, Outbox, Output, Record, Signal, StoredEvent
 from taskyard.core.json_value import Json
 from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, LaneId, RuntimeId, Status, TaskId
@@ -147,5 +148,14 @@ class Reads(ABC):
     async def nearest(self, query: VectorQuery) -> list[Near]:
         return await self._query("nearest", query)
 
+    async def embedded(self, workspace: str, embedder: str, task_ids: Sequence[TaskId]) -> set[TaskId]:
+        return await self._query("embedded", workspace, embedder, list(task_ids))
+
     async def embedding_counts(self, workspace: str) -> dict[str, int]:
         return await self._query("embedding_counts", workspace)
+
+    async def stream(self, task_id: TaskId, after: StreamPlace, limit: int) -> list[StreamChunk]:
+        return await self._query("stream", task_id, after, limit)
+
+    async def stream_updates(self, workspace: str, after: int, limit: int) -> list[tuple[int, StreamChunk]]:
+        return await self._query("stream_updates", workspace, after, limit)

@@ -34,7 +34,7 @@ class Waiters:
 
     async def wait(self, mark: int, timeout: float, wanted: AbstractSet[str] | None = ANYTHING) -> None:
         """Wait for a write since the mark on a wanted topic, or until the time-out."""
-        if self._has_changed(mark, wanted):
+        if self.has_changed(mark, wanted):
             return
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[waiting] = wanted
@@ -45,7 +45,8 @@ class Waiters:
         finally:
             del self._waiting[waiting]
 
-    def _has_changed(self, mark: int, wanted: AbstractSet[str] | None) -> bool:
+    def has_changed(self, mark: int, wanted: AbstractSet[str] | None) -> bool:
+        """Whether a write on a wanted topic is known since the mark."""
         if wanted is None:
             return mark != self.mark
         return mark < self._unknown or any(mark < self._marks.get(topic, 0) for topic in wanted)

@@ -19,7 +19,7 @@ from taskyard.stores.sqlite.statements import SQL, json_list
 _STATEMENTS = (
     *("without_definition", "definition_without_task", "attempt_without_task", "numbers_behind"),
     *("ready_without_task", "task_without_ready", "held_without_task", "name_without_task", "task_without_name"),
-    *("task_event_without_log", "dag_event_without_log", "log_live_without_log"),
+    *("task_event_without_log", "dag_event_without_log", "log_live_without_log", "stream_with_a_gap"),
 )
 _PAGE = 1_000  # tasks
 

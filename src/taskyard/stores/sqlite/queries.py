@@ -47,13 +47,16 @@ from taskyard.stores.shared.identity import yard_identity
 from taskyard.stores.shared.paging import PageRange
 from taskyard.stores.sqlite import file_checks
 from taskyard.stores.sqlite.fast import vector_extension
-from taskyard.stores.sqlite.log import ends, log_reads
+from taskyard.stores.sqlite.log import ends, log_reads, streams
 from taskyard.stores.sqlite.log.log_append import last_numbers
 from taskyard.stores.sqlite.statements import SQL, json_list
 
 Value = TypeVar("Value")
 _DEFAULT_QUEUE = "default"  # most tasks are in it, so the index leaves it out
 _SELDOM = frozenset({Status.PENDING, Status.RETRYING, Status.DEAD_LETTERED})  # the states of the index task_waiting
+
+
+stream, stream_updates = streams.read, streams.updates
 
 
 def _query(connection: apsw.Connection, name: str, *values: Any) -> apsw.Cursor:
@@ -348,6 +351,10 @@ def nearest(connection: apsw.Connection, query: VectorQuery) -> list[Near]:
         found = _query(connection, "nearest_embeddings", *which, vectors.pack_vector(query.vector), query.limit)
         return [Near(*row) for row in found]
     return vectors.rank(_query(connection, "embeddings", *which), query)
+
+
+def embedded(connection: apsw.Connection, workspace: str, embedder: str, task_ids: list[TaskId]) -> set[TaskId]:
+    return {TaskId(row[0]) for row in _query(connection, "embedded", workspace, embedder, json_list(task_ids))}
 
 
 def embedding_counts(connection: apsw.Connection, workspace: str) -> dict[str, int]:

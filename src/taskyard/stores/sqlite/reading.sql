@@ -485,6 +485,13 @@ and (?3 is null or type in (select value from json_each(?3)))
 order by score desc, task_id
 limit ?5
 
+-- name: embedded
+select task_id
+from embedding
+where workspace = ?
+and embedder = ?
+and task_id in (select value from json_each(?))
+
 -- name: embedding_counts
 select embedder, count(*)
 from embedding

@@ -22,7 +22,10 @@ from taskyard.stores.shared.commits.places import HELD_ONLY, HELD_TOO
 from taskyard.stores.shared.rows import Row
 from taskyard.stores.shared.sql_files import parse_statements, read_files
 
-_FILES = ("writing.sql", "tasks.sql", "log.sql", "removing.sql", "reading.sql", "checking.sql", "copying.sql")
+_FILES = (
+    *("writing.sql", "tasks.sql", "log.sql", "removing.sql", "reading.sql", "checking.sql", "copying.sql"),
+    "streams.sql",
+)
 
 # How many rows one statement writes. There are few sizes, so that each statement is prepared once and reused.
 _WIDTHS = (128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1)

@@ -15,10 +15,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import apsw
 
+from taskyard.core.attempt_stream import StreamAppend, StreamAppended
 from taskyard.core.changes import Beat, ChangeSet, Committed, Conflict, RecordChange, Taken, Touch
 from taskyard.core.claiming import ClaimPlan, Pace
 from taskyard.core.errors import InvalidInput, StoreUnavailable, YardClosed
-from taskyard.core.task import Lane, LaneId
+from taskyard.core.task import Lane, LaneId, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Embedding, Extended, Stale
 from taskyard.stores.copies import Copy, CopyPlace, YardPart
@@ -27,11 +28,11 @@ from taskyard.stores.shared.migrations import State
 from taskyard.stores.shared.reads import Reads
 from taskyard.stores.shared.store_clock import StoreClock
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT
-from taskyard.stores.shared.waiters import Waiters
+from taskyard.stores.shared.waiters import ANYTHING, Waiters
 from taskyard.stores.sqlite import claims, queries, schema, small_writes
 from taskyard.stores.sqlite.connection import translate_error
 from taskyard.stores.sqlite.external_transaction import SqliteExternalTransaction
-from taskyard.stores.sqlite.log import log_removal
+from taskyard.stores.sqlite.log import log_removal, streams
 from taskyard.stores.sqlite.threads.readers import Readers
 from taskyard.stores.sqlite.threads.writer import Writer
 from taskyard.stores.sqlite.transaction import SqliteTransaction
@@ -56,6 +57,7 @@ class SqliteStore(Reads):
         self._readers: Readers | None = None
         self._process = 0
         self._waiters = Waiters()
+        self._streams = Waiters()
 
     def twin(self) -> SqliteStore:
         return SqliteStore(self._path, clock=self._clock, migrates=self._migrates, call_timeout=self._call_timeout)
@@ -88,6 +90,7 @@ class SqliteStore(Reads):
             self._time,
             loop,
             self._waiters.wake,
+            self._streams.wake,
             migrates=self._migrates,
             call_timeout=self._call_timeout,
         )
@@ -103,6 +106,7 @@ class SqliteStore(Reads):
         writer, readers = self._writer, self._readers
         self._writer = self._readers = None
         self._waiters.wake()  # no write can follow, so wake all waiters
+        self._streams.wake()
         if writer is not None and readers is not None:
             # The writer closes last: only a connection that can write copies the log into the file when it closes.
             await readers.stop()
@@ -156,16 +160,29 @@ class SqliteStore(Reads):
     async def restore(self, copies: Sequence[Copy], progress: RecordChange) -> bool:
         return await self._write(restore.restore, copies, progress)
 
+    async def append_streams(self, appends: Sequence[StreamAppend]) -> list[StreamAppended]:
+        return await self._write(streams.append, appends)
+
+    async def prune_streams(self, before: Micros, after: str, limit: int) -> str | None:
+        return await self._write(streams.prune, before, after, limit)
+
+    async def streamed(self, mark: int, timeout: float, task_id: TaskId | None = None) -> int:
+        await self._wait(self._streams, mark, timeout, ANYTHING if task_id is None else frozenset({task_id}))
+        return self._streams.mark
+
     async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:  # noqa: ARG002 - every write wakes
+        await self._wait(self._waiters, mark, timeout, ANYTHING)
+        return self._waiters.mark
+
+    async def _wait(self, waiters: Waiters, mark: int, timeout: float, wanted: frozenset[str] | None) -> None:
         writer = self._open_writer()
-        if mark == self._waiters.mark:
+        if timeout > 0 and not waiters.has_changed(mark, wanted):
             writer.watch()  # poll for writes of other processes, but only while a coroutine waits
             try:
-                await self._waiters.wait(mark, timeout)
+                await waiters.wait(mark, timeout, wanted)
             finally:
                 writer.unwatch()
         self._open_writer()
-        return self._waiters.mark
 
     async def _write(
         self,

@@ -47,16 +47,26 @@ class SqliteTransaction:
         self.went_back = Micros(0) if is_plausible else Micros(mark - self.now)
         self._begun = connection.total_changes()
         self._log = LogAppender(number)
+        self.streamed: set[str] = set()  # the tasks to whose streams it has written
+        self._stream_rows = 0
         self._is_logged = False  # whether a row of the log has the numbers of this transaction
 
     def finish(self) -> bool:
-        """Write the events and the new numbers. False: the transaction changed nothing."""
+        """Write the events and the new numbers. False: the transaction changed nothing but streams."""
         self.flush_log()
-        if self.connection.total_changes() == self._begun:
+        changed = self.connection.total_changes() - self._begun
+        if not changed:
             return False
         if not self._is_logged:
             self.connection.execute(SQL["set_numbers"], (self._log.number, self.now, self._task_seq))
-        return True
+        return changed > self._stream_rows
+
+    def write_streams(self, chunks: Sequence[rows.Row], task_ids: Iterable[str]) -> None:
+        """Write chunks, for which nobody is woken but those who follow these streams."""
+        before = self.connection.total_changes()
+        self.write("insert_chunks", chunks)
+        self._stream_rows += self.connection.total_changes() - before
+        self.streamed.update(task_ids)
 
     def run(self, name: str, *values: Any) -> None:
         self.connection.execute(SQL[name], values)

@@ -5,21 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from taskyard.core.errors import StoreFull
 from taskyard.worker.context import Context
 
 logger = logging.getLogger("taskyard.worker")
+Answer = TypeVar("Answer")
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 5.0  # seconds until it is handed in again
 
 
-async def hand_in(context: Context, call: Callable[[], Awaitable[object]]) -> None:
+async def hand_in(context: Context, call: Callable[[], Awaitable[Answer]]) -> Answer:
     """Make the call until it is answered otherwise. Heartbeats go on meanwhile, and the end of the lease ends it."""
     pause = FIRST_PAUSE
     while True:
         try:
-            await call()
-            return
+            return await call()
         except StoreFull as full:
             if context.stopped is not None:
                 raise

@@ -13,11 +13,21 @@ from secrets import token_hex
 from time import monotonic
 from typing import Any, TypeVar
 
-from taskyard.core.errors import InvalidInput, LeaseLost, MigrationNeedsStop, NotFound, TaskyardError, Unavailable
+from taskyard.core.errors import (
+    InvalidInput,
+    LeaseLost,
+    MigrationNeedsStop,
+    NotFound,
+    StoreFull,
+    TaskyardError,
+    Unavailable,
+)
 from taskyard.core.task import Reason
+from taskyard.features.attempts.views import Receipt
 from taskyard.worker.attempt_spans import attempt_span, is_on, mark_failed
-from taskyard.worker.context import Context, SyncContext
-from taskyard.worker.control import Cancel, Control, Fail, Retry, Snooze, Stopped, Suspended
+from taskyard.worker.context import Context
+from taskyard.worker.control import Cancel, Control, Fail, Interrupted, Retry, Snooze, Stopped, Suspended
+from taskyard.worker.current import enter_task
 from taskyard.worker.faults import described, failure_of
 from taskyard.worker.handlers import Agent, as_json
 from taskyard.worker.process import report
@@ -230,7 +240,17 @@ class Worker:
 
     async def _attempt(self, context: Context) -> None:
         try:
-            await self._attempt_and_finish(context)
+            try:
+                output = await self._call(context)
+            except BaseException as error:
+                context.is_over = True
+                await context.output.close()
+                await self._end_without_output(context, error)
+            else:
+                context.is_over = True
+                if context.output.is_used:
+                    await context.output.close()
+                await self._hand_in(context, output)
         except LeaseLost:
             logger.warning("%s: lease lost, its result was refused", context.id)
         except TaskyardError as error:
@@ -238,47 +258,55 @@ class Worker:
             logger.error("%s: could not be finished: %s", context.id, error)
         finally:
             self._heartbeats.remove(context.lease)
+            if self._agent.settled is not None:
+                await self._settle(context.id, self._agent.settled)
             self._running.pop(context.lease, None)
             self._contexts.pop(context.lease, None)
             self._rouse()
 
-    async def _attempt_and_finish(self, context: Context) -> None:
+    async def _settle(self, task_id: str, settled: Callable[[Yard, str], Awaitable[None]]) -> None:
+        """Whatever goes wrong after an attempt changes nothing of how it ended."""
         try:
-            try:
-                output = await self._call(context)
-            finally:
-                context.is_over = True
-        except Suspended as suspended:
-            report.suspended(context, str(suspended))
-        except (Stopped, asyncio.CancelledError):
-            if context.stopped is None:
-                raise
-            if context.stopped == "stopping":
-                await self._yard.release(context.id, context.lease)
-            report.stopped(context, context.stopped)
-        except Control as outcome:
-            await self._controlled(context, outcome)
-        except Exception as error:
-            await self._fail(context, **failure_of(error), raised=error)
-        else:
-            await self._hand_in(context, output)
+            await settled(self._yard, task_id)
+        except Exception:
+            logger.exception("%s: what follows the attempt failed", task_id)
+
+    async def _end_without_output(self, context: Context, error: BaseException) -> None:
+        match error:
+            case Suspended():
+                report.suspended(context, str(error))
+            case Stopped() | asyncio.CancelledError():
+                if context.stopped is None:
+                    raise error
+                if context.stopped == "stopping":
+                    await self._yard.release(context.id, context.lease)
+                report.stopped(context, context.stopped)
+            case Control():
+                await self._controlled(context, error)
+            case Interrupted():
+                await self._fail(context, **failure_of(error.error), raised=error.error)
+            case Exception():
+                await self._fail(context, **failure_of(error), raised=error)
+            case _:
+                raise error
 
     async def _hand_in(self, context: Context, output: Any) -> None:
         self._handing_in += 1
         try:
-            await hand_in(context, lambda: self._complete(context, output))
+            try:
+                receipt = await self._complete(context, output)
+            except StoreFull:
+                receipt = await hand_in(context, lambda: self._complete(context, output))
+            report.ended(context, receipt, self._yard.now)
         except InvalidInput as error:
             # Another attempt would be paid for, and be refused as well.
             await self._fail(context, Reason.REFUSED, described(error))
         finally:
             self._handing_in -= 1
 
-    async def _complete(self, context: Context, output: Any) -> None:
+    def _complete(self, context: Context, output: Any) -> Awaitable[Receipt]:
         spent = context.spent.report()
-        receipt = await self._yard.complete(
-            context.id, context.lease, as_json(output), artifacts=context.artifacts, **spent
-        )
-        report.ended(context, receipt, self._yard.now)
+        return self._yard.complete(context.id, context.lease, as_json(output), artifacts=context.artifacts, **spent)
 
     async def _call(self, context: Context) -> Any:
         handler = self._agent.handlers.get(context.type) or self._agent.handlers.get("*")
@@ -288,10 +316,11 @@ class Worker:
             arguments = handler.arguments(context.payload)
         except (TypeError, ValueError) as error:
             raise Fail("invalid_input", described(error)) from error
+        context.begin(asyncio.get_running_loop())
+        enter_task(context)
         if handler.is_async:
             return await handler.function(context, *arguments)
-        sync = SyncContext(context, asyncio.get_running_loop())
-        return await in_thread(lambda: handler.function(sync, *arguments))
+        return await in_thread(lambda: handler.function(context.sync, *arguments))
 
     async def _controlled(self, context: Context, outcome: Control) -> None:
         match outcome:

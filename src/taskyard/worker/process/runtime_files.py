@@ -58,7 +58,7 @@ def enter(runtime: str | None, folder: Path = FOLDER) -> Process:
     if runtime is not None:
         process_of(runtime, None)
     try:
-        _prepare(folder)
+        prepare(folder)
         return _locked(runtime or _stored(folder), folder)
     except (OSError, ModuleNotFoundError) as error:
         logger.warning("cannot write to %s, so after a crash sessions are not resumed from here: %s", folder, error)
@@ -72,7 +72,7 @@ def dead_processes(folder: Path = FOLDER) -> Generator[list[Process]]:
     for path in sorted(folder.glob(f"*{_LOCK}")):
         with suppress(OSError):
             opened = path.open("r+b")
-            if _lock(opened):
+            if lock_file(opened):
                 found.append(Process(opened.read().decode(), path.stem, path, opened))
             else:
                 opened.close()
@@ -84,7 +84,8 @@ def dead_processes(folder: Path = FOLDER) -> Generator[list[Process]]:
             process.lock.close()
 
 
-def _prepare(folder: Path) -> None:
+def prepare(folder: Path) -> None:
+    """Make the folder, for its owner alone and seen by no git."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError), (folder / ".gitignore").open("x") as ignored:
         ignored.write("*\n")
@@ -92,8 +93,8 @@ def _prepare(folder: Path) -> None:
 
 def _stored(folder: Path) -> str:
     """The runtime of this folder on this machine; where there is none yet, a new one."""
-    with _opened(folder / "runtime.json") as file:
-        _lock(file, wait=True)
+    with open_private(folder / "runtime.json") as file:
+        lock_file(file, wait=True)
         bound_to = _place(folder)
         known = _read(file.read())
         if known.get("bound_to") == bound_to and known.get("id"):
@@ -118,20 +119,20 @@ def _locked(runtime: str, folder: Path) -> Process:
     # It gets its name when it is locked: whoever finds a lock file that is free finds one of the dead.
     incarnation = token_hex(8)
     making, path = folder / f"{incarnation}.new", folder / f"{incarnation}{_LOCK}"
-    file = _opened(making)
-    _lock(file)
+    file = open_private(making)
+    lock_file(file)
     file.write(runtime.encode())
     file.flush()
     making.rename(path)
     return Process(runtime, incarnation, path, file)
 
 
-def _opened(path: Path) -> BinaryIO:
+def open_private(path: Path) -> BinaryIO:
     """For its owner alone, and not passed on to programs that this process starts."""
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "r+b")
 
 
-def _lock(file: BinaryIO, *, wait: bool = False) -> bool:
+def lock_file(file: BinaryIO, *, wait: bool = False) -> bool:
     """Lock it until it is closed; False where another process has it."""
     from fcntl import LOCK_EX, LOCK_NB, flock  # noqa: PLC0415 - not every system has it, and the rest works there
 

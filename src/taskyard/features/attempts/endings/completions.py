@@ -85,12 +85,11 @@ class Completions:
         **spent: Unpack[Spent],
     ) -> Receipt:
         """Hand the output in. One that fails its validation is a failed attempt, reason `invalid_output`."""
-        text = encode(output, field="output", max_bytes=self._ledger.options.sizes.max_output_bytes)
+        most = self._ledger.options.sizes.max_output_bytes
+        text = encode(output, field="output", max_bytes=most)
         explained = None
         if decision_report is not None:
-            explained = encode(
-                decision_report, field="decision_report", max_bytes=self._ledger.options.sizes.max_output_bytes
-            )
+            explained = encode(decision_report, field="decision_report", max_bytes=most)
         made = arguments.names("artifacts", artifacts, longest=1000)
         digest = call_digest("complete", output, list(made), decision_report)
         if (model := spent.get("model")) is not None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
@@ -51,20 +52,33 @@ def objection(definition: Definition, output: Json) -> str | None:
             return None
 
 
-def _schema_objection(text: str, output: Json) -> str | None:
-    schema = _schema(text)
-    if schema.work.is_too_much(output):
-        return "output: is too large, or too deep, to be checked against its schema"
-    # Most fit, and for those no message is put together.
-    if schema.validator.is_valid(output):
-        return None
-    from jsonschema_rs import ValidationError  # noqa: PLC0415
+class Objection(NamedTuple):
+    """One thing that a value has wrong."""
 
-    try:
-        schema.validator.validate(output)
-    except ValidationError as error:
-        where = "/".join(str(part) for part in error.instance_path)
-        return f"{where or 'output'}: {error.message}"[:SHOWN]
+    where: tuple[str | int, ...]  # keys and indexes, from the outside in
+    rule: str
+
+
+def check_schema(text: str) -> None:
+    """Refuse what is no JSON Schema, or would take too long to check by."""
+    _schema(text)
+
+
+def schema_objections(text: str, value: Json, *, most: int) -> list[Objection]:
+    """What is wrong with a value by a JSON Schema, the first few of it; nothing where it fits."""
+    schema = _schema(text)
+    if schema.work.is_too_much(value):
+        return [Objection((), "is too large, or too deep, to be checked against its schema")]
+    # Most fit, and for those no message is put together.
+    if schema.validator.is_valid(value):
+        return []
+    errors = islice(schema.validator.iter_errors(value), most)
+    return [Objection(tuple(error.instance_path), error.message[:SHOWN]) for error in errors]
+
+
+def _schema_objection(text: str, output: Json) -> str | None:
+    for where, rule in schema_objections(text, output, most=1):
+        return f"{'/'.join(map(str, where)) or 'output'}: {rule}"[:SHOWN]
     return None
 
 

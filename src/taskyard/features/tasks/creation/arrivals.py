@@ -79,18 +79,16 @@ class Arrivals:
         growth_limits.check_batch(len(tasks))
         planning, now = await self._drafts.planning_new(), self._ledger.now()
 
-        def draft_of(fields: Mapping[str, object]) -> Definition:
-            return self._drafts.draft(fields, planning, created_by=created_by, dag_id=None, now=now, names_dag=True)
-
-        drafts = await in_turns(draft_of, tasks)
-        chosen = {draft.id for draft, fields in zip(drafts, tasks, strict=True) if draft.id in fields.values()}
-        if len(drafts) == 1 and not chosen and _is_plain(drafts[0]):
+        drafter = self._drafts.drafter(planning, created_by=created_by, dag_id=None, now=now, names_dag=True)
+        drafts, chosen = await in_turns(drafter.draft, tasks), drafter.chosen
+        if len(drafts) == 1 and _is_plain(drafts[0]):
             with suppress(KeyTaken):
                 hot = await self._line.ask(_Arrival(drafts[0], planning))
                 return [Enqueued(hot, as_stored(drafts[0], hot), created=True, result=self._results.result)]
-        for _ in range(TRIES):
+        for tried in range(TRIES):
             owners = await self._owners(drafts)
-            there = await self._store.load(sorted(chosen)) if chosen else {}
+            # An id that a caller chose is new, unless the call is made again: the store says so where it is not.
+            there = await self._store.load(sorted(chosen)) if chosen and tried else {}
             if any(hot.workspace != self._workspace for hot in there.values()):
                 raise InvalidInput("id", "is taken")  # by somebody this caller may not even know of
             new = {draft.id for draft in drafts if owners[_claim(draft)] == draft.id and draft.id not in there}
@@ -106,7 +104,7 @@ class Arrivals:
     async def _put_in_together(self, arrivals: Sequence[_Arrival]) -> list[Hot | Exception]:
         """Tasks of several callers in one set. Where that cannot land each goes by itself: none suffers for another."""
         try:
-            if all(each.planning is arrivals[0].planning for each in arrivals):
+            if _are_like(arrivals):
                 return [*await self._born([each.draft for each in arrivals], arrivals[0].planning)]
         except (StoreFull, InvalidInput, KeyTaken) as error:
             if len(arrivals) == 1:
@@ -165,11 +163,11 @@ class Arrivals:
             raise InvalidInput("dag_id", f"{dag_id} is unknown: submit a DAG, or leave it out")
         return await self._growth.addition(known, drafts, planning, stored)
 
-    async def _owners(self, drafts: Sequence[Definition]) -> dict[str, TaskId]:
+    async def _owners(self, drafts: Sequence[Definition]) -> dict[_Claim, TaskId]:
         """Which task each draft comes to: a live one with its key, else the first of the batch that claims it."""
         keys = [draft.idempotency_key for draft in drafts if draft.idempotency_key is not None]
         taken = await self._store.by_key(self._workspace, keys) if keys else {}
-        owners = {f"key:{key}": owner for key, owner in taken.items()}
+        owners: dict[_Claim, TaskId] = {(key,): owner for key, owner in taken.items()}
         for draft in drafts:
             owners.setdefault(_claim(draft), draft.id)
         return owners
@@ -177,7 +175,7 @@ class Arrivals:
     async def _answers(
         self,
         drafts: Sequence[Definition],
-        owners: Mapping[str, TaskId],
+        owners: Mapping[_Claim, TaskId],
         made: Mapping[TaskId, Hot],
     ) -> list[Enqueued]:
         others = [owner for owner in owners.values() if owner not in made]
@@ -202,20 +200,29 @@ def _is_plain(draft: Definition) -> bool:
     return agent_named(draft.created_by) is None
 
 
+def _are_like(arrivals: Sequence[_Arrival]) -> bool:
+    """Whether they may be in one set: planned on the same, and none twice, under an id that its caller chose."""
+    planning, ids = arrivals[0].planning, {each.draft.id for each in arrivals}
+    return len(ids) == len(arrivals) and all(each.planning is planning for each in arrivals)
+
+
 def _weight(arrival: _Arrival) -> int:
     return len(arrival.draft.prompt) + len(arrival.draft.payload)
 
 
-def _claim(draft: Definition) -> str:
+_Claim = TaskId | tuple[str]
+
+
+def _claim(draft: Definition) -> _Claim:
     """What a draft lays claim to: its key, or else just its id."""
-    return f"id:{draft.id}" if draft.idempotency_key is None else f"key:{draft.idempotency_key}"
+    return draft.id if draft.idempotency_key is None else (draft.idempotency_key,)
 
 
-def _depending_on_owners(drafts: Sequence[Definition], owners: Mapping[str, TaskId]) -> Sequence[Definition]:
+def _depending_on_owners(drafts: Sequence[Definition], owners: Mapping[_Claim, TaskId]) -> Sequence[Definition]:
     """What depends on a task of the batch whose key is taken depends on the task that has it."""
-    others = {draft.id: owner for draft in drafts if (owner := owners[_claim(draft)]) != draft.id}
-    if not others:
+    if not any(draft.depends_on for draft in drafts):
         return drafts
+    others = {draft.id: owner for draft in drafts if (owner := owners[_claim(draft)]) != draft.id}
     return [
         draft._replace(depends_on=tuple(dict.fromkeys(others.get(each, each) for each in draft.depends_on)))
         for draft in drafts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import TypeVar, cast
+from typing import cast
 
 from taskyard.core import transitions
 from taskyard.core.changes import (
@@ -19,23 +19,24 @@ from taskyard.core.errors import Forbidden, InvalidInput
 from taskyard.core.identifiers import TIME_BLOCKER, task_blocker
 from taskyard.core.json_value import is_list, is_mapping
 from taskyard.core.planning import Planning
-from taskyard.core.policy import Policy
 from taskyard.core.priority import rank, rescore_at
 from taskyard.core.task import DagId, Definition, Hot, LaneId, TaskId, common_fields
 from taskyard.core.units import Micros
 from taskyard.definition import arguments
-from taskyard.definition.cache import Pattern, common_shape, pattern_of
+from taskyard.definition.cache import Pattern, Terms, common_shape, pattern_of
 from taskyard.definition.definition import born, born_like, define, fields_given, lane_of, minted
 from taskyard.features.agents.rules import refusal
 from taskyard.features.attempts.validation.output_checks import check_rule
+from taskyard.features.notifications.callbacks import check_callback
 from taskyard.features.queues.presets import Presets
 from taskyard.features.tasks.creation import growth_limits
+from taskyard.features.variants.rules import as_variant
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.tracing import current_trace
 from taskyard.ledger.turns import LONG_TURN, TURN, pause
+from taskyard.outbound import addresses
 
 BY_DEFAULT = "human:local"
-T = TypeVar("T")
 
 
 class Drafts:
@@ -44,7 +45,7 @@ class Drafts:
         self._store = ledger.store
         self._workspace = ledger.workspace
         self._presets = presets
-        self._pattern: Pattern | None = None  # what the last request said, as far as others may say it too
+        self.pattern: Pattern | None = None  # what the last request said, as far as others may say it too
 
     async def planning_new(self) -> Planning:
         """What new tasks are put in under. With the first of them, the workspace's preset is settled for good."""
@@ -52,6 +53,22 @@ class Drafts:
         if planning.settings.preset is None:
             planning = await self._presets.first.ask()
         return planning
+
+    def drafter(
+        self,
+        planning: Planning,
+        *,
+        created_by: str,
+        dag_id: DagId | None,
+        now: Micros,
+        under: Definition | None = None,
+        names_dag: bool = False,
+    ) -> Drafter:
+        """What drafts the requests of one call; `under` is the task that an agent spawns them from.
+
+        Where they may name DAGs as their own, they do so under whichever name their preset has for that.
+        """
+        return Drafter(self, self._ledger, planning, Terms(created_by, dag_id, names_dag), now, under)
 
     def draft(
         self,
@@ -62,51 +79,8 @@ class Drafts:
         dag_id: DagId | None,
         now: Micros,
         under: Definition | None = None,
-        names_dag: bool = False,
     ) -> Definition:
-        """What a request comes to, in the active span's trace; `under` is the task that an agent spawns it from.
-
-        Where it may name a DAG as its own, it does so under whichever name its preset has for that.
-        """
-        policy = planning.policy_of(_queue_of(fields))
-        ids = minted(fields, policy)
-        dag_id = ids.dag_id if names_dag else dag_id
-        task_id = ids.task_id or self._ledger.mint_task()
-        definition = self._defined(fields, policy, task_id, created_by=created_by, dag_id=dag_id, now=now, under=under)
-        if definition.trace is not None:
-            return definition
-        trace = current_trace() or (None if under is None else under.trace)
-        return definition if trace is None else definition._replace(trace=trace)
-
-    def _defined(
-        self,
-        fields: Mapping[str, object],
-        policy: Policy,
-        task_id: TaskId,
-        *,
-        created_by: str,
-        dag_id: DagId | None,
-        now: Micros,
-        under: Definition | None,
-    ) -> Definition:
-        in_common, sizes = common_shape(fields), self._ledger.options.sizes
-        if self._pattern is not None and self._pattern.fits(in_common, policy, created_by, dag_id):
-            return self._pattern.define(fields, task_id=task_id, now=now, sizes=sizes)
-        definition = define(
-            fields,
-            task_id=task_id,
-            workspace=self._workspace,
-            dag_id=dag_id,
-            created_by=created_by,
-            now=now,
-            policy=policy,
-            sizes=sizes,
-        )
-        check_rule(definition)
-        self._pattern = pattern_of(fields, in_common, policy, definition) or self._pattern
-        return (
-            definition if under is None else growth_limits.placed_under(definition, under, fields_given(fields, policy))
-        )
+        return self.drafter(planning, created_by=created_by, dag_id=dag_id, now=now, under=under).draft(fields)
 
     async def named(
         self,
@@ -133,14 +107,13 @@ class Drafts:
                 raise InvalidInput(f"tasks[{index}].name", f"{name} is used twice")
             ids[name] = task_id
             rows.append(row)
+        drafter = self.drafter(planning, created_by=created_by, dag_id=dag_id, now=now, under=under)
         drafts: dict[str, Definition] = {}
         for index, (name, row) in enumerate(zip(ids, rows, strict=True)):
             if index and index % TURN == 0:
                 await pause()
             try:
-                drafts[name] = self.draft(
-                    _with_ids(row, ids[name], ids), planning, created_by=created_by, dag_id=dag_id, now=now, under=under
-                )
+                drafts[name] = drafter.draft(_with_ids(row, ids[name], ids))
             except InvalidInput as error:
                 raise InvalidInput(f"tasks[{index}].{error.facts['field']}", str(error.facts["rule"])) from None
         _refuse_twice(drafts.values())
@@ -192,11 +165,12 @@ class Drafts:
                 wake_at=draft.run_after if later else None,
                 now=now,
             )
+            event = transitions.created_event(first, draft.created_by, draft.type)
             for place, (draft, names) in enumerate(run):
                 if place and place % LONG_TURN == 0:
                     await pause()
                 hot = born_like(first, draft, now=now)
-                tasks.append(NewTask(hot, draft, transitions.created_event(hot, draft.created_by, draft.type)))
+                tasks.append(NewTask(hot, draft, transitions.created_event_like(event, hot)))
                 if names or later:
                     all_names = [*names, TIME_BLOCKER] if later else names
                     blockers += [Blocker(hot.id, hot.wait, name) for name in all_names]
@@ -206,11 +180,11 @@ class Drafts:
 
     async def _check_relatives(self, drafts: Sequence[Definition]) -> None:
         """Where a task is said to come from another, that one is there, and in this workspace."""
-        relatives = [("parent_id", draft.parent_id) for draft in drafts] + [
-            ("rerun_of", draft.rerun_of) for draft in drafts
-        ]
-        named = {(field, task_id) for field, task_id in relatives if task_id is not None}
-        there = await self._store.load(sorted({task_id for _, task_id in named})) if named else {}
+        named = {("parent_id", draft.parent_id) for draft in drafts if draft.parent_id is not None}
+        named |= {("rerun_of", draft.rerun_of) for draft in drafts if draft.rerun_of is not None}
+        if not named:
+            return
+        there = await self._store.load(sorted({task_id for _, task_id in named}))
         for field, task_id in sorted(named):
             if task_id not in there or there[task_id].workspace != self._workspace:
                 raise InvalidInput(field, f"{task_id} is unknown")
@@ -219,9 +193,78 @@ class Drafts:
         """Agents make work within the graph of what they hold, and none for each other: that is for orchestrators."""
         for created_by in {draft.created_by for draft in drafts}:
             maker = await self._ledger.maker(agent_named(created_by))
+            if maker is None:
+                continue
             addressed = {draft.agent for draft in drafts if draft.created_by == created_by and draft.agent is not None}
-            if maker is not None and (why := refusal(maker, sorted(addressed), spawns=spawns)) is not None:
+            if (why := refusal(maker, sorted(addressed), spawns=spawns)) is not None:
                 raise Forbidden(why)
+
+
+class Drafter:
+    """Drafts the requests of one call, in the trace that is active when the call is made."""
+
+    def __init__(
+        self, drafts: Drafts, ledger: Ledger, planning: Planning, terms: Terms, now: Micros, under: Definition | None
+    ) -> None:
+        self._drafts = drafts
+        self._ledger = ledger
+        self._sizes = ledger.options.sizes
+        self._planning = planning
+        self._terms = terms
+        self._now = now
+        self._under = under
+        self._trace = current_trace() or (None if under is None else under.trace)
+        self.chosen: set[TaskId] = set()  # the ids that requests named
+
+    def draft(self, fields: Mapping[str, object]) -> Definition:
+        """What a request comes to."""
+        pattern = self._drafts.pattern
+        if (
+            pattern is not None
+            and self._under is None
+            and pattern.fits(common_shape(fields), self._planning, self._terms)
+        ):
+            task_id = self._id_of(arguments.task_id("id", fields["id"]) if "id" in fields else None)
+            definition = pattern.define(fields, task_id=task_id, now=self._now, sizes=self._sizes)
+        else:
+            definition = self._read(fields)
+        if variants := self._planning.variants.get(definition.type):
+            definition = as_variant(definition, variants, self._sizes)
+        if self._trace is None or definition.trace is not None:
+            return definition
+        return definition._replace(trace=self._trace)
+
+    def _id_of(self, named: TaskId | None) -> TaskId:
+        if named is None:
+            return self._ledger.mint_task()
+        self.chosen.add(named)
+        return named
+
+    def _read(self, fields: Mapping[str, object]) -> Definition:
+        """The slow path: every field by its rule."""
+        policy = self._planning.policy_of(_queue_of(fields))
+        created_by, dag_id, names_dag = self._terms
+        ids = minted(fields, policy)
+        definition = define(
+            fields,
+            task_id=self._id_of(ids.task_id),
+            workspace=self._ledger.workspace,
+            dag_id=ids.dag_id if names_dag else dag_id,
+            created_by=created_by,
+            now=self._now,
+            policy=policy,
+            sizes=self._sizes,
+        )
+        check_rule(definition)
+        if definition.callback is not None:
+            permitted = addresses.allowed(self._ledger.options.allowed_targets)
+            check_callback(definition.callback, permitted, is_spawned=self._under is not None)
+        if self._under is not None:
+            return growth_limits.placed_under(definition, self._under, fields_given(fields, policy))
+        self._drafts.pattern = (
+            pattern_of(fields, self._planning, self._terms, policy, definition) or self._drafts.pattern
+        )
+        return definition
 
 
 def agent_named(created_by: str) -> str | None:

@@ -17,6 +17,8 @@ def groups(drafts: Sequence[Definition]) -> list[list[Definition]]:
 
     Those are together that depend on each other.
     """
+    if not any(draft.depends_on for draft in drafts):
+        return []
     homeless = {draft.id for draft in drafts if draft.dag_id is None}
     neighbours: dict[TaskId, list[TaskId]] = {}
     for draft in drafts:

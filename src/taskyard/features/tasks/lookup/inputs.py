@@ -11,27 +11,32 @@ from taskyard.definition import document
 from taskyard.features.artifacts.rules import referred
 from taskyard.features.artifacts.visibility import Visibility
 from taskyard.features.attempts.views import Input
+from taskyard.features.memory.recollection import Recollection
 from taskyard.ledger.ledger import Ledger
 
 INLINED = 1 << 20  # bytes of inputs handed over in all; what is bigger is fetched by reference
 
 
 class Inputs:
-    def __init__(self, ledger: Ledger, visibility: Visibility) -> None:
+    def __init__(self, ledger: Ledger, visibility: Visibility, recollection: Recollection) -> None:
         self._ledger = ledger
         self._store = ledger.store
         self._workspace = ledger.workspace
         self._visibility = visibility
+        self._recollection = recollection
 
     async def of(self, task_id: str, lease: str | None = None) -> list[Input]:
         """The outputs of what a task depends on, and what its context refers to.
 
-        Under a validator's lease, also the artifacts of the output that it judges.
+        Under a validator's lease, also the artifacts of the output that it judges. `memory:auto` is looked up under the
+        first lease that asks, and is the same from then on.
         """
         if lease is None:
-            return await self.given_to(await self._ledger.load(TaskId(task_id)))
+            hot = await self._ledger.load(TaskId(task_id))
+            return [*await self.given_to(hot), *await self._recollection.of(hot, None)]
         hot = await self._ledger.held(TaskId(task_id), Lease(lease))
-        return await self.given_to(hot, await self._visibility.shown_to(hot))
+        found = await self.given_to(hot, await self._visibility.shown_to(hot))
+        return [*found, *await self._recollection.of(hot, lease)]
 
     async def given_to(self, reader: Hot, shown: Collection[str] = ()) -> list[Input]:
         definition = await self._ledger.definition(reader.id)

@@ -19,15 +19,17 @@ from taskyard.core.identifiers import (
 )
 from taskyard.core.json_value import Json
 from taskyard.core.planning import Planning, is_barred, suits
-from taskyard.core.task import Hot, Lane, Status, TaskId
+from taskyard.core.task import Hot, Lane, Status, TaskId, Trait
 from taskyard.core.units import Micros, to_iso, to_usd, utc_date
 from taskyard.features.agents.rules import is_silent
+from taskyard.features.approvals import rules as approvals
 from taskyard.features.tasks.answers import CauseView, Why
 from taskyard.ledger.ledger import Ledger, pulse
 from taskyard.stores.contract import Filter
 
 COUNTED = 1000  # tasks ahead in line are counted up to this
 CLOSEST = 3
+SHOWN = 200  # characters of a question
 _STATES = (AgentStatus.ACTIVE, AgentStatus.DRAINING, AgentStatus.OFFLINE)
 
 
@@ -63,8 +65,7 @@ class Explanations:
             case BlockerKind.TASK | BlockerKind.CHILD:
                 return await self._blocked_by_task(TaskId(rest))
             case BlockerKind.SIGNAL:
-                until = f", until {to_iso(hot.wake_at)} at the latest" if hot.wake_at else ""
-                return CauseView(kind="signal", words=f"waits for the signal {rest}{until}", facts={"signal": rest})
+                return await self._blocked_by_signal(hot, rest)
             case BlockerKind.TIME:
                 at = to_iso(hot.wake_at) if hot.wake_at else ""
                 return CauseView(kind="run_after", words=f"is not to run before {at}", facts={"run_after": at})
@@ -82,6 +83,18 @@ class Explanations:
         }.get(blocking.status if blocking else Status.CREATED, "")
         facts: dict[str, Json] = {"task_id": other, "status": state}
         return CauseView(kind="task", words=f"waits for {other}, which is {state}{hint}", facts=facts)
+
+    async def _blocked_by_signal(self, hot: Hot, name: str) -> CauseView:
+        until = f", until {to_iso(hot.wake_at)} at the latest" if hot.wake_at else ""
+        asks = bool(hot.traits & Trait.ASKED)
+        record = await self._store.record(approvals.KIND, self._workspace, hot.id) if asks else None
+        question = None if record is None else approvals.question_of(record)
+        if question is None or question.wait != hot.wait:
+            return CauseView(kind="signal", words=f"waits for the signal {name}{until}", facts={"signal": name})
+        who = f" of {', '.join(question.who)}" if question.who else ""
+        words = f"waits for an answer{who} to “{_cut(question.text)}” ({name}){until}"
+        facts: dict[str, Json] = {"signal": name, "question": question.text, "who": list[Json](question.who)}
+        return CauseView(kind="question", words=words, facts=facts)
 
     async def _blocked_by_key(self, key: str) -> CauseView:
         holder = await self._holder(key)
@@ -290,6 +303,12 @@ def _resting(hot: Hot) -> CauseView:
         Status.DEAD_LETTERED: f"is dead after {_times(hot.failures)}, and waits for a person",
     }
     return CauseView(kind=hot.status.value, words=words[hot.status], facts=facts)
+
+
+def _cut(text: str) -> str:
+    """The beginning of a question, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN else f"{line[: SHOWN - 1]}…"
 
 
 def _times(failures: int) -> str:

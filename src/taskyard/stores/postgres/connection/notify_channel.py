@@ -11,6 +11,7 @@ import asyncio
 import json
 import random
 from collections.abc import Awaitable, Callable
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from secrets import token_hex
 
@@ -48,6 +49,9 @@ class NotifyChannel:
         self._seen: object = None
         self._waiters = Waiters()
         self._unsent: Wakeup | None = None
+        self._stream_channel = f"taskyard_{sql.schema}_streams"
+        self._streams = Waiters()
+        self._unsent_streams: set[str] = set()  # tasks
         self._echoed = asyncio.Event()
         self._sender: asyncio.Task[None] | None = None
         self._listener: asyncio.Task[None] | None = None
@@ -56,11 +60,16 @@ class NotifyChannel:
     def mark(self) -> int:
         return self._waiters.mark
 
+    @property
+    def streams_mark(self) -> int:
+        return self._streams.mark
+
     async def open(self) -> None:
         self._seen = await self._query("event_count", ())
 
     async def close(self) -> None:
         self._waiters.wake()  # no write can follow, so wake all waiters
+        self._streams.wake()
         if self._sender is not None:
             with suppress(asyncio.CancelledError):
                 await self._sender  # other processes wait for the last writes
@@ -76,8 +85,17 @@ class NotifyChannel:
         self._waiters.wake(wakeup.topics)
         if notify:
             self._unsent = wakeup | (self._unsent or NOTHING)
-            if self._sender is None or self._sender.done():
-                self._sender = asyncio.create_task(self._send())
+            self._begin_to_send()
+
+    def streamed(self, task_ids: AbstractSet[str]) -> None:
+        """This process has written to the streams of these tasks."""
+        self._streams.wake(task_ids)
+        self._unsent_streams |= task_ids
+        self._begin_to_send()
+
+    def _begin_to_send(self) -> None:
+        if self._sender is None or self._sender.done():
+            self._sender = asyncio.create_task(self._send())
 
     def listen(self) -> None:
         """Begin to listen, unless the listener runs already."""
@@ -88,14 +106,22 @@ class NotifyChannel:
         self.listen()
         await self._waiters.wait(mark, timeout, wanted)
 
+    async def wait_for_streams(self, mark: int, timeout: float, wanted: frozenset[str] | None) -> None:
+        self.listen()
+        await self._streams.wait(mark, timeout, wanted)
+
     async def _send(self) -> None:
         pause = _FIRST_PAUSE
         if self._unsent is not None and not self._unsent.topics:
             await asyncio.sleep(pause)  # a claim, for example: no claimer waits for it
-        while self._unsent is not None:
+        while self._unsent is not None or self._unsent_streams:
             wakeup, self._unsent = self._unsent, None
+            streams, self._unsent_streams = self._unsent_streams, set()
             with suppress(TaskyardError):  # other processes also poll
-                await self._notify(wakeup)
+                if wakeup is not None:
+                    await self._notify(wakeup)
+                if streams:
+                    await self._notify_streams(streams)
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -104,6 +130,12 @@ class NotifyChannel:
         if len(payload) > _LONGEST_PAYLOAD:
             payload = json.dumps([self._name, ANYTHING, ANYTHING])
         await self._query("notify", (self._channel, payload))
+
+    async def _notify_streams(self, task_ids: AbstractSet[str]) -> None:
+        payload = json.dumps([self._name, sorted(task_ids)])
+        if len(payload) > _LONGEST_PAYLOAD:
+            payload = json.dumps([self._name, ANYTHING])
+        await self._query("notify", (self._stream_channel, payload))
 
     async def _listen(self) -> None:
         """Listen while the store is open, on a new connection when one is lost."""
@@ -126,6 +158,7 @@ class NotifyChannel:
         try:
             async with asyncio.timeout(_ANSWER_WITHIN):
                 await connection.add_listener(self._channel, self._on_notify)
+                await connection.add_listener(self._stream_channel, self._on_stream_notify)
                 await self._await_echo()
             self._wake_all()  # writes before the LISTEN may have left no event
             while not lost.is_set():
@@ -148,6 +181,7 @@ class NotifyChannel:
     async def _poll(self, pause: float) -> None:
         with suppress(TaskyardError):
             self._compare(await self._query("event_count", ()))
+        self._streams.wake()  # streams have no number that would show that there is nothing new
         await asyncio.sleep(pause)
 
     def _compare(self, count: object) -> None:
@@ -158,6 +192,12 @@ class NotifyChannel:
     def _wake_all(self) -> None:
         self._cursors.clear()
         self._waiters.wake(ANYTHING)
+        self._streams.wake(ANYTHING)
+
+    def _on_stream_notify(self, _connection: asyncpg.Connection, _pid: int, _channel: str, payload: object) -> None:
+        name, task_ids = json.loads(str(payload))
+        if name != self._name:
+            self._streams.wake(ANYTHING if task_ids is None else frozenset(task_ids))
 
     def _on_notify(self, _connection: asyncpg.Connection, _pid: int, _channel: str, payload: object) -> None:
         name, ready_from, others = json.loads(str(payload))

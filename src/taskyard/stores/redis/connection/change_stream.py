@@ -27,22 +27,23 @@ _PAUSE = 0.25  # seconds before the next connection, if one was lost soon
 _SHORT = 1.0  # seconds; the server may close a connection that was idle for longer
 
 
-class ChangeStream:
-    def __init__(self, server: RedisServer, prefix: str) -> None:
+class AnnouncedWrites:
+    """The entries of one Redis stream of the yard, and the coroutines of this process that wait for them."""
+
+    def __init__(self, server: RedisServer, key: str) -> None:
         self._server = server
-        self._stream = f"{prefix}changed"
+        self._key = key
         self._seen = 0
         self._waiters = Waiters()
         self._listener: asyncio.Task[None] | None = None
         self._has_waiters = asyncio.Event()  # set while a coroutine waits
-        self.hints = HintStreams(server, prefix)
 
     @property
     def mark(self) -> int:
         return self._waiters.mark
 
     async def open(self) -> None:
-        last = await self._server.execute("XREVRANGE", self._stream, "+", "-", "COUNT", 1)
+        last = await self._server.execute("XREVRANGE", self._key, "+", "-", "COUNT", 1)
         if last:
             self._seen = _number(last[0][0])
 
@@ -51,7 +52,6 @@ class ChangeStream:
         listener, self._listener = self._listener, None
         if listener is not None:
             await _cancel(listener)
-        await self.hints.close()
 
     def written(self, announcement: Sequence[str]) -> None:
         """This process has written. The announcement is the number of the entry and its topics."""
@@ -61,32 +61,14 @@ class ChangeStream:
                 self._seen += 1  # the listener does not need to read it
             self._waiters.wake(frozenset(topics))
 
-    def wake_local(self) -> None:
-        """This process has written something that other processes do not wait for."""
-        self._waiters.wake(frozenset())
+    def wake(self, topics: frozenset[str]) -> None:
+        self._waiters.wake(topics)
 
-    async def wait(self, mark: int, timeout: float, plan: ClaimPlan | None) -> None:
+    async def wait(self, mark: int, timeout: float, wanted: frozenset[str] | None) -> None:
         if self._listener is None or self._listener.done():
             self._listener = asyncio.create_task(self._listen())
         self._has_waiters.set()
-        if plan is None:
-            await self._waiters.wait(mark, timeout)
-        else:
-            await self._wait_for_work(mark, timeout, plan)
-
-    async def _wait_for_work(self, mark: int, timeout: float, plan: ClaimPlan) -> None:
-        hinted = asyncio.create_task(self._wait_for_hint(plan, timeout)) if plan.lanes else None
-        try:
-            await self._waiters.wait(mark, timeout, _wanted_by(plan))
-        finally:
-            if hinted is not None:
-                await _cancel(hinted)
-
-    async def _wait_for_hint(self, plan: ClaimPlan, timeout: float) -> None:
-        """Wait for a hint and wake the waiters, also if the connection is lost: they claim and wait again."""
-        with suppress(ConnectionLost, OSError, TimeoutError, TaskyardError):
-            await self.hints.wait(plan, timeout)
-        self._waiters.wake(frozenset(str(lane.id) for lane in plan.lanes))
+        await self._waiters.wait(mark, timeout, wanted)
 
     async def _listen(self) -> None:
         """Listen while the store is open, on a new connection when one is lost."""
@@ -103,7 +85,7 @@ class ChangeStream:
                 if not self._waiters.is_awaited:
                     self._has_waiters.clear()
                     await self._has_waiters.wait()
-                asked = ("XREAD", "BLOCK", _BLOCK, "STREAMS", self._stream, f"{self._seen}-0")
+                asked = ("XREAD", "BLOCK", _BLOCK, "STREAMS", self._key, f"{self._seen}-0")
                 found = await connection.execute(*asked, waits=_BLOCK / 1000)
                 for number, (_, topics) in found[0][1] if found else ():
                     self._read_entry(_number(number), topics)
@@ -116,6 +98,42 @@ class ChangeStream:
             is_gap = number > self._seen + 1
             self._seen = number
             self._waiters.wake(ANYTHING if is_gap else frozenset(topics.split(NONE)))
+
+
+class ChangeStream(AnnouncedWrites):
+    """Commits and claims. Chunks of streams are announced apart, so that they wake nobody else."""
+
+    def __init__(self, server: RedisServer, prefix: str) -> None:
+        super().__init__(server, f"{prefix}changed")
+        self.hints = HintStreams(server, prefix)
+        self.streams = AnnouncedWrites(server, f"{prefix}streamed")
+
+    async def open(self) -> None:
+        await super().open()
+        await self.streams.open()
+
+    async def close(self) -> None:
+        await super().close()
+        await self.streams.close()
+        await self.hints.close()
+
+    def wake_local(self) -> None:
+        """This process has written something that other processes do not wait for."""
+        self.wake(frozenset())
+
+    async def wait_for_work(self, mark: int, timeout: float, plan: ClaimPlan) -> None:
+        hinted = asyncio.create_task(self._wait_for_hint(plan, timeout)) if plan.lanes else None
+        try:
+            await self.wait(mark, timeout, _wanted_by(plan))
+        finally:
+            if hinted is not None:
+                await _cancel(hinted)
+
+    async def _wait_for_hint(self, plan: ClaimPlan, timeout: float) -> None:
+        """Wait for a hint and wake the waiters, also if the connection is lost: they claim and wait again."""
+        with suppress(ConnectionLost, OSError, TimeoutError, TaskyardError):
+            await self.hints.wait(plan, timeout)
+        self.wake(frozenset(str(lane.id) for lane in plan.lanes))
 
 
 def _number(entry: str) -> int:

@@ -14,6 +14,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +70,7 @@ class Writer:
         time: StoreClock,
         loop: asyncio.AbstractEventLoop,
         wrote: Callable[[], None],
+        streamed: Callable[[AbstractSet[str] | None], None],
         *,
         migrates: bool = True,
         call_timeout: float = CALL_TIMEOUT,
@@ -79,6 +81,7 @@ class Writer:
         self._time = time
         self._loop = loop
         self._wrote = wrote  # called on the event loop after a commit of this process or another
+        self._streamed = streamed  # the same for streams, with the tasks that they are of; None: unknown
         self._jobs: SimpleQueue[WriteJob | None] = SimpleQueue()
         self._large: deque[WriteJob] = deque()  # one at a time, between batches of small jobs
         self._arrived = 0  # number of small jobs, counted on the event loop
@@ -129,10 +132,14 @@ class Writer:
         self._jobs.put(job)
         return await job.future
 
-    def _answer(self, answered: Sequence[tuple[asyncio.Future[Any], object]], wrote: bool) -> None:
+    def _answer(
+        self, answered: Sequence[tuple[asyncio.Future[Any], object]], wrote: bool, streamed: AbstractSet[str]
+    ) -> None:
         resolve(answered)
         if wrote:
             self._wrote()
+        if streamed:
+            self._streamed(streamed)
 
     def watch(self) -> None:
         """Poll for writes of other processes: now, and until the last `unwatch`."""
@@ -195,6 +202,7 @@ class Writer:
             self._seen = seen
             self._polling.note_commit()
             call_on_loop(self._loop, self._wrote)
+            call_on_loop(self._loop, self._streamed, None)
 
     def _take_jobs(self) -> list[WriteJob]:
         """Take all small jobs that wait, heartbeats first. Empty: it is time to poll."""
@@ -221,7 +229,7 @@ class Writer:
 
     def _run_jobs(self, connection: apsw.Connection, jobs: Sequence[WriteJob]) -> None:
         try:
-            answers, wrote = self._transact(connection, jobs)
+            answers, wrote, streamed = self._transact(connection, jobs)
         except Preempted:
             jobs[0].preemptions += 1
             self._large.appendleft(jobs[0])
@@ -238,9 +246,12 @@ class Writer:
         if wrote:
             self._polling.note_commit()
         # One call for both: each wakes the loop, which costs more than a lone write does otherwise.
-        call_on_loop(self._loop, self._answer, list(zip((job.future for job in jobs), answers, strict=True)), wrote)
+        answered = list(zip((job.future for job in jobs), answers, strict=True))
+        call_on_loop(self._loop, self._answer, answered, wrote, streamed)
 
-    def _transact(self, connection: apsw.Connection, jobs: Sequence[WriteJob]) -> tuple[list[Any], bool]:
+    def _transact(
+        self, connection: apsw.Connection, jobs: Sequence[WriteJob]
+    ) -> tuple[list[Any], bool, AbstractSet[str]]:
         try:
             self._identity.check()
             connection.execute(SQL["begin"])
@@ -260,7 +271,7 @@ class Writer:
             raise
         if transaction.went_back:
             self._report_jump(transaction.went_back)
-        return answers, wrote
+        return answers, wrote, transaction.streamed
 
     def _should_yield(self) -> bool:
         return self._arrived != self._taken

@@ -35,10 +35,11 @@ def remove_tasks(transaction: SqliteTransaction, task_ids: Sequence[TaskId]) -> 
         _remove_dag(transaction, workspace, dag_id)
     keys = [((each.workspace, each.idempotency_key), each.seq) for each in found if each.idempotency_key is not None]
     transaction.write("remove_names", [name_row(key, seq) for key, seq in keys])
+    ids, seqs = json_list(each.id for each in found), json_list(each.seq for each in found)
     for what in _BY_ID:
-        transaction.run(f"remove_{what}", json_list(each.id for each in found))
+        transaction.run(f"remove_{what}", ids)
     for what in _BY_NUMBER:
-        transaction.run(f"remove_{what}", json_list(each.seq for each in found))
+        transaction.run(f"remove_{what}", seqs)
 
 
 def _remove_events(transaction: SqliteTransaction, found: Sequence[_Doomed], dags: Iterable[tuple[str, DagId]]) -> None:

@@ -1,0 +1,171 @@
+"""What streams cost: processor time of a server while many attempts stream tokens, and a drain beside them.
+
+    python -m bench.streams [--url sqlite:///…] [--streams 200] [--tokens 50] [--seconds 15] [--workers 4]
+                            [--readers 0] [--offered 0]
+
+One `taskyard serve`, and worker processes over HTTP whose handlers say so many tokens a second. The figure is processor
+time of the server, from /proc, over the time in which all stream; the same with handlers that say nothing is taken off.
+With `--offered`, another worker drains so many tasks a second beside them: how many it did, and how soon they began.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import taskyard
+from taskyard.app import Yard
+
+TOKEN = "token "
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def processor_time(pid: int) -> float:
+    """Seconds of user and system time so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+@contextmanager
+def serving(url: str, port: int) -> Generator[int]:
+    words = [sys.executable, "-m", "taskyard", "--url", url, "serve", "--port", str(port)]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield process.pid
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(20)
+
+
+async def speak(url: str, streams: int, rate: float, seconds: float) -> None:
+    """A worker process: so many attempts at once, each with so many tokens a second; 0: silent."""
+    agent = taskyard.Agent("speaker", max_concurrent_tasks=streams)
+
+    @agent.handles("speak")
+    async def handle(task: taskyard.Context) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if rate:
+                await task.stream(TOKEN)
+            await asyncio.sleep(1 / rate if rate else 0.5)
+
+    async with taskyard.connect(url) as yard:
+        await yard.drain(agent)
+
+
+async def echo(url: str, seconds: float) -> None:
+    """A worker process that drains. It prints how many tasks it had, and median and 99th percentile of their waits."""
+    agent, waits = taskyard.Agent("echo", max_concurrent_tasks=20), list[float]()
+
+    async with taskyard.connect(url) as yard:
+
+        @agent.handles("echo")
+        async def handle(task: taskyard.Context) -> None:
+            waits.append((yard.now() - task.task.created_at) / 1_000_000)
+
+        working = asyncio.create_task(yard.work(agent))
+        await asyncio.sleep(seconds)
+        working.cancel()
+        await asyncio.wait([working])
+    waits.sort()
+    shown = [f"{1000 * waits[len(waits) * part // 100]:.0f} ms" for part in (50, 99)] if waits else []
+    print(f"  drained {len(waits) / seconds:.0f} a second, begun after {' and '.join(shown)}", flush=True)
+
+
+async def offer(yard: Yard, rate: float, seconds: float) -> None:
+    loop = asyncio.get_running_loop()
+    began, given = loop.time(), 0
+    while loop.time() - began < seconds:
+        due = int((loop.time() - began) * rate) - given
+        if due > 0:
+            await yard.enqueue_many([{"type": "echo"}] * due)
+            given += due
+        await asyncio.sleep(0.02)
+
+
+async def follow(yard: Yard, task_id: str) -> int:
+    return sum([len(chunk.text) async for chunk in yard.streams.follow(task_id)])
+
+
+async def share_of_core(url: str, pid: int, asked: argparse.Namespace, rate: float) -> float:
+    async with taskyard.connect(url) as yard:
+        tasks = [await yard.enqueue("speak") for _ in range(asked.streams)]
+        each = asked.streams // asked.workers
+        words = [sys.executable, "-m", "bench.streams", "--speak", url, str(each), str(rate), str(asked.seconds + 8)]
+        workers = [subprocess.Popen(words) for _ in range(asked.workers)]  # noqa: ASYNC220
+        readers = [asyncio.create_task(follow(yard, task.id)) for task in tasks[: asked.readers if rate else 0]]
+        try:
+            while (await yard.tasks.count()).counts["running"] < each * asked.workers:  # noqa: ASYNC110 - they are others
+                await asyncio.sleep(0.2)
+            await asyncio.sleep(2)
+            began, before = time.monotonic(), processor_time(pid)
+            if asked.offered:
+                echoing = [sys.executable, "-m", "bench.streams", "--echo", url, str(asked.seconds + 3)]
+                workers.append(subprocess.Popen(echoing))  # noqa: ASYNC220
+                await asyncio.sleep(1.5)
+                began, before = time.monotonic(), processor_time(pid)
+                await offer(yard, asked.offered, asked.seconds)
+            else:
+                await asyncio.sleep(asked.seconds)
+            used = (processor_time(pid) - before) / (time.monotonic() - began)
+        finally:
+            for worker in workers:
+                await asyncio.to_thread(worker.wait)
+        for reader in readers:
+            assert await reader > 0
+        if rate:
+            chunks = [chunk async for chunk in yard.streams.follow(tasks[0].id)]
+            said = sum(len(chunk.text) for chunk in chunks) / len(TOKEN) / (asked.seconds + 8)
+            print(f"  one stream: {len(chunks)} chunks, {said:.0f} tokens a second")
+        return used
+
+
+async def main(asked: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        store = asked.url or f"sqlite:///{folder}/yard.db"
+        with serving(store, asked.port) as pid:
+            url = f"http://127.0.0.1:{asked.port}"
+            await ready(url)
+            silent = await share_of_core(url, pid, asked, 0)
+            speaking = await share_of_core(url, pid, asked, asked.tokens)
+    print(f"{asked.streams} attempts, {asked.workers} workers, {asked.readers} readers, {asked.tokens} tokens a second")
+    print(f"  server, of a core: {speaking:.3f}; silent attempts: {silent:.3f}; streams: {speaking - silent:.3f}")
+
+
+async def ready(url: str) -> None:
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                async with taskyard.connect(url) as yard:
+                    await yard.mark()
+                    return
+            except taskyard.TaskyardError:
+                await asyncio.sleep(0.2)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--speak"]:
+        asyncio.run(speak(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]), float(sys.argv[5])))
+        sys.exit()
+    if sys.argv[1:2] == ["--echo"]:
+        asyncio.run(echo(sys.argv[2], float(sys.argv[3])))
+        sys.exit()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
+    parser.add_argument("--url")
+    parser.add_argument("--port", type=int, default=18_217)
+    parser.add_argument("--streams", type=int, default=200)
+    parser.add_argument("--tokens", type=float, default=50)
+    parser.add_argument("--seconds", type=float, default=15)
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--readers", type=int, default=0)
+    parser.add_argument("--offered", type=float, default=0)
+    asyncio.run(main(parser.parse_args()))

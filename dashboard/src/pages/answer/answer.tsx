@@ -1,0 +1,92 @@
+/** What a link in a notification leads to: one question, and nothing else of the yard. Only sending the form answers. */
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { useParams } from "react-router";
+
+import { answerByLink, linkedQuestion, type LinkedQuestion } from "@/api/letters";
+import { isRefusal, wordsOf } from "@/api/problem";
+import { QuestionForm } from "@/pages/approvals/question-form";
+import { QuestionWords } from "@/pages/approvals/question-words";
+import { Loading } from "@/parts/empty";
+import { Ago } from "@/parts/time";
+import { Logo } from "@/shell/logo";
+
+import "./answer.css";
+
+export default function Answer() {
+  const { link = "" } = useParams();
+  const { data, error } = useQuery(linkedQuestion(link));
+  useEffect(() => {
+    document.title = "A question · Taskyard";
+  }, []);
+  return (
+    <main className="answer">
+      <div className="answer-card">
+        <Logo />
+        {data === undefined && error === null && <Loading />}
+        {error !== null && (
+          <>
+            <h1>This link leads nowhere</h1>
+            <p>
+              {isRefusal(error, 404)
+                ? "It is not whole, its question is answered, or its time is over. Sign in to the yard to see what waits for you."
+                : wordsOf(error)}
+            </p>
+          </>
+        )}
+        {data !== undefined && <Shown link={link} asked={data} />}
+      </div>
+    </main>
+  );
+}
+
+function Shown({ link, asked }: { link: string; asked: LinkedQuestion }) {
+  const client = useQueryClient();
+  const { question, task_title, task_type, since, until, is_open } = asked;
+  async function send(data: unknown) {
+    try {
+      await answerByLink(link, data);
+    } catch (error) {
+      if (!isRefusal(error, 409)) throw error;
+    }
+    await client.invalidateQueries(linkedQuestion(link));
+  }
+  return (
+    <>
+      <h1>{task_title === "" ? task_type : task_title}</h1>
+      <p className="answer-facts quiet">
+        <span>asked by {question.asked_by}</span>
+        <span>
+          since <Ago at={since} />
+        </span>
+        {is_open && until !== null && (
+          <span>
+            gives up <Ago at={until} />
+          </span>
+        )}
+      </p>
+      <QuestionWords question={question} />
+      {is_open ? (
+        <>
+          <QuestionForm schema={question.answer_schema} send={send} />
+          <p className="quiet">
+            Your answer is recorded as <code>link:{asked.recipient}</code>. This link takes one answer.
+          </p>
+        </>
+      ) : (
+        <Ended question={question} />
+      )}
+    </>
+  );
+}
+
+function Ended({ question: { answered } }: { question: LinkedQuestion["question"] }) {
+  if (answered === null) return <p role="status">The task no longer waits for an answer.</p>;
+  return (
+    <p className="note tone-info" role="status">
+      <span>
+        Answered by {answered.by} <Ago at={answered.at} />: <code>{JSON.stringify(answered.data)}</code>
+      </span>
+    </p>
+  );
+}

@@ -1,0 +1,19 @@
+import type { Question } from "@/api/letters";
+import { isBlank, Json } from "@/parts/json";
+
+/** The question itself, what is shown beside it, and what becomes of it when nobody answers. */
+export function QuestionWords({ question }: { question: Question }) {
+  return (
+    <>
+      <p className="question-text" dir="auto">
+        {question.text}
+      </p>
+      {!isBlank(question.context) && <Json value={question.context} label="what the agent shows beside the question" />}
+      {question.has_default && (
+        <p className="quiet">
+          When the time is over, the answer is <code>{JSON.stringify(question.default)}</code>.
+        </p>
+      )}
+    </>
+  );
+}

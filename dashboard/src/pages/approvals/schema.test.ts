@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+
+import { begun, choicesOf, kindOf, missing, problemsOf, titleOf, typed, withMember } from "./schema";
+
+const ADDRESS = {
+  type: "object",
+  properties: {
+    street: { type: "string", title: "Street" },
+    floor: { type: "integer", default: 1 },
+    more: { type: "object", properties: { rent: { type: "number" } }, required: ["rent"] },
+  },
+  required: ["street", "more"],
+};
+
+describe("fields of a schema", () => {
+  it.each([
+    [{ type: "string" }, "text"],
+    [{ type: "string", maxLength: 5000 }, "long"],
+    [{ type: "string", format: "binary" }, "file"],
+    [{ type: "integer" }, "number"],
+    [{ type: "boolean" }, "boolean"],
+    [{ enum: ["a", 1] }, "choice"],
+    [{ oneOf: [{ const: "a", title: "A" }] }, "choice"],
+    [{ oneOf: [{ const: "a" }, { type: "number" }] }, "json"],
+    [{ type: "array", items: { type: "string" } }, "list"],
+    [ADDRESS, "object"],
+    [{ type: ["string", "null"] }, "json"],
+    [true, "json"],
+  ])("%j is asked for as %s", (schema, kind) => expect(kindOf(schema)).toBe(kind));
+
+  it("have titles, and names as words where there is none", () => {
+    expect(titleOf(ADDRESS.properties.street, "street")).toBe("Street");
+    expect(titleOf({}, "max_rent")).toBe("Max rent");
+    expect(choicesOf({ oneOf: [{ const: 2, title: "Two" }] })).toEqual([{ value: 2, title: "Two" }]);
+  });
+});
+
+describe("an answer", () => {
+  it("begins with defaults and nothing else", () => expect(begun(ADDRESS)).toEqual({ floor: 1, more: {} }));
+
+  it("is what was typed, by its kind", () => {
+    expect([typed("number", "2.5"), typed("number", "x"), typed("text", ""), typed("text", "2")]).toEqual([
+      2.5,
+      "x",
+      undefined,
+      "2",
+    ]);
+    expect(withMember({ a: 1, b: 2 }, "a", undefined)).toEqual({ b: 2 });
+  });
+
+  it("leaves out a part that nobody touched and nobody needs", () => {
+    const optional = { ...ADDRESS, required: ["street"] };
+    expect(begun(optional)).toEqual({ floor: 1 });
+    expect(missing(optional, { street: "A" })).toEqual({});
+    expect(missing(optional, { street: "A", more: { other: 1 } })).toEqual({ "more/rent": "is needed" });
+  });
+
+  it("lacks what is required, also within", () =>
+    expect(missing(ADDRESS, begun(ADDRESS))).toEqual({ street: "is needed", "more/rent": "is needed" }));
+
+  it("has the server's complaints by field", () =>
+    expect(
+      problemsOf({
+        problems: [
+          { field: "street", rule: "is short" },
+          { field: "street", rule: "is odd" },
+          { field: "data", rule: "no" },
+        ],
+      }),
+    ).toEqual({ street: "is short", "": "no" }));
+});

@@ -1,0 +1,112 @@
+/** A JSON Schema as the fields of a form, and what is typed into them as the answer. */
+
+export type Schema = Record<string, unknown>;
+export type Problems = Record<string, string>; // by the path of the field: "address/street"
+
+export type FieldKind = "text" | "long" | "choice" | "number" | "boolean" | "file" | "object" | "list" | "json";
+
+export interface Choice {
+  value: unknown;
+  title: string;
+}
+
+const LONG = 200; // characters from which on a text has several lines
+const FILES = new Set(["binary", "artifact", "data-url"]);
+
+export function isSchema(value: unknown): value is Schema {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** How a value of this schema is asked for. What no field can hold is asked for as JSON. */
+export function kindOf(schema: unknown): FieldKind {
+  if (!isSchema(schema)) return "json";
+  if (choicesOf(schema) !== null) return "choice";
+  switch (schema.type) {
+    case "string":
+      if (FILES.has(String(schema.format)) || schema.contentMediaType !== undefined) return "file";
+      return Number(schema.maxLength ?? 0) > LONG || schema.format === "textarea" ? "long" : "text";
+    case "number":
+    case "integer":
+      return "number";
+    case "boolean":
+      return "boolean";
+    case "object":
+      return isSchema(schema.properties) ? "object" : "json";
+    case "array":
+      return isSchema(schema.items) ? "list" : "json";
+    default:
+      return "json";
+  }
+}
+
+export function choicesOf(schema: Schema): Choice[] | null {
+  if (Array.isArray(schema.enum)) return schema.enum.map((value: unknown) => ({ value, title: String(value) }));
+  const options: unknown[] = Array.isArray(schema.oneOf) ? schema.oneOf : [];
+  const named = options.filter((each): each is Schema => isSchema(each) && "const" in each);
+  if (named.length === 0 || named.length < options.length) return null;
+  return named.map((each) => ({
+    value: each.const,
+    title: typeof each.title === "string" ? each.title : String(each.const),
+  }));
+}
+
+export function propertiesOf(schema: Schema): [string, Schema, boolean][] {
+  const required = new Set(Array.isArray(schema.required) ? schema.required : []);
+  const properties = isSchema(schema.properties) ? schema.properties : {};
+  return Object.entries(properties).map(([name, each]) => [name, isSchema(each) ? each : {}, required.has(name)]);
+}
+
+export function titleOf(schema: Schema, name: string): string {
+  return typeof schema.title === "string" && schema.title !== "" ? schema.title : wordsFor(name);
+}
+
+function wordsFor(name: string): string {
+  const words = name.replaceAll(/[_-]+/g, " ").trim();
+  return words === "" ? "Answer" : words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** What a form begins with. A field that nobody has touched is undefined, and is not sent. */
+export function begun(schema: unknown, isRequired = true): unknown {
+  if (!isSchema(schema)) return undefined;
+  if ("default" in schema) return schema.default;
+  if (kindOf(schema) !== "object") return undefined;
+  const members = propertiesOf(schema).map(([name, each, isNeeded]) => [name, begun(each, isNeeded)] as const);
+  const found = members.filter(([, value]) => value !== undefined);
+  return found.length > 0 || isRequired ? Object.fromEntries(found) : undefined;
+}
+
+/** What is typed, as the value that the schema wants; text that is none is left for the server to refuse. */
+export function typed(kind: FieldKind, text: string): unknown {
+  if (text === "") return undefined;
+  if (kind === "number") return Number.isNaN(Number(text)) ? text : Number(text);
+  return text;
+}
+
+/** The same object with a member set, or without it where the value is undefined. */
+export function withMember(value: unknown, name: string, member: unknown): Record<string, unknown> {
+  const rest = Object.entries(isSchema(value) ? value : {}).filter(([key]) => key !== name);
+  return Object.fromEntries(member === undefined ? rest : [...rest, [name, member]]);
+}
+
+/** What is missing: the server says what else is wrong. */
+export function missing(schema: unknown, value: unknown, path = ""): Problems {
+  if (!isSchema(schema) || kindOf(schema) !== "object") return {};
+  const given = isSchema(value) ? value : {};
+  return Object.assign(
+    {},
+    ...propertiesOf(schema).map(([name, each, isRequired]) => {
+      const place = path === "" ? name : `${path}/${name}`;
+      const own = isRequired && given[name] === undefined && kindOf(each) !== "object";
+      if (own) return { [place]: "is needed" };
+      // Of a part that may be left out, and is, nothing is missing.
+      return isRequired || given[name] !== undefined ? missing(each, given[name], place) : {};
+    }),
+  ) as Problems;
+}
+
+/** The server's complaints by field; those about the whole answer are under "". */
+export function problemsOf(facts: Record<string, unknown>): Problems {
+  const listed = Array.isArray(facts.problems) ? facts.problems.filter(isSchema) : [];
+  const pairs = listed.map((each) => [each.field === "data" ? "" : String(each.field), String(each.rule)] as const);
+  return Object.fromEntries(pairs.reverse()); // of several about one field, the first is shown
+}

@@ -1,0 +1,93 @@
+"""The A2A server under a path of the HTTP server: the card, and both bindings of the protocol.
+
+Whatever a client asks for is made of calls to that same server, within this process and with the client's own token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from a2a.server.context import ServerCallContext
+from a2a.server.request_handlers.response_helpers import agent_card_to_dict
+from a2a.server.routes import create_jsonrpc_routes, create_rest_routes
+from a2a.server.routes.common import DefaultServerCallContextBuilder
+from a2a.utils.errors import InvalidParamsError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from taskyard.a2a.card import card
+from taskyard.a2a.handler import A2aVisitor, YardHandler
+from taskyard.api.calls import A2A_CARD, A2A_RPC
+from taskyard.client.transport.in_process import CallerHosts
+from taskyard.features.tokens.rules import Token
+from taskyard.yard import Yard
+
+OFF = "A2A is off: nothing is published. See `taskyard a2a publish`."
+MOST_HISTORY = 2**31 - 1  # the field has 32 bits, with a sign
+
+
+class VisitorContext(DefaultServerCallContextBuilder):
+    """Hands on who asks, as the server has let them through."""
+
+    def build(self, request: Request) -> ServerCallContext:
+        if request.method == "GET":
+            _check_history_length(request.query_params.get("historyLength", ""))
+        context = super().build(request)
+        context.state["visitor"] = request.state.visitor
+        return context
+
+
+def _check_history_length(given: str) -> None:
+    # The library's routes of 0.3 answer 500 to what does not fit into its field.
+    if given and not (given.isascii() and given.isdecimal() and len(given) <= 10 and int(given) <= MOST_HISTORY):
+        raise InvalidParamsError(message=f"historyLength must be a whole number from 0 to {MOST_HISTORY}")
+
+
+class A2aMount:
+    """Answers requests of A2A for whoever the server lets through."""
+
+    def __init__(self) -> None:
+        handler, context = YardHandler(), VisitorContext()
+        rest = create_rest_routes(handler, context, enable_v0_3_compat=True, path_prefix=A2A_RPC.path)
+        rpc = create_jsonrpc_routes(handler, A2A_RPC.path, context, enable_v0_3_compat=True)
+        self._router = Router([*rpc, *rest], redirect_slashes=False)
+        self._callers: CallerHosts | None = None
+        self._stopping = asyncio.Event()
+        # What is wrong with a request is the caller's business, and is answered: the log of the server is not for it.
+        logging.getLogger("a2a").setLevel(logging.CRITICAL)
+
+    @asynccontextmanager
+    async def running(self, app: ASGIApp) -> AsyncGenerator[None]:
+        callers = self._callers = CallerHosts(app)
+        try:
+            yield
+        finally:
+            await callers.close()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    async def answer(
+        self, scope: Scope, receive: Receive, send: Send, *, yard: Yard, token: Token, shown: str, address: str
+    ) -> None:
+        base_url: str = scope["state"]["origin"]
+        published = await yard.a2a.list()
+        if scope["path"] == A2A_CARD.path:
+            if not published:
+                raise HTTPException(404, OFF)
+            document = agent_card_to_dict(card(published, yard.workspace, base_url))
+            await JSONResponse(document)(scope, receive, send)
+            return
+        assert self._callers is not None, "requests are answered while it is running"
+        theirs = Yard(await self._callers.of(shown, address, token.workspace))
+        ended: asyncio.Event = scope["state"]["ended"]
+        scope["state"]["visitor"] = A2aVisitor(theirs, yard, token.id, base_url, ended)
+        if not published and not (await yard.a2a.tasks(limit=1)).tasks:
+            raise HTTPException(404, OFF)
+        await self._router({**scope}, receive, send)

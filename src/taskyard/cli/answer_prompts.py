@@ -1,0 +1,101 @@
+"""An answer from the keyboard: one prompt for each field of a JSON Schema, and JSON for what no prompt can hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import typer
+
+from taskyard.core.json_value import Json
+from taskyard.visible_text import visible
+
+Ask = Callable[[str], str]
+_YES = {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}
+
+
+def _prompt(label: str) -> str:
+    return typer.prompt(label, default="", show_default=False)
+
+
+class Prompts:
+    """What is typed is read by the type that the schema names; the yard checks the rest of the schema."""
+
+    def __init__(self, ask: Ask = _prompt, say: Callable[[str], object] = typer.echo) -> None:
+        self._ask = ask
+        self._say = say
+
+    def value(self, schema: Json, name: str, *, required: bool = True) -> Json:
+        """One value. Where nothing is typed, a default is taken, or the prompt is repeated if the value is required."""
+        rules = schema if isinstance(schema, dict) else {}
+        if rules.get("type") == "object" and isinstance(rules.get("properties"), dict):
+            return self._object(rules)
+        choices = choices_of(rules)
+        label = _label(rules, name, choices)
+        while True:
+            text = self._ask(visible(label)).strip()
+            if not text and "default" in rules:
+                return rules["default"]
+            if not text and not required:
+                return None
+            try:
+                return _chosen(text, choices) if choices else typed_value(text, rules.get("type"))
+            except (ValueError, KeyError):
+                self._say(f"  {wanted_words(rules.get('type'), choices)}")
+
+    def _object(self, schema: dict[str, Json]) -> dict[str, Json]:
+        properties, required = schema["properties"], schema.get("required")
+        needed = required if isinstance(required, list) else []
+        found: dict[str, Json] = {}
+        for name, rules in properties.items() if isinstance(properties, dict) else ():
+            value = self.value(rules, name, required=name in needed)
+            if value is not None or name in needed:
+                found[name] = value
+        return found
+
+
+def choices_of(rules: dict[str, Json]) -> list[Json]:
+    """The values of which one is to be chosen; empty where anything may be typed."""
+    listed = rules.get("enum")
+    return listed if isinstance(listed, list) else []
+
+
+def _label(rules: dict[str, Json], name: str, choices: list[Json]) -> str:
+    title = str(rules.get("title") or name)
+    options = "".join(f"\n  {number}. {choice}" for number, choice in enumerate(choices, 1))
+    if choices:
+        return f"{title}{options}\nNumber"
+    hint = {"boolean": " (yes/no)", "array": " (JSON)", "object": " (JSON)", "integer": " (whole number)"}
+    return f"{title}{hint.get(str(rules.get('type')), '')}"
+
+
+def _chosen(text: str, choices: list[Json]) -> Json:
+    return {str(number): choice for number, choice in enumerate(choices, 1)}[text]
+
+
+def typed_value(text: str, kind: Json) -> Json:
+    """What was typed, as a value of the type that a schema names. `ValueError` or `KeyError` where it is none."""
+    match kind:
+        case "string" if text:
+            return text
+        case "boolean":
+            return _YES[text.lower()]
+        case "integer":
+            return int(text)
+        case "number":
+            return float(text)
+        case _:
+            return json.loads(text)
+
+
+def wanted_words(kind: Json, choices: list[Json]) -> str:
+    """What to type instead."""
+    if choices:
+        return f"type a number from 1 to {len(choices)}"
+    words = {
+        "boolean": "type yes or no",
+        "integer": "type a whole number",
+        "number": "type a number",
+        "string": "type something",
+    }
+    return words.get(str(kind), 'type JSON: a text in "quotes", a number, true, an [array] or an {object}')

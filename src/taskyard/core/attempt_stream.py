@@ -1,0 +1,105 @@
+"""Streams: what an attempt says while it works, beside the log and without an event.
+
+A chunk has a place: the number of its attempt, and its number in the attempt. Nothing here reads a clock or a store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from taskyard.core.task import HELD, Hot, TaskId
+from taskyard.core.units import HOUR, Micros
+
+MOST_BYTES = 8 << 20  # of one attempt
+KEPT_AFTER_END = Micros(HOUR)
+SEEN_REQUESTS = 8  # last chunks in which a repeated request is looked for
+
+
+class ChunkKind(StrEnum):
+    TEXT = "text"  # what the agent writes; pieces that come together are one chunk
+    JSON = "json"  # a value that is no text
+    STDOUT = "stdout"  # printed by a command agent
+    STDERR = "stderr"
+    MESSAGE = "message"  # task:message
+    PROGRESS = "progress"  # task:progress
+    CUT = "cut"  # the last chunk of an attempt that said more than is kept
+
+
+ANNOUNCED = frozenset({ChunkKind.MESSAGE, ChunkKind.PROGRESS})  # what listeners of the whole yard hear
+
+
+class StreamPlace(NamedTuple):
+    attempt: int
+    number: int  # of the chunk in its attempt, from 0
+
+
+BEGINNING = StreamPlace(0, 0)  # before every chunk: attempts are numbered from 1
+
+
+class StreamEntry(NamedTuple):
+    """Something to be appended."""
+
+    kind: ChunkKind
+    body: str  # JSON, except of text, stdout and stderr
+
+
+class StreamChunk(NamedTuple):
+    task_id: TaskId
+    attempt: int
+    number: int
+    at: Micros
+    kind: ChunkKind
+    body: str
+    total: int  # bytes of the attempt's chunks up to this one
+    request: str  # by which a repeated append is known
+
+    @property
+    def place(self) -> StreamPlace:
+        return StreamPlace(self.attempt, self.number)
+
+
+class StreamAppend(NamedTuple):
+    """Entries for the stream of the attempt that holds the lease."""
+
+    task_id: TaskId
+    workspace: str
+    lease: str  # sealed
+    request: str  # the same when the call is repeated, and otherwise no other's
+    entries: tuple[StreamEntry, ...]
+
+
+class StreamAppended(NamedTuple):
+    accepted: bool  # False: the lease is not that of the attempt under way
+    is_full: bool = False  # nothing more of this attempt is kept
+
+
+REFUSED = StreamAppended(accepted=False)
+
+
+def may_append(hot: Hot | None, append: StreamAppend) -> bool:
+    return hot is not None and hot.status in HELD and hot.lease == append.lease and hot.workspace == append.workspace
+
+
+def appended(
+    append: StreamAppend, attempt: int, last: Sequence[StreamChunk], now: Micros
+) -> tuple[StreamAppended, list[StreamChunk]]:
+    """The chunks to store behind the last ones of the attempt, which are given oldest first.
+
+    Nothing for a request that is stored already. What exceeds `MOST_BYTES` is left out; a chunk of kind `cut` says so.
+    """
+    is_full = bool(last) and last[-1].kind is ChunkKind.CUT
+    if is_full or any(each.request == append.request for each in last):
+        return StreamAppended(accepted=True, is_full=is_full), []
+    number, total = (last[-1].number + 1, last[-1].total) if last else (0, 0)
+    chunks: list[StreamChunk] = []
+    for entry in append.entries:
+        is_full = total + len(entry.body.encode()) > MOST_BYTES
+        kind, body = StreamEntry(ChunkKind.CUT, str(MOST_BYTES)) if is_full else entry
+        total += 0 if is_full else len(body.encode())
+        chunks.append(StreamChunk(append.task_id, attempt, number, now, kind, body, total, append.request))
+        number += 1
+        if is_full:
+            break
+    return StreamAppended(accepted=True, is_full=is_full), chunks

@@ -1,0 +1,1 @@
+"""Moving from another queue to this one, phase by phase."""

@@ -1,0 +1,1 @@
+"""What attempts say while they work."""

@@ -1,0 +1,148 @@
+"""Streams: what attempts say while they work, beside the log. Appended under the lease, read from any place."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from secrets import token_hex
+from time import monotonic
+from typing import Any
+
+from taskyard.core.attempt_stream import KEPT_AFTER_END, StreamAppend, StreamEntry
+from taskyard.core.changes import StoredEvent
+from taskyard.core.errors import InvalidInput, LeaseLost, TaskyardError
+from taskyard.core.lease import seal
+from taskyard.core.task import Hot, TaskId
+from taskyard.core.units import Micros
+from taskyard.definition import arguments
+from taskyard.features.streams import rules
+from taskyard.features.streams.rules import NewChunk
+from taskyard.features.streams.views import StreamedChunk, StreamPage, StreamReceipt, page_view
+from taskyard.ledger.batcher import Batcher
+from taskyard.ledger.ledger import Ledger
+
+CHUNKS_AT_ONCE = 200
+MOST_WAIT = 60.0  # seconds
+LOOK_AGAIN = 0.5  # seconds: the end of a task wakes nobody who follows its stream
+MOST_APPENDS = 500  # in one write
+HEAVIEST = 4 << 20  # bytes of one write
+PRUNED_AT_ONCE = 200  # tasks
+
+
+class Streams:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._store = ledger.store
+        self._appends = Batcher[StreamAppend, StreamReceipt](
+            self._append_all, most=MOST_APPENDS, weigh=_weight, heaviest=HEAVIEST
+        )
+
+    async def close(self) -> None:
+        await self._appends.close()
+
+    async def append(
+        self, task_id: str, lease: str, chunks: Sequence[NewChunk], *, request_id: str | None = None
+    ) -> StreamReceipt:
+        """Add what the attempt says to its stream. The same request id again adds nothing.
+
+        An attempt has at most 8 MiB: what is more is not kept, the last chunk says so, and the attempt goes on.
+        """
+        return await self.add(task_id, lease, rules.entries_of(chunks), request_id)
+
+    async def append_many(self, appends: Sequence[Mapping[str, Any]]) -> list[StreamReceipt | TaskyardError]:
+        """The same for many attempts, each for itself."""
+        adding = [self._asked(**each) for each in appends]
+        waiting = [each for each in adding if isinstance(each, asyncio.Future)]
+        if waiting:
+            await asyncio.wait(waiting)
+        return [await _outcome(each) for each in adding]
+
+    async def add(
+        self, task_id: str, lease: str, entries: tuple[StreamEntry, ...], request_id: str | None = None
+    ) -> StreamReceipt:
+        """Entries that were found sound."""
+        return await self._add(task_id, lease, entries, request_id)
+
+    def _asked(
+        self, task_id: str, lease: str, chunks: Sequence[NewChunk], request_id: str | None = None
+    ) -> asyncio.Future[StreamReceipt] | InvalidInput:
+        try:
+            return self._add(task_id, lease, rules.entries_of(chunks), request_id)
+        except InvalidInput as refusal:
+            return refusal
+
+    def _add(
+        self, task_id: str, lease: str, entries: tuple[StreamEntry, ...], request_id: str | None
+    ) -> asyncio.Future[StreamReceipt]:
+        request = token_hex(8) if request_id is None else arguments.name("request_id", request_id)
+        given = StreamAppend(TaskId(task_id), self._ledger.workspace, seal(lease), request, entries)
+        return self._appends.ask(given)
+
+    async def _append_all(self, appends: Sequence[StreamAppend]) -> list[StreamReceipt | Exception]:
+        answers = await self._store.append_streams(appends)
+        return [
+            StreamReceipt(answer.is_full) if answer.accepted else LeaseLost(each.task_id)
+            for each, answer in zip(appends, answers, strict=True)
+        ]
+
+    async def page(
+        self, task_id: str, *, after: str | None = None, limit: int = CHUNKS_AT_ONCE, wait_sec: float = 0
+    ) -> StreamPage:
+        """The chunks of a task behind a place, in order. Where there are none yet, it waits for the first."""
+        if not 0 <= wait_sec <= MOST_WAIT:
+            raise InvalidInput("wait_sec", f"must be from 0 to {MOST_WAIT:g}")
+        if not 1 <= limit <= CHUNKS_AT_ONCE:
+            raise InvalidInput("limit", f"must be from 1 to {CHUNKS_AT_ONCE}")
+        place, until = rules.place_of(after), monotonic() + wait_sec
+        while True:
+            mark = await self._store.streamed(-1, 0)
+            # The task is read first: after its end nothing comes to its stream.
+            hot = await self._ledger.load(TaskId(task_id))
+            chunks = await self._store.stream(hot.id, place, limit)
+            is_over = hot.status.is_final and len(chunks) < limit
+            left = until - monotonic()
+            if chunks or is_over or left <= 0:
+                return page_view(chunks, after, hot.status, is_over=is_over)
+            await self._store.streamed(mark, min(left, LOOK_AGAIN), hot.id)
+
+    async def follow(self, task_id: str, *, after: str | None = None) -> AsyncGenerator[StreamedChunk, None]:
+        """Every chunk of a task behind a place, and each new one as it comes, until the task has ended.
+
+        A reader that was cut off goes on behind the `place` of the last chunk that it got.
+        """
+        while True:
+            page = await self.page(task_id, after=after, wait_sec=MOST_WAIT / 2)
+            for chunk in page.chunks:
+                yield chunk
+            if page.is_over:
+                return
+            after = page.after
+
+    async def prune(self) -> int:
+        """Remove the streams of tasks that ended an hour ago or are gone, of all workspaces."""
+        after: str | None = ""
+        while after is not None:
+            after = await self._store.prune_streams(Micros(self._ledger.now() - KEPT_AFTER_END), after, PRUNED_AT_ONCE)
+        return 0
+
+    async def updates(self, after: int, limit: int) -> tuple[list[StoredEvent], int]:
+        """Messages and progress as listeners hear of them, and where to read on. They are no events of the log."""
+        found = await self._store.stream_updates(self._ledger.workspace, after, limit)
+        tasks: dict[TaskId, Hot] = await self._ledger.load_all(list({chunk.task_id for _, chunk in found}))
+        heard = [
+            StoredEvent(0, rules.event_of(chunk, tasks[chunk.task_id])) for _, chunk in found if chunk.task_id in tasks
+        ]
+        return heard, found[-1][0] if found else after
+
+
+async def _outcome(adding: asyncio.Future[StreamReceipt] | InvalidInput) -> StreamReceipt | TaskyardError:
+    if isinstance(adding, InvalidInput):
+        return adding
+    try:
+        return await adding
+    except TaskyardError as refusal:
+        return refusal
+
+
+def _weight(append: StreamAppend) -> int:
+    return sum(len(entry.body) for entry in append.entries)

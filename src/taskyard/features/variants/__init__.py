@@ -1,0 +1,1 @@
+"""Variants of task types, to be compared."""

@@ -1,0 +1,274 @@
+"""The Claude Agent SDK as a worker: `await run(task)` in a handler.
+
+Claude keeps its conversation itself, as a session. The yard keeps a copy of it with the task, so that another attempt
+goes on where the last one was cut off, on whichever machine. What each answer cost is reported when it comes.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from hashlib import sha256
+from time import time
+from typing import Any, cast
+
+try:
+    from claude_agent_sdk import (
+        AssistantMessage,
+        ClaudeAgentOptions,
+        Message,
+        PermissionResultAllow,
+        PermissionResultDeny,
+        RateLimitEvent,
+        ResultMessage,
+        SystemMessage,
+        TextBlock,
+        ToolPermissionContext,
+        query,
+    )
+    from claude_agent_sdk.types import (
+        PermissionResult,
+        SessionKey,
+        SessionListSubkeysKey,
+        SessionStore,
+        SessionStoreEntry,
+    )
+except ImportError as error:
+    raise ImportError("claude-agent-sdk is missing or too old (pip install 'taskyard[claude]')") from error
+
+from taskyard.core.task import Reason
+from taskyard.integrations.agent_steps import ToolDecision, agent_run, approve
+from taskyard.worker.context import Context
+from taskyard.worker.control import Fail, Retry
+from taskyard.worker.current import enclosing_step
+
+logger = logging.getLogger(__name__)
+BUSY = frozenset({429, 529})  # what the API answers when it has had enough
+MICRO = 1_000_000  # micro-dollars of a dollar
+NEARLY = 0.9  # of a rate limit: from here on it is said
+GO_ON = "Go on where you were cut off."
+DECIDED = (
+    "A person has decided about the tool calls that were refused. Go on, and make those again that you still need."
+)
+
+
+async def run(
+    task: Context,
+    prompt: str | None = None,
+    *,
+    options: ClaudeAgentOptions | None = None,
+    on_message: Callable[[Message], object] | None = None,
+) -> Any:
+    """Let Claude work on a task, and give what it ends with: its structured output, or its text.
+
+    A tool that needs permission suspends the task until a person has decided, unless the options name who decides.
+    """
+    with agent_run(task, "claude"):
+        conversation = _Conversation(task, options or ClaudeAgentOptions())
+        return await conversation.finish(task.prompt if prompt is None else prompt, on_message)
+
+
+class _Conversation:
+    def __init__(self, task: Context, options: ClaudeAgentOptions) -> None:
+        self._task = task
+        self._options = options
+        self._kind = f"{step}/" if (step := enclosing_step()) else ""
+        self._decisions: dict[str, ToolDecision] = {}
+        self._open: list[Mapping[str, Any]] = []  # tool calls that nobody has decided about yet
+        self._reported = 0  # micro-dollars of this conversation that the yard knows of
+        self._limited: RateLimitEvent | None = None
+
+    async def finish(self, prompt: str, on_message: Callable[[Message], object] | None) -> Any:
+        known = await self._task.known_steps()
+        if (stored := known.get(self._named("result"))) is not None:
+            return (await self._task.unpacked_step(stored))["output"]
+        store = TaskSessionStore(self._task)
+        session = await store.latest() or self._task.session_id
+        while True:
+            was_asked = await self._ask_people()
+            given = prompt if session is None else DECIDED if was_asked else GO_ON
+            result = await self._turn(given, session, store, on_message)
+            session = result.session_id
+            if not self._open:
+                return await self._ended(result)
+            asked = len(await self._asked_about())
+            for number, call in enumerate(self._open, asked + 1):
+                await self._task.store_step(self._named(f"asked:{number}"), call)
+
+    async def _turn(
+        self,
+        prompt: str,
+        session: str | None,
+        store: TaskSessionStore,
+        on_message: Callable[[Message], object] | None,
+    ) -> ResultMessage:
+        self._open, self._reported = [], 0
+        options = await self._prepared(session, store)
+        result = None
+        async with aclosing(cast(AsyncGenerator[Message], query(prompt=_asked(prompt), options=options))) as messages:
+            async for message in messages:
+                if on_message is not None:
+                    on_message(message)
+                await self._heard(message)
+                result = message if isinstance(message, ResultMessage) else result
+        if result is None:
+            raise RuntimeError("Claude ended without a result")
+        return result
+
+    async def _prepared(self, session: str | None, store: TaskSessionStore) -> ClaudeAgentOptions:
+        task, options = self._task, self._options
+        most = task.task.spec.constraints.max_cost
+        left = None if most is None else max(most - task.cost, 0) / MICRO
+        models = [*task.models, None, None]
+        return replace(
+            options,
+            resume=session or options.resume,
+            cwd=options.cwd or task.work_dir,
+            model=options.model or models[0],
+            fallback_model=options.fallback_model or models[1],
+            max_budget_usd=options.max_budget_usd if left is None else min(options.max_budget_usd or left, left),
+            can_use_tool=options.can_use_tool or self._may_use,
+            session_store_flush="eager",  # what is not stored when a worker dies is paid for again
+            session_store=options.session_store or cast(SessionStore, store),  # of which it has what is needed
+        )
+
+    # What is heard
+
+    async def _heard(self, message: Message) -> None:
+        match message:
+            case SystemMessage(subtype="init"):
+                session, folder = message.data.get("session_id"), message.data.get("cwd")
+                await self._task.session(session, work_dir=folder)
+            case AssistantMessage():
+                await self._spend(message)
+                for text in (block.text for block in message.content if isinstance(block, TextBlock)):
+                    await self._task.stream(text)
+            case RateLimitEvent():
+                self._limited = message if message.rate_limit_info.status == "rejected" else None
+                if (message.rate_limit_info.utilization or 0) > NEARLY:
+                    logger.warning("%s: Claude is near its rate limit: %s", self._task.id, message.rate_limit_info)
+            case ResultMessage():
+                await self._settle(message)
+            case _:
+                pass
+
+    async def _spend(self, answer: AssistantMessage) -> None:
+        if not (usage := answer.usage):
+            return
+        before = self._task.cost
+        await self._task.spend(
+            model=answer.model,
+            input_tokens=usage.get("input_tokens") or 0,
+            output_tokens=usage.get("output_tokens") or 0,
+            cache_read_tokens=usage.get("cache_read_input_tokens") or 0,
+            cache_write_tokens=usage.get("cache_creation_input_tokens") or 0,
+        )
+        self._reported += self._task.cost - before
+
+    async def _settle(self, result: ResultMessage) -> None:
+        """Report what Claude's own sum has beyond its answers: tools of the server, models without a known price."""
+        total = round((result.total_cost_usd or 0) * MICRO)
+        if total > self._reported:
+            await self._task.spend((total - self._reported) / MICRO)
+            self._reported = total
+
+    async def _ended(self, result: ResultMessage) -> Any:
+        if not result.is_error:
+            output = result.result if result.structured_output is None else result.structured_output
+            await self._task.store_step(self._named("result"), {"output": output})
+            return output
+        error = result.result or "; ".join(result.errors or []) or result.subtype
+        if self._limited is not None or result.api_error_status in BUSY:
+            resets = self._limited.rate_limit_info.resets_at if self._limited else None
+            raise Retry(max(resets - time(), 1) if resets else 60, error, reason=Reason.RATE_LIMIT)
+        if result.api_error_status in (401, 403):
+            raise Fail(Reason.AUTH_FAILURE, error)
+        if result.subtype == "error_max_budget_usd":
+            raise Fail(Reason.BUDGET_EXCEEDED, error)
+        raise Fail(Reason.AGENT_ERROR, error)
+
+    def _named(self, what: str) -> str:
+        return f"{self._kind}{what}"
+
+    # Permissions
+
+    async def _may_use(self, tool: str, given: dict[str, Any], _: ToolPermissionContext) -> PermissionResult:
+        """What a person decided; where nobody has, the turn ends here, and the task waits for somebody who does."""
+        call_id = _call_id(tool, given)
+        decided = self._decisions.get(call_id)
+        if decided is None:
+            self._open.append({"tool": tool, "arguments": given, "id": call_id})
+            return PermissionResultDeny(message="A person is asked first.", interrupt=True)
+        if decided.approved:
+            return PermissionResultAllow(updated_input=given)
+        return PermissionResultDeny(message=decided.comment or "A person has denied it.")
+
+    async def _ask_people(self) -> bool:
+        """Ask about the calls that earlier turns ended with. Whether there were any."""
+        asked = await self._asked_about()
+        for call in asked:
+            tool, given, call_id = call["tool"], call["arguments"], call["id"]
+            self._decisions[call_id] = await approve(
+                self._task, agent="Claude", tool=tool, call_id=call_id, arguments=given
+            )
+        return bool(asked)
+
+    async def _asked_about(self) -> list[dict[str, Any]]:
+        known = await self._task.known_steps()
+        names = [name for name in known if name.startswith(self._named("asked:"))]
+        return [await self._task.unpacked_step(known[name]) for name in names]
+
+
+def _call_id(tool: str, given: Mapping[str, Any]) -> str:
+    """By what is called: a call that is made again after a decision has another id of Claude's."""
+    return sha256(json.dumps([tool, given], sort_keys=True).encode()).hexdigest()[:16]
+
+
+async def _asked(prompt: str) -> AsyncIterator[dict[str, Any]]:
+    """As a stream: only then does Claude ask for permissions."""
+    yield {"type": "user", "message": {"role": "user", "content": prompt}, "parent_tool_use_id": None}
+
+
+class TaskSessionStore:
+    """Keeps Claude's transcripts as steps of the task, under its lease: any machine can go on with a session."""
+
+    def __init__(self, task: Context, name: str = "session") -> None:
+        self._task = task
+        self._kind = f"{step}/{name}" if (step := enclosing_step()) else name
+
+    async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
+        if entries:
+            number = len(await self._names()) + 1
+            await self._task.store_step(f"{self._kind}:{number:06}", {"key": key, "entries": entries})
+
+    async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
+        """The project is named by the folder, and on another machine that may be another one: any will do, then."""
+        bodies = await self._bodies()
+        mine = [each for each in bodies if each["key"] == key] or [
+            each for each in bodies if {**each["key"], "project_key": key["project_key"]} == key
+        ]
+        kept: dict[str, SessionStoreEntry] = {}  # an entry that comes again, comes once
+        for entry in (entry for body in mine for entry in body["entries"]):
+            kept[entry.get("uuid") or f"{len(kept)}"] = entry
+        return list(kept.values()) or None
+
+    async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
+        keys = [body["key"] for body in await self._bodies()]
+        return sorted(
+            {each["subpath"] for each in keys if each["session_id"] == key["session_id"] and "subpath" in each}
+        )
+
+    async def latest(self) -> str | None:
+        """The session that was written to last; None where there is none."""
+        bodies = await self._bodies()
+        return bodies[-1]["key"]["session_id"] if bodies else None
+
+    async def _names(self) -> list[str]:
+        return sorted(name for name in await self._task.known_steps() if name.startswith(f"{self._kind}:"))
+
+    async def _bodies(self) -> list[dict[str, Any]]:
+        known = await self._task.known_steps()
+        return [cast(dict[str, Any], await self._task.unpacked_step(known[name])) for name in await self._names()]

@@ -1,0 +1,80 @@
+"""The stream of a task over HTTP, as server-sent events: a browser that was cut off comes back where it was."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from taskyard.api.codec import write
+from taskyard.api.messages import Closing
+from taskyard.core.errors import TaskyardError
+from taskyard.core.json_value import compact
+from taskyard.features.streams.views import StreamedChunk, StreamPage
+from taskyard.server import problems
+from taskyard.server.live.connections import Live
+from taskyard.server.live.feed import STUCK
+from taskyard.server.live.stream import HEADERS, LEAVING, MEDIA_TYPE, QUIET
+from taskyard.yard import Yard
+
+
+class ChunkStream(StreamingResponse):
+    """Every chunk behind a place, until the task has ended; then an event `end`, and nothing more.
+
+    The first chunk of a new attempt comes as an event `restarted`, the others as messages.
+    """
+
+    def __init__(
+        self, live: Live, yard: Yard, task_id: str, first: StreamPage, *, token: str, counted_as: str | None
+    ) -> None:
+        super().__init__(self._sent(first), media_type=MEDIA_TYPE, headers=HEADERS)
+        self.token: str | None = token
+        self.counted_as = counted_as
+        self._live = live
+        self._yard = yard
+        self._task_id = task_id
+        self._blocked_since: float | None = None
+        self._patience = asyncio.timeout(None)
+
+    @property
+    def is_stuck(self) -> bool:
+        return self._blocked_since is not None and asyncio.get_running_loop().time() - self._blocked_since > STUCK
+
+    def end(self, why: Closing) -> None:
+        del why
+        grace = 0 if self._blocked_since is None else LEAVING
+        self._patience.reschedule(asyncio.get_running_loop().time() + grace)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._live.admit(self)
+        try:
+            async with self._patience:
+                await super().__call__(scope, receive, send)
+        except TimeoutError:
+            if not self._patience.expired():
+                raise
+        finally:
+            self._live.dismiss(self)
+
+    async def _sent(self, page: StreamPage) -> AsyncGenerator[str]:
+        try:
+            while True:
+                self._blocked_since = asyncio.get_running_loop().time()
+                if page.chunks:
+                    yield "".join(map(_event, page.chunks))
+                elif not page.is_over:
+                    yield ": quiet\n\n"
+                if page.is_over:
+                    yield f"event: end\ndata: {compact({'status': page.status.value})}\n\n"
+                    return
+                self._blocked_since = None
+                page = await self._yard.streams.page(self._task_id, after=page.after, wait_sec=QUIET)
+        except TaskyardError as error:
+            yield f"event: problem\ndata: {compact(problems.document_of(error))}\n\n"
+
+
+def _event(chunk: StreamedChunk) -> str:
+    name = "event: restarted\n" if chunk.restarted else ""
+    return f"{name}id: {chunk.place}\ndata: {compact(write(chunk))}\n\n"

@@ -1,0 +1,90 @@
+"""Streams of a yard in memory."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from taskyard.core.attempt_stream import (
+    ANNOUNCED,
+    REFUSED,
+    SEEN_REQUESTS,
+    StreamAppend,
+    StreamAppended,
+    StreamChunk,
+    StreamPlace,
+    appended,
+    may_append,
+)
+from taskyard.core.task import Hot, TaskId
+from taskyard.core.units import Micros
+from taskyard.stores.memory.tables import Tables
+from taskyard.stores.shared.waiters import ANYTHING, Waiters
+
+
+class MemoryStreams(ABC):
+    """The part of the store that has streams."""
+
+    def __init__(self) -> None:
+        self.stream_waiters = Waiters()
+
+    @property
+    @abstractmethod
+    def _tables(self) -> Tables: ...
+
+    @abstractmethod
+    def now(self) -> Micros: ...
+
+    async def append_streams(self, appends: Sequence[StreamAppend]) -> list[StreamAppended]:
+        tables, now = self._tables, self.now()
+        answers = [append(tables, each, now) for each in appends]
+        self.stream_waiters.wake(frozenset(each.task_id for each in appends))
+        return answers
+
+    async def stream(self, task_id: TaskId, after: StreamPlace, limit: int) -> list[StreamChunk]:
+        stored = self._tables.streams.get(task_id, [])
+        first = bisect_right(stored, after, key=lambda chunk: chunk.place)
+        return stored[first : first + limit]
+
+    async def stream_updates(self, workspace: str, after: int, limit: int) -> list[tuple[int, StreamChunk]]:
+        stored = self._tables.stream_updates
+        return [(number, chunk) for number, owner, chunk in stored if owner == workspace and number > after][:limit]
+
+    async def prune_streams(self, before: Micros, after: str, limit: int) -> str | None:
+        return prune(self._tables, before, after, limit)
+
+    async def streamed(self, mark: int, timeout: float, task_id: TaskId | None = None) -> int:
+        await self.stream_waiters.wait(mark, timeout, ANYTHING if task_id is None else frozenset({task_id}))
+        return self.stream_waiters.mark
+
+
+def append(tables: Tables, given: StreamAppend, now: Micros) -> StreamAppended:
+    hot = tables.hot.get(given.task_id)
+    if hot is None or not may_append(hot, given):
+        return REFUSED
+    stored = tables.streams.setdefault(hot.id, [])
+    last = [each for each in stored[-SEEN_REQUESTS:] if each.attempt == hot.attempt]
+    answer, chunks = appended(given, hot.attempt, last, now)
+    stored += chunks
+    for chunk in chunks:
+        if chunk.kind in ANNOUNCED:
+            tables.stream_updates.append((max(now, _last_update(tables) + 1), hot.workspace, chunk))
+    return answer
+
+
+def prune(tables: Tables, before: Micros, after: str, limit: int) -> str | None:
+    behind = sorted(task_id for task_id in tables.streams if task_id > after)
+    gone = {task_id for task_id in behind[:limit] if _is_over(tables.hot.get(task_id), before)}
+    for task_id in gone:
+        del tables.streams[task_id]
+    tables.stream_updates = [each for each in tables.stream_updates if each[2].task_id not in gone]
+    return behind[limit - 1] if len(behind) > limit else None
+
+
+def _is_over(hot: Hot | None, before: Micros) -> bool:
+    return hot is None or (hot.status.is_final and hot.updated_at < before)
+
+
+def _last_update(tables: Tables) -> int:
+    return tables.stream_updates[-1][0] if tables.stream_updates else 0

@@ -1,0 +1,148 @@
+-- Streams: what attempts say while they work. `stream:ID\0ATTEMPT` is a list, in which the index of a chunk is its place.
+-- As stream.appended in the core.
+
+local MOST_BYTES = 8 * 1024 * 1024
+local SEEN_REQUESTS = 8
+local ANNOUNCED = {message = true, progress = true}
+local streams = {}
+
+local function stream_key(id, attempt)
+  return yard .. 'stream:' .. id .. '\0' .. text(attempt)
+end
+
+-- Time, kind, bytes so far, request, body.
+local function chunk_parts(chunk)
+  return string.match(chunk, '^(%d+)%z(%a+)%z(%d+)%z([^%z]*)%z')
+end
+
+local function announce_chunk(workspace, id, attempt, index, now)
+  local key = yard .. 'stream-updates:' .. workspace
+  local last = redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2]
+  local number = math.max(now, last and tonumber(last) + 1 or 0)
+  redis.call('ZADD', key, text(number), id .. '\0' .. text(attempt) .. '\0' .. text(index))
+end
+
+-- Whether the stream takes no more.
+local function append(row, request, entries, now)
+  local key = stream_key(row[ID], row[ATTEMPT])
+  local last = redis.call('LRANGE', key, -SEEN_REQUESTS, -1)
+  local total, index, is_full = 0, 0, false
+  for place, chunk in ipairs(last) do
+    local _, kind, so_far, by = chunk_parts(chunk)
+    if by == request then
+      return kind == 'cut'
+    end
+    if place == #last then
+      total, is_full, index = tonumber(so_far), kind == 'cut', redis.call('LLEN', key)
+    end
+  end
+  if is_full then
+    return true
+  end
+  for place = 1, #entries, 2 do
+    local kind, body = entries[place], entries[place + 1]
+    is_full = total + #body > MOST_BYTES
+    if is_full then
+      kind, body = 'cut', text(MOST_BYTES)
+    else
+      total = total + #body
+    end
+    redis.call('RPUSH', key, table.concat({text(now), kind, text(total), request, body}, '\0'))
+    if ANNOUNCED[kind] then
+      announce_chunk(row[WORKSPACE], row[ID], row[ATTEMPT], index, now)
+    end
+    index = index + 1
+    if is_full then
+      break
+    end
+  end
+  redis.call('ZADD', yard .. 'streams', 0, row[ID] .. '\0' .. text(row[ATTEMPT]))
+  return is_full
+end
+
+-- Those who follow these streams wait at a Redis stream of their own, so that nobody else wakes.
+local function announce_streams(ids)
+  local number = text(redis.call('HINCRBY', yard .. 'numbers', 'streamed', 1))
+  redis.call('XADD', yard .. 'streamed', 'MAXLEN', 64, number .. '-0', 'tasks', table.concat(ids, '\0'))
+  return {number, unpack(ids)}
+end
+
+function streams.append()
+  local now = clock(given(take()))
+  local answers, ids, begun = {}, {}, false
+  for place = 1, take_number() do
+    local id, workspace, lease, request = take(), take(), take(), take()
+    local entries = take_many()
+    local row = fetch(id)
+    if row and HELD[row[STATUS]] and row[LEASE] == lease and row[WORKSPACE] == workspace then
+      if not begun then
+        begin(now)
+        begun = true
+      end
+      answers[place] = append(row, request, entries, now) and 'full' or 'stored'
+      ids[#ids + 1] = id
+    else
+      answers[place] = 'refused'
+    end
+  end
+  return {text(now), begun and announce_streams(ids) or {}, answers}
+end
+
+local function is_over(id, before)
+  local row = fetch(id)
+  return not row or (FINAL[row[STATUS]] and tonumber(row[UPDATED_AT]) < before)
+end
+
+function streams.prune()
+  local before, after, limit = take_number(), take(), take_number()
+  redis.call('DEL', yard .. 'nothing')
+  local first = after == '' and '-' or '(' .. after
+  local found = redis.call('ZRANGEBYLEX', yard .. 'streams', first, '+', 'LIMIT', 0, limit)
+  for _, member in ipairs(found) do
+    local id, attempt = string.match(member, '^([^%z]*)%z(.*)$')
+    if is_over(id, before) then
+      redis.call('DEL', yard .. 'stream:' .. member)
+      redis.call('ZREM', yard .. 'streams', member)
+    end
+  end
+  for _, workspace in ipairs(redis.call('SMEMBERS', yard .. 'workspaces')) do
+    redis.call('ZREMRANGEBYSCORE', yard .. 'stream-updates:' .. workspace, '-inf', '(' .. text(before))
+  end
+  return #found == limit and found[limit] or false
+end
+
+local function read_chunk(found, id, attempt, index, chunk)
+  found[#found + 1] = {id, text(attempt), text(index), chunk}
+end
+
+function streams.read()
+  local id, attempt, index, limit = take(), take_number(), take_number(), take_number()
+  local row, found = fetch(id), {}
+  for number = math.max(attempt, 1), row and row[ATTEMPT] or 0 do
+    local first = number == attempt and index + 1 or 0
+    for place, chunk in ipairs(redis.call('LRANGE', stream_key(id, number), first, first + limit - #found - 1)) do
+      read_chunk(found, id, number, first + place - 1, chunk)
+    end
+    if #found >= limit then
+      break
+    end
+  end
+  return found
+end
+
+function streams.updates()
+  local workspace, after, limit = take(), take(), take_number()
+  local found, key = {}, yard .. 'stream-updates:' .. workspace
+  local members = redis.call('ZRANGEBYSCORE', key, '(' .. after, '+inf', 'WITHSCORES', 'LIMIT', 0, limit)
+  for place = 1, #members, 2 do
+    local id, attempt, index = string.match(members[place], '^([^%z]*)%z([^%z]*)%z(.*)$')
+    local chunk = redis.call('LINDEX', stream_key(id, tonumber(attempt)), index)
+    if chunk then
+      read_chunk(found, id, tonumber(attempt), tonumber(index), chunk)
+      found[#found][5] = text(tonumber(members[place + 1]))
+    end
+  end
+  return found
+end
+
+return streams[take()]()

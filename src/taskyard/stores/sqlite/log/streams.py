@@ -1,0 +1,87 @@
+"""Streams, beside the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+
+from taskyard.core.attempt_stream import (
+    ANNOUNCED,
+    REFUSED,
+    SEEN_REQUESTS,
+    ChunkKind,
+    StreamAppend,
+    StreamAppended,
+    StreamChunk,
+    StreamPlace,
+    appended,
+    may_append,
+)
+from taskyard.core.json_value import compact
+from taskyard.core.task import TaskId
+from taskyard.core.units import Micros
+from taskyard.stores.shared.rows import Row
+from taskyard.stores.sqlite.statements import SQL, json_list
+from taskyard.stores.sqlite.transaction import SqliteTransaction
+
+
+def append(transaction: SqliteTransaction, appends: Sequence[StreamAppend]) -> list[StreamAppended]:
+    found = {hot.id: hot for hot in transaction.load("load", json_list({each.task_id for each in appends}))}
+    held = {hot.id: (hot.id, hot.seq, hot.attempt) for hot in found.values()}
+    ends: dict[TaskId, list[StreamChunk]] = {}
+    for row in transaction.connection.execute(SQL["stream_ends"], (compact(list(held.values())), SEEN_REQUESTS)):
+        chunk = parse_chunk(row)
+        ends.setdefault(chunk.task_id, []).append(chunk)
+    answers: list[StreamAppended] = []
+    chunks: list[StreamChunk] = []
+    for each in appends:
+        hot = found.get(each.task_id)
+        if hot is None or not may_append(hot, each):
+            answers.append(REFUSED)
+            continue
+        last = ends.setdefault(hot.id, [])
+        answer, new = appended(each, hot.attempt, last, transaction.now)
+        answers.append(answer)
+        last += new
+        chunks += new
+    _insert(transaction, [(held[chunk.task_id][1], chunk) for chunk in chunks])
+    return answers
+
+
+def _insert(transaction: SqliteTransaction, placed: Sequence[tuple[int, StreamChunk]]) -> None:
+    number = transaction.now - 1
+    if any(chunk.kind in ANNOUNCED for _, chunk in placed):
+        number = max(number, transaction.connection.execute(SQL["last_update"]).get)
+    found: list[Row] = []
+    for seq, chunk in placed:
+        number += chunk.kind in ANNOUNCED
+        found.append((seq, *chunk[1:], number if chunk.kind in ANNOUNCED else None))
+    transaction.write_streams(found, {chunk.task_id for _, chunk in placed})
+
+
+def prune(transaction: SqliteTransaction, before: Micros, after: str, limit: int) -> str | None:
+    seq = int(after or -1)
+    for _ in range(limit):
+        found = transaction.connection.execute(SQL["next_stream"], (seq,)).get
+        if found is None:
+            return None
+        seq = found
+        if transaction.connection.execute(SQL["is_stream_over"], (seq, before)).get:
+            transaction.run("remove_stream", seq)
+    return str(seq)
+
+
+def read(connection: apsw.Connection, task_id: TaskId, after: StreamPlace, limit: int) -> list[StreamChunk]:
+    return [parse_chunk(row) for row in connection.execute(SQL["stream"], (task_id, *after, limit))]
+
+
+def updates(connection: apsw.Connection, workspace: str, after: int, limit: int) -> list[tuple[int, StreamChunk]]:
+    return [
+        (row[0], parse_chunk(row[1:])) for row in connection.execute(SQL["stream_updates"], (after, workspace, limit))
+    ]
+
+
+def parse_chunk(row: Row) -> StreamChunk:
+    task_id, attempt, index, at, kind, *rest = row
+    return StreamChunk(TaskId(task_id), attempt, index, Micros(at), ChunkKind(kind), *rest)

@@ -1,0 +1,52 @@
+"""The task and the step that code is a part of: for tools and libraries that are not handed a context."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from taskyard.worker.context import Context
+
+_current: ContextVar[Context | None] = ContextVar("taskyard_task", default=None)
+_step: ContextVar[str] = ContextVar("taskyard_step", default="")
+
+
+def enter_task(context: Context) -> None:
+    """From here on, what runs in this coroutine, in those that it starts, and in their threads works on this task."""
+    _current.set(context)
+    _step.set("")
+
+
+def find_task() -> Context | None:
+    """The task that is being worked on here; None outside of a handler, and where its attempt is over."""
+    context = _current.get()
+    return None if context is None or context.is_over else context
+
+
+def current_task() -> Context:
+    """The task that is being worked on here, such as by the tool of an agent. `LookupError` outside of a handler.
+
+    In a thread, and so in a handler that is a plain function, `current_task().sync` has the same calls without `await`.
+    """
+    context = find_task()
+    if context is None:
+        raise LookupError("no task is being worked on here: current_task() is for handlers and what they call")
+    return context
+
+
+@contextmanager
+def within_step(name: str) -> Generator[None]:
+    """What runs inside is a part of this step."""
+    before = _step.set(name)
+    try:
+        yield
+    finally:
+        _step.reset(before)
+
+
+def enclosing_step() -> str:
+    """The name of the step that this is a part of; empty outside of any."""
+    return _step.get()

@@ -1,0 +1,1 @@
+"""Agents and tools that are reached by a protocol, as workers: no code is written for them."""

@@ -1,0 +1,91 @@
+"""Questions from a shell: listed, shown, and answered with data or from the keyboard."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import taskyard as package
+from taskyard.cli.answer_prompts import Prompts
+from tests.cli.conftest import Command
+from tests.yards import given_a_running_task
+
+ADDRESS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "street": {"type": "string", "title": "Street"},
+        "floor": {"type": "integer"},
+        "lift": {"type": "boolean"},
+        "size": {"enum": ["small", "large"]},
+        "tags": {"type": "array"},
+        "more": {"type": "object", "properties": {"rent": {"type": "number"}}},
+        "note": {"type": "string"},
+    },
+    "required": ["street", "floor", "lift", "size"],
+}
+
+
+def given_a_question(url: str, **more: Any) -> str:
+    async def ask() -> str:
+        async with package.connect(url) as yard:
+            held = await given_a_running_task(yard)
+            await yard.attempts.ask(held.id, held.lease, "deploy", "Deploy?", **more)
+            return held.id
+
+    return asyncio.run(ask())
+
+
+def test_a_question_is_listed_shown_and_answered(taskyard: Command, url: str) -> None:
+    task = given_a_question(url, choices=["yes", "no"], who=["ada"], context={"version": 2})
+
+    listed, shown = taskyard("approvals", "ls").out, taskyard("approvals", "show", task).out
+    wrong = taskyard("approvals", "answer", task, "--data", '"perhaps"', "--by", "human:ada")
+    stranger = taskyard("approvals", "answer", task, "--data", '"yes"')
+    done = taskyard("approvals", "answer", task, "--data", '"yes"', "--by", "human:ada", "--json")
+    late = taskyard("approvals", "answer", task, "--name", "deploy", "--data", '"no"', "--by", "human:bob")
+
+    assert "Deploy?" in listed
+    assert '"version": 2' in shown
+    assert "for ada" in shown
+    assert (wrong.status, stranger.status, late.status) == (2, 5, 4)
+    assert done.json == {"id": task, "name": "deploy", "data": "yes"}
+    assert "answered by human:ada" in late.out
+    assert "answered by human:ada" in taskyard("approvals", "show", task, "--name", "deploy").out
+    assert taskyard("approvals", "ls").out == "nobody waits for you\n"
+
+
+def test_without_a_terminal_the_answer_is_data(taskyard: Command, url: str) -> None:
+    task = given_a_question(url)
+
+    assert taskyard("approvals", "answer", task).status == 2
+    assert taskyard("approvals", "answer", task, "--json").status == 2
+    assert taskyard("approvals", "answer", "task_01ARZ3NDEKTSV4RRFFQ69G5FAV").status == 3
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        (
+            ["Abbey Road", "3", "yes", "2", '["a"]', "9.5", "quiet"],
+            {
+                "street": "Abbey Road",
+                "floor": 3,
+                "lift": True,
+                "size": "large",
+                "tags": ["a"],
+                "more": {"rent": 9.5},
+                "note": "quiet",
+            },
+        ),
+        (
+            ["", "Abbey Road", "third", "3", "perhaps", "n", "3", "0", "1", "[", "", "", ""],
+            {"street": "Abbey Road", "floor": 3, "lift": False, "size": "small", "more": {}},
+        ),
+    ],
+)
+def test_a_terminal_is_asked_field_by_field_until_each_is_right(typed: list[str], answer: dict[str, Any]) -> None:
+    left, complaints = iter(typed), list[str]()
+
+    assert Prompts(lambda _: next(left), complaints.append).value(ADDRESS, "answer") == answer
+    assert list(left) == []
+    assert bool(complaints) == (len(typed) > 7)

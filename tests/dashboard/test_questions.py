@@ -1,0 +1,131 @@
+"""Questions to people: forms made from their schemas, on the page of approvals and behind a link."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+import taskyard
+from taskyard.sync import SyncYard
+from tests.dashboard.browsing import Visit
+from tests.dashboard.conftest import Enter, Place
+from tests.dashboard.test_accessibility import faults
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "approved": {"type": "boolean", "title": "Release it?"},
+        "channel": {"enum": ["canary", "stable"], "title": "Channel"},
+        "percent": {"type": "integer", "title": "Share", "minimum": 1, "default": 10},
+        "notes": {"type": "string", "title": "Notes", "maxLength": 2000, "description": "Everybody reads them."},
+        "window": {
+            "type": "object",
+            "title": "Window",
+            "properties": {"start": {"type": "string", "title": "Start", "pattern": "^[0-9]{2}:[0-9]{2}$"}},
+            "required": ["start"],
+        },
+        "hosts": {"type": "array", "title": "Hosts", "items": {"type": "string"}},
+    },
+    "required": ["approved", "channel"],
+}
+
+
+def given_a_question(yard: SyncYard, **more: Any) -> str:
+    yard.agents.register("deployer", max_concurrent_tasks=9)
+    yard.enqueue("deploy", title="Release 2.4")
+    (held,) = yard.claim("deployer", start=True)
+    yard.attempts.ask(
+        held.id, held.lease, "release", "May I release it?", answer_schema=SCHEMA, timeout_sec=7200, **more
+    )
+    return held.id
+
+
+def fill_in(visit: Visit) -> None:
+    visit.main.get_by_label("Yes").check()
+    visit.main.get_by_label("Channel").select_option(label="stable")
+    visit.button("Add").click()
+    visit.main.get_by_role("textbox", name="Hosts 1").fill("web-7")
+
+
+ANSWER = {"approved": True, "channel": "stable", "percent": 10, "hosts": ["web-7"], "window": {"start": "09:30"}}
+
+
+def test_a_form_is_filled_in_corrected_and_sent(visit: Visit, yard: SyncYard):
+    task = given_a_question(yard, context={"version": "2.4"}, default={"approved": False, "channel": "canary"})
+    visit.open("/approvals", "Approvals")
+    visit.sees("May I release it?")
+    visit.sees("asked by deployer")
+    visit.sees('{"approved":false,"channel":"canary"}')
+
+    visit.button("Send the answer").click()
+    expect(visit.main.get_by_role("alert")).to_contain_text("Fill in what is needed")
+    expect(visit.main.get_by_label("Yes")).to_be_focused()  # the first field that is wrong
+    fill_in(visit)
+    visit.main.get_by_label("Start").fill("soon")
+    visit.button("Send the answer").click()
+    expect(visit.main.get_by_text("does not match")).to_be_visible()
+    expect(visit.main.get_by_label("Start")).to_be_focused()
+    expect(visit.main.get_by_label("Start")).to_have_attribute("aria-invalid", "true")
+    assert yard.get(task).status == "pending"
+    visit.main.get_by_label("Start").fill("09:30")
+    visit.page.keyboard.press("Enter")
+
+    expect(visit.main.get_by_text("May I release it?")).to_have_count(0)
+    question = yard.approvals.get(task, "release").question
+    assert question is not None
+    assert question.answered is not None
+    assert question.answered.data == ANSWER
+
+
+def link_to(place: Place, yard: SyncYard, task: str) -> str:
+    """What a notification would have, made beside the browser's event loop."""
+
+    async def made() -> str | None:
+        async with taskyard.connect(place.url, workspace=yard.workspace, public_url=place.address) as mine:
+            await mine.notifications.set("ops", "ntfy://a-topic", events=["approval_wanted"])
+            (wanted,) = await mine.approvals.list()
+            return await mine.local.answer_links.url(wanted.task.id, wanted.wait, "ops")
+
+    with ThreadPoolExecutor(1) as aside:
+        link = aside.submit(lambda: asyncio.run(made())).result()
+    assert link is not None
+    return link
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_link_shows_one_form_and_then_how_it_was_answered(enter: Enter, place: Place, yard: SyncYard, theme: Any):
+    task = given_a_question(yard)
+    link = link_to(place, yard, task)
+    visit = enter(color_scheme=theme, viewport={"width": 390, "height": 900}, reduced_motion="reduce")
+    visit.page.context.clear_cookies()
+    visit.page.goto(link)
+    visit.sees_heading("Release 2.4")
+    fill_in(visit)
+    visit.main.get_by_label("Start").fill("09:30")
+
+    open_ = faults(visit)
+    is_narrow = visit.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    visit.button("Send the answer").click()
+    visit.sees("Answered by link:ops")
+
+    assert (open_, faults(visit), is_narrow) == ([], [], True)
+    question = yard.approvals.get(task, "release").question
+    assert question is not None
+    assert question.answered is not None
+    assert (question.answered.by, question.answered.data) == ("link:ops", ANSWER)
+    visit.page.reload()
+    visit.sees("Answered by link:ops")
+    expect(visit.button("Send the answer")).to_have_count(0)
+
+
+def test_the_page_of_approvals_with_forms_has_no_faults(enter: Enter, yard: SyncYard):
+    given_a_question(yard)
+    visit = enter(reduced_motion="reduce")
+    visit.open("/approvals", "Approvals")
+    visit.sees("May I release it?")
+
+    assert faults(visit) == []

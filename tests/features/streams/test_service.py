@@ -1,0 +1,157 @@
+"""Streams: what may be appended and by whom, how they are read, and when they go."""
+
+import asyncio
+import re
+
+import pytest
+
+from taskyard.core.attempt_stream import MOST_BYTES
+from taskyard.core.errors import InvalidInput, LeaseLost, NotFound
+from taskyard.features.streams import rules
+from taskyard.features.streams.rules import MOST_CHUNK_BYTES, NewChunk
+from taskyard.ledger.clock import ManualClock
+from taskyard.yard import Yard
+from tests.yards import claim_that, elapse, given_a_running_task
+
+EVERY_KIND: list[NewChunk] = [
+    {"text": "one"},
+    {"kind": "stdout", "text": "printed\n"},
+    {"kind": "stderr", "text": "complained\n"},
+    {"kind": "json", "data": {"tool": "search"}},
+    {"kind": "message", "data": {"kind": "text", "text": "hello"}},
+]
+
+
+async def texts(yard: Yard, task_id: str, after: str | None = None) -> list[str]:
+    return [chunk.text for chunk in (await yard.streams.page(task_id, after=after)).chunks]
+
+
+async def test_every_kind_is_read_as_it_was_appended(yard: Yard):
+    held = await given_a_running_task(yard)
+    await yard.streams.append(held.id, held.lease, EVERY_KIND)
+
+    page = await yard.streams.page(held.id)
+
+    assert [(each.kind, each.text, each.data) for each in page.chunks] == [
+        ("text", "one", None),
+        ("stdout", "printed\n", None),
+        ("stderr", "complained\n", None),
+        ("json", "", {"tool": "search"}),
+        ("message", "", {"kind": "text", "text": "hello"}),
+    ]
+    assert [(each.place, each.attempt, each.index) for each in page.chunks[:2]] == [("1-0", 1, 0), ("1-1", 1, 1)]
+    assert (page.after, page.is_over, page.status) == ("1-4", False, "running")
+    assert await texts(yard, held.id, "1-3") == [""]
+
+
+@pytest.mark.parametrize(
+    ("chunks", "field"),
+    [
+        ([], "chunks"),
+        ([{"text": "x"}] * 1001, "chunks"),
+        ([{"kind": "progress", "data": 1}], "chunks[0].kind"),
+        ([{"text": "x"}, {"kind": "cut", "text": "x"}], "chunks[1].kind"),
+        ([{"kind": "text", "data": "x"}], "chunks[0].text"),
+        ([{"kind": "json", "text": "x"}], "chunks[0].text"),
+        ([{"text": "x" * (MOST_CHUNK_BYTES + 1)}], "chunks[0].text"),
+        ([{"kind": "json", "data": "x" * MOST_CHUNK_BYTES}], "chunks[0].data"),
+    ],
+)
+async def test_what_is_no_chunk_is_refused_and_nothing_is_stored(yard: Yard, chunks: list[NewChunk], field: str):
+    held = await given_a_running_task(yard)
+    with pytest.raises(InvalidInput, match=re.escape(field)):
+        await yard.streams.append(held.id, held.lease, chunks)
+    assert await texts(yard, held.id) == []
+
+
+async def test_what_no_store_can_hold_is_mended(yard: Yard):
+    held = await given_a_running_task(yard)
+    await yard.streams.append(held.id, held.lease, [{"kind": "stdout", "text": "a\0b\ud800c"}])
+    assert await texts(yard, held.id) == ["a\N{REPLACEMENT CHARACTER}b?c"]
+
+
+async def test_a_stale_holder_cannot_append(yard: Yard, clock: ManualClock):
+    stale = await given_a_running_task(yard, timeouts={"lease_sec": 60})
+    await yard.streams.append(stale.id, stale.lease, [{"text": "first"}])
+    await elapse(yard, clock, 200)
+    again = await claim_that(yard, stale.id, start=True)
+    with pytest.raises(LeaseLost):
+        await yard.streams.append(stale.id, stale.lease, [{"text": "late"}])
+    await yard.streams.append(again.id, again.lease, [{"text": "second"}])
+    assert await texts(yard, stale.id) == ["first", "second"]
+
+
+async def test_a_new_attempt_begins_a_new_stream_and_readers_see_it(yard: Yard):
+    held = await given_a_running_task(yard)
+    await yard.streams.append(held.id, held.lease, [{"text": "one"}, {"text": "two"}])
+    await yard.release(held.id, held.lease)
+    again = await claim_that(yard, held.id, start=True)
+    await yard.streams.append(again.id, again.lease, [{"text": "one"}, {"text": "more"}])
+    await yard.complete(again.id, again.lease)
+
+    chunks = [chunk async for chunk in yard.streams.follow(held.id)]
+
+    assert [(each.attempt, each.index, each.restarted) for each in chunks] == [
+        *((1, 0, False), (1, 1, False)),
+        *((2, 0, True), (2, 1, False)),
+    ]
+
+
+async def test_a_follower_gets_what_comes_and_ends_with_the_task(yard: Yard):
+    held = await given_a_running_task(yard)
+    heard: list[str] = []
+
+    async def follow() -> None:
+        async for chunk in yard.streams.follow(held.id):
+            heard.append(chunk.text)  # noqa: PERF401 - it is looked at meanwhile
+
+    following = asyncio.create_task(follow())
+    for number in range(3):
+        await yard.streams.append(held.id, held.lease, [{"text": str(number)}])
+        async with asyncio.timeout(5):
+            while len(heard) <= number:  # the reader is woken, and then reads  # noqa: ASYNC110
+                await asyncio.sleep(0)
+    await yard.complete(held.id, held.lease)
+    async with asyncio.timeout(5):
+        await following
+    assert heard == ["0", "1", "2"]
+
+
+async def test_a_stream_that_is_full_says_so_once_and_the_attempt_goes_on(yard: Yard):
+    held = await given_a_running_task(yard)
+    for _ in range(MOST_BYTES // MOST_CHUNK_BYTES):
+        receipt = await yard.streams.append(held.id, held.lease, [{"text": "x" * MOST_CHUNK_BYTES}])
+        assert not receipt.is_full
+    for _ in range(2):
+        assert (await yard.streams.append(held.id, held.lease, [{"text": "y"}])).is_full
+    last = (await yard.streams.page(held.id)).chunks[-1]
+    assert (last.kind, last.text) == ("cut", "What this attempt said after its first 8 MiB is not kept.")
+    await yard.complete(held.id, held.lease)
+
+
+async def test_streams_are_kept_for_an_hour_after_the_end(yard: Yard, clock: ManualClock):
+    ended, goes_on = await given_a_running_task(yard), await given_a_running_task(yard, timeouts={"lease_sec": 86_400})
+    for held in (ended, goes_on):
+        await yard.streams.append(held.id, held.lease, [{"text": "said"}])
+    await yard.complete(ended.id, ended.lease)
+    await elapse(yard, clock, 3500)
+    assert await texts(yard, ended.id) == ["said"]
+    await elapse(yard, clock, 200)
+    assert await texts(yard, ended.id) == []
+    assert await texts(yard, goes_on.id) == ["said"]
+
+
+async def test_a_task_of_another_workspace_has_no_stream_here(yard: Yard):
+    held = await given_a_running_task(yard)
+    await yard.streams.append(held.id, held.lease, [{"text": "said"}])
+    other = yard.beside("elsewhere")
+    with pytest.raises(NotFound):
+        await other.streams.page(held.id)
+    with pytest.raises(LeaseLost):
+        await other.streams.append(held.id, held.lease, [{"text": "said"}])
+
+
+@pytest.mark.parametrize("after", ["x", "1", "1-", "1-x", "1-1-1", "٣-1", "9999999999-1", "-1-2"])
+def test_a_place_is_the_number_of_an_attempt_and_of_a_chunk(after: str):
+    with pytest.raises(InvalidInput, match="ATTEMPT-INDEX"):
+        rules.place_of(after)

@@ -1,0 +1,110 @@
+"""A task that names a webhook has it called when it has ended: at least once, signed, under one id, or parked."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from taskyard.core.errors import InvalidInput
+from taskyard.core.units import Micros
+from taskyard.features.notifications.rules import TRIES
+from taskyard.ledger.clock import ManualClock
+from taskyard.ledger.signing import HEADERS, Scheme, delivered
+from taskyard.yard import Yard
+from tests.receivers import Receiver, receiving
+from tests.yards import OpenYard, elapse, given_a_running_task
+
+HERE = ("127.0.0.0/8",)
+
+
+@pytest.fixture
+async def yard(open_yard: OpenYard) -> Yard:
+    return await open_yard(allowed_targets=HERE)
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    async with receiving() as receiver:
+        yield receiver
+
+
+async def deliver(yard: Yard, clock: ManualClock, seconds: float = 2) -> None:
+    await elapse(yard, clock, seconds)
+    await yard.host.run_outbox()
+
+
+async def test_the_end_of_a_task_is_sent_to_its_callback_once_and_signed(
+    yard: Yard, clock: ManualClock, receiver: Receiver
+):
+    held = await given_a_running_task(yard, callback=receiver.url)
+    other = await given_a_running_task(yard)
+    await deliver(yard, clock)
+    assert receiver.received == []
+
+    await yard.complete(held.id, held.lease, {"answer": 42})
+    await yard.complete(other.id, other.lease, {"answer": 43})
+    await deliver(yard, clock)
+    await deliver(yard, clock)
+
+    (received,) = receiver.received
+    assert (received.json["type"], received.json["task_id"]) == ("task_ended", held.id)
+    assert received.json["data"]["status"] == "completed"
+    assert received.json["data"]["output"] == {"answer": 42}
+    secret = (await yard.notifications.callback_secret()).secret
+    shown = {name: received.headers.get(name, "") for name in HEADERS}
+    assert delivered(Scheme.STANDARD, shown, received.body, [secret], Micros(yard.now())).id == received.json["id"]
+    assert (await yard.get(held.id)).callback == receiver.url
+
+
+@pytest.mark.parametrize("end", ["cancelled", "dead_lettered"])
+async def test_every_end_is_one(yard: Yard, clock: ManualClock, receiver: Receiver, end: str):
+    held = await given_a_running_task(yard, callback=receiver.url, max_attempts=1)
+    if end == "cancelled":
+        await yard.cancel(held.id)
+    else:
+        await yard.fail(held.id, held.lease, "agent_error", "it fell over")
+    await deliver(yard, clock)
+    (received,) = receiver.received
+    assert received.json["data"]["status"] == end
+
+
+async def test_a_callback_that_is_not_taken_is_tried_again_under_its_id_and_parked(
+    yard: Yard, clock: ManualClock, receiver: Receiver
+):
+    receiver.answers = ["500 Sorry"] * TRIES
+    held = await given_a_running_task(yard, callback=receiver.url)
+    await yard.complete(held.id, held.lease)
+    for _ in range(TRIES + 1):
+        clock.advance(seconds=2 * 3600)
+        await deliver(yard, clock)
+    assert len(receiver.received) == TRIES
+    assert len({each.headers["webhook-id"] for each in receiver.received}) == 1
+    (parked,) = await yard.notifications.deliveries(parked=True)
+    assert (parked.task_id, parked.error) == (held.id, "it answered with status 500")
+
+    await yard.notifications.resend(parked.id)
+    await deliver(yard, clock)
+    assert len({each.headers["webhook-id"] for each in receiver.received}) == 1
+    assert await yard.notifications.deliveries(parked=True) == []
+
+
+@pytest.mark.parametrize(
+    ("callback", "rule"),
+    [
+        ("ftp://example.org/x", "http:// or https://"),
+        ("slack://a/b/c", "http:// or https://"),
+        ("http://169.254.169.254/latest", ""),
+        ("http://user@10.0.0.1/", ""),
+        ("https://", ""),
+        ("x" * 3000, ""),
+    ],
+)
+async def test_a_callback_that_may_not_be_called_is_refused(yard: Yard, callback: str, rule: str):
+    with pytest.raises(InvalidInput, match="callback") as refused:
+        await yard.enqueue("code", callback=callback)
+    assert rule in str(refused.value)
+
+
+async def test_an_agent_cannot_have_the_yard_call_somebody(yard: Yard, receiver: Receiver):
+    held = await given_a_running_task(yard)
+    with pytest.raises(InvalidInput, match="callback"):
+        await yard.tasks.spawn(held.id, held.lease, [{"type": "code", "callback": receiver.url}], name="out")

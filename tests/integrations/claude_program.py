@@ -1,0 +1,102 @@
+"""Stands in for Claude's command line, which needs an account: speaks the same lines by a script, keeps a transcript.
+
+Turns are counted over processes, in a file; each turn does what the script, a JSON file, has for it.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+SCRIPT = Path(os.environ["CLAUDE_SCRIPT"])
+FOLDER = Path(os.environ["CLAUDE_CONFIG_DIR"]) / "projects" / "here"
+SESSION = "11111111-2222-4333-8444-555555555555"
+
+
+def say(**message: Any) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def note(what: str, value: Any) -> None:
+    with SCRIPT.with_suffix(".log").open("a") as log:
+        log.write(json.dumps([what, value]) + "\n")
+
+
+def heard() -> dict[str, Any]:
+    return json.loads(sys.stdin.readline())
+
+
+def write(number: int, role: str, content: str) -> None:
+    entry = {"type": role, "uuid": f"{number:08}-0000-4000-8000-000000000000", "message": content}
+    say(type="transcript_mirror", filePath=str(FOLDER / f"{SESSION}.jsonl"), entries=[entry])
+
+
+def may_use(number: int, tool: str, given: dict[str, Any]) -> str:
+    request = {"subtype": "can_use_tool", "tool_name": tool, "input": given, "tool_use_id": f"call_{number}"}
+    say(type="control_request", request_id=f"r{number}", request=request)
+    while (answer := heard()).get("type") != "control_response":
+        pass
+    return answer["response"]["response"]["behavior"]
+
+
+def main() -> None:
+    arguments = sys.argv[1:]
+    note("options", arguments)
+    if any(argument.startswith("--resume") for argument in arguments):
+        resumed = list(FOLDER.parent.rglob(f"{SESSION}.jsonl"))
+        note("resumed", [json.loads(line)["message"] for path in resumed for line in path.read_text().splitlines()])
+    initialize = heard()
+    say(
+        type="control_response",
+        response={"subtype": "success", "request_id": initialize["request_id"], "response": {"commands": []}},
+    )
+    prompt = heard()["message"]["content"]
+    note("prompt", prompt)
+    say(type="system", subtype="init", session_id=SESSION, cwd=str(Path.cwd()), claude_code_version="9.0.0")
+    counter = SCRIPT.with_suffix(".turn")
+    number = int(counter.read_text()) if counter.exists() else 0
+    turns = json.loads(SCRIPT.read_text())
+    cost, ending = 0.0, {"subtype": "success", "is_error": False, "result": "done"}
+    while number < len(turns):
+        turn, number = turns[number], number + 1
+        counter.write_text(f"{number}")
+        if turn.get("die"):
+            os._exit(1)
+        if "limit" in turn:
+            info = {"status": "rejected", "resetsAt": turn["limit"], "rateLimitType": "five_hour"}
+            say(type="rate_limit_event", rate_limit_info=info, uuid="u", session_id=SESSION)
+            ending = {
+                "subtype": "success",
+                "is_error": True,
+                "result": "You have hit your limit",
+                "api_error_status": 429,
+            }
+            break
+        if "tool" in turn:
+            allowed = may_use(number, turn["tool"], turn["given"])
+            note("tool", [turn["tool"], allowed])
+            if allowed != "allow":
+                if turn.get("ends"):
+                    counter.write_text(f"{number - 1}")  # it will ask again
+                    break
+                continue
+        usage = {"input_tokens": 1000, "output_tokens": 100}
+        message = {"id": f"m{number}", "role": "assistant", "model": "claude-sonnet-4-5", "usage": usage}
+        say(
+            type="assistant",
+            message={**message, "content": [{"type": "text", "text": turn["say"]}]},
+            session_id=SESSION,
+        )
+        write(number, "assistant", turn["say"])
+        cost += 0.0045
+        ending = {**ending, "result": turn["say"]}
+    say(
+        type="result", **ending, duration_ms=1, duration_api_ms=1, num_turns=1, session_id=SESSION,
+        total_cost_usd=cost, usage={"input_tokens": 0, "output_tokens": 0},
+    )  # fmt: skip
+    sys.stdin.read()
+
+
+main()

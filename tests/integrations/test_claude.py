@@ -1,0 +1,173 @@
+"""The Claude Agent SDK as a worker, unmodified, with a program that speaks as Claude's command line does."""
+
+import json
+import sys
+from itertools import count
+from pathlib import Path
+from time import time
+from typing import Any, cast
+
+import pytest
+from claude_agent_sdk import ClaudeAgentOptions, SessionStore
+from claude_agent_sdk.testing import run_session_store_conformance
+
+import taskyard
+from taskyard.app import Yard
+from taskyard.core.task import Status
+from taskyard.core.units import SECOND
+from taskyard.integrations.claude import TaskSessionStore, run
+from taskyard.ledger.clock import ManualClock
+from tests.integrations.conftest import Crash, lose_lease, outcomes, spent
+
+PRICE = 4_500  # micro-dollars for 1,000 tokens read and 100 written by Claude Sonnet 4.5: 3 and 15 dollars a million
+PROGRAM = Path(__file__).parent / "claude_program.py"
+
+
+class Claude:
+    """Claude's command line, with a script of its turns."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._numbers = count()
+        self.path = folder / "claude"
+        self.path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{PROGRAM}" "$@"\n')
+        self.path.chmod(0o755)
+
+    def plays(self, *turns: dict[str, Any]) -> None:
+        (self.folder / "script.json").write_text(json.dumps(turns))
+
+    def options(self) -> ClaudeAgentOptions:
+        home = str(self.folder / f"home-{next(self._numbers)}")
+        environment = {"CLAUDE_SCRIPT": str(self.folder / "script.json"), "CLAUDE_CONFIG_DIR": home}
+        return ClaudeAgentOptions(cli_path=self.path, env=environment, cwd=self.folder)
+
+    def worker(self) -> taskyard.Agent:
+        worker = taskyard.Agent("claude")
+
+        @worker.handles("code")
+        async def code(task: taskyard.Context) -> Any:
+            return await run(task, options=self.options())
+
+        return worker
+
+    def noted(self, what: str) -> list[Any]:
+        lines = (self.folder / "script.log").read_text().splitlines()
+        return [value for name, value in map(json.loads, lines) if name == what]
+
+
+@pytest.fixture
+def claude(tmp_path: Path) -> Claude:
+    return Claude(tmp_path)
+
+
+async def test_what_claude_says_last_is_the_output_and_its_cost_is_exact(yard: Yard, claude: Claude):
+    claude.plays({"say": "I look"}, {"say": "It is fixed"})
+    task = await yard.enqueue("code", prompt="Fix it", max_cost_usd=1)
+
+    await yard.drain(claude.worker())
+
+    done = await yard.get(task.id)
+    assert (done.result, await spent(yard, task.id)) == ("It is fixed", 2 * PRICE)
+    assert claude.noted("prompt") == ["Fix it"]
+    [options] = claude.noted("options")
+    assert options[options.index("--max-budget-usd") + 1] == "1.0"
+
+
+async def test_a_killed_claude_goes_on_with_its_session_on_another_machine(
+    yard: Yard, claude: Claude, clock: ManualClock
+):
+    """The home folder of the second attempt is empty, as on another machine."""
+    claude.plays(*({"say": f"step {each}"} for each in range(5)), {"die": True}, {"say": "step 5"}, {"say": "done"})
+    task = await yard.enqueue("code", prompt="Fix it")
+
+    await yard.drain(claude.worker())
+
+    assert (await yard.get(task.id)).result == "done"
+    assert claude.noted("resumed") == [[f"step {each}" for each in range(5)]]
+    assert claude.noted("prompt") == ["Fix it", "Go on where you were cut off."]
+    assert [each.cost for each in await yard.tasks.history(task.id)] == [5 * PRICE, 2 * PRICE]
+
+
+async def test_a_rate_limit_parks_the_task_until_claudes_own_time(yard: Yard, claude: Claude):
+    claude.plays({"say": "I look"}, {"limit": int(time()) + 3600}, {"say": "done"})
+    task = await yard.enqueue("code", prompt="Fix it", max_attempts=1)
+
+    await yard.drain(claude.worker())
+
+    first, second = await yard.tasks.history(task.id)
+    assert await outcomes(yard, task.id) == [("failed", "rate_limit", False), ("completed", None, False)]
+    assert second.claimed_at - (first.ended_at or 0) > 3500 * SECOND
+    assert (await spent(yard, task.id), claude.noted("prompt")[1]) == (2 * PRICE, "Go on where you were cut off.")
+
+
+async def test_a_tool_that_needs_permission_waits_for_a_person_without_a_slot(yard: Yard, claude: Claude):
+    claude.plays(
+        {"say": "I look"}, {"tool": "Bash", "given": {"command": "make deploy"}, "say": "Deployed", "ends": True}
+    )
+    task = await yard.enqueue("code", prompt="Deploy it")
+
+    await yard.drain(claude.worker())
+
+    assert (await yard.get(task.id)).status is Status.PENDING
+    (asked,) = await yard.approvals.list(task_id=task.id)
+    assert asked.question is not None
+    assert (asked.question.text, asked.question.context) == (
+        "May Claude call Bash?",
+        {"tool": "Bash", "arguments": {"command": "make deploy"}},
+    )
+    await yard.approvals.answer(task.id, asked.signal, {"approved": True})
+    await yard.drain(claude.worker())
+
+    assert (await yard.get(task.id)).result == "Deployed"
+    assert claude.noted("tool") == [["Bash", "deny"], ["Bash", "allow"]]
+    assert await spent(yard, task.id) == 2 * PRICE
+    assert await outcomes(yard, task.id) == [("suspended", None, False), ("completed", None, False)]
+
+
+async def test_a_tool_that_a_person_denies_is_not_used(yard: Yard, claude: Claude):
+    claude.plays({"tool": "Bash", "given": {"command": "rm"}, "say": "no", "ends": True}, {"say": "Left alone"})
+    task = await yard.enqueue("code", prompt="Clean up")
+    await yard.drain(claude.worker())
+    (asked,) = await yard.approvals.list(task_id=task.id)
+    await yard.approvals.answer(task.id, asked.signal, {"approved": False, "comment": "never"})
+    claude.plays({"tool": "Bash", "given": {"command": "rm"}, "say": "no"}, {"say": "Left alone"})
+
+    await yard.drain(claude.worker())
+
+    assert (await yard.get(task.id)).result == "Left alone"
+    assert claude.noted("tool") == [["Bash", "deny"], ["Bash", "deny"]]
+
+
+async def test_a_result_that_is_stored_is_not_asked_for_again(yard: Yard, claude: Claude, clock: ManualClock):
+    """A crash between the result and the completion."""
+    claude.plays({"say": "done"})
+    worker, crashes = taskyard.Agent("claude"), [Crash()]
+
+    @worker.handles("twice")
+    async def twice(task: taskyard.Context) -> Any:
+        result = await run(task, options=claude.options())
+        if crashes:
+            raise crashes.pop()
+        return result
+
+    task = await yard.enqueue("twice", prompt="Fix it")
+    await yard.drain(worker)
+    await lose_lease(yard, clock)
+    await yard.drain(worker)
+
+    assert ((await yard.get(task.id)).result, len(claude.noted("prompt"))) == ("done", 1)
+
+
+async def test_the_store_of_sessions_is_what_the_sdk_expects(yard: Yard):
+    worker = taskyard.Agent("claude")
+
+    @worker.handles("code")
+    async def code(task: taskyard.Context) -> None:
+        numbers = count()
+        await run_session_store_conformance(lambda: cast(SessionStore, TaskSessionStore(task, f"{next(numbers)}")))
+
+    task = await yard.enqueue("code")
+    await yard.drain(worker)
+
+    done = await yard.get(task.id)
+    assert done.status is Status.COMPLETED, done.failure

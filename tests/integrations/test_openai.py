@@ -1,0 +1,260 @@
+"""OpenAI's own client in handlers, against an endpoint that the test serves: what is paid for is done once."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import openai
+import pytest
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from pydantic import BaseModel
+
+import taskyard
+from taskyard.app import Yard
+from taskyard.core.task import Status
+from taskyard.integrations.openai import AsyncOpenAI, OpenAI
+from taskyard.ledger.clock import ManualClock
+from tests.integrations.conftest import Crash, lose_lease, outcomes, spent, streamed, traced_calls
+from tests.integrations.openai_endpoint import Endpoint, endpoint
+
+# Micro-dollars for 400 tokens read at 2.50 dollars a million, 600 from the cache at 1.25, and 100 written at 10.
+PRICE = 1_000 + 750 + 1_000
+
+
+def client_of(served: Endpoint) -> AsyncOpenAI:
+    return AsyncOpenAI(api_key="none", base_url=served.url)
+
+
+async def ask(client: openai.AsyncOpenAI, text: str) -> str:
+    answer = await client.chat.completions.create(model="gpt-4o", messages=[{"role": "user", "content": text}])
+    return answer.choices[0].message.content or ""
+
+
+def worker_of(handler: Callable[[taskyard.Context], Awaitable[Any]]) -> taskyard.Agent:
+    worker = taskyard.Agent("helper")
+    worker.handles("ask")(handler)
+    return worker
+
+
+async def test_a_rate_limit_in_the_middle_repeats_nothing_and_costs_no_attempt(yard: Yard):
+    with endpoint("one", 429, 429, "two") as served:
+
+        async def handler(task: taskyard.Context) -> list[str]:
+            async with client_of(served) as client:
+                return [await ask(client, task.prompt), await ask(client, "And then?")]
+
+        task = await yard.enqueue("ask", prompt="Count", max_attempts=1)
+        await yard.drain(worker_of(handler))
+
+    assert (await yard.get(task.id)).result == ["one", "two"]
+    assert len(served.heard) == 4
+    parked = ("failed", "rate_limit", False)
+    assert await outcomes(yard, task.id) == [parked, parked, ("completed", None, False)]
+    assert await spent(yard, task.id) == 2 * PRICE
+
+
+async def test_a_crash_after_the_fifth_of_ten_calls_repeats_nothing_that_was_paid_for(yard: Yard, clock: ManualClock):
+    crashes = [Crash()]
+    with endpoint(*"abcdefghij") as served:
+
+        async def handler(task: taskyard.Context) -> str:
+            said = ""
+            async with client_of(served) as client:
+                for number in range(10):
+                    if number == 5 and crashes:
+                        raise crashes.pop()
+                    said += await ask(client, said)
+            return said
+
+        worker, task = worker_of(handler), await yard.enqueue("ask", prompt="Spell")
+        await yard.drain(worker)
+        await lose_lease(yard, clock)
+        await yard.drain(worker)
+
+    assert ((await yard.get(task.id)).result, len(served.heard)) == ("abcdefghij", 10)
+    assert [each.cost for each in await yard.tasks.history(task.id)] == [5 * PRICE, 5 * PRICE]
+
+
+async def again(yard: Yard, handler: Callable[[taskyard.Context], Awaitable[Any]]) -> Any:
+    """The result of a handler whose first attempt fails behind its last call."""
+    seen = list[Any]()
+
+    async def twice(task: taskyard.Context) -> Any:
+        seen.append(await handler(task))
+        if task.attempt == 1:
+            raise RuntimeError("crash")
+        return seen[-1]
+
+    task = await yard.enqueue("ask", prompt="Hello", retry={"strategy": "immediate"})
+    await yard.drain(worker_of(twice))
+    assert (seen[0], await spent(yard, task.id)) == (seen[1], PRICE)
+    return (await yard.get(task.id)).result
+
+
+async def test_a_response_is_stored_with_what_it_cost(yard: Yard):
+    with endpoint("Hi there") as served:
+
+        async def handler(task: taskyard.Context) -> str:
+            async with client_of(served) as client:
+                return (await client.responses.create(model="gpt-4o", input=task.prompt)).output_text
+
+        assert await again(yard, handler) == "Hi there"
+    assert len(served.heard) == 1
+
+
+class Point(BaseModel):
+    x: int
+    y: int
+
+
+async def test_an_answer_that_is_parsed_is_parsed_again_from_what_is_stored(yard: Yard):
+    with endpoint('{"x": 1, "y": 2}') as served:
+
+        async def handler(task: taskyard.Context) -> list[object]:
+            async with client_of(served) as client:
+                asked = [{"role": "user", "content": task.prompt}]
+                answer = await client.chat.completions.parse(model="gpt-4o", messages=asked, response_format=Point)  # type: ignore[arg-type]
+            point = answer.choices[0].message.parsed
+            return [type(point).__name__, point and point.x, point and point.y]
+
+        assert await again(yard, handler) == ["Point", 1, 2]
+    assert len(served.heard) == 1
+
+
+async def test_a_streamed_completion_is_stored_at_its_end_and_streamed_again_from_what_is_stored(yard: Yard):
+    with endpoint("one two three") as served:
+
+        async def handler(task: taskyard.Context) -> list[str]:
+            async with client_of(served) as client:
+                asked: Any = [{"role": "user", "content": task.prompt}]
+                chunks = await client.chat.completions.create(model="gpt-4o", messages=asked, stream=True)
+                return [chunk.choices[0].delta.content or "" async for chunk in chunks]
+
+        assert await again(yard, handler) == ["one ", "two ", "three "]
+    (task,) = await yard.find(type="ask")
+    assert await streamed(yard, task.id) == dict.fromkeys((1, 2), "one two three ")
+    assert served.heard[0]["stream_options"] == {"include_usage": True}
+
+
+async def test_a_streamed_response_is_stored_too(yard: Yard):
+    with endpoint("one two") as served:
+
+        async def handler(task: taskyard.Context) -> list[str]:
+            async with client_of(served) as client:
+                events = await client.responses.create(model="gpt-4o", input=task.prompt, stream=True)
+                return [event.delta async for event in events if event.type == "response.output_text.delta"]
+
+        assert await again(yard, handler) == ["one ", "two "]
+    (task,) = await yard.find(type="ask")
+    assert await streamed(yard, task.id) == dict.fromkeys((1, 2), "one two ")
+    assert len(served.heard) == 1
+
+
+async def test_a_stream_that_is_left_early_is_asked_for_again(yard: Yard):
+    with endpoint("one two three", "four five") as served:
+
+        async def handler(task: taskyard.Context) -> str:
+            asked: Any = [{"role": "user", "content": task.prompt}]
+            async with client_of(served) as client:
+                stream = await client.chat.completions.create(model="gpt-4o", messages=asked, stream=True)
+                async with stream:
+                    if task.attempt == 1:
+                        await anext(stream)
+                        raise RuntimeError("crash")
+                    return "".join([chunk.choices[0].delta.content or "" async for chunk in stream])
+
+        task = await yard.enqueue("ask", prompt="Count", retry={"strategy": "immediate"})
+        await yard.drain(worker_of(handler))
+
+    # The first answer is short enough to have come whole, and been stored, before the stream was left.
+    outcome = (await yard.get(task.id)).result, len(served.heard)
+    assert outcome in (("four five ", 2), ("one two three ", 1))
+    assert await spent(yard, task.id) == PRICE
+
+
+async def test_a_plain_handler_has_a_client_without_await(yard: Yard):
+    worker = taskyard.Agent("helper")
+    with endpoint("one", 429, "two words") as served:
+
+        @worker.handles("ask")
+        def handler(task: taskyard.SyncContext) -> list[str]:
+            asked: Any = [{"role": "user", "content": task.prompt}]
+            with OpenAI(api_key="none", base_url=served.url) as client:
+                first = client.chat.completions.create(model="gpt-4o", messages=asked)
+                chunks = client.chat.completions.create(model="gpt-4o", messages=asked, stream=True)
+                said = [chunk.choices[0].delta.content or "" for chunk in chunks]
+            return [first.choices[0].message.content or "", *said]
+
+        task = await yard.enqueue("ask", prompt="Count", max_attempts=1)
+        await yard.drain(worker)
+
+    assert (await yard.get(task.id)).result == ["one", "two ", "words "]
+    assert (len(served.heard), await spent(yard, task.id)) == (3, 2 * PRICE)
+
+
+async def test_a_client_that_would_block_the_worker_is_refused(yard: Yard):
+    with endpoint() as served:
+
+        async def handler(task: taskyard.Context) -> None:
+            with OpenAI(api_key="none", base_url=served.url) as client:
+                client.responses.create(model="gpt-4o", input=task.prompt)
+
+        task = await yard.enqueue("ask", prompt="Hello", max_attempts=1)
+        await yard.drain(worker_of(handler))
+
+    (attempt,) = await yard.tasks.history(task.id)
+    assert "use AsyncOpenAI" in (attempt.error or "")
+
+
+async def test_the_calls_are_one_trace(yard: Yard, spans: InMemorySpanExporter):
+    with endpoint("one", "two") as served:
+
+        async def handler(task: taskyard.Context) -> list[str]:
+            async with client_of(served) as client:
+                return [await ask(client, task.prompt), await ask(client, "And then?")]
+
+        await yard.enqueue("ask", prompt="Count")
+        await yard.drain(worker_of(handler))
+
+    first, _ = traced_calls(spans)
+    assert first["gen_ai.request.model"] == served.model
+    assert (first["gen_ai.usage.cache_read.input_tokens"], first["taskyard.cost_usd"]) == (600, PRICE / 1e6)
+
+
+async def test_a_model_without_a_known_price_costs_nothing_and_is_named(yard: Yard, caplog: pytest.LogCaptureFixture):
+    with endpoint("ok", model="home-grown-5") as served:
+
+        async def handler(task: taskyard.Context) -> str:
+            async with client_of(served) as client:
+                return await ask(client, task.prompt)
+
+        task = await yard.enqueue("ask", prompt="Hello")
+        with caplog.at_level(logging.WARNING, logger="taskyard.prices"):
+            await yard.drain(worker_of(handler))
+
+    (attempt,) = await yard.tasks.history(task.id)
+    assert (attempt.cost, attempt.tokens.input, attempt.model) == (0, 1000, "home-grown-5")
+    assert "no price is known for model home-grown-5" in caplog.text
+
+
+async def test_a_cancelled_task_asks_no_model_any_more_and_keeps_what_it_cost(yard: Yard):
+    with endpoint("one", "two") as served:
+
+        async def handler(task: taskyard.Context) -> None:
+            async with client_of(served) as client:
+                await ask(client, task.prompt)
+                await yard.cancel(task.id, reason="not wanted")
+                await task.progress(0.5)
+                await ask(client, "And then?")
+
+        task = await yard.enqueue("ask", prompt="Count")
+        await yard.drain(worker_of(handler))
+
+    assert ((await yard.get(task.id)).status, len(served.heard)) == (Status.CANCELLED, 1)
+    assert await spent(yard, task.id) == PRICE
+
+
+async def test_the_client_outside_of_a_task_is_openais_own():
+    with endpoint("one", "two") as served:
+        async with client_of(served) as client:
+            assert [await ask(client, "Count"), await ask(client, "Count")] == ["one", "two"]

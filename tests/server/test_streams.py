@@ -1,0 +1,141 @@
+"""Streams over HTTP: pages, server-sent events that are resumed, and who may append."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+import taskyard
+from taskyard.server.server import Server, served
+from taskyard.yard import Yard
+from tests.server.listeners import STREAM, calling, chunks
+from tests.yards import claim_that, given_a_running_task
+
+SAID = 60
+# A process of its own, which says one number after the other, each in a write of its own.
+SPEAKER = """
+import asyncio, sys, taskyard
+async def main():
+    async with taskyard.connect(sys.argv[1]) as yard:
+        for number in range(int(sys.argv[4])):
+            await yard.streams.append(sys.argv[2], sys.argv[3], [{"text": f"{number} "}])
+        await yard.complete(sys.argv[2], sys.argv[3])
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+async def server(yard: Yard) -> AsyncIterator[Server]:
+    async with served(yard) as server:
+        yield server
+
+
+async def read_some(client: httpx.AsyncClient, path: str, last: str | None, number: int) -> list[dict[str, Any]]:
+    """So many messages, and then the connection is cut."""
+    found: list[dict[str, Any]] = []
+    headers = STREAM if last is None else {**STREAM, "Last-Event-ID": last}
+    async with client.stream("GET", path, headers=headers) as response:
+        assert response.status_code == 200
+        async for chunk in chunks(response):
+            if "data" not in chunk:
+                continue  # a sign of life
+            found.append(chunk)
+            if chunk.get("event") == "end" or len(found) == number:
+                break
+    return found
+
+
+async def test_a_reader_that_is_cut_off_gets_every_chunk_of_another_process_once_and_in_order(
+    yard: Yard, server: Server
+):
+    held = await given_a_running_task(yard)
+    url = f"http://127.0.0.1:{server.port}"
+    words = [sys.executable, "-c", SPEAKER, url, held.id, held.lease, str(SAID)]
+    speaker = await asyncio.create_subprocess_exec(*words)
+    got: list[dict[str, Any]] = []
+    async with calling(server) as client, asyncio.timeout(60):
+        while not got or got[-1].get("event") != "end":
+            last = got[-1]["id"] if got else None
+            got += await read_some(client, f"/api/tasks/{held.id}/stream", last, 7)
+    assert await speaker.wait() == 0
+    *said, end = got
+    assert "".join(json.loads(each["data"])["text"] for each in said) == "".join(f"{n} " for n in range(SAID))
+    assert [each["id"] for each in said] == [f"1-{n}" for n in range(len(said))]
+    assert json.loads(end["data"]) == {"status": "completed"}
+
+
+async def test_a_new_attempt_comes_as_restarted(yard: Yard, server: Server):
+    held = await given_a_running_task(yard)
+    await yard.streams.append(held.id, held.lease, [{"text": "one"}])
+    await yard.release(held.id, held.lease)
+    again = await claim_that(yard, held.id, start=True)
+    await yard.streams.append(again.id, again.lease, [{"text": "two"}])
+    await yard.complete(again.id, again.lease)
+    async with calling(server) as client:
+        heard = await read_some(client, f"/api/tasks/{held.id}/stream", None, 9)
+    assert [(each.get("event"), each.get("id")) for each in heard] == [
+        (None, "1-0"),
+        ("restarted", "2-0"),
+        ("end", None),
+    ]
+
+
+async def test_pages_are_read_on_from_where_they_end(yard: Yard, server: Server):
+    held = await given_a_running_task(yard)
+    async with calling(server) as client:
+        body = {"lease": held.lease, "chunks": [{"text": "a"}, {"kind": "json", "data": [1]}], "request_id": "r1"}
+        for _ in range(2):
+            assert (await client.post(f"/api/tasks/{held.id}/stream", json=body)).json() == {"is_full": False}
+        page = (await client.get(f"/api/tasks/{held.id}/stream", params={"limit": 1})).json()
+        assert [each["text"] for each in page["chunks"]] == ["a"]
+        rest = (await client.get(f"/api/tasks/{held.id}/stream", params={"after": page["after"]})).json()
+        assert [each["data"] for each in rest["chunks"]] == [[1]]
+        assert (rest["after"], rest["is_over"], rest["status"]) == ("1-1", False, "running")
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"lease": "lease_x.1"}, 409),
+        ({"chunks": []}, 422),
+        ({"chunks": [{"kind": "progress", "data": 1}]}, 422),
+        ({"chunks": [{"text": "x", "data": 1}]}, 422),
+        ({"chunks": [{"text": 7}]}, 422),
+    ],
+)
+async def test_a_bad_append_is_refused_alone_and_among_many(
+    yard: Yard, server: Server, change: dict[str, Any], status: int
+):
+    held = await given_a_running_task(yard)
+    good = {"lease": held.lease, "chunks": [{"text": "good"}]}
+    async with calling(server) as client:
+        answer = await client.post(f"/api/tasks/{held.id}/stream", json={**good, **change})
+        assert answer.status_code == status, answer.text
+        many = {"appends": [{"task_id": held.id, **good}, {"task_id": held.id, **good, **change}]}
+        answers = await client.post("/api/tasks/stream", json=many)
+    if answers.status_code == 200:
+        assert ["error" in each for each in answers.json()["results"]] == [False, True]
+        assert [each.text for each in (await yard.streams.page(held.id)).chunks] == ["good"]
+    else:
+        assert (answers.status_code, status) == (422, 422)
+        assert (await yard.streams.page(held.id)).chunks == ()
+
+
+async def test_a_remote_reader_follows_what_a_remote_worker_streams(yard: Yard, server: Server):
+    agent = taskyard.Agent("remote")
+
+    @agent.handles("write")
+    async def write(task: taskyard.Context) -> None:
+        for number in range(5):
+            await task.stream(f"{number} ")
+
+    async with taskyard.connect(f"http://127.0.0.1:{server.port}") as remote:
+        tasks = [await remote.enqueue("write") for _ in range(3)]
+        await remote.drain(agent)
+        for task in tasks:
+            said = [chunk.text async for chunk in remote.streams.follow(task.id)]
+            assert "".join(said) == "0 1 2 3 4 "

@@ -1,0 +1,189 @@
+"""Streams: appended under the lease, in order, each chunk once; read from any place; pruned after the end."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from taskyard.core.attempt_stream import (
+    BEGINNING,
+    KEPT_AFTER_END,
+    MOST_BYTES,
+    REFUSED,
+    ChunkKind,
+    StreamAppend,
+    StreamAppended,
+    StreamEntry,
+    StreamPlace,
+)
+from taskyard.core.changes import Beat, expected
+from taskyard.core.task import Hot
+from taskyard.ledger.clock import ManualClock
+from taskyard.stores.contract import Store
+from tests.stores.given import (
+    ELSEWHERE,
+    HERE,
+    Connect,
+    committed,
+    completing,
+    given_a_running_task,
+    given_a_task,
+    step,
+)
+
+STORED, FULL = StreamAppended(accepted=True), StreamAppended(accepted=True, is_full=True)
+TEXT, MESSAGE, CUT = ChunkKind.TEXT, ChunkKind.MESSAGE, ChunkKind.CUT
+
+
+def append(held: Hot, request: str, *entries: tuple[ChunkKind, str]) -> StreamAppend:
+    made = tuple(StreamEntry(*entry) for entry in entries)
+    return StreamAppend(held.id, held.workspace, held.lease or "", request, made)
+
+
+async def bodies(store: Store, held: Hot, after: StreamPlace = BEGINNING, limit: int = 100) -> list[str]:
+    return [chunk.body for chunk in await store.stream(held.id, after, limit)]
+
+
+async def prune(store: Store, clock: ManualClock, limit: int = 10) -> None:
+    after: str | None = ""
+    while after is not None:
+        after = await store.prune_streams(clock.now(), after, limit)
+
+
+async def test_chunks_are_read_in_order_from_any_place(store: Store):
+    held = await given_a_running_task(store)
+    first = append(held, "a", (TEXT, "one "), (MESSAGE, '{"text":"hello"}'))
+    assert await store.append_streams([first, append(held, "b", (TEXT, "two"))]) == [STORED, STORED]
+    assert await store.append_streams([append(held, "c", (TEXT, "größer 3"))]) == [STORED]
+
+    found = await store.stream(held.id, BEGINNING, 100)
+    assert [(each.attempt, each.number, each.kind, each.body) for each in found] == [
+        (held.attempt, 0, TEXT, "one "),
+        (held.attempt, 1, MESSAGE, '{"text":"hello"}'),
+        (held.attempt, 2, TEXT, "two"),
+        (held.attempt, 3, TEXT, "größer 3"),
+    ]
+    assert {each.task_id for each in found} == {held.id}
+    assert [each.total for each in found] == [4, 20, 23, 33]
+    assert await bodies(store, held, found[1].place) == ["two", "größer 3"]
+    assert await bodies(store, held, found[0].place, limit=2) == ['{"text":"hello"}', "two"]
+    assert await bodies(store, held, found[3].place) == []
+
+
+async def test_appending_writes_no_event_and_no_version(store: Store):
+    held = await given_a_running_task(store)
+    events = await store.events(after=0, limit=100)
+    await store.append_streams([append(held, "a", (TEXT, "one"), (MESSAGE, "{}"))])
+    assert await store.events(after=0, limit=100) == events
+    assert await store.load([held.id]) == {held.id: held}
+
+
+async def test_a_repeated_request_is_stored_once(store: Store):
+    held = await given_a_running_task(store)
+    once = append(held, "a", (TEXT, "one"), (TEXT, "two"))
+    await store.append_streams([once])
+    assert await store.append_streams([once, append(held, "b", (TEXT, "three")), once]) == [STORED] * 3
+    assert await bodies(store, held) == ["one", "two", "three"]
+
+
+async def test_only_the_lease_of_the_attempt_under_way_may_append(store: Store):
+    held = await given_a_running_task(store)
+    ready = await given_a_task(store)
+    stale = append(held._replace(lease="lease of another"), "a", (TEXT, "x"))
+    foreign = append(held._replace(workspace=ELSEWHERE), "b", (TEXT, "x"))
+    unheld = append(ready, "c", (TEXT, "x"))
+    missing = append(held, "d", (TEXT, "x"))._replace(task_id=ready.id)
+    assert await store.append_streams([stale, foreign, unheld, missing]) == [REFUSED] * 4
+    assert await store.append_streams([stale, append(held, "e", (TEXT, "mine"))]) == [REFUSED, STORED]
+    assert await bodies(store, held) == ["mine"]
+    assert await bodies(store, ready) == []
+
+
+async def test_what_exceeds_the_limit_of_an_attempt_is_cut_and_a_chunk_says_so(store: Store):
+    held = await given_a_running_task(store)
+    most = "x" * (MOST_BYTES // 2)
+    assert await store.append_streams([append(held, "a", (TEXT, most))]) == [STORED]
+    assert await store.append_streams([append(held, "b", (TEXT, most), (TEXT, "y"), (TEXT, "z"))]) == [FULL]
+    assert await store.append_streams([append(held, "c", (TEXT, "z"))]) == [FULL]
+    found = await store.stream(held.id, BEGINNING, 10)
+    assert [(each.kind, each.total) for each in found] == [
+        (TEXT, MOST_BYTES // 2),
+        (TEXT, MOST_BYTES),
+        (CUT, MOST_BYTES),
+    ]
+
+
+async def test_updates_of_a_workspace_are_messages_and_progress_in_the_order_of_their_storing(store: Store):
+    held = [await given_a_running_task(store) for _ in range(3)]
+    since = store.now() - 1
+    for number, each in enumerate((*held, *held)):
+        await store.append_streams([append(each, str(number), (MESSAGE, str(number)), (TEXT, "only text"))])
+    await store.append_streams([append(held[0], "p", (ChunkKind.PROGRESS, "p"))])
+
+    found = await store.stream_updates(HERE, since, 100)
+    assert [chunk.body for _, chunk in found] == ["0", "1", "2", "3", "4", "5", "p"]
+    assert [chunk.task_id for _, chunk in found[:3]] == [each.id for each in held]
+    numbers = [number for number, _ in found]
+    assert numbers == sorted(set(numbers))
+    assert numbers[0] > since
+    assert [chunk.body for _, chunk in await store.stream_updates(HERE, numbers[1], 2)] == ["2", "3"]
+    assert await store.stream_updates(ELSEWHERE, since, 100) == []
+    assert await store.stream_updates(HERE, numbers[-1], 100) == []
+
+
+async def test_streams_go_some_time_after_the_end_of_their_task(store: Store, clock: ManualClock):
+    goes_on = [await given_a_running_task(store) for _ in range(3)]
+    ends = [await given_a_running_task(store) for _ in range(3)]
+    gone = await given_a_running_task(store)
+    for each in (*goes_on, *ends, gone):
+        await store.append_streams([append(each, "a", (TEXT, "kept"), (MESSAGE, "{}"))])
+    for each in (*ends, gone):
+        await step(store, completing(store, each))
+    [removed] = (await store.load([gone.id])).values()
+    await committed(store, expects=(expected(removed),), removals=(gone.id,))
+
+    await store.prune_streams(store.now(), "", 100)
+    assert [await bodies(store, each) for each in ends] == [["kept", "{}"]] * 3
+    clock.advance(seconds=KEPT_AFTER_END / 1_000_000)
+    await prune(store, clock, limit=2)
+    assert [await bodies(store, each) for each in (*ends, gone)] == [[]] * 4
+    assert [await bodies(store, each) for each in goes_on] == [["kept", "{}"]] * 3
+
+
+async def woken(store: Store, mark: int, held: Hot | None) -> bool:
+    return await asyncio.wait_for(store.streamed(mark, 5, held and held.id), 10) != mark
+
+
+@pytest.mark.parametrize("of_one", [True, False])
+async def test_whoever_follows_a_stream_is_woken_also_in_another_process(store: Store, connect: Connect, of_one: bool):
+    held = await given_a_running_task(store)
+    readers: Sequence[Store] = [store, await connect()]
+    marks = [await each.streamed(-1, 0) for each in readers]
+    waiting = [
+        asyncio.create_task(woken(each, mark, held if of_one else None))
+        for each, mark in zip(readers, marks, strict=True)
+    ]
+    await asyncio.sleep(0)
+    await store.append_streams([append(held, "a", (TEXT, "one"))])
+    assert await asyncio.gather(*waiting) == [True, True]
+    assert await bodies(readers[1], held) == ["one"]
+
+
+async def test_an_append_wakes_nobody_who_waits_for_other_changes(store: Store):
+    held = await given_a_running_task(store)
+    mark = -1
+    while (now := await store.changed(mark, 0.2)) != mark:  # what is on its way from before
+        mark = now
+    await store.append_streams([append(held, "a", (TEXT, "one"))])
+    assert await store.changed(mark, 0.05) == mark
+
+
+async def test_an_append_waits_for_no_heartbeat_and_hinders_none(store: Store):
+    held = await given_a_running_task(store)
+    beat = Beat(held.id, held.lease or "")
+    both = await asyncio.gather(
+        *(store.append_streams([append(held, str(n), (TEXT, str(n)))]) for n in range(5)),
+        *(store.extend([beat]) for _ in range(5)),
+    )
+    assert all(each[0].accepted for each in both)
+    assert sorted(await bodies(store, held)) == ["0", "1", "2", "3", "4"]

@@ -1,0 +1,132 @@
+"""What handlers stream and programs print reaches those who follow, in order and once."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+
+import pytest
+
+from taskyard import Agent, Context, SyncContext
+from taskyard.app import Yard
+from taskyard.core.errors import LeaseLost, StoreUnavailable
+from taskyard.features.streams.rules import GATHERED_BYTES, NewChunk
+from taskyard.features.streams.views import StreamedChunk, StreamReceipt
+from taskyard.worker.command import Command, command_agent
+from taskyard.worker.output import AttemptOutput
+from tests.worker.conftest import working
+
+
+async def followed(yard: Yard, task_id: str) -> list[StreamedChunk]:
+    async with asyncio.timeout(20):
+        return [chunk async for chunk in yard.streams.follow(task_id)]
+
+
+async def test_what_a_handler_streams_is_followed_while_it_works(yard: Yard) -> None:
+    agent, was_heard = Agent("worker"), asyncio.Event()
+
+    @agent.handles("write")
+    async def write(task: Context) -> str:
+        for word in ("the ", "quick ", "fox"):
+            await task.stream(word)
+        await was_heard.wait()
+        await task.stream({"tool": "search"})
+        return "done"
+
+    task = await yard.enqueue("write")
+    heard: list[StreamedChunk] = []
+    async with working(yard, agent), asyncio.timeout(20):
+        async for chunk in yard.streams.follow(task.id):
+            heard.append(chunk)
+            was_heard.set()
+    assert [(each.kind, each.text, each.data) for each in heard] == [
+        ("text", "the quick fox", None),
+        ("json", "", {"tool": "search"}),
+    ]
+
+
+async def test_a_plain_function_streams_too_and_a_wait_loses_nothing(yard: Yard) -> None:
+    agent = Agent("worker")
+
+    @agent.handles("write")
+    def write(task: SyncContext) -> None:
+        task.stream("before ")
+        task.spawn("child", wait=True)
+        task.stream("after")
+
+    @agent.handles("child")
+    async def child(_: Context) -> int:
+        return 1
+
+    task = await yard.enqueue("write")
+    await yard.drain(agent)
+    said = [(each.attempt, each.text, each.restarted) for each in await followed(yard, task.id)]
+    assert said == [(1, "before ", False), (2, "before ", True), (2, "after", False)]
+
+
+async def test_what_a_program_prints_is_its_log(yard: Yard) -> None:
+    text = "import sys; print('out'); print('größe', file=sys.stderr); sys.stdout.flush(); print('more')"
+    agent = command_agent(Agent("program"), Command(words=[sys.executable, "-c", text]))
+    task = await yard.enqueue("code", max_attempts=1)
+    await yard.drain(agent)
+    chunks = await followed(yard, task.id)
+    assert "".join(each.text for each in chunks if each.kind == "stdout") == "out\nmore\n"
+    assert "".join(each.text for each in chunks if each.kind == "stderr") == "größe\n"
+
+
+class Sink:
+    """Takes what is sent, and says what it is told to."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[Sequence[NewChunk], str]] = []
+        self.answers: list[StreamReceipt | Exception] = []
+        self.came = asyncio.Event()
+
+    async def __call__(self, chunks: Sequence[NewChunk], /, *, request_id: str) -> StreamReceipt:
+        self.sent.append((chunks, request_id))
+        self.came.set()
+        answer = self.answers.pop(0) if self.answers else StreamReceipt(is_full=False)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+async def test_pieces_of_a_moment_go_out_together_and_much_at_once() -> None:
+    sink = Sink()
+    output = AttemptOutput("task", sink, lambda: None)
+    await output.say("text", "a")
+    await output.say("text", "b")
+    await output.say("stdout", "c")
+    assert sink.sent == []
+    await asyncio.wait_for(sink.came.wait(), 5)
+    assert [chunks for chunks, _ in sink.sent] == [[{"kind": "text", "text": "ab"}, {"kind": "stdout", "text": "c"}]]
+    await output.say("text", "x" * GATHERED_BYTES)
+    assert len(sink.sent) == 2
+    await output.close()
+    await output.say("text", "too late")
+    await output.close()
+    assert len(sink.sent) == 2
+
+
+async def test_what_could_not_be_sent_is_sent_again_under_the_same_request() -> None:
+    sink = Sink()
+    sink.answers = [StoreUnavailable("away"), StoreUnavailable("away")]
+    output = AttemptOutput("task", sink, lambda: None)
+    await output.say("text", "x" * GATHERED_BYTES)
+    await output.say("text", "y" * GATHERED_BYTES)
+    await output.close()
+    first, second, third, fourth = sink.sent
+    assert first == second == third
+    assert fourth[0] == [{"kind": "text", "text": "y" * GATHERED_BYTES}]
+    assert fourth[1] != first[1]
+
+
+@pytest.mark.parametrize("answer", [LeaseLost("task"), StreamReceipt(is_full=True)])
+async def test_a_lost_lease_or_a_full_stream_ends_the_sending(answer: StreamReceipt | Exception) -> None:
+    sink, lost = Sink(), list[bool]()
+    sink.answers = [answer]
+    output = AttemptOutput("task", sink, lambda: lost.append(True))
+    await output.say("text", "x" * GATHERED_BYTES)
+    await output.say("text", "y" * GATHERED_BYTES)
+    await output.close()
+    assert len(sink.sent) == 1
+    assert lost == ([True] if isinstance(answer, LeaseLost) else [])
