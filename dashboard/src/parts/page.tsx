@@ -1,5 +1,6 @@
 import { useEffect, type ReactNode } from "react";
 
+import { Twin, type TwinProps } from "./twin";
 import { visible } from "./visible";
 
 interface PageProps {
@@ -8,12 +9,13 @@ interface PageProps {
   trail?: ReactNode; // what it is part of
   lead?: ReactNode;
   actions?: ReactNode;
+  twin?: TwinProps; // where the page is one panel
   filling?: boolean; // as high as the window: what is inside scrolls
   children: ReactNode;
 }
 
 /** A page: its name in the window's title and at its top, what can be done on it, and what it shows. */
-export function Page({ title, heading, trail, lead, actions, filling = false, children }: PageProps) {
+export function Page({ title, heading, trail, lead, actions, twin, filling = false, children }: PageProps) {
   useEffect(() => {
     document.title = `${visible(title)} · Taskyard`;
   }, [title]);
@@ -25,7 +27,12 @@ export function Page({ title, heading, trail, lead, actions, filling = false, ch
           <h1>{heading ?? title}</h1>
           {lead !== undefined && <div className="lead">{lead}</div>}
         </div>
-        {actions !== undefined && <div className="page-actions">{actions}</div>}
+        {(actions !== undefined || twin !== undefined) && (
+          <div className="page-actions">
+            {actions}
+            {twin !== undefined && <Twin of={title} {...twin} />}
+          </div>
+        )}
       </div>
       {children}
     </div>
@@ -35,17 +42,26 @@ export function Page({ title, heading, trail, lead, actions, filling = false, ch
 interface CardProps {
   title?: ReactNode;
   aside?: ReactNode;
+  twin?: TwinProps; // the command and the call that give the same
+  name?: string; // for the twin, where the title is no text
   className?: string;
   children: ReactNode;
 }
 
-export function Card({ title, aside, className = "", children }: CardProps) {
+export function Card({ title, aside, twin, name, className = "", children }: CardProps) {
   return (
     <section className={`card ${className}`}>
       {title !== undefined && (
         <header>
           <h2>{title}</h2>
-          {aside}
+          {twin === undefined ? (
+            aside
+          ) : (
+            <div className="card-aside">
+              {aside}
+              <Twin of={name ?? (typeof title === "string" ? title : "This panel")} {...twin} />
+            </div>
+          )}
         </header>
       )}
       {children}
