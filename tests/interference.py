@@ -4,8 +4,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
 from taskyard.core.changes import ChangeSet, Committed, Conflict, StoredEvent, Taken
+from taskyard.core.claiming import ClaimPlan
 from taskyard.core.errors import StoreUnavailable
-from taskyard.stores.contract import OutcomeUnknown, Store
+from taskyard.core.task import Hot
+from taskyard.stores.contract import Claimed, OutcomeUnknown, Stale, Store
 from taskyard.yard import Yard, local_yard
 
 Act = Callable[[], Awaitable[object]]
@@ -89,6 +91,14 @@ class _LosingAnAnswer(_Over):
             await self._store.commit(sets)
         raise OutcomeUnknown("the line went dead")
 
+    async def claim(self, plan: ClaimPlan) -> Claimed | Stale:
+        if self._is_lost:
+            return await self._store.claim(plan)
+        self._is_lost = True
+        if self._stored:
+            await self._store.claim(plan)
+        raise OutcomeUnknown("the line went dead")
+
     async def events(self, **which: Any) -> list[StoredEvent]:
         if self._is_lost and self._away:
             self._away -= 1
@@ -99,3 +109,30 @@ class _LosingAnAnswer(_Over):
 def losing_an_answer(yard: Yard, *, stored: bool, away: int = 0) -> Yard:
     """The same yard for a caller whose next write gets no answer; for so many reads after it, nobody answers at all."""
     return local_yard(cast(Store, _LosingAnAnswer(yard.store, stored=stored, away=away)), yard.options)
+
+
+class _WaitingForAStandby(_Over):
+    """The first claim is stored and waits, so the old server does not show it; the second finds that server dead."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._claims = 0
+
+    async def claim(self, plan: ClaimPlan) -> Claimed | Stale:
+        self._claims += 1
+        if self._claims == 1:
+            await self._store.claim(plan)
+            raise OutcomeUnknown("the line went dead")
+        if self._claims == 2:
+            raise StoreUnavailable("the server died, and a standby has taken over")
+        return await self._store.claim(plan)
+
+    async def held(self, **which: Any) -> list[Hot]:
+        if self._claims == 1:
+            return []
+        return await self._store.held(**which)
+
+
+def waiting_for_a_standby(yard: Yard) -> Yard:
+    """The same yard for a caller whose server dies with a claim that waits for a standby."""
+    return local_yard(cast(Store, _WaitingForAStandby(yard.store)), yard.options)

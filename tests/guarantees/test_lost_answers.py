@@ -4,7 +4,7 @@ import pytest
 
 from taskyard.core.errors import StoreUnavailable
 from taskyard.yard import Yard
-from tests.interference import losing_an_answer
+from tests.interference import losing_an_answer, waiting_for_a_standby
 from tests.yards import events_of, given_a_running_task
 
 
@@ -39,3 +39,30 @@ async def test_a_signal_that_was_stored_is_not_sent_again(yard: Yard):
     await losing_an_answer(yard, stored=True).signal(task.id, "approved")
 
     assert (await events_of(yard, task.id)).count("task.signalled") == 1
+
+
+async def test_a_claim_whose_answer_was_lost_hands_out_the_tasks_that_it_took_and_no_others(yard: Yard):
+    await yard.agents.register("coder", max_concurrent_tasks=10)
+    for stored in (True, False):
+        first, *_ = [await yard.enqueue("code") for _ in range(2)]
+
+        (held,) = await losing_an_answer(yard, stored=stored).claim("coder", start=True)
+
+        assert held.id == first.id
+        assert (await yard.complete(held.id, held.lease)).status == "completed"
+        (other,) = await yard.claim("coder", start=True)  # the second is still to be had: one claim took one task
+        await yard.complete(other.id, other.lease)
+        assert [task.id for task in await yard.find(status="running")] == []
+
+
+async def test_a_repeated_claim_that_meets_a_lost_store_looks_for_its_first_try_before_it_claims_again(yard: Yard):
+    await yard.agents.register("coder", max_concurrent_tasks=10)
+    for _ in range(2):
+        await yard.enqueue("code")
+    hidden = waiting_for_a_standby(yard)
+
+    with pytest.raises(StoreUnavailable):
+        await hidden.claim("coder", start=True, request_id="r1")
+    (held,) = await hidden.claim("coder", start=True, request_id="r1")
+
+    assert [task.id for task in await yard.find(status="running")] == [held.id]

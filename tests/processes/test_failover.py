@@ -50,6 +50,7 @@ async def test_when_the_standby_takes_over_work_goes_on_and_nothing_acknowledged
         repeated = [ledger.repeated for ledger in ledgers]
         logger.info("%s tasks, all at work %.1f s after the promotion, calls repeated: %s", len(stored), took, repeated)
         assert took < SOON
+        assert [await yard.get(task_id) for task_id in set(stored) - set(completed)] == []
         assert sorted(completed) == sorted(stored)
         assert await happened(yard, "task.created") == dict.fromkeys(stored, 1)
         assert await happened(yard, "task.completed") == dict.fromkeys(stored, 1)

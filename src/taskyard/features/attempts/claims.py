@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from secrets import token_hex
@@ -12,7 +13,7 @@ from taskyard.core import transitions
 from taskyard.core.agent import AgentStatus, RegisteredAgent
 from taskyard.core.changes import Beat, ChangeSet
 from taskyard.core.claiming import PARKED_PER_CLAIM, ClaimPlan
-from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, Unavailable
+from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, StoreUnavailable, Unavailable
 from taskyard.core.json_value import Json, compact, encode
 from taskyard.core.lease import Lease, asked, mint, numbered, seal, seal_stem, token
 from taskyard.core.outcomes import Report
@@ -72,7 +73,7 @@ class Claims:
         until = monotonic() + wait_sec
         while True:
             mark = await self._store.changed(-1, 0) if wait_sec else 0
-            held, plan = await self._claim_now(agent, stems, queues, types, start=start)
+            held, plan = await self._claim_or_find(agent, stems, queues, types, start=start)
             left = until - monotonic()
             if held or left <= 0:
                 return held
@@ -100,7 +101,7 @@ class Claims:
             for agent in await self._hosted(runtime_id, only_for):
                 if len(held) < count:
                     stems = self._stems(agent, count - len(held), request_id)
-                    held += (await self._claim_now(agent, stems, queues, types, start=start))[0]
+                    held += (await self._claim_or_find(agent, stems, queues, types, start=start))[0]
             left = until - monotonic()
             if held or left <= 0:
                 return held
@@ -125,6 +126,32 @@ class Claims:
             raise InvalidInput("count", "must be from 1 to 1000")
         request = token_hex(16) if request_id is None else arguments.name("request_id", request_id)
         return mint(self._store.secret, asked(self._workspace, agent, request), count)
+
+    async def _claim_or_find(
+        self,
+        agent: AgentId,
+        stems: Sequence[str],
+        queues: Sequence[str] | None,
+        types: Sequence[str] | None,
+        *,
+        start: bool,
+    ) -> tuple[list[Held], ClaimPlan | None]:
+        """Claim. If the store is lost meanwhile, look for what the claim took, and claim again only if it took nothing.
+
+        A claim may wait for a standby, invisible to others, while its server dies. Only the server that follows can say
+        whether the claim is stored, so every claim on a new connection begins with that question.
+        """
+        began, within = monotonic(), self._ledger.options.call_timeout
+        try:
+            return await self._claim_now(agent, stems, queues, types, start=start)
+        except StoreUnavailable as lost:
+            try:
+                async with asyncio.timeout(within - (monotonic() - began)):
+                    if found := await self._claimed_before(agent, stems):
+                        return found, None
+                    return await self._claim_now(agent, stems, queues, types, start=start)
+            except TimeoutError:
+                raise lost from None
 
     async def _claim_now(
         self,

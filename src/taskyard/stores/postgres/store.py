@@ -217,7 +217,11 @@ class PostgresStore(Reads):
         async def work(transaction: PostgresTransaction, obstacles: Obstacles) -> Claimed | Stale:
             return await claims.claim(transaction, plan, obstacles.limits, cursors)
 
-        return await self._transact(work, begin=self._sql.begin_claim(plan.workspace))
+        # A repeated claim would take other tasks: its caller first looks for what the lost one took.
+        begin = self._sql.begin_claim(plan.workspace)
+        answer, written = await self._shielded(self._open().unrepeated.write(work, begin=begin))
+        self._announce(written, notify=True)
+        return answer
 
     async def extend(self, beats: Sequence[Beat]) -> list[Extended]:
         return await self._write(claims.extend, beats)
@@ -302,10 +306,10 @@ class PostgresStore(Reads):
     # Helpers.
 
     async def _transact(
-        self, work: Callable[[PostgresTransaction, Obstacles], Awaitable[Answer]], *, begin: str = "", rows: int = 0
+        self, work: Callable[[PostgresTransaction, Obstacles], Awaitable[Answer]], *, rows: int = 0
     ) -> Answer:
         """Write, and notify other processes."""
-        answer, written = await self._shielded(self._open().write(work, begin=begin, rows=rows))
+        answer, written = await self._shielded(self._open().write(work, rows=rows))
         self._announce(written, notify=True)
         return answer
 

@@ -52,11 +52,19 @@ Kind = TypeVar("Kind", bound=PostgresTransaction)
 
 
 class TransactionRunner:
-    def __init__(self, where: PostgresAddress, pool: Pool, sql: Statements, time: StoreClock) -> None:
+    def __init__(
+        self, where: PostgresAddress, pool: Pool, sql: Statements, time: StoreClock, *, is_repeated: bool = True
+    ) -> None:
         self._where = where
+        # Work that its caller prepared on one connection is not repeated on another: the server may be another one.
+        self._connections = _CONNECTIONS if is_repeated else 1
         self._pool = pool
         self._sql = sql
         self._time = time
+
+    @property
+    def unrepeated(self) -> TransactionRunner:
+        return TransactionRunner(self._where, self._pool, self._sql, self._time, is_repeated=False)
 
     async def read(self, read: Callable[[PostgresReader], Awaitable[Answer]], *, within: float | None = None) -> Answer:
         async def on(connection: PostgresSession) -> Answer:
@@ -106,7 +114,7 @@ class TransactionRunner:
 
     async def _on_connection(self, use: Callable[[PostgresSession], Awaitable[Answer]]) -> Answer:
         """Use a connection. One that was lost while idle fails only now: then close all idle ones, and try another."""
-        for tried in range(_CONNECTIONS):
+        for tried in range(self._connections):
             try:
                 async with self._pool.connection() as connection:
                     return await use(connection)
@@ -116,9 +124,10 @@ class TransactionRunner:
                 refusal = translate_error(error, self._where)
                 if refusal is None:
                     raise
-                if not isinstance(refusal, StoreUnavailable) or tried == _CONNECTIONS - 1:
+                if isinstance(refusal, StoreUnavailable):
+                    self._pool.drop_idle()
+                if not isinstance(refusal, StoreUnavailable) or tried == self._connections - 1:
                     raise refusal from error
-                self._pool.drop_idle()
         raise AssertionError("the last try raises")
 
     async def _run_transaction(

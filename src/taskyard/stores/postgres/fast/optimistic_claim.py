@@ -42,7 +42,7 @@ class OptimisticClaims:
     def __init__(self, where: PostgresAddress, sql: Statements, time: StoreClock, shielded: ToItsEnd) -> None:
         self._shielded = shielded
         self._pool = Pool(where.for_claims)
-        self._transactions = StatementRunner(where, self._pool, sql, time)
+        self._transactions = StatementRunner(where, self._pool, sql, time, is_repeated=False)
         self._is_possible = where.has_claim_connection
         self._is_busy = False
         self._general_until = 0.0
