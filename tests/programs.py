@@ -33,6 +33,7 @@ def environment(*programs: str) -> dict[str, str]:
     subprocess.run(["apt-get", "download", *packages], cwd=folder, check=True)
     for package in folder.glob("*.deb"):
         subprocess.run(["dpkg", "-x", package, folder], check=True)
-    libraries = next((folder / "usr" / "lib").glob("*-linux-gnu"))
+    # A package may have its libraries in either folder, or none at all.
+    libraries = [*folder.glob("lib/*-linux-gnu"), *folder.glob("usr/lib/*-linux-gnu")]
     found = f"{folder / 'usr' / 'bin'}:{os.environ['PATH']}"
-    return {**os.environ, "PATH": found, "LD_LIBRARY_PATH": str(libraries)}
+    return {**os.environ, "PATH": found, "LD_LIBRARY_PATH": ":".join(map(str, libraries))}
