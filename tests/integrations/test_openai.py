@@ -6,6 +6,7 @@ from typing import Any
 
 import openai
 import pytest
+from openai.types.chat import ChatCompletionUserMessageParam
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic import BaseModel
 
@@ -112,8 +113,8 @@ async def test_an_answer_that_is_parsed_is_parsed_again_from_what_is_stored(yard
 
         async def handler(task: taskyard.Context) -> list[object]:
             async with client_of(served) as client:
-                asked = [{"role": "user", "content": task.prompt}]
-                answer = await client.chat.completions.parse(model="gpt-4o", messages=asked, response_format=Point)  # type: ignore[arg-type]
+                asked: ChatCompletionUserMessageParam = {"role": "user", "content": task.prompt}
+                answer = await client.chat.completions.parse(model="gpt-4o", messages=[asked], response_format=Point)
             point = answer.choices[0].message.parsed
             return [type(point).__name__, point and point.x, point and point.y]
 

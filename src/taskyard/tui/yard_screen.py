@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
@@ -59,12 +60,13 @@ class YardScreen(Screen[None]):
         yield Static(id="trouble")
         yield Footer(show_command_palette=False)
 
+    @abstractmethod
     def body(self) -> ComposeResult:
-        raise NotImplementedError
+        """What is between the line of places and the keys."""
 
+    @abstractmethod
     async def read(self) -> None:
         """Read the yard, and show it."""
-        raise NotImplementedError
 
     async def renew(self) -> None:
         """Read again. What goes wrong is shown, and the next change of the yard is the next try."""

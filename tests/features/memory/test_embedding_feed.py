@@ -7,6 +7,7 @@ import pytest
 
 from taskyard.core.errors import EmbedderFailed
 from taskyard.core.task import TaskId
+from taskyard.core.units import Micros
 from taskyard.features.memory import embedding_feed
 from taskyard.features.memory.embedders import TextRefused
 from taskyard.features.memory.embedding_feed import EmbeddingFeed
@@ -215,10 +216,10 @@ async def test_one_look_at_the_log_a_second_is_enough_for_all_processes(
 
 
 def test_a_cursor_that_a_wrong_clock_wrote_holds_nobody_up():
-    now = 1_000_000_000
+    now = Micros(1_000_000_000)
     held = EmbeddingCursor(holder="other", held_until=now + 5)
 
-    assert not held.is_free("me", now)  # type: ignore[arg-type]
-    assert held.is_free("other", now)  # type: ignore[arg-type]
-    assert held._replace(held_until=now * 9).is_free("me", now)  # type: ignore[arg-type]
-    assert not EmbeddingCursor(next_at=now + 5).is_free("me", now)  # type: ignore[arg-type]
+    assert not held.is_free("me", now)
+    assert held.is_free("other", now)
+    assert held._replace(held_until=now * 9).is_free("me", now)
+    assert not EmbeddingCursor(next_at=now + 5).is_free("me", now)
