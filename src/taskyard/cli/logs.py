@@ -57,6 +57,22 @@ class Redacting(logging.Formatter):
         return redacted(written).replace("\n", "\n    ")
 
 
+class RedactingFilter(logging.Filter):
+    """For handlers that export records by themselves: a record is its text, and no secret is left in it.
+
+    It changes the record, so these handlers come last.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        text = logging.Formatter().format(record)  # with the traceback
+        for name, value in vars(record).items():
+            if isinstance(value, str):
+                setattr(record, name, redacted(value))
+        record.msg, record.args = redacted(text), None
+        record.exc_info = record.exc_text = record.stack_info = None
+        return True
+
+
 class TextFormatter(logging.Formatter):
     """Lines without colours, for where structlog is not installed."""
 
@@ -75,10 +91,14 @@ def _shown_json(_logger: object, _method: str, written: Any) -> str:
 
 
 def set_up_logs(format: LogFormat, *, level: int = logging.INFO) -> None:
-    """Send what this program logs to standard error."""
+    """Send what this program logs to standard error, and to OpenTelemetry where that has put a handler."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Redacting(_formatter(format)))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    exporters = [each for each in logging.getLogger().handlers if type(each).__module__.startswith("opentelemetry.")]
+    for each in exporters:
+        logging.getLogger().removeHandler(each)  # the next line closes those that are left
+        each.addFilter(RedactingFilter())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler, *exporters], force=True)
     logging.getLogger("taskyard").setLevel(level)
 
 

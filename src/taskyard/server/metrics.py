@@ -74,8 +74,11 @@ class Figures:
 
     async def shown(self, yard: Yard) -> bytes:
         """Everything, in Prometheus' own format."""
+        return generate_latest(_ReadMetrics(await self.families(yard)))
+
+    async def families(self, yard: Yard) -> list[Metric]:
         standing = await self._standings.of(yard.workspace, lambda: read(yard))
-        return generate_latest(self._registry) + generate_latest(_ReadMetrics(families(standing)))
+        return [*self._registry.collect(), *families(standing)]
 
 
 async def read(yard: Yard) -> Standing:

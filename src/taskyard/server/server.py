@@ -21,6 +21,7 @@ from taskyard.server.http_protocol import BoundedProtocol
 from taskyard.server.issuer import issuer_url
 from taskyard.server.live.connections import Live
 from taskyard.server.mounted import Mount
+from taskyard.server.otel_metrics import export_metrics
 from taskyard.server.yards import Yards
 from taskyard.yard import Yard
 
@@ -63,6 +64,7 @@ class Server(uvicorn.Server):
         )
         self._live: Live = app.state.live
         self._mounts = serving.mounts
+        self._figures, self._yard = serving.figures, serving.yards.first
         self._parting: set[Any] = set()
         self._stopping = asyncio.Event()
         self._listening = listening
@@ -79,6 +81,7 @@ class Server(uvicorn.Server):
         self._stopping.set()
 
     async def listen(self) -> None:
+        await export_metrics(lambda: self._figures.families(self._yard))
         await self.serve([self._listening])
 
     async def main_loop(self) -> None:
