@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from taskyard.features.attempts.views import Receipt
     from taskyard.features.tasks.views import Details, Held, Task
     from taskyard.ledger.clock import ManualClock
+    from taskyard.worker.cheap_lane.anthropic_batches import AnthropicBatches
+    from taskyard.worker.cheap_lane.batch_provider import BatchTerms
+    from taskyard.worker.cheap_lane.openai_batches import OpenAIBatches
     from taskyard.worker.context import Context
     from taskyard.worker.control import Cancel, Fail, Retry, Snooze
     from taskyard.worker.current import current_task
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Agent",
+    "AnthropicBatches",
+    "BatchTerms",
     "Cancel",
     "Contended",
     "Context",
@@ -55,6 +60,7 @@ __all__ = [
     "LeaseLost",
     "ManualClock",
     "NotFound",
+    "OpenAIBatches",
     "Receipt",
     "ReportRequired",
     "Retry",
@@ -81,6 +87,9 @@ _HOMES = {
     "features.attempts.views": ("Receipt",),
     "features.tasks.views": ("Details", "Held", "Task"),
     "worker.handlers": ("Agent",),
+    "worker.cheap_lane.anthropic_batches": ("AnthropicBatches",),
+    "worker.cheap_lane.batch_provider": ("BatchTerms",),
+    "worker.cheap_lane.openai_batches": ("OpenAIBatches",),
     "worker.context": ("Context",),
     "worker.control": ("Cancel", "Fail", "Retry", "Snooze"),
     "worker.current": ("current_task",),

@@ -20,6 +20,7 @@ OBJECT_STORES = "taskyard.object_stores"  # by the scheme of the place for artif
 CHANNELS = "taskyard.channels"  # by the scheme of a notification's target
 SOURCES = "taskyard.sources"  # by the name that triggers give as their source
 EMBEDDERS = "taskyard.embedders"  # by the scheme of the embedder's URL
+PROVIDERS = "taskyard.providers"  # by the name that an agent gives as its `batch`
 ADAPTERS = "taskyard.adapters"  # by the name that `taskyard work --adapter` takes
 
 

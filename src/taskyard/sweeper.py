@@ -104,6 +104,9 @@ class Sweeper:
             + await self.on_duty("handles", FORGET_EVERY, self._here.handles.forget_pruned, at_length=at_length)
             + await self.on_duty("a2a", FORGET_EVERY, self._here.a2a.forget_pruned, at_length=at_length)
             + await self.on_duty("scores", FORGET_EVERY, self._here.scores.forget_pruned, at_length=at_length)
+            + await self.on_duty(
+                "batches", FORGET_EVERY, self._here.provider_batches.forget_pruned, at_length=at_length
+            )
             + await self.on_duty("agents", FORGET_EVERY, self._forget_agents)
             + await self.on_duty(
                 "fires", FORGET_EVERY, partial(self._here.fire_retention.forget_all, self._fire_retention_of)

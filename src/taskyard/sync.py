@@ -25,6 +25,7 @@ from taskyard.features.inbox.service import Inboxes
 from taskyard.features.memory.service import Memory
 from taskyard.features.notifications.service import Notifications
 from taskyard.features.overview.service import Overviews
+from taskyard.features.provider_batches.service import ProviderBatches
 from taskyard.features.queues.presets import Presets
 from taskyard.features.queues.service import Queues
 from taskyard.features.schedules.service import Schedules
@@ -91,6 +92,7 @@ class SyncYard:
         self.notifications = SyncNotifications(yard.notifications, wait)
         self.overview = SyncOverviews(yard.overview, wait)
         self.presets = SyncPresets(yard.presets, wait)
+        self.provider_batches = SyncProviderBatches(yard.provider_batches, wait)
         self.queues = SyncQueues(yard.queues, wait)
         self.runtimes = SyncRuntimes(yard.runtimes, wait)
         self.schedules = SyncSchedules(yard.schedules, wait)
@@ -256,6 +258,19 @@ class SyncInbox:
         self.peek = wait(inbox.peek)
         self.put = wait(inbox.put)
         self.take = wait(inbox.take)
+
+
+class SyncProviderBatches:
+    """`yard.provider_batches`."""
+
+    def __init__(self, batches: ProviderBatches, wait: Waits) -> None:
+        self.join = wait(batches.join)
+        self.gather = wait(batches.gather)
+        self.outstanding = wait(batches.outstanding)
+        self.sent = wait(batches.sent)
+        self.collect = wait(batches.collect)
+        self.list = wait(batches.list)
+        self.get = wait(batches.get)
 
 
 class SyncScores:

@@ -25,6 +25,7 @@ from taskyard.features.inbox.service import Inboxes
 from taskyard.features.memory.service import Memory
 from taskyard.features.notifications.service import Notifications
 from taskyard.features.overview.service import Overviews
+from taskyard.features.provider_batches.service import ProviderBatches
 from taskyard.features.queues.presets import Presets
 from taskyard.features.queues.service import Queues
 from taskyard.features.schedules.service import Schedules
@@ -83,6 +84,7 @@ class Verbs:
     notifications: Notifications
     overview: Overviews
     presets: Presets
+    provider_batches: ProviderBatches
     priorities: Priorities
     queries: Queries
     questions: Questions

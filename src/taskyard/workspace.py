@@ -50,6 +50,7 @@ from taskyard.features.notifications.delivery import Delivery
 from taskyard.features.notifications.event_feed import NotificationFeed
 from taskyard.features.notifications.service import Notifications
 from taskyard.features.overview.service import Overviews
+from taskyard.features.provider_batches.service import ProviderBatches
 from taskyard.features.queues.presets import Presets
 from taskyard.features.queues.service import Queues
 from taskyard.features.retention.pruning import Pruning
@@ -120,6 +121,7 @@ class Workspace(Verbs):
         self.claims = Claims(ledger, self.handed_out, self.failures, self.notes, self.conversations)
         self.suspension = Suspension(ledger, self.notes)
         self.questions = Questions(ledger, self.suspension)
+        self.provider_batches = ProviderBatches(ledger, self.suspension, self.notes)
         self.presets = Presets(ledger)
         self.drafts = Drafts(ledger, self.presets)
         self.growth = Growth(ledger, self.drafts)

@@ -72,6 +72,7 @@ class Yard:
         self.notifications = verbs.notifications
         self.overview = verbs.overview
         self.presets = verbs.presets
+        self.provider_batches = verbs.provider_batches
         self.queues = verbs.queues
         self.runtimes = verbs.runtimes
         self.schedules = verbs.schedules

@@ -78,6 +78,7 @@ ASKED: dict[str, Any] = {
     "remember": False,
     "variant": "b",
     "callback": "https://example.org/ended",
+    "service": "batch",
     "trace": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 }
 

@@ -42,6 +42,7 @@ GIVEN: dict[str, Any] = {
     "phase": "shadow",
     "ready_made": "json",
     "resolution": "cancel",
+    "results": [{"custom_id": "a", "outcome": "expired"}],
     "role": "agent",
     "source": "hook",
     "starts_at": "2030-01-01T00:00:00Z",

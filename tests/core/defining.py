@@ -65,6 +65,7 @@ FULL: dict[str, Any] = {
     "remember": True,
     "variant": "b",
     "callback": "https://example.org/ended",
+    "service": "batch",
     "max_attempts": 5,
     "retry": {
         "strategy": "quadratic",

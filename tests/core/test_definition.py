@@ -12,7 +12,7 @@ import pytest
 from taskyard.core.errors import InvalidInput
 from taskyard.core.policy import PRESETS, Dedup
 from taskyard.core.retry import RetryPolicy, Strategy
-from taskyard.core.task import Definition, TaskId, Validation
+from taskyard.core.task import Definition, ServiceTier, TaskId, Validation
 from taskyard.core.units import HOUR, MINUTE, SECOND, Micros, MicroUsd, from_iso
 from taskyard.definition.definition import Sizes, minted
 from taskyard.definition.names import ALIASES
@@ -91,6 +91,7 @@ def test_everything_a_task_can_say_is_kept():
         remember=True,
         variant="b",
         callback="https://example.org/ended",
+        service=ServiceTier.BATCH,
         spec_version=3,
     )
 

@@ -1,4 +1,4 @@
-"""A package outside of this tree adds a store, an object store, a channel, an embedder, a source and an adapter."""
+"""A package outside of this tree adds one of everything: a store, a channel, an embedder, a provider of batches, …"""
 
 import asyncio
 import json
@@ -85,6 +85,37 @@ asyncio.run(main())
 
     (received,) = receiver.received
     assert (received.path, received.body) == ("/toy", b"Test")
+
+
+async def test_calls_are_batched_by_the_provider_of_an_installed_package(installed: dict[str, str]):
+    program = """
+agent = taskyard.Agent("reader", batch="toy", max_concurrent_tasks=5)
+
+@agent.handles("read")
+async def read(task):
+    return await task.call_model({"say": task.prompt})
+
+async def main():
+    async with taskyard.connect("memory://") as yard:
+        tasks = [await yard.enqueue("read", prompt=each, service="batch") for each in "ab"]
+        await yard.drain(agent)
+        (batch,) = await yard.provider_batches.list()
+        show([batch.parts[0].provider_id, *[await yard.result(task.id) for task in tasks]])
+asyncio.run(main())
+"""
+    said = [{"batched": {"say": "a"}}, {"batched": {"say": "b"}}]
+    assert await run(program, installed) == ["toy-2", *said]
+
+
+@pytest.mark.parametrize(("name", "rule"), [("nobody", "openai, anthropic, toy"), ("unfit", "no provider of batches")])
+async def test_a_provider_that_is_none_is_refused_by_name(installed: dict[str, str], name: str, rule: str):
+    program = f"""
+try:
+    asyncio.run(taskyard.connect("memory://").drain(taskyard.Agent("reader", batch="{name}")))
+except InvalidInput as error:
+    show(str(error))
+"""
+    assert rule in await run(program, installed)
 
 
 async def test_finished_work_is_embedded_by_an_installed_package(installed: dict[str, str]):

@@ -79,6 +79,46 @@ class ToyEmbedder:
         return [[len(text), 1] for text in texts]
 '''
 
+PROVIDER = '''"""A provider that answers a batch at once, with what was asked."""
+
+import taskyard
+from taskyard.worker.cheap_lane.batch_provider import CallOutcome, ProviderResult, SentBatch
+
+
+class ToyProvider:
+    name = "toy"
+    terms = taskyard.BatchTerms(gather_sec=0)
+
+    def group_of(self, request):
+        return "all"
+
+    def model_of(self, request):
+        return None
+
+    def spent(self, answer):
+        return {"input_tokens": 0, "output_tokens": 0}
+
+    async def call(self, request):
+        return request
+
+    async def send(self, key, calls):
+        self.calls = calls
+        return SentBatch(f"toy-{len(calls)}", None)
+
+    async def find(self, key, custom_ids, *, since):
+        return None
+
+    async def is_over(self, batch_id):
+        return True
+
+    async def cancel(self, batch_id):
+        pass
+
+    async def results(self, batch_id):
+        for custom_id, request in self.calls:
+            yield ProviderResult(custom_id, CallOutcome.ANSWERED, {"batched": request})
+'''
+
 ADAPTER = '''"""A program that greets on one line of its own kind."""
 
 import sys
@@ -130,6 +170,10 @@ unfit = toyard.channel:__doc__
 [taskyard.embedders]
 toy = toyard.embedder:ToyEmbedder
 
+[taskyard.providers]
+toy = toyard.provider:ToyProvider
+unfit = toyard.channel:__doc__
+
 [taskyard.sources]
 toy = toyard.source:SOURCE
 
@@ -144,6 +188,7 @@ MODULES = {
     "objects": OBJECTS,
     "channel": CHANNEL,
     "embedder": EMBEDDER,
+    "provider": PROVIDER,
     "source": SOURCE,
     "adapter": ADAPTER,
 }

@@ -43,6 +43,9 @@ BODIES: dict[str, dict[str, Any]] = {
     "CHECKPOINT": {"name": "n"},
     "SUSPEND": {"kind": "snooze", "duration_sec": 1},
     "SIGNAL": {"name": "approved"},
+    "JOIN_BATCH": {"name": "n", "provider": "p", "group": "g", "request": {}},
+    "SENT_BATCH": {"key": "k", "provider_id": "p", "calls": 1},
+    "COLLECT_BATCH": {"results": []},
     "ANSWER": {"name": "approved", "data": True},
     "PRIORITY": {"priority": 5},
     "RESOLVE": {"resolution": "retry"},
@@ -80,7 +83,7 @@ async def given_a_scene(yard: Yard) -> Scene:
         "task_id": held.id, "dag_id": dag.id, "agent_id": "ada", "runtime_id": "machine", "queue": "default",
         "type": "code", "token_id": spare.token.id, "issue_id": "7", "schedule_id": "nightly", "trigger_id": "reports",
         "agent": "ada", "conversation": "c1", "handle": "unguessable", "name": "report.md", "notification_id": "1.ops",
-        "artifact_id": "art_01J8ZZZZZZZZZZZZZZZZZZZZZZ", "push_id": "p",
+        "artifact_id": "art_01J8ZZZZZZZZZZZZZZZZZZZZZZ", "push_id": "p", "batch_id": held.id,
     }  # fmt: skip
     return Scene(held, names)
 

@@ -21,6 +21,7 @@ from taskyard.core.task import (
     LaneId,
     Outcome,
     RuntimeId,
+    ServiceTier,
     Status,
     TaskId,
     Validation,
@@ -193,6 +194,7 @@ def definitions(hot: Hot) -> st.SearchStrategy[Definition]:
         trace=st.none() | texts,
         callback=st.none() | texts,
         variant=st.none() | texts,
+        service=st.sampled_from(ServiceTier),
     )
 
 

@@ -227,6 +227,17 @@ SCORE_REPORT = Call("GET", "/api/scores/report", SEE)
 SET_VARIANTS = Call("PUT", "/api/variants/{type}", OPERATE, ITEM, is_repeatable=False)
 VARIANTS = Call("GET", "/api/variants", SEE, answer="variants")
 
+# Provider batches: calls join one under the lease of their task; the others have that of the batch's own task
+JOIN_BATCH = Call("POST", "/api/tasks/{task_id}/batch", WORK, ITEM)
+GATHER_BATCH = Call("POST", "/api/provider-batches/{task_id}/gather", WORK, answer="calls")
+OUTSTANDING_CALLS = Call("POST", "/api/provider-batches/{task_id}/outstanding", WORK, answer="calls")
+SENT_BATCH = Call("POST", "/api/provider-batches/{task_id}/sent", WORK)
+COLLECT_BATCH = Call(
+    "POST", "/api/provider-batches/{task_id}/collect", WORK, BATCH, carries="results", answer="settled"
+)
+PROVIDER_BATCHES = Call("GET", "/api/provider-batches", SEE, answer="batches")
+PROVIDER_BATCH = Call("GET", "/api/provider-batches/{batch_id}", SEE)
+
 # Notifications
 SET_NOTIFIER = Call("PUT", "/api/notifiers/{name}", OPERATE, is_repeatable=False)
 NOTIFIERS = Call("GET", "/api/notifiers", OPERATE, answer="notifiers")

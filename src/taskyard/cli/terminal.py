@@ -16,7 +16,7 @@ from rich.style import Style
 from rich.table import Table
 
 from taskyard.core.json_value import compact
-from taskyard.core.task import Status
+from taskyard.core.task import ServiceTier, Status
 from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd
 from taskyard.features.agents.views import AgentView
 from taskyard.features.approvals.views import Approval
@@ -156,6 +156,7 @@ def facts_of(task: Details, because: str, now: Micros) -> dict[str, str | Text]:
         "priority": str(task.priority),
         "agent": task.addressed_to or "",
         "variant": task.variant or "",
+        "service": "batch" if task.service is ServiceTier.BATCH else "",
         "needs": ", ".join(constraints.required_capabilities),
         "created": f"{age(task.created_at, now)} ago by {task.created_by}",
         "deadline": to_iso(task.deadline) if task.deadline else "",

@@ -28,6 +28,7 @@ from taskyard.client.inbox import RemoteInbox
 from taskyard.client.memory import RemoteMemory
 from taskyard.client.notifications import RemoteNotifications
 from taskyard.client.overview import RemoteOverviews
+from taskyard.client.provider_batches import RemoteProviderBatches
 from taskyard.client.queues import RemotePresets, RemoteQueues
 from taskyard.client.schedules import RemoteSchedules
 from taskyard.client.scores import RemoteScores
@@ -96,6 +97,7 @@ class RemoteVerbs(Verbs):
         self.runtimes = RemoteRuntimes(connection)
         self.queues = RemoteQueues(connection)
         self.presets = RemotePresets(connection)
+        self.provider_batches = RemoteProviderBatches(connection)
         self.breakers = RemoteBreakers(connection)
         self.budgets = RemoteBudgets(connection)
         self.verification = RemoteVerification(connection)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from taskyard.core import retry
 from taskyard.core.policy import BreakerCounts, Policy
 from taskyard.core.rate_limit import LONGEST_WAIT, recognise, wait_hint
-from taskyard.core.task import AgentId, Definition, Failure, Hot, Reason
+from taskyard.core.task import AgentId, Definition, Failure, Hot, Reason, Trait
 from taskyard.core.units import Micros
 
 POISON_AGENTS = 2
@@ -102,7 +102,9 @@ def _counted(
     retry_after: Micros | None,
 ) -> Decision:
     failures = hot.failures + 1
-    poison = failures >= POISON_ATTEMPTS and len({*failed_by, hot.agent}) >= POISON_AGENTS
+    many = failures >= POISON_ATTEMPTS and len({*failed_by, hot.agent}) >= POISON_AGENTS
+    # Workers that die say nothing about a batch that a provider has: given up, its calls would be paid for twice.
+    poison = many and not hot.traits & Trait.GATHERS
     again = (
         not poison
         and failures < hot.max_attempts

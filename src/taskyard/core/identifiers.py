@@ -20,6 +20,7 @@ class BlockerKind(StrEnum):
     TIME = "time"
     KEY = "key"  # key:KEY, a concurrency key
     BUDGET = "budget"  # budget:day, or budget:dag:ID
+    BATCH = "batch"  # batch:ID, the task that sends a provider batch; goes when that has an answer for it, or ends
 
 
 class BlockerName(NamedTuple):
@@ -100,6 +101,10 @@ def signal_blocker(name: str) -> str:
     return f"signal:{name}"
 
 
+def batch_blocker(task_id: str) -> str:
+    return f"batch:{task_id}"
+
+
 def budget_blocker(ceiling: str) -> str:
     return f"budget:{ceiling}"
 
@@ -111,6 +116,11 @@ def blocker_name(text: str) -> BlockerName:
 
 def is_signal(blocker: str) -> bool:
     return blocker.startswith("signal:")
+
+
+def ends_with_time(blocker: str) -> bool:
+    """Whether the time of a wait ends the wait for this: for a signal, or for the answer of a provider batch."""
+    return blocker.startswith(("signal:", "batch:"))
 
 
 def key_ceiling(key: str) -> str:

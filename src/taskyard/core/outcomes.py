@@ -27,6 +27,7 @@ from taskyard.core.claiming import money_names, stepped_back
 from taskyard.core.dag import counted
 from taskyard.core.failure import Decision, FollowUp
 from taskyard.core.identifiers import (
+    batch_blocker,
     child_blocker,
     dag_ceiling,
     key_ceiling,
@@ -63,6 +64,11 @@ class Report(NamedTuple):
     tokens_in: int | None = None
     tokens_out: int | None = None
     model: str | None = None
+
+
+class Gathered(NamedTuple):
+    step: ChangeSet
+    kept: MicroUsd  # that stays reserved until the answer is settled
 
 
 BY_THE_YARD = Report("expire", "")  # the yard itself ended the attempt
@@ -193,6 +199,17 @@ def suspended(
     change = transitions.suspend(hot, blockers=blockers, wake_at=wake_at, now=now, facts=facts)
     rows = tuple(Blocker(hot.id, change.after.wait, name) for name in blockers)
     return _ended(change, Outcome.SUSPENDED, report, type_=type_, now=now)._replace(blockers=rows)
+
+
+def gathered(hot: Hot, report: Report, *, type_: str, batch: TaskId, wake_at: Micros | None, now: Micros) -> Gathered:
+    """The task waits for an answer of a provider batch. What it reserved stays taken, but for what it cost so far."""
+    step = suspended(hot, report, type_=type_, blockers=[batch_blocker(batch)], wake_at=wake_at, now=now)
+    cost = cost_of(hot, report)
+    kept = MicroUsd(max(hot.reserved - cost, 0))
+    money = money_names(hot.agent, hot.agent_type, hot.dag_id, hot.claimed_at or now)
+    others = [spend for spend in step.spends if spend.name not in money]
+    moved = [Spend(hot.workspace, name, kept - hot.reserved, cost) for name in money] if hot.reserved or cost else []
+    return Gathered(step._replace(spends=(*others, *moved)), kept)
 
 
 def cancelled(hot: Hot, *, type_: str, reason: str, now: Micros, by: str | None = None) -> ChangeSet:
@@ -396,7 +413,7 @@ def _death_notice(after: Hot, decision: Decision, failure: Failure, now: Micros)
 def lifted_by(after: Hot) -> tuple[Lift, ...]:
     """What goes when a task completes."""
     if not may_be_waited_for(after):
-        return ()
+        return _lifted_without_success(after)
     return (Lift(task_blocker(after.id)), *_lifted_without_success(after))
 
 
@@ -406,5 +423,7 @@ def may_be_waited_for(hot: Hot) -> bool:
 
 
 def _lifted_without_success(after: Hot) -> tuple[Lift, ...]:
-    # A parent that waits for its child resumes however the child ended; what depends on its output does not.
-    return () if after.dag_id is None else (Lift(child_blocker(after.id)),)
+    # A parent that waits for its child resumes however the child ended; what depends on its output does not. So does a
+    # task that waits for a provider batch.
+    lifts = () if after.dag_id is None else (Lift(child_blocker(after.id)),)
+    return (*lifts, Lift(batch_blocker(after.id))) if after.traits & Trait.GATHERS else lifts

@@ -109,6 +109,7 @@ class Trait(IntFlag):
     NEEDED = 2048  # a task of another DAG depends on it: its end is looked at though it may be in no DAG itself
     ASKED = 4096  # it has asked a person: a question is stored beside it
     CALLS_BACK = 8192  # a webhook is called when it has ended
+    GATHERS = 16384  # it sends a provider batch: tasks wait for its answers
 
 
 class Lane(NamedTuple):
@@ -362,6 +363,13 @@ class Validation(StrEnum):
     LLM_JUDGE = "llm-judge"
 
 
+class ServiceTier(StrEnum):
+    """How a task's model calls are made."""
+
+    STANDARD = "standard"
+    BATCH = "batch"  # gathered into batches of a provider: cheaper, and later
+
+
 class Definition(NamedTuple):
     """What was asked for. It changes only when a person modifies a dead letter or a priority.
 
@@ -419,6 +427,7 @@ class Definition(NamedTuple):
     remember: bool | None = None  # whether similar work finds it later; None: as its type, workspace or preset says
     callback: str | None = None  # the URL of a webhook that is called when it has ended
     variant: str | None = None  # of its type, which decided its models, prompt or payload
+    service: ServiceTier = ServiceTier.STANDARD
 
 
 # Of many tasks that come in, most differ in nothing but these.

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from taskyard.core.errors import SchemaTooNew, UnknownField
 from taskyard.core.json_value import value_of
 from taskyard.core.retry import RetryPolicy, Strategy
-from taskyard.core.task import Definition, TaskId, Validation, common_fields
+from taskyard.core.task import Definition, ServiceTier, TaskId, Validation, common_fields
 from taskyard.core.units import Micros
 
 FORMAT = 1
@@ -121,6 +121,8 @@ def decode_definition(text: str, heading: Heading | None = None) -> Definition:
         raise UnknownField(str(unknown.args[0])) from None
     if "validation" in body:
         row[_PLACES["validation"]] = Validation(body["validation"])
+    if "service" in body:
+        row[_PLACES["service"]] = ServiceTier(body["service"])
     if found:
         row[_PLACES["retry"]] = _policy(policy[:-1])
     return Definition._make(row)

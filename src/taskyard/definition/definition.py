@@ -390,7 +390,8 @@ def born_like(first: Hot, definition: Definition, *, now: Micros) -> Hot:
     return first.altered({"id": definition.id, "rank": placed, "created_at": definition.created_at})
 
 
-_KEPT = Trait.FILED | Trait.WATCHED | Trait.REPORTED | Trait.NEEDED | Trait.ASKED  # what the definition says nothing of
+# What the definition says nothing of.
+_KEPT = Trait.FILED | Trait.WATCHED | Trait.REPORTED | Trait.NEEDED | Trait.ASKED | Trait.GATHERS
 
 
 def reborn(hot: Hot, definition: Definition, policy: Policy, *, now: Micros) -> Hot:

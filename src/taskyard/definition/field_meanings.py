@@ -62,6 +62,7 @@ GIVEN: Mapping[str, str] = {
     "remember": "Whether similar work finds the task once it has ended; `null`: as type, workspace or preset say.",
     "callback": "The URL of a webhook that is called when the task has ended; set by people and orchestrators only.",
     "variant": "Which variant of its type it is; `null`: its id draws one, where the type has variants.",
+    "service": "`batch`: model calls wait for a batch of the provider, at the batch price; `deadline` says how late.",
     "trace": "The W3C `traceparent` of the span that puts the task in; a malformed one is ignored.",
 }
 

@@ -19,7 +19,7 @@ from taskyard.core.json_value import check_text
 from taskyard.core.policy import Dedup, Policy
 from taskyard.core.priority import boost_steps
 from taskyard.core.retry import LONGEST_DELAY, Strategy
-from taskyard.core.task import Validation
+from taskyard.core.task import ServiceTier, Validation
 from taskyard.core.units import SECOND, Micros
 from taskyard.definition import traceparent
 
@@ -307,4 +307,5 @@ def fields(policy: Policy) -> Mapping[str, Field]:
         "trace": Field("trace", traceparent.read),
         "callback": Field("callback", optional(_short(2000))),
         "variant": Field("variant", optional(_short(100))),
+        "service": Field("service", choice(ServiceTier)),
     }

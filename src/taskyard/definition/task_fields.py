@@ -79,6 +79,7 @@ class TaskFields(TypedDict, total=False):
     remember: bool | None
     callback: str | None
     variant: str | None
+    service: Literal["standard", "batch"] | None
     trace: Any
 
 

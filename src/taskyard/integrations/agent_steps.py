@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import time_ns
 from typing import Any, NamedTuple, TypeVar
 
-from taskyard.core.json_value import is_mapping
 from taskyard.core.task import Reason
 from taskyard.worker.attempt_spans import Attributes, step_span
 from taskyard.worker.context import Context
@@ -125,20 +124,3 @@ def _read(arguments: Any) -> Any:
         return json.loads(arguments) if isinstance(arguments, str) else arguments
     except ValueError:
         return arguments
-
-
-def openai_usage(usage: Any) -> Mapping[str, int]:
-    """The token counts of both of OpenAI's APIs, as the arguments of `Context.spend`. An answer may be without any."""
-    details = _of(usage, "input_tokens_details", "prompt_tokens_details")
-    return {
-        "input_tokens": _of(usage, "input_tokens", "prompt_tokens") or 0,
-        "output_tokens": _of(usage, "output_tokens", "completion_tokens") or 0,
-        "cache_read_tokens": _of(details, "cached_tokens") or 0,
-        "cache_write_tokens": _of(details, "cache_write_tokens") or 0,
-    }
-
-
-def _of(value: Any, *names: str) -> Any:
-    """The first of these that an object or document has."""
-    found = (value.get(name) if is_mapping(value) else getattr(value, name, None) for name in names)
-    return next((each for each in found if each is not None), None)

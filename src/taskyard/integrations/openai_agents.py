@@ -46,12 +46,12 @@ from taskyard.integrations.agent_steps import (
     approve,
     call_model,
     call_tool,
-    openai_usage,
     show,
     within_tool,
 )
 from taskyard.worker.context import Context
 from taskyard.worker.current import find_task
+from taskyard.worker.spending import openai_usage
 
 _ANSWER = TypeAdapter[ModelResponse](ModelResponse)
 _OUTPUTS = {each.__name__: each for each in (ToolOutputText, ToolOutputImage, ToolOutputFileContent)}

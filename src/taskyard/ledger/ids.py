@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
+from hashlib import sha256
 from os import urandom
 from time import time_ns
 
@@ -62,3 +63,9 @@ def _spelled(number: int) -> str:
 @lru_cache(maxsize=4)
 def _upper(number: int) -> str:
     return "".join([_PAIRS[number >> shift & 1023] for shift in _UPPER])
+
+
+def dag_made_by(task_id: str, name: str) -> str:
+    """The id of the DAG that a task makes under a name: the same in every attempt, and as old as the task."""
+    digest = sha256(f"{task_id}:{name}".encode()).digest()[:10]
+    return f"dag_{derived(task_id.removeprefix('task_'), digest)}"

@@ -39,6 +39,7 @@ from taskyard.server.routes import (
     metrics,
     notifications,
     overview,
+    provider_batches,
     queues,
     schedules,
     scores,
@@ -78,6 +79,7 @@ GROUPS = (
     tokens,
     events,
     overview,
+    provider_batches,
     metrics,
     verify,
 )

@@ -27,8 +27,10 @@ from taskyard.features.budgets import prices
 from taskyard.features.budgets.views import Spent
 from taskyard.features.subagents.views import StartedSubagent
 from taskyard.features.tasks.views import Held, Task
-from taskyard.ledger.ids import derived
+from taskyard.ledger.ids import dag_made_by
 from taskyard.worker.attempt_spans import Ran, record_call, step_span
+from taskyard.worker.cheap_lane.batch_provider import Provider
+from taskyard.worker.cheap_lane.model_calls import call_model
 from taskyard.worker.control import Stopped, Suspended
 from taskyard.worker.current import enclosing_step, within_step
 from taskyard.worker.fetch import fetch
@@ -57,21 +59,18 @@ class Context:
     answered_by: str | None  # who gave the answer that `ask` got last: human:NAME, link:RECIPIENT, timeout
     artifacts: list[str]  # what was stored by `artifact` so far
 
-    def __init__(self, yard: Yard, task: Held, agent_type: str | None = None) -> None:
-        self._yard = yard
+    def __init__(self, yard: Yard, task: Held, agent_type: str | None = None, batch: Provider | None = None) -> None:
+        self.yard, self.batch = yard, batch
         self._stopped: str | None = None
         self.is_ending = False  # a call is under way that may end the attempt: its answer says how it ended
         self.began = monotonic()
         self.is_over = False  # the handler has returned or raised
         self._ordinals: dict[str, int] = {}
         self.task = task
-        self.id = task.id
-        self.lease = task.lease
-        self.attempt = task.attempt
+        self.id, self.lease, self.attempt = task.id, task.lease, task.attempt
         self.agent_type = agent_type or task.agent or ""
         self.spent = Totals(model=next(iter(task.models), None))
-        self.answered_by = None
-        self.artifacts = []
+        self.answered_by, self.artifacts = None, []
         self._latest_progress: Json = None
         append = partial(yard.streams.append, task.id, task.lease)
         self.output = AttemptOutput(task.id, append, lambda: self.stop("lease_lost"))
@@ -140,23 +139,23 @@ class Context:
 
         For a validator also the artifacts of the output that it judges, which nobody else sees yet.
         """
-        return await self._yard.tasks.inputs(self.id, self.lease)
+        return await self.yard.tasks.inputs(self.id, self.lease)
 
     async def read_artifact(self, artifact_id: str, *, start: int = 0, end: int | None = None) -> bytes:
         """The content of an artifact, such as one of the inputs; from one byte to another where that is asked for."""
-        content = self._yard.artifacts.read(artifact_id, start=start, end=end, task_id=self.id, lease=self.lease)
+        content = self.yard.artifacts.read(artifact_id, start=start, end=end, task_id=self.id, lease=self.lease)
         return b"".join([piece async for piece in content])
 
     async def fetch_artifact(self, artifact_id: str, path: str | Path) -> Path:
         """The same as a file, however large: there when all of it has come, and in place of one that was there."""
-        artifact = await self._yard.artifacts.get(artifact_id, task_id=self.id, lease=self.lease)
-        content = self._yard.artifacts.read(artifact.id, task_id=self.id, lease=self.lease)
+        artifact = await self.yard.artifacts.get(artifact_id, task_id=self.id, lease=self.lease)
+        content = self.yard.artifacts.read(artifact.id, task_id=self.id, lease=self.lease)
         await fetch(artifact, content, Path(path))
         return Path(path)
 
     async def previous_attempts(self) -> list[dict[str, Json]]:
         """How earlier attempts ended: what went wrong is the best hint at what to do otherwise."""
-        return write(await self._yard.tasks.history(self.id))
+        return write(await self.yard.tasks.history(self.id))
 
     # What is remembered
 
@@ -212,7 +211,7 @@ class Context:
     async def stored_steps(self) -> dict[str, Json]:
         """The results that are stored so far, by the names of their steps; large ones as references."""
         self._check()
-        return await self._yard.attempts.checkpoints(self.id)
+        return await self.yard.attempts.checkpoints(self.id)
 
     async def known_steps(self) -> Mapping[str, Json]:
         """The same, read from the store once in an attempt: only the holder of the lease adds any."""
@@ -245,22 +244,22 @@ class Context:
         return await self.unpacked_step(stored)
 
     async def _checkpoint(self, name: str, result: Any, **totals: Unpack[Spent]) -> Json:
-        stored = await self._yard.attempts.checkpoint(self.id, self.lease, name, as_json(result), **totals)
+        stored = await self.yard.attempts.checkpoint(self.id, self.lease, name, as_json(result), **totals)
         if self._steps is not None:
             self._steps[name] = stored
         return stored
 
     async def sleep(self, seconds: float, *, name: str | None = None) -> None:
         """Wait without a slot. The handler runs again from its beginning, and finds its steps done."""
-        async with self._ending():
-            waited = await self._yard.attempts.sleep(self.id, self.lease, name or self.next_name("sleep"), seconds)
+        async with self.ending():
+            waited = await self.yard.attempts.sleep(self.id, self.lease, name or self.next_name("sleep"), seconds)
             if not waited.over:
                 raise Suspended(f"sleeps for {seconds:g} s")
 
     async def wait_for(self, signal: str, *, timeout: float | None = None, name: str | None = None) -> Any:
         """Wait for a signal, such as an approval, and get what was sent with it. `TimeoutError` when none came."""
-        async with self._ending():
-            waited = await self._yard.attempts.wait_for(
+        async with self.ending():
+            waited = await self.yard.attempts.wait_for(
                 self.id, self.lease, name or self.next_name(f"wait_for:{signal}"), signal, timeout_sec=timeout
             )
             if not waited.over:
@@ -289,8 +288,8 @@ class Context:
         answer, or `TimeoutError` is raised where there is none. `context` is shown beside the question. With `login`,
         only people who have signed in answer it, and no link in a notification does. `answered_by` says who answered.
         """
-        async with self._ending():
-            waited = await self._yard.attempts.ask(
+        async with self.ending():
+            waited = await self.yard.attempts.ask(
                 self.id,
                 self.lease,
                 name or self.next_name("ask"),
@@ -320,9 +319,9 @@ class Context:
     ) -> list[Child]:
         """Several at once. With `wait`, how each of them ended; one that ended badly has its status and no output."""
         named = name or self.next_name("spawn")
-        async with self._ending():
-            ids = await self._yard.tasks.spawn(self.id, self.lease, tasks, name=named, wait=wait)
-            ended = await self._yard.tasks.children(self.id, named)
+        async with self.ending():
+            ids = await self.yard.tasks.spawn(self.id, self.lease, tasks, name=named, wait=wait)
+            ended = await self.yard.tasks.children(self.id, named)
             if wait and ended is None:
                 raise Suspended(f"waits for {len(ids)} task{'s' if len(ids) > 1 else ''} that it spawned")
         return ended if ended is not None else [Child(each, self.task.status, None) for each in ids]
@@ -332,23 +331,23 @@ class Context:
 
         This task's inbox gets an item for what becomes of it, unless the graph names another.
         """
-        dag_id = _derived(self.id, name or self.next_name("submit"))
+        dag_id = dag_made_by(self.id, name or self.next_name("submit"))
         inbox = {"agent": self.agent_type, "conversation": self.id}
         try:
-            await self._yard.dags.get(dag_id)
+            await self.yard.dags.get(dag_id)
         except NotFound:
             maker = f"agent:{self.task.agent}"
-            await self._yard.submit({"inbox": inbox, **dag, "id": dag_id}, created_by=maker)
+            await self.yard.submit({"inbox": inbox, **dag, "id": dag_id}, created_by=maker)
         return dag_id
 
     async def subagent(self, type: str, prompt: str, *, name: str | None = None, **more: Any) -> StartedSubagent:
         """Start a subagent in the background, in this task's graph. This task's inbox gets one item for its end."""
         named = name or self.next_name("subagent")
-        return await self._yard.subagents.spawn(self.id, self.lease, type, prompt, name=named, **more)
+        return await self.yard.subagents.spawn(self.id, self.lease, type, prompt, name=named, **more)
 
     def inbox(self, conversation: str | None = None, **options: Any) -> Inbox:
         """The inbox of this task, or of another conversation of its agent."""
-        return Inbox(self._yard, self.agent_type, conversation or self.id, **options)
+        return Inbox(self.yard, self.agent_type, conversation or self.id, **options)
 
     # Output, progress and messages
 
@@ -369,11 +368,11 @@ class Context:
         shown: dict[str, Json] = {"fraction": fraction, "note": note, **more}
         self._latest_progress = shown
         self._check()
-        self._heed(await self._yard.progress(self.id, self.lease, shown))
+        self._heed(await self.yard.progress(self.id, self.lease, shown))
 
     async def message(self, text: str, *, kind: str = "text", **more: Json) -> None:
         """Something the agent said or did, for those who watch."""
-        await self._yard.attempts.message(self.id, self.lease, {"kind": kind, "text": text, **more})
+        await self.yard.attempts.message(self.id, self.lease, {"kind": kind, "text": text, **more})
 
     async def spend(
         self,
@@ -401,6 +400,14 @@ class Context:
         self._count(call)
         await self._tell()
 
+    async def call_model(self, request: Mapping[str, Any], *, name: str | None = None) -> Any:
+        """Ask a model of the provider (`Agent(batch=…)`) once, and get the body of its answer.
+
+        With `service: batch`, the task waits without a slot for a batch of the provider, at the batch price; otherwise,
+        or where its deadline is too near, the call is made now, as a step.
+        """
+        return await call_model(self, request, name)
+
     async def artifact(self, name: str, data: Content | None = None, *, media_type: str | None = None) -> str:
         """Store a file that the task made: text, bytes, a `Path`, an open file, or what yields bytes.
 
@@ -412,12 +419,12 @@ class Context:
             self.artifacts.append(name)
             return name
         # What is stored is handed in with the output by itself.
-        stored = await self._yard.artifacts.put(name, data, task_id=self.id, lease=self.lease, media_type=media_type)
+        stored = await self.yard.artifacts.put(name, data, task_id=self.id, lease=self.lease, media_type=media_type)
         return stored.reference
 
     async def session(self, session_id: str | None = None, *, work_dir: str | None = None) -> None:
         """Remember where this conversation can be resumed. What is not given stays as it was."""
-        await self._yard.attempts.pin_session(self.id, self.lease, session_id=session_id, work_dir=work_dir)
+        await self.yard.attempts.pin_session(self.id, self.lease, session_id=session_id, work_dir=work_dir)
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -447,7 +454,7 @@ class Context:
         return self._stopped
 
     @asynccontextmanager
-    async def _ending(self) -> AsyncGenerator[None]:
+    async def ending(self) -> AsyncGenerator[None]:
         """While a call may end the attempt, a lost lease is expected: the call's answer says how it ended."""
         self._check()
         await self.output.flush()  # nothing can be appended afterwards
@@ -469,7 +476,7 @@ class Context:
     async def _tell(self) -> None:
         self._check()
         self._heed(
-            await self._yard.heartbeat(self.id, self.lease, progress=self._latest_progress, **self.spent.report())
+            await self.yard.heartbeat(self.id, self.lease, progress=self._latest_progress, **self.spent.report())
         )
 
     def _heed(self, answer: HeartbeatAnswer) -> None:
@@ -491,9 +498,3 @@ class Context:
         session, claim = self.task.session, self.task.claim
         is_ours = session.runtime is None or (claim is not None and session.runtime == claim.runtime_id)
         return {"session_id": session.session_id, "work_dir": session.work_dir} if is_ours else {}
-
-
-def _derived(task_id: str, name: str) -> str:
-    """The id of what a task makes under a name: the same in every attempt, and as old as the task."""
-    digest = sha256(f"{task_id}:{name}".encode()).digest()[:10]
-    return f"dag_{derived(task_id.removeprefix('task_'), digest)}"

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
+from taskyard.worker.cheap_lane.batch_provider import Provider
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -48,6 +49,7 @@ class Agent:
     queues: Iterable[str] | None = None  # None: every queue
     poll_interval_sec: float = 5.0  # how often it looks for tasks where nothing wakes it
     orchestrator: bool = False  # whether its handlers may submit graphs and start subagents
+    batch: Provider | None = None  # whose models `call_model` asks, in batches where a task wants that
     handlers: dict[str, Handler] = field(default_factory=dict[str, Handler])
     # Called with the yard and the task's id when the end of an attempt is stored.
     settled: Callable[[Any, str], Awaitable[None]] | None = field(default=None, init=False)

@@ -58,6 +58,9 @@ def enqueue(
     max_duration: Annotated[int | None, typer.Option(help="In seconds.")] = None,
     run_after: Annotated[str | None, typer.Option(help="Not before this time (ISO 8601).")] = None,
     deadline: Annotated[str | None, typer.Option(help="Climbs in the queue towards this time.")] = None,
+    service: Annotated[
+        str | None, typer.Option(help="standard, or batch: its model calls wait for a batch of the provider.")
+    ] = None,
     field: Annotated[
         list[str] | None,
         typer.Option("--set", help='Any other field as NAME=JSON, e.g. --set \'retry={"strategy":"fixed"}\'.'),
@@ -86,6 +89,7 @@ def enqueue(
         "max_duration_sec": max_duration,
         "run_after": run_after,
         "deadline": deadline,
+        "service": service,
         **dict(_assigned(each) for each in field or []),
     }
     given = {name: value for name, value in fields.items() if value is not None}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from taskyard.core.units import MicroUsd, usd_spent
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 logger = logging.getLogger("taskyard.prices")
+BATCH_FACTOR = 2  # a call in a provider's batch costs half, where the list has no batch price of the model
+_IN_BATCH = {"processing": "batch"}
 
 
 async def load(models: Iterable[str | None]) -> None:
@@ -41,8 +43,11 @@ def _list() -> ModuleType | None:
     return genai_prices
 
 
-def price(model: str, tokens: TokenCounts) -> MicroUsd | None:
-    """What these tokens cost, rounded up to a micro-dollar; None where nobody knows."""
+def price(model: str, tokens: TokenCounts, *, is_batch: bool = False) -> MicroUsd | None:
+    """What these tokens cost, rounded up to a micro-dollar; None where nobody knows.
+
+    In a provider's batch they cost what the list says of batches, or half where it says nothing of them.
+    """
     prices = _list()
     if prices is None:
         return None
@@ -54,7 +59,15 @@ def price(model: str, tokens: TokenCounts) -> MicroUsd | None:
     )
 
     def total(name: str, provider: str | None) -> Decimal:
-        return prices.calc_price(usage, model_ref=name, provider_id=provider).total_price
+        asked = partial(prices.calc_price, usage, model_ref=name, provider_id=provider)
+        full = asked().total_price
+        if not is_batch:
+            return full
+        try:
+            in_batch = asked(price_context=_IN_BATCH).total_price
+        except TypeError:  # a release of the list that has no batch prices
+            in_batch = full
+        return full / BATCH_FACTOR if in_batch == full else in_batch
 
     for provider, name in _readings(model):
         try:

@@ -31,8 +31,9 @@ def reported(
     tokens_cache_read: int | None = None,
     tokens_cache_write: int | None = None,
     model: str | None = None,
+    is_batch: bool = False,
 ) -> Reported:
-    """The totals of an attempt, as they are stored."""
+    """The totals of an attempt, as they are stored. In a provider's batch, the batch price is looked up."""
     if cost_usd is tokens_input is tokens_output is tokens_cache_read is tokens_cache_write is model is None:
         return NOTHING  # as with most heartbeats
     read = arguments.tokens("tokens_cache_read", tokens_cache_read)
@@ -43,5 +44,5 @@ def reported(
     name = None if model is None else arguments.name("model", model)
     cost = arguments.spent("cost_usd", cost_usd)
     if cost is None and name is not None and any(tokens):
-        cost = price(name, tokens)
+        cost = price(name, tokens, is_batch=is_batch)
     return Reported(cost, tokens.input if any((given is not None, read, written)) else None, output, name)

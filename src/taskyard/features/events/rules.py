@@ -23,6 +23,8 @@ _WIRE = {
     "task.cancelled": "task:cancelled",
     "task.session": "task:message",
     "task.step": "task:progress",
+    "task.sent": "task:progress",
+    "task.batched": "task:progress",
 }
 
 

@@ -313,6 +313,7 @@ _COUNTED = {
     "task.released": _ended,
     "task.suspended": _ended,
     "task.cancelled": _ended,
+    "task.batched": _ended,
     "task.retrying": _failed,
     "task.dead_lettered": _failed,
 }

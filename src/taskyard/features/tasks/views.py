@@ -13,7 +13,7 @@ from taskyard.core.json_value import Json, value_of
 from taskyard.core.lease import Lease
 from taskyard.core.outcomes import is_current
 from taskyard.core.policy import PRESETS, Policy, policy_of
-from taskyard.core.task import Attempt, DagId, Definition, Hot, Status, TaskId, dag_of
+from taskyard.core.task import Attempt, DagId, Definition, Hot, ServiceTier, Status, TaskId, dag_of
 from taskyard.core.units import MicroUsd
 from taskyard.definition import document
 from taskyard.definition.definition import models_for
@@ -95,6 +95,7 @@ class Task:
     remember: bool | None
     callback: Annotated[str | None, About("The webhook that is called when it has ended.")]
     variant: Annotated[str | None, About("Which variant of its type it is.")]
+    service: Annotated[ServiceTier, About("`batch`: its model calls are gathered into batches of the provider.")]
     trace: Annotated[str | None, About("The W3C traceparent of the span that put it in.")]
     created_at: Time
     created_by: str
@@ -219,6 +220,7 @@ def fill(task: Task, hot: Hot, spec: Definition, policy: Policy) -> None:
     task.remember = spec.remember
     task.callback = spec.callback
     task.variant = spec.variant
+    task.service = spec.service
     task.trace = spec.trace
     task.created_at = spec.created_at
     task.created_by = spec.created_by

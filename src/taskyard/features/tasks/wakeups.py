@@ -9,7 +9,7 @@ from taskyard.core.changes import (
     Touch,
     expected,
 )
-from taskyard.core.identifiers import TIME_BLOCKER, is_signal
+from taskyard.core.identifiers import TIME_BLOCKER, ends_with_time
 from taskyard.core.task import Hot, Status
 from taskyard.core.units import Micros
 from taskyard.features.tasks.cancellation import Cancellation
@@ -45,11 +45,11 @@ class WakeUps:
         if hot.status is Status.RETRYING:
             return ChangeSet(changes=(transitions.promote(hot, now=now),), at=now)
         names = {blocker.name for blocker in await self._store.blockers([hot.id]) if blocker.wait == hot.wait}
-        # A time among other blockers only lifts itself; that of a wait for a signal is the wait's end. What waits for
-        # neither was woken before, by a sweep that did not live to move its due time.
+        # A time among other blockers only lifts itself; that of a wait for a signal or a batch is the wait's end. What
+        # waits for neither was woken before, by a sweep that did not live to move its due time.
         if TIME_BLOCKER in names:
             lift = Lift(TIME_BLOCKER, hot.id)
-        elif any(map(is_signal, names)):
+        elif any(map(ends_with_time, names)):
             lift = Lift("", hot.id, ends_wait=True)
         else:
             return None

@@ -29,18 +29,20 @@ from taskyard.core.identifiers import (
 )
 from taskyard.core.outcomes import dead_id
 from taskyard.core.task import HELD, KEY_DEAD, KEY_HELD, Attempt, DagId, Hot, Status, TaskId, Trait
-from taskyard.core.units import utc_date
+from taskyard.core.units import MicroUsd, utc_date
 from taskyard.features.artifacts.checks import ArtifactChecks
 from taskyard.features.inbox.checks import InboxChecks
 from taskyard.features.metrics.rules import MetricTotals, fold, totals_of
 from taskyard.features.metrics.service import DAYS, MetricCounts
 from taskyard.features.notifications.checks import NotificationChecks
+from taskyard.features.provider_batches.rules import ITEM, KIND, CallBody, settled
 from taskyard.features.schedules.checks import FireChecks
 from taskyard.features.verify.views import Verified
 from taskyard.ledger.ledger import Ledger
 from taskyard.stores.contract import Filter
 
 PAGE = 2000
+_LIFTED_BY_ANY_END = (BlockerKind.CHILD, BlockerKind.BATCH)
 _FAILURES = ("task.retrying", "task.dead_lettered")
 STEPS = frozenset(
     (before, after) for edges in transitions.GRAPH.values() for before, to in edges.items() for after in to
@@ -192,10 +194,11 @@ class Verification:
         for task_id, names in history.waits.items():
             for name in sorted(names):
                 blocker = blocker_name(name)
-                other = history.tasks.get(blocker.task_id) if blocker.task_id is not None else None
+                other_id = TaskId(blocker.rest) if blocker.kind is BlockerKind.BATCH else blocker.task_id
+                other = None if other_id is None else history.tasks.get(other_id)
                 if other is None:
                     continue
-                if other.status is Status.COMPLETED or (blocker.kind is BlockerKind.CHILD and other.status.is_final):
+                if other.status is Status.COMPLETED or (blocker.kind in _LIFTED_BY_ANY_END and other.status.is_final):
                     problems.append(f"{task_id} waits for {other.id}, which is {other.status.value}")
         return problems
 
@@ -298,7 +301,7 @@ class Verification:
     async def _limit_problems(self, history: _History) -> list[str]:
         """What is held and spent under every ceiling is what its attempts hold and spent."""
         stored = {limit.name: limit for limit in (await self._store.limits(self._workspace, None)).values()}
-        held = _held_amounts(history)
+        held = _held_amounts(history, [ITEM.of(each) for each in await self._store.records(KIND, self._workspace)])
         spent = _spent_amounts(history)
         problems = [
             f"{name}: {stored[name].held if name in stored else 0} is held, and its attempts hold {held[name]}"
@@ -432,8 +435,11 @@ def _key_problems(history: _History) -> list[str]:
     ]
 
 
-def _held_amounts(history: _History) -> Mapping[str, int]:
+def _held_amounts(history: _History, in_batches: Iterable[CallBody]) -> Mapping[str, int]:
     held: Counter[str] = Counter()
+    for item in in_batches:
+        for spend in settled(item, "", None, MicroUsd(0)):
+            held[spend.name] -= spend.held
     for hot in history.tasks.values():
         if hot.status in HELD:
             held[slots_ceiling(hot.agent)] += 1

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from taskyard.core.task import Status
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Filter
+from taskyard.worker.cheap_lane.batch_sender import with_senders
 from taskyard.worker.handlers import Agent
 from taskyard.worker.process.runner import Worker
 from taskyard.yard import Yard
@@ -20,7 +21,7 @@ async def drain(yard: Yard, agents: Sequence[Agent], *, clock: ManualClock | Non
 
     With a manual clock, delays and sleeps pass at once. What waits for a signal or for a person is left waiting.
     """
-    workers = [Worker(yard, agent) for agent in agents]
+    workers = [Worker(yard, agent) for agent in with_senders(agents)]
     for worker in workers:
         await worker.register()
     attempts = 0

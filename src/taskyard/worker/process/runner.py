@@ -25,6 +25,7 @@ from taskyard.core.errors import (
 from taskyard.core.task import Reason
 from taskyard.features.attempts.views import Receipt
 from taskyard.worker.attempt_spans import attempt_span, is_on, mark_failed
+from taskyard.worker.cheap_lane.batch_sender import with_senders
 from taskyard.worker.context import Context
 from taskyard.worker.control import Cancel, Control, Fail, Interrupted, Retry, Snooze, Stopped, Suspended
 from taskyard.worker.current import enter_task
@@ -180,7 +181,7 @@ class Worker:
             await self._register_again()
             return 0
         for task in held:
-            context = Context(self._yard, task, self._agent.type)
+            context = Context(self._yard, task, self._agent.type, self._agent.batch)
             self._contexts[task.lease] = context
             self._taken.append(context)
             self._heartbeats.add(task, asked, self._hear)
@@ -432,7 +433,10 @@ async def run_all(yard: Yard, agents: Sequence[Agent], *, grace_sec: float = GRA
     After the grace period the process ends, whatever a handler does: see `supervisor`. So it does at a second signal.
     """
     heartbeats, loop, process = HeartbeatSender(), asyncio.get_running_loop(), enter(runtime)
-    workers = [Worker(yard, agent, grace_sec=grace_sec, heartbeats=heartbeats, process=process) for agent in agents]
+    workers = [
+        Worker(yard, agent, grace_sec=grace_sec, heartbeats=heartbeats, process=process)
+        for agent in with_senders(agents)
+    ]
 
     def stop() -> float:
         if held := len(heartbeats.held()):

@@ -23,7 +23,9 @@ from taskyard.core.task import Hot, Lane, Status, TaskId, Trait
 from taskyard.core.units import Micros, to_iso, to_usd, utc_date
 from taskyard.features.agents.rules import is_silent
 from taskyard.features.approvals import rules as approvals
+from taskyard.features.provider_batches import rules as provider_batches
 from taskyard.features.tasks.answers import CauseView, Why
+from taskyard.features.tokens.rules import EVERYWHERE
 from taskyard.ledger.ledger import Ledger, pulse
 from taskyard.stores.contract import Filter
 
@@ -71,6 +73,8 @@ class Explanations:
                 return CauseView(kind="run_after", words=f"is not to run before {at}", facts={"run_after": at})
             case BlockerKind.KEY:
                 return await self._blocked_by_key(rest)
+            case BlockerKind.BATCH:
+                return await self._blocked_by_batch(hot, TaskId(rest))
             case _:
                 return await self._blocked_by_money(hot, rest)
 
@@ -95,6 +99,30 @@ class Explanations:
         words = f"waits for an answer{who} to “{_cut(question.text)}” ({name}){until}"
         facts: dict[str, Json] = {"signal": name, "question": question.text, "who": list[Json](question.who)}
         return CauseView(kind="question", words=words, facts=facts)
+
+    async def _blocked_by_batch(self, hot: Hot, batch: TaskId) -> CauseView:
+        record_id = provider_batches.batch_record(self._workspace, batch)
+        record = await self._store.record(provider_batches.BATCH, EVERYWHERE, record_id)
+        if record is None:
+            return await self._blocked_by_task(batch)
+        body = provider_batches.PROVIDER_BATCH.of(record)
+        parts = body["parts"]
+        expires = [part["expires_at"] for part in parts if part["expires_at"] is not None]
+        until = hot.wake_at or max(expires, default=None)
+        latest = "" if until is None else f", at the latest until {to_iso(until)}"
+        facts: dict[str, Json] = {
+            "batch": batch,
+            "provider": body["provider"],
+            "provider_ids": [part["provider_id"] for part in parts],
+            "until": None if until is None else to_iso(until),
+        }
+        if not parts:
+            words = f"its call is gathered for a batch of {body['provider']} ({batch}){latest}"
+            return CauseView(kind="batch", words=words, facts=facts)
+        others = sum(part["calls"] for part in parts) - 1
+        names, since = ", ".join(part["provider_id"] for part in parts), to_iso(parts[0]["sent_at"])
+        words = f"in provider batch {names} since {since} with {others} other{'' if others == 1 else 's'}{latest}"
+        return CauseView(kind="batch", words=words, facts={**facts, "sent_at": since, "others": others})
 
     async def _blocked_by_key(self, key: str) -> CauseView:
         holder = await self._holder(key)

@@ -1,0 +1,1 @@
+"""Model calls that are gathered into batches of a provider: cheaper, and later."""
